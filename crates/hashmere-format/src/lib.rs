@@ -1,0 +1,13 @@
+//! The bytes of a store file: where everything stands and how each word is packed.
+//!
+//! This crate knows no memory, no process and no clock: it turns words into meanings and back. `docs/format.md` draws
+//! what stands here; a change of anything in this crate that moves a byte changes [`header::FORMAT`].
+
+pub mod hash;
+pub mod header;
+pub mod leaf;
+pub mod record;
+pub mod root;
+pub mod row;
+pub mod segment;
+pub mod uid;

@@ -1,0 +1,228 @@
+//! Records: what a slot points at.
+//!
+//! ```text
+//!  63                          22 21       13 12      6 5             0
+//! +------------------------------+-----------+---------+---------------+
+//! | version                      | value len | key len | field bits    |  header, always
+//! +------------------------------+-----------+---------+---------------+
+//! | value length (32)            | key length (32)                     |  if LONG
+//! | wall clock of expiry in milliseconds                               |  if EXPIRES
+//! | 0 (32)                       | caller's flags (32)                 |  if FLAGS
+//! | hash that the caller supplied, spread                              |  if HASHED
+//! | key bytes, value bytes, zeros up to a multiple of 8                |
+//! ```
+//! In a store of fixed lengths neither length is stored. A field costs nothing when it is not used.
+
+/// Where the version starts in the header word (and in a lock word).
+pub const VERSION_SHIFT: u32 = 22;
+/// Mask of the version bits in place.
+pub const VERSION_MASK: u64 = u64::MAX << VERSION_SHIFT;
+/// Largest version.
+pub const VERSION_MAX: u64 = u64::MAX >> VERSION_SHIFT;
+
+/// Field bits.
+pub mod field {
+    /// The lengths stand in a word of their own.
+    pub const LONG: u64 = 1;
+    /// There is an expiry word.
+    pub const EXPIRES: u64 = 2;
+    /// There is a flags word.
+    pub const FLAGS: u64 = 4;
+    /// There is a hash word: the key is found with this hash only.
+    pub const HASHED: u64 = 8;
+    /// The record was superseded or deleted. Set after the fact: a hint for the cleaner.
+    pub const DEAD: u64 = 16;
+    /// Unused; must be zero.
+    pub const UNUSED: u64 = 32;
+}
+
+const KEY_BITS: u32 = 7;
+const KEY_MAX: u64 = (1 << KEY_BITS) - 1;
+const VALUE_MAX: u64 = 511;
+const KEY_SHIFT: u32 = 6;
+const VALUE_SHIFT: u32 = KEY_SHIFT + KEY_BITS;
+
+/// How lengths are stored in a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Lengths {
+    /// In each record.
+    Variable,
+    /// In the file header: every record has these.
+    Fixed {
+        /// Bytes of each key.
+        key: u32,
+        /// Bytes of each value.
+        value: u32,
+    },
+}
+
+/// The parts of a record before its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Bytes of the key.
+    pub key_len: u32,
+    /// Bytes of the value.
+    pub value_len: u32,
+    /// Wall clock of expiry in milliseconds.
+    pub expires: Option<u64>,
+    /// The caller's flags; zero is not stored.
+    pub flags: u32,
+    /// A supplied hash, spread.
+    pub hash: Option<u64>,
+    /// The version.
+    pub version: u64,
+    /// Superseded or deleted.
+    pub dead: bool,
+}
+
+impl Head {
+    fn is_long(&self, lengths: Lengths) -> bool {
+        matches!(lengths, Lengths::Variable) && (u64::from(self.key_len) > KEY_MAX || u64::from(self.value_len) > VALUE_MAX)
+    }
+
+    /// Words before the key.
+    #[inline]
+    pub fn words(&self, lengths: Lengths) -> u64 {
+        1 + u64::from(self.is_long(lengths))
+            + u64::from(self.expires.is_some())
+            + u64::from(self.flags != 0)
+            + u64::from(self.hash.is_some())
+    }
+
+    /// Bytes of the whole record: a multiple of 8.
+    #[inline]
+    pub fn record_bytes(&self, lengths: Lengths) -> u64 {
+        (self.words(lengths) * 8 + u64::from(self.key_len) + u64::from(self.value_len) + 7) & !7
+    }
+
+    /// The header word.
+    #[inline]
+    pub fn pack(&self, lengths: Lengths) -> u64 {
+        let mut word = self.version << VERSION_SHIFT;
+        if self.is_long(lengths) {
+            word |= field::LONG;
+        } else if matches!(lengths, Lengths::Variable) {
+            word |= u64::from(self.key_len) << KEY_SHIFT | u64::from(self.value_len) << VALUE_SHIFT;
+        }
+        if self.expires.is_some() {
+            word |= field::EXPIRES;
+        }
+        if self.flags != 0 {
+            word |= field::FLAGS;
+        }
+        if self.hash.is_some() {
+            word |= field::HASHED;
+        }
+        if self.dead {
+            word |= field::DEAD;
+        }
+        word
+    }
+
+    /// Writes the head through `store(word index, word)`; returns how many words it took.
+    #[inline]
+    pub fn write(&self, lengths: Lengths, mut store: impl FnMut(u64, u64)) -> u64 {
+        store(0, self.pack(lengths));
+        let mut at = 1;
+        if self.is_long(lengths) {
+            store(at, u64::from(self.key_len) | u64::from(self.value_len) << 32);
+            at += 1;
+        }
+        if let Some(expires) = self.expires {
+            store(at, expires);
+            at += 1;
+        }
+        if self.flags != 0 {
+            store(at, u64::from(self.flags));
+            at += 1;
+        }
+        if let Some(hash) = self.hash {
+            store(at, hash);
+            at += 1;
+        }
+        at
+    }
+
+    /// Reads a head through `load(word index)`. The result is what the words say; whether it fits its segment is for the
+    /// caller to check.
+    #[inline(always)]
+    pub fn read(lengths: Lengths, mut load: impl FnMut(u64) -> u64) -> Head {
+        let word = load(0);
+        let mut at = 1;
+        let (key_len, value_len) = match lengths {
+            Lengths::Fixed { key, value } => (key, value),
+            Lengths::Variable if word & field::LONG == 0 => {
+                ((word >> KEY_SHIFT & KEY_MAX) as u32, (word >> VALUE_SHIFT & VALUE_MAX) as u32)
+            }
+            Lengths::Variable => {
+                let both = load(1);
+                at = 2;
+                (both as u32, (both >> 32) as u32)
+            }
+        };
+        let mut head = Head {
+            key_len,
+            value_len,
+            expires: None,
+            flags: 0,
+            hash: None,
+            version: word >> VERSION_SHIFT,
+            dead: word & field::DEAD != 0,
+        };
+        if word & (field::EXPIRES | field::FLAGS | field::HASHED) != 0 {
+            if word & field::EXPIRES != 0 {
+                head.expires = Some(load(at));
+                at += 1;
+            }
+            if word & field::FLAGS != 0 {
+                head.flags = load(at) as u32;
+                at += 1;
+            }
+            if word & field::HASHED != 0 {
+                head.hash = Some(load(at));
+            }
+        }
+        head
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn round_trip(head: Head, lengths: Lengths) {
+        let mut words = [0u64; 8];
+        let n = head.write(lengths, |i, w| words[i as usize] = w);
+        assert_eq!(n, head.words(lengths));
+        assert_eq!(Head::read(lengths, |i| words[i as usize]), head);
+    }
+
+    #[test]
+    fn heads_round_trip_at_every_boundary() {
+        for key_len in [0, 1, 127, 128, u32::MAX] {
+            for value_len in [0, 511, 512, u32::MAX] {
+                for bits in 0..16 {
+                    let head = Head {
+                        key_len,
+                        value_len,
+                        expires: (bits & 1 != 0).then_some(1 << 47),
+                        flags: if bits & 2 != 0 { u32::MAX } else { 0 },
+                        hash: (bits & 4 != 0).then_some(u64::MAX),
+                        version: VERSION_MAX,
+                        dead: bits & 8 != 0,
+                    };
+                    round_trip(head, Lengths::Variable);
+                    round_trip(head, Lengths::Fixed { key: key_len, value: value_len });
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn small_records_carry_one_word() {
+        let head = Head { key_len: 8, value_len: 8, version: 1, ..Head::default() };
+        assert_eq!(head.record_bytes(Lengths::Variable), 24);
+        let empty = Head { version: 1, ..Head::default() };
+        assert_eq!(empty.record_bytes(Lengths::Variable), 8);
+    }
+}

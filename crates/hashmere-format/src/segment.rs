@@ -1,0 +1,117 @@
+//! The segment table: one line for every segment of the file.
+
+/// Bytes of an entry: one cache line.
+pub const BYTES: u64 = 64;
+/// Entries of a chunk of the table.
+pub const CHUNK_ENTRIES: u64 = 4096;
+/// Bytes of a chunk.
+pub const CHUNK_BYTES: u64 = BYTES * CHUNK_ENTRIES;
+
+/// Words of an entry, as byte offsets in it.
+pub mod at {
+    /// [`State`](super::State), owner and length, packed by [`Word`](super::Word). The word that decides.
+    pub const STATE: u64 = 0;
+    /// How often the segment was recycled. Never goes back.
+    pub const GENERATION: u64 = 8;
+    /// Bytes of records that were superseded or deleted (a lower bound).
+    pub const DEAD: u64 = 16;
+    /// Bytes appended, once it is no longer open.
+    pub const USED: u64 = 24;
+    /// Generation of the root when it was last appended to: when older than the root's, nothing in it lives.
+    pub const BORN: u64 = 32;
+    /// Earliest expiry of its records (`u64::MAX`: none expires).
+    pub const EXPIRE_MIN: u64 = 40;
+    /// Latest expiry of those of its records that expire.
+    pub const EXPIRE_MAX: u64 = 48;
+    /// Bytes of its records that expire.
+    pub const EXPIRING: u64 = 56;
+}
+
+/// What a segment is used for now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum State {
+    /// Nothing; anyone may claim it.
+    Free = 0,
+    /// Its owner appends to it.
+    Open = 1,
+    /// Partly filled, nobody's: the next to need room appends behind what is there.
+    Partial = 2,
+    /// Full; may be cleaned.
+    Sealed = 3,
+    /// Its owner moves what lives out of it.
+    Cleaning = 4,
+    /// Empty, waiting for pins to go.
+    Limbo = 5,
+    /// Holds index leaves, a directory chunk or the root.
+    Index = 6,
+    /// First segment of one large record; the length says how many follow.
+    Large = 7,
+    /// A later segment of something that needs several.
+    Tail = 8,
+    /// Like `Large`, but its record is not committed yet; its owner fills it.
+    LargeNew = 9,
+    /// Holds a chunk of the segment table.
+    Table = 10,
+    /// Being taken from free to something else by its owner, who has not yet written anything.
+    Claimed = 11,
+}
+
+impl State {
+    fn from_byte(byte: u8) -> Option<State> {
+        use State::*;
+        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed].get(byte as usize).copied()
+    }
+}
+
+/// The state word: state, owner (client slot plus one, 0 none), length in segments (1 unless large).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Word {
+    /// What it is used for.
+    pub state: State,
+    /// Client slot of the owner plus one; zero for none.
+    pub owner: u32,
+    /// How many segments this one leads, itself included.
+    pub length: u32,
+}
+
+impl Word {
+    /// Nobody's, leading one segment.
+    pub const fn new(state: State) -> Word {
+        Word { state, owner: 0, length: 1 }
+    }
+    /// The same with an owner.
+    pub const fn owned(state: State, slot: u32) -> Word {
+        Word { state, owner: slot + 1, length: 1 }
+    }
+    /// The same leading `length` segments.
+    pub const fn long(mut self, length: u32) -> Word {
+        self.length = length;
+        self
+    }
+    /// Packs the word. A free segment of length one packs to zero, which is what a fresh table holds.
+    pub fn pack(self) -> u64 {
+        self.state as u64 | u64::from(self.owner) << 8 | u64::from(self.length - 1) << 24
+    }
+    /// Unpacks the word; `None` if it is damaged.
+    #[inline]
+    pub fn unpack(word: u64) -> Option<Word> {
+        let state = State::from_byte(word as u8)?;
+        Some(Word { state, owner: (word >> 8 & 0xffff) as u32, length: ((word >> 24) as u32).checked_add(1)? })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_round_trip() {
+        for s in 0..12 {
+            let word = Word { state: State::from_byte(s).unwrap(), owner: 1024, length: 8192 };
+            assert_eq!(Word::unpack(word.pack()), Some(word));
+        }
+        assert_eq!(Word::new(State::Free).pack(), 0);
+        assert_eq!(Word::unpack(99), None);
+    }
+}

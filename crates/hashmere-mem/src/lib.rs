@@ -1,0 +1,120 @@
+//! The memory under the engine: one trait, several implementations.
+//!
+//! Every byte that two processes may touch at once is reached through [`Mem`], as aligned
+//! 64-bit words, so the same engine code runs on a real mapping ([`MapMem`]), on heap memory
+//! that Miri can follow ([`HeapMem`]), and on memory whose every access is a scheduling point of
+//! a model checker. What the engine asks of the machine besides memory - is that client alive,
+//! what time is it - is [`Host`].
+//!
+//! Offsets are bytes from the start of the file. An implementation checks them against its
+//! capacity in debug builds; the engine validates every offset and length that it *read from
+//! the file* before it uses it.
+
+mod heap;
+mod host;
+mod local_host;
+mod map;
+mod os_host;
+#[cfg(feature = "shuttle")]
+mod shuttle_mem;
+pub mod words;
+#[cfg(not(any(hashmere_words, miri)))]
+mod x86_64;
+
+pub use heap::HeapMem;
+pub use host::{Host, PeerInfo};
+pub use local_host::{LocalHost, LocalPeers};
+pub use map::MapMem;
+pub use os_host::OsHost;
+#[cfg(feature = "shuttle")]
+pub use shuttle_mem::ShuttleMem;
+
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Why [`Mem::back`] could not put memory behind a range.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BackError {
+    /// The file system, a memory limit or a file size limit has no room (`ENOSPC`, `EFBIG`,
+    /// `EDQUOT`, `ENOMEM`).
+    NoSpace(std::io::Error),
+    /// The range lies beyond the address range that this process reserved.
+    BeyondReserve {
+        /// The first byte past the range that was asked for.
+        end: u64,
+        /// Bytes of address range that this process reserved.
+        capacity: u64,
+    },
+    /// Any other failure of the system call.
+    Io(std::io::Error),
+}
+
+/// Shared memory as 64-bit words.
+///
+/// Word offsets must be multiples of 8. The byte copies take any offset: they are defined as
+/// relaxed loads (or stores) of the aligned words that cover the range, which is what
+/// makes them race-free beside a writer; whether the bytes *belong together* is for the
+/// caller's validation to say.
+pub trait Mem: Send + Sync + 'static {
+    /// Bytes of address range: no access may end beyond it.
+    fn capacity(&self) -> u64;
+    /// Loads the word at `off`.
+    fn load(&self, off: u64, order: Ordering) -> u64;
+    /// Stores the word at `off`.
+    fn store(&self, off: u64, value: u64, order: Ordering);
+    /// Compare-exchange with `AcqRel` on success and `Acquire` on failure.
+    fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64>;
+    /// Exchanges the word at `off`, returning what was there.
+    fn swap(&self, off: u64, value: u64, order: Ordering) -> u64;
+    /// Adds (wrapping), returning what was there.
+    fn fetch_add(&self, off: u64, value: u64, order: Ordering) -> u64;
+    /// Ors, returning what was there.
+    fn fetch_or(&self, off: u64, value: u64, order: Ordering) -> u64;
+    /// A fence.
+    fn fence(&self, order: Ordering);
+    /// A hint that the cache line of `off` is wanted soon. Any offset is allowed.
+    fn prefetch(&self, off: u64);
+    /// Fills `dst` from `off` on.
+    fn read(&self, off: u64, dst: &mut [u8]);
+    /// Appends `len` bytes from `off` on to `dst` (which has been given room by the caller or grows).
+    fn append_to(&self, off: u64, len: usize, dst: &mut Vec<u8>);
+    /// Writes `src` at `off`. The words at both edges are read, merged and stored, so the
+    /// caller must be the only writer of every word that the range touches.
+    fn write(&self, off: u64, src: &[u8]);
+    /// Whether the bytes from `off` on equal `bytes`.
+    fn matches(&self, off: u64, bytes: &[u8]) -> bool;
+    /// Copies `len` bytes; `from`, `to` and `len` are multiples of 8 and the ranges do not overlap.
+    fn copy(&self, from: u64, to: u64, len: u64);
+    /// Stores zero in `len / 8` words; both multiples of 8.
+    fn zero(&self, off: u64, len: u64);
+
+    /// The bytes themselves.
+    ///
+    /// # Safety
+    /// - The range lies within memory that was backed.
+    /// - No process changes it while the slice lives (it is pinned, or private to the caller).
+    unsafe fn slice(&self, off: u64, len: usize) -> &[u8];
+    /// The bytes themselves, to write.
+    ///
+    /// # Safety
+    /// - The range lies within memory that was backed.
+    /// - Nobody else reads or writes it while the slice lives.
+    #[allow(clippy::mut_from_ref)]
+    unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8];
+
+    /// Puts memory behind a range before its first touch, growing the file where needed, so that a full disk is an
+    /// error here and never a signal later. Idempotent; what was there stays; new bytes read as zero.
+    fn back(&self, off: u64, len: u64) -> Result<(), BackError>;
+    /// Gives the memory behind a range back; it reads as zero afterwards. Best effort: `false` when the
+    /// file system cannot.
+    fn unback(&self, off: u64, len: u64) -> bool;
+
+    /// Sleeps while the low 32 bits of the word at `off` equal `expected`, at most `timeout`.
+    /// May return early for no reason.
+    fn wait(&self, off: u64, expected: u32, timeout: Duration);
+    /// Wakes every waiter on the word at `off`, in any process.
+    fn wake(&self, off: u64);
+    /// Called in a spin loop.
+    fn relax(&self);
+}

@@ -1,0 +1,72 @@
+//! What the unit tests share: a scratch folder that goes away, and code run in a forked child.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+
+/// A folder of its own under the temporary folder, removed on drop.
+pub(crate) struct Scratch(PathBuf);
+
+impl Scratch {
+    pub(crate) fn new(name: &str) -> Scratch {
+        let folder = format!("hashmere-os-{}-{name}", std::process::id());
+        let path = std::env::temp_dir().join(folder);
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir(&path).unwrap();
+        Scratch(path)
+    }
+
+    pub(crate) fn dir(&self) -> &Path {
+        &self.0
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    /// A new empty file, open for reading and writing.
+    pub(crate) fn file(&self, name: &str) -> File {
+        File::options()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .open(self.path(name))
+            .unwrap()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+/// Forks, runs `body` in the child, and returns the child's process id.
+///
+/// The test harness has other threads, so `body` must not allocate much nor panic: its
+/// result is the exit status, and `_exit` keeps destructors of the parent from running.
+pub(crate) fn spawn(body: impl FnOnce() -> i32) -> libc::pid_t {
+    // SAFETY: the child only runs `body` and `_exit`s.
+    match unsafe { libc::fork() } {
+        // SAFETY: ends this child process at once.
+        0 => unsafe { libc::_exit(body()) },
+        -1 => panic!("fork: {}", std::io::Error::last_os_error()),
+        child => child,
+    }
+}
+
+/// Waits for a child: its exit status, or 1000 + the signal that ended it.
+pub(crate) fn wait(child: libc::pid_t) -> i32 {
+    let mut status = 0;
+    // SAFETY: the pointer is to an int.
+    while unsafe { libc::waitpid(child, &mut status, 0) } == -1 {}
+    if libc::WIFEXITED(status) {
+        libc::WEXITSTATUS(status)
+    } else {
+        1000 + libc::WTERMSIG(status)
+    }
+}
+
+/// [`spawn`] and [`wait`] in one.
+pub(crate) fn child(body: impl FnOnce() -> i32) -> i32 {
+    wait(spawn(body))
+}

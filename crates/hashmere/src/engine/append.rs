@@ -1,0 +1,283 @@
+//! Appending: where a lane writes its records before it commits them.
+
+use super::client::back_error;
+use super::clean::Cleaning;
+use super::segments::Need;
+use super::{Engine, KeyHash, Lane};
+use crate::error::WriteError;
+use hashmere_format::header::{at, RootWord};
+use hashmere_format::record::Head;
+use hashmere_format::row;
+use hashmere_format::segment::{self, State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Memory is put behind an open segment in steps of this, so that a small store stays small.
+const STEP: u64 = 64 << 10;
+/// From this many segments on a segment is backed whole: fewer system calls, larger batches of pages.
+const WHOLE_FROM: u64 = 32;
+
+/// The segment that a lane appends to, as the lane knows it; what must survive the lane stands in its row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenSegment {
+    pub(super) number: u64,
+    pub(super) head: u64,
+    /// Memory is there up to here.
+    ready: u64,
+    end: u64,
+    expire_min: u64,
+    expire_max: u64,
+    expiring: u64,
+}
+
+impl OpenSegment {
+    /// Whether a record of this size fits behind the head.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        self.head + bytes <= self.end
+    }
+}
+
+/// A record that is complete except for its version, and that nobody but its writer knows yet.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Draft {
+    pub(super) offset: u64,
+    pub(super) head: Head,
+    pub(super) bytes: u64,
+    /// It stands in segments of its own.
+    pub(super) large: bool,
+}
+
+impl Draft {
+    /// Offset of the value.
+    pub(crate) fn value(&self, lengths: hashmere_format::record::Lengths) -> u64 {
+        self.offset + 8 * self.head.words(lengths) + u64::from(self.head.key_len)
+    }
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Records above this stand in segments of their own: at most a quarter of a segment is ever lost at its end.
+    pub(super) fn is_large(&self, bytes: u64) -> bool {
+        bytes > self.segment_bytes() / 4
+    }
+
+    /// Where the next record of up to `bytes` bytes of this lane will stand. Makes room if need be.
+    #[inline(always)]
+    pub(super) fn room(&self, lane: &mut Lane, bytes: u64) -> Result<u64, WriteError> {
+        if let Some(open) = &lane.open {
+            if open.head + bytes <= open.ready {
+                return Ok(open.head);
+            }
+        }
+        self.make_room(lane, bytes)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn make_room(&self, lane: &mut Lane, bytes: u64) -> Result<u64, WriteError> {
+        loop {
+            let whole = self.segments() >= WHOLE_FROM;
+            if let Some(open) = &mut lane.open {
+                if open.has_room(bytes) {
+                    let step = if whole { open.end - open.ready } else { STEP.max(open.head + bytes - open.ready) };
+                    let to = (open.ready + step).min(open.end);
+                    match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
+                        Ok(()) => {
+                            open.ready = to;
+                            return Ok(open.head);
+                        }
+                        // No memory for this one; perhaps there is for one that was never given back.
+                        Err(error) => {
+                            self.retire_segment(lane);
+                            self.find_room(lane, bytes, Some(error))?;
+                            continue;
+                        }
+                    }
+                }
+                self.retire_segment(lane);
+            }
+            self.find_room(lane, bytes, None)?;
+        }
+    }
+
+    /// Opens a claimed segment, or one that is partly filled, for this lane.
+    pub(super) fn open_segment(&self, lane: &mut Lane, number: u64, used: u64) {
+        let start = self.segment_offset(number);
+        let head = start + used;
+        let open = OpenSegment {
+            number,
+            head,
+            // What is backed is not known: asking again costs little.
+            ready: head,
+            end: start + self.segment_bytes(),
+            expire_min: self.field(number, segment::at::EXPIRE_MIN),
+            expire_max: self.field(number, segment::at::EXPIRE_MAX),
+            expiring: self.field(number, segment::at::EXPIRING),
+        };
+        // Head first: whoever repairs after us believes the head once the row names the segment.
+        self.mem.store(lane.row + row::at::HEAD, head, Ordering::Relaxed);
+        self.mem.store(lane.row + row::at::OPEN, number + 1, Ordering::Release);
+        self.set_state(number, Word::owned(State::Open, lane.slot));
+        lane.open = Some(open);
+    }
+
+    /// Gives the open segment up: sealed if there is little room left, else for the next who needs room.
+    pub(super) fn retire_segment(&self, lane: &mut Lane) {
+        let Some(open) = lane.open.take() else { return };
+        self.set_field(open.number, segment::at::USED, open.head - self.segment_offset(open.number));
+        self.set_field(open.number, segment::at::EXPIRE_MIN, open.expire_min);
+        self.set_field(open.number, segment::at::EXPIRE_MAX, open.expire_max);
+        self.set_field(open.number, segment::at::EXPIRING, open.expiring);
+        self.set_field(open.number, segment::at::BORN, RootWord::unpack(self.root()).generation);
+        let partial = open.end - open.head > self.segment_bytes() / 4;
+        self.set_state(open.number, Word::new(if partial { State::Partial } else { State::Sealed }));
+        self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
+        if partial {
+            self.offer(open.number);
+        }
+    }
+
+    /// Takes over a partly filled segment with room for `bytes`.
+    pub(super) fn adopt(&self, lane: &mut Lane, bytes: u64) -> bool {
+        for i in 0..at::FREE_RING_LEN {
+            let word = at::FREE_RING + 8 * i;
+            let Some(number) = self.mem.load(word, Ordering::Relaxed).checked_sub(1) else { continue };
+            if number >= self.segments() || self.state(number) != Word::new(State::Partial) {
+                continue;
+            }
+            if self.adopt_one(lane, number, bytes) {
+                let _ = self.mem.compare_exchange(word, number + 1, 0);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Takes over this partly filled segment if it has room.
+    pub(super) fn adopt_one(&self, lane: &mut Lane, number: u64, bytes: u64) -> bool {
+        let used = self.field(number, segment::at::USED);
+        if used + bytes > self.segment_bytes() || used & 7 != 0 {
+            return false;
+        }
+        // The row says where the segment ends before the segment says that it is ours.
+        self.mem.store(lane.row + row::at::HEAD, self.segment_offset(number) + used, Ordering::Relaxed);
+        self.mem.store(lane.row + row::at::OPEN, number + 1, Ordering::Release);
+        if !self.change_state(number, Word::new(State::Partial), Word::owned(State::Open, lane.slot)) {
+            self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
+            return false;
+        }
+        // Between our look and our claim somebody may have filled it further and given it up again.
+        let used = self.field(number, segment::at::USED);
+        if used + bytes > self.segment_bytes() {
+            self.set_state(number, Word::new(State::Partial));
+            self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
+            return false;
+        }
+        self.open_segment(lane, number, used);
+        true
+    }
+
+    /// Writes head and key of a record into this lane's room and returns it as a draft; the value is the
+    /// caller's to write. `capacity` is how long the value may become before the commit.
+    #[inline(always)]
+    pub(super) fn draft(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, head: Head, capacity: u64) -> Result<Draft, WriteError> {
+        let full = Head { value_len: capacity.max(u64::from(head.value_len)) as u32, ..head };
+        let bytes = full.record_bytes(self.lengths);
+        if self.is_large(bytes) {
+            return self.draft_large(lane, key, kh, head, bytes);
+        }
+        let offset = self.room(lane, bytes)?;
+        Ok(self.write_head(offset, key, kh, head, false))
+    }
+
+    /// Writes head and key at `offset`.
+    #[inline(always)]
+    pub(super) fn write_head(&self, offset: u64, key: &[u8], kh: KeyHash, head: Head, large: bool) -> Draft {
+        let head = Head { hash: kh.supplied, ..head };
+        let bytes = head.record_bytes(self.lengths);
+        // The padding of the last word is zero: equal records are equal bytes.
+        self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
+        let words = head.write(self.lengths, |word, value| self.mem.store(offset + 8 * word, value, Ordering::Relaxed));
+        self.mem.write(offset + 8 * words, key);
+        Draft { offset, head, bytes, large }
+    }
+
+    /// Advances the lane over a draft that is about to be committed. From here on the bytes count as a record, live or not.
+    #[inline(always)]
+    pub(super) fn advance(&self, lane: &mut Lane, draft: &Draft) {
+        if draft.large {
+            return;
+        }
+        let Some(open) = &mut lane.open else { return };
+        open.head = draft.offset + draft.bytes;
+        if let Some(expires) = draft.head.expires {
+            open.expire_min = open.expire_min.min(expires);
+            open.expire_max = open.expire_max.max(expires);
+            open.expiring += draft.bytes;
+            if expires < self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) {
+                self.lower(at::NEXT_EXPIRY, expires);
+            }
+        }
+        // SYNC(head): the record is complete before the head passes it.
+        self.mem.store(lane.row + row::at::HEAD, open.head, Ordering::Release);
+    }
+
+    /// Finds this lane an open segment with room for `bytes`: one partly filled, one that cleaning or eviction frees,
+    /// a new one. `refused` is what the file system said last, if it said no.
+    fn find_room(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
+        if refused.is_none() && self.adopt(lane, bytes) {
+            return Ok(());
+        }
+        if lane.cleaning == Cleaning::No {
+            self.clean_what_pays(lane)?;
+            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
+                return Ok(());
+            }
+        }
+        let need = if lane.cleaning == Cleaning::Forced { Need::Reserve } else { Need::Normal };
+        if let Some(segment) = self.claim_backed(lane.slot, need, &mut refused)? {
+            self.open_segment(lane, segment, 0);
+            return Ok(());
+        }
+        if lane.cleaning != Cleaning::No {
+            return Err(self.full(refused));
+        }
+        self.make_room_by_force(lane, bytes, refused)
+    }
+
+    /// Claims a segment and puts the first step of memory behind it.
+    pub(super) fn claim_backed(
+        &self,
+        slot: u32,
+        need: Need,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        // A free segment may have given its memory back, and the disk may be full by now: then try the others.
+        let mut failed = Vec::new();
+        let mut found = None;
+        for _ in 0..self.segments() + 2 {
+            let Some(segment) = self.claim(slot, need, refused)? else { break };
+            let first = STEP.min(self.segment_bytes());
+            let bytes = if need == Need::Reserve || !failed.is_empty() { self.segment_bytes() } else { first };
+            match self.mem.back(self.segment_offset(segment), bytes).map_err(back_error) {
+                Ok(()) => {
+                    found = Some(segment);
+                    break;
+                }
+                Err(error) => {
+                    *refused = Some(error);
+                    failed.push(segment);
+                }
+            }
+        }
+        for segment in failed {
+            self.free(segment, 1, slot);
+        }
+        Ok(found)
+    }
+
+    /// The error for "no room", with the cause.
+    pub(super) fn full(&self, refused: Option<WriteError>) -> WriteError {
+        let max_bytes = self.segment_offset(self.segments_max());
+        refused.unwrap_or(WriteError::Full { max_bytes })
+    }
+}

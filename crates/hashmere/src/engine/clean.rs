@@ -1,0 +1,349 @@
+//! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory back are
+//! all this.
+
+use super::segments::RESERVE;
+use super::write::Held;
+use super::{Draft, Engine, Found, KeyHash, Lane};
+use crate::error::WriteError;
+use hashmere_format::header::at;
+use hashmere_format::leaf::{Meta, Slot};
+use hashmere_format::record::{field, Head};
+use hashmere_format::row::Stat;
+use hashmere_format::segment::{self, State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Whether and how a lane is cleaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Cleaning {
+    /// It is not.
+    #[default]
+    No,
+    /// In passing: it stops when there is no room to move to.
+    InPassing,
+    /// Because there is no room: it may use the reserve, whose lock it holds.
+    Forced,
+}
+
+/// What happens to records that live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    /// They move.
+    Move,
+    /// Those that were visited move, up to this many bytes; the others go.
+    Evict {
+        /// Bytes that may still move.
+        budget: u64,
+    },
+}
+
+/// Segments looked at in passing.
+const WINDOW: u64 = 64;
+/// Segments cleaned in passing: with half of each dead, two pay for the one that is being filled.
+const AT_ONCE: usize = 2;
+/// Dead segments' worth in the window below which nothing is cleaned in passing: the longer garbage may ripen, the less there
+/// is to move. With 256 KiB segments this is one MiB, which still lies in a core's second-level cache.
+const RIPE: u64 = 4;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// After an operation: what it left to be tidied.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn tidy(&self, lane: &mut Lane) {
+        if let Some(segment) = lane.dead_large.take() {
+            // What fails here is found again by the next look at this segment; the operation itself is done.
+            let _ = self.reclaim_large(segment, lane.slot);
+        }
+        if lane.made_dead >= self.segment_bytes() && lane.cleaning == Cleaning::No {
+            let _ = self.clean_what_pays(lane);
+        }
+    }
+
+    /// Looks at the next few segments and cleans the best of them if at least half would be gained.
+    pub(super) fn clean_what_pays(&self, lane: &mut Lane) -> Result<(), WriteError> {
+        lane.made_dead = 0;
+        let total = self.segments().max(1);
+        let hand = self.mem.load(at::CLEAN_HAND, Ordering::Relaxed) % total;
+        let window = WINDOW.min(total);
+        self.mem.store(at::CLEAN_HAND, (hand + window) % total, Ordering::Relaxed);
+        let mut best: Vec<(u64, u64)> = Vec::new();
+        let mut sum = 0;
+        for i in 0..window {
+            let segment = (hand + i) % total;
+            if let Some(dead) = self.glance(lane, segment)? {
+                sum += dead;
+                if dead * 2 >= self.segment_bytes() {
+                    best.push((dead, segment));
+                }
+            }
+        }
+        if sum < RIPE * self.segment_bytes() {
+            return Ok(());
+        }
+        best.sort_unstable_by(|a, b| b.cmp(a));
+        let before = lane.cleaning;
+        lane.cleaning = Cleaning::InPassing;
+        for (_, segment) in best.into_iter().take(AT_ONCE) {
+            match self.clean_segment(lane, segment, Policy::Move) {
+                // No room to move to: cleaning by force will come when it must.
+                Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => break,
+                Err(WriteError::Busy { .. }) => break,
+                Err(error) => {
+                    lane.cleaning = before;
+                    return Err(error);
+                }
+                Ok(_) => {}
+            }
+        }
+        lane.cleaning = before;
+        Ok(())
+    }
+
+    /// Frees a segment if that costs nothing; else says how many bytes in it are dead, if it can be cleaned.
+    pub(super) fn glance(&self, lane: &Lane, segment: u64) -> Result<Option<u64>, WriteError> {
+        let word = self.state(segment);
+        match word.state {
+            State::Limbo => {
+                self.leave_limbo(segment, lane.slot)?;
+            }
+            State::Large => {
+                if self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment) {
+                    self.mem.fetch_add(self.entry_of(segment) + segment::at::DEAD, 1, Ordering::Relaxed);
+                    self.reclaim_large(segment, lane.slot)?;
+                }
+            }
+            State::Index if word.owner == 0 && self.is_stale(segment) => {
+                if self.change_state(segment, word, Word { state: State::Cleaning, owner: lane.slot + 1, ..word }) {
+                    self.free_unless_held(segment, lane.slot)?;
+                }
+            }
+            State::Sealed | State::Partial => {
+                let used = self.field(segment, segment::at::USED);
+                let dead = self.mem.load(self.entry_of(segment) + segment::at::DEAD, Ordering::Acquire);
+                if used > 0 && dead >= used || self.is_stale(segment) {
+                    if self.change_state(segment, word, Word { state: State::Cleaning, owner: lane.slot + 1, ..word }) {
+                        // It may have been refilled between the look and the claim.
+                        let used = self.field(segment, segment::at::USED);
+                        if self.field(segment, segment::at::DEAD) >= used || self.is_stale(segment) {
+                            self.free_unless_held(segment, lane.slot)?;
+                        } else {
+                            self.set_state(segment, word);
+                        }
+                    }
+                    return Ok(None);
+                }
+                // A sealed segment's unused end is gained as well.
+                let tail = if word.state == State::Sealed { self.segment_bytes().saturating_sub(used) } else { 0 };
+                return Ok(Some(dead.min(used) + tail));
+            }
+            _ => {}
+        }
+        Ok(None)
+    }
+
+    /// Moves what lives out of a segment and frees it. `false`: it was not to be had.
+    pub(super) fn clean_segment(&self, lane: &mut Lane, segment: u64, policy: Policy) -> Result<bool, WriteError> {
+        let word = self.state(segment);
+        if !matches!(word.state, State::Sealed | State::Partial)
+            || !self.change_state(segment, word, Word::owned(State::Cleaning, lane.slot))
+        {
+            return Ok(false);
+        }
+        if let Err(error) = self.empty_segment(lane, segment, policy) {
+            self.set_state(segment, Word::new(State::Sealed));
+            return Err(error);
+        }
+        self.count_at(lane.row, Stat::Cleaned, 1);
+        self.free_unless_held(segment, lane.slot)?;
+        Ok(true)
+    }
+
+    fn empty_segment(&self, lane: &mut Lane, segment: u64, mut policy: Policy) -> Result<(), WriteError> {
+        let start = self.segment_offset(segment);
+        let end = start + self.field(segment, segment::at::USED).min(self.segment_bytes());
+        let mut record = start;
+        while record < end {
+            let Some((head, key)) = self.parse(record) else { break };
+            let bytes = head.record_bytes(self.lengths);
+            if head.version == 0 || record + bytes > end {
+                break;
+            }
+            if !head.dead {
+                self.settle(lane, record, &head, key, &mut policy)?;
+            }
+            record += bytes;
+        }
+        Ok(())
+    }
+
+    /// Moves one record, or drops it, if the index leads to it.
+    fn settle(&self, lane: &mut Lane, record: u64, head: &Head, key: u64, policy: &mut Policy) -> Result<(), WriteError> {
+        let mut name = std::mem::take(&mut lane.key);
+        name.clear();
+        self.mem.append_to(key, head.key_len as usize, &mut name);
+        let kh = self.hash_of(head, &name);
+        // Room first: finding it may take system calls, which have no place under a lock.
+        let done = self.room(lane, head.record_bytes(self.lengths)).and_then(|target| {
+            self.mutate_record(lane, (&name, kh), record, |engine, lane, root, found, held| {
+                engine.settle_locked(lane, root, found, head, target, policy, held);
+            })
+        });
+        lane.key = name;
+        done
+    }
+
+    /// Locks a record's key and, if the index still leads to exactly this record, lets `act` deal with it.
+    pub(super) fn mutate_record(
+        &self,
+        lane: &mut Lane,
+        (key, kh): (&[u8], KeyHash),
+        record: u64,
+        act: impl FnOnce(&Self, &mut Lane, u64, &Found, &mut Held),
+    ) -> Result<(), WriteError> {
+        let (root, mut held) = loop {
+            let root = self.enter(lane);
+            if let Some(held) = self.lock_key(lane, root, kh.hash)? {
+                break (root, held);
+            }
+        };
+        let found = self.find_record(lane, root, record, (key, kh), &mut held);
+        if let Ok(Some(found)) = &found {
+            act(self, lane, root, found, &mut held);
+        }
+        self.unlock_key(lane, held);
+        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        found.map(|_| ())
+    }
+
+    /// With the key locked: drops the record or moves it to `target`.
+    #[allow(clippy::too_many_arguments)]
+    fn settle_locked(
+        &self,
+        lane: &mut Lane,
+        root: u64,
+        found: &Found,
+        head: &Head,
+        target: u64,
+        policy: &mut Policy,
+        held: &mut Held,
+    ) {
+        let (record, bytes) = (found.record, head.record_bytes(self.lengths));
+        let expired = self.is_expired(head);
+        if expired || !self.may_stay(found, bytes, policy) {
+            self.commit_removal(lane, root, found);
+            held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+            self.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
+            return;
+        }
+        self.mem.copy(record, target, bytes);
+        // The mark of death may have come between the look and the lock only from ourselves, in an earlier life.
+        let word = self.mem.load(target, Ordering::Relaxed) & !field::DEAD;
+        self.mem.store(target, word, Ordering::Relaxed);
+        self.advance(lane, &Draft { offset: target, head: *head, bytes, large: false });
+        // SYNC(commit): the copy is seen by whoever sees the slot.
+        let moved = Slot::new(found.slot.tag(), target);
+        self.mem.store(found.slot_offset, moved.0, Ordering::Release);
+        let dead = self.mem.load(record, Ordering::Relaxed) | field::DEAD;
+        self.mem.store(record, dead, Ordering::Relaxed);
+        self.count_at(lane.row, Stat::Moved, 1);
+    }
+
+    /// The hash under which a record was stored.
+    pub(super) fn hash_of(&self, head: &Head, key: &[u8]) -> KeyHash {
+        match head.hash {
+            Some(hash) => KeyHash { hash, supplied: Some(hash) },
+            None => self.hash(key),
+        }
+    }
+
+    fn may_stay(&self, found: &Found, bytes: u64, policy: &mut Policy) -> bool {
+        let Policy::Evict { budget } = policy else { return true };
+        let (word, bit) = self.mark(found.leaf, found.slot_offset);
+        let marks = self.mem.load(word, Ordering::Relaxed);
+        if marks & bit == 0 || bytes > *budget {
+            return false;
+        }
+        *budget -= bytes;
+        // A lost race with a reader's mark costs a hint.
+        self.mem.store(word, marks & !bit, Ordering::Relaxed);
+        true
+    }
+
+    /// Makes room for one record when no segment is to be had: cleans or evicts, if need be into the reserve.
+    #[cold]
+    pub(super) fn make_room_by_force(
+        &self,
+        lane: &mut Lane,
+        bytes: u64,
+        refused: Option<WriteError>,
+    ) -> Result<(), WriteError> {
+        self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
+        lane.cleaning = Cleaning::Forced;
+        let made = self.force(lane, bytes, refused);
+        lane.cleaning = Cleaning::No;
+        self.release_global(at::RESERVE_LOCK);
+        made
+    }
+
+    fn force(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
+        for _ in 0..self.segments() + 2 {
+            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= RESERVE {
+                return Ok(());
+            }
+            if self.free_segments() > RESERVE {
+                self.retire_segment(lane);
+                if let Some(segment) = self.claim_backed(lane.slot, super::segments::Need::Normal, &mut refused)? {
+                    self.open_segment(lane, segment, 0);
+                    return Ok(());
+                }
+            }
+            let progress = if self.shape.cache { self.evict(lane)? } else { self.clean_best(lane)? };
+            if !progress {
+                break;
+            }
+        }
+        if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
+            return Ok(());
+        }
+        Err(self.full(refused))
+    }
+
+    /// Cleans the segment with most to gain. `false`: nothing is to be gained.
+    pub(super) fn clean_best(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        let free = self.free_segments();
+        let mut best = (0, None);
+        for segment in 0..self.segments() {
+            if let Some(dead) = self.glance(lane, segment)? {
+                if dead > best.0 && self.field(segment, segment::at::DEAD) > 0 {
+                    best = (dead, Some(segment));
+                }
+            }
+        }
+        match best.1 {
+            Some(segment) => self.clean_segment(lane, segment, Policy::Move),
+            None => Ok(self.free_segments() > free),
+        }
+    }
+
+    /// Frees at least one more segment if that is possible, for a record that needs `n` in a row.
+    pub(super) fn free_something(&self, lane: &mut Lane, n: u64) -> Result<bool, WriteError> {
+        self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
+        lane.cleaning = Cleaning::Forced;
+        let freed = if self.shape.cache && n + RESERVE < self.segments_max() { self.evict(lane) } else { self.clean_best(lane) };
+        lane.cleaning = Cleaning::No;
+        self.release_global(at::RESERVE_LOCK);
+        match freed {
+            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(false),
+            other => other,
+        }
+    }
+
+    /// Cleans whatever pays, over the whole store. Returns how many segments that freed.
+    pub(crate) fn maintain(&self, lane: &mut Lane) -> Result<u64, WriteError> {
+        let before = self.free_segments();
+        for _ in 0..=self.segments() / WINDOW {
+            self.clean_what_pays(lane)?;
+        }
+        Ok(self.free_segments().saturating_sub(before))
+    }
+}

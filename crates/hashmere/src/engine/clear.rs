@@ -1,0 +1,88 @@
+//! Clearing: a new, empty index takes the place of the old one in one store.
+//!
+//! A writer that had begun before may still commit into the old index: it then happened before the clear. What the
+//! old index led to is freed afterwards, once no operation is under way that began under it.
+
+use super::index::Tree;
+use super::{Engine, Lane};
+use crate::error::WriteError;
+use hashmere_format::header::{at, RootWord};
+use hashmere_format::leaf::Identity;
+use hashmere_format::root;
+use hashmere_format::segment::{self, State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Removes every key at once.
+    pub(crate) fn clear(&self, lane: &mut Lane) -> Result<(), WriteError> {
+        self.acquire_global(lane.slot, at::INDEX_LOCK)?;
+        let swapped = self.swap_root(lane);
+        self.release_global(at::INDEX_LOCK);
+        swapped?;
+        self.retire_segment(lane);
+        for segment in 0..self.segments() {
+            self.glance(lane, segment)?;
+        }
+        Ok(())
+    }
+
+    fn swap_root(&self, lane: &Lane) -> Result<(), WriteError> {
+        let old = RootWord::unpack(self.root());
+        // In a full store the reserve lends the segment: the old index gives more than that back.
+        let mut refused = None;
+        let Some(segment) = self.claim(lane.slot, super::segments::Need::Reserve, &mut refused)? else {
+            return Err(self.full(refused));
+        };
+        let new = RootWord { generation: old.generation + 1, segment };
+        if let Err(error) = self.plant(new, 0) {
+            self.free(segment, 1, lane.slot);
+            return Err(error);
+        }
+        self.set_field(segment, segment::at::BORN, new.generation);
+        self.set_state(segment, Word::owned(State::Index, lane.slot));
+        // SYNC(root): the new index is complete before anyone can see it. This is the point at which the store is empty.
+        self.mem.store(at::ROOT, new.pack(), Ordering::SeqCst);
+        self.set_state(segment, Word::new(State::Index));
+        Ok(())
+    }
+
+    /// Writes an index of `1 << depth` empty leaves into a claimed segment.
+    pub(super) fn plant(&self, word: RootWord, depth: u32) -> Result<(), WriteError> {
+        let block = self.segment_offset(word.segment);
+        let start = root::BYTES.next_multiple_of(self.leaf_bytes());
+        let backed = (start + self.leaf_bytes()).min(self.segment_bytes());
+        self.mem.back(block, backed).map_err(super::client::back_error)?;
+        self.mem.zero(block, root::BYTES);
+        // Versions grow across clears: a version seen before a clear must not come again.
+        let version = self.host.now_ms() & hashmere_format::record::VERSION_MAX;
+        let put = |at: u64, value: u64| self.mem.store(block + at, value, Ordering::Relaxed);
+        put(root::at::DIR_0, block + root::at::ENTRIES_0);
+        put(root::at::VERSION, version);
+        put(root::at::ARENA, block + start + self.leaf_bytes());
+        put(root::at::ARENA_END, block + self.segment_bytes());
+        put(root::at::ENTRIES_0, block + start);
+        self.blank_leaf(block + start, Identity { depth: 0, tree: 0, prefix: 0 }, version);
+        debug_assert_eq!(depth, 0);
+        Ok(())
+    }
+
+    /// Whether everything in a segment belongs to an index of the past. Whoever frees it still waits for the operations
+    /// that began under that index.
+    pub(super) fn is_stale(&self, segment: u64) -> bool {
+        let now = RootWord::unpack(self.root());
+        self.field(segment, segment::at::BORN) < now.generation && segment != now.segment
+    }
+
+    /// Leaves of a tree, each once.
+    pub(super) fn leaves(&self, root_word: u64, tree: Tree) -> impl Iterator<Item = u64> + '_ {
+        let block = self.root_block(root_word);
+        let depth = self.depth(block, tree);
+        let entries = depth.map_or(0, |d| 1u64 << d.min(root::DEPTH_MAX));
+        (0..entries).filter_map(move |index| {
+            let leaf = self.leaf_of(root_word, tree, index).ok().flatten()?;
+            let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire))?;
+            (u64::from(id.prefix) == index & ((1 << id.depth) - 1) && index >> id.depth == 0).then_some(leaf)
+        })
+    }
+}

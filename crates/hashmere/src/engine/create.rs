@@ -1,0 +1,175 @@
+//! Writing the header of a new store, and believing nothing in the header of an existing one.
+
+use super::client::{back_error, Lanes};
+use super::Engine;
+use crate::error::WriteError;
+use hashmere_format::hash::{Hasher, HASH_ID};
+use hashmere_format::header::{self, at, limit, RootWord, Shape, PAGE};
+use hashmere_format::leaf;
+use hashmere_format::record::Lengths;
+use hashmere_format::root;
+use hashmere_format::row;
+use hashmere_format::segment::{self, State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// What is decided when a store is created.
+#[derive(Clone, Debug)]
+pub(crate) struct NewStore {
+    pub(crate) shape: Shape,
+    pub(crate) fixed: (Option<u32>, Option<u32>),
+    pub(crate) max_bytes: u64,
+    pub(crate) seed: u64,
+    pub(crate) life: u64,
+    pub(crate) boot: [u64; 2],
+}
+
+/// Why a file is not opened: text for [`crate::OpenError::NotAStore`].
+#[derive(Debug)]
+pub(crate) struct Refusal(pub(crate) String);
+
+/// How a client opens.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Access {
+    pub(crate) read_only: bool,
+    pub(crate) busy_timeout: Duration,
+}
+
+/// Words of the header that never change.
+const FROZEN: u64 = at::CHECKSUM / 8;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Writes an empty store into memory that nobody else can see yet.
+    pub(crate) fn format(mem: M, host: H, new: &NewStore, access: Access) -> Result<Engine<M, H>, WriteError> {
+        for page in [0, at::CHUNKS, at::CHUNK_0, at::CLIENTS] {
+            mem.back(page, PAGE).map_err(back_error)?;
+        }
+        let put = |at: u64, value: u64| mem.store(at, value, Ordering::Relaxed);
+        put(at::MAGIC, header::MAGIC);
+        put(at::FORMAT, header::FORMAT);
+        put(at::LAYOUT, header::layout_hash());
+        put(at::HASH_ID, HASH_ID);
+        put(at::SEED, new.seed);
+        put(at::SHAPE, new.shape.pack());
+        let plus_one = |len: Option<u32>| len.map_or(0, |l| u64::from(l) + 1);
+        put(at::FIXED, plus_one(new.fixed.0) | plus_one(new.fixed.1) << 32);
+        put(at::CREATED, host.now_ms());
+        let words: Vec<u64> = (0..FROZEN).map(|w| mem.load(8 * w, Ordering::Relaxed)).collect();
+        put(at::CHECKSUM, header::checksum(&words));
+        put(at::BOOT_LO, new.boot[0]);
+        put(at::BOOT_HI, new.boot[1]);
+        put(at::MAX_BYTES, new.max_bytes);
+        put(at::LIFE, new.life);
+        put(at::NEXT_EXPIRY, u64::MAX);
+        put(at::CHUNKS, at::CHUNK_0);
+        put(at::CLIENTS_HIGH, 0);
+        let first = RootWord { generation: 1, segment: 0 };
+        put(at::SEGMENTS, 1);
+        put(at::CHUNK_0 + segment::at::STATE, Word::new(State::Index).pack());
+        put(at::CHUNK_0 + segment::at::BORN, first.generation);
+        put(at::CHUNK_0 + segment::at::EXPIRE_MIN, u64::MAX);
+        let engine = Engine::assemble(mem, host, new.shape, new.fixed, new.seed, access);
+        engine.plant(first, 0)?;
+        engine.mem.store(at::ROOT, first.pack(), Ordering::Release);
+        Ok(engine)
+    }
+
+    /// Opens what another process wrote. Nothing is scanned.
+    pub(crate) fn attach(mem: M, host: H, file_len: u64, access: Access) -> Result<Engine<M, H>, Refusal> {
+        let refuse = |text: String| Err(Refusal(text));
+        let get = |at: u64| mem.load(at, Ordering::Acquire);
+        if file_len < at::CLIENTS + PAGE {
+            return refuse(format!("it has {file_len} bytes, which is too short for a header"));
+        }
+        let magic = get(at::MAGIC);
+        if magic == header::MAGIC.swap_bytes() {
+            return refuse("it was written on a big-endian machine; such files cannot be opened here".into());
+        }
+        if magic != header::MAGIC {
+            return refuse("it does not begin with the magic number of a store".into());
+        }
+        let format = get(at::FORMAT);
+        if format != header::FORMAT {
+            let advice = if format > header::FORMAT { "upgrade hashmere" } else { "dump it with the version that wrote it and load it with this one" };
+            return refuse(format!("it has format {format}, this version opens format {}; {advice}", header::FORMAT));
+        }
+        let words: Vec<u64> = (0..FROZEN).map(|w| get(8 * w)).collect();
+        if get(at::CHECKSUM) != header::checksum(&words) {
+            return refuse("the checksum of its header is wrong; the file is damaged".into());
+        }
+        if get(at::INCOMPAT) != 0 {
+            return refuse(format!("it uses features this version does not know (mask {:#x}); upgrade hashmere", get(at::INCOMPAT)));
+        }
+        if get(at::RO_COMPAT) != 0 && !access.read_only {
+            return refuse(format!("it uses features this version can only read (mask {:#x}); open it read-only or upgrade hashmere", get(at::RO_COMPAT)));
+        }
+        if get(at::LAYOUT) != header::layout_hash() || get(at::HASH_ID) != HASH_ID {
+            return refuse("it was written by a build with another layout or hash function; dump it with that build".into());
+        }
+        let Some(shape) = Shape::unpack(get(at::SHAPE)) else {
+            return refuse("its shape word is damaged".into());
+        };
+        let fixed = get(at::FIXED);
+        let fixed = ((fixed as u32).checked_sub(1), ((fixed >> 32) as u32).checked_sub(1));
+        let seed = get(at::SEED);
+        let engine = Engine::assemble(mem, host, shape, fixed, seed, access);
+        let root = RootWord::unpack(engine.root());
+        let segments = engine.segments();
+        let root_end = engine.segment_offset(root.segment) + root::BYTES.max(engine.leaf_bytes());
+        if root.segment >= segments || root_end > file_len {
+            return refuse(format!("it is cut short: its index begins at byte {root_end}, the file has {file_len}"));
+        }
+        let last = engine.segment_offset(segments.saturating_sub(1));
+        if segments > limit::SEGMENTS || engine.needs_more_than(file_len, segments) {
+            return refuse(format!("it is cut short: segment {} begins at byte {last}, the file has {file_len}", segments - 1));
+        }
+        Ok(engine)
+    }
+
+    /// Whether a segment that is in use begins beyond the end of the file. Segments are backed from their start, and never taken
+    /// off the end again, so the last one in use tells.
+    fn needs_more_than(&self, file_len: u64, segments: u64) -> bool {
+        (0..segments)
+            .rev()
+            .take(1024)
+            .find(|s| !matches!(self.state(*s).state, State::Free | State::Claimed | State::Tail | State::LargeNew))
+            .is_some_and(|s| {
+                let used = match self.state(s).state {
+                    State::Open => 0,
+                    State::Index => 1,
+                    _ => self.field(s, segment::at::USED),
+                };
+                self.segment_offset(s) + used > file_len
+            })
+    }
+
+    fn assemble(mem: M, host: H, shape: Shape, fixed: (Option<u32>, Option<u32>), seed: u64, access: Access) -> Engine<M, H> {
+        let lines = (1u64 << shape.leaf_shift) / leaf::LINE;
+        let first = leaf::first_bucket(lines, shape.cache);
+        let lengths = match fixed {
+            (Some(key), Some(value)) => Lengths::Fixed { key, value },
+            _ => Lengths::Variable,
+        };
+        Engine {
+            mem,
+            host,
+            shape,
+            lengths,
+            fixed,
+            hasher: Hasher::new(seed),
+            busy_timeout: access.busy_timeout,
+            read_only: access.read_only,
+            lines,
+            first,
+            buckets: lines - first,
+            known_end: AtomicU64::new(0),
+            lanes: Lanes::new(),
+        }
+    }
+
+    /// Offset behind the row of the last client that fits: what every process maps at least.
+    pub(crate) fn least_map() -> u64 {
+        row::offset(limit::CLIENTS)
+    }
+}

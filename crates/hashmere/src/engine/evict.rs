@@ -1,0 +1,114 @@
+//! Cache mode: room is made from what has expired, then from garbage, then from what was not used.
+//!
+//! Segments are taken in the order of a hand that goes round the file, which is the order in which they were filled: a
+//! FIFO in which a record that was read since it last moved gets another round (the idea of S3-FIFO and SIEVE).
+
+use super::clean::Policy;
+use super::{Engine, Lane};
+use crate::error::WriteError;
+use hashmere_format::header::at;
+use hashmere_format::segment::{self, State};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Share of a segment that visited records may take with them when it is evicted: at least the rest is gained.
+const SECOND_CHANCE: (u64, u64) = (1, 2);
+/// An expired share below this does not pay for moving the rest.
+const EXPIRED_MIN: (u64, u64) = (1, 8);
+/// When nothing that has expired was worth taking, it is looked for again after this.
+const LOOK_AGAIN_MS: u64 = 1000;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Makes one segment's worth of room. `false`: there is nothing left that can go.
+    pub(super) fn evict(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        if self.drop_expired(lane)? {
+            return Ok(true);
+        }
+        let total = self.segments();
+        let hand = self.mem.load(at::FREE_HAND, Ordering::Relaxed) % total.max(1);
+        for i in 0..total {
+            let segment = (hand + i) % total;
+            let free = self.free_segments();
+            let taken = self.evict_segment(lane, segment)?;
+            if taken || self.free_segments() > free {
+                self.mem.store(at::FREE_HAND, (segment + 1) % total, Ordering::Relaxed);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn evict_segment(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+        match self.state(segment).state {
+            State::Sealed | State::Partial => {}
+            State::Large => return self.evict_large(lane, segment),
+            State::Limbo | State::Index => {
+                self.glance(lane, segment)?;
+                return Ok(false);
+            }
+            _ => return Ok(false),
+        }
+        match self.glance(lane, segment)? {
+            // It was all garbage, and is free now (or somebody else's).
+            None => Ok(false),
+            Some(dead) if dead * 2 >= self.segment_bytes() => self.clean_segment(lane, segment, Policy::Move),
+            Some(_) => {
+                let budget = self.segment_bytes() * SECOND_CHANCE.0 / SECOND_CHANCE.1;
+                self.clean_segment(lane, segment, Policy::Evict { budget })
+            }
+        }
+    }
+
+    /// Drops a large record unless it was visited.
+    fn evict_large(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+        self.glance(lane, segment)?;
+        if self.state(segment).state != State::Large {
+            return Ok(false);
+        }
+        self.drop_large(lane, segment)?;
+        self.reclaim_large(segment, lane.slot)
+    }
+
+    /// Cleans the segment with most expired bytes, if that pays.
+    fn drop_expired(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        let now = self.host.now_ms();
+        if self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) > now {
+            return Ok(false);
+        }
+        let mut best = (0, 0);
+        let mut next = u64::MAX;
+        for segment in 0..self.segments() {
+            let first = self.field(segment, segment::at::EXPIRE_MIN);
+            let state = self.state(segment).state;
+            if !matches!(state, State::Sealed | State::Partial | State::Large) {
+                continue;
+            }
+            if first > now {
+                next = next.min(first);
+                continue;
+            }
+            best = best.max((self.expired_bytes(segment, first, now), segment));
+        }
+        let enough = self.segment_bytes() * EXPIRED_MIN.0 / EXPIRED_MIN.1;
+        if best.0 < enough {
+            self.mem.store(at::NEXT_EXPIRY, next.min(now + LOOK_AGAIN_MS), Ordering::Relaxed);
+            return Ok(false);
+        }
+        if self.state(best.1).state == State::Large {
+            self.drop_large(lane, best.1)?;
+            return self.reclaim_large(best.1, lane.slot);
+        }
+        self.clean_segment(lane, best.1, Policy::Move)
+    }
+
+    /// How much of a segment has expired, taking its expiry times as spread evenly from first to last.
+    fn expired_bytes(&self, segment: u64, first: u64, now: u64) -> u64 {
+        let last = self.field(segment, segment::at::EXPIRE_MAX);
+        let bytes = self.field(segment, segment::at::EXPIRING);
+        if now >= last {
+            return bytes;
+        }
+        let share = u128::from(bytes) * u128::from(now - first + 1) / u128::from(last - first + 1);
+        share as u64
+    }
+}

@@ -1,0 +1,141 @@
+//! Where a key's slot is.
+//!
+//! hash -> directory entry -> leaf -> two candidate buckets of seven slots; a bucket whose keys did not all
+//! fit says so in its lock word, and they stand in the overflow tree, which is the same thing under another hash.
+
+use super::{corrupt, Engine};
+use crate::error::ReadError;
+use hashmere_format::hash::buckets;
+use hashmere_format::leaf::{Slot, LINE, SLOTS};
+use hashmere_format::root;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Which of the two trees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Tree {
+    First,
+    Overflow,
+}
+
+impl Tree {
+    pub(super) fn number(self) -> u32 {
+        match self {
+            Tree::First => 0,
+            Tree::Overflow => 1,
+        }
+    }
+    pub(super) fn from_number(number: u32) -> Tree {
+        if number == 0 {
+            Tree::First
+        } else {
+            Tree::Overflow
+        }
+    }
+    pub(super) fn depth_max(self) -> u32 {
+        match self {
+            Tree::First => root::DEPTH_MAX,
+            Tree::Overflow => root::DEPTH_MAX_1,
+        }
+    }
+    pub(super) fn pointers(self) -> u64 {
+        match self {
+            Tree::First => root::at::DIR_0,
+            Tree::Overflow => root::at::DIR_1,
+        }
+    }
+}
+
+/// The two buckets in which a hash may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) leaf: u64,
+    /// Offsets of the buckets. The first one's lock guards the key.
+    pub(super) bucket: [u64; 2],
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Depth of a directory; `None` while the overflow tree does not exist.
+    #[inline(always)]
+    pub(super) fn depth(&self, block: u64, tree: Tree) -> Option<u32> {
+        match tree {
+            Tree::First => Some(self.mem.load(block + root::at::DEPTH_0, Ordering::Acquire) as u32 & 31),
+            Tree::Overflow => {
+                (self.mem.load(block + root::at::DEPTH_1, Ordering::Acquire) as u32 & 31).checked_sub(1)
+            }
+        }
+    }
+
+    /// Offset of a directory entry.
+    #[inline(always)]
+    pub(super) fn entry(&self, block: u64, tree: Tree, index: u64) -> u64 {
+        let pointer = block + tree.pointers() + 8 * root::chunk_of(index);
+        self.mem.load(pointer, Ordering::Acquire).wrapping_add(8 * index)
+    }
+
+    /// The leaf of a hash; `None` if the overflow tree does not exist.
+    #[inline(always)]
+    pub(super) fn leaf_of(&self, root_word: u64, tree: Tree, hash: u64) -> Result<Option<u64>, ReadError> {
+        let block = self.root_block(root_word);
+        if !self.is_inside(block, root::BYTES) {
+            return Err(corrupt("the root block lies outside the file", block));
+        }
+        let Some(depth) = self.depth(block, tree) else { return Ok(None) };
+        let index = hash & ((1 << depth.min(root::DEPTH_MAX)) - 1);
+        let entry = self.entry(block, tree, index);
+        if !self.is_inside(entry, 8) || entry & 7 != 0 {
+            return Err(corrupt("a directory entry lies outside the file", entry));
+        }
+        let leaf = self.mem.load(entry, Ordering::Acquire);
+        if leaf & (LINE - 1) != 0 || !self.is_inside(leaf, self.leaf_bytes()) {
+            return Err(corrupt("a leaf lies outside the file", leaf));
+        }
+        Ok(Some(leaf))
+    }
+
+    /// The buckets of a hash in a leaf.
+    #[inline(always)]
+    pub(super) fn place(&self, leaf: u64, hash: u64) -> Place {
+        let (a, b) = buckets(hash, self.buckets);
+        let base = leaf + self.first * LINE;
+        let place = Place { leaf, bucket: [base + a * LINE, base + b * LINE] };
+        // The second line is needed about every other time: fetch both at once.
+        self.mem.prefetch(place.bucket[0]);
+        self.mem.prefetch(place.bucket[1]);
+        place
+    }
+
+    /// The slot word at an offset.
+    #[inline(always)]
+    pub(super) fn slot(&self, offset: u64) -> Slot {
+        Slot(self.mem.load(offset, Ordering::Acquire))
+    }
+
+    /// Offsets of the slots of a bucket.
+    #[inline(always)]
+    pub(super) fn slots(bucket: u64) -> impl Iterator<Item = u64> {
+        (0..SLOTS).map(move |i| bucket + 8 * i)
+    }
+
+    /// The UID of a slot, given the hash (of its tree) of the key in it.
+    #[inline(always)]
+    pub(super) fn uid(&self, tree: Tree, leaf: u64, slot_offset: u64, hash: u64) -> u32 {
+        let within = slot_offset - leaf;
+        let mask = (1u64 << tree.depth_max()) - 1;
+        hashmere_format::uid::Place {
+            tree: tree.number(),
+            bits: (hash & mask) as u32,
+            line: (within / LINE) as u32,
+            slot: (within % LINE / 8) as u32,
+        }
+        .uid()
+    }
+
+    /// Offset and bit of the visited mark of a slot (cache mode).
+    #[inline(always)]
+    pub(super) fn mark(&self, leaf: u64, slot_offset: u64) -> (u64, u64) {
+        let within = slot_offset - leaf;
+        let (line, slot) = (within / LINE, within % LINE / 8);
+        (leaf + LINE + (line & !7), 1 << ((line & 7) * 8 + slot))
+    }
+}

@@ -1,0 +1,64 @@
+//! The few words of the header that change over the life of a store, and growing its index in advance.
+
+use super::index::Tree;
+use super::{Engine, Lane};
+use crate::error::WriteError;
+use hashmere_format::header::at;
+use hashmere_format::leaf::{Identity, SLOTS};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Flags of [`hashmere_format::header::flag`].
+    pub(crate) fn life(&self) -> u64 {
+        self.mem.load(at::LIFE, Ordering::Acquire)
+    }
+
+    pub(crate) fn set_life(&self, life: u64) {
+        self.mem.store(at::LIFE, life, Ordering::Release);
+    }
+
+    /// The boot in which the store was last opened for writing.
+    pub(crate) fn boot(&self) -> [u64; 2] {
+        [at::BOOT_LO, at::BOOT_HI].map(|w| self.mem.load(w, Ordering::Acquire))
+    }
+
+    pub(crate) fn set_boot(&self, boot: [u64; 2]) {
+        self.mem.store(at::BOOT_LO, boot[0], Ordering::Release);
+        self.mem.store(at::BOOT_HI, boot[1], Ordering::Release);
+    }
+
+    /// The maximum size in bytes; 0 is none.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.mem.load(at::MAX_BYTES, Ordering::Acquire)
+    }
+
+    /// Raises the maximum size. Having none is the highest.
+    pub(crate) fn raise_max(&self, bytes: u64) {
+        if self.max_bytes() != 0 {
+            self.raise(at::MAX_BYTES, bytes);
+        }
+    }
+
+    /// Splits an index that is smaller than `items` need, level by level.
+    pub(crate) fn presize(&self, lane: &mut Lane, items: u64) -> Result<(), WriteError> {
+        let per_leaf = (self.buckets * SLOTS * 3 / 4).max(1);
+        let depth = items.div_ceil(per_leaf).max(1).next_power_of_two().ilog2().min(Tree::First.depth_max());
+        let root = self.enter(lane);
+        let mut result = Ok(());
+        'levels: for level in 0..depth {
+            for prefix in 0..1u64 << level {
+                let Some(leaf) = self.leaf_of(root, Tree::First, prefix)? else { continue };
+                let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire));
+                if let Some(id) = id.filter(|id| id.depth == level) {
+                    result = self.split(lane, root, Tree::First, leaf, id).map(|_| ());
+                    if result.is_err() {
+                        break 'levels;
+                    }
+                }
+            }
+        }
+        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        result
+    }
+}

@@ -1,0 +1,130 @@
+//! Locks: one word, an owner that can be proved dead, and no stealing.
+//!
+//! A waiter spins a little, then sleeps on the word. Whenever it wakes without the lock it asks the kernel whether the
+//! owner still lives, by trying to take the owner's liveness lock. If it gets that, the owner is dead for certain, and
+//! the waiter repairs everything the owner left before it goes on. If not, it waits on, and at the end returns `Busy` with the
+//! owner's name. Time alone never gives anyone a lock.
+
+use super::Engine;
+use crate::error::WriteError;
+use hashmere_format::leaf::Meta;
+use hashmere_format::row::{self, Stat};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Times a waiter looks at the word before it sleeps: about as long as a critical section takes.
+const SPINS: u32 = 200;
+/// The first sleep. Later ones are twice as long each, up to [`SLEEP_MAX`]: this bounds how long a death goes unnoticed.
+const SLEEP_MIN: Duration = Duration::from_millis(1);
+/// The longest sleep between two looks at whether the owner lives.
+const SLEEP_MAX: Duration = Duration::from_millis(50);
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Takes the lock word at `offset` for the client `slot`, and returns the word as it was when free.
+    ///
+    /// The caller has written `offset` to its row first, so that a death is repaired.
+    #[inline(always)]
+    pub(super) fn acquire(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
+        let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
+        if seen.is_free() && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
+            return Ok(seen);
+        }
+        self.acquire_slowly(slot, offset)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn acquire_slowly(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
+        self.count_at(row::offset(slot), Stat::LockWaits, 1);
+        for _ in 0..SPINS {
+            let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
+            if seen.is_free() && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
+                return Ok(seen);
+            }
+            self.mem.relax();
+        }
+        let start = self.host.monotonic();
+        let mut sleep = SLEEP_MIN;
+        loop {
+            let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
+            let Some(owner) = seen.owner() else {
+                // Others may be asleep still: keep the note that they are, so that our release wakes them.
+                let mine = seen.held_by(slot).0 | Meta::WAITERS;
+                if self.mem.compare_exchange(offset, seen.0, mine).is_ok() {
+                    return Ok(seen.released());
+                }
+                continue;
+            };
+            let noted = seen.0 | Meta::WAITERS;
+            if seen.0 != noted && self.mem.compare_exchange(offset, seen.0, noted).is_err() {
+                continue;
+            }
+            self.mem.wait(offset, noted as u32, sleep);
+            let now = Meta(self.mem.load(offset, Ordering::Relaxed));
+            if now.owner() == Some(owner) && !self.bury(slot, owner)? {
+                let waited = self.host.monotonic().saturating_sub(start);
+                if waited >= self.busy_timeout {
+                    return Err(self.busy(owner, waited));
+                }
+                sleep = (sleep * 2).min(SLEEP_MAX);
+            }
+        }
+    }
+
+    /// Gives a lock back: `word` is what it holds from now on, owner and waiters aside.
+    #[inline(always)]
+    pub(super) fn release(&self, offset: u64, word: Meta) {
+        // SYNC(bucket lock): everything the owner did is seen by whoever takes the lock next.
+        let before = Meta(self.mem.swap(offset, word.released().0, Ordering::Release));
+        if before.has_waiters() {
+            self.mem.wake(offset);
+        }
+    }
+
+    /// Repairs what `owner` left, if it is dead. `false`: it lives.
+    fn bury(&self, slot: u32, owner: u32) -> Result<bool, WriteError> {
+        if owner >= hashmere_format::header::limit::CLIENTS {
+            return Err(WriteError::Corrupt { what: "a lock names a client that cannot exist", offset: u64::from(owner) });
+        }
+        if owner == slot {
+            return Ok(false);
+        }
+        let claimed = self.host.try_claim(owner).map_err(|source| WriteError::Io { action: "probe a lock's owner", source })?;
+        if claimed {
+            let done = self.recover(owner);
+            self.host.release(owner);
+            self.count_at(row::offset(slot), Stat::Takeovers, 1);
+            done?;
+        }
+        Ok(claimed)
+    }
+
+    #[cold]
+    fn busy(&self, owner: u32, waited: Duration) -> WriteError {
+        let pid = self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32;
+        let info = self.host.describe(pid);
+        let name = info.name.unwrap_or_else(|| self.row_name(owner));
+        let state = match info.state {
+            Some('T' | 't') => " and is stopped",
+            Some('D') => " and waits for a device",
+            _ => "",
+        };
+        let holder = format!("pid {pid} ({name}) has held the lock for at least {:.1} s{state}", waited.as_secs_f64());
+        WriteError::Busy { pid, holder, waited }
+    }
+
+    /// Takes one of the global locks for a client.
+    pub(super) fn acquire_global(&self, slot: u32, offset: u64) -> Result<(), WriteError> {
+        // A repair acts under the name of the dead owner, who may have died with this very lock.
+        if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
+            return Ok(());
+        }
+        self.acquire(slot, offset).map(|_| ())
+    }
+
+    /// Gives a global lock back.
+    pub(super) fn release_global(&self, offset: u64) {
+        self.release(offset, Meta(0));
+    }
+}

@@ -1,0 +1,135 @@
+//! The engine: what happens to the bytes. Generic over memory and host, so the same code runs on a real mapping, under
+//! Miri and under a model checker.
+//!
+//! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
+//! records go), [`segments`], [`clean`], [`split`], [`recover`].
+
+mod append;
+mod check;
+mod clean;
+mod clear;
+mod client;
+mod create;
+mod directory;
+mod evict;
+mod index;
+mod large;
+mod life;
+mod lock;
+mod ops;
+mod pin;
+mod read;
+mod recover;
+mod scan;
+mod segments;
+mod split;
+mod stats;
+mod write;
+
+pub(crate) use append::Draft;
+pub use check::{CheckReport, Problem};
+pub(crate) use client::Lane;
+pub(crate) use create::{Access, NewStore};
+pub(crate) use ops::{Fetched, Tick, When};
+pub(crate) use pin::Pin;
+pub(crate) use read::Found;
+pub use stats::{ClientStats, Stats};
+pub(crate) use write::{Current, Decision, Outcome};
+
+use crate::error::ReadError;
+use client::Lanes;
+use hashmere_format::hash::Hasher;
+use hashmere_format::header::{at, RootWord, Shape};
+use hashmere_format::record::Lengths;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// One store, mapped.
+pub(crate) struct Engine<M: Mem, H: Host> {
+    pub(crate) mem: M,
+    pub(crate) host: H,
+    pub(crate) shape: Shape,
+    pub(crate) lengths: Lengths,
+    /// Fixed key length and fixed value length, each on its own.
+    pub(crate) fixed: (Option<u32>, Option<u32>),
+    pub(crate) hasher: Hasher,
+    pub(crate) busy_timeout: Duration,
+    pub(crate) read_only: bool,
+    /// Lines of a leaf, its first bucket line, its buckets.
+    lines: u64,
+    first: u64,
+    buckets: u64,
+    /// End of the segments known to exist: every offset from the file is compared with it.
+    known_end: AtomicU64,
+    lanes: Lanes,
+}
+
+/// A key's hash, and whether the caller supplied it (then records carry it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct KeyHash {
+    pub(crate) hash: u64,
+    pub(crate) supplied: Option<u64>,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// The hash of a key.
+    #[inline(always)]
+    pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
+        KeyHash { hash: self.hasher.key(key), supplied: None }
+    }
+
+    /// The hash that stands for one the caller supplied.
+    pub(crate) fn supplied(&self, hash: u64) -> KeyHash {
+        let hash = self.hasher.supplied(hash);
+        KeyHash { hash, supplied: Some(hash) }
+    }
+
+    #[inline(always)]
+    fn root(&self) -> u64 {
+        self.mem.load(at::ROOT, Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn root_block(&self, root: u64) -> u64 {
+        self.segment_offset(RootWord::unpack(root).segment)
+    }
+
+    fn segment_bytes(&self) -> u64 {
+        1 << self.shape.segment_shift
+    }
+
+    pub(crate) fn leaf_bytes(&self) -> u64 {
+        1 << self.shape.leaf_shift
+    }
+
+    #[inline(always)]
+    fn segment_offset(&self, segment: u64) -> u64 {
+        at::DATA + (segment << self.shape.segment_shift)
+    }
+
+    #[inline(always)]
+    fn segment_of(&self, offset: u64) -> u64 {
+        (offset - at::DATA) >> self.shape.segment_shift
+    }
+
+    /// Whether `len` bytes at `offset` lie within segments that exist. The file may have grown since we last looked.
+    #[inline(always)]
+    fn is_inside(&self, offset: u64, len: u64) -> bool {
+        let end = offset.wrapping_add(len);
+        offset >= at::DATA && end > offset && (end <= self.known_end.load(Ordering::Relaxed) || self.is_inside_now(end))
+    }
+
+    #[cold]
+    fn is_inside_now(&self, end: u64) -> bool {
+        let segments = self.mem.load(at::SEGMENTS, Ordering::Acquire).min(hashmere_format::header::limit::SEGMENTS);
+        let now = self.segment_offset(segments).min(self.mem.capacity());
+        self.known_end.store(now, Ordering::Relaxed);
+        end <= now
+    }
+}
+
+#[cold]
+fn corrupt(what: &'static str, offset: u64) -> ReadError {
+    ReadError::Corrupt { what, offset }
+}

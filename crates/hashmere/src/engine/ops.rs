@@ -1,0 +1,471 @@
+//! The operations on one key, on top of reading and [`mutate`](Engine::mutate).
+
+use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
+use crate::error::{ReadError, WriteError};
+use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Meta, Stored, Ttl, Uid, Update, Updated, Version};
+use hashmere_format::header::limit;
+use hashmere_format::record::Head;
+use hashmere_format::row::Stat;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Values above this are copied under a pin: copying them optimistically could fail again and again.
+pub(crate) const PIN_FROM: u64 = 32 << 10;
+/// Digits of the largest counter.
+const DIGITS: u64 = 20;
+/// Wall clock values are below this, so that every expiry fits 48 bits.
+const TIME_MAX: u64 = (1 << 48) - 1;
+
+/// When a plain store takes place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum When {
+    Always,
+    Absent,
+    Present,
+}
+
+/// What a counter call makes of a present counter.
+pub(crate) enum Tick {
+    Set(u64),
+    Delete,
+}
+
+/// What a read found: the bytes are in the caller's buffer, or the value is long and should be pinned.
+pub(crate) enum Fetched {
+    Copied(Meta),
+    Long,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    #[inline(always)]
+    pub(crate) fn meta_of_found(&self, found: &Found) -> Meta {
+        Meta {
+            value_len: u64::from(found.head.value_len),
+            flags: found.head.flags,
+            version: Version(found.head.version),
+            expires_at_ms: found.head.expires.filter(|at| *at != u64::MAX),
+            uid: Uid(found.uid),
+        }
+    }
+
+    /// Copies a value to the end of `buffer` (which keeps its content on a miss).
+    #[inline(always)]
+    pub(crate) fn fetch(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Fetched>, ReadError> {
+        let start = buffer.len();
+        let fetched = self.read(key, kh, |found| {
+            if u64::from(found.head.value_len) > PIN_FROM {
+                return Ok(Fetched::Long);
+            }
+            buffer.truncate(start);
+            self.mem.append_to(found.value(), found.head.value_len as usize, buffer);
+            self.visit(found);
+            Ok(Fetched::Copied(self.meta_of_found(found)))
+        })?;
+        self.count(if fetched.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        Ok(fetched)
+    }
+
+    /// Everything about a key but its value.
+    #[inline(always)]
+    pub(crate) fn peek(&self, key: &[u8], kh: KeyHash) -> Result<Option<Meta>, ReadError> {
+        self.read(key, kh, |found| Ok(self.meta_of_found(found)))
+    }
+
+    /// Notes that a record was used (cache mode; a hint, set only if it is not).
+    #[inline(always)]
+    pub(crate) fn visit(&self, found: &Found) {
+        if self.shape.cache && !self.read_only {
+            let (word, bit) = self.mark(found.leaf, found.slot_offset);
+            if self.mem.load(word, Ordering::Relaxed) & bit == 0 {
+                self.mem.fetch_or(word, bit, Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// When something with this TTL expires; `None` is never.
+    pub(crate) fn deadline(&self, ttl: Ttl) -> Option<u64> {
+        match ttl {
+            Ttl::Never => None,
+            Ttl::At(at) => Some(at.min(TIME_MAX)),
+            Ttl::After(after) => {
+                let ms = u64::try_from(after.as_millis()).unwrap_or(TIME_MAX);
+                Some(self.host.now_ms().saturating_add(ms).min(TIME_MAX))
+            }
+        }
+    }
+
+    /// Refuses keys and values that this store cannot hold.
+    #[inline(always)]
+    pub(crate) fn admit(&self, key_len: u64, value_len: u64) -> Result<(), WriteError> {
+        if self.fixed != (None, None) {
+            self.admit_fixed(key_len, value_len)?;
+        }
+        if key_len + value_len > limit::PAYLOAD {
+            return Err(WriteError::TooLarge { bytes: key_len + value_len, limit: limit::PAYLOAD });
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn admit_fixed(&self, key_len: u64, value_len: u64) -> Result<(), WriteError> {
+        for (what, given, fixed) in [("key", key_len, self.fixed.0), ("value", value_len, self.fixed.1)] {
+            if let Some(fixed) = fixed.map(u64::from).filter(|f| *f != given) {
+                return Err(WriteError::WrongLength { what, given, fixed });
+            }
+        }
+        Ok(())
+    }
+
+    #[inline(always)]
+    fn head(&self, key: &[u8], value_len: u64, attributes: Attributes) -> Head {
+        Head {
+            key_len: key.len() as u32,
+            value_len: value_len as u32,
+            expires: self.deadline(attributes.ttl),
+            flags: attributes.flags,
+            ..Head::default()
+        }
+    }
+
+    /// A draft with head and key written, the value to be filled in.
+    #[inline(always)]
+    pub(crate) fn begin(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        value_len: u64,
+        attributes: Attributes,
+    ) -> Result<Draft, WriteError> {
+        self.admit(key.len() as u64, value_len)?;
+        self.draft(lane, key, kh, self.head(key, value_len, attributes), value_len)
+    }
+
+    /// Stores a whole value.
+    #[inline(always)]
+    pub(crate) fn store(
+        &self,
+        lane: &mut Lane,
+        (key, kh): (&[u8], KeyHash),
+        value: &[u8],
+        attributes: Attributes,
+        when: When,
+    ) -> Result<Option<Stored>, WriteError> {
+        if when != When::Always && self.peek(key, kh)?.is_some() != (when == When::Present) {
+            return Ok(None);
+        }
+        let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
+        self.mem.write(draft.value(self.lengths), value);
+        self.finish(lane, key, kh, draft, when)
+    }
+
+    /// Commits a draft whose value is written.
+    #[inline(always)]
+    pub(crate) fn finish(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        draft: Draft,
+        when: When,
+    ) -> Result<Option<Stored>, WriteError> {
+        let outcome = self.mutate(lane, key, kh, |current| {
+            Ok(match (when, current) {
+                (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
+                _ => Decision::Put(draft),
+            })
+        });
+        self.conclude(lane, draft, outcome).map(stored)
+    }
+
+    /// Gives the draft up unless it became the record, and counts it if it did.
+    #[inline(always)]
+    fn conclude(&self, lane: &Lane, draft: Draft, outcome: Result<Outcome, WriteError>) -> Result<Outcome, WriteError> {
+        if matches!(outcome, Ok(Outcome::Stored { .. })) {
+            self.count_at(lane.row, Stat::Sets, 1);
+        } else {
+            self.abandon(lane, &draft);
+        }
+        outcome
+    }
+
+    /// Removes a key, if `only` is not given or is its version.
+    pub(crate) fn remove(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, only: Option<Version>) -> Result<bool, WriteError> {
+        let outcome = self.mutate(lane, key, kh, |current| {
+            Ok(match (only, current) {
+                (Some(version), Some(c)) if c.head.version != version.0 => Decision::Keep,
+                (Some(_), None) => Decision::Keep,
+                _ => Decision::Remove,
+            })
+        })?;
+        if outcome == Outcome::Removed {
+            self.count_at(lane.row, Stat::Deletes, 1);
+        }
+        Ok(outcome == Outcome::Removed)
+    }
+
+    /// Compare, then set or remove.
+    pub(crate) fn compare_and_set(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        expected: Expected<'_>,
+        change: Change<'_>,
+    ) -> Result<Cas, WriteError> {
+        let draft = match change {
+            Change::Remove => None,
+            Change::Set(value) => Some((value, Attributes::NONE)),
+            Change::SetWith(value, attributes) => Some((value, attributes)),
+        };
+        let draft = match draft {
+            None => None,
+            Some((value, attributes)) => {
+                let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
+                self.mem.write(draft.value(self.lengths), value);
+                Some(draft)
+            }
+        };
+        let mut refused = None;
+        let outcome = self.mutate(lane, key, kh, |current| {
+            refused = match (expected, current) {
+                (Expected::Absent, None) => None,
+                (_, None) => Some(Cas::NotFound),
+                (_, Some(c)) => (!self.is_as(c, expected)).then_some(Cas::Mismatch(Version(c.head.version))),
+            };
+            Ok(match (refused, draft) {
+                (Some(_), _) => Decision::Keep,
+                (None, Some(draft)) => Decision::Put(draft),
+                (None, None) => Decision::Remove,
+            })
+        });
+        let outcome = match draft {
+            Some(draft) => self.conclude(lane, draft, outcome)?,
+            None => outcome?,
+        };
+        Ok(match (refused, stored(outcome)) {
+            (Some(refused), _) => refused,
+            (None, Some(stored)) => Cas::Stored(stored),
+            (None, None) => Cas::Removed,
+        })
+    }
+
+    fn is_as(&self, current: &Current, expected: Expected<'_>) -> bool {
+        match expected {
+            Expected::Absent => false,
+            Expected::Version(version) => current.head.version == version.0,
+            Expected::Value(value) => {
+                value.len() == current.head.value_len as usize && self.mem.matches(current.value(), value)
+            }
+        }
+    }
+
+    /// Shows the key to `f` and does what it says, provided that nothing changed meanwhile; else again. No lock is held while `f`
+    /// runs.
+    pub(crate) fn update(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        item: &mut dyn FnMut() -> Result<Option<Item>, ReadError>,
+        f: &mut dyn FnMut(Option<&Item>) -> Result<Update, WriteError>,
+    ) -> Result<Updated, WriteError> {
+        loop {
+            let seen = item()?;
+            let version = seen.as_ref().map(|i| i.meta.version);
+            let update = f(seen.as_ref())?;
+            let mut lane = self.lane()?;
+            let done = match update {
+                Update::Keep => Some(Updated::Kept),
+                Update::Remove if seen.is_none() => Some(Updated::Kept),
+                Update::Remove => self.remove(&mut lane, key, kh, version)?.then_some(Updated::Removed),
+                Update::Set(value) => {
+                    let ttl = seen.as_ref().and_then(|i| i.meta.expires_at_ms).map_or(Ttl::Never, Ttl::At);
+                    let flags = seen.as_ref().map_or(0, |i| i.meta.flags);
+                    self.replace_seen(&mut lane, key, kh, &value, Attributes { flags, ttl }, seen.as_ref().map(|i| (i, true)))?
+                }
+                Update::SetWith(value, attributes) => {
+                    self.replace_seen(&mut lane, key, kh, &value, attributes, seen.as_ref().map(|i| (i, false)))?
+                }
+            };
+            if let Some(done) = done {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Stores a value if the key is still as it was seen. With `true` also its expiry must be the same, because it is kept.
+    fn replace_seen(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        value: &[u8],
+        attributes: Attributes,
+        seen: Option<(&Item, bool)>,
+    ) -> Result<Option<Updated>, WriteError> {
+        let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
+        self.mem.write(draft.value(self.lengths), value);
+        let outcome = self.mutate(lane, key, kh, |current| {
+            let same = match (seen, current) {
+                (None, None) => true,
+                (Some((item, keeps)), Some(c)) => {
+                    let now = self.meta_of_found(c);
+                    now.version == item.meta.version && (!keeps || now.expires_at_ms == item.meta.expires_at_ms)
+                }
+                _ => false,
+            };
+            Ok(if same { Decision::Put(draft) } else { Decision::Keep })
+        });
+        Ok(stored(self.conclude(lane, draft, outcome)?).map(Updated::Stored))
+    }
+
+    /// Counts: reads a decimal number, lets `tick` say what becomes of it, writes it back, under the key's lock.
+    pub(crate) fn tick(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        counter: Counter,
+        tick: impl Fn(u64) -> Tick,
+    ) -> Result<Option<u64>, WriteError> {
+        let wide = match self.fixed.1 {
+            Some(len) => u64::from(len),
+            None => DIGITS,
+        };
+        self.admit(key.len() as u64, wide)?;
+        let widest = Head {
+            expires: Some(0),
+            flags: 1,
+            key_len: key.len() as u32,
+            value_len: wide as u32,
+            hash: kh.supplied,
+            ..Head::default()
+        };
+        let room = self.draft(lane, key, kh, widest, wide)?;
+        let mut value = None;
+        let outcome = self.mutate(lane, key, kh, |current| {
+            let (next, head) = match current {
+                Some(c) => match tick(self.number(c)?) {
+                    Tick::Delete => {
+                        value = Some(0);
+                        return Ok(Decision::Remove);
+                    }
+                    Tick::Set(next) => (next, c.head),
+                },
+                None => match counter.initial {
+                    None => return Ok(Decision::Keep),
+                    Some(initial) => (initial, self.head(key, 0, counter.attributes)),
+                },
+            };
+            value = Some(next);
+            let mut digits = [0u8; DIGITS as usize];
+            let text = self.digits(next, &mut digits)?;
+            let head = Head { value_len: text.len() as u32, dead: false, ..head };
+            let draft = self.write_head(room.offset, key, kh, head, room.large);
+            self.mem.write(draft.value(self.lengths), text);
+            Ok(Decision::Put(draft))
+        });
+        let outcome = self.conclude(lane, room, outcome)?;
+        if outcome == Outcome::Removed {
+            self.count_at(lane.row, Stat::Deletes, 1);
+        }
+        Ok(value)
+    }
+
+    fn digits<'a>(&self, mut number: u64, buffer: &'a mut [u8; DIGITS as usize]) -> Result<&'a [u8], WriteError> {
+        let mut at = buffer.len();
+        loop {
+            at -= 1;
+            buffer[at] = b'0' + (number % 10) as u8;
+            number /= 10;
+            if number == 0 {
+                break;
+            }
+        }
+        if let Some(fixed) = self.fixed.1.map(|f| f as usize) {
+            let given = buffer.len() - at;
+            if fixed > buffer.len() || given > fixed {
+                return Err(WriteError::WrongLength { what: "value", given: given as u64, fixed: fixed as u64 });
+            }
+            // In a store of fixed lengths a counter is filled up with zeros in front.
+            let start = buffer.len() - fixed;
+            buffer[start..at].fill(b'0');
+            at = start;
+        }
+        Ok(&buffer[at..])
+    }
+
+    /// The number that a value spells. Trailing spaces are allowed, as memcached leaves them after a decrement.
+    fn number(&self, current: &Current) -> Result<u64, WriteError> {
+        let mut text = [0u8; 32];
+        let len = current.head.value_len as usize;
+        if len == 0 || len > text.len() {
+            return Err(WriteError::NotANumber);
+        }
+        self.mem.read(current.value(), &mut text[..len]);
+        let text = text[..len].trim_ascii_end();
+        if text.is_empty() {
+            return Err(WriteError::NotANumber);
+        }
+        text.iter().try_fold(0u64, |number, byte| {
+            let digit = byte.checked_sub(b'0').filter(|d| *d < 10).ok_or(WriteError::NotANumber)?;
+            number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit))).ok_or(WriteError::NotANumber)
+        })
+    }
+
+    /// Sets a record's expiry where it stands, if it has a word for it. `None`: it has none, so it must be written anew;
+    /// `Some(false)`: the key is absent.
+    pub(crate) fn touch_in_place(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, ttl: Ttl) -> Result<Option<bool>, WriteError> {
+        let deadline = self.deadline(ttl);
+        let mut done = Some(false);
+        self.mutate(lane, key, kh, |current| {
+            done = match current {
+                None => Some(false),
+                Some(c) if c.head.expires.is_some() || deadline.is_none() => {
+                    self.set_expiry(c, deadline);
+                    Some(true)
+                }
+                Some(_) => None,
+            };
+            Ok(Decision::Keep)
+        })?;
+        Ok(done)
+    }
+
+    /// One store: a reader sees the old expiry or the new one.
+    fn set_expiry(&self, current: &Current, deadline: Option<u64>) {
+        if current.head.expires.is_none() {
+            return;
+        }
+        let word = current.key - 8 * (1 + u64::from(current.head.flags != 0) + u64::from(current.head.hash.is_some()));
+        self.mem.store(word, deadline.unwrap_or(u64::MAX), Ordering::Release);
+        if let Some(deadline) = deadline {
+            let entry = self.entry_of(self.segment_of(current.record));
+            self.lower(entry + hashmere_format::segment::at::EXPIRE_MIN, deadline);
+            self.raise(entry + hashmere_format::segment::at::EXPIRE_MAX, deadline);
+            self.lower(hashmere_format::header::at::NEXT_EXPIRY, deadline);
+        }
+    }
+
+    /// Writes a value again with an expiry, if it still has this version; it keeps the version.
+    pub(crate) fn refresh(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, item: &Item, ttl: Ttl) -> Result<bool, WriteError> {
+        let attributes = Attributes { flags: item.meta.flags, ttl };
+        let draft = self.begin(lane, key, kh, item.value.len() as u64, attributes)?;
+        self.mem.write(draft.value(self.lengths), &item.value);
+        let outcome = self.mutate(lane, key, kh, |current| {
+            let same = current.is_some_and(|c| c.head.version == item.meta.version.0);
+            Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })
+        });
+        if !matches!(outcome, Ok(Outcome::Stored { .. })) {
+            self.abandon(lane, &draft);
+        }
+        Ok(stored(outcome?).is_some())
+    }
+}
+
+fn stored(outcome: Outcome) -> Option<Stored> {
+    match outcome {
+        Outcome::Stored { uid, version, created } => Some(Stored { uid: Uid(uid), version: Version(version), created }),
+        Outcome::Kept | Outcome::Removed => None,
+    }
+}

@@ -1,0 +1,163 @@
+//! Scanning: a position in the index that stays meaningful while the index grows.
+//!
+//! Leaves are visited in the order of their bit-reversed prefixes, so a leaf that splits becomes two neighbours in that
+//! order. An interval is entered at the depth of the leaf found there; its entries are visited place by place, and at
+//! each place in every leaf that now covers a part of the interval. An entry never changes its place or leaves
+//! its hash's interval, so one that exists all the while is seen exactly once.
+
+use super::index::Tree;
+use super::read::Found;
+use super::{corrupt, Engine};
+use crate::error::ReadError;
+use hashmere_format::header::at;
+use hashmere_format::leaf::{Identity, Slot, LINE, SLOTS};
+use hashmere_format::segment;
+use hashmere_format::uid::{depth_max, reverse, Scan};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// What one step of a scan found: the position behind it, and the slot, if there was one.
+pub(crate) struct Step {
+    pub(crate) next: Scan,
+    pub(crate) entry: Option<(u32, u64, Slot)>,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// One step of a scan: the entry at a position, and the position behind it.
+    pub(crate) fn scan_step(&self, root: u64, from: Scan) -> Result<Step, ReadError> {
+        let tree = Tree::from_number(from.tree);
+        let bits = depth_max(from.tree);
+        let fresh = from.line == 0;
+        if tree == Tree::Overflow && self.depth(self.root_block(root), tree).is_none() {
+            return Ok(Step { next: Scan { tree: 2, ..Scan::START }, entry: None });
+        }
+        loop {
+            let (leaf, id) = self.leaf_at(root, tree, from.reached, bits)?;
+            // A leaf of less depth than the interval: the store was cleared since, and nothing is left to be seen twice.
+            let depth = if fresh { id.depth } else { from.depth.min(id.depth) };
+            let at = Scan { depth, line: if fresh { self.first as u32 } else { from.line }, ..from };
+            let slot_offset = leaf + u64::from(at.line) * LINE + 8 * u64::from(at.slot);
+            let slot = self.slot(slot_offset);
+            self.mem.fence(Ordering::Acquire);
+            // The leaf may have been split between our looking it up and our reading the slot.
+            if self.leaf_at(root, tree, from.reached, bits)? != (leaf, id) {
+                continue;
+            }
+            // An entry that a split is just moving stands in both leaves; it belongs to the one whose prefix it has.
+            let mine = !slot.is_empty() && slot.tag() as u32 & ((1u32 << id.depth) - 1) == id.prefix;
+            let uid = self.uid(tree, leaf, slot_offset, slot.tag());
+            let entry = mine.then_some((uid, slot_offset, slot));
+            return Ok(Step { next: self.after(at, id, bits), entry });
+        }
+    }
+
+    /// The leaf that covers a reversed hash.
+    fn leaf_at(&self, root: u64, tree: Tree, reached: u32, bits: u32) -> Result<(u64, Identity), ReadError> {
+        let hash = u64::from(reverse(reached, bits));
+        let leaf = self.leaf_of(root, tree, hash)?.ok_or_else(|| corrupt("a tree lost its directory", root))?;
+        let word = self.mem.load(leaf, Ordering::Acquire);
+        let id = Identity::unpack(word).ok_or_else(|| corrupt("a leaf has no identity", leaf))?;
+        Ok((leaf, id))
+    }
+
+    /// The position behind (`at`, in the leaf `id`): the next leaf at this place, then the next place, then the next interval.
+    fn after(&self, at: Scan, id: Identity, bits: u32) -> Scan {
+        let interval = 1u32 << (bits - at.depth);
+        let origin = at.reached & !(interval - 1);
+        let reached = at.reached + (1u32 << (bits - id.depth));
+        if reached < origin + interval {
+            return Scan { reached, ..at };
+        }
+        if u64::from(at.slot) + 1 < SLOTS {
+            return Scan { reached: origin, slot: at.slot + 1, ..at };
+        }
+        if u64::from(at.line) + 1 < self.lines {
+            return Scan { reached: origin, slot: 0, line: at.line + 1, ..at };
+        }
+        if origin + interval < 1 << bits {
+            return Scan { reached: origin + interval, line: 0, slot: 0, depth: 0, ..at };
+        }
+        Scan { tree: at.tree + 1, ..Scan::START }
+    }
+
+    /// Reads the record of a slot that a scan or a UID named. `None`: the slot holds something else by now.
+    pub(crate) fn read_slot<R>(
+        &self,
+        root: u64,
+        uid: u32,
+        slot_offset: u64,
+        slot: Slot,
+        take: impl FnOnce(&Found) -> Result<R, ReadError>,
+    ) -> Result<Option<R>, ReadError> {
+        if !self.is_inside(slot.offset(), 8) {
+            let same = self.slot(slot_offset) == slot && self.root() == root;
+            return if same { Err(corrupt("a slot points outside the file", slot_offset)) } else { Ok(None) };
+        }
+        let number = self.segment_of(slot.offset());
+        let generation = self.mem.load(self.entry_of(number) + segment::at::GENERATION, Ordering::Acquire);
+        if self.slot(slot_offset) != slot || self.root() != root {
+            return Ok(None);
+        }
+        let parsed = self.parse(slot.offset());
+        let taken = match parsed {
+            None => None,
+            Some((head, key)) => {
+                let place = hashmere_format::uid::Place::from_uid(uid);
+                let leaf = slot_offset - u64::from(place.line) * LINE - 8 * u64::from(place.slot);
+                let found = Found { head, uid, record: slot.offset(), key, slot_offset, slot, leaf };
+                Some(take(&found))
+            }
+        };
+        self.mem.fence(Ordering::Acquire);
+        if self.mem.load(self.entry_of(number) + segment::at::GENERATION, Ordering::Relaxed) != generation {
+            return Ok(None);
+        }
+        match taken {
+            Some(result) => result.map(Some),
+            None => Err(corrupt("a slot points at something that is no record", slot.offset())),
+        }
+    }
+
+    /// The slot that a UID names, if something is there that the UID can mean.
+    #[inline]
+    pub(crate) fn slot_of_uid(&self, root: u64, uid: u32) -> Result<Option<(u64, Slot)>, ReadError> {
+        let place = hashmere_format::uid::Place::from_uid(uid);
+        let tree = Tree::from_number(place.tree);
+        if u64::from(place.slot) >= SLOTS || u64::from(place.line) < self.first || u64::from(place.line) >= self.lines {
+            return Ok(None);
+        }
+        loop {
+            let Some(leaf) = self.leaf_of(root, tree, u64::from(place.bits))? else { return Ok(None) };
+            let slot_offset = leaf + u64::from(place.line) * LINE + 8 * u64::from(place.slot);
+            let slot = self.slot(slot_offset);
+            let mask = (1u64 << tree.depth_max()) - 1;
+            if !slot.is_empty() && slot.tag() & mask == u64::from(place.bits) {
+                return Ok(Some((slot_offset, slot)));
+            }
+            self.mem.fence(Ordering::Acquire);
+            if self.leaf_of(root, tree, u64::from(place.bits))? == Some(leaf) {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// The root word and the epoch, for callers that scan.
+    pub(crate) fn root_word(&self) -> u64 {
+        self.mem.load(at::ROOT, Ordering::Acquire)
+    }
+
+    /// A random place of the index: a leaf with the chance of its share of the hashes, a slot in it.
+    pub(crate) fn random_place(&self, root: u64, random: u64) -> Result<Option<(u32, u64, Slot)>, ReadError> {
+        let block = self.root_block(root);
+        let overflow = self.depth(block, Tree::Overflow);
+        let leaves = 1u64 << self.depth(block, Tree::First).unwrap_or(0);
+        let extra = overflow.map_or(0, |d| 1u64 << d);
+        let pick = (random >> 40) % (leaves + extra);
+        let tree = if pick < leaves { Tree::First } else { Tree::Overflow };
+        let Some(leaf) = self.leaf_of(root, tree, random & 0xf_ffff)? else { return Ok(None) };
+        let line = self.first + (random >> 20 & 0xffff) % self.buckets;
+        let slot_offset = leaf + line * LINE + 8 * ((random >> 36 & 0xffff) % SLOTS);
+        let slot = self.slot(slot_offset);
+        Ok((!slot.is_empty()).then(|| (self.uid(tree, leaf, slot_offset, slot.tag()), slot_offset, slot)))
+    }
+}

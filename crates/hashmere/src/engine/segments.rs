@@ -1,0 +1,299 @@
+//! Segments: claiming, growing, freeing.
+//!
+//! The state word of a segment decides who may touch it; every change of hands is one compare-exchange of that word,
+//! and a word that names an owner is repaired by whoever proves that owner dead.
+
+use super::client::back_error;
+use super::Engine;
+use crate::error::WriteError;
+use hashmere_format::header::{at, limit, PAGE};
+use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Free segments that only the cleaner may take, so that it can always finish.
+pub(super) const RESERVE: u64 = 2;
+
+/// Who asks for a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Need {
+    /// A writer: leaves the reserve alone.
+    Normal,
+    /// A cleaner, holding the reserve lock.
+    Reserve,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Offset of a segment's entry.
+    #[inline(always)]
+    pub(super) fn entry_of(&self, segment: u64) -> u64 {
+        // Segment numbers are masked, so a damaged one still stays within the table of pointers.
+        let segment = segment & (limit::SEGMENTS - 1);
+        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire);
+        let entry = chunk.wrapping_add(segment % CHUNK_ENTRIES * segment::BYTES);
+        if chunk == at::CHUNK_0 || self.is_inside(entry, segment::BYTES) {
+            entry
+        } else {
+            at::CHUNK_0
+        }
+    }
+
+    pub(super) fn field(&self, segment: u64, field: u64) -> u64 {
+        self.mem.load(self.entry_of(segment) + field, Ordering::Relaxed)
+    }
+
+    pub(super) fn set_field(&self, segment: u64, field: u64, value: u64) {
+        self.mem.store(self.entry_of(segment) + field, value, Ordering::Relaxed);
+    }
+
+    /// The state word; a damaged one reads as an index segment, which nobody touches.
+    pub(super) fn state(&self, segment: u64) -> Word {
+        let word = self.mem.load(self.entry_of(segment) + segment::at::STATE, Ordering::Acquire);
+        Word::unpack(word).unwrap_or(Word::new(State::Index))
+    }
+
+    pub(super) fn set_state(&self, segment: u64, word: Word) {
+        self.mem.store(self.entry_of(segment) + segment::at::STATE, word.pack(), Ordering::Release);
+    }
+
+    pub(super) fn change_state(&self, segment: u64, from: Word, to: Word) -> bool {
+        self.mem.compare_exchange(self.entry_of(segment) + segment::at::STATE, from.pack(), to.pack()).is_ok()
+    }
+
+    /// How many segments the file has.
+    pub(super) fn segments(&self) -> u64 {
+        self.mem.load(at::SEGMENTS, Ordering::Acquire).min(limit::SEGMENTS)
+    }
+
+    /// How many it may have.
+    pub(super) fn segments_max(&self) -> u64 {
+        let max_bytes = match self.mem.load(at::MAX_BYTES, Ordering::Relaxed) {
+            0 => u64::MAX,
+            bytes => bytes,
+        };
+        let bytes = max_bytes.min(limit::ADDRESS).min(self.mem.capacity());
+        (bytes.saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS)
+    }
+
+    /// Free segments, exactly when few.
+    pub(super) fn free_segments(&self) -> u64 {
+        let hint = self.mem.load(at::FREE_COUNT, Ordering::Relaxed);
+        if hint > 4 * RESERVE + 16 && hint <= self.segments() {
+            return hint;
+        }
+        let exact = (0..self.segments()).filter(|s| self.state(*s).state == State::Free).count() as u64;
+        self.mem.store(at::FREE_COUNT, exact, Ordering::Relaxed);
+        exact
+    }
+
+    /// Claims one segment for `slot`: free, or by growth. Its memory is not yet backed. `None`: there is none
+    /// to be had, because of the maximum size or because the file system has no room (then the error is in `refused`).
+    pub(super) fn claim(&self, slot: u32, need: Need, refused: &mut Option<WriteError>) -> Result<Option<u64>, WriteError> {
+        let floor = if need == Need::Reserve { 0 } else { RESERVE };
+        if self.free_segments() > floor {
+            if let Some(segment) = self.claim_free(slot) {
+                return Ok(Some(segment));
+            }
+        }
+        self.grow(slot, 1, need, refused)
+    }
+
+    fn claim_free(&self, slot: u32) -> Option<u64> {
+        for i in 0..at::FREE_RING_LEN {
+            let word = at::FREE_RING + 8 * i;
+            if self.mem.load(word, Ordering::Relaxed) == 0 {
+                continue;
+            }
+            if let Some(segment) = self.mem.swap(word, 0, Ordering::AcqRel).checked_sub(1) {
+                if segment < self.segments() && self.take_free(segment, slot) {
+                    return Some(segment);
+                }
+            }
+        }
+        let total = self.segments();
+        let hand = self.mem.load(at::FREE_HAND, Ordering::Relaxed) % total.max(1);
+        for i in 0..total {
+            let segment = (hand + i) % total;
+            if self.state(segment).state == State::Free && self.take_free(segment, slot) {
+                self.mem.store(at::FREE_HAND, segment + 1, Ordering::Relaxed);
+                return Some(segment);
+            }
+        }
+        None
+    }
+
+    /// Takes one free segment.
+    pub(super) fn take_free(&self, segment: u64, slot: u32) -> bool {
+        if self.state(segment) != Word::new(State::Free) {
+            return false;
+        }
+        let taken = self.change_state(segment, Word::new(State::Free), Word::owned(State::Claimed, slot));
+        if taken {
+            let count = self.mem.load(at::FREE_COUNT, Ordering::Relaxed);
+            self.mem.store(at::FREE_COUNT, count.saturating_sub(1), Ordering::Relaxed);
+            // SYNC(recycle): a reader that sees any byte written from here on also sees that the segment was recycled.
+            self.mem.fence(Ordering::Release);
+        }
+        taken
+    }
+
+    /// Appends `n` segments to the file and claims them; the first leads the others.
+    pub(super) fn grow(
+        &self,
+        slot: u32,
+        n: u64,
+        need: Need,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        self.acquire_global(slot, at::SPACE_LOCK)?;
+        let grown = self.grow_locked(slot, n, need, refused);
+        self.release_global(at::SPACE_LOCK);
+        grown
+    }
+
+    fn grow_locked(
+        &self,
+        slot: u32,
+        n: u64,
+        need: Need,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        let max = self.segments_max();
+        // The reserve may be free segments or growth that is still possible.
+        let floor = if need == Need::Reserve || max.saturating_sub(self.segments()) > n + RESERVE {
+            0
+        } else {
+            RESERVE.saturating_sub(self.free_segments())
+        };
+        if self.segments() + n + floor > max {
+            return Ok(None);
+        }
+        if let Err(error) = self.extend_table(n, max) {
+            *refused = Some(error);
+            return Ok(None);
+        }
+        let total = self.segments();
+        if total + n > max {
+            return Ok(None);
+        }
+        for i in 0..n {
+            let word = if i == 0 { Word::owned(State::Claimed, slot).long(n as u32) } else { Word::new(State::Tail) };
+            self.init_entry(total + i, word);
+        }
+        self.mem.store(at::SEGMENTS, total + n, Ordering::Release);
+        Ok(Some(total))
+    }
+
+    /// Writes the entry of a segment that does not exist yet.
+    fn init_entry(&self, segment: u64, word: Word) {
+        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire);
+        let entry = chunk + segment % CHUNK_ENTRIES * segment::BYTES;
+        self.mem.store(entry + segment::at::EXPIRE_MIN, u64::MAX, Ordering::Relaxed);
+        self.mem.store(entry + segment::at::STATE, word.pack(), Ordering::Release);
+    }
+
+    /// Makes sure that the next `n` segments have entries with memory behind them. A chunk of the table beyond the first
+    /// takes segments of its own, just before the segments that need it; its own entries may stand in itself.
+    fn extend_table(&self, n: u64, max: u64) -> Result<(), WriteError> {
+        loop {
+            let total = self.segments();
+            let chunks = total / CHUNK_ENTRIES..=(total + n - 1) / CHUNK_ENTRIES;
+            let start = self.segment_offset(total);
+            // A pointer to where the file ends was stored by a grower who died before the segment counted.
+            let missing = chunks.map(|c| at::CHUNKS + 8 * c).find(|p| {
+                let pointer = self.mem.load(*p, Ordering::Acquire);
+                pointer == 0 || pointer >= start
+            });
+            let Some(pointer) = missing else { break };
+            let own = CHUNK_BYTES.div_ceil(self.segment_bytes());
+            if total + own + n > max {
+                return Err(WriteError::Full { max_bytes: self.mem.load(at::MAX_BYTES, Ordering::Relaxed) });
+            }
+            self.mem.back(start, CHUNK_BYTES).map_err(back_error)?;
+            self.mem.store(pointer, start, Ordering::Release);
+            for i in 0..own {
+                let word = if i == 0 { Word::new(State::Table).long(own as u32) } else { Word::new(State::Tail) };
+                self.back_entry(total + i)?;
+                self.init_entry(total + i, word);
+            }
+            self.mem.store(at::SEGMENTS, total + own, Ordering::Release);
+        }
+        let total = self.segments();
+        (total..total + n).filter(|s| *s == total || s % (PAGE / segment::BYTES) == 0).try_for_each(|s| self.back_entry(s))
+    }
+
+    fn back_entry(&self, segment: u64) -> Result<(), WriteError> {
+        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire);
+        let entry = chunk + segment % CHUNK_ENTRIES * segment::BYTES;
+        self.mem.back(entry & !(PAGE - 1), PAGE).map_err(back_error)
+    }
+
+    /// Frees a claimed or emptied segment that `slot` owns (state cleaning, claimed or large, with its tail): from here on
+    /// readers that still look at it notice, and its memory may be given back.
+    ///
+    /// The caller has made sure that no slot of the index points into it and that nobody pins it.
+    pub(super) fn free(&self, segment: u64, length: u64, slot: u32) {
+        // Used first: a death after this line leaves a segment that is walked in no time.
+        self.set_field(segment, segment::at::USED, 0);
+        self.mem.fetch_add(self.entry_of(segment) + segment::at::GENERATION, 1, Ordering::AcqRel);
+        // SYNC(recycle): pairs with the acquire fence of readers. The bump comes before any reuse of the bytes.
+        self.mem.fetch_add(at::EPOCH, 1, Ordering::SeqCst);
+        // From the end: a tail becomes ours by name, the head forgets it, then it is free. So at any death a segment is
+        // either led by its head or found under our name.
+        for tail in (1..length).rev() {
+            let head = self.state(segment);
+            self.set_state(segment + tail, Word::owned(State::Claimed, slot));
+            self.set_state(segment, head.long(tail as u32));
+            self.free_one(segment + tail);
+        }
+        self.free_one(segment);
+    }
+
+    fn free_one(&self, segment: u64) {
+        let keep = (self.segments() / 16).max(2 * RESERVE);
+        if self.mem.load(at::FREE_COUNT, Ordering::Relaxed) >= keep {
+            self.mem.unback(self.segment_offset(segment), self.segment_bytes());
+        }
+        self.set_field(segment, segment::at::DEAD, 0);
+        self.set_field(segment, segment::at::USED, 0);
+        self.set_field(segment, segment::at::EXPIRE_MIN, u64::MAX);
+        self.set_field(segment, segment::at::EXPIRE_MAX, 0);
+        self.set_field(segment, segment::at::EXPIRING, 0);
+        self.set_state(segment, Word::new(State::Free));
+        self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
+        self.offer(segment);
+    }
+
+    /// Puts a segment into the ring of those that are worth looking at: free, or partly filled.
+    pub(super) fn offer(&self, segment: u64) {
+        for i in 0..at::FREE_RING_LEN {
+            if self.mem.load(at::FREE_RING + 8 * i, Ordering::Relaxed) == 0 {
+                self.mem.store(at::FREE_RING + 8 * i, segment + 1, Ordering::Release);
+                return;
+            }
+        }
+    }
+
+    /// Frees an emptied segment now, or leaves it in limbo while somebody holds it back. The caller owns it.
+    pub(super) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+        // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.
+        self.mem.fence(Ordering::SeqCst);
+        let length = u64::from(self.state(segment).length);
+        if self.is_held_back(segment)? {
+            self.set_state(segment, Word::new(State::Limbo).long(length as u32));
+            return Ok(false);
+        }
+        self.free(segment, length, slot);
+        Ok(true)
+    }
+
+    /// Looks at a segment in limbo again. `true`: it is free now.
+    pub(super) fn leave_limbo(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+        let word = self.state(segment);
+        let mine = Word { owner: slot + 1, state: State::Cleaning, ..word };
+        if word.state != State::Limbo || self.is_held_back(segment)? || !self.change_state(segment, word, mine) {
+            return Ok(false);
+        }
+        self.free_unless_held(segment, slot)
+    }
+}

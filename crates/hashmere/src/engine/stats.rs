@@ -1,0 +1,243 @@
+//! Statistics: sums over rows and segments, made when somebody asks. Nobody is stopped, so figures of a busy store are
+//! taken at slightly different moments.
+
+use super::index::Tree;
+use super::Engine;
+use crate::options::Mode;
+use hashmere_format::header::{at, RootWord};
+use hashmere_format::leaf::{Meta, META, SLOTS};
+use hashmere_format::row::{self, Stat};
+use hashmere_format::segment::{self, State};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// What [`Store::stats`](crate::Store::stats) returns. Bytes unless said otherwise.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Stats {
+    /// Strict or cache.
+    pub mode: Mode,
+    /// Keys, expired ones included until they are cleaned away.
+    pub items: u64,
+    /// Records that live, headers and padding included.
+    pub bytes_live: u64,
+    /// Records that were superseded or deleted and still take room.
+    pub bytes_dead: u64,
+    /// Room in segments that nothing was written to yet: free ones, and the ends of open ones.
+    pub bytes_free: u64,
+    /// Size of the file as `ls` shows it.
+    pub bytes_file: u64,
+    /// Memory or disk that the file really takes.
+    pub bytes_allocated: u64,
+    /// The maximum size; 0 is none.
+    pub bytes_max: u64,
+    /// Segments of the file.
+    pub segments_total: u64,
+    /// Segments of records.
+    pub segments_log: u64,
+    /// Segments of the index.
+    pub segments_index: u64,
+    /// Segments of large records.
+    pub segments_large: u64,
+    /// Free segments.
+    pub segments_free: u64,
+    /// Bytes of a segment.
+    pub segment_bytes: u64,
+    /// Slots of the index.
+    pub index_slots: u64,
+    /// Slots in use.
+    pub index_used: u64,
+    /// Depth of the directory.
+    pub index_depth: u64,
+    /// Keys in the overflow tree.
+    pub index_overflow: u64,
+    /// Leaves split.
+    pub splits: u64,
+    /// Segments cleaned.
+    pub segments_cleaned: u64,
+    /// Records moved by cleaning.
+    pub records_moved: u64,
+    /// Records dropped to make room.
+    pub evictions: u64,
+    /// Records dropped because they had expired.
+    pub expiries: u64,
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Values stored.
+    pub sets: u64,
+    /// Keys deleted.
+    pub deletes: u64,
+    /// Locks that were not free at once.
+    pub lock_waits: u64,
+    /// Dead clients repaired.
+    pub takeovers: u64,
+    /// Reads repeated because a segment was recycled meanwhile.
+    pub read_retries: u64,
+    /// Times the store was cleared.
+    pub clears: u64,
+    /// Segments recycled.
+    pub recycle_epoch: u64,
+    /// The clients of this moment.
+    pub clients: Vec<ClientStats>,
+}
+
+/// One client: a writing thread of a process.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct ClientStats {
+    /// Client slot.
+    pub slot: u32,
+    /// Process id in its own PID namespace.
+    pub pid: u32,
+    /// Its name when it opened the store.
+    pub name: String,
+    /// When it did, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Values stored.
+    pub sets: u64,
+    /// Keys deleted.
+    pub deletes: u64,
+    /// Views that it holds.
+    pub pins: u64,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Keys in the store: exact when nobody writes.
+    pub(crate) fn items(&self) -> u64 {
+        self.tally(row::at::ITEMS)
+    }
+
+    fn tally(&self, field: u64) -> u64 {
+        let generation = RootWord::unpack(self.root()).generation;
+        let sum = self.rows().map(row::offset).fold(0i64, |sum, row| {
+            let counted = self.mem.load(row + row::at::COUNTED, Ordering::Acquire) == generation;
+            sum + if counted { self.mem.load(row + field, Ordering::Relaxed) as i64 } else { 0 }
+        });
+        sum.max(0) as u64
+    }
+
+    /// Everything, except what only the file system knows.
+    pub(crate) fn stats(&self, bytes_file: u64, bytes_allocated: u64) -> Stats {
+        let root = self.root();
+        let total = |stat: Stat| {
+            let offset = row::at::STATS + 8 * stat as u64;
+            self.rows().map(|s| self.mem.load(row::offset(s) + offset, Ordering::Relaxed)).fold(0, u64::wrapping_add)
+        };
+        let mut stats = Stats {
+            mode: if self.shape.cache { Mode::Cache } else { Mode::Strict },
+            items: self.items(),
+            bytes_live: self.tally(row::at::LIVE),
+            bytes_dead: 0,
+            bytes_free: 0,
+            bytes_file,
+            bytes_allocated,
+            bytes_max: self.mem.load(at::MAX_BYTES, Ordering::Relaxed),
+            segments_total: self.segments(),
+            segments_log: 0,
+            segments_index: 0,
+            segments_large: 0,
+            segments_free: 0,
+            segment_bytes: self.segment_bytes(),
+            index_slots: 0,
+            index_used: 0,
+            index_depth: u64::from(self.depth(self.root_block(root), Tree::First).unwrap_or(0)),
+            index_overflow: 0,
+            splits: total(Stat::Splits),
+            segments_cleaned: total(Stat::Cleaned),
+            records_moved: total(Stat::Moved),
+            evictions: total(Stat::Evicted),
+            expiries: total(Stat::Expired),
+            hits: total(Stat::Hits),
+            misses: total(Stat::Misses),
+            sets: total(Stat::Sets),
+            deletes: total(Stat::Deletes),
+            lock_waits: total(Stat::LockWaits),
+            takeovers: total(Stat::Takeovers),
+            read_retries: total(Stat::Retries),
+            clears: RootWord::unpack(root).generation - 1,
+            recycle_epoch: self.mem.load(at::EPOCH, Ordering::Relaxed),
+            clients: self.rows().filter(|s| self.is_active(*s)).map(|s| self.client_stats(s)).collect(),
+        };
+        self.count_segments(&mut stats);
+        self.count_slots(root, &mut stats);
+        stats
+    }
+
+    fn count_segments(&self, stats: &mut Stats) {
+        for segment in 0..self.segments() {
+            let word = self.state(segment);
+            let dead = self.field(segment, segment::at::DEAD);
+            let used = self.field(segment, segment::at::USED);
+            match word.state {
+                State::Free => {
+                    stats.segments_free += 1;
+                    stats.bytes_free += self.segment_bytes();
+                }
+                State::Open | State::Partial | State::Sealed | State::Cleaning | State::Limbo => {
+                    stats.segments_log += 1;
+                    stats.bytes_dead += dead;
+                    if word.state == State::Partial {
+                        stats.bytes_free += self.segment_bytes().saturating_sub(used);
+                    }
+                }
+                State::Large | State::LargeNew => {
+                    stats.segments_large += u64::from(word.length);
+                    stats.bytes_dead += dead;
+                }
+                State::Index | State::Table => stats.segments_index += u64::from(word.length),
+                State::Tail | State::Claimed => {}
+            }
+        }
+    }
+
+    fn count_slots(&self, root: u64, stats: &mut Stats) {
+        for tree in [Tree::First, Tree::Overflow] {
+            for leaf in self.leaves(root, tree) {
+                stats.index_slots += self.buckets * SLOTS;
+                let used = self.leaf_slots(leaf).filter(|s| !self.slot(*s).is_empty()).count() as u64;
+                stats.index_used += used;
+                if tree == Tree::Overflow {
+                    stats.index_overflow += used;
+                }
+            }
+        }
+    }
+
+    fn client_stats(&self, slot: u32) -> ClientStats {
+        let row = row::offset(slot);
+        let get = |stat: Stat| self.mem.load(row + row::at::STATS + 8 * stat as u64, Ordering::Relaxed);
+        let pins = (0..row::PINS).map(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Relaxed) >> 32).sum();
+        ClientStats {
+            slot,
+            pid: self.mem.load(row + row::at::PID, Ordering::Relaxed) as u32,
+            name: self.row_name(slot),
+            since_ms: self.mem.load(row + row::at::SINCE, Ordering::Relaxed),
+            hits: get(Stat::Hits),
+            misses: get(Stat::Misses),
+            sets: get(Stat::Sets),
+            deletes: get(Stat::Deletes),
+            pins,
+        }
+    }
+
+    /// Locks of the index that are held at this moment, with their owners.
+    pub(super) fn held_locks(&self, root: u64) -> Vec<(u64, u32)> {
+        let mut held = Vec::new();
+        for tree in [Tree::First, Tree::Overflow] {
+            for leaf in self.leaves(root, tree) {
+                for bucket in self.leaf_buckets(leaf) {
+                    if let Some(owner) = Meta(self.mem.load(bucket + META, Ordering::Relaxed)).owner() {
+                        held.push((bucket, owner));
+                    }
+                }
+            }
+        }
+        held
+    }
+}

@@ -1,0 +1,487 @@
+//! Writing: lock the key, look, decide, commit with one store of one slot.
+//!
+//! Nothing is called back into the user while a lock is held, and the critical section makes no system call: the record
+//! was written before, in memory that is already there.
+
+use super::index::{Place, Tree};
+use super::{Draft, Engine, Found, KeyHash, Lane};
+use crate::error::{ReadError, WriteError};
+use hashmere_format::header::RootWord;
+use hashmere_format::leaf::{Meta, Slot, META};
+use hashmere_format::record::{field, Head, VERSION_MAX};
+use hashmere_format::row;
+use hashmere_format::segment::{self, State};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// What stands under a key now.
+pub(crate) type Current = Found;
+
+/// What is to become of it.
+pub(crate) enum Decision {
+    /// Nothing.
+    Keep,
+    /// This record takes its place, with a new version.
+    Put(Draft),
+    /// This record takes its place, with the version that it has.
+    Refresh(Draft),
+    /// It goes.
+    Remove,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    Kept,
+    Stored { uid: u32, version: u64, created: bool },
+    Removed,
+}
+
+enum Attempt {
+    Done(Outcome),
+    /// The leaf was split or the store was cleared before the lock was taken.
+    Moved,
+    /// Neither bucket has a free slot.
+    NoSlot,
+    /// Neither bucket of the overflow tree (under this hash) has one.
+    NoOverflowSlot(u64),
+}
+
+/// The locks that an attempt holds.
+pub(super) struct Held {
+    place: Place,
+    pub(super) meta: Meta,
+    /// Bucket in the overflow tree and its word.
+    second: Option<(u64, Meta)>,
+}
+
+/// Where the key stands, or could.
+struct Site {
+    found: Option<Found>,
+    /// A free slot in the emptier of the buckets.
+    free: Option<u64>,
+    tree: Tree,
+    leaf: u64,
+    hash: u64,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Changes one key atomically. `decide` sees what is there (nothing, if it has expired) and may be asked again.
+    #[inline(always)]
+    pub(crate) fn mutate(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        mut decide: impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
+    ) -> Result<Outcome, WriteError> {
+        let outcome = self.mutate_while_active(lane, key, kh, &mut decide);
+        self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
+        if lane.dead_large.is_some() || lane.made_dead >= self.segment_bytes() {
+            self.tidy(lane);
+        }
+        outcome
+    }
+
+    #[inline(always)]
+    fn mutate_while_active(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
+    ) -> Result<Outcome, WriteError> {
+        let mut may_overflow = false;
+        loop {
+            let root = self.enter(lane);
+            match self.attempt(lane, root, key, kh, may_overflow, decide)? {
+                Attempt::Done(outcome) => return Ok(outcome),
+                Attempt::Moved => {}
+                Attempt::NoSlot => may_overflow = !self.make_slot(lane, root, kh.hash, Tree::First)?,
+                Attempt::NoOverflowSlot(hash) => {
+                    if !self.make_slot(lane, root, hash, Tree::Overflow)? {
+                        return Err(WriteError::TooManyCollisions);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Says which root this lane works under, so that neither its index nor a segment that it may mark is reused
+    /// meanwhile.
+    #[inline(always)]
+    pub(super) fn enter(&self, lane: &Lane) -> u64 {
+        loop {
+            let root = self.root();
+            // SYNC(active): pairs with the fence in `free_unless_held`. The exchange orders our word before our second look at the
+            // root: either we see that the store was cleared, or whoever frees sees us.
+            self.mem.swap(lane.row + row::at::ACTIVE, root, Ordering::SeqCst);
+            if self.root() == root {
+                return root;
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn attempt(
+        &self,
+        lane: &mut Lane,
+        root: u64,
+        key: &[u8],
+        kh: KeyHash,
+        may_overflow: bool,
+        decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
+    ) -> Result<Attempt, WriteError> {
+        let Some(mut held) = self.lock_key(lane, root, kh.hash)? else { return Ok(Attempt::Moved) };
+        let result = self.change(lane, root, key, kh, may_overflow, &mut held, decide);
+        self.unlock_key(lane, held);
+        result
+    }
+
+    /// Locks the first bucket of a hash; `None` if its leaf changed before the lock was ours.
+    #[inline(always)]
+    pub(super) fn lock_key(&self, lane: &Lane, root: u64, hash: u64) -> Result<Option<Held>, WriteError> {
+        let place = self.home(root, hash)?;
+        let bucket = place.bucket[0];
+        self.mem.store(lane.row + row::at::LOCK, bucket, Ordering::Relaxed);
+        let meta = match self.acquire(lane.slot, bucket + META) {
+            Ok(meta) => meta,
+            Err(error) => {
+                self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
+                return Err(error);
+            }
+        };
+        let held = Held { place, meta, second: None };
+        if self.root() == root && self.home(root, hash)? == place {
+            return Ok(Some(held));
+        }
+        self.unlock_key(lane, held);
+        Ok(None)
+    }
+
+    #[inline(always)]
+    fn home(&self, root: u64, hash: u64) -> Result<Place, WriteError> {
+        match self.leaf_of(root, Tree::First, hash)? {
+            Some(leaf) => Ok(self.place(leaf, hash)),
+            None => Err(WriteError::Corrupt { what: "the index has no directory", offset: root }),
+        }
+    }
+
+    #[inline(always)]
+    pub(super) fn unlock_key(&self, lane: &Lane, held: Held) {
+        if let Some((bucket, meta)) = held.second {
+            self.release(bucket + META, meta);
+            self.mem.store(lane.row + row::at::LOCK_2, 0, Ordering::Relaxed);
+        }
+        self.release(held.place.bucket[0] + META, held.meta);
+        self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
+    }
+
+    /// With the key locked: look, decide, commit.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn change(
+        &self,
+        lane: &mut Lane,
+        root: u64,
+        key: &[u8],
+        kh: KeyHash,
+        may_overflow: bool,
+        held: &mut Held,
+        decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
+    ) -> Result<Attempt, WriteError> {
+        let mut site = self.locate(lane, root, key, kh, held)?;
+        let live = site.found.as_ref().filter(|f| !self.is_expired(&f.head));
+        let created = live.is_none();
+        let (draft, keep_version) = match decide(live)? {
+            Decision::Keep => return Ok(Attempt::Done(Outcome::Kept)),
+            Decision::Remove => {
+                if let Some(found) = site.found {
+                    self.commit_removal(lane, root, &found);
+                    held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+                }
+                return Ok(Attempt::Done(if created { Outcome::Kept } else { Outcome::Removed }));
+            }
+            Decision::Put(draft) => (draft, None),
+            Decision::Refresh(draft) => (draft, live.map(|f| f.head.version)),
+        };
+        if site.found.is_none() && site.free.is_none() {
+            if !may_overflow {
+                return Ok(Attempt::NoSlot);
+            }
+            match self.overflow_site(lane, root, key, held)? {
+                Ok(overflow) => site = overflow,
+                Err(full) => return Ok(full),
+            }
+        }
+        let version = keep_version.unwrap_or_else(|| (held.meta.version() + 1 & VERSION_MAX).max(1));
+        let head = Head { version, ..draft.head };
+        self.mem.store(draft.offset, head.pack(self.lengths), Ordering::Relaxed);
+        self.advance(lane, &draft);
+        let Some(slot_offset) = self.commit_record(lane, root, &draft, &site) else {
+            self.take_back(lane, &draft);
+            return Ok(if site.tree == Tree::First { Attempt::NoSlot } else { Attempt::NoOverflowSlot(site.hash) });
+        };
+        if draft.large {
+            self.settle_large(&draft, root);
+        }
+        if keep_version.is_none() {
+            held.meta = Meta(held.meta.0 & !hashmere_format::record::VERSION_MASK | version << hashmere_format::record::VERSION_SHIFT);
+        }
+        let uid = self.uid(site.tree, site.leaf, slot_offset, site.hash);
+        Ok(Attempt::Done(Outcome::Stored { uid, version, created }))
+    }
+
+    /// Finds the key among its candidates, and a free slot.
+    #[inline(always)]
+    fn locate(&self, lane: &Lane, root: u64, key: &[u8], kh: KeyHash, held: &mut Held) -> Result<Site, WriteError> {
+        let site = self.look(key, kh, kh.hash, held.place, Tree::First);
+        if site.found.is_some() || !held.meta.has_overflow() {
+            return Ok(site);
+        }
+        let overflow = self.lock_overflow(lane, root, key, held)?;
+        let second = self.look(key, kh, overflow.1, overflow.0, Tree::Overflow);
+        Ok(if second.found.is_some() { second } else { site })
+    }
+
+    /// Looks at both buckets of one tree, holding the key's lock.
+    #[inline(always)]
+    fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Site {
+        let tag = Slot::new(hash, 0).tag();
+        let mut free = [None, None];
+        let mut empty = [0u32, 0];
+        for (i, bucket) in place.bucket.into_iter().enumerate() {
+            for slot_offset in Self::slots(bucket) {
+                let slot = self.slot(slot_offset);
+                if slot.is_empty() {
+                    free[i] = free[i].or(Some(slot_offset));
+                    empty[i] += 1;
+                } else if slot.tag() == tag {
+                    if let Some((head, key_offset)) = self.is_record_of(key, kh, slot_offset, slot) {
+                        let uid = self.uid(tree, place.leaf, slot_offset, hash);
+                        let record = slot.offset();
+                        let found =
+                            Found { head, uid, record, key: key_offset, slot_offset, slot, leaf: place.leaf };
+                        return Site { found: Some(found), free: None, tree, leaf: place.leaf, hash };
+                    }
+                }
+            }
+        }
+        let free = if empty[0] >= empty[1] { free[0] } else { free[1] };
+        Site { found: None, free, tree, leaf: place.leaf, hash }
+    }
+
+    /// A free slot in either bucket.
+    fn free_slot(&self, place: Place) -> Option<u64> {
+        place.bucket.into_iter().flat_map(Self::slots).find(|s| self.slot(*s).is_empty())
+    }
+
+    /// Whether a slot's record is this key's. Under the key's lock its own record stands still; another key's may be
+    /// recycled while we look, and a match counts only if it was not.
+    #[inline(always)]
+    fn is_record_of(&self, key: &[u8], kh: KeyHash, slot_offset: u64, slot: Slot) -> Option<(Head, u64)> {
+        let record = slot.offset();
+        if !self.is_inside(record, 8) {
+            return None;
+        }
+        let generation = self.generation(self.segment_of(record));
+        let (head, key_offset) = self.parse(record)?;
+        let same = head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key);
+        self.mem.fence(Ordering::Acquire);
+        let still = self.slot(slot_offset) == slot && self.generation(self.segment_of(record)) == generation;
+        (same && still).then_some((head, key_offset))
+    }
+
+    /// The slot that leads to exactly this record, with its key locked.
+    pub(super) fn find_record(
+        &self,
+        lane: &Lane,
+        root: u64,
+        record: u64,
+        (key, kh): (&[u8], KeyHash),
+        held: &mut Held,
+    ) -> Result<Option<Found>, WriteError> {
+        let first = self.slot_of_record(held.place, Slot::new(kh.hash, record));
+        if first.is_some() || !held.meta.has_overflow() {
+            return Ok(first);
+        }
+        let (place, hash) = self.lock_overflow(lane, root, key, held)?;
+        Ok(self.slot_of_record(place, Slot::new(hash, record)))
+    }
+
+    fn slot_of_record(&self, place: Place, slot: Slot) -> Option<Found> {
+        let slot_offset = place.bucket.into_iter().flat_map(Self::slots).find(|s| self.slot(*s) == slot)?;
+        let (head, key) = self.parse(slot.offset())?;
+        Some(Found { head, uid: 0, record: slot.offset(), key, slot_offset, slot, leaf: place.leaf })
+    }
+
+    /// Whether the index leads to the record at `offset`. For repairs: nobody else may be changing its key.
+    pub(super) fn is_referred(&self, offset: u64) -> bool {
+        let Some((head, key_offset)) = self.parse(offset) else { return false };
+        if head.version == 0 {
+            return false;
+        }
+        let mut key = Vec::new();
+        self.mem.append_to(key_offset, head.key_len as usize, &mut key);
+        let kh = self.hash_of(&head, &key);
+        let root = self.root();
+        [(Tree::First, kh.hash), (Tree::Overflow, self.hasher.overflow(&key))].into_iter().any(|(tree, hash)| {
+            let leaf = self.leaf_of(root, tree, hash).ok().flatten();
+            leaf.is_some_and(|leaf| self.slot_of_record(self.place(leaf, hash), Slot::new(hash, offset)).is_some())
+        })
+    }
+
+    /// Locks the key's bucket in the overflow tree.
+    #[cold]
+    fn lock_overflow(&self, lane: &Lane, root: u64, key: &[u8], held: &mut Held) -> Result<(Place, u64), WriteError> {
+        let hash = self.hasher.overflow(key);
+        loop {
+            let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else {
+                return Err(WriteError::Corrupt { what: "a bucket overflows into a tree that is not there", offset: held.place.bucket[0] });
+            };
+            let place = self.place(leaf, hash);
+            if held.second.is_some_and(|(bucket, _)| bucket == place.bucket[0]) {
+                return Ok((place, hash));
+            }
+            self.mem.store(lane.row + row::at::LOCK_2, place.bucket[0], Ordering::Relaxed);
+            let meta = self.acquire(lane.slot, place.bucket[0] + META)?;
+            if self.leaf_of(root, Tree::Overflow, hash)? == Some(leaf) {
+                held.second = Some((place.bucket[0], meta));
+                return Ok((place, hash));
+            }
+            self.release(place.bucket[0] + META, meta);
+        }
+    }
+
+    /// A free slot in the overflow tree, whose existence the bucket notes first.
+    #[cold]
+    fn overflow_site(&self, lane: &Lane, root: u64, key: &[u8], held: &mut Held) -> Result<Result<Site, Attempt>, WriteError> {
+        let hash = self.hasher.overflow(key);
+        if self.leaf_of(root, Tree::Overflow, hash)?.is_none() {
+            return Ok(Err(Attempt::NoOverflowSlot(hash)));
+        }
+        let (place, hash) = self.lock_overflow(lane, root, key, held)?;
+        let Some(free) = self.free_slot(place) else { return Ok(Err(Attempt::NoOverflowSlot(hash))) };
+        // The note comes before the entry: a reader that misses in the buckets must know to look on.
+        held.meta = Meta(held.meta.0 | Meta::OVERFLOW);
+        self.mem.fetch_or(held.place.bucket[0] + META, Meta::OVERFLOW, Ordering::Release);
+        Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
+    }
+
+    /// Makes a draft the key's record. `None`: the free slots were taken by other keys meanwhile.
+    #[inline(always)]
+    fn commit_record(&self, lane: &mut Lane, root: u64, draft: &Draft, site: &Site) -> Option<u64> {
+        let new = Slot::new(site.hash, draft.offset);
+        if let Some(old) = &site.found {
+            self.announce(lane, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
+            // SYNC(commit): the record's words are seen by whoever sees the slot.
+            self.mem.store(old.slot_offset, new.0, Ordering::Release);
+            self.counted(lane);
+            self.bury_record(lane, old);
+            return Some(old.slot_offset);
+        }
+        let mut free = site.free;
+        while let Some(slot_offset) = free {
+            self.announce(lane, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
+            if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() {
+                self.counted(lane);
+                return Some(slot_offset);
+            }
+            free = self.free_slot(self.place(site.leaf, site.hash));
+        }
+        self.mem.store(lane.row + row::at::INTENT, 0, Ordering::Release);
+        None
+    }
+
+    #[inline(always)]
+    pub(super) fn commit_removal(&self, lane: &mut Lane, root: u64, old: &Found) {
+        let gone = old.head.record_bytes(self.lengths) as i64;
+        self.announce(lane, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
+        self.mem.store(old.slot_offset, 0, Ordering::Release);
+        self.counted(lane);
+        self.bury_record(lane, old);
+    }
+
+    #[inline(always)]
+    fn grown(&self, draft: &Draft, old: Option<&Found>) -> i64 {
+        draft.bytes as i64 - old.map_or(0, |o| o.head.record_bytes(self.lengths) as i64)
+    }
+
+    /// Writes down what the commit is about to do, so that whoever repairs can complete the tallies.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn announce(&self, lane: &Lane, root: u64, slot_offset: u64, old: Slot, new: Slot, items: i64, bytes: i64) {
+        use row::at;
+        let row = lane.row;
+        let generation = RootWord::unpack(root).generation;
+        if self.mem.load(row + at::COUNTED, Ordering::Relaxed) != generation {
+            // The store was cleared since: start from nothing. Zeros first: tallies of another generation are ignored.
+            self.mem.store(row + at::ITEMS, 0, Ordering::Relaxed);
+            self.mem.store(row + at::LIVE, 0, Ordering::Relaxed);
+            self.mem.store(row + at::COUNTED, generation, Ordering::Release);
+        }
+        let items = self.mem.load(row + at::ITEMS, Ordering::Relaxed).wrapping_add(items as u64);
+        let live = self.mem.load(row + at::LIVE, Ordering::Relaxed).wrapping_add(bytes as u64);
+        self.mem.store(row + at::INTENT, 0, Ordering::Relaxed);
+        // SYNC(intent): the words of an intent change only while it is not in force.
+        self.mem.fence(Ordering::Release);
+        self.mem.store(row + at::INTENT_OLD, old.0, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT_NEW, new.0, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT_ITEMS, items, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT_LIVE, live, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT, slot_offset, Ordering::Release);
+    }
+
+    /// After the commit: the tallies become what the intent said.
+    #[inline(always)]
+    pub(super) fn counted(&self, lane: &Lane) {
+        self.complete_tallies(lane.row);
+    }
+
+    #[inline(always)]
+    pub(super) fn complete_tallies(&self, row: u64) {
+        use row::at;
+        let items = self.mem.load(row + at::INTENT_ITEMS, Ordering::Relaxed);
+        let live = self.mem.load(row + at::INTENT_LIVE, Ordering::Relaxed);
+        self.mem.store(row + at::ITEMS, items, Ordering::Relaxed);
+        self.mem.store(row + at::LIVE, live, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT, 0, Ordering::Release);
+    }
+
+    /// Marks a superseded record. Under the key's lock: until it is released no cleaner can be done with the record's segment.
+    #[inline(always)]
+    pub(super) fn bury_record(&self, lane: &mut Lane, old: &Found) {
+        let bytes = old.head.record_bytes(self.lengths);
+        let word = self.mem.load(old.record, Ordering::Relaxed);
+        self.mem.store(old.record, word | field::DEAD, Ordering::Relaxed);
+        // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.
+        let number = self.segment_of(old.record);
+        self.mem.fetch_add(self.entry_of(number) + segment::at::DEAD, bytes, Ordering::Release);
+        lane.made_dead += bytes;
+        if self.state(number).state == State::Large {
+            lane.dead_large = Some(number);
+        }
+    }
+
+    /// Takes an advanced draft back that was not committed.
+    fn take_back(&self, lane: &mut Lane, draft: &Draft) {
+        if draft.large {
+            return;
+        }
+        if let Some(open) = &mut lane.open {
+            open.head = draft.offset;
+            self.mem.store(lane.row + row::at::HEAD, draft.offset, Ordering::Release);
+        }
+    }
+}
+
+impl From<ReadError> for WriteError {
+    fn from(error: ReadError) -> WriteError {
+        match error {
+            ReadError::Corrupt { what, offset } => WriteError::Corrupt { what, offset },
+            ReadError::Stale => WriteError::Stale,
+            ReadError::OutOfMemory { bytes } => WriteError::TooLarge { bytes, limit: usize::MAX as u64 },
+            ReadError::BadCursor => WriteError::Misuse("a cursor that no scan returned"),
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Errors: one narrow type per family of calls, stable numbers, texts that name the thing and the remedy.
+
+use std::io;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Why a store could not be opened, created or removed.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// There is no such store, and the call was not allowed to create it. Code 1.
+    NotFound {
+        /// The file.
+        path: PathBuf,
+    },
+    /// There is such a store, and the call was only allowed to create it. Code 2.
+    AlreadyExists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not a store, or not one that this version may open. Code 3.
+    NotAStore {
+        /// The file.
+        path: PathBuf,
+        /// What was found.
+        reason: String,
+    },
+    /// The store was created with another value of an option. Code 4.
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// The option.
+        option: &'static str,
+        /// What the store has.
+        store: String,
+        /// What the caller asked for.
+        asked: String,
+    },
+    /// An option has a value that no store can have. Code 5.
+    BadOption {
+        /// The option.
+        option: &'static str,
+        /// What is wrong, and what would be right.
+        reason: String,
+    },
+    /// All client slots are taken by living processes. Code 6.
+    TooManyClients {
+        /// The file.
+        path: PathBuf,
+        /// How many there can be.
+        limit: u32,
+    },
+    /// The name is not one that a store can have. Code 7.
+    BadName {
+        /// The name.
+        name: String,
+        /// What is wrong.
+        reason: &'static str,
+    },
+    /// The file or its folder is not safe to use. Code 8.
+    Unsafe {
+        /// The file or folder.
+        path: PathBuf,
+        /// What is wrong, and what to do.
+        reason: String,
+    },
+    /// The file was in use when the machine went down, and volatile stores promise nothing then. Code 9.
+    Unclean {
+        /// The file.
+        path: PathBuf,
+    },
+    /// No room to create the store. Code 12.
+    NoSpace {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The system refused. Code 10.
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Why a read failed. A key that is not there is no error.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ReadError {
+    /// The file contradicts itself; `hashmere check` says where. Code 20.
+    Corrupt {
+        /// What was found.
+        what: &'static str,
+        /// Byte offset in the file.
+        offset: u64,
+    },
+    /// The handle or UID names a key that is not there any more. Code 21.
+    Stale,
+    /// The value does not fit the memory of this process. Code 22.
+    OutOfMemory {
+        /// Length of the value.
+        bytes: u64,
+    },
+    /// The cursor is not one that a scan of this store returned. Code 23.
+    BadCursor,
+}
+
+/// Why a write failed. The key is then as it was.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum WriteError {
+    /// The store was opened read-only. Code 30.
+    ReadOnly,
+    /// The store is at its maximum size and nothing can be cleaned. Code 31.
+    Full {
+        /// The maximum size in bytes.
+        max_bytes: u64,
+    },
+    /// The file system (or a limit of this process) has no room. Code 12.
+    NoSpace(
+        /// What the system said.
+        io::Error,
+    ),
+    /// A living process holds the lock of this key for longer than the busy timeout. Code 32.
+    Busy {
+        /// Its process id, in its own PID namespace.
+        pid: u32,
+        /// Its name and state, in words.
+        holder: String,
+        /// How long this call waited.
+        waited: Duration,
+    },
+    /// Key and value together are too long. Code 33.
+    TooLarge {
+        /// Their length.
+        bytes: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The store has a fixed key or value length, and this is another. Code 34.
+    WrongLength {
+        /// `"key"` or `"value"`.
+        what: &'static str,
+        /// The length given.
+        given: u64,
+        /// The length that the store demands.
+        fixed: u64,
+    },
+    /// A counter call met a value that is not a decimal number below 2^64. Code 35.
+    NotANumber,
+    /// The handle or UID names a key that is not there any more. Code 21.
+    Stale,
+    /// Too many keys share the same hash bits for the index to separate. Code 36.
+    TooManyCollisions,
+    /// All client slots are taken by living processes. Code 6.
+    TooManyClients {
+        /// How many there can be.
+        limit: u32,
+    },
+    /// The reservation is for another length than was written, or similar misuse. Code 37.
+    Misuse(
+        /// What was wrong.
+        &'static str,
+    ),
+    /// The file contradicts itself; `hashmere check` says where. Code 20.
+    Corrupt {
+        /// What was found.
+        what: &'static str,
+        /// Byte offset in the file.
+        offset: u64,
+    },
+    /// The system refused. Code 10.
+    Io {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Any error of this crate.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Error {
+    /// From opening, creating, removing.
+    Open(OpenError),
+    /// From reading.
+    Read(ReadError),
+    /// From writing.
+    Write(WriteError),
+}

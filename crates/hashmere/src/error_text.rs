@@ -1,0 +1,182 @@
+//! Codes and texts of the errors.
+
+use crate::error::{Error, OpenError, ReadError, WriteError};
+use std::fmt;
+
+impl OpenError {
+    /// The stable number of this error, the same in every language.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::NotFound { .. } => 1,
+            Self::AlreadyExists { .. } => 2,
+            Self::NotAStore { .. } => 3,
+            Self::Mismatch { .. } => 4,
+            Self::BadOption { .. } => 5,
+            Self::TooManyClients { .. } => 6,
+            Self::BadName { .. } => 7,
+            Self::Unsafe { .. } => 8,
+            Self::Unclean { .. } => 9,
+            Self::Io { .. } => 10,
+            Self::NoSpace { .. } => 12,
+        }
+    }
+}
+
+impl fmt::Display for OpenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotFound { path } => write!(f, "there is no store at {}; create it, or check the name and HASHMERE_DIR", path.display()),
+            Self::AlreadyExists { path } => write!(f, "there is a store at {} already; open it, or remove it first", path.display()),
+            Self::NotAStore { path, reason } => write!(f, "{} cannot be opened as a store: {reason}", path.display()),
+            Self::Mismatch { path, option, store, asked } => {
+                write!(f, "{} was created with {option} = {store}, but {asked} was asked for; leave the option out, or create another store", path.display())
+            }
+            Self::BadOption { option, reason } => write!(f, "option {option}: {reason}"),
+            Self::TooManyClients { path, limit } => {
+                write!(f, "all {limit} client slots of {} are taken by living processes; close some", path.display())
+            }
+            Self::BadName { name, reason } => write!(f, "{name:?} is no name for a store: {reason}"),
+            Self::Unsafe { path, reason } => write!(f, "{} is not safe to use: {reason}", path.display()),
+            Self::Unclean { path } => write!(
+                f,
+                "{} was open when the machine went down, and a volatile store may be torn then; remove it and start anew",
+                path.display()
+            ),
+            Self::Io { path, action, source } => write!(f, "could not {action} {}: {source}", path.display()),
+            Self::NoSpace { path, source } => write!(f, "there is no room for {}: {source}; free some, or choose another folder", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } | Self::NoSpace { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl ReadError {
+    /// The stable number of this error, the same in every language.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Corrupt { .. } => 20,
+            Self::Stale => 21,
+            Self::OutOfMemory { .. } => 22,
+            Self::BadCursor => 23,
+        }
+    }
+}
+
+const STALE: &str = "the key that this number named is not there any more";
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Corrupt { what, offset } => write!(f, "the file is damaged: {what} (at byte {offset}); `hashmere check` tells more"),
+            Self::Stale => f.write_str(STALE),
+            Self::OutOfMemory { bytes } => write!(f, "a value of {bytes} bytes does not fit the memory of this process; use a view"),
+            Self::BadCursor => f.write_str("the cursor is not one that a scan of this store returned; start again from 0"),
+        }
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl WriteError {
+    /// The stable number of this error, the same in every language.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::TooManyClients { .. } => 6,
+            Self::Io { .. } => 10,
+            Self::NoSpace(_) => 12,
+            Self::Corrupt { .. } => 20,
+            Self::Stale => 21,
+            Self::ReadOnly => 30,
+            Self::Full { .. } => 31,
+            Self::Busy { .. } => 32,
+            Self::TooLarge { .. } => 33,
+            Self::WrongLength { .. } => 34,
+            Self::NotANumber => 35,
+            Self::TooManyCollisions => 36,
+            Self::Misuse(_) => 37,
+        }
+    }
+}
+
+impl fmt::Display for WriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooManyClients { limit } => write!(f, "all {limit} client slots are taken by living processes; close some"),
+            Self::Io { action, source } => write!(f, "could not {action}: {source}"),
+            Self::NoSpace(source) => write!(f, "the file system has no room: {source}; free some, or delete keys"),
+            Self::Corrupt { what, offset } => write!(f, "the file is damaged: {what} (at byte {offset}); `hashmere check` tells more"),
+            Self::Stale => f.write_str(STALE),
+            Self::ReadOnly => f.write_str("the store was opened read-only"),
+            Self::Full { max_bytes } => write!(f, "the store is full at its maximum size of {max_bytes} bytes; delete keys, or open it with a larger max_bytes"),
+            Self::Busy { holder, waited, .. } => write!(f, "the key is locked: {holder}; this call waited {:.1} s", waited.as_secs_f64()),
+            Self::TooLarge { bytes, limit } => write!(f, "key and value have {bytes} bytes together, the limit is {limit}"),
+            Self::WrongLength { what, given, fixed } => write!(f, "the {what} has {given} bytes, but in this store each has {fixed}"),
+            Self::NotANumber => f.write_str("the value is not a decimal number below 2^64, so it cannot be counted with"),
+            Self::TooManyCollisions => f.write_str("too many keys share the same hash bits; choose a better hash, or spread the keys over several stores"),
+            Self::Misuse(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for WriteError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { source, .. } | Self::NoSpace(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl Error {
+    /// The stable number of this error, the same in every language.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Open(e) => e.code(),
+            Self::Read(e) => e.code(),
+            Self::Write(e) => e.code(),
+        }
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Open(e) => e.fmt(f),
+            Self::Read(e) => e.fmt(f),
+            Self::Write(e) => e.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Open(e) => e.source(),
+            Self::Read(e) => e.source(),
+            Self::Write(e) => e.source(),
+        }
+    }
+}
+
+impl From<OpenError> for Error {
+    fn from(e: OpenError) -> Error {
+        Error::Open(e)
+    }
+}
+impl From<ReadError> for Error {
+    fn from(e: ReadError) -> Error {
+        Error::Read(e)
+    }
+}
+impl From<WriteError> for Error {
+    fn from(e: WriteError) -> Error {
+        Error::Write(e)
+    }
+}

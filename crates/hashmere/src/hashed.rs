@@ -1,0 +1,118 @@
+//! The family of calls with a hash that the caller supplies.
+
+use crate::engine::{Tick, When};
+use crate::error::{ReadError, WriteError};
+use crate::types::{Attributes, Counter, Item, Stored, Uid, Update, Updated};
+use crate::Store;
+
+/// Calls that take the key's hash from the caller, for those who have one already: see [`Store::hashed`].
+///
+/// A key stored with a hash is found with the same hash only; the same bytes stored without one, or with another, are another
+/// key. Equal hashes of different keys are handled, but many of them cost time. Such a record takes eight bytes more.
+#[derive(Clone, Copy, Debug)]
+pub struct Hashed<'a> {
+    store: &'a Store,
+}
+
+impl Store {
+    /// The calls with a caller-supplied hash.
+    pub fn hashed(&self) -> Hashed<'_> {
+        Hashed { store: self }
+    }
+}
+
+impl Hashed<'_> {
+    /// As [`Store::get`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get(&self, key: &[u8], hash: u64) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(self.get_item(key, hash)?.map(|item| item.value))
+    }
+
+    /// As [`Store::get_into`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get_into(&self, key: &[u8], hash: u64, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
+        buffer.clear();
+        Ok(self.store.fetch(key, self.store.engine().supplied(hash), buffer)?.is_some())
+    }
+
+    /// As [`Store::get_item`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get_item(&self, key: &[u8], hash: u64) -> Result<Option<Item>, ReadError> {
+        self.store.item(key, self.store.engine().supplied(hash))
+    }
+
+    /// As [`Store::exists`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn exists(&self, key: &[u8], hash: u64) -> Result<bool, ReadError> {
+        Ok(self.store.engine().peek(key, self.store.engine().supplied(hash))?.is_some())
+    }
+
+    /// As [`Store::uid_of`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn uid_of(&self, key: &[u8], hash: u64) -> Result<Option<Uid>, ReadError> {
+        Ok(self.store.engine().peek(key, self.store.engine().supplied(hash))?.map(|meta| meta.uid))
+    }
+
+    /// As [`Store::set`].
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn set(&self, key: &[u8], hash: u64, value: &[u8]) -> Result<Stored, WriteError> {
+        let kh = self.store.engine().supplied(hash);
+        self.store.put(key, kh, value, Attributes::NONE, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
+    }
+
+    /// As [`Store::set_with`].
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn set_with(&self, key: &[u8], hash: u64, value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
+        let kh = self.store.engine().supplied(hash);
+        self.store.put(key, kh, value, attributes, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
+    }
+
+    /// As [`Store::add`].
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn add(&self, key: &[u8], hash: u64, value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
+        self.store.put(key, self.store.engine().supplied(hash), value, attributes, When::Absent)
+    }
+
+    /// As [`Store::delete`].
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn delete(&self, key: &[u8], hash: u64) -> Result<bool, WriteError> {
+        let engine = self.store.engine();
+        let mut lane = engine.lane()?;
+        engine.remove(&mut lane, key, engine.supplied(hash), None)
+    }
+
+    /// As [`Store::incr`].
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn incr(&self, key: &[u8], hash: u64, by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        let kh = self.store.engine().supplied(hash);
+        self.store.tick(key, kh, counter, |n| Tick::Set(n.wrapping_add(by)))
+    }
+
+    /// As [`Store::update`].
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn update(&self, key: &[u8], hash: u64, f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
+        self.store.update_hashed(key, self.store.engine().supplied(hash), f)
+    }
+}

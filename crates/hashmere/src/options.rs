@@ -1,0 +1,143 @@
+//! How a store is opened.
+
+use crate::error::OpenError;
+use crate::Store;
+use std::path::Path;
+use std::time::Duration;
+
+/// What a store does when it has reached its maximum size.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// A write that finds no room is refused and changes nothing; deleting makes room.
+    Strict,
+    /// Room is made by dropping first what has expired, then what has not been used lately.
+    Cache,
+}
+
+/// Which file a call creates or opens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Create {
+    /// Open it, or create it if it is missing.
+    #[default]
+    IfMissing,
+    /// Only open it.
+    Never,
+    /// Only create it.
+    Always,
+}
+
+/// Options for [`Options::open`].
+///
+/// What is not set is taken from the file when it exists and from the default when it is
+/// created. What *is* set and differs from an existing file is either honoured (a larger maximum size, the
+/// busy timeout, delete on last exit) or refused with [`OpenError::Mismatch`], which
+/// names both values. Nothing is ever damaged by it.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    pub(crate) create: Create,
+    pub(crate) read_only: bool,
+    pub(crate) max_bytes: Option<u64>,
+    pub(crate) mode: Option<Mode>,
+    pub(crate) expected_items: Option<u64>,
+    pub(crate) fixed_key_len: Option<u32>,
+    pub(crate) fixed_value_len: Option<u32>,
+    pub(crate) permissions: Option<u32>,
+    pub(crate) delete_on_last_exit: bool,
+    pub(crate) busy_timeout: Option<Duration>,
+    pub(crate) segment_bytes: Option<u32>,
+    pub(crate) leaf_bytes: Option<u32>,
+    pub(crate) allow_foreign_owner: bool,
+}
+
+impl Options {
+    /// Create if missing, read and write, strict, no maximum size.
+    pub fn new() -> Options {
+        Options::default()
+    }
+    /// Only open an existing store: [`OpenError::NotFound`] if there is none.
+    pub fn existing_only(mut self) -> Options {
+        self.create = Create::Never;
+        self
+    }
+    /// Only create: [`OpenError::AlreadyExists`] if there is one.
+    pub fn exclusive(mut self) -> Options {
+        self.create = Create::Always;
+        self
+    }
+    /// Map the file read-only. Works on a file that the process may not write. Implies
+    /// [`existing_only`](Self::existing_only). A read-only client holds no pins (its views are copies) and
+    /// is not counted in the statistics.
+    pub fn read_only(mut self) -> Options {
+        self.read_only = true;
+        self
+    }
+    /// The size that the file may reach, in bytes (rounded up to whole segments; at least eight of them). On an
+    /// existing store a larger value raises the maximum; a smaller one is refused. Default: no limit but
+    /// the 2 TiB that the format can address.
+    pub fn max_bytes(mut self, bytes: u64) -> Options {
+        self.max_bytes = Some(bytes);
+        self
+    }
+    /// Strict (default) or cache. [`Mode::Cache`] needs [`max_bytes`](Self::max_bytes) when it creates.
+    pub fn mode(mut self, mode: Mode) -> Options {
+        self.mode = Some(mode);
+        self
+    }
+    /// Creates the index large enough for this many items, which saves the splits on the way there.
+    pub fn expected_items(mut self, items: u64) -> Options {
+        self.expected_items = Some(items);
+        self
+    }
+    /// Every key has exactly this length; others are refused. Creation only.
+    pub fn fixed_key_len(mut self, bytes: u32) -> Options {
+        self.fixed_key_len = Some(bytes);
+        self
+    }
+    /// Every value has exactly this length; others are refused. Creation only.
+    pub fn fixed_value_len(mut self, bytes: u32) -> Options {
+        self.fixed_value_len = Some(bytes);
+        self
+    }
+    /// Permission bits of a created file (default `0o600`).
+    pub fn permissions(mut self, mode: u32) -> Options {
+        self.permissions = Some(mode);
+        self
+    }
+    /// The file is removed when the last handle on it is closed, or found dead by the last that closes.
+    pub fn delete_on_last_exit(mut self) -> Options {
+        self.delete_on_last_exit = true;
+        self
+    }
+    /// How long a write waits for a lock whose living owner does not proceed before it returns
+    /// [`WriteError::Busy`](crate::WriteError::Busy). Default 5 s.
+    pub fn busy_timeout(mut self, timeout: Duration) -> Options {
+        self.busy_timeout = Some(timeout);
+        self
+    }
+    /// Bytes of a segment, the unit of cleaning and of giving memory back: a power of two from 4 KiB to 64 MiB,
+    /// default 256 KiB. Creation only. Small segments are for tests.
+    pub fn segment_bytes(mut self, bytes: u32) -> Options {
+        self.segment_bytes = Some(bytes);
+        self
+    }
+    /// Bytes of a leaf of the index, the unit of growth: a power of two from 256 bytes to 32 KiB (the default), at
+    /// most an eighth of a segment. Creation only. Small leaves are for tests.
+    pub fn leaf_bytes(mut self, bytes: u32) -> Options {
+        self.leaf_bytes = Some(bytes);
+        self
+    }
+    /// Opens a file that another user owns (refused by default: its owner could change it under us).
+    pub fn allow_foreign_owner(mut self) -> Options {
+        self.allow_foreign_owner = true;
+        self
+    }
+
+    /// Opens a store by *name* (a file in the namespace folder, which is `HASHMERE_DIR` or else
+    /// `/dev/shm/hashmere-<uid>`), or by *path* if the text contains a slash or ends in `.mere`.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(&self, name_or_path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        Store::open_with(name_or_path.as_ref(), self)
+    }
+}

@@ -1,0 +1,214 @@
+//! All keys.
+
+use crate::engine::Found;
+use crate::error::ReadError;
+use crate::glob;
+use crate::shared::dice;
+use crate::types::{Cursor, Filter, Pair};
+use crate::Store;
+use hashmere_format::leaf::Slot;
+use hashmere_format::uid::{depth_max, reverse, Scan as Position};
+use hashmere_mem::Mem;
+use std::sync::Mutex;
+
+/// Looks at random places before a random pair is taken from a scan: a table filled to one in a hundred still answers at
+/// once.
+const THROWS: u32 = 1000;
+
+/// An iterator over the pairs of a store: see [`Store::scan`].
+#[derive(Debug)]
+pub struct Scan<'a> {
+    store: &'a Store,
+    filter: Filter,
+    at: Option<Position>,
+    /// The part of a parallel scan: a tree and a range of reversed hash bits.
+    part: Option<(u32, std::ops::Range<u32>)>,
+    failed: bool,
+}
+
+impl Store {
+    /// Every pair that passes the filter, from a cursor on.
+    ///
+    /// A key that exists during the whole scan is returned exactly once, however the store grows, is written to and cleaned
+    /// meanwhile; one that comes or goes meanwhile is returned or not. Writers never wait for a scan. The order is
+    /// that of the hashes.
+    pub fn scan(&self, from: Cursor, filter: Filter) -> Scan<'_> {
+        let at = Position::unpack(from.0);
+        Scan { store: self, filter, failed: at.is_none(), at, part: None }
+    }
+
+    /// Every pair.
+    pub fn iter(&self) -> Scan<'_> {
+        self.scan(Cursor::START, Filter::all())
+    }
+
+    /// Every key.
+    pub fn keys(&self) -> impl Iterator<Item = Result<Vec<u8>, ReadError>> + '_ {
+        self.scan(Cursor::START, Filter::all().keys_only()).map(|pair| pair.map(|p| p.key))
+    }
+
+    /// Scans with several threads, each its own part of the hashes. `each` is called from all of them.
+    ///
+    /// # Errors
+    /// The first error of any thread.
+    pub fn parallel_scan(&self, threads: usize, filter: &Filter, each: impl Fn(Pair) + Sync) -> Result<(), ReadError> {
+        // Parts are ranges of hashes, not of leaves: a leaf may split while two threads stand at its edges.
+        let threads = threads.clamp(1, 1024) as u64;
+        let failure = Mutex::new(None);
+        std::thread::scope(|scope| {
+            for part in 0..threads {
+                let (each, failure) = (&each, &failure);
+                scope.spawn(move || {
+                    for tree in 0..2 {
+                        let space = 1u64 << depth_max(tree);
+                        let bound = |n: u64| (n * space / threads) as u32;
+                        let at = Position { tree, reached: bound(part), ..Position::START };
+                        let part = Some((tree, bound(part)..bound(part + 1)));
+                        let scan = Scan { store: self, filter: filter.clone(), at: Some(at), part, failed: false };
+                        for pair in scan {
+                            match pair {
+                                Ok(pair) => each(pair),
+                                Err(error) => {
+                                    failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                                    return;
+                                }
+                            }
+                        }
+                    }
+                });
+            }
+        });
+        failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)
+    }
+
+    /// A pair chosen at random, each with nearly the same chance. `None`: the store is empty.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn random(&self) -> Result<Option<Pair>, ReadError> {
+        let engine = self.engine();
+        let mut seed = dice();
+        for _ in 0..THROWS {
+            // SplitMix64 (Steele, Lea, Flood 2014).
+            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mut z = seed;
+            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            let root = engine.root_word();
+            if let Some((uid, slot_offset, slot)) = engine.random_place(root, z ^ (z >> 31))? {
+                if let Some(pair) = self.pair(root, uid, slot_offset, slot, &Filter::default())? {
+                    return Ok(Some(pair));
+                }
+            }
+        }
+        // Nearly empty: from a random point on, else from the start.
+        let bits = depth_max(0);
+        let start = Position { reached: (seed >> 40) as u32 & ((1 << bits) - 1), ..Position::START };
+        let later = Scan { store: self, filter: Filter::default(), at: Some(start), part: None, failed: false }.next();
+        later.or_else(|| self.iter().next()).transpose()
+    }
+
+    /// Reads a pair from a slot; `None` if it is gone or does not pass.
+    fn pair(&self, root: u64, uid: u32, slot_offset: u64, slot: Slot, filter: &Filter) -> Result<Option<Pair>, ReadError> {
+        let engine = self.engine();
+        let mut slot = slot;
+        loop {
+            let read = engine.read_slot(root, uid, slot_offset, slot, |found: &Found| {
+                if engine.is_past(found) {
+                    return Ok(None);
+                }
+                let mut key = Vec::with_capacity(found.head.key_len as usize);
+                engine.mem.append_to(found.key, found.head.key_len as usize, &mut key);
+                let passes = key.starts_with(&filter.prefix) && filter.glob.as_ref().is_none_or(|g| glob::matches(g, &key));
+                if !passes {
+                    return Ok(None);
+                }
+                let mut value = Vec::new();
+                if !filter.keys_only {
+                    let len = found.head.value_len as usize;
+                    value.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
+                    engine.mem.append_to(found.value(), len, &mut value);
+                }
+                Ok(Some(Pair { key, value, meta: engine.meta_of_found(found) }))
+            })?;
+            if let Some(pair) = read {
+                return Ok(pair);
+            }
+            // The record moved or was overwritten: the key may still be there, at the same place or, after a split, in the
+            // leaf that the place belongs to now.
+            match engine.slot_of_uid(root, uid)? {
+                Some((now_at, now)) if engine.root_word() == root => {
+                    if now_at != slot_offset {
+                        return self.pair(root, uid, now_at, now, filter);
+                    }
+                    slot = now;
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+}
+
+impl Scan<'_> {
+    /// Where to go on after the pairs returned so far, in any process and at any later time. `None`: the scan is finished.
+    pub fn cursor(&self) -> Option<Cursor> {
+        self.at.filter(|at| at.tree < 2).map(|at| Cursor(at.pack()))
+    }
+
+    fn is_at_end(&self, at: Position) -> bool {
+        let past = |(tree, range): &(u32, std::ops::Range<u32>)| at.tree > *tree || at.line == 0 && at.reached >= range.end;
+        at.tree >= 2 || self.part.as_ref().is_some_and(past)
+    }
+
+    /// Whether an entry lies in this scan's part: an interval may reach beyond it on both sides.
+    fn is_in_part(&self, slot: Slot) -> bool {
+        self.part.as_ref().is_none_or(|(tree, range)| {
+            let bits = depth_max(*tree);
+            range.contains(&reverse(slot.tag() as u32 & ((1 << bits) - 1), bits))
+        })
+    }
+
+    fn advance(&mut self) -> Result<Option<Pair>, ReadError> {
+        let engine = self.store.engine();
+        while let Some(at) = self.at.filter(|at| !self.is_at_end(*at)) {
+            let root = engine.root_word();
+            let step = engine.scan_step(root, at)?;
+            self.at = Some(step.next);
+            if let Some((uid, slot_offset, slot)) = step.entry.filter(|(_, _, slot)| self.is_in_part(*slot)) {
+                if let Some(pair) = self.store.pair(root, uid, slot_offset, slot, &self.filter)? {
+                    return Ok(Some(pair));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
+
+impl Iterator for Scan<'_> {
+    type Item = Result<Pair, ReadError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.failed {
+            self.at = None;
+            self.failed = false;
+            return Some(Err(ReadError::BadCursor));
+        }
+        let next = self.advance().transpose();
+        if matches!(next, Some(Err(_))) {
+            self.at = None;
+        }
+        next
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reversed_order_makes_the_halves_of_a_split_neighbours() {
+        // A leaf of depth 1 with prefix 1 covers the upper half; its halves have prefixes 01 and 11.
+        let (low, high) = (reverse(0b01, 20), reverse(0b11, 20));
+        assert_eq!((low, high), (1 << 19, 1 << 19 | 1 << 18));
+    }
+}

@@ -1,0 +1,248 @@
+//! The handle, and reading.
+
+use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
+use crate::error::{OpenError, ReadError, WriteError};
+use crate::options::Options;
+use crate::shared::{self, FileEngine, Shared};
+use crate::types::{Item, Meta, Remaining};
+use crate::view::View;
+use hashmere_format::row::Stat;
+use hashmere_mem::Mem;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A handle on an open store. Clones share it; it is used from any number of threads, and goes on
+/// working in a forked child. The last clone to be dropped closes it.
+#[derive(Clone)]
+pub struct Store {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl Store {
+    /// Opens a store by name or path with default options, creating it if it is missing: see [`Options::open`].
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(name_or_path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        Options::new().open(name_or_path)
+    }
+
+    pub(crate) fn open_with(name: &Path, options: &Options) -> Result<Store, OpenError> {
+        Ok(Store { shared: Arc::new(Shared::open(name, options)?) })
+    }
+
+    /// Removes a store's file. Processes that have it open go on with the removed one; whoever opens the name next
+    /// gets a new one. `false`: there was none.
+    ///
+    /// # Errors
+    /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`Options::open`].
+    pub fn remove(name_or_path: impl AsRef<Path>) -> Result<bool, OpenError> {
+        let path = Self::path_of(name_or_path)?;
+        match Options::new().read_only().open(&path_with_slash(&path)) {
+            Err(OpenError::NotFound { .. }) => return Ok(false),
+            // What cannot be used after a crash may still be removed.
+            Ok(_) | Err(OpenError::Unclean { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        match std::fs::remove_file(&path) {
+            Ok(()) => Ok(true),
+            Err(source) if source.kind() == std::io::ErrorKind::NotFound => Ok(false),
+            Err(source) => Err(OpenError::Io { path, action: "remove", source }),
+        }
+    }
+
+    /// The file that a name or path means.
+    ///
+    /// # Errors
+    /// [`OpenError::BadName`], or what is wrong with the namespace folder.
+    pub fn path_of(name_or_path: impl AsRef<Path>) -> Result<PathBuf, OpenError> {
+        shared::resolve(name_or_path.as_ref())
+    }
+
+    /// The file.
+    pub fn path(&self) -> &Path {
+        &self.shared.path
+    }
+
+    /// Whether it was opened read-only.
+    pub fn is_read_only(&self) -> bool {
+        self.engine().read_only
+    }
+
+    #[inline(always)]
+    pub(crate) fn engine(&self) -> &FileEngine {
+        self.shared.engine()
+    }
+
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+        let mut value = Vec::new();
+        Ok(self.get_into(key, &mut value)?.then_some(value))
+    }
+
+    /// Replaces the content of `buffer` by the value of a key; takes no memory if the buffer has room. On a miss
+    /// (`false`) the buffer is empty.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    #[inline]
+    pub fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
+        let engine = self.engine();
+        buffer.clear();
+        Ok(self.fetch(key, engine.hash(key), buffer)?.is_some())
+    }
+
+    /// The value of a key with flags, version, expiry and UID.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get_item(&self, key: &[u8]) -> Result<Option<Item>, ReadError> {
+        self.item(key, self.engine().hash(key))
+    }
+
+    pub(crate) fn item(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
+        let mut value = Vec::new();
+        Ok(self.fetch(key, kh, &mut value)?.map(|meta| Item { value, meta }))
+    }
+
+    /// Copies a value to the end of a buffer, long ones under a pin.
+    #[inline(always)]
+    pub(crate) fn fetch(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
+        match self.engine().fetch(key, kh, buffer)? {
+            None => Ok(None),
+            Some(Fetched::Copied(meta)) => Ok(Some(meta)),
+            Some(Fetched::Long) => self.fetch_long(key, kh, buffer),
+        }
+    }
+
+    #[cold]
+    fn fetch_long(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
+        let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
+        let bytes = view.len();
+        buffer.try_reserve_exact(bytes).map_err(|_| ReadError::OutOfMemory { bytes: bytes as u64 })?;
+        buffer.extend_from_slice(&view);
+        Ok(Some(view.meta()))
+    }
+
+    /// A view of the value where it stands, without a copy: see [`View`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn view(&self, key: &[u8]) -> Result<Option<View>, ReadError> {
+        let view = self.view_of(key, self.engine().hash(key))?;
+        self.engine().count(if view.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        Ok(view)
+    }
+
+    pub(crate) fn view_of(&self, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
+        let engine = self.engine();
+        let mut exhausted = engine.read_only;
+        loop {
+            let root = engine.root_word();
+            if exhausted {
+                // A copy by generation: as good as a view, only not free of charge.
+                let copied = engine.read(key, kh, |found| {
+                    let len = found.head.value_len as usize;
+                    let mut bytes = Vec::new();
+                    bytes.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
+                    engine.mem.append_to(found.value(), len, &mut bytes);
+                    engine.visit(found);
+                    Ok(View::owned(bytes, engine.meta_of_found(found)))
+                })?;
+                return Ok(copied);
+            }
+            let Some(found) = engine.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
+            if let Some(pin) = engine.pin(found.slot_offset, found.slot, root, &mut exhausted) {
+                engine.visit(&found);
+                return Ok(Some(View::pinned(&self.shared, pin, found.value(), engine.meta_of_found(&found))));
+            }
+        }
+    }
+
+    /// Everything about a key except its value.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn meta(&self, key: &[u8]) -> Result<Option<Meta>, ReadError> {
+        self.engine().peek(key, self.engine().hash(key))
+    }
+
+    /// Whether a key is there.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn exists(&self, key: &[u8]) -> Result<bool, ReadError> {
+        Ok(self.meta(key)?.is_some())
+    }
+
+    /// The length of a value in bytes.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn value_len(&self, key: &[u8]) -> Result<Option<u64>, ReadError> {
+        Ok(self.meta(key)?.map(|meta| meta.value_len))
+    }
+
+    /// How long a key still lives; `None` if it is not there.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn ttl(&self, key: &[u8]) -> Result<Option<Remaining>, ReadError> {
+        let now = hashmere_os::clock::now_ms();
+        Ok(self.meta(key)?.map(|meta| match meta.expires_at_ms {
+            None => Remaining::Forever,
+            Some(at) => Remaining::For(Duration::from_millis(at.saturating_sub(now))),
+        }))
+    }
+
+    /// How many keys there are; exact when nobody writes. Expired ones count until they are cleaned away.
+    pub fn count(&self) -> u64 {
+        self.engine().items()
+    }
+
+    /// Whether there are no keys.
+    pub fn is_empty(&self) -> bool {
+        self.count() == 0
+    }
+
+    /// Statistics. Nobody is stopped for them.
+    pub fn stats(&self) -> Stats {
+        let mem = &self.engine().mem;
+        self.engine().stats(mem.file_len().unwrap_or(0), mem.allocated_bytes().unwrap_or(0))
+    }
+
+    /// Reads the whole store and names what contradicts itself.
+    pub fn check(&self) -> CheckReport {
+        self.engine().check()
+    }
+
+    /// Cleans whatever pays, over the whole store; returns the bytes that became free. Writing does this in passing; this is
+    /// for a quiet moment.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn maintain(&self) -> Result<u64, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        Ok(engine.maintain(&mut lane)? << engine.shape.segment_shift)
+    }
+}
+
+impl std::fmt::Debug for Store {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Store").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+/// A path that cannot be taken for a name.
+fn path_with_slash(path: &Path) -> PathBuf {
+    if path.components().count() == 1 {
+        Path::new(".").join(path)
+    } else {
+        path.to_path_buf()
+    }
+}

@@ -1,0 +1,283 @@
+//! Writing one key.
+
+use crate::engine::{Engine, KeyHash, Tick, When};
+use crate::error::WriteError;
+use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Stored, Ttl, Update, Updated};
+use crate::view::Reservation;
+use crate::Store;
+
+/// The number after adding a signed step: below zero is zero, beyond 2^64 wraps.
+fn step(number: u64, by: i64) -> u64 {
+    if by >= 0 {
+        number.wrapping_add(by.unsigned_abs())
+    } else {
+        number.saturating_sub(by.unsigned_abs())
+    }
+}
+
+impl Store {
+    /// Stores a value without attributes, whether the key was there or not.
+    ///
+    /// The new value is complete and visible to every process when this returns; until then every reader sees the old
+    /// one.
+    ///
+    /// # Errors
+    /// [`WriteError::ReadOnly`], [`Full`](WriteError::Full), [`NoSpace`](WriteError::NoSpace), [`Busy`](WriteError::Busy),
+    /// [`TooLarge`](WriteError::TooLarge), [`WrongLength`](WriteError::WrongLength) and the rest of [`WriteError`]: nothing
+    /// has changed then.
+    #[inline]
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<Stored, WriteError> {
+        self.set_with(key, value, Attributes::NONE)
+    }
+
+    /// Stores a value with flags and expiry.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    #[inline]
+    pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
+        self.put(key, self.engine().hash(key), value, attributes, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
+    }
+
+    #[inline(always)]
+    pub(crate) fn put(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        value: &[u8],
+        attributes: Attributes,
+        when: When,
+    ) -> Result<Option<Stored>, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        engine.store(&mut lane, (key, kh), value, attributes, when)
+    }
+
+    /// Stores a value if the key is absent. `None`: it is there, and stays as it is.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn add(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
+        self.put(key, self.engine().hash(key), value, attributes, When::Absent)
+    }
+
+    /// Stores a value if the key is there. `None`: it is absent, and stays so.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn replace(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
+        self.put(key, self.engine().hash(key), value, attributes, When::Present)
+    }
+
+    /// Puts bytes behind a value, keeping flags and expiry. `None`: the key is absent.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn append(&self, key: &[u8], tail: &[u8]) -> Result<Option<Stored>, WriteError> {
+        self.extend(key, |old| [old, tail].concat())
+    }
+
+    /// Puts bytes in front of a value, keeping flags and expiry. `None`: the key is absent.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn prepend(&self, key: &[u8], head: &[u8]) -> Result<Option<Stored>, WriteError> {
+        self.extend(key, |old| [head, old].concat())
+    }
+
+    fn extend(&self, key: &[u8], build: impl Fn(&[u8]) -> Vec<u8>) -> Result<Option<Stored>, WriteError> {
+        let updated = self.update(key, |item| match item {
+            None => Update::Keep,
+            Some(item) => Update::Set(build(&item.value)),
+        })?;
+        Ok(match updated {
+            Updated::Stored(stored) => Some(stored),
+            Updated::Kept | Updated::Removed => None,
+        })
+    }
+
+    /// Makes room for a value of `value_len` bytes, to be filled in place: see [`Reservation`].
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn reserve(&self, key: &[u8], value_len: u64) -> Result<Reservation<'_>, WriteError> {
+        self.reserve_with(key, value_len, Attributes::NONE)
+    }
+
+    /// The same with flags and expiry (which is reckoned from now).
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn reserve_with(&self, key: &[u8], value_len: u64, attributes: Attributes) -> Result<Reservation<'_>, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        let mut lane = engine.lane()?;
+        let draft = engine.begin(&mut lane, key, kh, value_len, attributes)?;
+        Ok(Reservation::new(engine, lane, key, kh, draft, value_len))
+    }
+
+    /// Removes a key. `false`: it was not there.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set), except that it needs no room.
+    pub fn delete(&self, key: &[u8]) -> Result<bool, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        engine.remove(&mut lane, key, engine.hash(key), None)
+    }
+
+    /// Removes a key and returns its value; exactly one of several callers gets it.
+    ///
+    /// # Errors
+    /// As [`delete`](Self::delete).
+    pub fn take(&self, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        loop {
+            let Some(item) = self.item(key, kh)? else { return Ok(None) };
+            let mut lane = engine.lane()?;
+            if engine.remove(&mut lane, key, kh, Some(item.meta.version))? {
+                return Ok(Some(item.value));
+            }
+        }
+    }
+
+    /// Sets or removes a key if it is as expected: absent, at a version, or with a value.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn compare_and_set(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<Cas, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        engine.compare_and_set(&mut lane, key, engine.hash(key), expected, change)
+    }
+
+    /// Shows a key to `f` and does what it says, atomically for that key.
+    ///
+    /// No lock is held while `f` runs, so it may take its time and may use the store; if somebody changed the key
+    /// meanwhile, it is asked again with what is there then.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn update(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
+        self.update_hashed(key, self.engine().hash(key), f)
+    }
+
+    pub(crate) fn update_hashed(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        mut f: impl FnMut(Option<&Item>) -> Update,
+    ) -> Result<Updated, WriteError> {
+        self.engine().update(key, kh, &mut || self.item(key, kh), &mut |item| Ok(f(item)))
+    }
+
+    /// Adds to a counter, wrapping at 2^64; returns its new value. `None`: the key is missing and `counter` does not
+    /// say to create it.
+    ///
+    /// A counter is a key whose value is a decimal number: what `set` stored can be counted with, and `get` reads the
+    /// text.
+    ///
+    /// # Errors
+    /// [`WriteError::NotANumber`], else as [`set`](Self::set).
+    pub fn incr(&self, key: &[u8], by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        self.tick(key, self.engine().hash(key), counter, |n| Tick::Set(n.wrapping_add(by)))
+    }
+
+    /// Subtracts from a counter, stopping at zero: see [`incr`](Self::incr).
+    ///
+    /// # Errors
+    /// As [`incr`](Self::incr).
+    pub fn decr(&self, key: &[u8], by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        self.tick(key, self.engine().hash(key), counter, |n| Tick::Set(n.saturating_sub(by)))
+    }
+
+    /// Adds a signed number to a counter: below zero it stops at zero, beyond 2^64 it wraps.
+    ///
+    /// # Errors
+    /// As [`incr`](Self::incr).
+    pub fn add_signed(&self, key: &[u8], by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        self.tick(key, self.engine().hash(key), counter, |n| Tick::Set(step(n, by)))
+    }
+
+    /// Counts a reference: creates the key at 1, or adds 1. Returns the count.
+    ///
+    /// # Errors
+    /// As [`incr`](Self::incr).
+    pub fn retain_ref(&self, key: &[u8]) -> Result<u64, WriteError> {
+        Ok(self.incr(key, 1, Counter::or_create(1))?.unwrap_or(1))
+    }
+
+    /// Gives a reference back: subtracts 1, and deletes the key when that makes zero. Returns the count; `None`: the key is
+    /// absent.
+    ///
+    /// # Errors
+    /// As [`incr`](Self::incr).
+    pub fn release_ref(&self, key: &[u8]) -> Result<Option<u64>, WriteError> {
+        self.tick(key, self.engine().hash(key), Counter::EXISTING, |n| match n.saturating_sub(1) {
+            0 => Tick::Delete,
+            rest => Tick::Set(rest),
+        })
+    }
+
+    pub(crate) fn tick(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        counter: Counter,
+        tick: impl Fn(u64) -> Tick,
+    ) -> Result<Option<u64>, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        engine.tick(&mut lane, key, kh, counter, tick)
+    }
+
+    /// Gives a key another expiry. Its version stays. `false`: it is not there.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        loop {
+            let touched = Engine::touch_in_place(engine, &mut *engine.lane()?, key, kh, ttl)?;
+            if let Some(touched) = touched {
+                return Ok(touched);
+            }
+            let Some(item) = self.item(key, kh)? else { return Ok(false) };
+            if engine.refresh(&mut *engine.lane()?, key, kh, &item, ttl)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Gives a key another expiry and returns it, as it is with that expiry.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn get_and_touch(&self, key: &[u8], ttl: Ttl) -> Result<Option<Item>, WriteError> {
+        let kh = self.engine().hash(key);
+        loop {
+            if !self.touch(key, ttl)? {
+                return Ok(None);
+            }
+            // Absent only if it was deleted, or expired at once, in between: then it was there, and is touched no more.
+            if let Some(item) = self.item(key, kh)? {
+                return Ok(Some(item));
+            }
+            if !self.exists(key)? {
+                return Ok(None);
+            }
+        }
+    }
+
+    /// Removes every key. Readers see all of them or none within one call; nobody is stopped.
+    ///
+    /// # Errors
+    /// [`WriteError::Full`] or [`NoSpace`](WriteError::NoSpace) if there is not even room for an empty index.
+    pub fn clear(&self) -> Result<(), WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        engine.clear(&mut lane)
+    }
+}
