@@ -75,7 +75,11 @@ pub fn buckets(hash: u64, buckets: u64) -> (u64, u64) {
     let first = ((hash >> 32 & 0xffff) * buckets) >> 16;
     let second = ((hash >> 48) * buckets) >> 16;
     let second = if second == first {
-        if first + 1 == buckets { 0 } else { first + 1 }
+        if first + 1 == buckets {
+            0
+        } else {
+            first + 1
+        }
     } else {
         second
     };

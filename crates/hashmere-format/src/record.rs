@@ -77,7 +77,8 @@ pub struct Head {
 
 impl Head {
     fn is_long(&self, lengths: Lengths) -> bool {
-        matches!(lengths, Lengths::Variable) && (u64::from(self.key_len) > KEY_MAX || u64::from(self.value_len) > VALUE_MAX)
+        matches!(lengths, Lengths::Variable)
+            && (u64::from(self.key_len) > KEY_MAX || u64::from(self.value_len) > VALUE_MAX)
     }
 
     /// Words before the key.

@@ -60,7 +60,9 @@ pub enum State {
 impl State {
     fn from_byte(byte: u8) -> Option<State> {
         use State::*;
-        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed].get(byte as usize).copied()
+        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed]
+            .get(byte as usize)
+            .copied()
     }
 }
 

@@ -84,10 +84,7 @@ impl HeapMem {
     fn word(&self, off: u64) -> &AtomicU64 {
         debug_assert!(off % 8 == 0, "word offset {off:#x} is not aligned");
         if self.strict.load(Ordering::Relaxed) {
-            assert!(
-                self.is_backed(off / PAGE),
-                "offset {off:#x} was never backed"
-            );
+            assert!(self.is_backed(off / PAGE), "offset {off:#x} was never backed");
         }
         &self.words[(off / 8) as usize]
     }
@@ -98,22 +95,14 @@ impl HeapMem {
     }
 
     fn holds(&self, off: u64, len: u64) -> bool {
-        off.checked_add(len)
-            .is_some_and(|end| end <= self.capacity())
+        off.checked_add(len).is_some_and(|end| end <= self.capacity())
     }
 
     /// The address of a range, with the provenance of the whole memory.
     fn address(&self, off: u64, len: usize) -> *mut u8 {
-        assert!(
-            self.holds(off, len as u64),
-            "range {off:#x}+{len:#x} beyond the capacity"
-        );
+        assert!(self.holds(off, len as u64), "range {off:#x}+{len:#x} beyond the capacity");
         // The atomics are interior-mutable, so a pointer derived from the shared slice may write.
-        self.words
-            .as_ptr()
-            .cast_mut()
-            .cast::<u8>()
-            .wrapping_add(off as usize)
+        self.words.as_ptr().cast_mut().cast::<u8>().wrapping_add(off as usize)
     }
 }
 
@@ -147,8 +136,7 @@ impl Mem for HeapMem {
 
     #[inline]
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
-        self.word(off)
-            .compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+        self.word(off).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
     }
 
     #[inline]
@@ -229,9 +217,7 @@ impl Mem for HeapMem {
             return Ok(());
         }
         let total = self.backed_bytes() + missing * PAGE;
-        if off + len > self.limit.load(Ordering::Relaxed)
-            || total > self.budget.load(Ordering::Relaxed)
-        {
+        if off + len > self.limit.load(Ordering::Relaxed) || total > self.budget.load(Ordering::Relaxed) {
             return Err(BackError::NoSpace(io::ErrorKind::StorageFull.into()));
         }
         for page in wanted {

@@ -95,10 +95,7 @@ impl LocalHost {
         state.next += 1;
         state.alive.push(id);
         drop(state);
-        LocalHost {
-            peers: Arc::clone(peers),
-            id,
-        }
+        LocalHost { peers: Arc::clone(peers), id }
     }
 
     /// Drops all its claims and lets it take no more, as the death of its process would. What the
@@ -124,10 +121,7 @@ impl Host for LocalHost {
     fn try_claim(&self, slot: u32) -> io::Result<bool> {
         let mut state = self.peers.state();
         if !state.alive.contains(&self.id) {
-            return Err(io::Error::new(
-                io::ErrorKind::NotConnected,
-                "this host was killed",
-            ));
+            return Err(io::Error::new(io::ErrorKind::NotConnected, "this host was killed"));
         }
         if state.owners.contains_key(&slot) {
             return Ok(false);
@@ -153,11 +147,7 @@ impl Host for LocalHost {
 
     fn describe(&self, pid: u32) -> PeerInfo {
         let alive = self.peers.state().alive.contains(&pid);
-        PeerInfo {
-            pid,
-            name: alive.then(|| format!("local-{pid}")),
-            state: alive.then_some('R'),
-        }
+        PeerInfo { pid, name: alive.then(|| format!("local-{pid}")), state: alive.then_some('R') }
     }
 
     fn now_ms(&self) -> u64 {
@@ -188,21 +178,11 @@ mod tests {
         assert!(b.try_claim(3).unwrap() && b.try_claim(4).unwrap());
         assert_eq!(a.describe(b.pid()).state, Some('R'));
         b.kill();
-        assert_eq!(
-            a.describe(b.pid()),
-            PeerInfo {
-                pid: b.pid(),
-                name: None,
-                state: None
-            }
-        );
+        assert_eq!(a.describe(b.pid()), PeerInfo { pid: b.pid(), name: None, state: None });
         assert!(b.try_claim(5).is_err());
         assert!(a.try_claim(3).unwrap());
         b.release(3);
-        assert!(
-            a.is_claimed(3).unwrap(),
-            "a dead host releases nothing of others"
-        );
+        assert!(a.is_claimed(3).unwrap(), "a dead host releases nothing of others");
         drop(a);
         assert_eq!(peers.owner(3), None);
     }

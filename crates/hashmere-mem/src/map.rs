@@ -72,13 +72,7 @@ impl MapMem {
     /// `writable` says whether [`Mem::back`] may grow the file; it takes a writable mapping too.
     /// Storing to a mapping that is not writable raises `SIGSEGV`.
     pub fn new(file: File, map: Map, writable: bool) -> MapMem {
-        MapMem {
-            raw: Raw(map.as_ptr()),
-            capacity: map.len(),
-            writable: writable && map.writable(),
-            file,
-            map,
-        }
+        MapMem { raw: Raw(map.as_ptr()), capacity: map.len(), writable: writable && map.writable(), file, map }
     }
 
     /// The file.
@@ -129,10 +123,7 @@ impl MapMem {
 
     #[inline(always)]
     fn check_always(&self, off: u64, len: u64) {
-        assert!(
-            self.holds(off, len),
-            "range {off:#x}+{len:#x} beyond the mapping"
-        );
+        assert!(self.holds(off, len), "range {off:#x}+{len:#x} beyond the mapping");
     }
 }
 
@@ -154,8 +145,7 @@ impl Mem for MapMem {
 
     #[inline(always)]
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
-        self.word(off)
-            .compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+        self.word(off).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
     }
 
     #[inline(always)]
@@ -255,16 +245,10 @@ impl Mem for MapMem {
 
     fn back(&self, off: u64, len: u64) -> Result<(), BackError> {
         if !self.holds(off, len) {
-            return Err(BackError::BeyondReserve {
-                end: off.saturating_add(len),
-                capacity: self.capacity,
-            });
+            return Err(BackError::BeyondReserve { end: off.saturating_add(len), capacity: self.capacity });
         }
         if !self.writable {
-            let error = io::Error::new(
-                io::ErrorKind::PermissionDenied,
-                "the store is open for reading only",
-            );
+            let error = io::Error::new(io::ErrorKind::PermissionDenied, "the store is open for reading only");
             return Err(BackError::Io(error));
         }
         space::allocate(self.file.as_fd(), off, len).map_err(classify)?;

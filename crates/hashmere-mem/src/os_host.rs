@@ -56,10 +56,7 @@ impl OsHost {
     pub fn new(file: &File) -> io::Result<OsHost> {
         let file = file.try_clone()?;
         let claims = Claims::new(&file, std::ptr::null_mut())?;
-        Ok(OsHost {
-            file,
-            claims: AtomicPtr::new(Box::into_raw(claims)),
-        })
+        Ok(OsHost { file, claims: AtomicPtr::new(Box::into_raw(claims)) })
     }
 
     /// The claims of this very process.
@@ -72,9 +69,7 @@ impl OsHost {
                 return Ok(claims);
             }
             let fresh = Box::into_raw(Claims::new(&self.file, current)?);
-            let swapped =
-                self.claims
-                    .compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire);
+            let swapped = self.claims.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire);
             if swapped.is_err() {
                 // Another thread was faster. SAFETY: nobody else has seen `fresh`.
                 drop(unsafe { Box::from_raw(fresh) });
@@ -109,8 +104,7 @@ impl Claims {
     /// The word and the bit of a slot.
     fn mark(&self, slot: u32) -> io::Result<(&AtomicU64, u64)> {
         let word = self.held.get((slot / 64) as usize);
-        let word =
-            word.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no such slot"))?;
+        let word = word.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "no such slot"))?;
         Ok((word, 1 << (slot % 64)))
     }
 }
@@ -164,11 +158,7 @@ impl Host for OsHost {
 
     fn describe(&self, pid: u32) -> PeerInfo {
         let found = process::describe(pid);
-        PeerInfo {
-            pid,
-            state: found.as_ref().map(|found| found.state),
-            name: found.map(|found| found.name),
-        }
+        PeerInfo { pid, state: found.as_ref().map(|found| found.state), name: found.map(|found| found.name) }
     }
 
     fn now_ms(&self) -> u64 {

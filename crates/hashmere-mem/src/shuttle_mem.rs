@@ -30,10 +30,7 @@ impl ShuttleMem {
 
     /// Memory on what `heap` holds, with its limits: an image prepared outside the scheduler.
     pub fn from_heap(heap: HeapMem) -> ShuttleMem {
-        ShuttleMem {
-            heap,
-            point: AtomicU64::new(0),
-        }
+        ShuttleMem { heap, point: AtomicU64::new(0) }
     }
 
     /// The bytes themselves, whose use is no scheduling point.

@@ -39,20 +39,10 @@ impl<'a, W: Words + ?Sized> Shifted<'a, W> {
     fn new(words: &'a W, off: u64) -> Self {
         let (lead, base) = split(off);
         if lead == 0 {
-            Shifted {
-                words,
-                next: base,
-                skip: 0,
-                low: 0,
-            }
+            Shifted { words, next: base, skip: 0, low: 0 }
         } else {
             let low = words.load_word(base);
-            Shifted {
-                words,
-                next: base + 8,
-                skip: 8 * lead as u32,
-                low,
-            }
+            Shifted { words, next: base + 8, skip: 8 * lead as u32, low }
         }
     }
 
@@ -185,9 +175,7 @@ fn short(bytes: &[u8]) -> u64 {
         return 0;
     }
     // Of 1 to 3 bytes: the first, the middle and the last, which may be the same.
-    u64::from(bytes[0])
-        | u64::from(bytes[len / 2]) << (8 * (len / 2))
-        | u64::from(bytes[len - 1]) << (8 * (len - 1))
+    u64::from(bytes[0]) | u64::from(bytes[len / 2]) << (8 * (len / 2)) | u64::from(bytes[len - 1]) << (8 * (len - 1))
 }
 
 /// Copies `len` bytes word by word; offsets and `len` are multiples of 8, and the ranges do not
@@ -221,10 +209,7 @@ mod tests {
     impl Traced {
         fn new(bytes: &[u8]) -> Traced {
             let word = |bytes: &[u8]| Cell::new(u64::from_le_bytes(bytes.try_into().unwrap()));
-            Traced {
-                words: bytes.chunks_exact(8).map(word).collect(),
-                loads: RefCell::default(),
-            }
+            Traced { words: bytes.chunks_exact(8).map(word).collect(), loads: RefCell::default() }
         }
 
         /// Asserts that each word that covers the range was loaded once, and no other.

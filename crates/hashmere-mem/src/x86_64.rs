@@ -249,16 +249,10 @@ pub(crate) fn write(raw: &Raw, off: u64, src: &[u8]) {
             store16(dst.add(len - 16), get(len - 16));
         } else if len >= 8 {
             store8(dst, src.cast::<u64>().read_unaligned());
-            store8(
-                dst.add(len - 8),
-                src.add(len - 8).cast::<u64>().read_unaligned(),
-            );
+            store8(dst.add(len - 8), src.add(len - 8).cast::<u64>().read_unaligned());
         } else if len >= 4 {
             store4(dst, src.cast::<u32>().read_unaligned());
-            store4(
-                dst.add(len - 4),
-                src.add(len - 4).cast::<u32>().read_unaligned(),
-            );
+            store4(dst.add(len - 4), src.add(len - 4).cast::<u32>().read_unaligned());
         } else if len != 0 {
             for at in [0, len / 2, len - 1] {
                 store1(dst.add(at), src.add(at).read());

@@ -20,9 +20,7 @@ const BIG: u64 = if cfg!(miri) { CAPACITY } else { 2 * MIB as u64 };
 fn pattern(len: usize, seed: u64) -> Vec<u8> {
     let mut state = seed | 1;
     let mut next = || {
-        state = state
-            .wrapping_mul(6364136223846793005)
-            .wrapping_add(1442695040888963407);
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
         (state >> 56) as u8
     };
     (0..len).map(|_| next()).collect()
@@ -33,21 +31,13 @@ fn lengths() -> Vec<usize> {
     if cfg!(miri) {
         return vec![0, 1, 3, 7, 8, 9, 17, 39];
     }
-    (0..=40)
-        .chain([
-            47, 48, 49, 63, 64, 65, 66, 127, 128, 129, 191, 255, 1000, 1535, 1536, 1537,
-        ])
-        .collect()
+    (0..=40).chain([47, 48, 49, 63, 64, 65, 66, 127, 128, 129, 191, 255, 1000, 1535, 1536, 1537]).collect()
 }
 
 /// Offsets for copies: all alignments, around a page boundary, and at the very start.
 fn offsets(len: usize) -> Vec<u64> {
     let end = CAPACITY - len as u64;
-    let alignments = if cfg!(miri) {
-        vec![1, 8]
-    } else {
-        (1..16).collect()
-    };
+    let alignments = if cfg!(miri) { vec![1, 8] } else { (1..16).collect() };
     let mut all: Vec<u64> = vec![0, end];
     all.extend(alignments.iter().map(|a| 64 + a));
     all.extend(alignments.iter().map(|a| PAGE - a));
@@ -102,10 +92,7 @@ fn reads(mem: &impl Mem) {
             let mut got = vec![0xaa; len + 32];
             mem.read(off, &mut got[16..16 + len]);
             assert_eq!(&got[16..16 + len], expected, "{off}+{len}");
-            assert!(got[..16]
-                .iter()
-                .chain(&got[16 + len..])
-                .all(|&byte| byte == 0xaa));
+            assert!(got[..16].iter().chain(&got[16 + len..]).all(|&byte| byte == 0xaa));
             let mut appended = b"before".to_vec();
             mem.append_to(off, len, &mut appended);
             assert_eq!(&appended[..6], b"before");
@@ -140,11 +127,7 @@ fn matching(mem: &impl Mem) {
         for off in offsets(len) {
             let mut key = bytes[off as usize..][..len].to_vec();
             assert!(mem.matches(off, &key), "{off}+{len}");
-            let step = if cfg!(miri) || len > 70 {
-                len / 3 + 1
-            } else {
-                1
-            };
+            let step = if cfg!(miri) || len > 70 { len / 3 + 1 } else { 1 };
             for i in (0..len).step_by(step).chain(len.checked_sub(1)) {
                 for flip in [1, 0x80] {
                     key[i] ^= flip;
@@ -248,17 +231,9 @@ fn backing(mem: &impl Mem) {
 
 fn backing_beyond_the_reserve(mem: &impl Mem) {
     let capacity = mem.capacity();
-    for (off, len) in [
-        (0, capacity + 1),
-        (capacity, 1),
-        (u64::MAX, 8),
-        (8, u64::MAX),
-    ] {
+    for (off, len) in [(0, capacity + 1), (capacity, 1), (u64::MAX, 8), (8, u64::MAX)] {
         match mem.back(off, len) {
-            Err(BackError::BeyondReserve {
-                end,
-                capacity: told,
-            }) => {
+            Err(BackError::BeyondReserve { end, capacity: told }) => {
                 assert_eq!((end, told), (off.saturating_add(len), capacity));
             }
             other => unreachable!("{other:?}"),
@@ -314,10 +289,7 @@ fn threads_add_up(mem: &impl Mem) {
             });
         }
     });
-    assert_eq!(
-        (mem.load(64, Relaxed), mem.load(72, Relaxed)),
-        (3 * rounds, 3 * rounds)
-    );
+    assert_eq!((mem.load(64, Relaxed), mem.load(72, Relaxed)), (3 * rounds, 3 * rounds));
 }
 
 macro_rules! suite {
@@ -363,10 +335,7 @@ fn heap_limits() {
     mem.back(PAGE, 1).unwrap();
     let image = mem.image();
     mem.store(0, 1, Relaxed);
-    assert_eq!(
-        (image.load(0, Relaxed), image.backed_bytes()),
-        (0, 2 * PAGE)
-    );
+    assert_eq!((image.load(0, Relaxed), image.backed_bytes()), (0, 2 * PAGE));
 }
 
 #[test]
@@ -432,10 +401,7 @@ mod mapped {
     #[test]
     fn the_file_grows_by_what_is_backed() {
         let mem = memory(1 << 30);
-        assert_eq!(
-            (mem.file_len().unwrap(), mem.allocated_bytes().unwrap()),
-            (0, 0)
-        );
+        assert_eq!((mem.file_len().unwrap(), mem.allocated_bytes().unwrap()), (0, 0));
         mem.back(1 << 20, 1 << 16).unwrap();
         assert_eq!(mem.file_len().unwrap(), (1 << 20) + (1 << 16));
         assert_eq!(mem.allocated_bytes().unwrap(), 1 << 16);
@@ -457,9 +423,7 @@ mod mapped {
         map.back(0, CAPACITY).unwrap();
         let mut state = 1u64;
         let mut below = |bound: u64| {
-            state = state
-                .wrapping_mul(6364136223846793005)
-                .wrapping_add(1442695040888963407);
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             (state >> 33) % bound
         };
         for _ in 0..20_000 {

@@ -47,27 +47,18 @@ fn claims_exclude() {
     assert!(b.try_claim(3).unwrap() && b.try_claim(OsHost::SLOTS - 1).unwrap());
     drop(b);
     assert!(a.try_claim(3).unwrap());
-    assert_eq!(
-        a.try_claim(OsHost::SLOTS).unwrap_err().kind(),
-        ErrorKind::InvalidInput
-    );
+    assert_eq!(a.try_claim(OsHost::SLOTS).unwrap_err().kind(), ErrorKind::InvalidInput);
 }
 
 #[test]
 fn read_only_files_can_be_looked_at() {
     let made = hashmere_os::file::create_unnamed(Path::new("/dev/shm"), 0o600).unwrap();
-    let path = format!(
-        "/proc/self/fd/{}",
-        std::os::fd::AsRawFd::as_raw_fd(made.file())
-    );
+    let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(made.file()));
     let writer = OsHost::new(made.file()).unwrap();
     let reader = OsHost::new(&File::open(path).unwrap()).unwrap();
     assert!(writer.try_claim(1).unwrap());
     assert!(reader.is_claimed(1).unwrap() && !reader.is_claimed(2).unwrap());
-    assert_eq!(
-        reader.try_claim(2).unwrap_err().kind(),
-        ErrorKind::PermissionDenied
-    );
+    assert_eq!(reader.try_claim(2).unwrap_err().kind(), ErrorKind::PermissionDenied);
     assert!(!writer.is_claimed(2).unwrap());
 }
 
@@ -76,13 +67,8 @@ fn one_thread_of_many_gets_a_slot() {
     let host = OsHost::new(&unnamed()).unwrap();
     for slot in 0..100 {
         let won: usize = std::thread::scope(|scope| {
-            let tries: Vec<_> = (0..4)
-                .map(|_| scope.spawn(|| host.try_claim(slot).unwrap()))
-                .collect();
-            tries
-                .into_iter()
-                .map(|one| usize::from(one.join().unwrap()))
-                .sum()
+            let tries: Vec<_> = (0..4).map(|_| scope.spawn(|| host.try_claim(slot).unwrap())).collect();
+            tries.into_iter().map(|one| usize::from(one.join().unwrap())).sum()
         });
         assert_eq!(won, 1);
     }
@@ -111,10 +97,7 @@ fn a_child_starts_anew_and_the_parent_keeps_its_claims() {
     });
     assert_eq!(exit_status(child), 0);
     assert!(other.is_claimed(1).unwrap());
-    assert!(
-        other.try_claim(2).unwrap() && other.try_claim(3).unwrap(),
-        "both died"
-    );
+    assert!(other.try_claim(2).unwrap() && other.try_claim(3).unwrap(), "both died");
     assert!(!host.try_claim(2).unwrap());
 }
 

@@ -54,12 +54,7 @@ mod tests {
         let id = parse("00112233-4455-6677-8899-aabbccddeeff\n").unwrap();
         assert_eq!(id[..3], [0x00, 0x11, 0x22]);
         assert_eq!(id[15], 0xff);
-        for bad in [
-            "",
-            "0011",
-            "00112233-4455-6677-8899-aabbccddeeff0",
-            "zz112233445566778899aabbccddeeff",
-        ] {
+        for bad in ["", "0011", "00112233-4455-6677-8899-aabbccddeeff0", "zz112233445566778899aabbccddeeff"] {
             assert_eq!(parse(bad), None, "{bad}");
         }
     }

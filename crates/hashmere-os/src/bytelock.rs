@@ -143,10 +143,7 @@ impl Drop for ByteLocks {
 /// The error of every operation on a [`ByteLocks`] that a fork left behind; its kind is
 /// `NotConnected`.
 pub fn stale_error() -> io::Error {
-    io::Error::new(
-        io::ErrorKind::NotConnected,
-        "this process was forked; the locks belong to its parent",
-    )
+    io::Error::new(io::ErrorKind::NotConnected, "this process was forked; the locks belong to its parent")
 }
 
 fn request(n: u64, kind: libc::c_int) -> io::Result<libc::flock> {
@@ -158,9 +155,8 @@ fn request(n: u64, kind: libc::c_int) -> io::Result<libc::flock> {
 
 /// A lock request; length 0 means "to the end of all offsets".
 fn range(start: u64, len: libc::off_t, kind: libc::c_int) -> io::Result<libc::flock> {
-    let short = |value: libc::c_int| {
-        libc::c_short::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL))
-    };
+    let short =
+        |value: libc::c_int| libc::c_short::try_from(value).map_err(|_| io::Error::from_raw_os_error(libc::EINVAL));
     Ok(libc::flock {
         l_type: short(kind)?,
         l_whence: short(libc::SEEK_SET)?,
@@ -303,9 +299,6 @@ mod tests {
             i32::from(!(a.is_stale() && kind(a.try_exclusive(1)) == stale))
         });
         assert_eq!(status, 0);
-        assert!(
-            b.is_locked_by_other(1).unwrap(),
-            "the parent keeps its lock"
-        );
+        assert!(b.is_locked_by_other(1).unwrap(), "the parent keeps its lock");
     }
 }

@@ -48,30 +48,18 @@ pub fn create_unnamed(dir: &Path, mode: u32) -> io::Result<Unpublished> {
         }
         Err(error) => return Err(error),
     };
-    unpublished
-        .file
-        .set_permissions(Permissions::from_mode(mode))?;
+    unpublished.file.set_permissions(Permissions::from_mode(mode))?;
     Ok(unpublished)
 }
 
 fn create_provisional(dir: &Path, mode: u32) -> io::Result<Unpublished> {
     loop {
         let path = dir.join(format!(".hashmere-{:016x}", crate::boot::random_u64()?));
-        let created = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .mode(mode)
-            .open(&path);
+        let created = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&path);
         match created {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
             Err(error) => return Err(error),
-            Ok(file) => {
-                return Ok(Unpublished {
-                    file,
-                    provisional: Some(path),
-                })
-            }
+            Ok(file) => return Ok(Unpublished { file, provisional: Some(path) }),
         }
     }
 }
@@ -89,10 +77,7 @@ pub fn publish(unpublished: Unpublished, path: &Path) -> io::Result<File> {
     match &unpublished.provisional {
         Some(name) => fs::hard_link(name, path)?,
         None => {
-            let name = c_path(Path::new(&format!(
-                "/proc/self/fd/{}",
-                unpublished.file.as_raw_fd()
-            )))?;
+            let name = c_path(Path::new(&format!("/proc/self/fd/{}", unpublished.file.as_raw_fd())))?;
             let through_proc = link(libc::AT_FDCWD, &name, &target, libc::AT_SYMLINK_FOLLOW);
             match through_proc {
                 // Without a mounted /proc. Older kernels want a capability for this one.
@@ -192,11 +177,7 @@ impl Error for OpenRefusal {
 ///
 /// # Errors
 /// One variant of [`OpenRefusal`] per reason.
-pub fn open_checked(
-    path: &Path,
-    read_only: bool,
-    allow_foreign_owner: bool,
-) -> Result<File, OpenRefusal> {
+pub fn open_checked(path: &Path, read_only: bool, allow_foreign_owner: bool) -> Result<File, OpenRefusal> {
     let file = OpenOptions::new()
         .read(true)
         .write(!read_only)
@@ -218,10 +199,7 @@ pub fn open_checked(
 fn explain(path: &Path, error: io::Error) -> OpenRefusal {
     // A link is ELOOP, a folder opened for writing EISDIR, a socket or an absent device ENXIO.
     let telling = [libc::ELOOP, libc::EISDIR, libc::ENXIO];
-    if !error
-        .raw_os_error()
-        .is_some_and(|code| telling.contains(&code))
-    {
+    if !error.raw_os_error().is_some_and(|code| telling.contains(&code)) {
         return OpenRefusal::Io(error);
     }
     fs::symlink_metadata(path)
@@ -296,11 +274,9 @@ impl fmt::Display for NamespaceError {
             Self::ForeignOwner { path, uid } => {
                 write!(f, "{} belongs to another user (uid {uid})", path.display())
             }
-            Self::Exposed { path, mode } => write!(
-                f,
-                "{} is accessible to others (mode {mode:04o}, wanted 0700)",
-                path.display()
-            ),
+            Self::Exposed { path, mode } => {
+                write!(f, "{} is accessible to others (mode {mode:04o}, wanted 0700)", path.display())
+            }
             Self::Io { path, source } => write!(f, "{}: {source}", path.display()),
         }
     }
@@ -332,10 +308,7 @@ pub fn namespace_dir() -> Result<PathBuf, NamespaceError> {
 fn namespace_dir_from(chosen: Option<&OsStr>, default: &Path) -> Result<PathBuf, NamespaceError> {
     match chosen {
         Some(dir) if !dir.is_empty() => checked_dir(PathBuf::from(dir), true),
-        _ => checked_dir(
-            default.join(format!("hashmere-{}", effective_user())),
-            false,
-        ),
+        _ => checked_dir(default.join(format!("hashmere-{}", effective_user())), false),
     }
 }
 
@@ -353,11 +326,7 @@ fn checked_dir(path: PathBuf, may_be_shared: bool) -> Result<PathBuf, NamespaceE
         Ok(metadata) => metadata,
         Err(source) => return Err(NamespaceError::Io { path, source }),
     };
-    let (kind, uid, mode) = (
-        metadata.file_type(),
-        metadata.uid(),
-        metadata.mode() & 0o7777,
-    );
+    let (kind, uid, mode) = (metadata.file_type(), metadata.uid(), metadata.mode() & 0o7777);
     if kind.is_symlink() {
         Err(NamespaceError::Symlink { path })
     } else if !kind.is_dir() {

@@ -47,13 +47,8 @@ pub fn install() -> io::Result<()> {
     // threads that both get here install the handlers twice, which only counts each fork twice.
     // SAFETY: the handlers are functions of this module that never unwind and touch only atomics
     // and `close`.
-    let error = unsafe {
-        libc::pthread_atfork(
-            Some(before_fork),
-            Some(after_fork_in_parent),
-            Some(after_fork_in_child),
-        )
-    };
+    let error =
+        unsafe { libc::pthread_atfork(Some(before_fork), Some(after_fork_in_parent), Some(after_fork_in_child)) };
     if error != 0 {
         return Err(io::Error::from_raw_os_error(error));
     }
@@ -107,11 +102,7 @@ pub fn register_fd(fd: RawFd) -> io::Result<Registration> {
     for (index, entry) in TABLE.iter().enumerate() {
         let taken = entry.compare_exchange(EMPTY, fd, Ordering::SeqCst, Ordering::Relaxed);
         if taken.is_ok() {
-            return Ok(Registration {
-                index,
-                fd,
-                generation: generation(),
-            });
+            return Ok(Registration { index, fd, generation: generation() });
         }
     }
     Err(io::Error::from_raw_os_error(libc::EMFILE))
@@ -129,12 +120,7 @@ impl Drop for Registration {
     fn drop(&mut self) {
         // In a child the entry was emptied by the handler and may be another owner's by now.
         if self.is_current() {
-            let _ = TABLE[self.index].compare_exchange(
-                self.fd,
-                EMPTY,
-                Ordering::SeqCst,
-                Ordering::Relaxed,
-            );
+            let _ = TABLE[self.index].compare_exchange(self.fd, EMPTY, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
 }
@@ -172,10 +158,7 @@ impl ForkClosedFd {
             }
             let fd = open()?;
             let registration = register_fd(fd.as_raw_fd())?;
-            let owned = ForkClosedFd {
-                fd: fd.into_raw_fd(),
-                registration: Some(registration),
-            };
+            let owned = ForkClosedFd { fd: fd.into_raw_fd(), registration: Some(registration) };
             if BEGUN.load(Ordering::SeqCst) == begun {
                 return Ok(owned);
             }
@@ -185,10 +168,7 @@ impl ForkClosedFd {
     /// The descriptor, or `None` in a process forked after it was opened.
     #[inline]
     pub fn get(&self) -> Option<BorrowedFd<'_>> {
-        let current = self
-            .registration
-            .as_ref()
-            .is_some_and(Registration::is_current);
+        let current = self.registration.as_ref().is_some_and(Registration::is_current);
         // SAFETY: in the process that opened it, the descriptor is open until `self` is dropped.
         current.then(|| unsafe { BorrowedFd::borrow_raw(self.fd) })
     }

@@ -30,15 +30,8 @@ pub fn wait(address: *const u32, expected: u32, timeout: Duration) -> Wait {
     };
     // SAFETY: the kernel only reads the word, through its own checked access, and the
     // timespec outlives the call.
-    let result = unsafe {
-        libc::syscall(
-            libc::SYS_futex,
-            address,
-            libc::FUTEX_WAIT,
-            expected,
-            &limit as *const libc::timespec,
-        )
-    };
+    let result =
+        unsafe { libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAIT, expected, &limit as *const libc::timespec) };
     if result == 0 {
         return Wait::Woken;
     }
@@ -71,14 +64,8 @@ mod tests {
     fn outcomes_without_a_waker() {
         let word = AtomicU32::new(5);
         assert_eq!(wait(word.as_ptr(), 4, Duration::MAX), Wait::Changed);
-        assert_eq!(
-            wait(word.as_ptr(), 5, Duration::from_millis(2)),
-            Wait::TimedOut
-        );
-        assert_eq!(
-            wait(std::ptr::null(), 5, Duration::from_millis(2)),
-            Wait::Interrupted
-        );
+        assert_eq!(wait(word.as_ptr(), 5, Duration::from_millis(2)), Wait::TimedOut);
+        assert_eq!(wait(std::ptr::null(), 5, Duration::from_millis(2)), Wait::Interrupted);
         assert_eq!(wake(word.as_ptr(), u32::MAX), 0);
     }
 

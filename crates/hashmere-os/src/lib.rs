@@ -8,11 +8,7 @@
 //!
 //! It is not a portability layer, and it knows nothing of the format of a Hashmere file.
 
-#[cfg(not(all(
-    target_os = "linux",
-    target_endian = "little",
-    target_pointer_width = "64"
-)))]
+#[cfg(not(all(target_os = "linux", target_endian = "little", target_pointer_width = "64")))]
 compile_error!("Hashmere runs on 64-bit little-endian Linux only");
 
 pub mod boot;

@@ -42,33 +42,18 @@ impl Map {
         if len == 0 || isize::try_from(len).is_err() {
             return Err(too_long());
         }
-        let access = if writable {
-            libc::PROT_READ | libc::PROT_WRITE
-        } else {
-            libc::PROT_READ
-        };
+        let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
         // SAFETY: without MAP_FIXED the kernel picks free addresses, so no existing object is
         // touched; all other arguments are plain values.
         let base = unsafe {
-            libc::mmap(
-                std::ptr::null_mut(),
-                len,
-                access,
-                libc::MAP_SHARED | libc::MAP_NORESERVE,
-                fd.as_raw_fd(),
-                0,
-            )
+            libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED | libc::MAP_NORESERVE, fd.as_raw_fd(), 0)
         };
         if base == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
         let base = NonNull::new(base.cast::<u8>())
             .ok_or_else(|| io::Error::other("the kernel mapped the file at address zero"))?;
-        let map = Map {
-            base,
-            len,
-            writable,
-        };
+        let map = Map { base, len, writable };
         // Best effort: a core dump of a shared table of gigabytes helps nobody.
         map.advise(0, len, libc::MADV_DONTDUMP);
         Ok(map)
@@ -79,12 +64,7 @@ impl Map {
     ///
     /// # Errors
     /// Those of [`Map::reserve`]; `OutOfMemory` only once `minimum` bytes were refused too.
-    pub fn reserve_up_to(
-        fd: BorrowedFd<'_>,
-        wanted: u64,
-        minimum: u64,
-        writable: bool,
-    ) -> io::Result<Map> {
+    pub fn reserve_up_to(fd: BorrowedFd<'_>, wanted: u64, minimum: u64, writable: bool) -> io::Result<Map> {
         let mut len = wanted.max(minimum);
         loop {
             match Map::reserve(fd, len, writable) {

@@ -27,10 +27,7 @@ pub fn describe(pid: u32) -> Option<Description> {
 fn parse(stat: &str) -> Option<Description> {
     let (before, after) = stat.rsplit_once(')')?;
     let (_, name) = before.split_once('(')?;
-    Some(Description {
-        name: name.to_owned(),
-        state: after.trim_start().chars().next()?,
-    })
+    Some(Description { name: name.to_owned(), state: after.trim_start().chars().next()? })
 }
 
 #[cfg(test)]

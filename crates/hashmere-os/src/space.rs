@@ -36,10 +36,7 @@ pub fn allocate(fd: BorrowedFd<'_>, off: u64, len: u64) -> io::Result<()> {
         Ok(_) => Ok(()),
         Err(error) if error.raw_os_error() == Some(libc::EOPNOTSUPP) => Err(io::Error::new(
             io::ErrorKind::Unsupported,
-            format!(
-                "the file system ({}) cannot allocate space in advance (fallocate)",
-                file_system(fd)
-            ),
+            format!("the file system ({}) cannot allocate space in advance (fallocate)", file_system(fd)),
         )),
         Err(error) => Err(error),
     }
@@ -70,9 +67,7 @@ pub fn punch(fd: BorrowedFd<'_>, off: u64, len: u64) -> io::Result<()> {
 /// Those of `fstat`.
 pub fn blocks(fd: BorrowedFd<'_>) -> io::Result<u64> {
     // `st_blocks` counts 512-byte units whatever the file system's block size is.
-    Ok(u64::try_from(status(fd)?.st_blocks)
-        .unwrap_or(0)
-        .saturating_mul(512))
+    Ok(u64::try_from(status(fd)?.st_blocks).unwrap_or(0).saturating_mul(512))
 }
 
 /// The size of the file: one past its last byte, holes included.
@@ -162,10 +157,7 @@ fn size_signal_pending() -> bool {
 
 fn consume_size_signal() {
     let mut only = MaybeUninit::<libc::sigset_t>::uninit();
-    let now = libc::timespec {
-        tv_sec: 0,
-        tv_nsec: 0,
-    };
+    let now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // SAFETY: the set is initialised before it is read, the information pointer may be null, and
     // the zero timeout makes this a poll.
     unsafe {
@@ -221,21 +213,12 @@ mod tests {
         let scratch = Scratch::new("space-wrong");
         let file = scratch.file("f");
         let kind = |outcome: io::Result<()>| outcome.unwrap_err().kind();
-        assert_eq!(
-            kind(allocate(file.as_fd(), 0, 1 << 63)),
-            io::ErrorKind::InvalidInput
-        );
-        assert_eq!(
-            kind(punch(file.as_fd(), 1 << 63, 1)),
-            io::ErrorKind::InvalidInput
-        );
+        assert_eq!(kind(allocate(file.as_fd(), 0, 1 << 63)), io::ErrorKind::InvalidInput);
+        assert_eq!(kind(punch(file.as_fd(), 1 << 63, 1)), io::ErrorKind::InvalidInput);
         let read_only = File::open(scratch.path("f")).unwrap();
         assert!(allocate(read_only.as_fd(), 0, 4096).is_err());
         assert!(punch(read_only.as_fd(), 0, 4096).is_err());
-        assert_eq!(
-            file_system(File::open("/dev/shm").unwrap().as_fd()),
-            "tmpfs"
-        );
+        assert_eq!(file_system(File::open("/dev/shm").unwrap().as_fd()), "tmpfs");
         assert!(!file_system(file.as_fd()).is_empty());
     }
 
@@ -253,10 +236,7 @@ mod tests {
         // In a child: the limit is the whole process's. SIGXFSZ keeps its default, deadly
         // disposition.
         let status = child(|| {
-            let limit = libc::rlimit {
-                rlim_cur: 1 << 16,
-                rlim_max: 1 << 16,
-            };
+            let limit = libc::rlimit { rlim_cur: 1 << 16, rlim_max: 1 << 16 };
             // SAFETY: a plain structure that the call reads; SIG_DFL is a valid disposition.
             unsafe {
                 libc::signal(libc::SIGXFSZ, libc::SIG_DFL);

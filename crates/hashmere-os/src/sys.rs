@@ -32,8 +32,7 @@ pub(crate) fn c_path(path: &Path) -> io::Result<CString> {
 
 /// An offset or length as the kernel's signed type.
 pub(crate) fn offset(value: u64) -> io::Result<libc::off_t> {
-    libc::off_t::try_from(value)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "file offset beyond 2^63"))
+    libc::off_t::try_from(value).map_err(|_| io::Error::new(io::ErrorKind::InvalidInput, "file offset beyond 2^63"))
 }
 
 /// The effective user of this process.

@@ -25,12 +25,7 @@ impl Scratch {
 
     /// A new empty file, open for reading and writing.
     pub(crate) fn file(&self, name: &str) -> File {
-        File::options()
-            .read(true)
-            .write(true)
-            .create_new(true)
-            .open(self.path(name))
-            .unwrap()
+        File::options().read(true).write(true).create_new(true).open(self.path(name)).unwrap()
     }
 }
 

@@ -74,10 +74,16 @@ const STALE: &str = "the key that this number named is not there any more";
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Corrupt { what, offset } => write!(f, "the file is damaged: {what} (at byte {offset}); `hashmere check` tells more"),
+            Self::Corrupt { what, offset } => {
+                write!(f, "the file is damaged: {what} (at byte {offset}); `hashmere check` tells more")
+            }
             Self::Stale => f.write_str(STALE),
-            Self::OutOfMemory { bytes } => write!(f, "a value of {bytes} bytes does not fit the memory of this process; use a view"),
-            Self::BadCursor => f.write_str("the cursor is not one that a scan of this store returned; start again from 0"),
+            Self::OutOfMemory { bytes } => {
+                write!(f, "a value of {bytes} bytes does not fit the memory of this process; use a view")
+            }
+            Self::BadCursor => {
+                f.write_str("the cursor is not one that a scan of this store returned; start again from 0")
+            }
         }
     }
 }

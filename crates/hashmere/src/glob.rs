@@ -88,12 +88,31 @@ mod tests {
     #[test]
     fn patterns() {
         let yes: &[(&[u8], &[u8])] = &[
-            (b"", b""), (b"*", b""), (b"*", b"abc"), (b"a*c", b"abc"), (b"a*c", b"ac"), (b"?b?", b"abc"), (b"a**b", b"ab"),
-            (b"[a-c]x", b"bx"), (b"[!a-c]x", b"dx"), (b"[]]", b"]"), (b"\\*", b"*"), (b"[a", b"[a"), (b"*.mere", b"x.y.mere"),
-            (b"user:*:name", b"user:1:2:name"), (b"[a-]", b"-"), (b"\\", b"\\"),
+            (b"", b""),
+            (b"*", b""),
+            (b"*", b"abc"),
+            (b"a*c", b"abc"),
+            (b"a*c", b"ac"),
+            (b"?b?", b"abc"),
+            (b"a**b", b"ab"),
+            (b"[a-c]x", b"bx"),
+            (b"[!a-c]x", b"dx"),
+            (b"[]]", b"]"),
+            (b"\\*", b"*"),
+            (b"[a", b"[a"),
+            (b"*.mere", b"x.y.mere"),
+            (b"user:*:name", b"user:1:2:name"),
+            (b"[a-]", b"-"),
+            (b"\\", b"\\"),
         ];
         let no: &[(&[u8], &[u8])] = &[
-            (b"", b"a"), (b"a*c", b"abd"), (b"?", b""), (b"[a-c]", b"d"), (b"[!a-c]", b"b"), (b"\\*", b"a"), (b"ab", b"abc"),
+            (b"", b"a"),
+            (b"a*c", b"abd"),
+            (b"?", b""),
+            (b"[a-c]", b"d"),
+            (b"[!a-c]", b"b"),
+            (b"\\*", b"a"),
+            (b"ab", b"abc"),
         ];
         for (p, t) in yes {
             assert!(matches(p, t), "{:?} {:?}", String::from_utf8_lossy(p), String::from_utf8_lossy(t));

@@ -85,7 +85,13 @@ impl Hashed<'_> {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn add(&self, key: &[u8], hash: u64, value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
+    pub fn add(
+        &self,
+        key: &[u8],
+        hash: u64,
+        value: &[u8],
+        attributes: Attributes,
+    ) -> Result<Option<Stored>, WriteError> {
         self.store.put(key, self.store.engine().supplied(hash), value, attributes, When::Absent)
     }
 

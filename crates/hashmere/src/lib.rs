@@ -46,7 +46,7 @@ pub use options::{Mode, Options};
 pub use scan::Scan;
 pub use store::Store;
 pub use types::{
-    Address, Attributes, Cas, Change, Counter, Cursor, Expected, Filter, Handle, Item, Meta, Pair, Remaining, Stored, Ttl,
-    Uid, Update, Updated, Version,
+    Address, Attributes, Cas, Change, Counter, Cursor, Expected, Filter, Handle, Item, Meta, Pair, Remaining, Stored,
+    Ttl, Uid, Update, Updated, Version,
 };
 pub use view::{Reservation, View};

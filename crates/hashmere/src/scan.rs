@@ -69,7 +69,10 @@ impl Store {
                             match pair {
                                 Ok(pair) => each(pair),
                                 Err(error) => {
-                                    failure.lock().unwrap_or_else(std::sync::PoisonError::into_inner).get_or_insert(error);
+                                    failure
+                                        .lock()
+                                        .unwrap_or_else(std::sync::PoisonError::into_inner)
+                                        .get_or_insert(error);
                                     return;
                                 }
                             }
@@ -109,7 +112,14 @@ impl Store {
     }
 
     /// Reads a pair from a slot; `None` if it is gone or does not pass.
-    fn pair(&self, root: u64, uid: u32, slot_offset: u64, slot: Slot, filter: &Filter) -> Result<Option<Pair>, ReadError> {
+    fn pair(
+        &self,
+        root: u64,
+        uid: u32,
+        slot_offset: u64,
+        slot: Slot,
+        filter: &Filter,
+    ) -> Result<Option<Pair>, ReadError> {
         let engine = self.engine();
         let mut slot = slot;
         loop {
@@ -119,7 +129,8 @@ impl Store {
                 }
                 let mut key = Vec::with_capacity(found.head.key_len as usize);
                 engine.mem.append_to(found.key, found.head.key_len as usize, &mut key);
-                let passes = key.starts_with(&filter.prefix) && filter.glob.as_ref().is_none_or(|g| glob::matches(g, &key));
+                let passes =
+                    key.starts_with(&filter.prefix) && filter.glob.as_ref().is_none_or(|g| glob::matches(g, &key));
                 if !passes {
                     return Ok(None);
                 }
@@ -156,7 +167,8 @@ impl Scan<'_> {
     }
 
     fn is_at_end(&self, at: Position) -> bool {
-        let past = |(tree, range): &(u32, std::ops::Range<u32>)| at.tree > *tree || at.line == 0 && at.reached >= range.end;
+        let past =
+            |(tree, range): &(u32, std::ops::Range<u32>)| at.tree > *tree || at.line == 0 && at.reached >= range.end;
         at.tree >= 2 || self.part.as_ref().is_some_and(past)
     }
 

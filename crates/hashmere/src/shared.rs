@@ -45,7 +45,11 @@ pub(crate) struct Shared {
 impl Shared {
     pub(crate) fn open(name: &Path, options: &Options) -> Result<Shared, OpenError> {
         let path = resolve(name)?;
-        fork::install().map_err(|source| OpenError::Io { path: path.clone(), action: "install the fork handler", source })?;
+        fork::install().map_err(|source| OpenError::Io {
+            path: path.clone(),
+            action: "install the fork handler",
+            source,
+        })?;
         let opened = open_path(&path, options)?;
         Ok(Shared {
             path,
@@ -189,33 +193,48 @@ fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenError> {
             other => return other,
         }
     }
-    Err(OpenError::Io { path: path.into(), action: "open or create", source: io::Error::other("it is created and removed all the time") })
+    Err(OpenError::Io {
+        path: path.into(),
+        action: "open or create",
+        source: io::Error::other("it is created and removed all the time"),
+    })
 }
 
 fn refused(path: &Path, refusal: OpenRefusal) -> OpenError {
     let path = path.to_path_buf();
     match refusal {
         OpenRefusal::Io(source) => OpenError::Io { path, action: "open", source },
-        OpenRefusal::Symlink | OpenRefusal::ForeignOwner { .. } => OpenError::Unsafe { path, reason: refusal.to_string() },
+        OpenRefusal::Symlink | OpenRefusal::ForeignOwner { .. } => {
+            OpenError::Unsafe { path, reason: refusal.to_string() }
+        }
         other => OpenError::NotAStore { path, reason: other.to_string() },
     }
 }
 
 fn check_options(options: &Options) -> Result<(), OpenError> {
     let bad = |option, reason: String| Err(OpenError::BadOption { option, reason });
-    let power = |bytes: u32, least: u32, most: u32| bytes.is_power_of_two() && (least..=most).contains(&bytes.trailing_zeros());
+    let power =
+        |bytes: u32, least: u32, most: u32| bytes.is_power_of_two() && (least..=most).contains(&bytes.trailing_zeros());
     let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
     if !power(segment, limit::SEGMENT_SHIFT_MIN, limit::SEGMENT_SHIFT_MAX) {
         return bad("segment_bytes", format!("{segment} is not a power of two from 4096 to 67108864"));
     }
     let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
     if !power(leaf, limit::LEAF_SHIFT_MIN, limit::LEAF_SHIFT_MAX) || leaf > segment / 8 {
-        return bad("leaf_bytes", format!("{leaf} is not a power of two from 256 to 32768 and at most an eighth of a segment ({segment} bytes)"));
+        return bad(
+            "leaf_bytes",
+            format!(
+                "{leaf} is not a power of two from 256 to 32768 and at most an eighth of a segment ({segment} bytes)"
+            ),
+        );
     }
     if let Some(max) = options.max_bytes {
         let least = at::DATA + 8 * u64::from(segment);
         if max < least {
-            return bad("max_bytes", format!("{max} is too small; a store with segments of {segment} bytes needs at least {least}"));
+            return bad(
+                "max_bytes",
+                format!("{max} is too small; a store with segments of {segment} bytes needs at least {least}"),
+            );
         }
     }
     if options.mode == Some(Mode::Cache) && options.max_bytes.is_none() && options.create == Create::Always {
@@ -263,14 +282,18 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     opened.prepare(path, options)?;
     match file::publish(unnamed, path) {
         Ok(_) => Ok(opened),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(OpenError::AlreadyExists { path: path.into() }),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(OpenError::AlreadyExists { path: path.into() })
+        }
         Err(source) => Err(open_io(path, "name", source)),
     }
 }
 
 fn open_io(path: &Path, action: &'static str, source: io::Error) -> OpenError {
     match source.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => OpenError::NoSpace { path: path.into(), source },
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            OpenError::NoSpace { path: path.into(), source }
+        }
         io::ErrorKind::AlreadyExists => OpenError::AlreadyExists { path: path.into() },
         _ => OpenError::Io { path: path.into(), action, source },
     }
@@ -362,7 +385,8 @@ impl Opened {
     /// Refuses options that the store contradicts.
     fn compare(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
         let engine = &self.engine;
-        let mismatch = |option, store: String, asked: String| Err(OpenError::Mismatch { path: path.into(), option, store, asked });
+        let mismatch =
+            |option, store: String, asked: String| Err(OpenError::Mismatch { path: path.into(), option, store, asked });
         let mode = if engine.shape.cache { Mode::Cache } else { Mode::Strict };
         if let Some(asked) = options.mode.filter(|m| *m != mode) {
             return mismatch("mode", format!("{mode:?}"), format!("{asked:?}"));
@@ -377,7 +401,9 @@ impl Opened {
             }
         }
         let (segment, leaf) = (1u32 << engine.shape.segment_shift, 1u32 << engine.shape.leaf_shift);
-        for (option, has, asked) in [("segment_bytes", segment, options.segment_bytes), ("leaf_bytes", leaf, options.leaf_bytes)] {
+        for (option, has, asked) in
+            [("segment_bytes", segment, options.segment_bytes), ("leaf_bytes", leaf, options.leaf_bytes)]
+        {
             if let Some(asked) = asked.filter(|a| *a != has) {
                 return mismatch(option, has.to_string(), asked.to_string());
             }

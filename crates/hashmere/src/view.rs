@@ -112,9 +112,25 @@ pub struct Reservation<'a> {
 }
 
 impl<'a> Reservation<'a> {
-    pub(crate) fn new(engine: &'a FileEngine, lane: MutexGuard<'a, Lane>, key: &[u8], hash: KeyHash, draft: Draft, len: u64) -> Self {
+    pub(crate) fn new(
+        engine: &'a FileEngine,
+        lane: MutexGuard<'a, Lane>,
+        key: &[u8],
+        hash: KeyHash,
+        draft: Draft,
+        len: u64,
+    ) -> Self {
         let offset = draft.value(engine.lengths);
-        Reservation { engine, lane, key: key.into(), hash, draft: Some(draft), offset, len: len as usize, born: fork::generation() }
+        Reservation {
+            engine,
+            lane,
+            key: key.into(),
+            hash,
+            draft: Some(draft),
+            offset,
+            len: len as usize,
+            born: fork::generation(),
+        }
     }
 
     /// Makes what was written the key's value.
@@ -159,4 +175,3 @@ impl Drop for Reservation<'_> {
         }
     }
 }
-

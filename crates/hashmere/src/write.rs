@@ -36,7 +36,8 @@ impl Store {
     /// As [`set`](Self::set).
     #[inline]
     pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
-        self.put(key, self.engine().hash(key), value, attributes, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
+        self.put(key, self.engine().hash(key), value, attributes, When::Always)?
+            .ok_or(WriteError::Misuse("nothing was stored"))
     }
 
     #[inline(always)]
@@ -108,7 +109,12 @@ impl Store {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn reserve_with(&self, key: &[u8], value_len: u64, attributes: Attributes) -> Result<Reservation<'_>, WriteError> {
+    pub fn reserve_with(
+        &self,
+        key: &[u8],
+        value_len: u64,
+        attributes: Attributes,
+    ) -> Result<Reservation<'_>, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
         let mut lane = engine.lane()?;

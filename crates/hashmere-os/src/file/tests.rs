@@ -60,30 +60,16 @@ fn each_wrong_kind_has_its_refusal() {
     for read_only in [false, true] {
         let refusal = |path: &Path| open_checked(path, read_only, false).unwrap_err();
         open_checked(&scratch.path("f"), read_only, false).unwrap();
-        assert!(matches!(
-            refusal(&scratch.path("link")),
-            OpenRefusal::Symlink
-        ));
+        assert!(matches!(refusal(&scratch.path("link")), OpenRefusal::Symlink));
         assert!(matches!(refusal(scratch.dir()), OpenRefusal::Directory));
         assert!(matches!(refusal(&scratch.path("fifo")), OpenRefusal::Fifo));
-        assert!(matches!(
-            refusal(&scratch.path("socket")),
-            OpenRefusal::Socket
-        ));
-        assert!(matches!(
-            refusal(Path::new("/dev/null")),
-            OpenRefusal::Device
-        ));
-        assert!(
-            matches!(refusal(&scratch.path("none")), OpenRefusal::Io(error)
-            if error.kind() == io::ErrorKind::NotFound)
-        );
+        assert!(matches!(refusal(&scratch.path("socket")), OpenRefusal::Socket));
+        assert!(matches!(refusal(Path::new("/dev/null")), OpenRefusal::Device));
+        assert!(matches!(refusal(&scratch.path("none")), OpenRefusal::Io(error)
+            if error.kind() == io::ErrorKind::NotFound));
         assert!(matches!(refusal(Path::new("a\0b")), OpenRefusal::Io(_)));
     }
-    assert!(open_checked(&scratch.path("f"), true, false)
-        .unwrap()
-        .write_all_at(b"x", 0)
-        .is_err());
+    assert!(open_checked(&scratch.path("f"), true, false).unwrap().write_all_at(b"x", 0).is_err());
 }
 
 #[test]
@@ -102,10 +88,7 @@ fn foreign_owners() {
     fs::create_dir(scratch.path("d")).unwrap();
     std::os::unix::fs::chown(scratch.path("d"), Some(12345), None).unwrap();
     let refusal = checked_dir(scratch.path("d"), true).unwrap_err();
-    assert!(matches!(
-        refusal,
-        NamespaceError::ForeignOwner { uid: 12345, .. }
-    ));
+    assert!(matches!(refusal, NamespaceError::ForeignOwner { uid: 12345, .. }));
 }
 
 #[test]
@@ -119,10 +102,7 @@ fn namespace_folders() {
     }
     let set_mode = |path: &Path, mode| fs::set_permissions(path, Permissions::from_mode(mode));
     set_mode(&default, 0o750).unwrap();
-    assert!(matches!(
-        from(None),
-        Err(NamespaceError::Exposed { mode: 0o750, .. })
-    ));
+    assert!(matches!(from(None), Err(NamespaceError::Exposed { mode: 0o750, .. })));
 
     let chosen = scratch.path("chosen");
     assert_eq!(from(Some(chosen.as_os_str())).unwrap(), chosen);

@@ -1,7 +1,7 @@
 //! Appending: where a lane writes its records before it commits them.
 
-use super::client::back_error;
 use super::clean::Cleaning;
+use super::client::back_error;
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
 use crate::error::WriteError;
@@ -179,7 +179,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes head and key of a record into this lane's room and returns it as a draft; the value is the
     /// caller's to write. `capacity` is how long the value may become before the commit.
     #[inline(always)]
-    pub(super) fn draft(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, head: Head, capacity: u64) -> Result<Draft, WriteError> {
+    pub(super) fn draft(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        head: Head,
+        capacity: u64,
+    ) -> Result<Draft, WriteError> {
         let full = Head { value_len: capacity.max(u64::from(head.value_len)) as u32, ..head };
         let bytes = full.record_bytes(self.lengths);
         if self.is_large(bytes) {

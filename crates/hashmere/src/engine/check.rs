@@ -91,7 +91,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 covered = segment + u64::from(word.length);
             }
             if covered > total {
-                report.add("segment-too-long", at, format!("segment {segment} claims {} segments of {total}", word.length));
+                report.add(
+                    "segment-too-long",
+                    at,
+                    format!("segment {segment} claims {} segments of {total}", word.length),
+                );
             }
             let used = self.field(segment, segment::at::USED);
             let large = matches!(word.state, State::Large | State::LargeNew);
@@ -117,7 +121,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             dead += if head.dead { bytes } else { 0 };
         });
         // Freed or refilled meanwhile: not ours to judge.
-        if end != used && self.field(segment, segment::at::USED) == used && matches!(self.state(segment).state, State::Sealed) {
+        if end != used
+            && self.field(segment, segment::at::USED) == used
+            && matches!(self.state(segment).state, State::Sealed)
+        {
             let text = format!("the records of segment {segment} end at {end}, but {used} bytes are in use");
             report.add("log-broken", self.segment_offset(segment) + end, text);
         }
@@ -133,7 +140,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let leaf = match self.leaf_of(root, tree, index) {
                 Ok(Some(leaf)) => leaf,
                 _ => {
-                    report.add("bad-directory-entry", self.entry(self.root_block(root), tree, index), format!("directory entry {index} leads nowhere"));
+                    report.add(
+                        "bad-directory-entry",
+                        self.entry(self.root_block(root), tree, index),
+                        format!("directory entry {index} leads nowhere"),
+                    );
                     continue;
                 }
             };
@@ -175,7 +186,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     report.items += 1;
                     let bytes = self.parse(slot.offset()).map_or(0, |(head, _)| head.record_bytes(self.lengths));
                     if live.insert(slot.offset(), bytes).is_some() {
-                        report.add("two-slots-one-record", slot_offset, format!("another slot leads to the record at {} too", slot.offset()));
+                        report.add(
+                            "two-slots-one-record",
+                            slot_offset,
+                            format!("another slot leads to the record at {} too", slot.offset()),
+                        );
                     }
                 }
             }
@@ -201,9 +216,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         let number = self.segment_of(record);
         let word = self.state(number);
-        let holds = matches!(word.state, State::Open | State::Partial | State::Sealed | State::Cleaning | State::Large | State::LargeNew);
+        let holds = matches!(
+            word.state,
+            State::Open | State::Partial | State::Sealed | State::Cleaning | State::Large | State::LargeNew
+        );
         if !holds {
-            return Some(("slot-into-free", format!("the slot leads to {record}, in a segment that is {:?}", word.state)));
+            return Some((
+                "slot-into-free",
+                format!("the slot leads to {record}, in a segment that is {:?}", word.state),
+            ));
         }
         if head.version == 0 || head.dead {
             return Some(("slot-to-dead", format!("the slot leads to {record}, a record that was superseded")));
@@ -235,7 +256,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         });
         let items = self.items();
         if idle && self.root() == root && items != live.len() as u64 && items == self.items() {
-            report.add("wrong-count", at::CLIENTS, format!("the clients' tallies say {items} items, the index has {}", live.len()));
+            report.add(
+                "wrong-count",
+                at::CLIENTS,
+                format!("the clients' tallies say {items} items, the index has {}", live.len()),
+            );
         }
     }
 }

@@ -177,7 +177,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Moves one record, or drops it, if the index leads to it.
-    fn settle(&self, lane: &mut Lane, record: u64, head: &Head, key: u64, policy: &mut Policy) -> Result<(), WriteError> {
+    fn settle(
+        &self,
+        lane: &mut Lane,
+        record: u64,
+        head: &Head,
+        key: u64,
+        policy: &mut Policy,
+    ) -> Result<(), WriteError> {
         let mut name = std::mem::take(&mut lane.key);
         name.clear();
         self.mem.append_to(key, head.key_len as usize, &mut name);
@@ -329,7 +336,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn free_something(&self, lane: &mut Lane, n: u64) -> Result<bool, WriteError> {
         self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
         lane.cleaning = Cleaning::Forced;
-        let freed = if self.shape.cache && n + RESERVE < self.segments_max() { self.evict(lane) } else { self.clean_best(lane) };
+        let freed = if self.shape.cache && n + RESERVE < self.segments_max() {
+            self.evict(lane)
+        } else {
+            self.clean_best(lane)
+        };
         lane.cleaning = Cleaning::No;
         self.release_global(at::RESERVE_LOCK);
         match freed {

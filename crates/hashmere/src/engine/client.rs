@@ -166,7 +166,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if u64::from(slot) >= high {
                 self.mem.back(offset & !(PAGE - 1), PAGE).map_err(back_error)?;
             }
-            let claimed = self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "claim a client slot", source })?;
+            let claimed =
+                self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "claim a client slot", source })?;
             if !claimed {
                 continue;
             }

@@ -91,7 +91,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let format = get(at::FORMAT);
         if format != header::FORMAT {
-            let advice = if format > header::FORMAT { "upgrade hashmere" } else { "dump it with the version that wrote it and load it with this one" };
+            let advice = if format > header::FORMAT {
+                "upgrade hashmere"
+            } else {
+                "dump it with the version that wrote it and load it with this one"
+            };
             return refuse(format!("it has format {format}, this version opens format {}; {advice}", header::FORMAT));
         }
         let words: Vec<u64> = (0..FROZEN).map(|w| get(8 * w)).collect();
@@ -99,13 +103,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return refuse("the checksum of its header is wrong; the file is damaged".into());
         }
         if get(at::INCOMPAT) != 0 {
-            return refuse(format!("it uses features this version does not know (mask {:#x}); upgrade hashmere", get(at::INCOMPAT)));
+            return refuse(format!(
+                "it uses features this version does not know (mask {:#x}); upgrade hashmere",
+                get(at::INCOMPAT)
+            ));
         }
         if get(at::RO_COMPAT) != 0 && !access.read_only {
-            return refuse(format!("it uses features this version can only read (mask {:#x}); open it read-only or upgrade hashmere", get(at::RO_COMPAT)));
+            return refuse(format!(
+                "it uses features this version can only read (mask {:#x}); open it read-only or upgrade hashmere",
+                get(at::RO_COMPAT)
+            ));
         }
         if get(at::LAYOUT) != header::layout_hash() || get(at::HASH_ID) != HASH_ID {
-            return refuse("it was written by a build with another layout or hash function; dump it with that build".into());
+            return refuse(
+                "it was written by a build with another layout or hash function; dump it with that build".into(),
+            );
         }
         let Some(shape) = Shape::unpack(get(at::SHAPE)) else {
             return refuse("its shape word is damaged".into());
@@ -122,7 +134,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let last = engine.segment_offset(segments.saturating_sub(1));
         if segments > limit::SEGMENTS || engine.needs_more_than(file_len, segments) {
-            return refuse(format!("it is cut short: segment {} begins at byte {last}, the file has {file_len}", segments - 1));
+            return refuse(format!(
+                "it is cut short: segment {} begins at byte {last}, the file has {file_len}",
+                segments - 1
+            ));
         }
         Ok(engine)
     }
@@ -144,7 +159,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             })
     }
 
-    fn assemble(mem: M, host: H, shape: Shape, fixed: (Option<u32>, Option<u32>), seed: u64, access: Access) -> Engine<M, H> {
+    fn assemble(
+        mem: M,
+        host: H,
+        shape: Shape,
+        fixed: (Option<u32>, Option<u32>),
+        seed: u64,
+        access: Access,
+    ) -> Engine<M, H> {
         let lines = (1u64 << shape.leaf_shift) / leaf::LINE;
         let first = leaf::first_bucket(lines, shape.cache);
         let lengths = match fixed {

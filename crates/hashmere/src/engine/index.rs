@@ -60,9 +60,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn depth(&self, block: u64, tree: Tree) -> Option<u32> {
         match tree {
             Tree::First => Some(self.mem.load(block + root::at::DEPTH_0, Ordering::Acquire) as u32 & 31),
-            Tree::Overflow => {
-                (self.mem.load(block + root::at::DEPTH_1, Ordering::Acquire) as u32 & 31).checked_sub(1)
-            }
+            Tree::Overflow => (self.mem.load(block + root::at::DEPTH_1, Ordering::Acquire) as u32 & 31).checked_sub(1),
         }
     }
 

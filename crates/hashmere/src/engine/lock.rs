@@ -85,12 +85,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Repairs what `owner` left, if it is dead. `false`: it lives.
     fn bury(&self, slot: u32, owner: u32) -> Result<bool, WriteError> {
         if owner >= hashmere_format::header::limit::CLIENTS {
-            return Err(WriteError::Corrupt { what: "a lock names a client that cannot exist", offset: u64::from(owner) });
+            return Err(WriteError::Corrupt {
+                what: "a lock names a client that cannot exist",
+                offset: u64::from(owner),
+            });
         }
         if owner == slot {
             return Ok(false);
         }
-        let claimed = self.host.try_claim(owner).map_err(|source| WriteError::Io { action: "probe a lock's owner", source })?;
+        let claimed =
+            self.host.try_claim(owner).map_err(|source| WriteError::Io { action: "probe a lock's owner", source })?;
         if claimed {
             let done = self.recover(owner);
             self.host.release(owner);

@@ -2,7 +2,9 @@
 
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
 use crate::error::{ReadError, WriteError};
-use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Meta, Stored, Ttl, Uid, Update, Updated, Version};
+use crate::types::{
+    Attributes, Cas, Change, Counter, Expected, Item, Meta, Stored, Ttl, Uid, Update, Updated, Version,
+};
 use hashmere_format::header::limit;
 use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
@@ -190,7 +192,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Removes a key, if `only` is not given or is its version.
-    pub(crate) fn remove(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, only: Option<Version>) -> Result<bool, WriteError> {
+    pub(crate) fn remove(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        only: Option<Version>,
+    ) -> Result<bool, WriteError> {
         let outcome = self.mutate(lane, key, kh, |current| {
             Ok(match (only, current) {
                 (Some(version), Some(c)) if c.head.version != version.0 => Decision::Keep,
@@ -281,7 +289,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Update::Set(value) => {
                     let ttl = seen.as_ref().and_then(|i| i.meta.expires_at_ms).map_or(Ttl::Never, Ttl::At);
                     let flags = seen.as_ref().map_or(0, |i| i.meta.flags);
-                    self.replace_seen(&mut lane, key, kh, &value, Attributes { flags, ttl }, seen.as_ref().map(|i| (i, true)))?
+                    self.replace_seen(
+                        &mut lane,
+                        key,
+                        kh,
+                        &value,
+                        Attributes { flags, ttl },
+                        seen.as_ref().map(|i| (i, true)),
+                    )?
                 }
                 Update::SetWith(value, attributes) => {
                     self.replace_seen(&mut lane, key, kh, &value, attributes, seen.as_ref().map(|i| (i, false)))?
@@ -415,7 +430,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Sets a record's expiry where it stands, if it has a word for it. `None`: it has none, so it must be written anew;
     /// `Some(false)`: the key is absent.
-    pub(crate) fn touch_in_place(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, ttl: Ttl) -> Result<Option<bool>, WriteError> {
+    pub(crate) fn touch_in_place(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        ttl: Ttl,
+    ) -> Result<Option<bool>, WriteError> {
         let deadline = self.deadline(ttl);
         let mut done = Some(false);
         self.mutate(lane, key, kh, |current| {
@@ -448,7 +469,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Writes a value again with an expiry, if it still has this version; it keeps the version.
-    pub(crate) fn refresh(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, item: &Item, ttl: Ttl) -> Result<bool, WriteError> {
+    pub(crate) fn refresh(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        item: &Item,
+        ttl: Ttl,
+    ) -> Result<bool, WriteError> {
         let attributes = Attributes { flags: item.meta.flags, ttl };
         let draft = self.begin(lane, key, kh, item.value.len() as u64, attributes)?;
         self.mem.write(draft.value(self.lengths), &item.value);

@@ -84,7 +84,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if !pinned && (active == 0 || active == root) {
                 continue;
             }
-            let dead = self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "probe a pin's owner", source })?;
+            let dead =
+                self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "probe a pin's owner", source })?;
             if !dead {
                 return Ok(true);
             }

@@ -211,9 +211,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // recycling, the load below sees that recycling.
         self.mem.fence(Ordering::Acquire);
         let valid = match proof {
-            Proof::Epoch(epoch) => {
-                matches!(seen, Seen::Other) || self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch
-            }
+            Proof::Epoch(epoch) => matches!(seen, Seen::Other) || self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch,
             Proof::Generation => self.generation(self.segment_of(slot.offset())) == generation,
         };
         Ok(if valid { seen } else { Seen::Torn })
@@ -250,7 +248,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let head = Head::read(self.lengths, |word| {
             let offset = record + 8 * word;
             // Only the last words of a segment can be reached here, and only by a damaged or torn record.
-            if offset + 8 <= end { self.mem.load(offset, Ordering::Relaxed) } else { 0 }
+            if offset + 8 <= end {
+                self.mem.load(offset, Ordering::Relaxed)
+            } else {
+                0
+            }
         });
         let bytes = head.record_bytes(self.lengths);
         if record + bytes > end && !(within == 0 && self.is_inside(record, bytes)) {

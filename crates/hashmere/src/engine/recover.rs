@@ -49,7 +49,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let now = self.mem.load(target, Ordering::Acquire);
             // A slot emptied by a removal may have been filled by another key since; one filled by
             // us stays as it is while the key's lock is ours.
-            if new == 0 { now != old } else { now == new }
+            if new == 0 {
+                now != old
+            } else {
+                now == new
+            }
         };
         if happened {
             self.complete_tallies(row);
@@ -94,9 +98,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let target = self.mem.load(old + leaf::at::SPLIT, Ordering::Acquire);
         let id = Identity::unpack(self.mem.load(old + leaf::at::IDENTITY, Ordering::Acquire));
         // Only the owner of the locks notes a target, and only while it holds them all.
-        let mine = self.leaf_buckets(old).next().is_some_and(|b| {
-            Meta(self.mem.load(b + META, Ordering::Acquire)).owner() == Some(slot)
-        });
+        let mine = self
+            .leaf_buckets(old)
+            .next()
+            .is_some_and(|b| Meta(self.mem.load(b + META, Ordering::Acquire)).owner() == Some(slot));
         if let (Some(id), true, true) = (id, mine, target != 0 && self.is_inside(target, self.leaf_bytes())) {
             self.publish(slot, root, Tree::from_number(id.tree), old, target);
         } else {
@@ -181,7 +186,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let end = self.segment_offset(segment) + length * self.segment_bytes();
         let block = self.root_block(self.root());
         let used = self.is_inside(block, hashmere_format::root::BYTES)
-            && (self.mem.load(block + hashmere_format::root::at::ARENA_END, Ordering::Relaxed) == end || block == end - length * self.segment_bytes());
+            && (self.mem.load(block + hashmere_format::root::at::ARENA_END, Ordering::Relaxed) == end
+                || block == end - length * self.segment_bytes());
         if used {
             self.set_state(segment, Word::new(State::Index).long(length as u32));
         } else {

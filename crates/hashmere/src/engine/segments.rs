@@ -88,7 +88,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Claims one segment for `slot`: free, or by growth. Its memory is not yet backed. `None`: there is none
     /// to be had, because of the maximum size or because the file system has no room (then the error is in `refused`).
-    pub(super) fn claim(&self, slot: u32, need: Need, refused: &mut Option<WriteError>) -> Result<Option<u64>, WriteError> {
+    pub(super) fn claim(
+        &self,
+        slot: u32,
+        need: Need,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
         let floor = if need == Need::Reserve { 0 } else { RESERVE };
         if self.free_segments() > floor {
             if let Some(segment) = self.claim_free(slot) {
@@ -219,7 +224,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.store(at::SEGMENTS, total + own, Ordering::Release);
         }
         let total = self.segments();
-        (total..total + n).filter(|s| *s == total || s % (PAGE / segment::BYTES) == 0).try_for_each(|s| self.back_entry(s))
+        (total..total + n)
+            .filter(|s| *s == total || s % (PAGE / segment::BYTES) == 0)
+            .try_for_each(|s| self.back_entry(s))
     }
 
     fn back_entry(&self, segment: u64) -> Result<(), WriteError> {

@@ -72,7 +72,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (self.first..self.lines).map(move |line| leaf + line * LINE)
     }
 
-    pub(super) fn split(&self, lane: &mut Lane, root: u64, tree: Tree, leaf: u64, id: Identity) -> Result<bool, WriteError> {
+    pub(super) fn split(
+        &self,
+        lane: &mut Lane,
+        root: u64,
+        tree: Tree,
+        leaf: u64,
+        id: Identity,
+    ) -> Result<bool, WriteError> {
         self.acquire_global(lane.slot, at::INDEX_LOCK)?;
         let taken = self.take_leaf(lane.slot, root);
         self.release_global(at::INDEX_LOCK);

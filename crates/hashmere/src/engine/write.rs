@@ -226,7 +226,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.settle_large(&draft, root);
         }
         if keep_version.is_none() {
-            held.meta = Meta(held.meta.0 & !hashmere_format::record::VERSION_MASK | version << hashmere_format::record::VERSION_SHIFT);
+            held.meta = Meta(
+                held.meta.0 & !hashmere_format::record::VERSION_MASK
+                    | version << hashmere_format::record::VERSION_SHIFT,
+            );
         }
         let uid = self.uid(site.tree, site.leaf, slot_offset, site.hash);
         Ok(Attempt::Done(Outcome::Stored { uid, version, created }))
@@ -260,8 +263,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     if let Some((head, key_offset)) = self.is_record_of(key, kh, slot_offset, slot) {
                         let uid = self.uid(tree, place.leaf, slot_offset, hash);
                         let record = slot.offset();
-                        let found =
-                            Found { head, uid, record, key: key_offset, slot_offset, slot, leaf: place.leaf };
+                        let found = Found { head, uid, record, key: key_offset, slot_offset, slot, leaf: place.leaf };
                         return Site { found: Some(found), free: None, tree, leaf: place.leaf, hash };
                     }
                 }
@@ -337,7 +339,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let hash = self.hasher.overflow(key);
         loop {
             let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else {
-                return Err(WriteError::Corrupt { what: "a bucket overflows into a tree that is not there", offset: held.place.bucket[0] });
+                return Err(WriteError::Corrupt {
+                    what: "a bucket overflows into a tree that is not there",
+                    offset: held.place.bucket[0],
+                });
             };
             let place = self.place(leaf, hash);
             if held.second.is_some_and(|(bucket, _)| bucket == place.bucket[0]) {
@@ -355,7 +360,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// A free slot in the overflow tree, whose existence the bucket notes first.
     #[cold]
-    fn overflow_site(&self, lane: &Lane, root: u64, key: &[u8], held: &mut Held) -> Result<Result<Site, Attempt>, WriteError> {
+    fn overflow_site(
+        &self,
+        lane: &Lane,
+        root: u64,
+        key: &[u8],
+        held: &mut Held,
+    ) -> Result<Result<Site, Attempt>, WriteError> {
         let hash = self.hasher.overflow(key);
         if self.leaf_of(root, Tree::Overflow, hash)?.is_none() {
             return Ok(Err(Attempt::NoOverflowSlot(hash)));
