@@ -144,6 +144,20 @@ impl Head {
         at
     }
 
+    /// Reads a head of one word; `None` if it has more.
+    #[inline(always)]
+    pub fn read_small(lengths: Lengths, word: u64) -> Option<Head> {
+        if word & (field::LONG | field::EXPIRES | field::FLAGS | field::HASHED) != 0 {
+            return None;
+        }
+        let (key_len, value_len) = match lengths {
+            Lengths::Variable => ((word >> KEY_SHIFT & KEY_MAX) as u32, (word >> VALUE_SHIFT & VALUE_MAX) as u32),
+            Lengths::Fixed { key, value } => (key, value),
+        };
+        let (version, dead) = (word >> VERSION_SHIFT, word & field::DEAD != 0);
+        Some(Head { key_len, value_len, expires: None, flags: 0, hash: None, version, dead })
+    }
+
     /// Reads a head through `load(word index)`. The result is what the words say; whether it fits its segment is for the
     /// caller to check.
     #[inline(always)]
@@ -217,6 +231,18 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn the_short_way_reads_the_same() {
+        for (key_len, value_len) in [(0, 0), (127, 511), (8, 8)] {
+            for lengths in [Lengths::Variable, Lengths::Fixed { key: key_len, value: value_len }] {
+                let head = Head { key_len, value_len, version: 9, dead: true, ..Head::default() };
+                assert_eq!(Head::read_small(lengths, head.pack(lengths)), Some(head));
+            }
+        }
+        let long = Head { key_len: 128, version: 1, ..Head::default() };
+        assert_eq!(Head::read_small(Lengths::Variable, long.pack(Lengths::Variable)), None);
     }
 
     #[test]

@@ -68,7 +68,8 @@ impl Map {
         let mut len = wanted.max(minimum);
         loop {
             match Map::reserve(fd, len, writable) {
-                Err(error) if error.raw_os_error() == Some(libc::ENOMEM) && len > minimum => {
+                // EINVAL is what valgrind says to a range larger than its own address space.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EINVAL)) && len > minimum => {
                     len = (len / 2).max(minimum);
                 }
                 outcome => return outcome,

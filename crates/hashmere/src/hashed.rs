@@ -36,7 +36,7 @@ impl Hashed<'_> {
     /// See [`ReadError`].
     pub fn get_into(&self, key: &[u8], hash: u64, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
         buffer.clear();
-        Ok(self.store.fetch(key, self.store.engine().supplied(hash), buffer)?.is_some())
+        self.store.fetch_bytes(key, self.store.engine().supplied(hash), buffer)
     }
 
     /// As [`Store::get_item`].

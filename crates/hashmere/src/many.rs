@@ -43,7 +43,7 @@ impl Store {
             for (i, (key, hash)) in keys.iter().zip(&hashes).enumerate() {
                 buffer.clear();
                 let Some(kh) = *hash else { continue };
-                let found = self.fetch(key.as_ref(), kh, &mut buffer)?.is_some();
+                let found = self.fetch_bytes(key.as_ref(), kh, &mut buffer)?;
                 each(batch * BATCH + i, found.then_some(&buffer[..]));
             }
         }

@@ -91,9 +91,18 @@ impl Store {
     /// See [`ReadError`].
     #[inline]
     pub fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
-        let engine = self.engine();
         buffer.clear();
-        Ok(self.fetch(key, engine.hash(key), buffer)?.is_some())
+        self.fetch_bytes(key, self.engine().hash(key), buffer)
+    }
+
+    /// Copies a value to the end of a buffer; `false` on a miss.
+    #[inline(always)]
+    pub(crate) fn fetch_bytes(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
+        match self.engine().fetch(key, kh, buffer, |_| ())? {
+            None => Ok(false),
+            Some(Fetched::Copied(())) => Ok(true),
+            Some(Fetched::Long) => Ok(self.fetch_long(key, kh, buffer)?.is_some()),
+        }
     }
 
     /// The value of a key with flags, version, expiry and UID.
@@ -109,10 +118,10 @@ impl Store {
         Ok(self.fetch(key, kh, &mut value)?.map(|meta| Item { value, meta }))
     }
 
-    /// Copies a value to the end of a buffer, long ones under a pin.
-    #[inline(always)]
+    /// Copies a value to the end of a buffer, long ones under a pin, and returns the rest of the item.
     pub(crate) fn fetch(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
-        match self.engine().fetch(key, kh, buffer)? {
+        let engine = self.engine();
+        match engine.fetch(key, kh, buffer, |found| engine.meta_of_found(found))? {
             None => Ok(None),
             Some(Fetched::Copied(meta)) => Ok(Some(meta)),
             Some(Fetched::Long) => self.fetch_long(key, kh, buffer),

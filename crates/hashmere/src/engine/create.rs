@@ -185,7 +185,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             lines,
             first,
             buckets: lines - first,
-            known_end: AtomicU64::new(0),
+            known: AtomicU64::new(0),
+            trusted_root: AtomicU64::new(0),
             lanes: Lanes::new(),
         }
     }

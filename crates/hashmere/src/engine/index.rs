@@ -5,7 +5,7 @@
 
 use super::{corrupt, Engine};
 use crate::error::ReadError;
-use hashmere_format::hash::buckets;
+use hashmere_format::hash::{buckets, TAG_MASK};
 use hashmere_format::leaf::{Slot, LINE, SLOTS};
 use hashmere_format::root;
 use hashmere_mem::{Host, Mem};
@@ -72,23 +72,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The leaf of a hash; `None` if the overflow tree does not exist.
+    ///
+    /// What is read here is only made to lie within the file: a damaged entry leads to a wrong place, never outside.
     #[inline(always)]
     pub(super) fn leaf_of(&self, root_word: u64, tree: Tree, hash: u64) -> Result<Option<u64>, ReadError> {
         let block = self.root_block(root_word);
-        if !self.is_inside(block, root::BYTES) {
-            return Err(corrupt("the root block lies outside the file", block));
+        if self.trusted_root.load(Ordering::Relaxed) != root_word {
+            self.trust(root_word, block)?;
         }
         let Some(depth) = self.depth(block, tree) else { return Ok(None) };
         let index = hash & ((1 << depth.min(root::DEPTH_MAX)) - 1);
-        let entry = self.entry(block, tree, index);
-        if !self.is_inside(entry, 8) || entry & 7 != 0 {
+        let entry = self.entry(block, tree, index) & !7;
+        if !self.is_inside(entry, 8) {
             return Err(corrupt("a directory entry lies outside the file", entry));
         }
-        let leaf = self.mem.load(entry, Ordering::Acquire);
-        if leaf & (LINE - 1) != 0 || !self.is_inside(leaf, self.leaf_bytes()) {
+        let leaf = self.mem.load(entry, Ordering::Acquire) & !(LINE - 1);
+        if !self.is_inside(leaf, self.leaf_bytes()) {
             return Err(corrupt("a leaf lies outside the file", leaf));
         }
         Ok(Some(leaf))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn trust(&self, root_word: u64, block: u64) -> Result<(), ReadError> {
+        if !self.is_inside(block, root::BYTES) {
+            return Err(corrupt("the root block lies outside the file", block));
+        }
+        self.trusted_root.store(root_word, Ordering::Relaxed);
+        Ok(())
     }
 
     /// The buckets of a hash in a leaf.
@@ -107,6 +119,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn slot(&self, offset: u64) -> Slot {
         Slot(self.mem.load(offset, Ordering::Acquire))
+    }
+
+    /// Which slots of a bucket hold a tag: one bit each. Without branches: which slot it is cannot be predicted.
+    #[inline(always)]
+    pub(super) fn matching(&self, bucket: u64, tag: u64) -> u32 {
+        let mut mask = 0;
+        for i in 0..SLOTS {
+            let slot = self.mem.load(bucket + 8 * i, Ordering::Acquire);
+            mask |= u32::from((slot ^ tag) & TAG_MASK == 0) << i;
+        }
+        mask
     }
 
     /// Offsets of the slots of a bucket.

@@ -60,8 +60,10 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     lines: u64,
     first: u64,
     buckets: u64,
-    /// End of the segments known to exist: every offset from the file is compared with it.
-    known_end: AtomicU64,
+    /// Bytes of the segments known to exist: every offset from the file is compared with it.
+    known: AtomicU64,
+    /// The last root word whose block was found to lie within the file.
+    trusted_root: AtomicU64,
     lanes: Lanes,
 }
 
@@ -116,16 +118,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether `len` bytes at `offset` lie within segments that exist. The file may have grown since we last looked.
     #[inline(always)]
     fn is_inside(&self, offset: u64, len: u64) -> bool {
-        let end = offset.wrapping_add(len);
-        offset >= at::DATA && end > offset && (end <= self.known_end.load(Ordering::Relaxed) || self.is_inside_now(end))
+        let at = offset.wrapping_sub(at::DATA);
+        let known = self.known.load(Ordering::Relaxed);
+        at < known && len <= known - at || self.is_inside_now(at, len)
     }
 
     #[cold]
-    fn is_inside_now(&self, end: u64) -> bool {
+    #[inline(never)]
+    fn is_inside_now(&self, at: u64, len: u64) -> bool {
         let segments = self.mem.load(at::SEGMENTS, Ordering::Acquire).min(hashmere_format::header::limit::SEGMENTS);
-        let now = self.segment_offset(segments).min(self.mem.capacity());
-        self.known_end.store(now, Ordering::Relaxed);
-        end <= now
+        let known = (segments << self.shape.segment_shift).min(self.mem.capacity().saturating_sub(at::DATA));
+        self.known.store(known, Ordering::Relaxed);
+        at < known && len <= known - at
     }
 }
 

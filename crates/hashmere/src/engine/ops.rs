@@ -33,8 +33,8 @@ pub(crate) enum Tick {
 }
 
 /// What a read found: the bytes are in the caller's buffer, or the value is long and should be pinned.
-pub(crate) enum Fetched {
-    Copied(Meta),
+pub(crate) enum Fetched<R> {
+    Copied(R),
     Long,
 }
 
@@ -46,13 +46,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
             flags: found.head.flags,
             version: Version(found.head.version),
             expires_at_ms: found.head.expires.filter(|at| *at != u64::MAX),
-            uid: Uid(found.uid),
+            uid: Uid(self.uid(found.tree, found.leaf, found.slot_offset, found.slot.tag())),
         }
     }
 
-    /// Copies a value to the end of `buffer` (which keeps its content on a miss).
+    /// Copies a value to the end of `buffer` (which keeps its content on a miss), and returns what `also` makes of the
+    /// record.
     #[inline(always)]
-    pub(crate) fn fetch(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Fetched>, ReadError> {
+    pub(crate) fn fetch<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut Vec<u8>,
+        also: impl Fn(&Found) -> R,
+    ) -> Result<Option<Fetched<R>>, ReadError> {
         let start = buffer.len();
         let fetched = self.read(key, kh, |found| {
             if u64::from(found.head.value_len) > PIN_FROM {
@@ -61,7 +68,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             buffer.truncate(start);
             self.mem.append_to(found.value(), found.head.value_len as usize, buffer);
             self.visit(found);
-            Ok(Fetched::Copied(self.meta_of_found(found)))
+            Ok(Fetched::Copied(also(found)))
         })?;
         self.count(if fetched.is_some() { Stat::Hits } else { Stat::Misses }, 1);
         Ok(fetched)

@@ -9,6 +9,7 @@ use crate::error::ReadError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot, META};
 use hashmere_format::record::Head;
+use hashmere_format::row::Stat;
 use hashmere_format::segment;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -17,7 +18,6 @@ use std::sync::atomic::Ordering;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
     pub(crate) head: Head,
-    pub(crate) uid: u32,
     /// Offset of the record.
     pub(crate) record: u64,
     /// Offset of the key's first byte; the value follows the key.
@@ -27,6 +27,7 @@ pub(crate) struct Found {
     /// What it held.
     pub(crate) slot: Slot,
     pub(super) leaf: u64,
+    pub(super) tree: Tree,
 }
 
 impl Found {
@@ -45,14 +46,8 @@ enum Seen<R> {
     Torn,
 }
 
-/// How a read proves that what it saw belonged together.
-#[derive(Clone, Copy)]
-enum Proof {
-    /// The global epoch had this value before.
-    Epoch(u64),
-    /// The generation of each segment that is looked at.
-    Generation,
-}
+/// A slot led to something that is no record: it was just recycled, or the file is damaged.
+struct Odd;
 
 /// Attempts by generation before a read gives up: each failure means that *this* record's segment was
 /// recycled within the copy, so in practice the second attempt succeeds.
@@ -69,23 +64,75 @@ impl<M: Mem, H: Host> Engine<M, H> {
         mut take: impl FnMut(&Found) -> Result<R, ReadError>,
     ) -> Result<Option<R>, ReadError> {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
-        if let Some(answer) = self.try_read(key, kh, Proof::Epoch(epoch), &mut take)? {
-            return Ok(answer);
+        let root = self.root();
+        if let Ok(Some(leaf)) = self.leaf_of(root, Tree::First, kh.hash) {
+            let place = self.place(leaf, kh.hash);
+            match self.glimpse(key, kh, place) {
+                Err(Odd) => {}
+                Ok(Some(found)) => {
+                    if found.head.expires.is_none() {
+                        let taken = take(&found);
+                        // SYNC(recycle): pairs with the release fence in `segments::take_free`. If any word above was written after
+                        // a recycling, the load below sees that recycling.
+                        self.mem.fence(Ordering::Acquire);
+                        if self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch {
+                            return taken.map(Some);
+                        }
+                    }
+                }
+                Ok(None) => {
+                    let overflows = Meta(self.mem.load(place.bucket[0] + META, Ordering::Acquire)).has_overflow();
+                    // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
+                    // after its new leaf can be seen in the directory.
+                    self.mem.fence(Ordering::Acquire);
+                    let same = matches!(self.leaf_of(root, Tree::First, kh.hash), Ok(Some(now)) if now == leaf);
+                    if !overflows && same && self.root() == root && self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch
+                    {
+                        return Ok(None);
+                    }
+                }
+            }
         }
-        self.read_again(key, kh, &mut take)
+        self.read_by_generation(key, kh, &mut take)
     }
 
+    /// The key's record if it is in its buckets, by one look that proves nothing.
+    #[inline(always)]
+    fn glimpse(&self, key: &[u8], kh: KeyHash, place: Place) -> Result<Option<Found>, Odd> {
+        for bucket in place.bucket {
+            let mut mask = self.matching(bucket, kh.hash);
+            while mask != 0 {
+                let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
+                mask &= mask - 1;
+                let slot = self.slot(slot_offset);
+                if slot.is_empty() {
+                    continue;
+                }
+                let Some((head, key_offset)) = self.parse(slot.offset()) else { return Err(Odd) };
+                if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
+                    let (record, leaf, tree) = (slot.offset(), place.leaf, Tree::First);
+                    return Ok(Some(Found { head, record, key: key_offset, slot_offset, slot, leaf, tree }));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The whole protocol: with the overflow tree, with expiry, and by generation, so that recycling of other segments does not
+    /// disturb it.
     #[cold]
     #[inline(never)]
-    fn read_again<R>(
+    fn read_by_generation<R>(
         &self,
         key: &[u8],
         kh: KeyHash,
         take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
     ) -> Result<Option<R>, ReadError> {
         for attempt in 0..ATTEMPTS {
-            if let Some(answer) = self.try_read(key, kh, Proof::Generation, take)? {
-                self.count(hashmere_format::row::Stat::Retries, u64::from(attempt) + 1);
+            if let Some(answer) = self.try_read(key, kh, take)? {
+                if attempt != 0 {
+                    self.count(Stat::Retries, u64::from(attempt));
+                }
                 return Ok(answer);
             }
             self.mem.relax();
@@ -94,62 +141,46 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// One attempt; the outer `None` says that something moved and nothing is known.
-    #[inline(always)]
     fn try_read<R>(
         &self,
         key: &[u8],
         kh: KeyHash,
-        proof: Proof,
         take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
     ) -> Result<Option<Option<R>>, ReadError> {
         let root = self.root();
-        let Some(leaf) = self.leaf_of(root, Tree::First, kh.hash)? else { return Ok(Some(None)) };
-        let place = self.place(leaf, kh.hash);
-        match self.search(key, kh, kh.hash, place, Tree::First, root, proof, take) {
-            Ok(Seen::Match(answer)) => return Ok(Some(answer)),
-            Ok(Seen::Torn) => return Ok(None),
-            Ok(Seen::Other) => {}
-            Err(error) => return if self.is_settled(root, proof) { Err(error) } else { Ok(None) },
-        }
-        if Meta(self.mem.load(place.bucket[0] + META, Ordering::Acquire)).has_overflow() {
-            match self.search_overflow(key, kh, root, proof, take) {
-                Ok(Seen::Match(answer)) => return Ok(Some(answer)),
-                Ok(Seen::Torn) => return Ok(None),
-                Ok(Seen::Other) => {}
-                Err(error) => return if self.is_settled(root, proof) { Err(error) } else { Ok(None) },
+        let mut leaves = [None; 2];
+        for (tree, leaf) in [Tree::First, Tree::Overflow].into_iter().zip(&mut leaves) {
+            let hash = self.tree_hash(tree, key, kh);
+            *leaf = self.leaf_of(root, tree, hash)?;
+            let Some(leaf) = *leaf else { break };
+            let place = self.place(leaf, hash);
+            match self.search(key, kh, hash, place, tree, root, take)? {
+                Seen::Match(answer) => return Ok(Some(answer)),
+                Seen::Torn => return Ok(None),
+                Seen::Other => {}
+            }
+            if !Meta(self.mem.load(place.bucket[0] + META, Ordering::Acquire)).has_overflow() {
+                break;
             }
         }
-        // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only after
-        // its new leaf can be seen in the directory.
+        // SYNC(split): as in `read`.
         self.mem.fence(Ordering::Acquire);
-        let same = self.leaf_of(root, Tree::First, kh.hash)? == Some(leaf);
-        Ok((same && self.is_settled(root, proof)).then_some(None))
+        for (tree, leaf) in [Tree::First, Tree::Overflow].into_iter().zip(leaves) {
+            if leaf.is_some() && self.leaf_of(root, tree, self.tree_hash(tree, key, kh))? != leaf {
+                return Ok(None);
+            }
+        }
+        Ok((self.root() == root).then_some(None))
     }
 
-    #[cold]
-    #[inline(never)]
-    fn search_overflow<R>(
-        &self,
-        key: &[u8],
-        kh: KeyHash,
-        root: u64,
-        proof: Proof,
-        take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
-    ) -> Result<Seen<Option<R>>, ReadError> {
-        let hash = self.hasher.overflow(key);
-        let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else { return Ok(Seen::Other) };
-        let place = self.place(leaf, hash);
-        let seen = self.search(key, kh, hash, place, Tree::Overflow, root, proof, take)?;
-        if !matches!(seen, Seen::Other) {
-            return Ok(seen);
+    fn tree_hash(&self, tree: Tree, key: &[u8], kh: KeyHash) -> u64 {
+        match tree {
+            Tree::First => kh.hash,
+            Tree::Overflow => self.hasher.overflow(key),
         }
-        self.mem.fence(Ordering::Acquire);
-        let same = self.leaf_of(root, Tree::Overflow, hash)? == Some(leaf);
-        Ok(if same { Seen::Other } else { Seen::Torn })
     }
 
     /// Looks through both buckets of one tree.
-    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn search<R>(
         &self,
@@ -159,62 +190,38 @@ impl<M: Mem, H: Host> Engine<M, H> {
         place: Place,
         tree: Tree,
         root: u64,
-        proof: Proof,
         take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
     ) -> Result<Seen<Option<R>>, ReadError> {
         let tag = Slot::new(hash, 0).tag();
-        for bucket in place.bucket {
-            for slot_offset in Self::slots(bucket) {
-                let slot = self.slot(slot_offset);
-                if slot.tag() != tag || slot.is_empty() {
-                    continue;
+        for slot_offset in place.bucket.into_iter().flat_map(Self::slots) {
+            let slot = self.slot(slot_offset);
+            if slot.is_empty() || slot.tag() != tag {
+                continue;
+            }
+            let Some(generation) = self.hold_generation(slot_offset, slot, root)? else { return Ok(Seen::Torn) };
+            let mut seen = Seen::Other;
+            let parsed = self.parse(slot.offset());
+            if let Some((head, key_offset)) = parsed {
+                if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
+                    let (record, leaf) = (slot.offset(), place.leaf);
+                    let found = Found { head, record, key: key_offset, slot_offset, slot, leaf, tree };
+                    seen = Seen::Match(if self.is_expired(&head) { None } else { Some(take(&found)) });
                 }
-                match self.examine(key, kh, hash, (tree, place.leaf, slot_offset, slot), root, proof, take)? {
-                    Seen::Other => {}
-                    seen => return Ok(seen),
-                }
+            }
+            // SYNC(recycle): as in `read`.
+            self.mem.fence(Ordering::Acquire);
+            if self.generation(self.segment_of(slot.offset())) != generation {
+                return Ok(Seen::Torn);
+            }
+            if parsed.is_none() {
+                return Err(corrupt("a slot points at something that is no record", slot.offset()));
+            }
+            match seen {
+                Seen::Match(taken) => return taken.transpose().map(Seen::Match),
+                _ => continue,
             }
         }
         Ok(Seen::Other)
-    }
-
-    /// Compares one record with the key and, if it is the one, takes from it.
-    #[inline(always)]
-    #[allow(clippy::too_many_arguments)]
-    fn examine<R>(
-        &self,
-        key: &[u8],
-        kh: KeyHash,
-        hash: u64,
-        (tree, leaf, slot_offset, slot): (Tree, u64, u64, Slot),
-        root: u64,
-        proof: Proof,
-        take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
-    ) -> Result<Seen<Option<R>>, ReadError> {
-        let generation = match proof {
-            Proof::Epoch(_) => 0,
-            Proof::Generation => match self.hold_generation(slot_offset, slot, root)? {
-                Some(generation) => generation,
-                None => return Ok(Seen::Torn),
-            },
-        };
-        let Some((head, key_offset)) = self.parse(slot.offset()) else {
-            return self.damaged(slot, root, proof);
-        };
-        let mut seen = Seen::Other;
-        if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
-            let uid = self.uid(tree, leaf, slot_offset, hash);
-            let found = Found { head, uid, record: slot.offset(), key: key_offset, slot_offset, slot, leaf };
-            seen = Seen::Match(if self.is_expired(&head) { None } else { Some(take(&found)?) });
-        }
-        // SYNC(recycle): pairs with the release fence in `segments::claim`. If any word above was written after a
-        // recycling, the load below sees that recycling.
-        self.mem.fence(Ordering::Acquire);
-        let valid = match proof {
-            Proof::Epoch(epoch) => matches!(seen, Seen::Other) || self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch,
-            Proof::Generation => self.generation(self.segment_of(slot.offset())) == generation,
-        };
-        Ok(if valid { seen } else { Seen::Torn })
     }
 
     /// Holds on to a segment's generation while the slot is known to point into it. Afterwards an unchanged generation
@@ -243,22 +250,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.is_inside(record, 8) {
             return None;
         }
-        let within = (record - at::DATA) & (self.segment_bytes() - 1);
-        let end = record - within + self.segment_bytes();
+        let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
+        let word = self.mem.load(record, Ordering::Relaxed);
+        if let Some(head) = Head::read_small(self.lengths, word) {
+            let fits = 8 + u64::from(head.key_len) + u64::from(head.value_len) <= room;
+            return fits.then_some((head, record + 8));
+        }
+        self.parse_long(record, room)
+    }
+
+    /// A record with further words before its key.
+    #[inline(never)]
+    fn parse_long(&self, record: u64, room: u64) -> Option<(Head, u64)> {
         let head = Head::read(self.lengths, |word| {
-            let offset = record + 8 * word;
             // Only the last words of a segment can be reached here, and only by a damaged or torn record.
-            if offset + 8 <= end {
-                self.mem.load(offset, Ordering::Relaxed)
+            if 8 * word + 8 <= room {
+                self.mem.load(record + 8 * word, Ordering::Relaxed)
             } else {
                 0
             }
         });
         let bytes = head.record_bytes(self.lengths);
-        if record + bytes > end && !(within == 0 && self.is_inside(record, bytes)) {
-            return None;
-        }
-        Some((head, record + 8 * head.words(self.lengths)))
+        let large = room == self.segment_bytes() && self.is_inside(record, bytes);
+        (bytes <= room || large).then_some((head, record + 8 * head.words(self.lengths)))
     }
 
     #[inline(always)]
@@ -289,24 +303,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for slot in candidates.map(|s| self.slot(s)).filter(|s| s.tag() == tag && !s.is_empty()) {
             self.mem.prefetch(slot.offset());
         }
-    }
-
-    #[cold]
-    fn damaged<R>(&self, slot: Slot, root: u64, proof: Proof) -> Result<Seen<R>, ReadError> {
-        self.mem.fence(Ordering::Acquire);
-        if self.is_settled(root, proof) && matches!(proof, Proof::Epoch(_)) {
-            return Err(corrupt("a slot points at something that is no record", slot.offset()));
-        }
-        Ok(Seen::Torn)
-    }
-
-    /// Whether nothing was recycled or cleared since the read began (by generation: since it looked at its root).
-    #[inline(always)]
-    fn is_settled(&self, root: u64, proof: Proof) -> bool {
-        let epoch = match proof {
-            Proof::Epoch(epoch) => self.mem.load(at::EPOCH, Ordering::Acquire) == epoch,
-            Proof::Generation => true,
-        };
-        epoch && self.root() == root
     }
 }

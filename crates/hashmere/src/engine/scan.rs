@@ -104,7 +104,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Some((head, key)) => {
                 let place = hashmere_format::uid::Place::from_uid(uid);
                 let leaf = slot_offset - u64::from(place.line) * LINE - 8 * u64::from(place.slot);
-                let found = Found { head, uid, record: slot.offset(), key, slot_offset, slot, leaf };
+                let tree = Tree::from_number(place.tree);
+                let found = Found { head, record: slot.offset(), key, slot_offset, slot, leaf, tree };
                 Some(take(&found))
             }
         };

@@ -250,32 +250,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Looks at both buckets of one tree, holding the key's lock.
     #[inline(always)]
     fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Site {
-        let tag = Slot::new(hash, 0).tag();
-        let mut free = [None, None];
-        let mut empty = [0u32, 0];
-        for (i, bucket) in place.bucket.into_iter().enumerate() {
-            for slot_offset in Self::slots(bucket) {
+        let mut site = Site { found: None, free: None, tree, leaf: place.leaf, hash };
+        for bucket in place.bucket {
+            let mut mask = self.matching(bucket, hash);
+            while mask != 0 {
+                let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
+                mask &= mask - 1;
                 let slot = self.slot(slot_offset);
-                if slot.is_empty() {
-                    free[i] = free[i].or(Some(slot_offset));
-                    empty[i] += 1;
-                } else if slot.tag() == tag {
-                    if let Some((head, key_offset)) = self.is_record_of(key, kh, slot_offset, slot) {
-                        let uid = self.uid(tree, place.leaf, slot_offset, hash);
-                        let record = slot.offset();
-                        let found = Found { head, uid, record, key: key_offset, slot_offset, slot, leaf: place.leaf };
-                        return Site { found: Some(found), free: None, tree, leaf: place.leaf, hash };
-                    }
+                if let Some((head, key_offset)) = self.is_record_of(key, kh, slot_offset, slot) {
+                    let (record, leaf) = (slot.offset(), place.leaf);
+                    site.found = Some(Found { head, record, key: key_offset, slot_offset, slot, leaf, tree });
+                    return site;
                 }
             }
         }
-        let free = if empty[0] >= empty[1] { free[0] } else { free[1] };
-        Site { found: None, free, tree, leaf: place.leaf, hash }
+        site.free = self.free_slot(place);
+        site
     }
 
-    /// A free slot in either bucket.
+    /// A free slot in the emptier of the two buckets.
     fn free_slot(&self, place: Place) -> Option<u64> {
-        place.bucket.into_iter().flat_map(Self::slots).find(|s| self.slot(*s).is_empty())
+        let [a, b] = place.bucket.map(|bucket| {
+            let free = Self::slots(bucket).filter(|s| self.slot(*s).is_empty());
+            free.fold((0, None), |(n, first), s| (n + 1, first.or(Some(s))))
+        });
+        if a.0 >= b.0 {
+            a.1
+        } else {
+            b.1
+        }
     }
 
     /// Whether a slot's record is this key's. Under the key's lock its own record stands still; another key's may be
@@ -286,11 +289,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.is_inside(record, 8) {
             return None;
         }
-        let generation = self.generation(self.segment_of(record));
+        let generation_at = self.entry_of(self.segment_of(record)) + segment::at::GENERATION;
+        let generation = self.mem.load(generation_at, Ordering::Acquire);
         let (head, key_offset) = self.parse(record)?;
         let same = head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key);
         self.mem.fence(Ordering::Acquire);
-        let still = self.slot(slot_offset) == slot && self.generation(self.segment_of(record)) == generation;
+        let still = self.slot(slot_offset) == slot && self.mem.load(generation_at, Ordering::Relaxed) == generation;
         (same && still).then_some((head, key_offset))
     }
 
@@ -303,18 +307,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (key, kh): (&[u8], KeyHash),
         held: &mut Held,
     ) -> Result<Option<Found>, WriteError> {
-        let first = self.slot_of_record(held.place, Slot::new(kh.hash, record));
+        let first = self.slot_of_record(held.place, Slot::new(kh.hash, record), Tree::First);
         if first.is_some() || !held.meta.has_overflow() {
             return Ok(first);
         }
         let (place, hash) = self.lock_overflow(lane, root, key, held)?;
-        Ok(self.slot_of_record(place, Slot::new(hash, record)))
+        Ok(self.slot_of_record(place, Slot::new(hash, record), Tree::Overflow))
     }
 
-    fn slot_of_record(&self, place: Place, slot: Slot) -> Option<Found> {
+    fn slot_of_record(&self, place: Place, slot: Slot, tree: Tree) -> Option<Found> {
         let slot_offset = place.bucket.into_iter().flat_map(Self::slots).find(|s| self.slot(*s) == slot)?;
         let (head, key) = self.parse(slot.offset())?;
-        Some(Found { head, uid: 0, record: slot.offset(), key, slot_offset, slot, leaf: place.leaf })
+        Some(Found { head, record: slot.offset(), key, slot_offset, slot, leaf: place.leaf, tree })
     }
 
     /// Whether the index leads to the record at `offset`. For repairs: nobody else may be changing its key.
@@ -329,7 +333,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let root = self.root();
         [(Tree::First, kh.hash), (Tree::Overflow, self.hasher.overflow(&key))].into_iter().any(|(tree, hash)| {
             let leaf = self.leaf_of(root, tree, hash).ok().flatten();
-            leaf.is_some_and(|leaf| self.slot_of_record(self.place(leaf, hash), Slot::new(hash, offset)).is_some())
+            leaf.is_some_and(|leaf| {
+                self.slot_of_record(self.place(leaf, hash), Slot::new(hash, offset), tree).is_some()
+            })
         })
     }
 
@@ -467,9 +473,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(old.record, word | field::DEAD, Ordering::Relaxed);
         // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.
         let number = self.segment_of(old.record);
-        self.mem.fetch_add(self.entry_of(number) + segment::at::DEAD, bytes, Ordering::Release);
+        let entry = self.entry_of(number);
+        self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
         lane.made_dead += bytes;
-        if self.state(number).state == State::Large {
+        if self.mem.load(entry + segment::at::STATE, Ordering::Relaxed) as u8 == State::Large as u8 {
             lane.dead_large = Some(number);
         }
     }
