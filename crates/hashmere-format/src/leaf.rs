@@ -97,7 +97,7 @@ impl Slot {
 /// +------------------------------+--------+--------+--------+----------------+
 /// ```
 /// Waiters sleep on the low half. Other locks of the file use the same word without version.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Meta(pub u64);
 
 impl Meta {

@@ -112,11 +112,11 @@ impl Drop for Shared {
 
 impl Opened {
     /// Gives the client slots back; the last to close a store marks it clean, or removes it if that was asked for.
-    fn close(self, path: &Path) {
-        let engine = &self.engine;
-        if !engine.read_only {
-            engine.retire();
+    fn close(mut self, path: &Path) {
+        if !self.engine.read_only {
+            self.engine.retire();
         }
+        let engine = &self.engine;
         if engine.read_only || !self.presence.try_exclusive(PRESENCE).unwrap_or(false) {
             return;
         }

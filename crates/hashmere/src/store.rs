@@ -39,7 +39,7 @@ impl Store {
     /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`Options::open`].
     pub fn remove(name_or_path: impl AsRef<Path>) -> Result<bool, OpenError> {
         let path = Self::path_of(name_or_path)?;
-        match Options::new().read_only().open(&path_with_slash(&path)) {
+        match Options::new().read_only().open(path_with_slash(&path)) {
             Err(OpenError::NotFound { .. }) => return Ok(false),
             // What cannot be used after a crash may still be removed.
             Ok(_) | Err(OpenError::Unclean { .. }) => {}

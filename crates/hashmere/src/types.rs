@@ -13,7 +13,7 @@ pub struct Version(pub u64);
 ///
 /// It stays the same as long as the key exists: through overwriting, growth and cleaning. After the
 /// key is deleted the number may come to mean another key; use a [`Handle`] where that must be noticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(pub u32);
 
 /// A [`Uid`] with a 32-bit fingerprint of its key: access through a stale handle is reported, not
@@ -134,7 +134,7 @@ pub struct Pair {
 }
 
 /// A write that took place.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// The key's UID.
     pub uid: Uid,

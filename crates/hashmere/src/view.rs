@@ -1,13 +1,13 @@
 //! Zero-copy views and reservations.
 
-use crate::engine::{Draft, KeyHash, Lane, Pin, When};
+use crate::engine::{Draft, KeyHash, LaneGuard, Pin, When};
 use crate::error::WriteError;
 use crate::shared::{FileEngine, Shared};
 use crate::types::{Meta, Stored};
 use hashmere_mem::Mem;
 use hashmere_os::fork;
 use std::ops::{Deref, DerefMut};
-use std::sync::{Arc, MutexGuard};
+use std::sync::Arc;
 
 /// A value where it stands in the file.
 ///
@@ -102,7 +102,7 @@ impl Drop for View {
 /// writes of the same thread take another client slot.
 pub struct Reservation<'a> {
     engine: &'a FileEngine,
-    lane: MutexGuard<'a, Lane>,
+    lane: LaneGuard<'a>,
     key: Vec<u8>,
     hash: KeyHash,
     draft: Option<Draft>,
@@ -114,13 +114,13 @@ pub struct Reservation<'a> {
 impl<'a> Reservation<'a> {
     pub(crate) fn new(
         engine: &'a FileEngine,
-        lane: MutexGuard<'a, Lane>,
+        lane: LaneGuard<'a>,
         key: &[u8],
         hash: KeyHash,
         draft: Draft,
         len: u64,
     ) -> Self {
-        let offset = draft.value(engine.lengths);
+        let offset = draft.value;
         Reservation {
             engine,
             lane,

@@ -27,7 +27,8 @@ impl Store {
     /// has changed then.
     #[inline]
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<Stored, WriteError> {
-        self.set_with(key, value, Attributes::NONE)
+        let stored = self.put(key, self.engine().hash(key), value, Attributes::NONE, When::Always)?;
+        stored.ok_or(WriteError::Misuse("nothing was stored"))
     }
 
     /// Stores a value with flags and expiry.

@@ -41,16 +41,23 @@ impl OpenSegment {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draft {
     pub(super) offset: u64,
-    pub(super) head: Head,
+    /// Its header word, with no version.
+    pub(super) word: u64,
     pub(super) bytes: u64,
-    /// It stands in segments of its own.
-    pub(super) large: bool,
+    /// Offset of the value.
+    pub(crate) value: u64,
+    /// Wall clock of its expiry; `u64::MAX` never.
+    pub(super) expires: u64,
+    /// 1 if it stands in segments of its own, else 0. (A word like the others: a draft is copied often, and a copy of mixed
+    /// sizes waits for the stores before it.)
+    large: u64,
 }
 
 impl Draft {
-    /// Offset of the value.
-    pub(crate) fn value(&self, lengths: hashmere_format::record::Lengths) -> u64 {
-        self.offset + 8 * self.head.words(lengths) + u64::from(self.head.key_len)
+    /// Whether it stands in segments of its own.
+    #[inline(always)]
+    pub(super) fn is_large(&self) -> bool {
+        self.large != 0
     }
 }
 
@@ -99,15 +106,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Opens a claimed segment, or one that is partly filled, for this lane.
-    pub(super) fn open_segment(&self, lane: &mut Lane, number: u64, used: u64) {
+    /// Opens a claimed segment, or one that is partly filled, for this lane. Its first `ready` bytes have memory behind them.
+    pub(super) fn open_segment(&self, lane: &mut Lane, number: u64, used: u64, ready: u64) {
         let start = self.segment_offset(number);
         let head = start + used;
         let open = OpenSegment {
             number,
             head,
-            // What is backed is not known: asking again costs little.
-            ready: head,
+            ready: start + ready,
             end: start + self.segment_bytes(),
             expire_min: self.field(number, segment::at::EXPIRE_MIN),
             expire_max: self.field(number, segment::at::EXPIRE_MAX),
@@ -172,7 +178,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
             return false;
         }
-        self.open_segment(lane, number, used);
+        // What is backed beyond is not known: asking again costs little.
+        self.open_segment(lane, number, used, used);
         true
     }
 
@@ -187,8 +194,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
         capacity: u64,
     ) -> Result<Draft, WriteError> {
-        let full = Head { value_len: capacity.max(u64::from(head.value_len)) as u32, ..head };
-        let bytes = full.record_bytes(self.lengths);
+        let bytes = if capacity == u64::from(head.value_len) {
+            head.record_bytes(self.lengths)
+        } else {
+            Head { value_len: capacity as u32, ..head }.record_bytes(self.lengths)
+        };
         if self.is_large(bytes) {
             return self.draft_large(lane, key, kh, head, bytes);
         }
@@ -199,24 +209,33 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes head and key at `offset`.
     #[inline(always)]
     pub(super) fn write_head(&self, offset: u64, key: &[u8], kh: KeyHash, head: Head, large: bool) -> Draft {
-        let head = Head { hash: kh.supplied, ..head };
+        debug_assert_eq!(head.hash, kh.supplied);
         let bytes = head.record_bytes(self.lengths);
         // The padding of the last word is zero: equal records are equal bytes.
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
         let words = head.write(self.lengths, |word, value| self.mem.store(offset + 8 * word, value, Ordering::Relaxed));
         self.mem.write(offset + 8 * words, key);
-        Draft { offset, head, bytes, large }
+        let value = offset + 8 * words + key.len() as u64;
+        let expires = head.expires.unwrap_or(u64::MAX);
+        Draft { offset, word: head.pack(self.lengths), bytes, value, expires, large: u64::from(large) }
+    }
+
+    /// A draft that is a copy of a whole record.
+    pub(super) fn copied(&self, offset: u64, head: &Head, bytes: u64) -> Draft {
+        let expires = head.expires.unwrap_or(u64::MAX);
+        Draft { offset, word: head.pack(self.lengths), bytes, value: offset, expires, large: 0 }
     }
 
     /// Advances the lane over a draft that is about to be committed. From here on the bytes count as a record, live or not.
     #[inline(always)]
     pub(super) fn advance(&self, lane: &mut Lane, draft: &Draft) {
-        if draft.large {
+        if draft.is_large() {
             return;
         }
         let Some(open) = &mut lane.open else { return };
         open.head = draft.offset + draft.bytes;
-        if let Some(expires) = draft.head.expires {
+        let expires = draft.expires;
+        if expires != u64::MAX {
             open.expire_min = open.expire_min.min(expires);
             open.expire_max = open.expire_max.max(expires);
             open.expiring += draft.bytes;
@@ -241,8 +260,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         }
         let need = if lane.cleaning == Cleaning::Forced { Need::Reserve } else { Need::Normal };
-        if let Some(segment) = self.claim_backed(lane.slot, need, &mut refused)? {
-            self.open_segment(lane, segment, 0);
+        if let Some((segment, ready)) = self.claim_backed(lane.slot, need, &mut refused)? {
+            self.open_segment(lane, segment, 0, ready);
             return Ok(());
         }
         if lane.cleaning != Cleaning::No {
@@ -251,23 +270,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.make_room_by_force(lane, bytes, refused)
     }
 
-    /// Claims a segment and puts the first step of memory behind it.
+    /// Claims a segment and puts memory behind it: all of it, or the first step. Returns how much.
     pub(super) fn claim_backed(
         &self,
         slot: u32,
         need: Need,
         refused: &mut Option<WriteError>,
-    ) -> Result<Option<u64>, WriteError> {
+    ) -> Result<Option<(u64, u64)>, WriteError> {
         // A free segment may have given its memory back, and the disk may be full by now: then try the others.
         let mut failed = Vec::new();
         let mut found = None;
         for _ in 0..self.segments() + 2 {
             let Some(segment) = self.claim(slot, need, refused)? else { break };
-            let first = STEP.min(self.segment_bytes());
-            let bytes = if need == Need::Reserve || !failed.is_empty() { self.segment_bytes() } else { first };
+            let whole = self.segments() >= WHOLE_FROM || need == Need::Reserve || !failed.is_empty();
+            let bytes = if whole { self.segment_bytes() } else { STEP.min(self.segment_bytes()) };
             match self.mem.back(self.segment_offset(segment), bytes).map_err(back_error) {
                 Ok(()) => {
-                    found = Some(segment);
+                    found = Some((segment, bytes));
                     break;
                 }
                 Err(error) => {

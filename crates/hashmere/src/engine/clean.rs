@@ -3,7 +3,7 @@
 
 use super::segments::RESERVE;
 use super::write::Held;
-use super::{Draft, Engine, Found, KeyHash, Lane};
+use super::{Engine, Found, KeyHash, Lane};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot};
@@ -106,22 +106,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
             State::Limbo => {
                 self.leave_limbo(segment, lane.slot)?;
             }
-            State::Large => {
-                if self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment) {
-                    self.mem.fetch_add(self.entry_of(segment) + segment::at::DEAD, 1, Ordering::Relaxed);
-                    self.reclaim_large(segment, lane.slot)?;
-                }
+            State::Large if self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment) => {
+                self.mem.fetch_add(self.entry_of(segment) + segment::at::DEAD, 1, Ordering::Relaxed);
+                self.reclaim_large(segment, lane.slot)?;
             }
-            State::Index if word.owner == 0 && self.is_stale(segment) => {
-                if self.change_state(segment, word, Word { state: State::Cleaning, owner: lane.slot + 1, ..word }) {
-                    self.free_unless_held(segment, lane.slot)?;
-                }
+            State::Index if word.owner == 0 && self.is_stale(segment) && self.take_over(lane, segment, word) => {
+                self.free_unless_held(segment, lane.slot)?;
             }
             State::Sealed | State::Partial => {
                 let used = self.field(segment, segment::at::USED);
                 let dead = self.mem.load(self.entry_of(segment) + segment::at::DEAD, Ordering::Acquire);
                 if used > 0 && dead >= used || self.is_stale(segment) {
-                    if self.change_state(segment, word, Word { state: State::Cleaning, owner: lane.slot + 1, ..word }) {
+                    if self.take_over(lane, segment, word) {
                         // It may have been refilled between the look and the claim.
                         let used = self.field(segment, segment::at::USED);
                         if self.field(segment, segment::at::DEAD) >= used || self.is_stale(segment) {
@@ -132,6 +128,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     }
                     return Ok(None);
                 }
+                if word.state == State::Partial {
+                    self.offer_again(segment);
+                }
                 // A sealed segment's unused end is gained as well.
                 let tail = if word.state == State::Sealed { self.segment_bytes().saturating_sub(used) } else { 0 };
                 return Ok(Some(dead.min(used) + tail));
@@ -139,6 +138,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             _ => {}
         }
         Ok(None)
+    }
+
+    /// Takes a segment that is in this state in order to free it.
+    fn take_over(&self, lane: &Lane, segment: u64, word: Word) -> bool {
+        self.change_state(segment, word, Word { state: State::Cleaning, owner: lane.slot + 1, ..word })
     }
 
     /// Moves what lives out of a segment and frees it. `false`: it was not to be had.
@@ -207,17 +211,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         record: u64,
         act: impl FnOnce(&Self, &mut Lane, u64, &Found, &mut Held),
     ) -> Result<(), WriteError> {
-        let (root, mut held) = loop {
+        let mut held = Held::default();
+        let root = loop {
             let root = self.enter(lane);
-            if let Some(held) = self.lock_key(lane, root, kh.hash)? {
-                break (root, held);
+            if self.lock_key(lane, root, kh.hash, &mut held)? {
+                break root;
             }
         };
         let found = self.find_record(lane, root, record, (key, kh), &mut held);
         if let Ok(Some(found)) = &found {
             act(self, lane, root, found, &mut held);
         }
-        self.unlock_key(lane, held);
+        self.unlock_key(lane, &held);
         self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
         found.map(|_| ())
     }
@@ -246,7 +251,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // The mark of death may have come between the look and the lock only from ourselves, in an earlier life.
         let word = self.mem.load(target, Ordering::Relaxed) & !field::DEAD;
         self.mem.store(target, word, Ordering::Relaxed);
-        self.advance(lane, &Draft { offset: target, head: *head, bytes, large: false });
+        self.advance(lane, &self.copied(target, head, bytes));
         // SYNC(commit): the copy is seen by whoever sees the slot.
         let moved = Slot::new(found.slot.tag(), target);
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
@@ -286,7 +291,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<(), WriteError> {
         self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
         lane.cleaning = Cleaning::Forced;
-        let made = self.force(lane, bytes, refused);
+        let partial =
+            (0..self.segments()).any(|s| self.state(s).state == State::Partial && self.adopt_one(lane, s, bytes));
+        let made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
         lane.cleaning = Cleaning::No;
         self.release_global(at::RESERVE_LOCK);
         made
@@ -299,8 +306,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             if self.free_segments() > RESERVE {
                 self.retire_segment(lane);
-                if let Some(segment) = self.claim_backed(lane.slot, super::segments::Need::Normal, &mut refused)? {
-                    self.open_segment(lane, segment, 0);
+                if let Some((segment, ready)) =
+                    self.claim_backed(lane.slot, super::segments::Need::Normal, &mut refused)?
+                {
+                    self.open_segment(lane, segment, 0, ready);
                     return Ok(());
                 }
             }

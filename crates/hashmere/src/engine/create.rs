@@ -1,6 +1,7 @@
 //! Writing the header of a new store, and believing nothing in the header of an existing one.
 
-use super::client::{back_error, Lanes};
+use super::client::back_error;
+use super::lane::Lanes;
 use super::Engine;
 use crate::error::WriteError;
 use hashmere_format::hash::{Hasher, HASH_ID};

@@ -47,11 +47,20 @@ impl Tree {
 }
 
 /// The two buckets in which a hash may stand.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) leaf: u64,
-    /// Offsets of the buckets. The first one's lock guards the key.
-    pub(super) bucket: [u64; 2],
+    /// The first bucket, whose lock guards the key.
+    pub(super) first: u64,
+    /// The second.
+    pub(super) second: u64,
+}
+
+impl Place {
+    /// Both buckets. (The hot paths name them one by one: an array would live in memory.)
+    pub(super) fn buckets(self) -> [u64; 2] {
+        [self.first, self.second]
+    }
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -108,10 +117,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn place(&self, leaf: u64, hash: u64) -> Place {
         let (a, b) = buckets(hash, self.buckets);
         let base = leaf + self.first * LINE;
-        let place = Place { leaf, bucket: [base + a * LINE, base + b * LINE] };
+        let place = Place { leaf, first: base + a * LINE, second: base + b * LINE };
         // The second line is needed about every other time: fetch both at once.
-        self.mem.prefetch(place.bucket[0]);
-        self.mem.prefetch(place.bucket[1]);
+        self.mem.prefetch(place.first);
+        self.mem.prefetch(place.second);
         place
     }
 

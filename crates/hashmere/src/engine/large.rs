@@ -102,7 +102,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Gives a draft up.
     pub(crate) fn abandon(&self, lane: &Lane, draft: &Draft) {
-        if draft.large {
+        if draft.is_large() {
             let segment = self.segment_of(draft.offset);
             self.free(segment, u64::from(self.state(segment).length), lane.slot);
         }

@@ -13,6 +13,7 @@ mod create;
 mod directory;
 mod evict;
 mod index;
+mod lane;
 mod large;
 mod life;
 mod lock;
@@ -28,8 +29,8 @@ mod write;
 
 pub(crate) use append::Draft;
 pub use check::{CheckReport, Problem};
-pub(crate) use client::Lane;
 pub(crate) use create::{Access, NewStore};
+pub(crate) use lane::{Lane, LaneGuard};
 pub(crate) use ops::{Fetched, Tick, When};
 pub(crate) use pin::Pin;
 pub(crate) use read::Found;
@@ -37,11 +38,11 @@ pub use stats::{ClientStats, Stats};
 pub(crate) use write::{Current, Decision, Outcome};
 
 use crate::error::ReadError;
-use client::Lanes;
 use hashmere_format::hash::Hasher;
 use hashmere_format::header::{at, RootWord, Shape};
 use hashmere_format::record::Lengths;
 use hashmere_mem::{Host, Mem};
+use lane::Lanes;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 

@@ -126,13 +126,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[inline(always)]
-    fn head(&self, key: &[u8], value_len: u64, attributes: Attributes) -> Head {
+    fn head(&self, key: &[u8], kh: KeyHash, value_len: u64, attributes: Attributes) -> Head {
         Head {
             key_len: key.len() as u32,
             value_len: value_len as u32,
             expires: self.deadline(attributes.ttl),
             flags: attributes.flags,
-            ..Head::default()
+            hash: kh.supplied,
+            version: 0,
+            dead: false,
         }
     }
 
@@ -147,7 +149,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         attributes: Attributes,
     ) -> Result<Draft, WriteError> {
         self.admit(key.len() as u64, value_len)?;
-        self.draft(lane, key, kh, self.head(key, value_len, attributes), value_len)
+        self.draft(lane, key, kh, self.head(key, kh, value_len, attributes), value_len)
     }
 
     /// Stores a whole value.
@@ -164,7 +166,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(None);
         }
         let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
-        self.mem.write(draft.value(self.lengths), value);
+        self.mem.write(draft.value, value);
         self.finish(lane, key, kh, draft, when)
     }
 
@@ -184,13 +186,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 _ => Decision::Put(draft),
             })
         });
-        self.conclude(lane, draft, outcome).map(stored)
+        let outcome = self.conclude(lane, draft, outcome)?;
+        Ok((outcome == Outcome::Stored).then_some(lane.stored))
     }
 
     /// Gives the draft up unless it became the record, and counts it if it did.
     #[inline(always)]
     fn conclude(&self, lane: &Lane, draft: Draft, outcome: Result<Outcome, WriteError>) -> Result<Outcome, WriteError> {
-        if matches!(outcome, Ok(Outcome::Stored { .. })) {
+        if matches!(outcome, Ok(Outcome::Stored)) {
             self.count_at(lane.row, Stat::Sets, 1);
         } else {
             self.abandon(lane, &draft);
@@ -237,7 +240,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             None => None,
             Some((value, attributes)) => {
                 let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
-                self.mem.write(draft.value(self.lengths), value);
+                self.mem.write(draft.value, value);
                 Some(draft)
             }
         };
@@ -258,10 +261,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Some(draft) => self.conclude(lane, draft, outcome)?,
             None => outcome?,
         };
-        Ok(match (refused, stored(outcome)) {
+        Ok(match (refused, outcome) {
             (Some(refused), _) => refused,
-            (None, Some(stored)) => Cas::Stored(stored),
-            (None, None) => Cas::Removed,
+            (None, Outcome::Stored) => Cas::Stored(lane.stored),
+            (None, _) => Cas::Removed,
         })
     }
 
@@ -326,7 +329,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         seen: Option<(&Item, bool)>,
     ) -> Result<Option<Updated>, WriteError> {
         let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
-        self.mem.write(draft.value(self.lengths), value);
+        self.mem.write(draft.value, value);
         let outcome = self.mutate(lane, key, kh, |current| {
             let same = match (seen, current) {
                 (None, None) => true,
@@ -338,7 +341,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             Ok(if same { Decision::Put(draft) } else { Decision::Keep })
         });
-        Ok(stored(self.conclude(lane, draft, outcome)?).map(Updated::Stored))
+        let outcome = self.conclude(lane, draft, outcome)?;
+        Ok((outcome == Outcome::Stored).then_some(Updated::Stored(lane.stored)))
     }
 
     /// Counts: reads a decimal number, lets `tick` say what becomes of it, writes it back, under the key's lock.
@@ -376,15 +380,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 },
                 None => match counter.initial {
                     None => return Ok(Decision::Keep),
-                    Some(initial) => (initial, self.head(key, 0, counter.attributes)),
+                    Some(initial) => (initial, self.head(key, kh, 0, counter.attributes)),
                 },
             };
             value = Some(next);
             let mut digits = [0u8; DIGITS as usize];
             let text = self.digits(next, &mut digits)?;
             let head = Head { value_len: text.len() as u32, dead: false, ..head };
-            let draft = self.write_head(room.offset, key, kh, head, room.large);
-            self.mem.write(draft.value(self.lengths), text);
+            let draft = self.write_head(room.offset, key, kh, head, room.is_large());
+            self.mem.write(draft.value, text);
             Ok(Decision::Put(draft))
         });
         let outcome = self.conclude(lane, room, outcome)?;
@@ -486,21 +490,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<bool, WriteError> {
         let attributes = Attributes { flags: item.meta.flags, ttl };
         let draft = self.begin(lane, key, kh, item.value.len() as u64, attributes)?;
-        self.mem.write(draft.value(self.lengths), &item.value);
+        self.mem.write(draft.value, &item.value);
         let outcome = self.mutate(lane, key, kh, |current| {
             let same = current.is_some_and(|c| c.head.version == item.meta.version.0);
             Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })
         });
-        if !matches!(outcome, Ok(Outcome::Stored { .. })) {
+        if !matches!(outcome, Ok(Outcome::Stored)) {
             self.abandon(lane, &draft);
         }
-        Ok(stored(outcome?).is_some())
-    }
-}
-
-fn stored(outcome: Outcome) -> Option<Stored> {
-    match outcome {
-        Outcome::Stored { uid, version, created } => Some(Stored { uid: Uid(uid), version: Version(version), created }),
-        Outcome::Kept | Outcome::Removed => None,
+        Ok(outcome? == Outcome::Stored)
     }
 }

@@ -81,7 +81,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     }
                 }
                 Ok(None) => {
-                    let overflows = Meta(self.mem.load(place.bucket[0] + META, Ordering::Acquire)).has_overflow();
+                    let overflows = Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow();
                     // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
                     // after its new leaf can be seen in the directory.
                     self.mem.fence(Ordering::Acquire);
@@ -99,20 +99,26 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The key's record if it is in its buckets, by one look that proves nothing.
     #[inline(always)]
     fn glimpse(&self, key: &[u8], kh: KeyHash, place: Place) -> Result<Option<Found>, Odd> {
-        for bucket in place.bucket {
-            let mut mask = self.matching(bucket, kh.hash);
-            while mask != 0 {
-                let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
-                mask &= mask - 1;
-                let slot = self.slot(slot_offset);
-                if slot.is_empty() {
-                    continue;
-                }
-                let Some((head, key_offset)) = self.parse(slot.offset()) else { return Err(Odd) };
-                if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
-                    let (record, leaf, tree) = (slot.offset(), place.leaf, Tree::First);
-                    return Ok(Some(Found { head, record, key: key_offset, slot_offset, slot, leaf, tree }));
-                }
+        match self.glimpse_in(key, kh, place.leaf, place.first) {
+            Ok(None) => self.glimpse_in(key, kh, place.leaf, place.second),
+            done => done,
+        }
+    }
+
+    #[inline(always)]
+    fn glimpse_in(&self, key: &[u8], kh: KeyHash, leaf: u64, bucket: u64) -> Result<Option<Found>, Odd> {
+        let mut mask = self.matching(bucket, kh.hash);
+        while mask != 0 {
+            let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
+            mask &= mask - 1;
+            let slot = self.slot(slot_offset);
+            if slot.is_empty() {
+                continue;
+            }
+            let Some((head, key_offset)) = self.parse(slot.offset()) else { return Err(Odd) };
+            if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
+                let (record, tree) = (slot.offset(), Tree::First);
+                return Ok(Some(Found { head, record, key: key_offset, slot_offset, slot, leaf, tree }));
             }
         }
         Ok(None)
@@ -159,7 +165,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Seen::Torn => return Ok(None),
                 Seen::Other => {}
             }
-            if !Meta(self.mem.load(place.bucket[0] + META, Ordering::Acquire)).has_overflow() {
+            if !Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow() {
                 break;
             }
         }
@@ -193,7 +199,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
     ) -> Result<Seen<Option<R>>, ReadError> {
         let tag = Slot::new(hash, 0).tag();
-        for slot_offset in place.bucket.into_iter().flat_map(Self::slots) {
+        for slot_offset in place.buckets().into_iter().flat_map(Self::slots) {
             let slot = self.slot(slot_offset);
             if slot.is_empty() || slot.tag() != tag {
                 continue;
@@ -299,7 +305,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(crate) fn fetch_record(&self, kh: KeyHash) {
         let Ok(Some(leaf)) = self.leaf_of(self.root(), Tree::First, kh.hash) else { return };
         let tag = Slot::new(kh.hash, 0).tag();
-        let candidates = self.place(leaf, kh.hash).bucket.into_iter().flat_map(Self::slots);
+        let candidates = self.place(leaf, kh.hash).buckets().into_iter().flat_map(Self::slots);
         for slot in candidates.map(|s| self.slot(s)).filter(|s| s.tag() == tag && !s.is_empty()) {
             self.mem.prefetch(slot.offset());
         }

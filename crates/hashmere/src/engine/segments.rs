@@ -281,6 +281,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Puts a segment into the ring again, if it fell out of it because the ring was full or its finder died.
+    pub(super) fn offer_again(&self, segment: u64) {
+        let known =
+            (0..at::FREE_RING_LEN).any(|i| self.mem.load(at::FREE_RING + 8 * i, Ordering::Relaxed) == segment + 1);
+        if !known {
+            self.offer(segment);
+        }
+    }
+
     /// Frees an emptied segment now, or leaves it in limbo while somebody holds it back. The caller owns it.
     pub(super) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.

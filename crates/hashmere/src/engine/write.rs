@@ -6,9 +6,10 @@
 use super::index::{Place, Tree};
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::error::{ReadError, WriteError};
+use crate::types::{Uid, Version};
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::{Meta, Slot, META};
-use hashmere_format::record::{field, Head, VERSION_MAX};
+use hashmere_format::record::{field, Head, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -29,11 +30,11 @@ pub(crate) enum Decision {
     Remove,
 }
 
-/// What came of it.
+/// What came of it. The particulars of what was stored are left in the lane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Kept,
-    Stored { uid: u32, version: u64, created: bool },
+    Stored,
     Removed,
 }
 
@@ -48,6 +49,7 @@ enum Attempt {
 }
 
 /// The locks that an attempt holds.
+#[derive(Default)]
 pub(super) struct Held {
     place: Place,
     pub(super) meta: Meta,
@@ -75,12 +77,26 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         mut decide: impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Outcome, WriteError> {
-        let outcome = self.mutate_while_active(lane, key, kh, &mut decide);
+        // The two ends are written out, so that success is a byte in a register and not a copy of a result.
+        match self.mutate_while_active(lane, key, kh, &mut decide) {
+            Ok(outcome) => {
+                self.leave(lane);
+                Ok(outcome)
+            }
+            Err(error) => {
+                self.leave(lane);
+                Err(error)
+            }
+        }
+    }
+
+    /// The operation is over: nothing is held back for it any more, and what it left is tidied.
+    #[inline(always)]
+    fn leave(&self, lane: &mut Lane) {
         self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
         if lane.dead_large.is_some() || lane.made_dead >= self.segment_bytes() {
             self.tidy(lane);
         }
-        outcome
     }
 
     #[inline(always)]
@@ -132,31 +148,40 @@ impl<M: Mem, H: Host> Engine<M, H> {
         may_overflow: bool,
         decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
-        let Some(mut held) = self.lock_key(lane, root, kh.hash)? else { return Ok(Attempt::Moved) };
-        let result = self.change(lane, root, key, kh, may_overflow, &mut held, decide);
-        self.unlock_key(lane, held);
-        result
+        let mut held = Held::default();
+        if !self.lock_key(lane, root, kh.hash, &mut held)? {
+            return Ok(Attempt::Moved);
+        }
+        match self.change(lane, root, key, kh, may_overflow, &mut held, decide) {
+            Ok(attempt) => {
+                self.unlock_key(lane, &held);
+                Ok(attempt)
+            }
+            Err(error) => {
+                self.unlock_key(lane, &held);
+                Err(error)
+            }
+        }
     }
 
-    /// Locks the first bucket of a hash; `None` if its leaf changed before the lock was ours.
+    /// Locks the first bucket of a hash; `false` if its leaf changed before the lock was ours.
     #[inline(always)]
-    pub(super) fn lock_key(&self, lane: &Lane, root: u64, hash: u64) -> Result<Option<Held>, WriteError> {
+    pub(super) fn lock_key(&self, lane: &Lane, root: u64, hash: u64, held: &mut Held) -> Result<bool, WriteError> {
         let place = self.home(root, hash)?;
-        let bucket = place.bucket[0];
-        self.mem.store(lane.row + row::at::LOCK, bucket, Ordering::Relaxed);
-        let meta = match self.acquire(lane.slot, bucket + META) {
+        self.mem.store(lane.row + row::at::LOCK, place.first, Ordering::Relaxed);
+        let meta = match self.acquire(lane.slot, place.first + META) {
             Ok(meta) => meta,
             Err(error) => {
                 self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
                 return Err(error);
             }
         };
-        let held = Held { place, meta, second: None };
-        if self.root() == root && self.home(root, hash)? == place {
-            return Ok(Some(held));
+        (held.place, held.meta, held.second) = (place, meta, None);
+        if self.root() == root && matches!(self.leaf_of(root, Tree::First, hash), Ok(Some(now)) if now == place.leaf) {
+            return Ok(true);
         }
         self.unlock_key(lane, held);
-        Ok(None)
+        Ok(false)
     }
 
     #[inline(always)]
@@ -168,12 +193,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[inline(always)]
-    pub(super) fn unlock_key(&self, lane: &Lane, held: Held) {
+    pub(super) fn unlock_key(&self, lane: &Lane, held: &Held) {
         if let Some((bucket, meta)) = held.second {
             self.release(bucket + META, meta);
             self.mem.store(lane.row + row::at::LOCK_2, 0, Ordering::Relaxed);
         }
-        self.release(held.place.bucket[0] + META, held.meta);
+        self.release(held.place.first + META, held.meta);
         self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
     }
 
@@ -214,25 +239,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(full) => return Ok(full),
             }
         }
-        let version = keep_version.unwrap_or_else(|| (held.meta.version() + 1 & VERSION_MAX).max(1));
-        let head = Head { version, ..draft.head };
-        self.mem.store(draft.offset, head.pack(self.lengths), Ordering::Relaxed);
+        let version = keep_version.unwrap_or_else(|| ((held.meta.version() + 1) & VERSION_MAX).max(1));
+        self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         self.advance(lane, &draft);
         let Some(slot_offset) = self.commit_record(lane, root, &draft, &site) else {
             self.take_back(lane, &draft);
             return Ok(if site.tree == Tree::First { Attempt::NoSlot } else { Attempt::NoOverflowSlot(site.hash) });
         };
-        if draft.large {
+        if draft.is_large() {
             self.settle_large(&draft, root);
         }
         if keep_version.is_none() {
-            held.meta = Meta(
-                held.meta.0 & !hashmere_format::record::VERSION_MASK
-                    | version << hashmere_format::record::VERSION_SHIFT,
-            );
+            held.meta = Meta(held.meta.0 & !VERSION_MASK | version << VERSION_SHIFT);
         }
-        let uid = self.uid(site.tree, site.leaf, slot_offset, site.hash);
-        Ok(Attempt::Done(Outcome::Stored { uid, version, created }))
+        lane.stored.uid = Uid(self.uid(site.tree, site.leaf, slot_offset, site.hash));
+        lane.stored.version = Version(version);
+        lane.stored.created = created;
+        Ok(Attempt::Done(Outcome::Stored))
     }
 
     /// Finds the key among its candidates, and a free slot.
@@ -251,26 +274,34 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Site {
         let mut site = Site { found: None, free: None, tree, leaf: place.leaf, hash };
-        for bucket in place.bucket {
-            let mut mask = self.matching(bucket, hash);
-            while mask != 0 {
-                let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
-                mask &= mask - 1;
-                let slot = self.slot(slot_offset);
-                if let Some((head, key_offset)) = self.is_record_of(key, kh, slot_offset, slot) {
-                    let (record, leaf) = (slot.offset(), place.leaf);
-                    site.found = Some(Found { head, record, key: key_offset, slot_offset, slot, leaf, tree });
-                    return site;
-                }
-            }
+        site.found = self.look_in(key, kh, tree, place.leaf, place.first, hash);
+        if site.found.is_none() {
+            site.found = self.look_in(key, kh, tree, place.leaf, place.second, hash);
+        }
+        if site.found.is_some() {
+            return site;
         }
         site.free = self.free_slot(place);
         site
     }
 
+    #[inline(always)]
+    fn look_in(&self, key: &[u8], kh: KeyHash, tree: Tree, leaf: u64, bucket: u64, hash: u64) -> Option<Found> {
+        let mut mask = self.matching(bucket, hash);
+        while mask != 0 {
+            let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
+            mask &= mask - 1;
+            let slot = self.slot(slot_offset);
+            if let Some((head, key_offset)) = self.is_record_of(key, kh, slot_offset, slot) {
+                return Some(Found { head, record: slot.offset(), key: key_offset, slot_offset, slot, leaf, tree });
+            }
+        }
+        None
+    }
+
     /// A free slot in the emptier of the two buckets.
     fn free_slot(&self, place: Place) -> Option<u64> {
-        let [a, b] = place.bucket.map(|bucket| {
+        let [a, b] = place.buckets().map(|bucket| {
             let free = Self::slots(bucket).filter(|s| self.slot(*s).is_empty());
             free.fold((0, None), |(n, first), s| (n + 1, first.or(Some(s))))
         });
@@ -316,7 +347,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn slot_of_record(&self, place: Place, slot: Slot, tree: Tree) -> Option<Found> {
-        let slot_offset = place.bucket.into_iter().flat_map(Self::slots).find(|s| self.slot(*s) == slot)?;
+        let slot_offset = place.buckets().into_iter().flat_map(Self::slots).find(|s| self.slot(*s) == slot)?;
         let (head, key) = self.parse(slot.offset())?;
         Some(Found { head, record: slot.offset(), key, slot_offset, slot, leaf: place.leaf, tree })
     }
@@ -347,20 +378,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else {
                 return Err(WriteError::Corrupt {
                     what: "a bucket overflows into a tree that is not there",
-                    offset: held.place.bucket[0],
+                    offset: held.place.first,
                 });
             };
             let place = self.place(leaf, hash);
-            if held.second.is_some_and(|(bucket, _)| bucket == place.bucket[0]) {
+            if held.second.is_some_and(|(bucket, _)| bucket == place.first) {
                 return Ok((place, hash));
             }
-            self.mem.store(lane.row + row::at::LOCK_2, place.bucket[0], Ordering::Relaxed);
-            let meta = self.acquire(lane.slot, place.bucket[0] + META)?;
+            self.mem.store(lane.row + row::at::LOCK_2, place.first, Ordering::Relaxed);
+            let meta = self.acquire(lane.slot, place.first + META)?;
             if self.leaf_of(root, Tree::Overflow, hash)? == Some(leaf) {
-                held.second = Some((place.bucket[0], meta));
+                held.second = Some((place.first, meta));
                 return Ok((place, hash));
             }
-            self.release(place.bucket[0] + META, meta);
+            self.release(place.first + META, meta);
         }
     }
 
@@ -381,7 +412,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some(free) = self.free_slot(place) else { return Ok(Err(Attempt::NoOverflowSlot(hash))) };
         // The note comes before the entry: a reader that misses in the buckets must know to look on.
         held.meta = Meta(held.meta.0 | Meta::OVERFLOW);
-        self.mem.fetch_or(held.place.bucket[0] + META, Meta::OVERFLOW, Ordering::Release);
+        self.mem.fetch_or(held.place.first + META, Meta::OVERFLOW, Ordering::Release);
         Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
     }
 
@@ -404,9 +435,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.counted(lane);
                 return Some(slot_offset);
             }
+            self.mem.store(lane.row + row::at::INTENT, 0, Ordering::Release);
             free = self.free_slot(self.place(site.leaf, site.hash));
         }
-        self.mem.store(lane.row + row::at::INTENT, 0, Ordering::Release);
         None
     }
 
@@ -439,9 +470,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let items = self.mem.load(row + at::ITEMS, Ordering::Relaxed).wrapping_add(items as u64);
         let live = self.mem.load(row + at::LIVE, Ordering::Relaxed).wrapping_add(bytes as u64);
-        self.mem.store(row + at::INTENT, 0, Ordering::Relaxed);
-        // SYNC(intent): the words of an intent change only while it is not in force.
-        self.mem.fence(Ordering::Release);
+        // SYNC(intent): the words of an intent change only while it is not in force: INTENT is zero here.
         self.mem.store(row + at::INTENT_OLD, old.0, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_NEW, new.0, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_ITEMS, items, Ordering::Relaxed);
@@ -483,7 +512,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes an advanced draft back that was not committed.
     fn take_back(&self, lane: &mut Lane, draft: &Draft) {
-        if draft.large {
+        if draft.is_large() {
             return;
         }
         if let Some(open) = &mut lane.open {

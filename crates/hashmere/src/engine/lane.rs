@@ -1,0 +1,255 @@
+//! Lanes: the writer contexts of this process.
+//!
+//! A *lane* is a client slot with its liveness lock, its row, and the segment that it appends to. Each thread has
+//! one of its own, which costs it no atomic operation to take; threads beyond the first few dozen, and writes that a thread
+//! makes while it holds a reservation, take one from a shared pool.
+
+use super::append::OpenSegment;
+use super::clean::Cleaning;
+use super::Engine;
+use crate::error::WriteError;
+use crate::types::Stored;
+use hashmere_format::header::limit;
+use hashmere_format::row;
+use hashmere_mem::{Host, Mem};
+use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Lanes that belong to the thread of the same number.
+const OWN: usize = 64;
+/// Lanes for everybody.
+const POOL: usize = 32;
+
+/// The lanes of this process.
+pub(super) struct Lanes {
+    cells: Box<[LaneCell]>,
+    /// One thread of the process claims at a time: liveness locks do not keep threads of one handle apart.
+    claims: Mutex<()>,
+}
+
+struct LaneCell {
+    /// Offset of the lane's row; 0 while it has none. Readable by anyone.
+    row: AtomicU64,
+    /// Whether somebody has it. For an own lane only its thread looks here.
+    taken: AtomicBool,
+    lane: UnsafeCell<Lane>,
+}
+
+// SAFETY: the lane in the cell is reached only through a `LaneGuard`, which exists once at a time: an own lane's is made only by
+// the one living thread with its number, while `taken` is false; a pool lane's only after setting `taken` atomically.
+unsafe impl Sync for LaneCell {}
+
+/// One writer context. Whoever has it is the only thread to write its row.
+#[derive(Default)]
+pub(crate) struct Lane {
+    /// Client slot.
+    pub(super) slot: u32,
+    /// Offset of the row; 0 while the lane has no client slot.
+    pub(super) row: u64,
+    /// The segment that it appends to.
+    pub(super) open: Option<OpenSegment>,
+    /// Bytes that this lane made garbage since it last looked for something to clean.
+    pub(super) made_dead: u64,
+    /// Whether it is cleaning: what it appends then must not start cleaning again.
+    pub(super) cleaning: Cleaning,
+    /// A large record that this lane's last write superseded: its segments can go as soon as the lock is released.
+    pub(super) dead_large: Option<u64>,
+    /// Room for a key.
+    pub(super) key: Vec<u8>,
+    /// What the last write stored.
+    pub(crate) stored: Stored,
+}
+
+/// A lane in use by this thread.
+pub(crate) struct LaneGuard<'a> {
+    cell: &'a LaneCell,
+    /// Own lanes belong to a thread: the guard must stay there.
+    _stay: PhantomData<*const ()>,
+}
+
+impl Deref for LaneGuard<'_> {
+    type Target = Lane;
+    #[inline(always)]
+    fn deref(&self) -> &Lane {
+        // SAFETY: this is the only guard of the cell.
+        unsafe { &*self.cell.lane.get() }
+    }
+}
+
+impl DerefMut for LaneGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut Lane {
+        // SAFETY: this is the only guard of the cell.
+        unsafe { &mut *self.cell.lane.get() }
+    }
+}
+
+impl Drop for LaneGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        self.cell.taken.store(false, Ordering::Release);
+    }
+}
+
+static THREADS: AtomicUsize = AtomicUsize::new(0);
+static FREE_NUMBERS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// Gives the number back when its thread ends, so that thread pools that come and go reuse lanes.
+struct Number(usize);
+
+impl Drop for Number {
+    fn drop(&mut self) {
+        // Whatever this thread still does on its way out is done under another number.
+        NUMBER.set(usize::MAX);
+        lock(&FREE_NUMBERS).push(self.0);
+    }
+}
+
+thread_local! {
+    static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
+    static KEEP: Cell<Option<Number>> = const { Cell::new(None) };
+}
+
+/// A small number that no other living thread of this process has.
+#[inline(always)]
+fn thread_number() -> usize {
+    let number = NUMBER.get();
+    if number != usize::MAX {
+        return number;
+    }
+    new_thread_number()
+}
+
+#[cold]
+fn new_thread_number() -> usize {
+    let number = lock(&FREE_NUMBERS).pop().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
+    NUMBER.set(number);
+    // A thread that is already being torn down keeps its number to the end of the process.
+    let _ = KEEP.try_with(|keep| keep.set(Some(Number(number))));
+    number
+}
+
+/// Locks a mutex whose data stay consistent through a panic.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lanes {
+    pub(super) fn new() -> Lanes {
+        let cell = |_| LaneCell { row: AtomicU64::new(0), taken: AtomicBool::new(false), lane: UnsafeCell::default() };
+        Lanes { cells: (0..OWN + POOL).map(cell).collect(), claims: Mutex::new(()) }
+    }
+
+    /// Held while slots are claimed or the rows of dead clients repaired.
+    pub(super) fn claims(&self) -> MutexGuard<'_, ()> {
+        lock(&self.claims)
+    }
+
+    /// This thread's own lane, if it has one and does not hold it already.
+    #[inline(always)]
+    fn take_own(&self) -> Option<LaneGuard<'_>> {
+        let number = thread_number();
+        if number >= OWN {
+            return None;
+        }
+        let cell = self.cells.get(number)?;
+        // Only this thread writes `taken` of this cell.
+        if cell.taken.load(Ordering::Relaxed) {
+            return None;
+        }
+        cell.taken.store(true, Ordering::Relaxed);
+        Some(LaneGuard { cell, _stay: PhantomData })
+    }
+
+    /// A lane of the pool that nobody has.
+    fn take_pooled(&self) -> Option<LaneGuard<'_>> {
+        let mut pool = self.cells.get(OWN..)?.iter();
+        let cell =
+            pool.find(|cell| cell.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
+        Some(LaneGuard { cell, _stay: PhantomData })
+    }
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// A lane for this thread, claimed.
+    #[inline(always)]
+    pub(crate) fn lane(&self) -> Result<LaneGuard<'_>, WriteError> {
+        if let Some(lane) = self.lanes.take_own() {
+            if lane.row != 0 {
+                return Ok(lane);
+            }
+            return self.claim_lane(lane);
+        }
+        self.find_lane()
+    }
+
+    #[cold]
+    fn find_lane(&self) -> Result<LaneGuard<'_>, WriteError> {
+        loop {
+            if let Some(lane) = self.lanes.take_pooled() {
+                return if lane.row != 0 { Ok(lane) } else { self.claim_lane(lane) };
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    /// Gives a new lane its client slot.
+    #[cold]
+    fn claim_lane<'a>(&self, mut lane: LaneGuard<'a>) -> Result<LaneGuard<'a>, WriteError> {
+        if self.read_only {
+            return Err(WriteError::ReadOnly);
+        }
+        lane.slot = self.claim_slot()?;
+        lane.row = row::offset(lane.slot);
+        lane.cell.row.store(lane.row, Ordering::Relaxed);
+        Ok(lane)
+    }
+
+    /// Gives every lane back. Only for the process that claimed them, when nobody uses the engine any more.
+    pub(crate) fn retire(&mut self) {
+        for index in 0..self.lanes.cells.len() {
+            let lane = std::mem::take(self.lanes.cells[index].lane.get_mut());
+            if lane.row != 0 {
+                self.retire_lane(lane);
+                self.lanes.cells[index].row.store(0, Ordering::Relaxed);
+            }
+        }
+    }
+
+    fn retire_lane(&self, mut lane: Lane) {
+        self.retire_segment(&mut lane);
+        for pin in 0..row::PINS {
+            self.mem.store(lane.row + row::at::PINS + 8 * pin, 0, Ordering::Release);
+        }
+        let state = self.mem.load(lane.row + row::at::STATE, Ordering::Relaxed);
+        self.mem.store(lane.row + row::at::STATE, state & !1, Ordering::Release);
+        self.host.release(lane.slot);
+    }
+
+    /// The row of this thread's lane, for statistics and pins; 0 if it has none (then one is claimed, if that is possible).
+    #[inline(always)]
+    pub(super) fn own_row(&self) -> u64 {
+        let row = self.lanes.cells.get(thread_number()).map_or(0, |cell| cell.row.load(Ordering::Relaxed));
+        if row != 0 {
+            return row;
+        }
+        self.claim_row()
+    }
+
+    #[cold]
+    fn claim_row(&self) -> u64 {
+        if self.read_only {
+            return 0;
+        }
+        // A row of the pool serves as well: statistics are hints, and pins are taken with compare-exchange.
+        self.lane().map_or(0, |lane| lane.row)
+    }
+
+    /// The error when every slot is taken.
+    pub(super) fn too_many_clients() -> WriteError {
+        WriteError::TooManyClients { limit: limit::CLIENTS }
+    }
+}
