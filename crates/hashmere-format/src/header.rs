@@ -66,6 +66,8 @@ pub mod at {
     pub const CLIENTS_HIGH: u64 = 288;
     /// Earliest expiry of any record that was stored (a hint; `u64::MAX` when none).
     pub const NEXT_EXPIRY: u64 = 296;
+    /// Where the next segment to evict is looked for.
+    pub const EVICT_HAND: u64 = 304;
     /// Lock of the index of the root (growth of the directory, allocation of leaves).
     pub const INDEX_LOCK: u64 = 320;
     /// Lock of the cleaner that may use the reserve.

@@ -74,8 +74,8 @@ impl Shared {
         &self.opened().engine
     }
 
-    /// In a forked child: registers anew, on the same file. If that fails the inherited engine stays, whose lock descriptor is closed: then
-    /// every write fails with an error, and reads go on.
+    /// In a forked child: registers anew, on the same file. If that fails the inherited engine stays for reading, and
+    /// every write fails with an error.
     #[cold]
     fn reopen(&self) {
         let before = self.opened.load(Ordering::Acquire);
@@ -85,6 +85,9 @@ impl Shared {
         let again = parent.engine.mem.file().try_clone().and_then(|file| {
             attach(&self.path, file, &self.options).map_err(|error| io::Error::other(error.to_string()))
         });
+        if again.is_err() {
+            parent.engine.disown();
+        }
         if let Ok(opened) = again {
             let fresh = Box::into_raw(Box::new(opened));
             if self.opened.compare_exchange(before, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
@@ -117,17 +120,19 @@ impl Opened {
             self.engine.retire();
         }
         let engine = &self.engine;
-        if engine.read_only || !self.presence.try_exclusive(PRESENCE).unwrap_or(false) {
+        // Let go before asking to be alone: of two that close at once, one must find itself the last.
+        let alone = self.presence.unlock(PRESENCE).and_then(|()| self.presence.try_exclusive(PRESENCE));
+        if engine.read_only || !alone.unwrap_or(false) {
             return;
         }
         let life = engine.life();
         if life & flag::DELETE_ON_LAST_EXIT != 0 {
-            engine.set_life(life | flag::REMOVED);
+            engine.change_life(flag::REMOVED, 0);
             if self.has_name(path) {
                 let _ = std::fs::remove_file(path);
             }
         } else if life & flag::CLEAN == 0 && engine.mem.file().sync_all().is_ok() {
-            engine.set_life(life | flag::CLEAN);
+            engine.change_life(flag::CLEAN, 0);
             let _ = engine.mem.file().sync_all();
         }
     }
@@ -321,9 +326,10 @@ fn parts(path: &Path, file: File, options: &Options) -> Result<(MapMem, OsHost, 
     let map = Map::reserve_up_to(file.as_fd(), RESERVE.max(least), least, writable).map_err(io("map"))?;
     let host = OsHost::new(&file).map_err(io("open the liveness locks of"))?;
     let presence = ByteLocks::new(file.as_fd()).map_err(io("open the liveness locks of"))?;
-    // Not at once only while somebody who was the last closes the store.
+    // Those who cannot write need not be waited for by the last who can. The lock is not to be had at once only while
+    // somebody who was the last closes the store.
     let start = clock::monotonic();
-    while !presence.try_shared(PRESENCE).map_err(io("note our presence in"))? {
+    while writable && !presence.try_shared(PRESENCE).map_err(io("note our presence in"))? {
         if clock::monotonic() - start > Duration::from_secs(30) {
             return Err(open_io(path, "open", io::Error::other("another process has been closing it for 30 s")));
         }
@@ -340,7 +346,8 @@ fn attach(path: &Path, file: File, options: &Options) -> Result<Opened, OpenErro
         return Err(OpenError::NotAStore { path: path.into(), reason });
     }
     let (mem, host, presence) = parts(path, file, options)?;
-    let engine = Engine::attach(mem, host, len, access(options))
+    let length = |mem: &MapMem| mem.file_len().unwrap_or(0);
+    let engine = Engine::attach(mem, host, length, access(options))
         .map_err(|refusal| OpenError::NotAStore { path: path.into(), reason: refusal.0 })?;
     let opened = Opened { engine, presence };
     opened.check_boot(path)?;
@@ -359,11 +366,7 @@ impl Opened {
         if let Some(max) = options.max_bytes {
             engine.raise_max(max);
         }
-        let mut life = engine.life() & !flag::CLEAN;
-        if options.delete_on_last_exit {
-            life |= flag::DELETE_ON_LAST_EXIT;
-        }
-        engine.set_life(life);
+        engine.change_life(if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 }, flag::CLEAN);
         engine.set_boot(boot_words());
         engine.sweep().map_err(|error| open_write(path, error))?;
         let mut lane = engine.lane().map_err(|error| open_write(path, error))?;

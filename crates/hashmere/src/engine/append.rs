@@ -14,6 +14,8 @@ use std::sync::atomic::Ordering;
 
 /// Memory is put behind an open segment in steps of this, so that a small store stays small.
 const STEP: u64 = 64 << 10;
+/// Attempts to find room before a write is refused.
+const ROUNDS: u32 = 64;
 /// From this many segments on a segment is backed whole: fewer system calls, larger batches of pages.
 const WHOLE_FROM: u64 = 32;
 
@@ -28,6 +30,8 @@ pub(super) struct OpenSegment {
     expire_min: u64,
     expire_max: u64,
     expiring: u64,
+    /// Root generation of the last commit into it.
+    born: u64,
 }
 
 impl OpenSegment {
@@ -81,29 +85,31 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     #[inline(never)]
     fn make_room(&self, lane: &mut Lane, bytes: u64) -> Result<u64, WriteError> {
-        loop {
-            let whole = self.segments() >= WHOLE_FROM;
+        let mut refused = None;
+        // A round either returns, or gives a segment up for one in which there is room or for which there is memory.
+        for _ in 0..ROUNDS {
             if let Some(open) = &mut lane.open {
+                if open.head + bytes <= open.ready {
+                    return Ok(open.head);
+                }
                 if open.has_room(bytes) {
-                    let step = if whole { open.end - open.ready } else { STEP.max(open.head + bytes - open.ready) };
-                    let to = (open.ready + step).min(open.end);
+                    let whole = self.segments() >= WHOLE_FROM || open.end - open.ready <= STEP;
+                    let to = if whole { open.end } else { open.end.min((open.head + bytes).next_multiple_of(STEP)) };
                     match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
                         Ok(()) => {
                             open.ready = to;
                             return Ok(open.head);
                         }
                         // No memory for this one; perhaps there is for one that was never given back.
-                        Err(error) => {
-                            self.retire_segment(lane);
-                            self.find_room(lane, bytes, Some(error))?;
-                            continue;
-                        }
+                        Err(error @ WriteError::NoSpace(_)) => refused = Some(error),
+                        Err(error) => return Err(error),
                     }
                 }
                 self.retire_segment(lane);
             }
-            self.find_room(lane, bytes, None)?;
+            self.find_room(lane, bytes, refused.take())?;
         }
+        Err(self.full(refused))
     }
 
     /// Opens a claimed segment, or one that is partly filled, for this lane. Its first `ready` bytes have memory behind them.
@@ -118,6 +124,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             expire_min: self.field(number, segment::at::EXPIRE_MIN),
             expire_max: self.field(number, segment::at::EXPIRE_MAX),
             expiring: self.field(number, segment::at::EXPIRING),
+            born: if used == 0 { 0 } else { self.field(number, segment::at::BORN) },
         };
         // Head first: whoever repairs after us believes the head once the row names the segment.
         self.mem.store(lane.row + row::at::HEAD, head, Ordering::Relaxed);
@@ -133,7 +140,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.set_field(open.number, segment::at::EXPIRE_MIN, open.expire_min);
         self.set_field(open.number, segment::at::EXPIRE_MAX, open.expire_max);
         self.set_field(open.number, segment::at::EXPIRING, open.expiring);
-        self.set_field(open.number, segment::at::BORN, RootWord::unpack(self.root()).generation);
+        self.set_field(open.number, segment::at::BORN, open.born);
         let partial = open.end - open.head > self.segment_bytes() / 4;
         self.set_state(open.number, Word::new(if partial { State::Partial } else { State::Sealed }));
         self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
@@ -164,18 +171,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if used + bytes > self.segment_bytes() || used & 7 != 0 {
             return false;
         }
-        // The row says where the segment ends before the segment says that it is ours.
-        self.mem.store(lane.row + row::at::HEAD, self.segment_offset(number) + used, Ordering::Relaxed);
-        self.mem.store(lane.row + row::at::OPEN, number + 1, Ordering::Release);
+        self.retire_segment(lane);
         if !self.change_state(number, Word::new(State::Partial), Word::owned(State::Open, lane.slot)) {
-            self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
             return false;
         }
-        // Between our look and our claim somebody may have filled it further and given it up again.
+        // Only now is what the entry says about it for us alone. A death here leaves a segment in our name that the row does
+        // not name: then the entry counts.
         let used = self.field(number, segment::at::USED);
-        if used + bytes > self.segment_bytes() {
+        if used + bytes > self.segment_bytes() || used & 7 != 0 {
             self.set_state(number, Word::new(State::Partial));
-            self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
             return false;
         }
         // What is backed beyond is not known: asking again costs little.
@@ -234,6 +238,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let Some(open) = &mut lane.open else { return };
         open.head = draft.offset + draft.bytes;
+        open.born = RootWord::unpack(lane.root).generation;
         let expires = draft.expires;
         if expires != u64::MAX {
             open.expire_min = open.expire_min.min(expires);
@@ -259,6 +264,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(());
             }
         }
+        // What cleaning opened has no room for this: give it up by name, or it would be ours and forgotten.
+        self.retire_segment(lane);
         let need = if lane.cleaning == Cleaning::Forced { Need::Reserve } else { Need::Normal };
         if let Some((segment, ready)) = self.claim_backed(lane.slot, need, &mut refused)? {
             self.open_segment(lane, segment, 0, ready);
@@ -281,7 +288,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut failed = Vec::new();
         let mut found = None;
         for _ in 0..self.segments() + 2 {
-            let Some(segment) = self.claim(slot, need, refused)? else { break };
+            let segment = match self.claim(slot, need, refused) {
+                Ok(Some(segment)) => segment,
+                Ok(None) => break,
+                Err(error) => {
+                    *refused = Some(error);
+                    break;
+                }
+            };
             let whole = self.segments() >= WHOLE_FROM || need == Need::Reserve || !failed.is_empty();
             let bytes = if whole { self.segment_bytes() } else { STEP.min(self.segment_bytes()) };
             match self.mem.back(self.segment_offset(segment), bytes).map_err(back_error) {

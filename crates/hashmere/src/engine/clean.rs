@@ -177,6 +177,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             record += bytes;
         }
+        if record != end {
+            // What stands behind cannot be read, so it cannot be freed either: `check` names it. It shall not look worth cleaning.
+            self.set_field(segment, segment::at::DEAD, 0);
+            return Err(WriteError::Corrupt { what: "a segment holds something that is no record", offset: record });
+        }
         Ok(())
     }
 
@@ -211,6 +216,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         record: u64,
         act: impl FnOnce(&Self, &mut Lane, u64, &Found, &mut Held),
     ) -> Result<(), WriteError> {
+        let done = self.mutate_record_while_active(lane, (key, kh), record, act);
+        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        done
+    }
+
+    fn mutate_record_while_active(
+        &self,
+        lane: &mut Lane,
+        (key, kh): (&[u8], KeyHash),
+        record: u64,
+        act: impl FnOnce(&Self, &mut Lane, u64, &Found, &mut Held),
+    ) -> Result<(), WriteError> {
         let mut held = Held::default();
         let root = loop {
             let root = self.enter(lane);
@@ -223,7 +240,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
             act(self, lane, root, found, &mut held);
         }
         self.unlock_key(lane, &held);
-        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
         found.map(|_| ())
     }
 
@@ -240,7 +256,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held,
     ) {
         let (record, bytes) = (found.record, head.record_bytes(self.lengths));
-        let expired = self.is_expired(head);
+        // As it is now, under the lock: it may have been touched since it was first looked at.
+        let expired = self.is_expired(&found.head);
         if expired || !self.may_stay(found, bytes, policy) {
             self.commit_removal(lane, root, found);
             held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
@@ -251,7 +268,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // The mark of death may have come between the look and the lock only from ourselves, in an earlier life.
         let word = self.mem.load(target, Ordering::Relaxed) & !field::DEAD;
         self.mem.store(target, word, Ordering::Relaxed);
-        self.advance(lane, &self.copied(target, head, bytes));
+        self.advance(lane, &self.copied(target, &found.head, bytes));
         // SYNC(commit): the copy is seen by whoever sees the slot.
         let moved = Slot::new(found.slot.tag(), target);
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
@@ -293,7 +310,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         lane.cleaning = Cleaning::Forced;
         let partial =
             (0..self.segments()).any(|s| self.state(s).state == State::Partial && self.adopt_one(lane, s, bytes));
-        let made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
+        let mut made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
+        if matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_))) {
+            // Dead clients may hold segments that nobody has needed so far.
+            made = self.sweep().and_then(|()| self.force(lane, bytes, None)).or(made);
+        }
         lane.cleaning = Cleaning::No;
         self.release_global(at::RESERVE_LOCK);
         made

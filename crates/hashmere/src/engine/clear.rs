@@ -9,6 +9,7 @@ use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::Identity;
 use hashmere_format::root;
+use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -35,7 +36,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Err(self.full(refused));
         };
         let new = RootWord { generation: old.generation + 1, segment };
-        if let Err(error) = self.plant(new, 0) {
+        if let Err(error) = self.plant(new, self.next_version()) {
             self.free(segment, 1, lane.slot);
             return Err(error);
         }
@@ -47,15 +48,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// Writes an index of `1 << depth` empty leaves into a claimed segment.
-    pub(super) fn plant(&self, word: RootWord, depth: u32) -> Result<(), WriteError> {
+    /// A version above every one that was given out so far: no bucket can have gone further from where all of them
+    /// started than there were writes in all. (Clients that die between a write and its count are in the margin.)
+    fn next_version(&self) -> u64 {
+        let block = self.root_block(self.root());
+        let base = self.mem.load(block + root::at::VERSION, Ordering::Relaxed);
+        let writes =
+            [Stat::Sets, Stat::Deletes, Stat::Evicted, Stat::Expired, Stat::Takeovers].map(|stat| self.total(stat));
+        base + writes.iter().sum::<u64>() + (1 << 20)
+    }
+
+    /// Writes an index of one empty leaf into a claimed segment. Versions are larger than `version`, and than the time.
+    pub(super) fn plant(&self, word: RootWord, version: u64) -> Result<(), WriteError> {
         let block = self.segment_offset(word.segment);
         let start = root::BYTES.next_multiple_of(self.leaf_bytes());
         let backed = (start + self.leaf_bytes()).min(self.segment_bytes());
         self.mem.back(block, backed).map_err(super::client::back_error)?;
         self.mem.zero(block, root::BYTES);
         // Versions grow across clears: a version seen before a clear must not come again.
-        let version = self.host.now_ms() & hashmere_format::record::VERSION_MAX;
+        let version = self.host.now_ms().max(version) & hashmere_format::record::VERSION_MAX;
         let put = |at: u64, value: u64| self.mem.store(block + at, value, Ordering::Relaxed);
         put(root::at::DIR_0, block + root::at::ENTRIES_0);
         put(root::at::VERSION, version);
@@ -63,7 +74,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         put(root::at::ARENA_END, block + self.segment_bytes());
         put(root::at::ENTRIES_0, block + start);
         self.blank_leaf(block + start, Identity { depth: 0, tree: 0, prefix: 0 }, version);
-        debug_assert_eq!(depth, 0);
         Ok(())
     }
 

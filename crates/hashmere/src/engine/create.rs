@@ -72,12 +72,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         put(at::CHUNK_0 + segment::at::EXPIRE_MIN, u64::MAX);
         let engine = Engine::assemble(mem, host, new.shape, new.fixed, new.seed, access);
         engine.plant(first, 0)?;
+        engine.mem.back(engine.segment_offset(1) - PAGE, PAGE).map_err(back_error)?;
         engine.mem.store(at::ROOT, first.pack(), Ordering::Release);
         Ok(engine)
     }
 
     /// Opens what another process wrote. Nothing is scanned.
-    pub(crate) fn attach(mem: M, host: H, file_len: u64, access: Access) -> Result<Engine<M, H>, Refusal> {
+    pub(crate) fn attach(mem: M, host: H, length: impl Fn(&M) -> u64, access: Access) -> Result<Engine<M, H>, Refusal> {
+        let file_len = length(&mem);
         let refuse = |text: String| Err(Refusal(text));
         let get = |at: u64| mem.load(at, Ordering::Acquire);
         if file_len < at::CLIENTS + PAGE {
@@ -129,35 +131,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let engine = Engine::assemble(mem, host, shape, fixed, seed, access);
         let root = RootWord::unpack(engine.root());
         let segments = engine.segments();
+        // The file may have grown since; segments count only once the file reaches to their end.
+        let file_len = length(&engine.mem);
         let root_end = engine.segment_offset(root.segment) + root::BYTES.max(engine.leaf_bytes());
         if root.segment >= segments || root_end > file_len {
             return refuse(format!("it is cut short: its index begins at byte {root_end}, the file has {file_len}"));
         }
-        let last = engine.segment_offset(segments.saturating_sub(1));
-        if segments > limit::SEGMENTS || engine.needs_more_than(file_len, segments) {
+        let end = engine.segment_offset(segments);
+        if segments > limit::SEGMENTS || end > file_len {
             return refuse(format!(
-                "it is cut short: segment {} begins at byte {last}, the file has {file_len}",
-                segments - 1
+                "it is cut short: its {segments} segments end at byte {end}, the file has {file_len}"
             ));
         }
         Ok(engine)
-    }
-
-    /// Whether a segment that is in use begins beyond the end of the file. Segments are backed from their start, and never taken
-    /// off the end again, so the last one in use tells.
-    fn needs_more_than(&self, file_len: u64, segments: u64) -> bool {
-        (0..segments)
-            .rev()
-            .take(1024)
-            .find(|s| !matches!(self.state(*s).state, State::Free | State::Claimed | State::Tail | State::LargeNew))
-            .is_some_and(|s| {
-                let used = match self.state(s).state {
-                    State::Open => 0,
-                    State::Index => 1,
-                    _ => self.field(s, segment::at::USED),
-                };
-                self.segment_offset(s) + used > file_len
-            })
     }
 
     fn assemble(

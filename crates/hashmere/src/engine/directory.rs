@@ -26,6 +26,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn take_leaf(&self, slot: u32, root: u64) -> Result<u64, WriteError> {
         let block = self.root_block(root);
         let note = row::offset(slot) + row::at::LEAF;
+        // One that could not be given back when it was not needed after all.
+        let kept = self.word(note);
+        if kept != 0 && self.is_leaf_of(kept, root) && !self.is_in_index(root, kept) {
+            return Ok(kept);
+        }
         let spare = self.word(block + root::at::SPARE);
         if spare != 0 {
             self.mem.back(spare, self.leaf_bytes()).map_err(back_error)?;
@@ -170,6 +175,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.store(leaf + line * LINE + META, word.0, Ordering::Relaxed);
         }
         self.mem.store(leaf + leaf::at::IDENTITY, identity.pack(), Ordering::Release);
+    }
+
+    /// Whether a leaf at this offset can belong to the index of `root`.
+    pub(super) fn is_leaf_of(&self, leaf: u64, root: u64) -> bool {
+        if leaf & (LINE - 1) != 0 || !self.is_inside(leaf, self.leaf_bytes()) {
+            return false;
+        }
+        let segment = self.segment_of(leaf);
+        self.state(segment).state == State::Index
+            && self.field(segment, segment::at::BORN) == RootWord::unpack(root).generation
     }
 
     /// Whether the directory leads to this leaf.

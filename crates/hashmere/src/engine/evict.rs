@@ -25,13 +25,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(true);
         }
         let total = self.segments();
-        let hand = self.mem.load(at::FREE_HAND, Ordering::Relaxed) % total.max(1);
+        let hand = self.mem.load(at::EVICT_HAND, Ordering::Relaxed) % total.max(1);
         for i in 0..total {
             let segment = (hand + i) % total;
             let free = self.free_segments();
             let taken = self.evict_segment(lane, segment)?;
             if taken || self.free_segments() > free {
-                self.mem.store(at::FREE_HAND, (segment + 1) % total, Ordering::Relaxed);
+                self.mem.store(at::EVICT_HAND, (segment + 1) % total, Ordering::Relaxed);
                 return Ok(true);
             }
         }

@@ -28,6 +28,10 @@ pub(super) struct Lanes {
     cells: Box<[LaneCell]>,
     /// One thread of the process claims at a time: liveness locks do not keep threads of one handle apart.
     claims: Mutex<()>,
+    /// The last attempt to get a client slot failed; reads, which can do without, do not try again.
+    refused: AtomicBool,
+    /// In a forked child: all of this is the parent's.
+    disowned: AtomicBool,
 }
 
 struct LaneCell {
@@ -59,6 +63,8 @@ pub(crate) struct Lane {
     pub(super) dead_large: Option<u64>,
     /// Room for a key.
     pub(super) key: Vec<u8>,
+    /// The root that its last operation used.
+    pub(super) root: u64,
     /// What the last write stored.
     pub(crate) stored: Stored,
 }
@@ -140,7 +146,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Lanes {
     pub(super) fn new() -> Lanes {
         let cell = |_| LaneCell { row: AtomicU64::new(0), taken: AtomicBool::new(false), lane: UnsafeCell::default() };
-        Lanes { cells: (0..OWN + POOL).map(cell).collect(), claims: Mutex::new(()) }
+        Lanes {
+            cells: (0..OWN + POOL).map(cell).collect(),
+            claims: Mutex::new(()),
+            refused: AtomicBool::new(false),
+            disowned: AtomicBool::new(false),
+        }
     }
 
     /// Held while slots are claimed or the rows of dead clients repaired.
@@ -156,8 +167,8 @@ impl Lanes {
             return None;
         }
         let cell = self.cells.get(number)?;
-        // Only this thread writes `taken` of this cell.
-        if cell.taken.load(Ordering::Relaxed) {
+        // Only this thread writes `taken` of this cell, or the one that had its number before.
+        if cell.taken.load(Ordering::Acquire) {
             return None;
         }
         cell.taken.store(true, Ordering::Relaxed);
@@ -188,11 +199,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[cold]
     fn find_lane(&self) -> Result<LaneGuard<'_>, WriteError> {
+        if self.lanes.disowned.load(Ordering::Acquire) {
+            let source = std::io::Error::other("the store could not be opened again in this process");
+            return Err(WriteError::Io { action: "write after a fork", source });
+        }
+        let start = self.host.monotonic();
         loop {
             if let Some(lane) = self.lanes.take_pooled() {
                 return if lane.row != 0 { Ok(lane) } else { self.claim_lane(lane) };
             }
+            if self.host.monotonic().saturating_sub(start) > self.busy_timeout {
+                return Err(WriteError::Misuse("too many reservations and writing threads at a time in this process"));
+            }
             std::thread::yield_now();
+        }
+    }
+
+    /// In a forked child that could not open the store anew: nothing may be written in the parent's name.
+    pub(crate) fn disown(&self) {
+        self.lanes.disowned.store(true, Ordering::Release);
+        for cell in self.lanes.cells.iter() {
+            cell.taken.store(true, Ordering::Release);
+            cell.row.store(0, Ordering::Release);
         }
     }
 
@@ -202,7 +230,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.read_only {
             return Err(WriteError::ReadOnly);
         }
-        lane.slot = self.claim_slot()?;
+        let claimed = self.claim_slot();
+        self.lanes.refused.store(claimed.is_err(), Ordering::Relaxed);
+        lane.slot = claimed?;
         lane.row = row::offset(lane.slot);
         lane.cell.row.store(lane.row, Ordering::Relaxed);
         Ok(lane)
@@ -241,7 +271,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[cold]
     fn claim_row(&self) -> u64 {
-        if self.read_only {
+        if self.read_only || self.lanes.refused.load(Ordering::Relaxed) || self.lanes.disowned.load(Ordering::Relaxed) {
             return 0;
         }
         // A row of the pool serves as well: statistics are hints, and pins are taken with compare-exchange.

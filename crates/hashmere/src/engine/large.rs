@@ -127,8 +127,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut key = Vec::new();
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
         let kh = self.hash_of(&head, &key);
-        let expired = self.is_expired(&head);
+        let mut referred = false;
         self.mutate_record(lane, (&key, kh), record, |engine, lane, root, found, held| {
+            referred = true;
+            let expired = engine.is_expired(&found.head);
             let (word, bit) = engine.mark(found.leaf, found.slot_offset);
             let marks = engine.mem.load(word, std::sync::atomic::Ordering::Relaxed);
             if !expired && marks & bit != 0 {
@@ -138,17 +140,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
             engine.commit_removal(lane, root, found);
             held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
             engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
-        })
+        })?;
+        if !referred {
+            // Nothing leads to it: whoever superseded it died before it counted.
+            self.mem.fetch_add(self.entry_of(segment) + segment::at::DEAD, 1, std::sync::atomic::Ordering::Relaxed);
+        }
+        Ok(())
     }
 
     /// A large record whose writer died: it counts if the index leads to it.
-    pub(super) fn recover_large(&self, segment: u64, slot: u32) {
+    pub(super) fn recover_large(&self, segment: u64, slot: u32) -> Result<(), WriteError> {
         let offset = self.segment_offset(segment);
         let word = self.state(segment);
         if self.is_referred(offset) {
+            self.set_field(segment, segment::at::BORN, RootWord::unpack(self.root()).generation);
             self.set_state(segment, Word { state: State::Large, owner: 0, ..word });
-        } else {
-            self.free(segment, u64::from(word.length), slot);
+            return Ok(());
         }
+        self.free_unless_held(segment, slot).map(|_| ())
     }
 }

@@ -14,8 +14,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(at::LIFE, Ordering::Acquire)
     }
 
-    pub(crate) fn set_life(&self, life: u64) {
-        self.mem.store(at::LIFE, life, Ordering::Release);
+    pub(crate) fn change_life(&self, set: u64, clear: u64) {
+        let mut now = self.life();
+        while let Err(seen) = self.mem.compare_exchange(at::LIFE, now, now & !clear | set) {
+            now = seen;
+        }
     }
 
     /// The boot in which the store was last opened for writing.
@@ -48,7 +51,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut result = Ok(());
         'levels: for level in 0..depth {
             for prefix in 0..1u64 << level {
-                let Some(leaf) = self.leaf_of(root, Tree::First, prefix)? else { continue };
+                let Ok(Some(leaf)) = self.leaf_of(root, Tree::First, prefix) else { continue };
                 let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire));
                 if let Some(id) = id.filter(|id| id.depth == level) {
                     result = self.split(lane, root, Tree::First, leaf, id).map(|_| ());

@@ -62,7 +62,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             self.mem.wait(offset, noted as u32, sleep);
             let now = Meta(self.mem.load(offset, Ordering::Relaxed));
-            if now.owner() == Some(owner) && !self.bury(slot, owner)? {
+            if now.owner() == Some(owner) && !self.bury(slot, owner, offset)? {
                 let waited = self.host.monotonic().saturating_sub(start);
                 if waited >= self.busy_timeout {
                     return Err(self.busy(owner, waited));
@@ -83,7 +83,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Repairs what `owner` left, if it is dead. `false`: it lives.
-    fn bury(&self, slot: u32, owner: u32) -> Result<bool, WriteError> {
+    fn bury(&self, slot: u32, owner: u32, offset: u64) -> Result<bool, WriteError> {
         if owner >= hashmere_format::header::limit::CLIENTS {
             return Err(WriteError::Corrupt {
                 what: "a lock names a client that cannot exist",
@@ -97,6 +97,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.host.try_claim(owner).map_err(|source| WriteError::Io { action: "probe a lock's owner", source })?;
         if claimed {
             let done = self.recover(owner);
+            // Its row did not name this word, then: it is free all the same, for the owner is dead.
+            let word = Meta(self.mem.load(offset, Ordering::Acquire));
+            if done.is_ok() && word.owner() == Some(owner) {
+                self.release(offset, Meta(word.0.wrapping_add(Meta::STEP)));
+            }
             self.host.release(owner);
             self.count_at(row::offset(slot), Stat::Takeovers, 1);
             done?;

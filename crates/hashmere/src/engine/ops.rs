@@ -86,9 +86,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.shape.cache && !self.read_only {
             let (word, bit) = self.mark(found.leaf, found.slot_offset);
             if self.mem.load(word, Ordering::Relaxed) & bit == 0 {
-                self.mem.fetch_or(word, bit, Ordering::Relaxed);
+                self.mark_visited(found, word, bit);
             }
         }
+    }
+
+    /// Sets a mark, as an operation under the root of now: a leaf of the past may be something else already.
+    #[cold]
+    fn mark_visited(&self, found: &Found, word: u64, bit: u64) {
+        let Ok(mut lane) = self.lane() else { return };
+        let root = self.enter(&mut lane);
+        if matches!(self.leaf_of(root, found.tree, found.slot.tag()), Ok(Some(leaf)) if leaf == found.leaf) {
+            self.mem.fetch_or(word, bit, Ordering::Relaxed);
+        }
+        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
     }
 
     /// When something with this TTL expires; `None` is never.

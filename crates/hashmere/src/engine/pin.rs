@@ -72,7 +72,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Whether a living client holds a segment back: by a pin, or by an operation that began before the store was
+    /// Whether a row's client may be between marking a record of this segment dead and counting it.
+    fn is_burying(&self, row: u64, segment: u64) -> bool {
+        if self.mem.load(row + row::at::LOCK, Ordering::Acquire) == 0 {
+            return false;
+        }
+        let old = Slot(self.mem.load(row + row::at::INTENT_OLD, Ordering::Relaxed));
+        self.is_inside(old.offset(), 8) && self.segment_of(old.offset()) == segment
+    }
+
+    /// Whether a living client holds a segment back: by a pin, by being about to count a record in it as dead, or by an operation that began before the store was
     /// cleared and so is not kept out by the locks of the index of today. Dead ones are repaired on the way.
     pub(super) fn is_held_back(&self, segment: u64) -> Result<bool, WriteError> {
         let root = self.root();
@@ -81,7 +90,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let active = self.mem.load(row + row::at::ACTIVE, Ordering::Acquire);
             let pinned = (0..row::PINS)
                 .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
-            if !pinned && (active == 0 || active == root) {
+            if !pinned && (active == 0 || active == root) && !self.is_burying(row, segment) {
                 continue;
             }
             let dead =

@@ -70,7 +70,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             match self.glimpse(key, kh, place) {
                 Err(Odd) => {}
                 Ok(Some(found)) => {
-                    if found.head.expires.is_none() {
+                    if !self.is_expired(&found.head) {
                         let taken = take(&found);
                         // SYNC(recycle): pairs with the release fence in `segments::take_free`. If any word above was written after
                         // a recycling, the load below sees that recycling.
@@ -157,7 +157,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut leaves = [None; 2];
         for (tree, leaf) in [Tree::First, Tree::Overflow].into_iter().zip(&mut leaves) {
             let hash = self.tree_hash(tree, key, kh);
-            *leaf = self.leaf_of(root, tree, hash)?;
+            *leaf = match self.leaf_of(root, tree, hash) {
+                Ok(leaf) => leaf,
+                Err(error) => return if self.root() == root { Err(error) } else { Ok(None) },
+            };
             let Some(leaf) = *leaf else { break };
             let place = self.place(leaf, hash);
             match self.search(key, kh, hash, place, tree, root, take)? {
@@ -172,7 +175,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(split): as in `read`.
         self.mem.fence(Ordering::Acquire);
         for (tree, leaf) in [Tree::First, Tree::Overflow].into_iter().zip(leaves) {
-            if leaf.is_some() && self.leaf_of(root, tree, self.tree_hash(tree, key, kh))? != leaf {
+            let same = |now| matches!(now, Ok(now) if now == leaf);
+            if leaf.is_some() && !same(self.leaf_of(root, tree, self.tree_hash(tree, key, kh))) {
                 return Ok(None);
             }
         }
@@ -287,6 +291,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
             None => false,
             Some(at) => at <= self.host.now_ms(),
         }
+    }
+
+    /// Reads the record of a pinned slot anew; `None` if it is not this key's.
+    pub(crate) fn look_again(&self, found: &Found, key: &[u8], kh: KeyHash) -> Option<Found> {
+        let (head, key_offset) = self.parse(found.record)?;
+        let same = head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key);
+        same.then_some(Found { head, key: key_offset, ..*found })
     }
 
     /// Whether a record has expired.

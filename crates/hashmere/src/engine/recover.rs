@@ -26,6 +26,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let root = if active == 0 { self.root() } else { active };
         self.recover_commit(row);
         self.recover_index(slot, root)?;
+        // While the locks of the dead client are still held: nobody can have moved what its key leads to.
+        self.recover_new_large(slot)?;
         self.recover_locks(slot);
         self.recover_segments(slot);
         for pin in 0..row::PINS {
@@ -56,9 +58,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         if happened {
+            self.bury_large(old);
             self.complete_tallies(row);
         } else {
             self.mem.store(row + row::at::INTENT, 0, Ordering::Release);
+        }
+    }
+
+    /// The superseded record may not have been counted as dead; for a large one nothing else would tell.
+    fn bury_large(&self, old: u64) {
+        let record = hashmere_format::leaf::Slot(old).offset();
+        if old != 0 && self.is_inside(record, 8) {
+            let segment = self.segment_of(record);
+            if self.state(segment).state == State::Large && self.field(segment, segment::at::DEAD) == 0 {
+                self.set_field(segment, segment::at::DEAD, 1);
+            }
         }
     }
 
@@ -80,12 +94,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // A repaired split has taken care of its leaf, and given the index lock back.
             self.acquire_global(slot, at::INDEX_LOCK)?;
             let new = self.mem.load(row + row::at::LEAF, Ordering::Relaxed);
-            if new != 0 && self.is_inside(new, self.leaf_bytes()) {
+            if new != 0 && self.is_leaf_of(new, root) {
                 if self.is_in_index(root, new) {
                     self.unlock_leaf(slot, new);
                 } else {
                     self.spare_leaf(slot, root, new);
                 }
+            }
+        }
+        for segment in 0..self.segments() {
+            let word = self.state(segment);
+            if word.owner == slot + 1 && word.state == State::Index {
+                self.recover_arena_segment(segment, u64::from(word.length), slot, root);
             }
         }
         self.mem.store(row + row::at::LEAF, 0, Ordering::Release);
@@ -129,6 +149,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Large records that the dead client was about to commit, or just had.
+    fn recover_new_large(&self, slot: u32) -> Result<(), WriteError> {
+        for segment in 0..self.segments() {
+            let word = self.state(segment);
+            if word.owner == slot + 1 && word.state == State::LargeNew {
+                self.recover_large(segment, slot)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Segments that the dead client had in hand. One scan of the table: deaths are rare.
     fn recover_segments(&self, slot: u32) {
         for segment in 0..self.segments() {
@@ -149,8 +180,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     self.set_state(segment, Word::new(state).long(word.length));
                 }
                 State::Claimed => self.free(segment, u64::from(word.length), slot),
-                State::LargeNew => self.recover_large(segment, slot),
-                State::Index => self.recover_arena_segment(segment, u64::from(word.length), slot),
                 _ => self.set_state(segment, Word { owner: 0, ..word }),
             }
         }
@@ -181,14 +210,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.offer(segment);
     }
 
-    /// A segment taken for the index: it counts if the arena moved there.
-    fn recover_arena_segment(&self, segment: u64, length: u64, slot: u32) {
-        let end = self.segment_offset(segment) + length * self.segment_bytes();
-        let block = self.root_block(self.root());
-        let used = self.is_inside(block, hashmere_format::root::BYTES)
-            && (self.mem.load(block + hashmere_format::root::at::ARENA_END, Ordering::Relaxed) == end
-                || block == end - length * self.segment_bytes());
-        if used {
+    /// A segment taken for the index of `root`: it counts if the arena moved there. Needs the index lock.
+    fn recover_arena_segment(&self, segment: u64, length: u64, slot: u32, root: u64) {
+        let start = self.segment_offset(segment);
+        let end = start + length * self.segment_bytes();
+        let block = self.root_block(root);
+        let arena_end = block + hashmere_format::root::at::ARENA_END;
+        let counts =
+            block == start || self.is_inside(arena_end, 8) && self.mem.load(arena_end, Ordering::Relaxed) == end;
+        if counts || root != self.root() {
+            // Of an index of the past it is freed with the rest, once nobody is at work there.
             self.set_state(segment, Word::new(State::Index).long(length as u32));
         } else {
             self.free(segment, length, slot);

@@ -28,11 +28,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let tree = Tree::from_number(from.tree);
         let bits = depth_max(from.tree);
         let fresh = from.line == 0;
+        let line = u64::from(from.line);
+        if !fresh && (line < self.first || line >= self.lines) || from.reached >> bits != 0 {
+            return Err(ReadError::BadCursor);
+        }
         if tree == Tree::Overflow && self.depth(self.root_block(root), tree).is_none() {
             return Ok(Step { next: Scan { tree: 2, ..Scan::START }, entry: None });
         }
         loop {
-            let (leaf, id) = self.leaf_at(root, tree, from.reached, bits)?;
+            let (leaf, id) = match self.leaf_at(root, tree, from.reached, bits) {
+                Ok(found) => found,
+                // Cleared meanwhile: the next step looks under the new root.
+                Err(_) if self.root() != root => return Ok(Step { next: from, entry: None }),
+                Err(error) => return Err(error),
+            };
             // A leaf of less depth than the interval: the store was cleared since, and nothing is left to be seen twice.
             let depth = if fresh { id.depth } else { from.depth.min(id.depth) };
             let at = Scan { depth, line: if fresh { self.first as u32 } else { from.line }, ..from };
@@ -40,7 +49,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let slot = self.slot(slot_offset);
             self.mem.fence(Ordering::Acquire);
             // The leaf may have been split between our looking it up and our reading the slot.
-            if self.leaf_at(root, tree, from.reached, bits)? != (leaf, id) {
+            if !matches!(self.leaf_at(root, tree, from.reached, bits), Ok(now) if now == (leaf, id)) {
                 continue;
             }
             // An entry that a split is just moving stands in both leaves; it belongs to the one whose prefix it has.
@@ -56,8 +65,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let hash = u64::from(reverse(reached, bits));
         let leaf = self.leaf_of(root, tree, hash)?.ok_or_else(|| corrupt("a tree lost its directory", root))?;
         let word = self.mem.load(leaf, Ordering::Acquire);
-        let id = Identity::unpack(word).ok_or_else(|| corrupt("a leaf has no identity", leaf))?;
-        Ok((leaf, id))
+        let id = Identity::unpack(word).filter(|id| id.depth <= bits);
+        Ok((leaf, id.ok_or_else(|| corrupt("a leaf has no identity", leaf))?))
     }
 
     /// The position behind (`at`, in the leaf `id`): the next leaf at this place, then the next place, then the next interval.
@@ -128,7 +137,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(None);
         }
         loop {
-            let Some(leaf) = self.leaf_of(root, tree, u64::from(place.bits))? else { return Ok(None) };
+            let leaf = match self.leaf_of(root, tree, u64::from(place.bits)) {
+                Ok(Some(leaf)) => leaf,
+                Err(error) if self.root() == root => return Err(error),
+                _ => return Ok(None),
+            };
             let slot_offset = leaf + u64::from(place.line) * LINE + 8 * u64::from(place.slot);
             let slot = self.slot(slot_offset);
             let mask = (1u64 << tree.depth_max()) - 1;
@@ -136,7 +149,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(Some((slot_offset, slot)));
             }
             self.mem.fence(Ordering::Acquire);
-            if self.leaf_of(root, tree, u64::from(place.bits))? == Some(leaf) {
+            let now = self.leaf_of(root, tree, u64::from(place.bits));
+            if self.root() != root || matches!(now, Ok(Some(now)) if now == leaf) {
                 return Ok(None);
             }
         }

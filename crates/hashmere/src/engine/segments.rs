@@ -62,7 +62,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// How many segments the file has.
     pub(super) fn segments(&self) -> u64 {
-        self.mem.load(at::SEGMENTS, Ordering::Acquire).min(limit::SEGMENTS)
+        let reachable = self.mem.capacity().saturating_sub(at::DATA) >> self.shape.segment_shift;
+        self.mem.load(at::SEGMENTS, Ordering::Acquire).min(limit::SEGMENTS).min(reachable)
     }
 
     /// How many it may have.
@@ -99,6 +100,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if let Some(segment) = self.claim_free(slot) {
                 return Ok(Some(segment));
             }
+            self.mem.store(at::FREE_COUNT, 0, Ordering::Relaxed);
         }
         self.grow(slot, 1, need, refused)
     }
@@ -134,8 +136,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let taken = self.change_state(segment, Word::new(State::Free), Word::owned(State::Claimed, slot));
         if taken {
-            let count = self.mem.load(at::FREE_COUNT, Ordering::Relaxed);
-            self.mem.store(at::FREE_COUNT, count.saturating_sub(1), Ordering::Relaxed);
+            // It may wrap below zero after a death; then it is larger than the file, and counted anew.
+            self.mem.fetch_add(at::FREE_COUNT, u64::MAX, Ordering::Relaxed);
             // SYNC(recycle): a reader that sees any byte written from here on also sees that the segment was recycled.
             self.mem.fence(Ordering::Release);
         }
@@ -185,6 +187,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let word = if i == 0 { Word::owned(State::Claimed, slot).long(n as u32) } else { Word::new(State::Tail) };
             self.init_entry(total + i, word);
         }
+        // The file reaches to the end of every segment that counts: a reader of a torn length stays within it.
+        if let Err(error) = self.mem.back(self.segment_offset(total + n) - PAGE, PAGE).map_err(back_error) {
+            *refused = Some(error);
+            return Ok(None);
+        }
         self.mem.store(at::SEGMENTS, total + n, Ordering::Release);
         Ok(Some(total))
     }
@@ -204,17 +211,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let total = self.segments();
             let chunks = total / CHUNK_ENTRIES..=(total + n - 1) / CHUNK_ENTRIES;
             let start = self.segment_offset(total);
-            // A pointer to where the file ends was stored by a grower who died before the segment counted.
-            let missing = chunks.map(|c| at::CHUNKS + 8 * c).find(|p| {
-                let pointer = self.mem.load(*p, Ordering::Acquire);
-                pointer == 0 || pointer >= start
-            });
+            let missing = chunks.map(|c| at::CHUNKS + 8 * c).find(|p| !self.is_chunk(*p, total));
             let Some(pointer) = missing else { break };
             let own = CHUNK_BYTES.div_ceil(self.segment_bytes());
             if total + own + n > max {
                 return Err(WriteError::Full { max_bytes: self.mem.load(at::MAX_BYTES, Ordering::Relaxed) });
             }
-            self.mem.back(start, CHUNK_BYTES).map_err(back_error)?;
+            self.mem.back(start, own * self.segment_bytes()).map_err(back_error)?;
+            // A grower who died here may have left anything, the pointer included: it counts only once its segment does.
+            self.mem.zero(start, CHUNK_BYTES);
             self.mem.store(pointer, start, Ordering::Release);
             for i in 0..own {
                 let word = if i == 0 { Word::new(State::Table).long(own as u32) } else { Word::new(State::Tail) };
@@ -227,6 +232,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (total..total + n)
             .filter(|s| *s == total || s % (PAGE / segment::BYTES) == 0)
             .try_for_each(|s| self.back_entry(s))
+    }
+
+    /// Whether a pointer of the table leads to a chunk: to a segment that counts as one.
+    fn is_chunk(&self, pointer: u64, total: u64) -> bool {
+        let chunk = self.mem.load(pointer, Ordering::Acquire);
+        let start = self.segment_offset(total);
+        chunk == at::CHUNK_0
+            || chunk >= at::DATA && chunk < start && self.state(self.segment_of(chunk)).state == State::Table
     }
 
     fn back_entry(&self, segment: u64) -> Result<(), WriteError> {

@@ -122,13 +122,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         sum.max(0) as u64
     }
 
+    /// Sum of a statistic over all rows.
+    pub(super) fn total(&self, stat: Stat) -> u64 {
+        let offset = row::at::STATS + 8 * stat as u64;
+        self.rows().map(|s| self.mem.load(row::offset(s) + offset, Ordering::Relaxed)).fold(0, u64::wrapping_add)
+    }
+
     /// Everything, except what only the file system knows.
     pub(crate) fn stats(&self, bytes_file: u64, bytes_allocated: u64) -> Stats {
         let root = self.root();
-        let total = |stat: Stat| {
-            let offset = row::at::STATS + 8 * stat as u64;
-            self.rows().map(|s| self.mem.load(row::offset(s) + offset, Ordering::Relaxed)).fold(0, u64::wrapping_add)
-        };
+        let total = |stat| self.total(stat);
         let mut stats = Stats {
             mode: if self.shape.cache { Mode::Cache } else { Mode::Strict },
             items: self.items(),

@@ -7,7 +7,7 @@ use super::index::{Place, Tree};
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Uid, Version};
-use hashmere_format::header::RootWord;
+use hashmere_format::header::{self, RootWord};
 use hashmere_format::leaf::{Meta, Slot, META};
 use hashmere_format::record::{field, Head, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
@@ -126,13 +126,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Says which root this lane works under, so that neither its index nor a segment that it may mark is reused
     /// meanwhile.
     #[inline(always)]
-    pub(super) fn enter(&self, lane: &Lane) -> u64 {
+    pub(super) fn enter(&self, lane: &mut Lane) -> u64 {
         loop {
             let root = self.root();
             // SYNC(active): pairs with the fence in `free_unless_held`. The exchange orders our word before our second look at the
             // root: either we see that the store was cleared, or whoever frees sees us.
             self.mem.swap(lane.row + row::at::ACTIVE, root, Ordering::SeqCst);
-            if self.root() == root {
+            if self.mem.load(header::at::ROOT, Ordering::SeqCst) == root {
+                lane.root = root;
                 return root;
             }
         }
@@ -196,10 +197,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn unlock_key(&self, lane: &Lane, held: &Held) {
         if let Some((bucket, meta)) = held.second {
             self.release(bucket + META, meta);
-            self.mem.store(lane.row + row::at::LOCK_2, 0, Ordering::Relaxed);
+            self.mem.store(lane.row + row::at::LOCK_2, 0, Ordering::Release);
         }
         self.release(held.place.first + META, held.meta);
-        self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
+        // SYNC(dead): while this is set, the segment of the superseded record is held back (`is_held_back`).
+        self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Release);
     }
 
     /// With the key locked: look, decide, commit.
@@ -424,8 +426,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.announce(lane, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
             // SYNC(commit): the record's words are seen by whoever sees the slot.
             self.mem.store(old.slot_offset, new.0, Ordering::Release);
-            self.counted(lane);
             self.bury_record(lane, old);
+            self.counted(lane);
             return Some(old.slot_offset);
         }
         let mut free = site.free;
@@ -446,8 +448,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let gone = old.head.record_bytes(self.lengths) as i64;
         self.announce(lane, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
         self.mem.store(old.slot_offset, 0, Ordering::Release);
-        self.counted(lane);
         self.bury_record(lane, old);
+        self.counted(lane);
     }
 
     #[inline(always)]
@@ -489,17 +491,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         use row::at;
         let items = self.mem.load(row + at::INTENT_ITEMS, Ordering::Relaxed);
         let live = self.mem.load(row + at::INTENT_LIVE, Ordering::Relaxed);
-        self.mem.store(row + at::ITEMS, items, Ordering::Relaxed);
-        self.mem.store(row + at::LIVE, live, Ordering::Relaxed);
+        // Release: not before the commit that they count, whatever the compiler would like.
+        self.mem.store(row + at::ITEMS, items, Ordering::Release);
+        self.mem.store(row + at::LIVE, live, Ordering::Release);
         self.mem.store(row + at::INTENT, 0, Ordering::Release);
     }
 
-    /// Marks a superseded record. Under the key's lock: until it is released no cleaner can be done with the record's segment.
+    /// Marks a superseded record and counts its bytes. A cleaner that meets the mark needs no lock of ours, so until ours
+    /// is released our row holds its segment back: it names it in the intent.
     #[inline(always)]
     pub(super) fn bury_record(&self, lane: &mut Lane, old: &Found) {
         let bytes = old.head.record_bytes(self.lengths);
         let word = self.mem.load(old.record, Ordering::Relaxed);
-        self.mem.store(old.record, word | field::DEAD, Ordering::Relaxed);
+        self.mem.store(old.record, word | field::DEAD, Ordering::Release);
         // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.
         let number = self.segment_of(old.record);
         let entry = self.entry_of(number);

@@ -1,0 +1,128 @@
+//! `incr`, `decr`, `retain`, `release`.
+
+use super::{not_found, Outcome};
+use crate::args::{AttributeArgs, CreatorArgs, Escape, WriterArgs};
+use crate::failure::Failure;
+use crate::output::print_line;
+use clap::Args;
+use hashmere::Counter;
+use std::ffi::OsString;
+
+/// What `incr` and `decr` have in common.
+#[derive(Args, Debug)]
+pub struct CounterArgs {
+    #[command(flatten)]
+    store: CreatorArgs,
+    /// The key
+    #[arg(value_name = "KEY")]
+    key: OsString,
+    /// A missing key is created with this value (default: as if it had been 0)
+    #[arg(long, value_name = "N", conflicts_with = "existing")]
+    initial: Option<u64>,
+    /// A missing key is left missing (exit 1), a missing store too (exit 3)
+    #[arg(long)]
+    existing: bool,
+    #[command(flatten)]
+    attributes: AttributeArgs,
+    #[command(flatten)]
+    escape: Escape,
+}
+
+impl CounterArgs {
+    /// Adds `by`; a missing key is created with `first`.
+    fn add(&self, by: i128, first: u64) -> Outcome {
+        let key = self.escape.key(&self.key)?;
+        let counter = Counter {
+            initial: if self.existing { None } else { Some(self.initial.unwrap_or(first)) },
+            attributes: self.attributes.attributes(),
+        };
+        let store = self.store.open(self.existing)?;
+        let amount = u64::try_from(by.unsigned_abs()).map_err(|_| too_large())?;
+        let new = if by < 0 { store.decr(&key, amount, counter)? } else { store.incr(&key, amount, counter)? };
+        new.map_or_else(|| Err(not_found(&key)), |n| print_line(n.to_string()))
+    }
+}
+
+fn too_large() -> Failure {
+    Failure::Usage("BY must be below 2^64".into())
+}
+
+/// Add to a counter and print its new value.
+///
+/// A counter wraps at 2^64. A negative amount is subtracted, not below 0.
+#[derive(Args, Debug)]
+pub struct Incr {
+    #[command(flatten)]
+    counter: CounterArgs,
+    /// How much
+    #[arg(value_name = "BY", default_value_t = 1, allow_negative_numbers = true)]
+    by: i128,
+}
+
+impl Incr {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let first = if self.by < 0 { 0 } else { u64::try_from(self.by).map_err(|_| too_large())? };
+        self.counter.add(self.by, first)
+    }
+}
+
+/// Subtract from a counter (not below 0) and print its new value.
+#[derive(Args, Debug)]
+pub struct Decr {
+    #[command(flatten)]
+    counter: CounterArgs,
+    /// How much
+    #[arg(value_name = "BY", default_value_t = 1)]
+    by: u64,
+}
+
+impl Decr {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        self.counter.add(-i128::from(self.by), 0)
+    }
+}
+
+/// Count a reference to a key and print how many there are.
+///
+/// The key is created at 1. `release` gives a reference back.
+#[derive(Args, Debug)]
+pub struct Retain {
+    #[command(flatten)]
+    store: CreatorArgs,
+    /// The key
+    #[arg(value_name = "KEY")]
+    key: OsString,
+    #[command(flatten)]
+    escape: Escape,
+}
+
+impl Retain {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let key = self.escape.key(&self.key)?;
+        print_line(self.store.open(false)?.retain_ref(&key)?.to_string())
+    }
+}
+
+/// Give a reference back and print how many are left; at zero the key is deleted.
+#[derive(Args, Debug)]
+pub struct Release {
+    #[command(flatten)]
+    store: WriterArgs,
+    /// The key
+    #[arg(value_name = "KEY")]
+    key: OsString,
+    #[command(flatten)]
+    escape: Escape,
+}
+
+impl Release {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let key = self.escape.key(&self.key)?;
+        let left = self.store.writer()?.release_ref(&key)?.ok_or_else(|| not_found(&key))?;
+        print_line(left.to_string())
+    }
+}

@@ -1,0 +1,146 @@
+//! `scan`, `random`, `count`.
+
+use super::Outcome;
+use crate::args::{Escape, StoreArgs};
+use crate::failure::Failure;
+use crate::output::{print_line, Output};
+use clap::Args;
+use hashmere::{Cursor, Filter};
+use std::ffi::OsString;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Which keys.
+#[derive(Args, Debug)]
+pub struct FilterArgs {
+    /// Only keys that start with this
+    #[arg(short, long, value_name = "TEXT")]
+    prefix: Option<OsString>,
+    /// Only keys that match this pattern: * ? [a-z] [!a-z] and \ in front of a character meant as it is
+    #[arg(short, long, value_name = "PATTERN")]
+    glob: Option<OsString>,
+}
+
+impl FilterArgs {
+    /// As the engine wants it. A backslash in the pattern belongs to the pattern, so only the prefix is unescaped.
+    pub fn filter(&self, escape: Escape) -> Result<Filter, Failure> {
+        let mut filter = Filter::all();
+        if let Some(prefix) = &self.prefix {
+            filter = filter.prefix(escape.bytes("--prefix", prefix)?);
+        }
+        if let Some(glob) = &self.glob {
+            filter = filter.glob(std::os::unix::ffi::OsStrExt::as_bytes(glob.as_os_str()));
+        }
+        Ok(filter)
+    }
+
+    /// Whether every key is meant.
+    pub fn is_all(&self) -> bool {
+        self.prefix.is_none() && self.glob.is_none()
+    }
+}
+
+/// List keys and values: lines of key TAB value, escaped as by `dump`.
+///
+/// The order is the store's own. A key that exists during the whole scan is listed exactly once, whatever others write
+/// meanwhile. When --limit ends the listing, a line `next: --cursor N` on standard error says how to go on.
+#[derive(Args, Debug)]
+pub struct Scan {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// At most this many
+    #[arg(short, long, value_name = "N")]
+    limit: Option<u64>,
+    /// Only the keys
+    #[arg(short, long)]
+    keys_only: bool,
+    /// Go on where an earlier scan stopped
+    #[arg(short, long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    cursor: u64,
+    /// JSON lines with key, value, flags, expiry, version and UID
+    #[arg(short, long)]
+    json: bool,
+    #[command(flatten)]
+    escape: Escape,
+}
+
+impl Scan {
+    /// Runs it.
+    pub fn run(self, quiet: bool) -> Outcome {
+        let mut filter = self.filter.filter(self.escape)?;
+        if self.keys_only {
+            filter = filter.keys_only();
+        }
+        let store = self.store.reader()?;
+        let mut output = Output::new();
+        let mut left = self.limit.unwrap_or(u64::MAX);
+        let mut scan = store.scan(Cursor(self.cursor), filter);
+        while left > 0 {
+            let Some(pair) = scan.next() else { break };
+            output.found(&pair?, self.json, self.keys_only)?;
+            left -= 1;
+        }
+        output.finish()?;
+        // After the last pair there is no cursor.
+        if let (Some(next), false) = (scan.cursor(), quiet) {
+            eprintln!("next: --cursor {}", next.0);
+        }
+        Ok(())
+    }
+}
+
+/// Print a random key and its value; if the store is empty the exit status is 1.
+#[derive(Args, Debug)]
+pub struct Random {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Only the key
+    #[arg(short, long)]
+    keys_only: bool,
+    /// A line of JSON with key, value, flags, expiry, version and UID
+    #[arg(short, long)]
+    json: bool,
+}
+
+impl Random {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let pair = self.store.reader()?.random()?.ok_or_else(|| Failure::NotMet("the store is empty".into()))?;
+        let mut output = Output::new();
+        output.found(&pair, self.json, self.keys_only)?;
+        output.finish()
+    }
+}
+
+/// Print the number of keys.
+///
+/// With a filter, of those that match, which looks at every key.
+#[derive(Args, Debug)]
+pub struct Count {
+    #[command(flatten)]
+    store: StoreArgs,
+    #[command(flatten)]
+    filter: FilterArgs,
+    /// Threads that look, with a filter
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    #[command(flatten)]
+    escape: Escape,
+}
+
+impl Count {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let store = self.store.reader()?;
+        if self.filter.is_all() {
+            return print_line(store.count().to_string());
+        }
+        let filter = self.filter.filter(self.escape)?.keys_only();
+        let matching = AtomicU64::new(0);
+        store.parallel_scan(usize::from(self.threads), &filter, |_| {
+            matching.fetch_add(1, Ordering::Relaxed);
+        })?;
+        print_line(matching.into_inner().to_string())
+    }
+}

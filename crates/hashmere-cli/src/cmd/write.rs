@@ -1,0 +1,154 @@
+//! `set`, `add`, `replace`, `append`, `prepend`.
+
+use super::{not_found, present, Outcome};
+use crate::args::{AttributeArgs, CreatorArgs, Escape, WriterArgs};
+use crate::output::Output;
+use clap::Args;
+use hashmere::Stored;
+use std::ffi::OsString;
+
+/// Key, value, and whether to tell what was done.
+#[derive(Args, Debug)]
+pub struct PairArgs {
+    /// The key
+    #[arg(value_name = "KEY")]
+    key: OsString,
+    /// The value; `-` or missing: standard input (a value that is a hyphen: --escape '\x2d')
+    #[arg(value_name = "VALUE", allow_negative_numbers = true)]
+    value: Option<OsString>,
+    #[command(flatten)]
+    escape: Escape,
+    /// Print a line of JSON with the new version, the UID, and whether the key was created
+    #[arg(short, long)]
+    json: bool,
+}
+
+impl PairArgs {
+    fn key(&self) -> Result<Vec<u8>, crate::failure::Failure> {
+        self.escape.key(&self.key)
+    }
+
+    fn value(&self) -> Result<Vec<u8>, crate::failure::Failure> {
+        self.escape.value(self.value.as_ref())
+    }
+
+    fn done(&self, stored: &Stored) -> Outcome {
+        if !self.json {
+            return Ok(());
+        }
+        let mut output = Output::new();
+        output.stored(stored)?;
+        output.finish()
+    }
+}
+
+/// Store a value (creates the store if it is missing).
+#[derive(Args, Debug)]
+pub struct Set {
+    #[command(flatten)]
+    store: CreatorArgs,
+    #[command(flatten)]
+    pair: PairArgs,
+    #[command(flatten)]
+    attributes: AttributeArgs,
+    /// Fail if the store does not exist, instead of creating it
+    #[arg(long)]
+    existing: bool,
+}
+
+impl Set {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let (key, value) = (self.pair.key()?, self.pair.value()?);
+        let store = self.store.open(self.existing)?;
+        self.pair.done(&store.set_with(&key, &value, self.attributes.attributes())?)
+    }
+}
+
+/// Store a value only if the key is absent (otherwise the exit status is 1).
+#[derive(Args, Debug)]
+pub struct Add {
+    #[command(flatten)]
+    store: CreatorArgs,
+    #[command(flatten)]
+    pair: PairArgs,
+    #[command(flatten)]
+    attributes: AttributeArgs,
+    /// Fail if the store does not exist, instead of creating it
+    #[arg(long)]
+    existing: bool,
+}
+
+impl Add {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let (key, value) = (self.pair.key()?, self.pair.value()?);
+        let store = self.store.open(self.existing)?;
+        match store.add(&key, &value, self.attributes.attributes())? {
+            Some(stored) => self.pair.done(&stored),
+            None => Err(present(&key)),
+        }
+    }
+}
+
+/// Store a value only if the key is present (otherwise the exit status is 1).
+#[derive(Args, Debug)]
+pub struct Replace {
+    #[command(flatten)]
+    store: WriterArgs,
+    #[command(flatten)]
+    pair: PairArgs,
+    #[command(flatten)]
+    attributes: AttributeArgs,
+}
+
+impl Replace {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let (key, value) = (self.pair.key()?, self.pair.value()?);
+        match self.store.writer()?.replace(&key, &value, self.attributes.attributes())? {
+            Some(stored) => self.pair.done(&stored),
+            None => Err(not_found(&key)),
+        }
+    }
+}
+
+/// Append to the value of a key that is present.
+#[derive(Args, Debug)]
+pub struct Append {
+    #[command(flatten)]
+    store: WriterArgs,
+    #[command(flatten)]
+    pair: PairArgs,
+}
+
+impl Append {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let (key, tail) = (self.pair.key()?, self.pair.value()?);
+        match self.store.writer()?.append(&key, &tail)? {
+            Some(stored) => self.pair.done(&stored),
+            None => Err(not_found(&key)),
+        }
+    }
+}
+
+/// Put something in front of the value of a key that is present.
+#[derive(Args, Debug)]
+pub struct Prepend {
+    #[command(flatten)]
+    store: WriterArgs,
+    #[command(flatten)]
+    pair: PairArgs,
+}
+
+impl Prepend {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let (key, head) = (self.pair.key()?, self.pair.value()?);
+        match self.store.writer()?.prepend(&key, &head)? {
+            Some(stored) => self.pair.done(&stored),
+            None => Err(not_found(&key)),
+        }
+    }
+}

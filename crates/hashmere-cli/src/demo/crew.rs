@@ -1,0 +1,240 @@
+//! The parent: starts the workers and the reader, kills, starts again.
+
+use super::job::{self, Chunk, State, Tally};
+use super::plan::{moments, Killed, Left, Moment, Plan, Ran};
+use super::watch::event_key;
+use super::words::{count_words, Counts};
+use super::worker::number;
+use crate::cmd::Outcome;
+use crate::failure::{code, Failure};
+use hashmere::Store;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+/// A dead worker is started again after this time, so that one can see the others go on.
+const PAUSE: Duration = Duration::from_millis(400);
+/// If no worker does anything for this long, the demo has failed.
+const STALL: Duration = Duration::from_secs(20);
+
+/// Runs the workers to the end.
+pub fn run(store: &Store, plan: &Plan) -> Result<Ran, Failure> {
+    let begin = Instant::now();
+    let mut crew = Crew {
+        store,
+        plan,
+        begin,
+        lanes: Vec::new(),
+        watcher: None,
+        events: 0,
+        moments: moments(plan),
+        ran: Ran { kills: Vec::new(), time: Duration::ZERO, started: 0 },
+    };
+    if plan.watch {
+        crew.watcher = Some(spawn(&["demo-watch".into(), plan.store.clone().into()], Stdio::inherit())?);
+    }
+    for lane in 0..plan.lanes {
+        let child = crew.start(lane)?;
+        crew.lanes.push(Lane::Working(child));
+    }
+    let supervised = crew.supervise();
+    crew.ran.time = begin.elapsed();
+    store.set(job::JOB_OVER, b"1")?;
+    crew.end_watcher();
+    supervised?;
+    let Crew { lanes, ran, .. } = &mut crew;
+    lanes.clear();
+    Ok(std::mem::replace(ran, Ran { kills: Vec::new(), time: Duration::ZERO, started: 0 }))
+}
+
+enum Lane {
+    Working(Child),
+    Dead { again: Instant },
+    Finished,
+}
+
+struct Crew<'a> {
+    store: &'a Store,
+    plan: &'a Plan,
+    begin: Instant,
+    lanes: Vec<Lane>,
+    watcher: Option<Child>,
+    events: u64,
+    /// The next is the last.
+    moments: Vec<Moment>,
+    ran: Ran,
+}
+
+impl Crew<'_> {
+    fn supervise(&mut self) -> Outcome {
+        let mut progress = (0, Instant::now());
+        while !self.lanes.iter().all(|lane| matches!(lane, Lane::Finished)) {
+            for lane in 0..self.lanes.len() {
+                self.look_after(lane)?;
+            }
+            self.kill_if_it_is_time()?;
+            let updates = number(self.store, job::LIVE_UPDATES)?;
+            if updates != progress.0 {
+                progress = (updates, Instant::now());
+            } else if progress.1.elapsed() > STALL {
+                let text = format!("no worker has done anything for {} s", STALL.as_secs());
+                return Err(Failure::error(code::DEMO, text));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        Ok(())
+    }
+
+    /// Notices the end of a process, and starts the next one of its lane if it was killed.
+    fn look_after(&mut self, lane: usize) -> Outcome {
+        match &mut self.lanes[lane] {
+            Lane::Finished => {}
+            Lane::Dead { again } if Instant::now() < *again => {}
+            Lane::Dead { .. } => {
+                let child = self.start(lane)?;
+                let seconds = self.begin.elapsed().as_secs_f64();
+                self.tell(format!("{seconds:.2} s: worker {} is back as pid {}", lane + 1, child.id()))?;
+                self.lanes[lane] = Lane::Working(child);
+            }
+            Lane::Working(child) => {
+                let waited = child.try_wait().map_err(|e| Failure::io("wait for a worker", &e))?;
+                if let Some(status) = waited {
+                    let pid = child.id();
+                    self.ended(lane, pid, status)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A process ended without being killed by this one.
+    fn ended(&mut self, lane: usize, pid: u32, status: ExitStatus) -> Outcome {
+        if status.success() {
+            self.lanes[lane] = Lane::Finished;
+            return Ok(());
+        }
+        if status.signal() == Some(9) {
+            // Somebody else did what the demo does: all the better.
+            return self.killed(lane, pid);
+        }
+        Err(Failure::error(code::DEMO, format!("worker {} (pid {pid}) failed: {status}", lane + 1)))
+    }
+
+    fn kill_if_it_is_time(&mut self) -> Outcome {
+        let Some(moment) = self.moments.last().copied() else { return Ok(()) };
+        if number(self.store, job::LIVE_BYTES)? < moment.bytes {
+            return Ok(());
+        }
+        std::thread::sleep(moment.delay);
+        let working: Vec<usize> =
+            (0..self.lanes.len()).filter(|lane| matches!(self.lanes[*lane], Lane::Working(_))).collect();
+        let Some(lane) = working.get((moment.choice % working.len().max(1) as u64) as usize).copied() else {
+            return Ok(());
+        };
+        let Lane::Working(child) = &mut self.lanes[lane] else { return Ok(()) };
+        self.moments.pop();
+        let pid = child.id();
+        child.kill().map_err(|e| Failure::io("kill a worker", &e))?;
+        // The process is gone when this returns: nobody else writes for its lane.
+        let status = child.wait().map_err(|e| Failure::io("wait for a worker", &e))?;
+        if status.signal() == Some(9) {
+            self.killed(lane, pid)
+        } else {
+            self.ended(lane, pid, status)
+        }
+    }
+
+    /// Notes what a killed process left, while it is left so.
+    fn killed(&mut self, lane: usize, pid: u32) -> Outcome {
+        let after = self.begin.elapsed();
+        self.lanes[lane] = Lane::Dead { again: Instant::now() + PAUSE };
+        let left = self.left_by(lane)?;
+        let shown = left.as_ref().map_or(0, |(id, _)| *id);
+        self.store.set(&job::lane_key(lane), format!("killed\t{shown}\t").as_bytes())?;
+        let (chunk, where_) = match &left {
+            None => (None, "between two chunks".to_string()),
+            Some((id, chunk)) => {
+                let left = self.applied(lane, *id, chunk)?;
+                let path = chunk.piece.path.display();
+                let text = format!("in chunk {id} with {} of {} words applied ({path})", left.applied, left.words);
+                (Some(left), text)
+            }
+        };
+        self.ran.kills.push(Killed { lane, pid, after, chunk });
+        let seconds = after.as_secs_f64();
+        self.tell(format!("{seconds:.2} s: SIGKILL for worker {} (pid {pid}) {where_}", lane + 1))
+    }
+
+    /// The chunk that a lane has taken and not finished.
+    fn left_by(&self, lane: usize) -> Result<Option<(u64, Chunk)>, Failure> {
+        for id in 1..=self.plan.chunks {
+            let key = job::chunk_key(id);
+            let chunk = Chunk::decode(&self.store.get(&key)?.ok_or_else(|| job::missing(&key))?)?;
+            if chunk.state == State::Taken(lane) {
+                return Ok(Some((id, chunk)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The distinct words of a chunk, and how many of them bear its mark.
+    fn applied(&self, lane: usize, id: u64, chunk: &Chunk) -> Result<Left, Failure> {
+        let mut counts = Counts::new();
+        count_words(&chunk.piece.read()?, &mut counts);
+        let mut applied = 0;
+        for word in counts.keys() {
+            if let Some(value) = self.store.get(&job::word_key(word))? {
+                applied += u64::from(Tally::decode(&value)?.marks[lane] >= id);
+            }
+        }
+        Ok(Left { id, words: counts.len() as u64, applied })
+    }
+
+    fn tell(&mut self, text: String) -> Outcome {
+        self.store.set(&event_key(self.events), text.as_bytes())?;
+        self.events += 1;
+        Ok(())
+    }
+
+    fn start(&mut self, lane: usize) -> Result<Child, Failure> {
+        self.ran.started += 1;
+        let arguments = ["demo-worker".into(), self.plan.store.clone().into(), lane.to_string().into()];
+        spawn(&arguments, Stdio::null())
+    }
+
+    /// Lets the reader show the last numbers; it ends by itself.
+    fn end_watcher(&mut self) {
+        let Some(mut watcher) = self.watcher.take() else { return };
+        let patience = Instant::now() + Duration::from_secs(5);
+        while matches!(watcher.try_wait(), Ok(None)) && Instant::now() < patience {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        end(&mut watcher);
+    }
+}
+
+impl Drop for Crew<'_> {
+    fn drop(&mut self) {
+        for lane in &mut self.lanes {
+            if let Lane::Working(child) = lane {
+                end(child);
+            }
+        }
+        if let Some(watcher) = &mut self.watcher {
+            end(watcher);
+        }
+    }
+}
+
+fn end(child: &mut Child) {
+    let _ = child.kill();
+    let _ = child.wait();
+}
+
+/// Starts this program again with other arguments.
+fn spawn(arguments: &[std::ffi::OsString], stdout: Stdio) -> Result<Child, Failure> {
+    let program = std::env::current_exe().map_err(|e| Failure::io("find the program's own file", &e))?;
+    let mut command = Command::new(&program);
+    command.args(arguments).stdin(Stdio::null()).stdout(stdout);
+    command.spawn().map_err(|e| Failure::io(format!("start {}", program.display()), &e))
+}

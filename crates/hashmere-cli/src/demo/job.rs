@@ -1,0 +1,218 @@
+//! The job in the store: its keys, what they hold, and why the count is exact.
+//!
+//! # The keys
+//! | key | value |
+//! |---|---|
+//! | `chunk:<id>` | a piece of work and its state: `todo`, `taken` by a lane, `done` by a lane |
+//! | `word:<word>` | the total, then for each lane the id of the last chunk that it applied to this word |
+//! | `live:words`, `live:bytes`, `live:updates` | plain atomic counters for the display, approximate after a kill |
+//! | `lane:<n>`, `event:<n>`, `resumed:<id>`, `job:*` | what the watcher and the report show |
+//!
+//! # Why nothing is lost or counted twice
+//! A *lane* is the role of a worker process. A lane has one process at a time: the parent starts the next one only after
+//! it has waited for the end of the dead one, and a dead process writes nothing. There are no transactions over
+//! several keys; each of these steps changes one key atomically:
+//!
+//! 1. *claim*: `compare_and_set` of `chunk:<id>` by its version, from `todo` to `taken(lane)`;
+//! 2. *apply*, for each distinct word of the chunk: `update` of `word:<w>`: if its mark of this lane is below the id
+//!    of the chunk, add the count *and* set the mark to the id; otherwise leave it as it is;
+//! 3. *finish*: `compare_and_set` of `chunk:<id>` by its version, from `taken(lane)` to `done(lane)`.
+//!
+//! A process walks over the chunks from the first id to the last: it claims what is `todo`, does steps 2 and 3 for
+//! what is `taken` by its own lane, and passes over everything else.
+//!
+//! *The ids that a lane applies only increase*, through all its processes. A state never goes back, and the lane passed
+//! over an id only when that chunk was `taken` by or `done` by someone. So when it claims a chunk, no lower id is
+//! `todo`. (A chunk that its dead process left `taken` is the last one that it claimed: there was at most one, because
+//! it claims the next only after step 3.) Therefore `mark < id` says exactly: this lane has not applied this chunk
+//! to this word.
+//!
+//! A kill may come between any two steps, or within one, which the store makes to have happened or not:
+//! - before or within 1, not happened: the chunk is still `todo`, and any lane claims it;
+//! - behind 1, within 2, or before 3: the chunk is `taken` by the lane; its next process finds it on its walk, counts
+//!   its words again (the file is the same), and applies those that are not marked yet: each word exactly once;
+//! - behind 3: all words were applied, and nobody touches the chunk again.
+//!
+//! At the end every chunk is `done`, so every word of it was added once. Bytes, lines and words of the input are summed
+//! from the `done` records, which are written once, so these sums are exact too. The `live:` counters are changed by
+//! plain `incr` at steps of their own: a kill between an update and its `incr` leaves them a little too low.
+
+use crate::demo::input::Piece;
+use crate::failure::{code, Failure};
+use std::path::PathBuf;
+
+/// The most lanes there can be.
+pub const MAX_LANES: usize = 16;
+/// Where the words are.
+pub const WORD_PREFIX: &[u8] = b"word:";
+/// Where the chunks are.
+pub const CHUNK_PREFIX: &[u8] = b"chunk:";
+/// Where the messages are.
+pub const EVENT_PREFIX: &[u8] = b"event:";
+/// Words seen.
+pub const LIVE_WORDS: &[u8] = b"live:words";
+/// Bytes of input seen.
+pub const LIVE_BYTES: &[u8] = b"live:bytes";
+/// Updates of words.
+pub const LIVE_UPDATES: &[u8] = b"live:updates";
+/// Number of chunks.
+pub const JOB_CHUNKS: &[u8] = b"job:chunks";
+/// Number of bytes.
+pub const JOB_BYTES: &[u8] = b"job:bytes";
+/// Number of files.
+pub const JOB_FILES: &[u8] = b"job:files";
+/// Number of lanes.
+pub const JOB_LANES: &[u8] = b"job:lanes";
+/// When it started, in milliseconds since 1970.
+pub const JOB_STARTED: &[u8] = b"job:started";
+/// Process that runs the demo.
+pub const JOB_PID: &[u8] = b"job:pid";
+/// Present when it is over.
+pub const JOB_OVER: &[u8] = b"job:over";
+
+/// The key of a chunk. Ids start at 1.
+pub fn chunk_key(id: u64) -> Vec<u8> {
+    format!("chunk:{id:06}").into_bytes()
+}
+
+/// The key of what a lane shows. Lanes start at 0; people count from 1.
+pub fn lane_key(lane: usize) -> Vec<u8> {
+    format!("lane:{}", lane + 1).into_bytes()
+}
+
+/// The key of a word.
+pub fn word_key(word: &[u8]) -> Vec<u8> {
+    [WORD_PREFIX, word].concat()
+}
+
+/// The key under which a process that took over a chunk tells how much of it was done.
+pub fn resumed_key(id: u64) -> Vec<u8> {
+    format!("resumed:{id:06}").into_bytes()
+}
+
+/// How far a chunk is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Nobody has it.
+    Todo,
+    /// This lane works on it.
+    Taken(usize),
+    /// This lane has applied it.
+    Done {
+        /// Who.
+        lane: usize,
+        /// The line ends in it.
+        lines: u64,
+        /// The words in it.
+        words: u64,
+    },
+}
+
+/// The value of a chunk's key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Chunk {
+    /// How far it is.
+    pub state: State,
+    /// The work.
+    pub piece: Piece,
+}
+
+impl Chunk {
+    /// As it stands in the store: fields with tabs between.
+    pub fn encode(&self) -> Vec<u8> {
+        let state = match self.state {
+            State::Todo => "todo\t0\t0\t0".to_string(),
+            State::Taken(lane) => format!("taken\t{}\t0\t0", lane + 1),
+            State::Done { lane, lines, words } => format!("done\t{}\t{lines}\t{words}", lane + 1),
+        };
+        let piece = &self.piece;
+        format!("{state}\t{}\t{}\t{}", piece.offset, piece.len, piece.path.display()).into_bytes()
+    }
+
+    /// From the store.
+    pub fn decode(value: &[u8]) -> Result<Chunk, Failure> {
+        Chunk::parse(value).ok_or_else(|| strange("chunk", value))
+    }
+
+    fn parse(value: &[u8]) -> Option<Chunk> {
+        let mut fields = std::str::from_utf8(value).ok()?.splitn(7, '\t');
+        let state = fields.next()?;
+        let mut number = || fields.next()?.parse::<u64>().ok();
+        let (lane, lines, words, offset, len) = (number()?, number()?, number()?, number()?, number()?);
+        let state = match state {
+            "todo" => State::Todo,
+            "taken" => State::Taken(usize::try_from(lane).ok()?.checked_sub(1)?),
+            "done" => State::Done { lane: usize::try_from(lane).ok()?.checked_sub(1)?, lines, words },
+            _ => return None,
+        };
+        Some(Chunk { state, piece: Piece { path: PathBuf::from(fields.next()?), offset, len } })
+    }
+}
+
+/// The value of a word's key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// How often the word was counted.
+    pub total: u64,
+    /// For each lane the last chunk that it applied to this word.
+    pub marks: [u64; MAX_LANES],
+}
+
+impl Tally {
+    /// As it stands in the store: decimal numbers with spaces between; lanes behind the last that took part are left out.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut text = self.total.to_string();
+        let lanes = self.marks.iter().rposition(|mark| *mark != 0).map_or(0, |last| last + 1);
+        for mark in &self.marks[..lanes] {
+            text.push(' ');
+            text.push_str(&mark.to_string());
+        }
+        text.into_bytes()
+    }
+
+    /// From the store.
+    pub fn decode(value: &[u8]) -> Result<Tally, Failure> {
+        Tally::parse(value).ok_or_else(|| strange("word", value))
+    }
+
+    fn parse(value: &[u8]) -> Option<Tally> {
+        let mut fields = std::str::from_utf8(value).ok()?.split(' ').map(|field| field.parse::<u64>().ok());
+        let mut tally = Tally { total: fields.next()??, marks: [0; MAX_LANES] };
+        for (lane, mark) in fields.enumerate() {
+            *tally.marks.get_mut(lane)? = mark?;
+        }
+        Some(tally)
+    }
+}
+
+fn strange(what: &str, value: &[u8]) -> Failure {
+    Failure::error(code::DEMO, format!("a {what} of the demo's store holds `{}`", crate::text::escaped(value)))
+}
+
+/// The failure for a key of the job that is not there.
+pub fn missing(key: &[u8]) -> Failure {
+    Failure::error(code::DEMO, format!("the demo's store has no key `{}`", crate::text::escaped(key)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_and_tallies_survive() {
+        let piece = Piece { path: "/a b".into(), offset: 5, len: 6 };
+        for state in [State::Todo, State::Taken(0), State::Done { lane: 15, lines: 3, words: 4 }] {
+            let chunk = Chunk { state, piece: piece.clone() };
+            assert_eq!(Chunk::decode(&chunk.encode()).unwrap(), chunk);
+        }
+        let mut tally = Tally { total: 7, ..Tally::default() };
+        assert_eq!(tally.encode(), b"7");
+        tally.marks[2] = 9;
+        assert_eq!(tally.encode(), b"7 0 0 9");
+        assert_eq!(Tally::decode(b"7 0 0 9").unwrap(), tally);
+        for bad in [&b""[..], b"x", b"1 ", b"1  2", b"-1"] {
+            assert!(Tally::decode(bad).is_err());
+            assert!(Chunk::decode(bad).is_err());
+        }
+    }
+}

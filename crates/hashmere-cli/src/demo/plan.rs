@@ -1,0 +1,81 @@
+//! What the parent is to do, and what it notes of what it did.
+
+use crate::rng::Rng;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// What is to be done.
+pub struct Plan {
+    /// Worker processes at a time.
+    pub lanes: usize,
+    /// Kills.
+    pub kills: u32,
+    /// Of the random moments.
+    pub seed: u64,
+    /// Whether a reader shows the progress.
+    pub watch: bool,
+    /// The store.
+    pub store: PathBuf,
+    /// Bytes of the input.
+    pub bytes: u64,
+    /// Chunks of the input.
+    pub chunks: u64,
+}
+
+/// A kill that took place.
+pub struct Killed {
+    /// Which worker.
+    pub lane: usize,
+    /// Its process.
+    pub pid: u32,
+    /// When, after the start.
+    pub after: Duration,
+    /// The chunk in its hands, if it had one.
+    pub chunk: Option<Left>,
+}
+
+/// A chunk that a killed process left behind.
+pub struct Left {
+    /// Its id.
+    pub id: u64,
+    /// The distinct words in it.
+    pub words: u64,
+    /// How many of them the process had applied.
+    pub applied: u64,
+}
+
+/// What was done.
+pub struct Ran {
+    /// The kills.
+    pub kills: Vec<Killed>,
+    /// From the start of the first worker to the end of the last.
+    pub time: Duration,
+    /// Processes that were started as workers.
+    pub started: u32,
+}
+
+/// When to kill whom.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Moment {
+    /// Once so many bytes are done,
+    pub bytes: u64,
+    /// after this time, so that the kill falls anywhere within the handling of a chunk,
+    pub delay: Duration,
+    /// the worker that this number chooses.
+    pub choice: u64,
+}
+
+/// The random moments of a plan; the first to come is the last of them.
+pub fn moments(plan: &Plan) -> Vec<Moment> {
+    let mut rng = Rng::new(plan.seed);
+    let mut moments: Vec<_> = (0..plan.kills)
+        .map(|_| {
+            let per_mille = 100 + rng.below(600);
+            let bytes = (u128::from(plan.bytes) * u128::from(per_mille) / 1000) as u64;
+            Moment { bytes, delay: Duration::from_micros(rng.below(5000)), choice: rng.next() }
+        })
+        .collect();
+    moments.sort();
+    moments.reverse();
+    moments
+}

@@ -1,0 +1,151 @@
+//! A worker process: walks over the chunks, claims, applies and finishes them (see [`job`](super::job)).
+
+use super::job::{self, Chunk, State, Tally};
+use super::words::{count_lines, count_words, Counts};
+use crate::cmd::Outcome;
+use crate::failure::{code, Failure};
+use clap::Args;
+use hashmere::{Cas, Change, Counter, Expected, Options, Store, Update, Updated, Version};
+use std::os::unix::process::parent_id;
+use std::path::PathBuf;
+
+/// So many updates are told to the live counter at once.
+const TOLD_AT_ONCE: u64 = 64;
+
+/// The arguments of a worker.
+#[derive(Args, Debug)]
+pub struct Worker {
+    store: PathBuf,
+    lane: usize,
+}
+
+impl Worker {
+    /// Runs it until no chunk is left to claim.
+    pub fn run(self) -> Outcome {
+        if self.lane >= job::MAX_LANES {
+            return Err(Failure::Usage("no such lane".into()));
+        }
+        let store = Options::new().existing_only().open(&self.store)?;
+        let chunks = number(&store, job::JOB_CHUNKS)?;
+        let parent = parent_id();
+        for id in 1..=chunks {
+            if parent_id() != parent {
+                return Err(Failure::error(code::DEMO, "the demo is gone; its worker ends"));
+            }
+            let key = job::chunk_key(id);
+            let item = store.get_item(&key)?.ok_or_else(|| job::missing(&key))?;
+            let chunk = Chunk::decode(&item.value)?;
+            match chunk.state {
+                State::Todo => {
+                    if let Some(version) = self.claim(&store, &key, &chunk, item.meta.version)? {
+                        self.work(&store, id, &chunk, version, false)?;
+                    }
+                }
+                // Left by a process of this lane that was killed.
+                State::Taken(lane) if lane == self.lane => self.work(&store, id, &chunk, item.meta.version, true)?,
+                State::Taken(_) | State::Done { .. } => {}
+            }
+        }
+        Ok(store.set(&job::lane_key(self.lane), b"done\t0\t")?).map(|_| ())
+    }
+
+    /// Step 1. `None`: another lane was faster.
+    fn claim(&self, store: &Store, key: &[u8], chunk: &Chunk, seen: Version) -> Result<Option<Version>, Failure> {
+        let taken = Chunk { state: State::Taken(self.lane), piece: chunk.piece.clone() };
+        let claimed = store.compare_and_set(key, Expected::Version(seen), Change::Set(&taken.encode()))?;
+        Ok(match claimed {
+            Cas::Stored(stored) => Some(stored.version),
+            _ => None,
+        })
+    }
+
+    /// Steps 2 and 3 for a chunk that this lane has taken; `resumed`: by a process before this one.
+    fn work(&self, store: &Store, id: u64, chunk: &Chunk, version: Version, resumed: bool) -> Outcome {
+        let pid = std::process::id();
+        let shown = format!("{pid}\t{id}\t{}", chunk.piece.path.display());
+        store.set(&job::lane_key(self.lane), shown.as_bytes())?;
+        let text = chunk.piece.read()?;
+        let mut counts = Counts::new();
+        let words = count_words(&text, &mut counts);
+        let mut meter = Meter { store, words: 0, updates: 0 };
+        let mut skipped = 0;
+        for (word, count) in &counts {
+            if self.apply(store, id, word, *count)? {
+                meter.tell(*count)?;
+            } else {
+                skipped += 1;
+            }
+        }
+        meter.flush()?;
+        if resumed {
+            store.set(&job::resumed_key(id), skipped.to_string().as_bytes())?;
+        }
+        let done = State::Done { lane: self.lane, lines: count_lines(&text), words };
+        let done = Chunk { state: done, piece: chunk.piece.clone() };
+        let key = job::chunk_key(id);
+        match store.compare_and_set(&key, Expected::Version(version), Change::Set(&done.encode()))? {
+            Cas::Stored(_) => {}
+            other => {
+                let text = format!("chunk {id} of worker {} was changed by another: {other:?}", self.lane + 1);
+                return Err(Failure::error(code::DEMO, text));
+            }
+        }
+        store.incr(job::LIVE_BYTES, chunk.piece.len, Counter::EXISTING)?;
+        Ok(())
+    }
+
+    /// Step 2 for one word. `false`: the word had it already.
+    fn apply(&self, store: &Store, id: u64, word: &[u8], count: u64) -> Result<bool, Failure> {
+        let mut bad = None;
+        let updated = store.update(&job::word_key(word), |item| {
+            let decoded = item.map_or(Ok(Tally::default()), |item| Tally::decode(&item.value));
+            let mut tally = match decoded {
+                Ok(tally) => tally,
+                Err(failure) => {
+                    bad = Some(failure);
+                    return Update::Keep;
+                }
+            };
+            if tally.marks[self.lane] >= id {
+                return Update::Keep;
+            }
+            tally.total += count;
+            tally.marks[self.lane] = id;
+            Update::Set(tally.encode())
+        })?;
+        bad.map_or(Ok(updated != Updated::Kept), Err)
+    }
+}
+
+/// Tells the live counters what was done, some at a time.
+struct Meter<'a> {
+    store: &'a Store,
+    words: u64,
+    updates: u64,
+}
+
+impl Meter<'_> {
+    fn tell(&mut self, words: u64) -> Outcome {
+        self.words += words;
+        self.updates += 1;
+        if self.updates >= TOLD_AT_ONCE {
+            self.flush()
+        } else {
+            Ok(())
+        }
+    }
+
+    fn flush(&mut self) -> Outcome {
+        self.store.incr(job::LIVE_WORDS, self.words, Counter::EXISTING)?;
+        self.store.incr(job::LIVE_UPDATES, self.updates, Counter::EXISTING)?;
+        (self.words, self.updates) = (0, 0);
+        Ok(())
+    }
+}
+
+/// A key that holds a number.
+pub fn number(store: &Store, key: &[u8]) -> Result<u64, Failure> {
+    let value = store.get(key)?.ok_or_else(|| job::missing(key))?;
+    let number = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
+    number.ok_or_else(|| Failure::error(code::DEMO, format!("`{}` is no number", crate::text::escaped(&value))))
+}

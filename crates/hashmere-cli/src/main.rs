@@ -1,0 +1,25 @@
+//! The `hashmere` command: every operation of a store from the shell.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod bench;
+mod cli;
+mod cmd;
+mod demo;
+mod failure;
+mod output;
+mod record;
+mod rng;
+mod text;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let cli = cli::Cli::parse();
+    match cli.command.run(cli.quiet) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => failure.report(cli.quiet),
+    }
+}

@@ -1,0 +1,65 @@
+//! The records of `dump` and `load`, and their two text forms.
+
+pub mod json;
+pub mod tsv;
+
+use clap::ValueEnum;
+use hashmere::{Attributes, Pair, Ttl};
+use std::path::Path;
+
+/// One key with all that a dump keeps of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Record {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value.
+    pub value: Vec<u8>,
+    /// The caller's flags.
+    pub flags: u32,
+    /// When it expires, in milliseconds since 1970.
+    pub expires_at_ms: Option<u64>,
+}
+
+impl Record {
+    /// The attributes to store it with; `None` if it has none.
+    pub fn attributes(&self) -> Option<Attributes> {
+        let ttl = self.expires_at_ms.map_or(Ttl::Never, Ttl::At);
+        (self.flags != 0 || ttl != Ttl::Never).then_some(Attributes { flags: self.flags, ttl })
+    }
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// key TAB value [TAB flags [TAB expires_at_ms]], escaped with \\ \t \n \r \xNN
+    Tsv,
+    /// One JSON object a line: key, value, flags, expires_at_ms (key_base64, value_base64 if not UTF-8)
+    Jsonl,
+}
+
+impl Format {
+    /// The format asked for, or else the one that the name of the file suggests, or else TSV.
+    pub fn choose(asked: Option<Format>, file: Option<&Path>) -> Format {
+        let extension = file.and_then(Path::extension).and_then(|e| e.to_str()).unwrap_or("");
+        asked.unwrap_or(match extension {
+            "jsonl" | "ndjson" | "json" => Format::Jsonl,
+            _ => Format::Tsv,
+        })
+    }
+
+    /// Appends the line of a pair, with its newline.
+    pub fn write(self, pair: &Pair, out: &mut Vec<u8>) {
+        match self {
+            Format::Tsv => tsv::write(pair, out),
+            Format::Jsonl => json::write_record(pair, out),
+        }
+    }
+
+    /// Reads a line (without its newline). The error says what is wrong with it.
+    pub fn parse(self, line: &[u8]) -> Result<Record, String> {
+        match self {
+            Format::Tsv => tsv::parse(line),
+            Format::Jsonl => json::parse(line),
+        }
+    }
+}

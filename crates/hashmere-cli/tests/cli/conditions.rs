@@ -1,0 +1,101 @@
+//! add, replace, cas; counters; expiry; UIDs.
+
+use crate::support::Scratch;
+use std::time::Duration;
+
+#[test]
+fn add_and_replace() {
+    let s = Scratch::new();
+    s.sh("add a k 1").text();
+    s.sh("add a k 2").fails(1, "key `k` is there already");
+    assert_eq!(s.sh("get a k").text(), "1");
+    s.sh("replace a k 3 --flags 4").text();
+    assert!(s.sh("get a k -j").text().contains("\"value\":\"3\",\"flags\":4"));
+    s.sh("replace a nothing 3").fails(1, "no key `nothing`");
+    s.sh("replace nostore k 3").fails(3, "E1");
+}
+
+#[test]
+fn cas() {
+    let s = Scratch::new();
+    let version = |text: String| serde_json::from_str::<serde_json::Value>(&text).unwrap()["version"].to_string();
+    s.sh("cas new k 1 --version 5").fails(3, "E1");
+    let first = version(s.sh("cas a k 1 --absent --json").text());
+    s.sh("cas a k 1 --absent").fails(1, &format!("its version is {first}"));
+    s.run(["cas", "a", "k", "2", "--value", "no"]).fails(1, "not as expected");
+    let second = version(s.sh("cas a k 2 --value 1 -j --flags 5").text());
+    assert!(s.sh("get a k -j").text().contains("\"flags\":5"));
+    s.run(["cas", "a", "k", "3", "--version", &first]).fails(1, "not as expected");
+    s.run(["cas", "a", "k", "3", "--version", &second]).text();
+    s.run_with(["cas", "a", "k", "--value", "3"], b"from stdin").text();
+    s.run(["cas", "a", "k", "--value", "3", "--remove"]).fails(1, "not as expected");
+    s.run(["cas", "a", "k", "--value", "from stdin", "--remove"]).text();
+    s.run(["cas", "a", "k", "--value", "x", "--remove"]).fails(1, "no key `k`");
+    s.sh("cas a k x --value y --remove").fails(2, "cannot be used with");
+}
+
+#[test]
+fn counters() {
+    let s = Scratch::new();
+    assert_eq!(s.sh("incr a n").text(), "1\n");
+    assert_eq!(s.sh("incr a n 41").text(), "42\n");
+    assert_eq!(s.sh("get a n").text(), "42");
+    assert_eq!(s.sh("decr a n 2").text(), "40\n");
+    assert_eq!(s.sh("incr a n -30").text(), "10\n");
+    assert_eq!(s.sh("decr a n 11").text(), "0\n");
+    assert_eq!(s.sh("decr a n2 11").text(), "0\n");
+    assert_eq!(s.sh("incr a n3 5 --initial 100").text(), "100\n");
+    assert_eq!(s.sh("incr a n3 5 --initial 100").text(), "105\n");
+    assert_eq!(s.sh("incr a n3 18446744073709551615").text(), "104\n", "wraps at 2^64");
+    s.sh("incr a n4 --existing").fails(1, "no key `n4`");
+    s.sh("incr nostore n4 --existing").fails(3, "E1");
+    s.sh("set a text abc").text();
+    s.sh("incr a text").fails(3, "E35");
+    assert_eq!(s.sh("get a text").text(), "abc");
+    assert_eq!(s.sh("retain a r").text(), "1\n");
+    assert_eq!(s.sh("retain a r").text(), "2\n");
+    assert_eq!(s.sh("release a r").text(), "1\n");
+    assert_eq!(s.sh("release a r").text(), "0\n");
+    s.sh("release a r").fails(1, "no key `r`");
+}
+
+#[test]
+fn expiry() {
+    let s = Scratch::new();
+    s.sh("set a k v").text();
+    assert_eq!(s.sh("ttl a k").text(), "forever\n");
+    assert_eq!(s.sh("ttl a k --ms").text(), "-1\n");
+    s.sh("touch a k --ttl 1h").text();
+    let ms: u64 = s.sh("ttl a k --ms").text().trim().parse().unwrap();
+    assert!(ms > 3_500_000 && ms <= 3_600_000);
+    assert!(s.sh("ttl a k").text().starts_with("59m5"));
+    s.sh("touch a k --never").text();
+    assert_eq!(s.sh("ttl a k").text(), "forever\n");
+    assert_eq!(s.sh("get a k --touch 30m").text(), "v");
+    assert!(s.sh("ttl a k").text().starts_with("29m5"));
+    s.sh("touch a k --expire-at 4000000000000").text();
+    assert!(s.sh("get a k -j").text().contains("\"expires_at_ms\":4000000000000"));
+    s.sh("touch a nothing --never").fails(1, "no key");
+    s.sh("ttl a nothing").fails(1, "no key");
+    s.sh("get a nothing --touch 5s").fails(1, "no key");
+    s.sh("set a brief v --ttl 50ms").text();
+    std::thread::sleep(Duration::from_millis(60));
+    s.sh("get a brief").fails(1, "no key");
+    s.sh("exists a brief").fails(1, "");
+}
+
+#[test]
+fn uids() {
+    let s = Scratch::new();
+    s.sh("set a k v").text();
+    let uid = s.sh("uid a k").text();
+    let handle = s.sh("uid a k --handle").text();
+    s.sh("set a k other").text();
+    assert_eq!(s.sh("uid a k").text(), uid);
+    assert_eq!(s.run(["uid", "a", "--at", uid.trim()]).text(), "k\tother\n");
+    assert_eq!(s.run(["uid", "a", "--handle", "--at", handle.trim()]).text(), "k\tother\n");
+    assert!(s.run(["uid", "a", "--json", "--at", uid.trim()]).text().contains("\"key\":\"k\""));
+    s.sh("uid a nothing").fails(1, "no key");
+    s.sh("del a k").text();
+    s.run(["uid", "a", "--handle", "--at", handle.trim()]).fails(3, "E21");
+}

@@ -1,0 +1,92 @@
+//! scan, random, count.
+
+use crate::support::Scratch;
+use std::collections::BTreeSet;
+use std::io::Read;
+use std::process::Stdio;
+
+fn filled(s: &Scratch, keys: u32) {
+    let lines: String = (0..keys).map(|i| format!("key:{i:05}\tvalue {i}\n")).collect();
+    s.run_with(["load", "a"], lines.as_bytes()).text();
+}
+
+#[test]
+fn scan_lists_everything_once() {
+    let s = Scratch::new();
+    filled(&s, 3000);
+    let all = s.sh("scan a").text();
+    let lines: BTreeSet<&str> = all.lines().collect();
+    assert_eq!((lines.len(), all.lines().count()), (3000, 3000));
+    assert!(lines.contains("key:00007\tvalue 7"));
+    assert_eq!(s.sh("scan a --prefix key:000 --keys-only").text().lines().count(), 100);
+    assert_eq!(s.run(["scan", "a", "--glob", "key:?12[0-4]*"]).text().lines().count(), 5 * 10);
+    assert_eq!(s.run(["scan", "-e", "a", "--prefix", r"\x6bey:00001"]).text(), "key:00001\tvalue 1\n");
+    let json = s.sh("scan a --prefix key:00001 --json").text();
+    let item: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((&item["key"], &item["value"]), (&"key:00001".into(), &"value 1".into()));
+    let json = s.sh("scan a --prefix key:00001 --json --keys-only").text();
+    assert!(!json.contains("value"));
+}
+
+#[test]
+fn scan_resumes_at_its_cursor() {
+    let s = Scratch::new();
+    filled(&s, 1000);
+    let mut keys = BTreeSet::new();
+    let mut cursor = "0".to_string();
+    let mut rounds = 0;
+    loop {
+        let ran = s.run(["scan", "a", "-k", "--limit", "150", "--cursor", &cursor]);
+        let message = ran.err();
+        for key in ran.text().lines() {
+            assert!(keys.insert(key.to_string()), "{key} twice");
+        }
+        rounds += 1;
+        match message.strip_prefix("next: --cursor ") {
+            Some(next) => cursor = next.trim().to_string(),
+            None => break,
+        }
+    }
+    assert_eq!((keys.len(), rounds), (1000, 7));
+}
+
+#[test]
+fn count_and_random() {
+    let s = Scratch::new();
+    filled(&s, 500);
+    assert_eq!(s.sh("count a").text(), "500\n");
+    assert_eq!(s.sh("count a --prefix key:001").text(), "100\n");
+    assert_eq!(s.run(["count", "a", "--glob", "*7", "--threads", "3"]).text(), "50\n");
+    let pairs: BTreeSet<String> = (0..8).map(|_| s.sh("random a").text()).collect();
+    assert!(pairs.len() > 1 && pairs.iter().all(|pair| pair.contains("\tvalue ")));
+    assert!(s.sh("random a -k").text().starts_with("key:"));
+    assert!(s.sh("random a -j").text().starts_with("{\"key\":"));
+    s.sh("clear a").text();
+    s.sh("random a").fails(1, "the store is empty");
+    assert_eq!(s.sh("count a").text(), "0\n");
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let s = Scratch::new();
+    filled(&s, 20_000);
+    for arguments in [vec!["scan", "a"], vec!["dump", "a"], vec!["dump", "a", "--format", "jsonl"]] {
+        let mut child = s.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut stdout = child.stdout.take().unwrap();
+        stdout.read_exact(&mut [0; 10]).unwrap();
+        drop(stdout);
+        let mut messages = String::new();
+        child.stderr.take().unwrap().read_to_string(&mut messages).unwrap();
+        assert_eq!((child.wait().unwrap().code(), messages.as_str()), (Some(0), ""));
+    }
+}
+
+#[test]
+fn a_full_output_is_an_error() {
+    let s = Scratch::new();
+    filled(&s, 20_000);
+    let full = std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let output = s.command(["scan", "a"]).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("E90: cannot write to standard output"));
+}

@@ -1,0 +1,12 @@
+//! Runs the real `hashmere` binary, each test in a namespace folder of its own.
+
+// The lint spares functions marked as tests, but not what they call.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod admin;
+mod basic;
+mod bench_demo;
+mod conditions;
+mod listing;
+mod records;
+mod support;
