@@ -198,10 +198,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
         capacity: u64,
     ) -> Result<Draft, WriteError> {
-        let bytes = if capacity == u64::from(head.value_len) {
+        let bytes = if capacity == head.value_len {
             head.record_bytes(self.lengths)
         } else {
-            Head { value_len: capacity as u32, ..head }.record_bytes(self.lengths)
+            Head { value_len: capacity, ..head }.record_bytes(self.lengths)
         };
         if self.is_large(bytes) {
             return self.draft_large(lane, key, kh, head, bytes);

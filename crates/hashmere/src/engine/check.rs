@@ -118,7 +118,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.walk(segment, used, |offset, head| {
             let bytes = head.record_bytes(self.lengths);
             end = offset + bytes - self.segment_offset(segment);
-            dead += if head.dead { bytes } else { 0 };
+            dead += if head.dead != 0 { bytes } else { 0 };
         });
         // Freed or refilled meanwhile: not ours to judge.
         if end != used
@@ -226,7 +226,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 format!("the slot leads to {record}, in a segment that is {:?}", word.state),
             ));
         }
-        if head.version == 0 || head.dead {
+        if head.version == 0 || head.dead != 0 {
             return Some(("slot-to-dead", format!("the slot leads to {record}, a record that was superseded")));
         }
         let mut key = Vec::new();

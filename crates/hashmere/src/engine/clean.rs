@@ -172,7 +172,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if head.version == 0 || record + bytes > end {
                 break;
             }
-            if !head.dead {
+            if head.dead == 0 {
                 self.settle(lane, record, &head, key, &mut policy)?;
             }
             record += bytes;

@@ -42,8 +42,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(crate) fn meta_of_found(&self, found: &Found) -> Meta {
         Meta {
-            value_len: u64::from(found.head.value_len),
-            flags: found.head.flags,
+            value_len: found.head.value_len,
+            flags: found.head.flags as u32,
             version: Version(found.head.version),
             expires_at_ms: found.head.expires.filter(|at| *at != u64::MAX),
             uid: Uid(self.uid(found.tree, found.leaf, found.slot_offset, found.slot.tag())),
@@ -62,7 +62,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Fetched<R>>, ReadError> {
         let start = buffer.len();
         let fetched = self.read(key, kh, |found| {
-            if u64::from(found.head.value_len) > PIN_FROM {
+            if found.head.value_len > PIN_FROM {
                 return Ok(Fetched::Long);
             }
             buffer.truncate(start);
@@ -139,13 +139,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     fn head(&self, key: &[u8], kh: KeyHash, value_len: u64, attributes: Attributes) -> Head {
         Head {
-            key_len: key.len() as u32,
-            value_len: value_len as u32,
+            key_len: key.len() as u64,
+            value_len,
             expires: self.deadline(attributes.ttl),
-            flags: attributes.flags,
+            flags: u64::from(attributes.flags),
             hash: kh.supplied,
             version: 0,
-            dead: false,
+            dead: 0,
         }
     }
 
@@ -373,8 +373,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let widest = Head {
             expires: Some(0),
             flags: 1,
-            key_len: key.len() as u32,
-            value_len: wide as u32,
+            key_len: key.len() as u64,
+            value_len: wide,
             hash: kh.supplied,
             ..Head::default()
         };
@@ -397,7 +397,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             value = Some(next);
             let mut digits = [0u8; DIGITS as usize];
             let text = self.digits(next, &mut digits)?;
-            let head = Head { value_len: text.len() as u32, dead: false, ..head };
+            let head = Head { value_len: text.len() as u64, dead: 0, ..head };
             let draft = self.write_head(room.offset, key, kh, head, room.is_large());
             self.mem.write(draft.value, text);
             Ok(Decision::Put(draft))

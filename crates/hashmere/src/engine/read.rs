@@ -34,7 +34,7 @@ impl Found {
     /// Offset of the value.
     #[inline(always)]
     pub(crate) fn value(&self) -> u64 {
-        self.key + u64::from(self.head.key_len)
+        self.key + self.head.key_len
     }
 }
 
@@ -263,7 +263,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         let word = self.mem.load(record, Ordering::Relaxed);
         if let Some(head) = Head::read_small(self.lengths, word) {
-            let fits = 8 + u64::from(head.key_len) + u64::from(head.value_len) <= room;
+            let fits = 8 + head.key_len + head.value_len <= room;
             return fits.then_some((head, record + 8));
         }
         self.parse_long(record, room)
