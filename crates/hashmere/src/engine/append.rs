@@ -213,7 +213,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes head and key at `offset`.
     #[inline(always)]
     pub(super) fn write_head(&self, offset: u64, key: &[u8], kh: KeyHash, head: Head, large: bool) -> Draft {
-        debug_assert_eq!(head.hash, kh.supplied);
+        debug_assert!(head.hash == kh.supplied && head.version == 0 && head.dead == 0);
         let bytes = head.record_bytes(self.lengths);
         // The padding of the last word is zero: equal records are equal bytes.
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);

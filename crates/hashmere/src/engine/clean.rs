@@ -116,7 +116,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             State::Sealed | State::Partial => {
                 let used = self.field(segment, segment::at::USED);
                 let dead = self.mem.load(self.entry_of(segment) + segment::at::DEAD, Ordering::Acquire);
-                if used > 0 && dead >= used || self.is_stale(segment) {
+                if dead >= used || self.is_stale(segment) {
                     if self.take_over(lane, segment, word) {
                         // It may have been refilled between the look and the claim.
                         let used = self.field(segment, segment::at::USED);

@@ -50,12 +50,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 None => self.grow(slot, n, Need::Normal, &mut refused)?,
             };
             if let Some(first) = run {
+                let bytes = n * self.segment_bytes();
+                let backed =
+                    self.mem.back(self.segment_offset(first), bytes.next_multiple_of(PAGE)).map_err(back_error);
+                // Only now: whoever repairs after us reads what a new large record has.
                 self.set_state(first, Word::owned(State::LargeNew, slot).long(n as u32));
                 for tail in 1..n {
                     self.set_state(first + tail, Word::new(State::Tail));
                 }
-                let bytes = n * self.segment_bytes();
-                match self.mem.back(self.segment_offset(first), bytes.next_multiple_of(PAGE)).map_err(back_error) {
+                match backed {
                     Ok(()) => return Ok(first),
                     Err(error) => {
                         self.free(first, n, slot);

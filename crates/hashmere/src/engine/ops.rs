@@ -120,8 +120,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.fixed != (None, None) {
             self.admit_fixed(key_len, value_len)?;
         }
-        if key_len + value_len > limit::PAYLOAD {
-            return Err(WriteError::TooLarge { bytes: key_len + value_len, limit: limit::PAYLOAD });
+        let bytes = key_len.saturating_add(value_len);
+        if bytes > limit::PAYLOAD {
+            return Err(WriteError::TooLarge { bytes, limit: limit::PAYLOAD });
         }
         Ok(())
     }
@@ -397,7 +398,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             value = Some(next);
             let mut digits = [0u8; DIGITS as usize];
             let text = self.digits(next, &mut digits)?;
-            let head = Head { value_len: text.len() as u64, dead: 0, ..head };
+            let head = Head { value_len: text.len() as u64, dead: 0, version: 0, ..head };
             let draft = self.write_head(room.offset, key, kh, head, room.is_large());
             self.mem.write(draft.value, text);
             Ok(Decision::Put(draft))
