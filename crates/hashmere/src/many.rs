@@ -9,7 +9,8 @@ const BATCH: usize = 32;
 
 impl Store {
     /// The values of several keys, in order. Their cache misses overlap, so in a table larger than the caches this is several
-    /// times as fast as one by one. Each key is read atomically, not all of them together.
+    /// times as fast as one by one. Each key is read atomically, not all of them together; but a [`clear`](Self::clear) is seen for
+    /// all of them or for none.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -29,9 +30,35 @@ impl Store {
         mut each: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), ReadError> {
         let engine = self.engine();
-        let mut buffer = Vec::new();
+        let mut bytes = Vec::new();
+        // End of each value in `bytes`, and whether there is one.
+        let mut ends = Vec::with_capacity(keys.len());
+        loop {
+            let root = engine.root_word();
+            bytes.clear();
+            ends.clear();
+            self.collect(keys, &mut bytes, &mut ends)?;
+            if engine.root_word() == root {
+                break;
+            }
+        }
+        let mut start = 0;
+        for (i, (end, found)) in ends.into_iter().enumerate() {
+            each(i, found.then(|| &bytes[start..end]));
+            start = end;
+        }
+        Ok(())
+    }
+
+    fn collect<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        bytes: &mut Vec<u8>,
+        ends: &mut Vec<(usize, bool)>,
+    ) -> Result<(), ReadError> {
+        let engine = self.engine();
         let mut hashes = [None; BATCH];
-        for (batch, keys) in keys.chunks(BATCH).enumerate() {
+        for keys in keys.chunks(BATCH) {
             for (key, hash) in keys.iter().zip(&mut hashes) {
                 let kh = engine.hash(key.as_ref());
                 engine.fetch_buckets(kh);
@@ -40,11 +67,9 @@ impl Store {
             for hash in hashes.iter().take(keys.len()).flatten() {
                 engine.fetch_record(*hash);
             }
-            for (i, (key, hash)) in keys.iter().zip(&hashes).enumerate() {
-                buffer.clear();
-                let Some(kh) = *hash else { continue };
-                let found = self.fetch_bytes(key.as_ref(), kh, &mut buffer)?;
-                each(batch * BATCH + i, found.then_some(&buffer[..]));
+            for (key, kh) in keys.iter().zip(hashes.iter().flatten()) {
+                let found = self.fetch_bytes(key.as_ref(), *kh, bytes)?;
+                ends.push((bytes.len(), found));
             }
         }
         Ok(())

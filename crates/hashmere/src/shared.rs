@@ -233,15 +233,6 @@ fn check_options(options: &Options) -> Result<(), OpenError> {
             ),
         );
     }
-    if let Some(max) = options.max_bytes {
-        let least = at::DATA + 8 * u64::from(segment);
-        if max < least {
-            return bad(
-                "max_bytes",
-                format!("{max} is too small; a store with segments of {segment} bytes needs at least {least}"),
-            );
-        }
-    }
     if options.mode == Some(Mode::Cache) && options.max_bytes.is_none() && options.create == Create::Always {
         return bad("mode", "a cache needs max_bytes".into());
     }
@@ -261,12 +252,17 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     if options.mode == Some(Mode::Cache) && options.max_bytes.is_none() {
         return Err(OpenError::BadOption { option: "mode", reason: "a cache needs max_bytes".into() });
     }
+    let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
+    let least = at::DATA + 8 * u64::from(segment);
+    if let Some(max) = options.max_bytes.filter(|max| *max < least) {
+        let reason = format!("{max} is too small; a store with segments of {segment} bytes needs at least {least}");
+        return Err(OpenError::BadOption { option: "max_bytes", reason });
+    }
     let folder = match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
     let unnamed = file::create_unnamed(folder, options.permissions.unwrap_or(0o600)).map_err(io("create"))?;
-    let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
     let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
     let new = NewStore {
         shape: Shape {

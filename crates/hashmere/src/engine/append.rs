@@ -109,7 +109,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             self.find_room(lane, bytes, refused.take())?;
         }
-        Err(self.full(refused))
+        // Segment after segment had no memory to be put behind it.
+        Err(WriteError::NoSpace(std::io::ErrorKind::StorageFull.into()))
     }
 
     /// Opens a claimed segment, or one that is partly filled, for this lane. Its first `ready` bytes have memory behind them.

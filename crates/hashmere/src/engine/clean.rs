@@ -334,7 +334,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     return Ok(());
                 }
             }
-            let progress = if self.shape.cache { self.evict(lane)? } else { self.clean_best(lane)? };
+            let progress = if self.shape.cache {
+                self.evict(lane)?
+            } else {
+                self.drop_expired(lane, 1)? || self.clean_best(lane)?
+            };
             if !progress {
                 break;
             }

@@ -21,7 +21,8 @@ const LOOK_AGAIN_MS: u64 = 1000;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes one segment's worth of room. `false`: there is nothing left that can go.
     pub(super) fn evict(&self, lane: &mut Lane) -> Result<bool, WriteError> {
-        if self.drop_expired(lane)? {
+        let enough = self.segment_bytes() * EXPIRED_MIN.0 / EXPIRED_MIN.1;
+        if self.drop_expired(lane, enough)? {
             return Ok(true);
         }
         let total = self.segments();
@@ -69,8 +70,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.reclaim_large(segment, lane.slot)
     }
 
-    /// Cleans the segment with most expired bytes, if that pays.
-    fn drop_expired(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+    /// Cleans the segment with most expired bytes, if there are `enough` in it.
+    pub(super) fn drop_expired(&self, lane: &mut Lane, enough: u64) -> Result<bool, WriteError> {
         let now = self.host.now_ms();
         if self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) > now {
             return Ok(false);
@@ -89,7 +90,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             best = best.max((self.expired_bytes(segment, first, now), segment));
         }
-        let enough = self.segment_bytes() * EXPIRED_MIN.0 / EXPIRED_MIN.1;
         if best.0 < enough {
             self.mem.store(at::NEXT_EXPIRY, next.min(now + LOOK_AGAIN_MS), Ordering::Relaxed);
             return Ok(false);
