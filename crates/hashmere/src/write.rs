@@ -156,7 +156,8 @@ impl Store {
     pub fn compare_and_set(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<Cas, WriteError> {
         let engine = self.engine();
         let mut lane = engine.lane()?;
-        engine.compare_and_set(&mut lane, key, engine.hash(key), expected, change)
+        let kh = engine.hash(key);
+        engine.with_index_room(&mut lane, |lane| engine.compare_and_set(lane, key, kh, expected, change))
     }
 
     /// Shows a key to `f` and does what it says, atomically for that key.
@@ -236,7 +237,7 @@ impl Store {
     ) -> Result<Option<u64>, WriteError> {
         let engine = self.engine();
         let mut lane = engine.lane()?;
-        engine.tick(&mut lane, key, kh, counter, tick)
+        engine.with_index_room(&mut lane, |lane| engine.tick(lane, key, kh, counter, &tick))
     }
 
     /// Gives a key another expiry. Its version stays. `false`: it is not there.
@@ -252,7 +253,8 @@ impl Store {
                 return Ok(touched);
             }
             let Some(item) = self.item(key, kh)? else { return Ok(false) };
-            if engine.refresh(&mut *engine.lane()?, key, kh, &item, ttl)? {
+            let mut lane = engine.lane()?;
+            if engine.with_index_room(&mut lane, |lane| engine.refresh(lane, key, kh, &item, ttl))? {
                 return Ok(true);
             }
         }

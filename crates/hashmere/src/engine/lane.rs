@@ -61,6 +61,9 @@ pub(crate) struct Lane {
     pub(super) cleaning: Cleaning,
     /// A large record that this lane's last write superseded: its segments can go as soon as the lock is released.
     pub(super) dead_large: Option<u64>,
+    /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only
+    /// between writes, because what is moved goes where a draft stands.
+    pub(super) index_full: bool,
     /// Room for a key.
     pub(super) key: Vec<u8>,
     /// The root that its last operation used.

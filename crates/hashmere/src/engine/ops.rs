@@ -164,9 +164,40 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.draft(lane, key, kh, self.head(key, kh, value_len, attributes), value_len)
     }
 
+    /// Runs a write, and again after making room when the index had none to grow.
+    #[inline(always)]
+    pub(crate) fn with_index_room<R>(
+        &self,
+        lane: &mut Lane,
+        mut write: impl FnMut(&mut Lane) -> Result<R, WriteError>,
+    ) -> Result<R, WriteError> {
+        loop {
+            match write(lane) {
+                Err(error) if std::mem::take(&mut lane.index_full) => {
+                    if !self.free_something(lane, 1)? {
+                        return Err(error);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
     /// Stores a whole value.
     #[inline(always)]
     pub(crate) fn store(
+        &self,
+        lane: &mut Lane,
+        name: (&[u8], KeyHash),
+        value: &[u8],
+        attributes: Attributes,
+        when: When,
+    ) -> Result<Option<Stored>, WriteError> {
+        self.with_index_room(lane, |lane| self.store_once(lane, name, value, attributes, when))
+    }
+
+    #[inline(always)]
+    fn store_once(
         &self,
         lane: &mut Lane,
         (key, kh): (&[u8], KeyHash),
@@ -332,6 +363,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Stores a value if the key is still as it was seen. With `true` also its expiry must be the same, because it is kept.
     fn replace_seen(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        value: &[u8],
+        attributes: Attributes,
+        seen: Option<(&Item, bool)>,
+    ) -> Result<Option<Updated>, WriteError> {
+        self.with_index_room(lane, |lane| self.replace_seen_once(lane, key, kh, value, attributes, seen))
+    }
+
+    fn replace_seen_once(
         &self,
         lane: &mut Lane,
         key: &[u8],

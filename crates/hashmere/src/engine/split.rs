@@ -30,6 +30,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// overflow tree (`false`). For a hash of the overflow tree itself `false` means that nothing helps.
     #[cold]
     pub(super) fn make_slot(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<bool, WriteError> {
+        let made = self.grow_index(lane, root, hash, tree);
+        lane.index_full = matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_)));
+        made
+    }
+
+    fn grow_index(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<bool, WriteError> {
         if tree == Tree::Overflow && self.leaf_of(root, tree, hash)?.is_none() {
             self.plant_overflow(lane.slot, root)?;
             return Ok(true);
