@@ -59,6 +59,11 @@ impl HeapMem {
         self.strict.store(strict, Ordering::Relaxed);
     }
 
+    /// Whether there is memory behind an offset.
+    pub fn has_memory(&self, off: u64) -> bool {
+        self.is_backed(off / PAGE)
+    }
+
     /// Bytes of backed pages.
     pub fn backed_bytes(&self) -> u64 {
         let count = |word: &AtomicU64| u64::from(word.load(Ordering::Relaxed).count_ones());

@@ -15,6 +15,7 @@ mod host;
 mod local_host;
 mod map;
 mod os_host;
+mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle_mem;
 pub mod words;

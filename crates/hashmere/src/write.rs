@@ -1,6 +1,6 @@
 //! Writing one key.
 
-use crate::engine::{Engine, KeyHash, Tick, When};
+use crate::engine::{KeyHash, Tick, When};
 use crate::error::WriteError;
 use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Stored, Ttl, Update, Updated};
 use crate::view::Reservation;
@@ -246,17 +246,11 @@ impl Store {
     /// As [`set`](Self::set).
     pub fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
         let engine = self.engine();
-        let kh = engine.hash(key);
-        loop {
-            let touched = Engine::touch_in_place(engine, &mut *engine.lane()?, key, kh, ttl)?;
-            if let Some(touched) = touched {
-                return Ok(touched);
-            }
-            let Some(item) = self.item(key, kh)? else { return Ok(false) };
-            let mut lane = engine.lane()?;
-            if engine.with_index_room(&mut lane, |lane| engine.refresh(lane, key, kh, &item, ttl))? {
-                return Ok(true);
-            }
+        let (kh, deadline) = (engine.hash(key), engine.deadline(ttl));
+        let touched = engine.touch_in_place(&mut *engine.lane()?, key, kh, deadline, None)?;
+        match touched {
+            Some(touched) => Ok(touched),
+            None => Ok(self.get_and_touch_at(key, kh, deadline)?.is_some()),
         }
     }
 
@@ -265,17 +259,24 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn get_and_touch(&self, key: &[u8], ttl: Ttl) -> Result<Option<Item>, WriteError> {
-        let kh = self.engine().hash(key);
+        let engine = self.engine();
+        self.get_and_touch_at(key, engine.hash(key), engine.deadline(ttl))
+    }
+
+    fn get_and_touch_at(&self, key: &[u8], kh: KeyHash, deadline: Option<u64>) -> Result<Option<Item>, WriteError> {
+        let engine = self.engine();
         loop {
-            if !self.touch(key, ttl)? {
-                return Ok(None);
-            }
-            // Absent only if it was deleted, or expired at once, in between: then it was there, and is touched no more.
-            if let Some(item) = self.item(key, kh)? {
+            let Some(mut item) = self.item(key, kh)? else { return Ok(None) };
+            let mut lane = engine.lane()?;
+            let touched = engine.touch_in_place(&mut lane, key, kh, deadline, Some(item.meta.version))?;
+            // A record without a word for its expiry is written anew.
+            let touched = match touched {
+                Some(touched) => touched,
+                None => engine.with_index_room(&mut lane, |lane| engine.refresh(lane, key, kh, &item, deadline))?,
+            };
+            if touched {
+                item.meta.expires_at_ms = deadline;
                 return Ok(Some(item));
-            }
-            if !self.exists(key)? {
-                return Ok(None);
             }
         }
     }

@@ -98,8 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 );
             }
             let used = self.field(segment, segment::at::USED);
-            let large = matches!(word.state, State::Large | State::LargeNew);
-            if used > self.segment_bytes() * u64::from(word.length) || !large && used > self.segment_bytes() {
+            if used > self.segment_bytes() * u64::from(word.length) {
                 report.add("used-too-large", at, format!("segment {segment} claims {used} bytes in use"));
             }
             if matches!(word.state, State::Sealed | State::Partial) {

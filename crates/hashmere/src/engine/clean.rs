@@ -107,11 +107,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.leave_limbo(segment, lane.slot)?;
             }
             State::Large if self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment) => {
-                self.mem.fetch_add(self.entry_of(segment) + segment::at::DEAD, 1, Ordering::Relaxed);
                 self.reclaim_large(segment, lane.slot)?;
             }
             State::Index if word.owner == 0 && self.is_stale(segment) && self.take_over(lane, segment, word) => {
-                self.free_unless_held(segment, lane.slot)?;
+                // It may have become an index segment of today between the look and the claim.
+                if self.is_stale(segment) {
+                    self.free_unless_held(segment, lane.slot)?;
+                } else {
+                    self.set_state(segment, word);
+                }
             }
             State::Sealed | State::Partial => {
                 let used = self.field(segment, segment::at::USED);

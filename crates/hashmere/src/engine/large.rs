@@ -51,15 +51,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             if let Some(first) = run {
                 let bytes = n * self.segment_bytes();
-                let backed =
-                    self.mem.back(self.segment_offset(first), bytes.next_multiple_of(PAGE)).map_err(back_error);
-                // Only now: whoever repairs after us reads what a new large record has.
-                self.set_state(first, Word::owned(State::LargeNew, slot).long(n as u32));
-                for tail in 1..n {
-                    self.set_state(first + tail, Word::new(State::Tail));
-                }
-                match backed {
-                    Ok(()) => return Ok(first),
+                match self.mem.back(self.segment_offset(first), bytes.next_multiple_of(PAGE)).map_err(back_error) {
+                    Ok(()) => {
+                        // Only now: whoever repairs after us reads what a new large record has.
+                        self.set_state(first, Word::owned(State::LargeNew, slot).long(n as u32));
+                        (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
+                        return Ok(first);
+                    }
                     Err(error) => {
                         self.free(first, n, slot);
                         refused = Some(error);
@@ -114,10 +112,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Frees a large record that was superseded, unless somebody is at it already.
     pub(super) fn reclaim_large(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let word = self.state(segment);
-        if word.state != State::Large || self.field(segment, segment::at::DEAD) == 0 {
+        let is_dead = || self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment);
+        if word.state != State::Large || !is_dead() {
             return Ok(false);
         }
         if !self.change_state(segment, word, Word { state: State::Cleaning, owner: slot + 1, ..word }) {
+            return Ok(false);
+        }
+        // Between the look and the claim it may have been freed and filled with another record of the same length.
+        if !is_dead() {
+            self.set_state(segment, word);
             return Ok(false);
         }
         self.free_unless_held(segment, slot)
@@ -126,6 +130,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Removes the key of a large record, unless it was visited and has not expired (then it loses the mark).
     pub(super) fn drop_large(&self, lane: &mut Lane, segment: u64) -> Result<(), WriteError> {
         let record = self.segment_offset(segment);
+        let generation = self.generation(segment);
         let Some((head, key_offset)) = self.parse(record) else { return Ok(()) };
         let mut key = Vec::new();
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
@@ -145,8 +150,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
         })?;
         if !referred {
-            // Nothing leads to it: whoever superseded it died before it counted.
-            self.mem.fetch_add(self.entry_of(segment) + segment::at::DEAD, 1, std::sync::atomic::Ordering::Relaxed);
+            // Nothing leads to it: whoever superseded it died before it counted. It may have been freed and filled again since.
+            let word = self.state(segment);
+            let mine = Word { state: State::Cleaning, owner: lane.slot + 1, ..word };
+            if word.state == State::Large && self.change_state(segment, word, mine) {
+                if self.generation(segment) == generation {
+                    self.set_field(segment, segment::at::DEAD, 1);
+                }
+                self.set_state(segment, word);
+            }
         }
         Ok(())
     }

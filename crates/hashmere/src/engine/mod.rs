@@ -27,6 +27,9 @@ mod split;
 mod stats;
 mod write;
 
+#[cfg(test)]
+mod tests;
+
 pub(crate) use append::Draft;
 pub use check::{CheckReport, Problem};
 pub(crate) use create::{Access, NewStore};

@@ -495,19 +495,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Sets a record's expiry where it stands, if it has a word for it. `None`: it has none, so it must be written anew;
-    /// `Some(false)`: the key is absent.
+    /// `Some(false)`: the key is absent, or not
+    /// at the version that was asked for.
     pub(crate) fn touch_in_place(
         &self,
         lane: &mut Lane,
         key: &[u8],
         kh: KeyHash,
-        ttl: Ttl,
+        deadline: Option<u64>,
+        only: Option<Version>,
     ) -> Result<Option<bool>, WriteError> {
-        let deadline = self.deadline(ttl);
         let mut done = Some(false);
         self.mutate(lane, key, kh, |current| {
             done = match current {
                 None => Some(false),
+                Some(c) if only.is_some_and(|version| version.0 != c.head.version) => Some(false),
                 Some(c) if c.head.expires.is_some() || deadline.is_none() => {
                     self.set_expiry(c, deadline);
                     Some(true)
@@ -541,9 +543,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         key: &[u8],
         kh: KeyHash,
         item: &Item,
-        ttl: Ttl,
+        deadline: Option<u64>,
     ) -> Result<bool, WriteError> {
-        let attributes = Attributes { flags: item.meta.flags, ttl };
+        let attributes = Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At) };
         let draft = self.begin(lane, key, kh, item.value.len() as u64, attributes)?;
         self.mem.write(draft.value, &item.value);
         let outcome = self.mutate(lane, key, kh, |current| {

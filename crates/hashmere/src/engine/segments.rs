@@ -253,7 +253,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ///
     /// The caller has made sure that no slot of the index points into it and that nobody pins it.
     pub(super) fn free(&self, segment: u64, length: u64, slot: u32) {
-        // Used first: a death after this line leaves a segment that is walked in no time.
+        // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
+        self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);
         self.mem.fetch_add(self.entry_of(segment) + segment::at::GENERATION, 1, Ordering::AcqRel);
         // SYNC(recycle): pairs with the acquire fence of readers. The bump comes before any reuse of the bytes.

@@ -1,0 +1,151 @@
+//! What must hold of a store at rest beyond what `check` says: nobody's segments, lost ones, counts that are too high.
+
+use super::world::TestEngine;
+use crate::engine::index::Tree;
+use hashmere_format::header::RootWord;
+use hashmere_format::leaf;
+use hashmere_format::root;
+use hashmere_format::row;
+use hashmere_format::segment::{self, State};
+use hashmere_mem::{Host, Mem};
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+/// What the segments of a store are used for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Audit {
+    pub(super) total: u64,
+    pub(super) free: u64,
+    /// Of records, in nobody's hands.
+    pub(super) log: u64,
+    /// Of records, in the hands of somebody alive.
+    pub(super) held: u64,
+    pub(super) large: u64,
+    pub(super) index: u64,
+    pub(super) limbo: u64,
+    pub(super) table: u64,
+    /// Bytes of index segments that are no leaf, no directory and not in the arena any more.
+    pub(super) lost_index: u64,
+}
+
+/// Looks at every segment. `Err`: what is wrong.
+pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
+    let live = live_records(engine)?;
+    let mut audit = Audit { total: engine.segments(), ..Audit::default() };
+    for number in 0..engine.segments() {
+        let word = engine.state(number);
+        let held = word.owner != 0;
+        if held && !engine.host.is_claimed(word.owner - 1).unwrap() {
+            return Err(format!(
+                "segment {number} is {:?} and belongs to client {}, who is dead",
+                word.state,
+                word.owner - 1
+            ));
+        }
+        match word.state {
+            State::Free => {
+                audit.free += 1;
+                if engine.field(number, segment::at::DEAD) != 0 {
+                    return Err("a free segment counts dead bytes".into());
+                }
+            }
+            State::Open | State::Cleaning | State::Claimed | State::LargeNew if !held => {
+                return Err(format!("segment {number} is {:?} and belongs to nobody", word.state));
+            }
+            State::Open => {
+                audit.held += 1;
+                let head = engine.mem.load(row::offset(word.owner - 1) + row::at::HEAD, Ordering::Acquire);
+                audit_log(engine, number, head - engine.segment_offset(number), &live)?;
+            }
+            State::Cleaning | State::Claimed => audit.held += u64::from(word.length),
+            State::Sealed | State::Partial => {
+                audit.log += 1;
+                audit_log(engine, number, engine.field(number, segment::at::USED), &live)?;
+            }
+            State::Limbo => audit.limbo += 1,
+            State::Index if !engine.is_stale(number) => audit.index += u64::from(word.length),
+            State::Index => audit.log += u64::from(word.length),
+            State::Large | State::LargeNew => {
+                audit.large += u64::from(word.length);
+                audit_large(engine, number, &live)?;
+            }
+            State::Table => audit.table += u64::from(word.length),
+            State::Tail => {}
+        }
+    }
+    audit.lost_index = lost_index(engine, audit.index)?;
+    Ok(audit)
+}
+
+/// Offsets of the records that the index leads to.
+fn live_records(engine: &TestEngine) -> Result<HashSet<u64>, String> {
+    let root = engine.root();
+    let mut live = HashSet::new();
+    for tree in [Tree::First, Tree::Overflow] {
+        for leaf in engine.leaves(root, tree) {
+            for slot in engine.leaf_slots(leaf).map(|s| engine.slot(s)).filter(|s| !s.is_empty()) {
+                let state = engine.state(engine.segment_of(slot.offset())).state;
+                if !matches!(state, State::Open | State::Partial | State::Sealed | State::Large) {
+                    return Err(format!("a slot leads to {}, in a segment that is {state:?}", slot.offset()));
+                }
+                live.insert(slot.offset());
+            }
+        }
+    }
+    Ok(live)
+}
+
+/// A count of dead bytes may be too low, never too high: by it segments are freed without a look.
+fn audit_log(engine: &TestEngine, number: u64, used: u64, live: &HashSet<u64>) -> Result<(), String> {
+    let dead = engine.field(number, segment::at::DEAD);
+    let mut garbage = 0;
+    engine.walk(number, used, |record, head| {
+        garbage += if live.contains(&record) { 0 } else { head.record_bytes(engine.lengths) };
+    });
+    // One whose recycling was cut short has nothing in it that counts.
+    if dead > garbage && used != 0 && !engine.is_stale(number) {
+        return Err("a segment counts more dead bytes than it has".into());
+    }
+    Ok(())
+}
+
+/// A large record is led to, or known to be dead.
+fn audit_large(engine: &TestEngine, number: u64, live: &HashSet<u64>) -> Result<(), String> {
+    let dead = engine.field(number, segment::at::DEAD) != 0 || engine.is_stale(number);
+    let is_live = live.contains(&engine.segment_offset(number));
+    if engine.state(number).state == State::Large && is_live == dead {
+        return Err(format!("the large record in segment {number} is {}", if dead { "live and dead" } else { "lost" }));
+    }
+    Ok(())
+}
+
+fn lost_index(engine: &TestEngine, segments: u64) -> Result<u64, String> {
+    let word = engine.root();
+    let block = engine.root_block(word);
+    let get = |offset: u64| engine.mem.load(offset, Ordering::Acquire);
+    let mut bytes = root::BYTES.next_multiple_of(engine.leaf_bytes());
+    for tree in [Tree::First, Tree::Overflow] {
+        bytes += engine.leaves(word, tree).count() as u64 * engine.leaf_bytes();
+        let chunks = (1..root::CHUNKS).filter(|c| get(block + tree.pointers() + 8 * c) != 0);
+        bytes += chunks.map(|c| 8 * root::chunk_start(c)).sum::<u64>();
+    }
+    let mut spare = get(block + root::at::SPARE);
+    let mut spares = HashSet::new();
+    while spare != 0 {
+        if !spares.insert(spare) || engine.leaves(word, Tree::First).any(|leaf| leaf == spare) {
+            return Err(format!("the spare leaf {spare} is twice in the list, or in use"));
+        }
+        spare = get(spare + leaf::at::NEXT);
+    }
+    bytes += spares.len() as u64 * engine.leaf_bytes();
+    bytes += get(block + root::at::ARENA_END).saturating_sub(get(block + root::at::ARENA));
+    let all = segments * engine.segment_bytes();
+    if bytes > all {
+        return Err(format!("the index uses {bytes} bytes, more than the {all} of its segments"));
+    }
+    let used = RootWord::unpack(word).segment;
+    if engine.state(used).state != State::Index {
+        return Err(format!("the root stands in segment {used}, which is {:?}", engine.state(used).state));
+    }
+    Ok(all - bytes)
+}

@@ -1,0 +1,377 @@
+//! Death at every store: each operation is cut off before each of its stores in turn, and the others go on.
+//!
+//! A killed process leaves a prefix of its stores behind, so an operation of `n` stores leaves `n + 1` states, and
+//! all of them are looked at. After each death, a survivor must see what was acknowledged exactly and what was under
+//! way not at all or completely, repair it (also when it dies itself at any store of the repair), find nothing wrong,
+//! count right, lose no segment, and go on.
+
+use super::audit::{audit, Audit};
+use super::probe::until_death;
+use super::world::{Client, Geometry, World};
+use crate::error::WriteError;
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::panic::{self, AssertUnwindSafe};
+
+/// What a store holds.
+pub(super) type State = BTreeMap<Vec<u8>, Vec<u8>>;
+
+/// What may be seen of the operation under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Rule {
+    /// The store is as before or as after.
+    Whole,
+    /// Each key is as before, as after, or gone: the operation evicts.
+    Evicts,
+}
+
+/// Those who take part.
+pub(super) struct Cast {
+    /// The one who dies.
+    pub(super) victim: Client,
+    /// Those who live on. The first has a client slot.
+    pub(super) others: Vec<Client>,
+}
+
+/// An operation and what goes before it. Everything is deterministic: it is done again for every death.
+#[derive(Clone, Copy)]
+pub(super) struct Scenario {
+    pub(super) name: &'static str,
+    pub(super) geometry: Geometry,
+    pub(super) setup: fn(&World) -> Cast,
+    pub(super) act: fn(&mut Client),
+    pub(super) rule: Rule,
+}
+
+/// Which deaths are tried.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Effort {
+    /// Every how manieth store of the operation.
+    pub(super) step: u64,
+    /// At most about this many deaths of the repairer for each.
+    pub(super) repairs: u64,
+}
+
+/// What the enumeration of one operation did.
+pub(super) struct Tally {
+    pub(super) deaths: u64,
+    pub(super) repairs: u64,
+    failures: BTreeMap<String, (u64, String)>,
+}
+
+impl Tally {
+    fn add(&mut self, at: String, outcome: Result<(), String>) {
+        if let Err(text) = outcome {
+            self.failures.entry(text).or_insert((0, at)).0 += 1;
+        }
+    }
+
+    /// Panics with everything that went wrong.
+    pub(super) fn expect_clean(&self, name: &str) {
+        let mut text = String::new();
+        for (failure, (times, at)) in &self.failures {
+            let _ = writeln!(text, "  {failure} ({times} times, first {at})");
+        }
+        assert!(text.is_empty(), "{name}:\n{text}");
+    }
+}
+
+/// Does something in which a panic is a failure like any other.
+pub(super) fn attempt<R>(act: impl FnOnce() -> Result<R, String>) -> Result<R, String> {
+    panic::catch_unwind(AssertUnwindSafe(act)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str);
+        Err(format!("panic: {}", text.or(panic.downcast_ref::<&str>().copied()).unwrap_or("?")))
+    })
+}
+
+/// What the operation does when nobody dies.
+struct Frame {
+    stores: u64,
+    before: State,
+    after: State,
+    lost_index: u64,
+    room: u64,
+}
+
+impl Scenario {
+    /// Tries the deaths.
+    pub(super) fn enumerate(&self, effort: Effort) -> Tally {
+        let frame = self.frame();
+        let mut tally = Tally { deaths: 0, repairs: 0, failures: BTreeMap::new() };
+        let mut at = 0;
+        while at <= frame.stores {
+            self.die_at(at, &frame, effort, &mut tally);
+            tally.deaths += 1;
+            // The last few stores are always tried: they are the ones after the commit.
+            at += if at + 8 >= frame.stores { 1 } else { effort.step };
+        }
+        println!("{}: {} stores, {} deaths, {} of a repairer", self.name, frame.stores, tally.deaths, tally.repairs);
+        tally
+    }
+
+    fn frame(&self) -> Frame {
+        let world = World::new(self.geometry);
+        let mut cast = (self.setup)(&world);
+        let before = dump(&world.reader(), &State::new()).unwrap();
+        cast.victim.probe.rewind();
+        (self.act)(&mut cast.victim);
+        let stores = cast.victim.probe.stores();
+        let after = dump(&world.reader(), &State::new()).unwrap();
+        cast.victim.kill();
+        let survivor = world.client();
+        survivor.sweep().unwrap();
+        let lost_index = audit(&survivor).unwrap().lost_index;
+        let room_after = self.room_of(&world, &survivor, &after);
+        Frame { stores, before, after, lost_index, room: self.room_without().min(room_after) }
+    }
+
+    /// How many records fit if the operation never began.
+    fn room_without(&self) -> u64 {
+        let world = World::new(self.geometry);
+        let cast = (self.setup)(&world);
+        let before = dump(&world.reader(), &State::new()).unwrap();
+        cast.victim.kill();
+        let survivor = world.client();
+        survivor.sweep().unwrap();
+        self.room_of(&world, &survivor, &before)
+    }
+
+    fn room_of(&self, world: &World, survivor: &Client, state: &State) -> u64 {
+        let state = self.work(world, survivor, state.clone()).unwrap();
+        if self.geometry.cache {
+            return 0;
+        }
+        room(survivor, state).unwrap()
+    }
+
+    fn die_at(&self, at: u64, frame: &Frame, effort: Effort, tally: &mut Tally) {
+        let world = World::new(self.geometry);
+        let mut cast = (self.setup)(&world);
+        cast.victim.probe.die_after(at);
+        let lived = until_death(|| (self.act)(&mut cast.victim)).is_some();
+        assert_eq!(lived, at >= frame.stores, "{} is not deterministic", self.name);
+        cast.victim.kill();
+        tally.add(format!("death {at}"), attempt(|| self.repair_at_once(&world.image(), frame)));
+        tally.add(format!("death {at}, repair in passing"), attempt(|| self.repair_in_passing(&world, &cast, frame)));
+        // An image for each death of the repairer, all from before the repair.
+        let world = World::new(self.geometry);
+        let mut cast = (self.setup)(&world);
+        cast.victim.probe.die_after(at);
+        let _ = until_death(|| (self.act)(&mut cast.victim));
+        cast.victim.kill();
+        let mut repairs = Vec::new();
+        tally.add(
+            format!("death {at}, before a repair"),
+            attempt(|| self.die_in_repair(&world, frame, effort, &mut repairs)),
+        );
+        for (second, outcome) in repairs {
+            tally.repairs += 1;
+            tally.add(format!("death {at}, and of the repairer {second}"), outcome);
+        }
+    }
+
+    /// Whoever opens next repairs everything.
+    fn repair_at_once(&self, world: &World, frame: &Frame) -> Result<(), String> {
+        let seen = self.look(world, frame)?;
+        let survivor = world.client();
+        survivor.sweep().map_err(|e| format!("sweep: {e}"))?;
+        self.is_repaired(world, &survivor, &seen, frame)?;
+        self.go_on(world, &survivor, seen, frame)
+    }
+
+    /// The repairer dies as well, at each of its stores, and another one completes what it began.
+    fn die_in_repair(
+        &self,
+        world: &World,
+        frame: &Frame,
+        effort: Effort,
+        log: &mut Vec<(u64, Result<(), String>)>,
+    ) -> Result<(), String> {
+        let trial = world.image();
+        let seen = self.look(&trial, frame)?;
+        let repairer = trial.client();
+        repairer.probe.rewind();
+        repairer.sweep().map_err(|e| format!("sweep: {e}"))?;
+        let stores = repairer.probe.stores();
+        let step = stores.div_ceil(effort.repairs.max(1)).max(1);
+        for second in (0..stores).step_by(step as usize) {
+            let outcome = attempt(|| {
+                let image = world.image();
+                let repairer = image.client();
+                repairer.probe.die_after(second);
+                let _ = until_death(|| repairer.sweep());
+                repairer.kill();
+                let survivor = image.client();
+                survivor.sweep().map_err(|e| format!("second sweep: {e}"))?;
+                self.is_repaired(&image, &survivor, &seen, frame)
+            });
+            log.push((second, outcome));
+        }
+        Ok(())
+    }
+
+    /// Somebody who had the store open all the while goes on, and repairs what is in the way.
+    fn repair_in_passing(&self, world: &World, cast: &Cast, frame: &Frame) -> Result<(), String> {
+        let seen = self.look(world, frame)?;
+        let Some(other) = cast.others.first() else { return Ok(()) };
+        other.probe.limit(other.probe.accesses() + 50_000_000);
+        let seen = self.work(world, other, seen)?;
+        other.sweep().map_err(|e| format!("sweep: {e}"))?;
+        self.is_repaired(world, other, &seen, frame)?;
+        self.go_on(world, other, seen, frame)
+    }
+
+    /// What a reader sees before anybody repairs.
+    fn look(&self, world: &World, frame: &Frame) -> Result<State, String> {
+        let union = frame.before.iter().chain(&frame.after).map(|(k, v)| (k.clone(), v.clone())).collect();
+        let seen = dump(&world.reader(), &union)?;
+        let as_was = |key: &Vec<u8>| seen.get(key) == frame.before.get(key) || seen.get(key) == frame.after.get(key);
+        let fine = match self.rule {
+            Rule::Whole => seen == frame.before || seen == frame.after,
+            Rule::Evicts => seen.keys().all(as_was),
+        };
+        if fine {
+            return Ok(seen);
+        }
+        Err(format!("seen is neither before nor after: {}", difference(&seen, &frame.before)))
+    }
+
+    fn is_repaired(&self, world: &World, survivor: &Client, seen: &State, frame: &Frame) -> Result<(), String> {
+        let now = dump(&world.reader(), seen)?;
+        if now != *seen {
+            return Err(format!("the repair changed what is there: {}", difference(&now, seen)));
+        }
+        is_sound(survivor, self.count(survivor, seen))?;
+        let audit = audit(survivor)?;
+        if audit.lost_index > frame.lost_index {
+            return Err(format!("{} bytes of the index are lost", audit.lost_index - frame.lost_index));
+        }
+        Ok(())
+    }
+
+    /// What the count should be. Of what expires nobody can say how much was cleaned away already.
+    fn count(&self, survivor: &Client, state: &State) -> u64 {
+        if self.rule == Rule::Evicts {
+            survivor.check().items
+        } else {
+            state.len() as u64
+        }
+    }
+
+    /// Writes, deletes, fills and clears.
+    fn go_on(&self, world: &World, survivor: &Client, seen: State, frame: &Frame) -> Result<(), String> {
+        let state = self.work(world, survivor, seen)?;
+        is_sound(survivor, self.count(survivor, &state))?;
+        if !self.geometry.cache {
+            let room = room(survivor, state)?;
+            if room < frame.room {
+                return Err(format!("{room} records fit into the emptied store, {} without a death", frame.room));
+            }
+        }
+        world.heap.set_budget(u64::MAX);
+        is_emptied(survivor)
+    }
+
+    /// Overwrites everything, deletes every third key, adds some.
+    fn work(&self, world: &World, survivor: &Client, seen: State) -> Result<State, String> {
+        let mut state = seen;
+        let fresh = (0..6).map(|i| format!("fresh{i}").into_bytes());
+        let keys: Vec<_> = state.keys().cloned().chain(fresh).collect();
+        for (i, key) in keys.iter().enumerate() {
+            if i % 3 == 0 {
+                let there = survivor.t_del(key).map_err(|e| format!("delete: {e}"))?;
+                if there != state.remove(key).is_some() && !self.geometry.cache {
+                    return Err(format!("delete of {} says {there}", key.escape_ascii()));
+                }
+                continue;
+            }
+            let value = format!("new value of {} {}", key.escape_ascii(), "+".repeat(i % 40)).into_bytes();
+            match survivor.t_set(key, &value) {
+                Ok(()) => drop(state.insert(key.clone(), value)),
+                Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if !self.geometry.cache => {}
+                Err(error) => return Err(format!("set: {error}")),
+            }
+        }
+        let now = dump(&world.reader(), &state)?;
+        let kept = |(key, value): (&Vec<u8>, &Vec<u8>)| state.get(key) == Some(value);
+        if self.geometry.cache && now.iter().all(kept) {
+            return Ok(now);
+        }
+        if now != state {
+            return Err(format!("after more work: {}", difference(&now, &state)));
+        }
+        Ok(state)
+    }
+}
+
+/// Everything that a client sees, by scan and by key. The keys of `others` that the scan does not return must be absent.
+pub(super) fn dump(client: &Client, others: &State) -> Result<State, String> {
+    let pairs = client.t_scan().map_err(|e| format!("scan: {e}"))?;
+    let many = pairs.len();
+    let state: State = pairs.into_iter().collect();
+    if state.len() != many {
+        return Err(format!("the scan returned {many} pairs of {} keys", state.len()));
+    }
+    for key in state.keys().chain(others.keys()) {
+        let got = client.t_get(key).map_err(|e| format!("get: {e}"))?;
+        if got.as_ref() != state.get(key) {
+            return Err(format!("get and scan differ about {}", key.escape_ascii()));
+        }
+    }
+    Ok(state)
+}
+
+fn difference(seen: &State, expected: &State) -> String {
+    for key in seen.keys().chain(expected.keys()) {
+        let (a, b) = (seen.get(key), expected.get(key));
+        if a != b {
+            let text =
+                |v: Option<&Vec<u8>>| v.map_or("nothing".into(), |v| v[..v.len().min(40)].escape_ascii().to_string());
+            return format!("{} is {}, not {}", key.escape_ascii(), text(a), text(b));
+        }
+    }
+    "nothing differs".into()
+}
+
+/// `check` finds nothing, and the count is right.
+pub(super) fn is_sound(client: &Client, items: u64) -> Result<(), String> {
+    let report = client.check();
+    if let Some(problem) = report.problems.first() {
+        return Err(format!("check: {} {}", problem.code, problem.text));
+    }
+    if client.items() != items {
+        return Err(format!("count says {}, there are {items}", client.items()));
+    }
+    Ok(())
+}
+
+/// Deletes everything, and says how many records fit then.
+fn room(client: &Client, state: State) -> Result<u64, String> {
+    for key in state.keys() {
+        client.t_del(key).map_err(|e| format!("delete all: {e}"))?;
+    }
+    client.t_maintain().map_err(|e| format!("maintain: {e}"))?;
+    let mut n = 0u64;
+    loop {
+        match client.t_set(format!("fill{n}").as_bytes(), &[b'f'; 450]) {
+            Ok(()) => n += 1,
+            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => break,
+            Err(error) => return Err(format!("fill: {error}")),
+        }
+    }
+    Ok(n)
+}
+
+/// After a clear everything is free, except the index and what this client writes to.
+fn is_emptied(client: &Client) -> Result<(), String> {
+    client.t_clear().map_err(|e| format!("clear: {e}"))?;
+    client.t_maintain().map_err(|e| format!("maintain after clear: {e}"))?;
+    is_sound(client, 0)?;
+    let audit = audit(client)?;
+    let Audit { total, free, table, held, log, large, index, limbo, .. } = audit;
+    let pinned = client.stats(0, 0).clients.iter().map(|c| c.pins).sum();
+    if index != 1 || large != 0 || limbo > pinned || log > 1 || free + log + held + limbo + 1 + table != total {
+        return Err(format!("after a clear: {audit:?}"));
+    }
+    Ok(())
+}

@@ -1,0 +1,394 @@
+//! The operations whose every store is somebody's last.
+
+use super::crash::{Cast, Effort, Rule, Scenario};
+use super::world::{cache, strict, Client, Geometry, World};
+use crate::engine::index::Tree;
+use crate::engine::segments::Need;
+use crate::engine::Tick;
+use crate::types::{Attributes, Change, Counter, Expected, Ttl};
+use hashmere_format::leaf::Identity;
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
+use std::sync::OnceLock;
+use std::time::Duration;
+
+const EFFORT: Effort = if cfg!(miri) { Effort { step: 41, repairs: 2 } } else { Effort { step: 1, repairs: 24 } };
+/// For operations of a thousand stores.
+const LONG: Effort = if cfg!(miri) { Effort { step: 401, repairs: 1 } } else { Effort { step: 7, repairs: 12 } };
+
+fn run(name: &'static str, geometry: Geometry, setup: fn(&World) -> Cast, act: fn(&mut Client)) {
+    run_as(Scenario { name, geometry, setup, act, rule: Rule::Whole }, EFFORT);
+}
+
+fn run_as(scenario: Scenario, effort: Effort) {
+    scenario.enumerate(effort).expect_clean(scenario.name);
+}
+
+/// Two clients with a record each.
+fn two(world: &World) -> Cast {
+    let other = world.client();
+    other.t_set(b"other", b"of the other").unwrap();
+    let victim = world.client();
+    victim.t_set(b"mine", b"of the victim").unwrap();
+    Cast { victim, others: vec![other] }
+}
+
+/// The same with some more keys of all kinds.
+fn few(world: &World) -> Cast {
+    let cast = two(world);
+    for i in 0..4 {
+        cast.victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap();
+    }
+    cast.victim.t_incr(b"n", 1, Some(9)).unwrap();
+    let expires = Attributes { flags: 5, ttl: Ttl::At(50_000) };
+    cast.victim.t_put(b"ttl", b"expires", expires, crate::engine::When::Always).unwrap();
+    cast
+}
+
+fn with_large(world: &World) -> Cast {
+    let cast = few(world);
+    cast.victim.t_set(b"large", &vec![b'L'; 9000]).unwrap();
+    cast.victim.t_set(b"one", &vec![b'1'; 2000]).unwrap();
+    cast
+}
+
+/// How often `step` can be done before `metric` of the client changes.
+fn steps_before(
+    geometry: Geometry,
+    setup: fn(&World) -> Cast,
+    step: fn(&Client, u64),
+    metric: fn(&Client) -> u64,
+) -> u64 {
+    let world = World::new(geometry);
+    let victim = setup(&world).victim;
+    let before = metric(&victim);
+    (0..100_000)
+        .find(|i| {
+            step(&victim, *i);
+            metric(&victim) != before
+        })
+        .expect("the metric never changes")
+}
+
+/// A case whose operation is the step that changes a metric: the steps before it are part of the setup.
+macro_rules! step_case {
+    ($name:expr, $geometry:expr, $setup:expr, $step:expr, $metric:expr, $rule:expr, $effort:expr) => {{
+        static STEPS: OnceLock<u64> = OnceLock::new();
+        const STEP: fn(&Client, u64) = $step;
+        fn steps() -> u64 {
+            *STEPS.get_or_init(|| steps_before($geometry, $setup, STEP, $metric))
+        }
+        fn setup(world: &World) -> Cast {
+            let cast = $setup(world);
+            (0..steps()).for_each(|i| STEP(&cast.victim, i));
+            cast
+        }
+        fn act(victim: &mut Client) {
+            STEP(victim, steps());
+        }
+        run_as(Scenario { name: $name, geometry: $geometry, setup, act, rule: $rule }, $effort);
+    }};
+}
+
+fn splits(client: &Client) -> u64 {
+    client.stats(0, 0).splits
+}
+fn segments(client: &Client) -> u64 {
+    client.segments()
+}
+fn cleaned(client: &Client) -> u64 {
+    client.stats(0, 0).segments_cleaned
+}
+fn evicted(client: &Client) -> u64 {
+    client.stats(0, 0).evictions
+}
+fn expired(client: &Client) -> u64 {
+    client.stats(0, 0).expiries
+}
+fn overflow_depth(client: &Client) -> u64 {
+    client.depth(client.root_block(client.root()), Tree::Overflow).map_or(0, |d| u64::from(d) + 1)
+}
+
+/// A record of about a ninth of a segment.
+fn set_wide(client: &Client, key: &str) {
+    let value = format!("{key} {}", "w".repeat(440));
+    client.t_set(key.as_bytes(), value.as_bytes()).unwrap();
+}
+
+#[test]
+fn set_of_a_new_key() {
+    run("set new", strict(24), few, |c| c.t_set(b"new", b"new value").unwrap());
+}
+
+#[test]
+fn replacement() {
+    run("replace", strict(24), few, |c| c.t_set(b"key2", b"replaced").unwrap());
+}
+
+#[test]
+fn deletion() {
+    run("delete", strict(24), few, |c| assert!(c.t_del(b"key2").unwrap()));
+}
+
+#[test]
+fn counting() {
+    run("counter", strict(24), few, |c| assert_eq!(c.t_incr(b"n", 1, None).unwrap(), Some(10)));
+    run("counter, new", strict(24), few, |c| assert_eq!(c.t_incr(b"m", 1, Some(3)).unwrap(), Some(3)));
+    run("counter, removed", strict(24), few, |c| {
+        let tick = c.tick(&mut c.lane().unwrap(), b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete);
+        tick.unwrap();
+    });
+}
+
+#[test]
+fn compare_and_set() {
+    run("cas", strict(24), few, |c| {
+        let mut lane = c.lane().unwrap();
+        let (seen, change) = (Expected::Value(b"value value "), Change::Set(b"compared"));
+        c.compare_and_set(&mut lane, b"key1", c.hash(b"key1"), seen, change).unwrap();
+    });
+}
+
+#[test]
+fn updates() {
+    run("append", strict(24), few, |c| c.t_append(b"key1", b"tail").map(drop).unwrap());
+    run("touch in place", strict(24), few, |c| assert!(c.t_touch(b"ttl", Ttl::At(70_000)).unwrap()));
+    run("touch anew", strict(24), few, |c| assert!(c.t_touch(b"key1", Ttl::At(70_000)).unwrap()));
+}
+
+#[test]
+fn large_records() {
+    run("large, new", strict(32), few, |c| c.t_set(b"large", &[b'n'; 5000]).unwrap());
+    run("large, replaced", strict(32), with_large, |c| c.t_set(b"large", &[b'r'; 5000]).unwrap());
+    run("large, to small", strict(32), with_large, |c| c.t_set(b"large", b"small").unwrap());
+    run("large, deleted", strict(32), with_large, |c| assert!(c.t_del(b"large").unwrap()));
+    run("one segment, replaced", strict(32), with_large, |c| c.t_set(b"one", &[b'r'; 1500]).unwrap());
+    run("one segment, deleted", strict(32), with_large, |c| assert!(c.t_del(b"one").unwrap()));
+}
+
+#[test]
+fn splitting() {
+    const WORLD: Geometry = strict(32).small_leaves();
+    step_case!(
+        "split",
+        WORLD,
+        two,
+        |c, i| c.t_set(format!("s{i}").as_bytes(), b"split").unwrap(),
+        splits,
+        Rule::Whole,
+        EFFORT
+    );
+}
+
+#[test]
+fn growing_the_index_in_advance() {
+    let presize = |c: &mut Client| c.presize(&mut c.lane().unwrap(), 15 * 16).unwrap();
+    run_as(
+        Scenario { name: "presize", geometry: strict(32).small_leaves(), setup: few, act: presize, rule: Rule::Whole },
+        LONG,
+    );
+}
+
+#[test]
+fn doubling_into_a_new_chunk() {
+    fn deep(world: &World) -> Cast {
+        let cast = few(world);
+        cast.victim.presize(&mut cast.victim.lane().unwrap(), 15 * 64).unwrap();
+        cast
+    }
+    run("doubling", strict(40).small_leaves(), deep, |c| {
+        let mut lane = c.lane().unwrap();
+        let root = c.enter(&mut lane);
+        let leaf = c.leaf_of(root, Tree::First, c.hash(b"key1").hash).unwrap().unwrap();
+        let id = Identity::unpack(c.mem.load(leaf, Ordering::Acquire)).unwrap();
+        assert_eq!(id.depth, 6);
+        assert!(c.split(&mut lane, root, Tree::First, leaf, id).unwrap());
+        c.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+    });
+}
+
+#[test]
+fn overflowing() {
+    const WORLD: Geometry = strict(32).small_leaves();
+    step_case!(
+        "overflow tree planted",
+        WORLD,
+        two,
+        |c, i| c.t_set(format!("#{i}").as_bytes(), b"o").unwrap(),
+        overflow_depth,
+        Rule::Whole,
+        EFFORT
+    );
+    fn colliding(world: &World) -> Cast {
+        let cast = two(world);
+        (0..17).for_each(|i| cast.victim.t_set(format!("#{i}").as_bytes(), b"collides").unwrap());
+        cast
+    }
+    run("overflow, new", WORLD, colliding, |c| c.t_set(b"#99", b"new").unwrap());
+    run("overflow, replaced", WORLD, colliding, |c| c.t_set(b"#16", b"replaced").unwrap());
+    run("overflow, deleted", WORLD, colliding, |c| assert!(c.t_del(b"#16").unwrap()));
+    step_case!(
+        "overflow, split",
+        WORLD,
+        colliding,
+        |c, i| c.t_set(format!("#x{i}").as_bytes(), b"o").unwrap(),
+        splits,
+        Rule::Whole,
+        EFFORT
+    );
+}
+
+#[test]
+fn opening_segments() {
+    step_case!("next segment", strict(24), two, |c, i| set_wide(c, &format!("w{i}")), segments, Rule::Whole, EFFORT);
+    fn partial(world: &World) -> Cast {
+        let cast = two(world);
+        let mut third = world.client();
+        third.t_set(b"third", b"leaves a segment that is partly filled").unwrap();
+        third.retire();
+        Cast { victim: world.client(), ..cast }
+    }
+    run("claim, adopt, set", strict(24), partial, |c| c.t_set(b"adopted", b"into what was left").unwrap());
+    run("claim, release", strict(24), partial, |c| {
+        drop(c.lane().unwrap());
+        c.retire()
+    });
+    run("release", strict(24), few, |c| c.retire());
+}
+
+/// Many wide records of the other client.
+fn wide(world: &World) -> Cast {
+    let cast = two(world);
+    (0..60).for_each(|i| set_wide(&cast.others[0], &format!("w{i}")));
+    cast
+}
+
+fn delete_most(c: &Client, i: u64) {
+    let n = i * 7 % 60;
+    c.t_del(format!("w{n}").as_bytes()).unwrap();
+}
+
+#[test]
+fn cleaning_in_passing() {
+    step_case!("clean", strict(48), wide, delete_most, cleaned, Rule::Whole, LONG);
+}
+
+#[test]
+fn cleaning_beside_a_pin() {
+    fn pinned(world: &World) -> Cast {
+        let cast = wide(world);
+        let other = &cast.others[0];
+        for i in (0..60).step_by(5) {
+            let key = format!("w{i}").into_bytes();
+            let found = other.read(&key, other.hash(&key), |found| Ok(*found)).unwrap().unwrap();
+            other.pin(found.slot_offset, found.slot, other.root(), &mut false).unwrap();
+        }
+        cast
+    }
+    step_case!("clean, pinned", strict(48), pinned, delete_most, cleaned, Rule::Whole, LONG);
+}
+
+/// Some keys stay, between others that are overwritten again and again.
+fn overwrite(c: &Client, i: u64) {
+    let key = if i < 60 && i % 4 == 0 { format!("stays{i}") } else { format!("o{}", i % 3) };
+    set_wide(c, &key);
+}
+
+#[test]
+fn cleaning_by_force() {
+    step_case!("forced clean", strict(9), two, overwrite, cleaned, Rule::Whole, LONG);
+    fn tight(world: &World) -> Cast {
+        let cast = two(world);
+        (0..60).for_each(|i| overwrite(&cast.victim, i));
+        cast
+    }
+    let large = |c: &mut Client| drop(c.t_set(b"large", &[b'l'; 5000]));
+    run_as(
+        Scenario { name: "large, by force", geometry: strict(12), setup: tight, act: large, rule: Rule::Whole },
+        LONG,
+    );
+}
+
+#[test]
+fn evicting() {
+    step_case!("evict", cache(12), two, |c, i| set_wide(c, &format!("e{i}")), evicted, Rule::Evicts, LONG);
+    step_case!(
+        "evict large",
+        cache(24),
+        two,
+        |c, i| c.t_set(format!("e{i}").as_bytes(), &[b'e'; 5000]).unwrap(),
+        evicted,
+        Rule::Evicts,
+        LONG
+    );
+}
+
+#[test]
+fn dropping_what_expired() {
+    fn expiring(world: &World) -> Cast {
+        let cast = two(world);
+        for i in 0..50 {
+            let value = vec![b'x'; 450];
+            let ttl = Attributes { flags: 0, ttl: Ttl::At(2000) };
+            cast.others[0].t_put(format!("x{i}").as_bytes(), &value, ttl, crate::engine::When::Always).unwrap();
+        }
+        world.peers.advance(Duration::from_secs(10));
+        cast
+    }
+    step_case!("expire", cache(12), expiring, |c, i| set_wide(c, &format!("e{i}")), expired, Rule::Evicts, LONG);
+}
+
+#[test]
+fn clearing() {
+    run("clear", strict(32), with_large, |c| c.t_clear().unwrap());
+    fn grown(world: &World) -> Cast {
+        let cast = wide(world);
+        cast.victim.presize(&mut cast.victim.lane().unwrap(), 15 * 64).unwrap();
+        cast
+    }
+    run("clear, grown", strict(48).small_leaves(), grown, |c| c.t_clear().unwrap());
+}
+
+#[test]
+fn views() {
+    run("view", strict(24), few, |c| drop(c.t_view(b"key1", c.hash(b"key1")).unwrap()));
+}
+
+#[test]
+fn growing_the_segment_table() {
+    fn long(world: &World) -> Cast {
+        let cast = two(world);
+        let other = &cast.others[0];
+        let lane = other.lane().unwrap();
+        let n = 4095 - other.segments();
+        other.grow(lane.slot, n, Need::Normal, &mut None).unwrap().unwrap();
+        drop(lane);
+        cast
+    }
+    let large = |c: &mut Client| c.t_set(b"large", &[b'l'; 5000]).unwrap();
+    run_as(
+        Scenario { name: "table", geometry: strict(4096 + 64 + 24), setup: long, act: large, rule: Rule::Whole },
+        LONG,
+    );
+}
+
+#[test]
+fn full_disk() {
+    fn full(world: &World) -> Cast {
+        let cast = wide(world);
+        world.heap.set_budget(world.heap.backed_bytes());
+        cast
+    }
+    run_as(
+        Scenario {
+            name: "disk full",
+            geometry: strict(48),
+            setup: full,
+            act: |c| {
+                let _ = c.t_set(b"large", &[b'l'; 9000]);
+            },
+            rule: Rule::Whole,
+        },
+        EFFORT,
+    );
+}

@@ -1,0 +1,160 @@
+//! The calls of a store, on a bare engine: what the public handle does on a real file.
+
+use crate::engine::{Engine, Fetched, Found, KeyHash, Tick, When};
+use crate::error::{ReadError, WriteError};
+use crate::types::{Attributes, Counter, Item, Meta, Stored, Ttl, Update, Updated};
+use hashmere_format::uid::Scan;
+use hashmere_mem::{Host, Mem};
+
+/// A key with its value.
+pub(super) type Pair = (Vec<u8>, Vec<u8>);
+
+/// The hash with which keys that begin with `#` are stored: all the same, so that they collide.
+const COLLIDING: u64 = 42;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// The hash of a key of a test.
+    pub(super) fn t_hash(&self, key: &[u8]) -> KeyHash {
+        if key.starts_with(b"#") {
+            self.supplied(COLLIDING)
+        } else {
+            self.hash(key)
+        }
+    }
+
+    pub(super) fn t_item(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
+        let mut value = Vec::new();
+        match self.fetch(key, kh, &mut value, |found| self.meta_of_found(found))? {
+            None => Ok(None),
+            Some(Fetched::Copied(meta)) => Ok(Some(Item { value, meta })),
+            Some(Fetched::Long) => self.t_view(key, kh),
+        }
+    }
+
+    /// Reads a value under a pin.
+    pub(super) fn t_view(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
+        let mut exhausted = self.read_only;
+        loop {
+            let root = self.root_word();
+            if exhausted {
+                return self.read(key, kh, |found| Ok(self.t_copy(found)));
+            }
+            let Some(found) = self.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
+            if let Some(pin) = self.pin(found.slot_offset, found.slot, root, &mut exhausted) {
+                let item = self.look_again(&found, key, kh).map(|found| self.t_copy(&found));
+                self.unpin(pin);
+                if item.is_some() {
+                    return Ok(item);
+                }
+            }
+        }
+    }
+
+    fn t_copy(&self, found: &Found) -> Item {
+        let mut value = Vec::new();
+        self.mem.append_to(found.value(), found.head.value_len as usize, &mut value);
+        self.visit(found);
+        Item { value, meta: self.meta_of_found(found) }
+    }
+
+    pub(super) fn t_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(self.t_item(key, self.t_hash(key))?.map(|item| item.value))
+    }
+
+    pub(super) fn t_meta(&self, key: &[u8]) -> Option<Meta> {
+        self.peek(key, self.t_hash(key)).unwrap()
+    }
+
+    pub(super) fn t_put(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        with: Attributes,
+        when: When,
+    ) -> Result<Option<Stored>, WriteError> {
+        let mut lane = self.lane()?;
+        self.store(&mut lane, (key, self.t_hash(key)), value, with, when)
+    }
+
+    pub(super) fn t_set(&self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
+        self.t_put(key, value, Attributes::NONE, When::Always).map(|stored| assert!(stored.is_some()))
+    }
+
+    pub(super) fn t_del(&self, key: &[u8]) -> Result<bool, WriteError> {
+        let mut lane = self.lane()?;
+        self.remove(&mut lane, key, self.t_hash(key), None)
+    }
+
+    pub(super) fn t_incr(&self, key: &[u8], by: u64, initial: Option<u64>) -> Result<Option<u64>, WriteError> {
+        let mut lane = self.lane()?;
+        let counter = Counter { initial, attributes: Attributes::NONE };
+        self.tick(&mut lane, key, self.t_hash(key), counter, |n| Tick::Set(n.wrapping_add(by)))
+    }
+
+    pub(super) fn t_append(&self, key: &[u8], tail: &[u8]) -> Result<Updated, WriteError> {
+        let kh = self.t_hash(key);
+        self.update(key, kh, &mut || self.t_item(key, kh), &mut |item| {
+            Ok(item.map_or(Update::Keep, |item| Update::Set([&item.value, tail].concat())))
+        })
+    }
+
+    /// Sets an expiry, in place if the record has a word for it. `false`: the key is absent.
+    pub(super) fn t_touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
+        let kh = self.t_hash(key);
+        loop {
+            let done = self.touch_in_place(&mut *self.lane()?, key, kh, ttl)?;
+            if let Some(present) = done {
+                return Ok(present);
+            }
+            let Some(item) = self.t_item(key, kh)? else { return Ok(false) };
+            if self.refresh(&mut *self.lane()?, key, kh, &item, ttl)? {
+                return Ok(true);
+            }
+        }
+    }
+
+    pub(super) fn t_clear(&self) -> Result<(), WriteError> {
+        let mut lane = self.lane()?;
+        self.clear(&mut lane)
+    }
+
+    pub(super) fn t_maintain(&self) -> Result<u64, WriteError> {
+        let mut lane = self.lane()?;
+        self.maintain(&mut lane)
+    }
+
+    /// Every pair, as a scan returns them.
+    pub(super) fn t_scan(&self) -> Result<Vec<Pair>, ReadError> {
+        let mut pairs = Vec::new();
+        let mut at = Scan::START;
+        while at.tree < 2 {
+            let (next, pair) = self.t_scan_step(at)?;
+            at = next;
+            pairs.extend(pair);
+        }
+        Ok(pairs)
+    }
+
+    /// One step of a scan, with the pair that it met.
+    pub(super) fn t_scan_step(&self, at: Scan) -> Result<(Scan, Option<Pair>), ReadError> {
+        let root = self.root_word();
+        let step = self.scan_step(root, at)?;
+        let mut pair = None;
+        let mut entry = step.entry;
+        while let Some((uid, slot_offset, slot)) = entry {
+            let read = self.read_slot(root, uid, slot_offset, slot, |found| {
+                let mut key = Vec::new();
+                self.mem.append_to(found.key, found.head.key_len as usize, &mut key);
+                Ok((!self.is_past(found)).then(|| (key, self.t_copy(found).value)))
+            })?;
+            if let Some(read) = read {
+                pair = read;
+                break;
+            }
+            // It moved or was overwritten: look at what the place holds now.
+            let now = self.slot_of_uid(root, uid)?.filter(|_| self.root_word() == root);
+            entry = now.map(|(slot_offset, slot)| (uid, slot_offset, slot));
+        }
+        Ok((step.next, pair))
+    }
+}

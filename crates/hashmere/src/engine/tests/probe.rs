@@ -1,0 +1,258 @@
+//! Memory that counts what one client does to it, lets the client die at any store, and lets others run in between.
+
+use hashmere_format::header::at;
+use hashmere_mem::words::{self, Words};
+use hashmere_mem::{BackError, HeapMem, Mem};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// Accesses of one client after which it is taken to hang.
+const TOO_MANY: u64 = 200_000_000;
+
+/// The payload of the panic that is a client's death.
+struct Killed;
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// What a test sees and does of one client's accesses.
+pub(super) struct Probe {
+    stores: AtomicU64,
+    fuse: AtomicU64,
+    accesses: AtomicU64,
+    limit: AtomicU64,
+    hook_at: AtomicU64,
+    hook: Mutex<Option<Hook>>,
+    /// Loads where no memory is do no harm: they are those of a reader, which then notices.
+    lenient: AtomicBool,
+}
+
+impl Probe {
+    fn new() -> Arc<Probe> {
+        Arc::new(Probe {
+            stores: AtomicU64::new(0),
+            fuse: AtomicU64::new(u64::MAX),
+            accesses: AtomicU64::new(0),
+            limit: AtomicU64::new(TOO_MANY),
+            hook_at: AtomicU64::new(u64::MAX),
+            hook: Mutex::new(None),
+            lenient: AtomicBool::new(false),
+        })
+    }
+
+    /// Stores made since the last [`Probe::rewind`].
+    pub(super) fn stores(&self) -> u64 {
+        self.stores.load(Ordering::Relaxed)
+    }
+
+    /// Loads and stores made since then.
+    pub(super) fn accesses(&self) -> u64 {
+        self.accesses.load(Ordering::Relaxed)
+    }
+
+    /// Counts from zero again, without fuse or hook.
+    pub(super) fn rewind(&self) {
+        self.stores.store(0, Ordering::Relaxed);
+        self.accesses.store(0, Ordering::Relaxed);
+        self.fuse.store(u64::MAX, Ordering::Relaxed);
+        self.hook_at.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// The client dies after `stores` more stores, before the next one.
+    pub(super) fn die_after(&self, stores: u64) {
+        self.rewind();
+        self.fuse.store(stores, Ordering::Relaxed);
+    }
+
+    /// Before the client's access number `at` (from zero), `hook` runs.
+    pub(super) fn interrupt(&self, at: u64, hook: impl FnOnce() + Send + 'static) {
+        self.rewind();
+        self.hook_at.store(at, Ordering::Relaxed);
+        *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
+    }
+
+    /// From now on the client may load where no memory is: it was recycled under it, which it will notice.
+    pub(super) fn be_lenient(&self) {
+        self.lenient.store(true, Ordering::Relaxed);
+    }
+
+    /// Panics when the client makes more than this many accesses.
+    pub(super) fn limit(&self, accesses: u64) {
+        self.limit.store(accesses, Ordering::Relaxed);
+    }
+
+    fn access(&self) {
+        let n = self.accesses.fetch_add(1, Ordering::Relaxed);
+        assert!(n < self.limit.load(Ordering::Relaxed), "the operation does not end");
+        if n == self.hook_at.load(Ordering::Relaxed) {
+            let hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner).take();
+            if let Some(hook) = hook {
+                hook();
+            }
+        }
+    }
+
+    fn store(&self) {
+        if self.stores.load(Ordering::Relaxed) >= self.fuse.load(Ordering::Relaxed) {
+            panic::resume_unwind(Box::new(Killed));
+        }
+        self.stores.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs what a client does up to its end or its death: `None`.
+pub(super) fn until_death<R>(act: impl FnOnce() -> R) -> Option<R> {
+    match panic::catch_unwind(AssertUnwindSafe(act)) {
+        Ok(result) => Some(result),
+        Err(payload) if payload.is::<Killed>() => None,
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+/// Heap memory as one client reaches it.
+pub(super) struct ProbeMem {
+    heap: Arc<HeapMem>,
+    probe: Arc<Probe>,
+}
+
+impl ProbeMem {
+    pub(super) fn new(heap: &Arc<HeapMem>) -> ProbeMem {
+        ProbeMem { heap: heap.clone(), probe: Probe::new() }
+    }
+
+    pub(super) fn probe(&self) -> Arc<Probe> {
+        self.probe.clone()
+    }
+
+    #[inline]
+    fn reading(&self, off: u64) -> &HeapMem {
+        self.probe.access();
+        let fine = self.heap.has_memory(off) || self.probe.lenient.load(Ordering::Relaxed);
+        assert!(fine, "a load where no memory is, in segment {}", off.saturating_sub(at::DATA) >> 12);
+        &self.heap
+    }
+
+    #[inline]
+    fn writing(&self, off: u64) -> &HeapMem {
+        self.probe.access();
+        self.probe.store();
+        assert!(
+            self.heap.has_memory(off),
+            "a store where no memory is, in segment {}",
+            off.saturating_sub(at::DATA) >> 12
+        );
+        &self.heap
+    }
+}
+
+impl ProbeMem {
+    /// One can die just before it.
+    fn system_call(&self) -> &HeapMem {
+        self.probe.access();
+        self.probe.store();
+        &self.heap
+    }
+}
+
+impl Words for ProbeMem {
+    fn load_word(&self, off: u64) -> u64 {
+        self.reading(off).load(off, Ordering::Relaxed)
+    }
+
+    fn store_word(&self, off: u64, value: u64) {
+        self.writing(off).store(off, value, Ordering::Relaxed);
+    }
+}
+
+impl Mem for ProbeMem {
+    fn capacity(&self) -> u64 {
+        self.heap.capacity()
+    }
+
+    fn load(&self, off: u64, order: Ordering) -> u64 {
+        self.reading(off).load(off, order)
+    }
+
+    fn store(&self, off: u64, value: u64, order: Ordering) {
+        self.writing(off).store(off, value, order);
+    }
+
+    fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
+        // One that fails stores nothing, so nobody can die just before that.
+        self.probe.access();
+        if self.heap.load(off, Ordering::Relaxed) == current {
+            self.probe.store();
+        }
+        self.heap.compare_exchange(off, current, new)
+    }
+
+    fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
+        self.writing(off).swap(off, value, order)
+    }
+
+    fn fetch_add(&self, off: u64, value: u64, order: Ordering) -> u64 {
+        self.writing(off).fetch_add(off, value, order)
+    }
+
+    fn fetch_or(&self, off: u64, value: u64, order: Ordering) -> u64 {
+        self.writing(off).fetch_or(off, value, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        self.heap.fence(order);
+    }
+
+    fn prefetch(&self, _off: u64) {}
+
+    fn read(&self, off: u64, dst: &mut [u8]) {
+        words::read(self, off, dst);
+    }
+
+    fn append_to(&self, off: u64, len: usize, dst: &mut Vec<u8>) {
+        words::append_to(self, off, len, dst);
+    }
+
+    fn write(&self, off: u64, src: &[u8]) {
+        words::write(self, off, src);
+    }
+
+    fn matches(&self, off: u64, bytes: &[u8]) -> bool {
+        words::matches(self, off, bytes)
+    }
+
+    fn copy(&self, from: u64, to: u64, len: u64) {
+        words::copy(self, from, to, len);
+    }
+
+    fn zero(&self, off: u64, len: u64) {
+        words::zero(self, off, len);
+    }
+
+    unsafe fn slice(&self, off: u64, len: usize) -> &[u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.reading(off).slice(off, len) }
+    }
+
+    unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.writing(off).slice_mut(off, len) }
+    }
+
+    fn back(&self, off: u64, len: u64) -> Result<(), BackError> {
+        self.system_call().back(off, len)
+    }
+
+    fn unback(&self, off: u64, len: u64) -> bool {
+        self.system_call().unback(off, len)
+    }
+
+    /// Returns at once: the clock of these tests moves on when it is read.
+    fn wait(&self, _off: u64, _expected: u32, _timeout: Duration) {
+        std::thread::yield_now();
+    }
+
+    fn wake(&self, _off: u64) {}
+
+    fn relax(&self) {}
+}

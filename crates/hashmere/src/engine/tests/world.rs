@@ -1,0 +1,107 @@
+//! A store on heap memory with several clients, each of which can die.
+
+use super::probe::{Probe, ProbeMem};
+use crate::engine::{Access, Engine, NewStore};
+use hashmere_format::header::{at, Shape};
+use hashmere_mem::{HeapMem, LocalHost, LocalPeers, Mem};
+use std::ops::Deref;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How a store of a test is made. Everything is tiny, so that splits, cleaning and eviction happen all the time.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Geometry {
+    pub(super) leaf_shift: u32,
+    pub(super) cache: bool,
+    /// Segments of 4096 bytes that there may be.
+    pub(super) segments: u64,
+    pub(super) fixed: (Option<u32>, Option<u32>),
+}
+
+/// A strict store of `segments` segments with leaves of 512 bytes.
+pub(super) const fn strict(segments: u64) -> Geometry {
+    Geometry { leaf_shift: 9, cache: false, segments, fixed: (None, None) }
+}
+
+/// The same that evicts.
+pub(super) const fn cache(segments: u64) -> Geometry {
+    Geometry { cache: true, ..strict(segments) }
+}
+
+impl Geometry {
+    /// With leaves of 256 bytes: three buckets.
+    pub(super) const fn small_leaves(self) -> Geometry {
+        Geometry { leaf_shift: 8, ..self }
+    }
+}
+
+/// The memory and the processes of one store.
+pub(super) struct World {
+    pub(super) heap: Arc<HeapMem>,
+    pub(super) peers: Arc<LocalPeers>,
+}
+
+const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300) };
+
+impl World {
+    /// A new store.
+    pub(super) fn new(geometry: Geometry) -> World {
+        let bytes = at::DATA + (geometry.segments << 12);
+        let heap = Arc::new(HeapMem::new(bytes));
+        let peers = LocalPeers::new();
+        let shape = Shape { segment_shift: 12, leaf_shift: geometry.leaf_shift, cache: geometry.cache };
+        let new = NewStore { shape, fixed: geometry.fixed, max_bytes: bytes, seed: 7, life: 0, boot: [1, 2] };
+        Engine::format(ProbeMem::new(&heap), LocalHost::new(&peers), &new, ACCESS).unwrap();
+        World { heap, peers }
+    }
+
+    /// The bytes as they are now, in a file of their own; the processes are the same.
+    pub(super) fn image(&self) -> World {
+        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone() }
+    }
+
+    fn open(&self, access: Access) -> Client {
+        let mem = ProbeMem::new(&self.heap);
+        let probe = mem.probe();
+        let engine = Engine::attach(mem, LocalHost::new(&self.peers), ProbeMem::capacity, access).unwrap();
+        Client { engine: Arc::new(engine), probe }
+    }
+
+    /// One more process that uses the store.
+    pub(super) fn client(&self) -> Client {
+        self.open(ACCESS)
+    }
+
+    /// One that only reads.
+    pub(super) fn reader(&self) -> Client {
+        self.open(Access { read_only: true, ..ACCESS })
+    }
+}
+
+pub(super) type TestEngine = Engine<ProbeMem, LocalHost>;
+
+/// One process.
+#[derive(Clone)]
+pub(super) struct Client {
+    pub(super) engine: Arc<TestEngine>,
+    pub(super) probe: Arc<Probe>,
+}
+
+impl Client {
+    /// It closes the store.
+    pub(super) fn retire(&mut self) {
+        Arc::get_mut(&mut self.engine).unwrap().retire();
+    }
+
+    /// It is gone, with whatever it was about.
+    pub(super) fn kill(&self) {
+        self.engine.host.kill();
+    }
+}
+
+impl Deref for Client {
+    type Target = TestEngine;
+    fn deref(&self) -> &TestEngine {
+        &self.engine
+    }
+}
