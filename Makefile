@@ -2,13 +2,12 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit model miri bench storm install clean
+.PHONY: help demo test lint unit miri bench install clean
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all tests: lint, unit, by promise, model checking, Miri'
+	@echo 'make test     all tests: lint, unit, crash enumeration, by promise, Miri'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
-	@echo 'make storm    kill storm: MINUTES=10 SEED=n'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
 
 demo:
@@ -16,7 +15,7 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit model miri
+test: lint unit miri
 
 lint:
 	@scripts/setup rust
@@ -27,24 +26,15 @@ unit:
 	@scripts/setup rust
 	cargo test --quiet --workspace
 
-# The real engine under a scheduler that explores interleavings, with faults that it must catch.
-model:
-	@scripts/setup rust
-	cargo test --quiet -p hashmere --lib --features shuttle,canary model
-
-# The engine on heap memory under an interpreter that knows undefined behaviour and data races.
+# The memory abstraction under an interpreter that knows undefined behaviour and data races.
 miri:
 	@scripts/setup rust
 	@scripts/setup miri
-	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-strict-provenance' cargo +nightly miri test --quiet -p hashmere-mem -p hashmere --lib
+	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-strict-provenance' cargo +nightly miri test --quiet -p hashmere-mem --lib --test conformance
 
 bench:
 	@scripts/setup rust
 	@bench/run
-
-storm:
-	@scripts/setup rust
-	cargo run --quiet --release -p hashmere-testkit --bin storm -- --minutes $(or $(MINUTES),10) $(if $(SEED),--seed $(SEED))
 
 PREFIX ?= $(HOME)/.local
 install:

@@ -203,7 +203,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.append_to(key, head.key_len as usize, &mut name);
         let kh = self.hash_of(head, &name);
         // Room first: finding it may take system calls, which have no place under a lock.
-        let done = self.room(lane, head.record_bytes(self.lengths)).and_then(|target| {
+        let target = match policy {
+            Policy::Evict { budget: 0 } => Ok(0),
+            _ => self.room(lane, head.record_bytes(self.lengths)),
+        };
+        let done = target.and_then(|target| {
             self.mutate_record(lane, (&name, kh), record, |engine, lane, root, found, held| {
                 engine.settle_locked(lane, root, found, head, target, policy, held);
             })
@@ -293,13 +297,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Policy::Evict { budget } = policy else { return true };
         let (word, bit) = self.mark(found.leaf, found.slot_offset);
         let marks = self.mem.load(word, Ordering::Relaxed);
-        if marks & bit == 0 || bytes > *budget {
+        if marks & bit == 0 {
             return false;
         }
-        *budget -= bytes;
-        // A lost race with a reader's mark costs a hint.
+        // It goes or gets another round: either way the mark is used up, or the slot's next key would inherit it. (A lost race
+        // with a reader's mark costs a hint.)
         self.mem.store(word, marks & !bit, Ordering::Relaxed);
-        true
+        let stays = bytes <= *budget;
+        *budget -= if stays { bytes } else { 0 };
+        stays
     }
 
     /// Makes room for one record when no segment is to be had: cleans or evicts, if need be into the reserve.
@@ -377,7 +383,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let freed = if self.shape.cache && n + RESERVE < self.segments_max() {
             self.evict(lane)
         } else {
-            self.clean_best(lane)
+            self.drop_expired(lane, 1).and_then(|dropped| if dropped { Ok(true) } else { self.clean_best(lane) })
         };
         lane.cleaning = Cleaning::No;
         self.release_global(at::RESERVE_LOCK);
@@ -387,9 +393,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Cleans whatever pays, over the whole store. Returns how many segments that freed.
+    /// Drops what has expired and cleans whatever pays, over the whole store. Returns how many segments that freed.
     pub(crate) fn maintain(&self, lane: &mut Lane) -> Result<u64, WriteError> {
         let before = self.free_segments();
+        self.retire_segment(lane);
+        self.mem.store(at::NEXT_EXPIRY, 0, Ordering::Relaxed);
+        lane.cleaning = Cleaning::InPassing;
+        let mut dropped = Ok(true);
+        while let Ok(true) = dropped {
+            dropped = self.drop_expired(lane, 1);
+        }
+        lane.cleaning = Cleaning::No;
+        match dropped {
+            // No room to move the rest to: what can be done without is done.
+            Ok(_) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => {}
+            Err(error) => return Err(error),
+        }
         for _ in 0..=self.segments() / WINDOW {
             self.clean_what_pays(lane)?;
         }

@@ -52,10 +52,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match self.glance(lane, segment)? {
             // It was all garbage, and is free now (or somebody else's).
             None => Ok(false),
-            Some(dead) if dead * 2 >= self.segment_bytes() => self.clean_segment(lane, segment, Policy::Move),
-            Some(_) => {
+            Some(dead) => {
                 let budget = self.segment_bytes() * SECOND_CHANCE.0 / SECOND_CHANCE.1;
-                self.clean_segment(lane, segment, Policy::Evict { budget })
+                let policy = if dead * 2 >= self.segment_bytes() { Policy::Move } else { Policy::Evict { budget } };
+                match self.clean_segment(lane, segment, policy) {
+                    // No room for those that would move: a cache lets go of them as well.
+                    Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => {
+                        self.clean_segment(lane, segment, Policy::Evict { budget: 0 })
+                    }
+                    done => done,
+                }
             }
         }
     }

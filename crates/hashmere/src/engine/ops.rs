@@ -8,6 +8,7 @@ use crate::types::{
 use hashmere_format::header::limit;
 use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
+use hashmere_format::segment::State;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -85,7 +86,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(crate) fn visit(&self, found: &Found) {
         if self.shape.cache && !self.read_only {
             let (word, bit) = self.mark(found.leaf, found.slot_offset);
-            if self.mem.load(word, Ordering::Relaxed) & bit == 0 {
+            // Reads right after the write, while its segment is still open, say nothing about whether it will be wanted later (what
+            // S3-FIFO's small queue is for).
+            let unmarked = || self.mem.load(word, Ordering::Relaxed) & bit == 0;
+            if unmarked() && self.state(self.segment_of(found.record)).state != State::Open {
                 self.mark_visited(found, word, bit);
             }
         }

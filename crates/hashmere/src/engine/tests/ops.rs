@@ -102,12 +102,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn t_touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
         let kh = self.t_hash(key);
         loop {
-            let done = self.touch_in_place(&mut *self.lane()?, key, kh, ttl)?;
+            let done = self.touch_in_place(&mut *self.lane()?, key, kh, self.deadline(ttl), None)?;
             if let Some(present) = done {
                 return Ok(present);
             }
             let Some(item) = self.t_item(key, kh)? else { return Ok(false) };
-            if self.refresh(&mut *self.lane()?, key, kh, &item, ttl)? {
+            if self.refresh(&mut *self.lane()?, key, kh, &item, self.deadline(ttl))? {
                 return Ok(true);
             }
         }

@@ -1,0 +1,84 @@
+//! A plain loop over one operation, for `valgrind --tool=callgrind`, `strace -c` and `perf`, on a store that
+//! `work hashmere fill` made. `bench/budget` runs it with N and with 2 N operations and subtracts, so that opening cancels.
+
+use crate::tables::{bulk_matches, store_file};
+use crate::workload::{eight_digits, Random};
+use crate::Outcome;
+use hashmere::{Counter, Options, Store};
+use std::hint::black_box;
+use std::path::Path;
+
+/// Keys in a bulk get.
+const BULK: usize = 32;
+
+/// Runs `budget OPERATION COUNT RECORDS FOLDER`.
+pub fn main(arguments: &[String]) -> Outcome {
+    let [operation, count, records, folder] = arguments else {
+        return Err(crate::USAGE.into());
+    };
+    let (count, records): (u64, u32) = (count.parse()?, records.parse()?);
+    let store = Options::new().existing_only().open(store_file(Path::new(folder)))?;
+    let mut one = operation_of(operation, &store, records)?;
+    for round in 0..count {
+        if !one(round)? {
+            return Err(format!("{operation} went wrong").into());
+        }
+    }
+    Ok(())
+}
+
+type Operation<'a> = Box<dyn FnMut(u64) -> Outcome<bool> + 'a>;
+
+fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<Operation<'a>> {
+    let mut random = Random(7);
+    let mut draw = move || random.below(records.into()) as u32;
+    let mut buffer = Vec::with_capacity(64);
+    Ok(match operation {
+        // The loop itself: drawing a key, making its text, comparing.
+        "none" => Box::new(move |_| {
+            let text = black_box(eight_digits(draw()));
+            Ok(black_box(&text) == &text)
+        }),
+        "get" => Box::new(move |_| {
+            let text = eight_digits(draw());
+            Ok(store.get_into(&text, &mut buffer)? && buffer == text)
+        }),
+        "miss" => Box::new(move |_| {
+            let text = eight_digits(draw() + records);
+            Ok(!store.get_into(&text, &mut buffer)?)
+        }),
+        "view" => Box::new(move |_| {
+            let text = eight_digits(draw());
+            Ok(store.view(&text)?.is_some_and(|view| *view == text[..]))
+        }),
+        "bulk" => {
+            // One round in 32 does the work of 32.
+            let (mut numbers, mut keys) = ([0; BULK], Vec::with_capacity(BULK));
+            Box::new(move |round| {
+                if round % BULK as u64 != 0 {
+                    return Ok(true);
+                }
+                numbers.fill_with(&mut draw);
+                bulk_matches(store, &numbers, &mut keys)
+            })
+        }
+        "set" => Box::new(move |_| {
+            let text = eight_digits(draw());
+            Ok(!store.set(&text, &text)?.created)
+        }),
+        "incr" => Box::new(move |_| Ok(store.incr(&eight_digits(draw()), 1, Counter::EXISTING)?.is_some())),
+        "churn" => {
+            // Delete one, and set it again the next time.
+            let mut n = 0;
+            Box::new(move |round| {
+                if round % 2 == 0 {
+                    n = draw();
+                    return Ok(store.delete(&eight_digits(n))?);
+                }
+                let text = eight_digits(n);
+                Ok(store.set(&text, &text)?.created)
+            })
+        }
+        other => return Err(format!("no such operation: {other}\n{}", crate::USAGE).into()),
+    })
+}

@@ -1,0 +1,52 @@
+//! The benchmark of Hashmere: its workloads, its peers, its bars. `bench/run` builds and starts it; `bench/README.md`
+//! says what each figure means.
+//!
+//! ```text
+//! hashmere-bench report ...                                         runs everything, prints one report
+//! hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED    one system, one test, in this process
+//! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
+//! ```
+//! The report starts every measurement as a process of its own (`work`, or a program of `bench/peers` with the same
+//! arguments) and reads `metric value` lines from it.
+#![forbid(unsafe_code)]
+
+mod budget;
+mod histogram;
+mod machine;
+mod report;
+mod tables;
+mod work;
+mod workload;
+
+use std::error::Error;
+use std::process::ExitCode;
+
+/// What anything here returns: a failure ends the program with its text.
+type Outcome<T = ()> = Result<T, Box<dyn Error>>;
+
+const USAGE: &str = "usage: hashmere-bench report [--quick] [--only GROUP] [--runs N] [--no-peers] [--strict]
+                             --peers FOLDER --folder FOLDER
+       hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED
+       hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let (verb, rest) = match arguments.split_first() {
+        Some((verb, rest)) => (verb.as_str(), rest),
+        None => ("", arguments.as_slice()),
+    };
+    let outcome = match verb {
+        "report" => report::main(rest),
+        "work" => work::main(rest).map(|()| true),
+        "budget" => budget::main(rest).map(|()| true),
+        _ => Err(USAGE.into()),
+    };
+    match outcome {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("hashmere-bench: {error}");
+            ExitCode::from(2)
+        }
+    }
+}

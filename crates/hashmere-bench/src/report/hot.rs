@@ -1,0 +1,56 @@
+//! W1.
+
+use super::bars::Bars;
+use super::figures::{number, ratio, times};
+use super::jobs::{Job, Jobs};
+use super::plan::Plan;
+use super::systems::*;
+use crate::Outcome;
+
+const SYSTEMS: [System; 12] = [
+    HASHMERE,
+    HASH_MAP,
+    HASH_MAP_FOLDHASH,
+    HASH_MAP_FRESH,
+    CACHE,
+    STASH,
+    TINY,
+    KYOTO_HASH,
+    TKRZW_HASH,
+    LMDB_BATCH,
+    LMDB_SINGLE,
+    MEMCACHED,
+];
+
+/// Measures and prints it.
+pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
+    let operations = plan.size(2_000_000, 100_000);
+    let list: Vec<Job> = SYSTEMS
+        .iter()
+        .map(|system| {
+            // A hundredth for memcached, which is a hundred times as slow.
+            let operations = if *system.id == *MEMCACHED.id { operations / 100 } else { operations };
+            Job { system, test: "w1", records: 10_000, operations }
+        })
+        .collect();
+    let figures = jobs.interleaved(&list)?;
+    let pair = |system| figures.median(system, "pair_ns");
+    println!("\nW1  10,000 hot keys, {operations} x (set, get and compare); ns per operation");
+    println!("  {:<44} {:>8} {:>8} {:>8} {:>9}  set+get, range of the runs", "", "set+get", "set", "get", "Hashmere");
+    for system in SYSTEMS.iter().filter(|system| jobs.can_run(system)) {
+        println!(
+            "  {:<44} {:>8} {:>8} {:>8} {:>9}  {}",
+            system.label,
+            number(pair(system)),
+            number(figures.median(system, "set_ns")),
+            number(figures.median(system, "get_ns")),
+            times(ratio(pair(system), pair(&HASHMERE))),
+            figures.range(system, "pair_ns"),
+        );
+    }
+    bars.at_most("W1 time of set+get / HashMap with the same hash", 3.0, "x", ratio(pair(&HASHMERE), pair(&HASH_MAP)));
+    for system in SYSTEMS.iter().filter(|system| system.kind == Kind::SharesOrPersists && jobs.can_run(system)) {
+        bars.above(&format!("W1 speed / {}", system.label), 1.0, "x", ratio(pair(system), pair(&HASHMERE)));
+    }
+    Ok(())
+}

@@ -1,0 +1,66 @@
+//! The systems under test.
+
+/// What a system is, which decides the bars that it takes part in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Hashmere.
+    Ours,
+    /// One process only, nothing kept.
+    InProcess,
+    /// Shared between processes, or kept in a file.
+    SharesOrPersists,
+}
+
+/// One row of a table.
+pub struct System {
+    /// `SYSTEM` of this program, or `PROGRAM VARIANT` of `bench/peers`.
+    pub id: &'static str,
+    /// In words.
+    pub label: &'static str,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl System {
+    /// Whether it needs something that is not in this program.
+    pub fn is_peer(&self) -> bool {
+        self.id.contains(' ') || self.id == MEMCACHED.id
+    }
+}
+
+const fn ours(id: &'static str, label: &'static str) -> System {
+    System { id, label, kind: Kind::Ours }
+}
+const fn private(id: &'static str, label: &'static str) -> System {
+    System { id, label, kind: Kind::InProcess }
+}
+const fn shared(id: &'static str, label: &'static str) -> System {
+    System { id, label, kind: Kind::SharesOrPersists }
+}
+
+/// Hashmere with default options.
+pub const HASHMERE: System = ours("hashmere", "Hashmere");
+/// Hashmere told how many items will come.
+pub const HASHMERE_EXPECTED: System = ours("hashmere-expected", "Hashmere, expected_items given");
+/// The yardstick of W1.
+pub const HASH_MAP: System = private("hashmap-rapidhash", "HashMap, Hashmere's hash, updated in place");
+/// The same with another hash.
+pub const HASH_MAP_FOLDHASH: System = private("hashmap-foldhash", "HashMap, foldhash, updated in place");
+/// The same as most programs use it.
+pub const HASH_MAP_FRESH: System = private("hashmap-fresh", "HashMap, Hashmere's hash, fresh vectors");
+/// LMDB.
+pub const LMDB_BATCH: System = shared("lmdb batch", "LMDB, 1,000 a transaction");
+/// LMDB.
+pub const LMDB_SINGLE: System = shared("lmdb single", "LMDB, one a transaction");
+/// Kyoto Cabinet.
+pub const STASH: System = private("kyoto stash", "Kyoto StashDB, buckets = records");
+/// Kyoto Cabinet.
+pub const CACHE: System = private("kyoto cache", "Kyoto CacheDB");
+/// Kyoto Cabinet.
+pub const KYOTO_HASH: System = shared("kyoto hash", "Kyoto HashDB (file)");
+/// Tkrzw.
+pub const TINY: System = private("tkrzw tiny", "Tkrzw TinyDBM");
+/// Tkrzw.
+pub const TKRZW_HASH: System = shared("tkrzw hash", "Tkrzw HashDBM (file)");
+/// memcached.
+pub const MEMCACHED: System = shared("memcached", "memcached, unix socket, client on its core");

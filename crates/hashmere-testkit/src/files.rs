@@ -1,0 +1,78 @@
+//! What tests look at from outside a store: sizes, contents, folders, and small file systems.
+
+use std::ffi::CString;
+use std::fs;
+use std::io::Write;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+/// Apparent size of a file in bytes.
+pub fn apparent(path: &Path) -> u64 {
+    fs::metadata(path).expect("look at the store file").len()
+}
+
+/// Bytes that the file really occupies.
+pub fn allocated(path: &Path) -> u64 {
+    fs::metadata(path).expect("look at the store file").blocks() * 512
+}
+
+/// Writes to standard error past the test harness's capture.
+pub(crate) fn write_stderr(text: &str) {
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}
+
+/// A path as the text that is handed to system calls.
+pub(crate) fn c_path(path: &Path) -> CString {
+    CString::new(path.as_os_str().as_encoded_bytes()).expect("a path without NUL")
+}
+
+/// Name of the mount point of a [`SmallDisk`].
+const DISK: &str = "disk";
+
+/// A small file system in memory of its own, gone when dropped.
+#[derive(Debug)]
+pub struct SmallDisk {
+    path: PathBuf,
+}
+
+impl SmallDisk {
+    /// Mounts one of so many bytes on a new folder in `parent`. `None`, with the reason printed, where this user
+    /// may not mount.
+    pub fn mount(parent: &Path, bytes: u64) -> Option<SmallDisk> {
+        let path = parent.join(DISK);
+        fs::create_dir(&path).expect("make a mount point");
+        let data = CString::new(format!("size={bytes},mode=700")).expect("no NUL");
+        let target = c_path(&path);
+        // SAFETY: all four strings are NUL-terminated and live across the call.
+        let result =
+            unsafe { libc::mount(c"tmpfs".as_ptr(), target.as_ptr(), c"tmpfs".as_ptr(), 0, data.as_ptr().cast()) };
+        if result != 0 {
+            let reason = std::io::Error::last_os_error();
+            println!("skipped: cannot mount a small tmpfs here ({reason})");
+            return None;
+        }
+        Some(SmallDisk { path })
+    }
+
+    /// Its root folder.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        unmount(&self.path);
+    }
+}
+
+/// Unmounts what stands in the place of a [`SmallDisk`] of this folder, if anything does.
+pub(crate) fn unmount_in(parent: &Path) {
+    unmount(&parent.join(DISK));
+}
+
+fn unmount(path: &Path) {
+    let target = c_path(path);
+    // SAFETY: a NUL-terminated path. Detaching works while something still maps a file of it.
+    unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+}

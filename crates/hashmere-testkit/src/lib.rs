@@ -1,0 +1,51 @@
+//! What the tests of Hashmere share: a seeded generator, an oracle, a history checker, worker processes that can
+//! be killed and stopped, and scratch folders. Development only; nothing here ships.
+//!
+//! The tests stand in `tests/`, one file per promise. A test that needs another process starts
+//! [`worker!`](crate::worker), whose parts are in [`roles`].
+//!
+//! `HASHMERE_SEED` replays a run (each test prints the seed that it used), `HASHMERE_QUICK=1` leaves the longest
+//! tests out, `HASHMERE_BIG=1` forces those that need several gigabytes.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "test code: a failed assumption is a failed test"
+)]
+
+pub mod files;
+pub mod history;
+pub mod journal;
+pub mod limits;
+pub mod oracle;
+pub mod payload;
+pub mod procs;
+pub mod register;
+pub mod rng;
+pub mod roles;
+pub mod scratch;
+pub mod storm;
+pub mod threads;
+
+use hashmere::Options;
+
+/// Path of the worker program. Expands in the calling test, where Cargo says where the binary stands.
+#[macro_export]
+macro_rules! worker {
+    () => {
+        env!("CARGO_BIN_EXE_hashmere-kit-worker")
+    };
+}
+
+/// Bytes that stand before the first segment of every file and count towards its maximum size (mostly holes).
+pub const BASE: u64 = 1 << 20;
+
+/// Options of the smallest store: splits and cleaning happen all the time.
+pub fn tiny() -> Options {
+    Options::new().segment_bytes(4096).leaf_bytes(256)
+}
+
+/// Options of a small store with another proportion than [`tiny`].
+pub fn small() -> Options {
+    Options::new().segment_bytes(8192).leaf_bytes(512)
+}

@@ -1,0 +1,67 @@
+//! Time, time limits, and what the machine has.
+
+use std::sync::mpsc::{self, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+/// Nanoseconds of the monotonic clock that all processes of the machine share.
+pub fn now_ns() -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec for the call to fill.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Wall-clock milliseconds since 1970.
+pub fn wall_ms() -> u64 {
+    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    since.expect("a clock after 1970").as_millis() as u64
+}
+
+/// Whether the longest tests are to be left out.
+pub fn quick() -> bool {
+    std::env::var_os("HASHMERE_QUICK").is_some()
+}
+
+/// Bytes of memory that can be had without swapping.
+pub fn memory_available() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|rest| rest.split_whitespace().next()).and_then(|n| n.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+/// Ends the process with a message unless it is dropped in time: a hang is a failure, not a wait for ever.
+#[derive(Debug)]
+pub struct Watchdog {
+    _alive: Sender<()>,
+}
+
+impl Watchdog {
+    /// Starts it.
+    pub fn start(test: &'static str, limit: Duration) -> Watchdog {
+        let (alive, dropped) = mpsc::channel::<()>();
+        std::thread::spawn(move || {
+            if dropped.recv_timeout(limit) == Err(RecvTimeoutError::Timeout) {
+                let seed = crate::rng::run_seed();
+                // Not eprintln: the harness would capture it, and then this process ends.
+                let text = format!("\n{test}: HUNG, not done in {limit:?}; HASHMERE_SEED={seed:#x}\n");
+                crate::files::write_stderr(&text);
+                crate::scratch::remove_all();
+                std::process::exit(101);
+            }
+        });
+        Watchdog { _alive: alive }
+    }
+}
+
+/// Waits until it is so.
+///
+/// # Panics
+/// If it is not so in time.
+pub fn wait_until(what: &str, limit: Duration, mut so: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !so() {
+        assert!(start.elapsed() < limit, "waited {limit:?} in vain until {what}");
+        std::thread::sleep(Duration::from_micros(200));
+    }
+}

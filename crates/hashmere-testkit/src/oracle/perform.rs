@@ -1,0 +1,221 @@
+//! Does an action on a store, and says what came back in the model's terms.
+
+use super::{hash_of, Action, Hashed, Numbered, Outcome, To, Want};
+use hashmere::{
+    Attributes, Cas, Change, Counter, Expected, Item, ReadError, Remaining, Store, Stored, Update, Updated, Version,
+    WriteError,
+};
+
+/// The outcome, and what the store says of a value that it stored.
+pub(crate) type Done = (Outcome, Option<Stored>);
+
+/// What the model knows of the key that the store must be told in a compare-and-set.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Known {
+    pub value: Vec<u8>,
+    pub version: u64,
+}
+
+/// Does it.
+///
+/// # Errors
+/// Those that no outcome stands for.
+pub(crate) fn perform(store: &Store, key: &[u8], action: &Action, known: &Known) -> Result<Done, WriteError> {
+    Ok(match action {
+        Action::Get => plain(value(store.get(key)?)),
+        Action::GetInto => {
+            let mut buffer = b"what was there before".to_vec();
+            let found = store.get_into(key, &mut buffer)?;
+            plain(value(found.then_some(buffer)))
+        }
+        Action::GetItem => plain(item(store.get_item(key)?)),
+        Action::View => plain(value(store.view(key)?.map(|view| view.to_vec()))),
+        Action::Exists => plain(Outcome::Flag(store.exists(key)?)),
+        Action::ValueLen => plain(store.value_len(key)?.map_or(Outcome::Absent, Outcome::Length)),
+        Action::Ttl => plain(match store.ttl(key)? {
+            None => Outcome::Absent,
+            Some(remaining) => Outcome::Expires(remaining != Remaining::Forever),
+        }),
+        Action::Set(bytes) => stored(store.set(key, bytes)?),
+        Action::SetWith(bytes, attributes) => stored(store.set_with(key, bytes, *attributes)?),
+        Action::Add(bytes, attributes) => store.add(key, bytes, *attributes)?.map_or((Outcome::Present, None), stored),
+        Action::Replace(bytes, attributes) => or_absent(store.replace(key, bytes, *attributes)?),
+        Action::Append(tail) => or_absent(store.append(key, tail)?),
+        Action::Prepend(head) => or_absent(store.prepend(key, head)?),
+        Action::Reserve(bytes, commit) => reserve(store, key, bytes, *commit)?,
+        Action::Delete => plain(Outcome::Flag(store.delete(key)?)),
+        Action::Take => plain(value(store.take(key)?)),
+        Action::Cas(want, to) => cas(store.compare_and_set(key, expected(want, known), change(to))?),
+        Action::Update(update) => updated(store.update(key, |_| update.clone())?),
+        Action::Edit(tail) => updated(store.update(key, |item| edited(item, tail))?),
+        Action::Incr(by, counter) => plain(number(store.incr(key, *by, *counter))?),
+        Action::Decr(by, counter) => plain(number(store.decr(key, *by, *counter))?),
+        Action::AddSigned(by, counter) => plain(number(store.add_signed(key, *by, *counter))?),
+        Action::RetainRef => plain(number(store.retain_ref(key).map(Some))?),
+        Action::ReleaseRef => plain(number(store.release_ref(key))?),
+        Action::Touch(ttl) => plain(Outcome::Flag(store.touch(key, *ttl)?)),
+        Action::GetAndTouch(ttl) => plain(item(store.get_and_touch(key, *ttl)?)),
+        Action::At(action) => numbered(store, key, action)?,
+        Action::Hashed(action) => hashed(store, key, action)?,
+    })
+}
+
+fn plain(outcome: Outcome) -> Done {
+    (outcome, None)
+}
+
+fn stored(stored: Stored) -> Done {
+    (Outcome::Stored { created: stored.created }, Some(stored))
+}
+
+fn or_absent(result: Option<Stored>) -> Done {
+    result.map_or((Outcome::Absent, None), stored)
+}
+
+fn value(value: Option<Vec<u8>>) -> Outcome {
+    value.map_or(Outcome::Absent, Outcome::Value)
+}
+
+fn item(item: Option<Item>) -> Outcome {
+    item.map_or(Outcome::Absent, |item| {
+        assert_eq!(item.meta.value_len, item.value.len() as u64, "an item's length is not its value's");
+        Outcome::Item(item.value, item.meta.flags)
+    })
+}
+
+fn number(result: Result<Option<u64>, WriteError>) -> Result<Outcome, WriteError> {
+    match result {
+        Ok(number) => Ok(number.map_or(Outcome::Absent, Outcome::Number)),
+        Err(WriteError::NotANumber) => Ok(Outcome::NotANumber),
+        Err(error) => Err(error),
+    }
+}
+
+fn edited(item: Option<&Item>, tail: &[u8]) -> Update {
+    let mut value = item.map(|item| item.value.clone()).unwrap_or_default();
+    value.extend_from_slice(tail);
+    Update::Set(value)
+}
+
+fn reserve(store: &Store, key: &[u8], bytes: &[u8], commit: Option<Attributes>) -> Result<Done, WriteError> {
+    let attributes = commit.unwrap_or_default();
+    let mut reservation = store.reserve_with(key, bytes.len() as u64, attributes)?;
+    assert_eq!(reservation.len(), bytes.len(), "a reservation of another length than asked");
+    reservation.copy_from_slice(bytes);
+    Ok(match commit {
+        None => plain(Outcome::Abandoned),
+        Some(_) => stored(reservation.commit()?),
+    })
+}
+
+fn expected<'a>(want: &'a Want, known: &'a Known) -> Expected<'a> {
+    match want {
+        Want::Absent => Expected::Absent,
+        Want::ThisVersion => Expected::Version(Version(known.version)),
+        Want::OldVersion => Expected::Version(Version(known.version.wrapping_sub(1))),
+        Want::ThisValue => Expected::Value(&known.value),
+        Want::Value(value) => Expected::Value(value),
+    }
+}
+
+fn change(to: &To) -> Change<'_> {
+    match to {
+        To::Set(value) => Change::Set(value),
+        To::SetWith(value, attributes) => Change::SetWith(value, *attributes),
+        To::Remove => Change::Remove,
+    }
+}
+
+fn cas(result: Cas) -> Done {
+    match result {
+        Cas::Stored(done) => stored(done),
+        Cas::Removed => plain(Outcome::Removed),
+        Cas::Mismatch(_) => plain(Outcome::Mismatch),
+        Cas::NotFound => plain(Outcome::Absent),
+    }
+}
+
+fn updated(result: Updated) -> Done {
+    match result {
+        Updated::Kept => plain(Outcome::Kept),
+        Updated::Stored(done) => stored(done),
+        Updated::Removed => plain(Outcome::Removed),
+    }
+}
+
+fn numbered(store: &Store, key: &[u8], action: &Numbered) -> Result<Done, WriteError> {
+    let (Some(uid), Some(handle)) = (store.uid_of(key)?, store.handle_of(key)?) else {
+        return Ok(plain(Outcome::Absent));
+    };
+    assert_eq!(handle.uid(), uid, "the handle's UID");
+    let pair = |found: Result<hashmere::Pair, ReadError>| match found {
+        Ok(pair) => {
+            assert_eq!(pair.key, key, "another key under this number");
+            Outcome::Item(pair.value, pair.meta.flags)
+        }
+        Err(ReadError::Stale) => Outcome::Stale,
+        Err(error) => panic!("{error:?}"),
+    };
+    Ok(match action {
+        Numbered::GetByUid => plain(pair(store.get_at(uid))),
+        Numbered::GetByHandle => plain(pair(store.get_at(handle))),
+        Numbered::GetInto => {
+            let mut buffer = b"before".to_vec();
+            store.get_at_into(handle, &mut buffer)?;
+            plain(Outcome::Value(buffer))
+        }
+        Numbered::Set(bytes) => stored(store.set_at(handle, bytes)?),
+        Numbered::Update(update) => updated(store.update_at(uid, |_| update.clone())?),
+        Numbered::Delete => {
+            store.delete_at(handle)?;
+            plain(Outcome::Removed)
+        }
+        Numbered::GetStale => {
+            assert!(store.delete(key)?);
+            plain(pair(store.get_at(handle)))
+        }
+        Numbered::SetStale(bytes) => {
+            store.delete_at(uid)?;
+            match store.set_at(handle, bytes) {
+                Err(WriteError::Stale) => plain(Outcome::Stale),
+                other => panic!("a write through a stale handle returned {other:?}"),
+            }
+        }
+    })
+}
+
+fn hashed(store: &Store, key: &[u8], action: &Hashed) -> Result<Done, WriteError> {
+    let (family, hash) = (store.hashed(), hash_of(key));
+    let none = Attributes::NONE;
+    Ok(match action {
+        Hashed::Get => plain(value(family.get(key, hash)?)),
+        Hashed::GetInto => {
+            let mut buffer = b"before".to_vec();
+            let found = family.get_into(key, hash, &mut buffer)?;
+            plain(value(found.then_some(buffer)))
+        }
+        Hashed::Exists => plain(Outcome::Flag(family.exists(key, hash)?)),
+        Hashed::Set(bytes) => stored(family.set(key, hash, bytes)?),
+        Hashed::Add(bytes) => family.add(key, hash, bytes, none)?.map_or((Outcome::Present, None), stored),
+        Hashed::Delete => plain(Outcome::Flag(family.delete(key, hash)?)),
+        Hashed::Incr(by, counter) => plain(number(family.incr(key, hash, *by, *counter))?),
+        Hashed::Edit(tail) => updated(family.update(key, hash, |item| edited(item, tail))?),
+        Hashed::SetByUid(bytes) => match family.uid_of(key, hash)? {
+            Some(uid) => stored(store.set_at(uid, bytes)?),
+            None => plain(Outcome::Absent),
+        },
+        Hashed::DeleteByUid => match family.uid_of(key, hash)? {
+            Some(uid) => {
+                store.delete_at(uid)?;
+                plain(Outcome::Removed)
+            }
+            None => plain(Outcome::Absent),
+        },
+        Hashed::OtherHash => plain(value(family.get(key, hash ^ 0x0123_4567_89ab_cdef)?)),
+    })
+}
+
+/// The counters that an action may create a key with, for the generator.
+pub(crate) fn counter(initial: Option<u64>, attributes: Attributes) -> Counter {
+    Counter { initial, attributes }
+}

@@ -1,0 +1,197 @@
+//! Worker processes: started, spoken to over pipes, stopped, killed, and always reaped.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::Duration;
+
+/// How long a worker may take for anything that has no limit of its own.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// A worker process. Everything it writes is read at once by a thread, so it never blocks on a full pipe and
+/// nothing that it wrote before its death is lost. Dropping kills and reaps it.
+///
+/// Start workers from the thread of the test itself: the kernel kills a worker when the *thread* that started
+/// it ends.
+#[derive(Debug)]
+pub struct Worker {
+    child: Child,
+    stdin: Option<ChildStdin>,
+    lines: Receiver<String>,
+    role: String,
+}
+
+/// How a worker ended, and what it said since it was last listened to.
+#[derive(Debug)]
+pub struct Ended {
+    /// Exit status.
+    pub status: ExitStatus,
+    /// The lines nobody had taken yet.
+    pub lines: Vec<String>,
+}
+
+impl Ended {
+    /// The same, when it ended well.
+    ///
+    /// # Panics
+    /// If it did not.
+    pub fn ok(self, what: &str) -> Vec<String> {
+        assert!(self.status.success(), "{what}: worker ended with {}: {:?}", self.status, self.tail());
+        self.lines
+    }
+
+    /// Whether this signal killed it.
+    pub fn killed_by(&self, signal: i32) -> bool {
+        self.status.signal() == Some(signal)
+    }
+
+    fn tail(&self) -> &[String] {
+        &self.lines[self.lines.len().saturating_sub(5)..]
+    }
+}
+
+impl Worker {
+    /// Starts the worker program (see [`worker!`](crate::worker)) in a role with arguments.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start(program: &str, role: &str, arguments: &[&dyn ToString]) -> Worker {
+        let mut command = Command::new(program);
+        command.arg(role).args(arguments.iter().map(|argument| argument.to_string()));
+        command.env("HASHMERE_SEED", crate::rng::run_seed().to_string());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start the worker program");
+        let stdin = child.stdin.take();
+        let stdout = child.stdout.take().expect("a piped stdout");
+        let (sender, lines) = mpsc::channel();
+        std::thread::spawn(move || read_lines(stdout, &sender));
+        Worker { child, stdin, lines, role: role.to_owned() }
+    }
+
+    /// Its process id.
+    pub fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// The next line that it says.
+    ///
+    /// # Panics
+    /// If it says nothing in time, or has ended.
+    pub fn hear(&mut self, limit: Duration) -> String {
+        match self.lines.recv_timeout(limit) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => panic!("worker {} {} said nothing for {limit:?}", self.role, self.pid()),
+            Err(RecvTimeoutError::Disconnected) => {
+                panic!("worker {} {} ended: {:?}", self.role, self.pid(), self.child.wait())
+            }
+        }
+    }
+
+    /// Whether it has said something that was not heard yet; the line, if so.
+    pub fn heard(&mut self) -> Option<String> {
+        self.lines.try_recv().ok()
+    }
+
+    /// Waits for exactly this line.
+    ///
+    /// # Panics
+    /// If another comes, or none in time.
+    pub fn expect(&mut self, line: &str) {
+        let heard = self.hear(LIMIT);
+        assert_eq!(heard, line, "worker {} {}", self.role, self.pid());
+    }
+
+    /// Says a line to it.
+    ///
+    /// # Panics
+    /// If it does not listen any more.
+    pub fn say(&mut self, line: &str) {
+        let stdin = self.stdin.as_mut().expect("not told to finish before");
+        writeln!(stdin, "{line}").and_then(|()| stdin.flush()).expect("talk to the worker");
+    }
+
+    /// Closes its standard input, which the roles take as the wish that they end.
+    pub fn no_more(&mut self) {
+        self.stdin = None;
+    }
+
+    /// Sends it a signal.
+    ///
+    /// # Panics
+    /// If that fails.
+    pub fn signal(&self, signal: i32) {
+        // SAFETY: no memory is involved; the child is not reaped yet, so the pid is still its own.
+        let result = unsafe { libc::kill(self.pid() as i32, signal) };
+        assert_eq!(result, 0, "signal {signal} to {}: {}", self.pid(), std::io::Error::last_os_error());
+    }
+
+    /// Stops it and returns when it stands.
+    pub fn stop(&self) {
+        self.signal(libc::SIGSTOP);
+        crate::limits::wait_until("the worker stands", LIMIT, || self.state() == 'T');
+    }
+
+    /// Lets it go on after [`stop`](Self::stop).
+    pub fn go_on(&self) {
+        self.signal(libc::SIGCONT);
+    }
+
+    /// Its state as the kernel names it: R, S, D, T, Z ...
+    pub fn state(&self) -> char {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.pid())).unwrap_or_default();
+        stat.rsplit(") ").next().and_then(|rest| rest.chars().next()).unwrap_or('?')
+    }
+
+    /// Kills it with SIGKILL and reaps it.
+    pub fn kill(mut self) -> Ended {
+        let _ = self.child.kill();
+        self.reap()
+    }
+
+    /// Closes its standard input and waits until it has ended by itself.
+    ///
+    /// # Panics
+    /// If it has not ended in time.
+    pub fn finish(mut self, limit: Duration) -> Ended {
+        self.no_more();
+        let role = self.role.clone();
+        crate::limits::wait_until(&format!("worker {role} ended"), limit, || {
+            matches!(self.child.try_wait(), Ok(Some(_)))
+        });
+        self.reap()
+    }
+
+    fn reap(&mut self) -> Ended {
+        let status = self.child.wait().expect("reap the worker");
+        // A child that the worker forked may hold the pipe open for a moment longer.
+        let mut lines = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(10)) {
+            lines.push(line);
+        }
+        Ended { status, lines }
+    }
+}
+
+impl Drop for Worker {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Passes complete lines on; a last line without its end is what a killed worker did not say.
+fn read_lines(pipe: impl Read, sender: &mpsc::Sender<String>) {
+    let mut pipe = BufReader::with_capacity(1 << 16, pipe);
+    let mut line = String::new();
+    while let Ok(1..) = pipe.read_line(&mut line) {
+        if line.pop() != Some('\n') || sender.send(std::mem::take(&mut line)).is_err() {
+            return;
+        }
+    }
+}
+
+/// Ends this process when the thread that started it ends. To be called first in a worker.
+pub fn die_with_parent() {
+    // SAFETY: no memory is involved.
+    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+}

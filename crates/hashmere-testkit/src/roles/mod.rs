@@ -1,0 +1,71 @@
+//! What the worker program can be: one file per role. A role ends when its standard input is closed, and panics (the
+//! process then fails) when the store does what it must not.
+
+mod fill;
+mod fork;
+mod hammer;
+pub mod mix;
+mod opener;
+mod reader;
+mod shell;
+mod viewer;
+
+use hashmere::{Options, Store};
+use std::io::BufRead;
+use std::str::FromStr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
+
+/// Runs a role.
+///
+/// # Panics
+/// If there is none of this name, or the role's promise is broken.
+pub fn run(role: &str, arguments: Vec<String>) {
+    let mut arguments = Arguments(arguments.into_iter());
+    match role {
+        "fill" => fill::run(&mut arguments),
+        "fork" => fork::run(&mut arguments),
+        "hammer" => hammer::run(&mut arguments),
+        "mix" => mix::run(&mut arguments),
+        "opener" => opener::run(&mut arguments),
+        "reader" => reader::run(&mut arguments),
+        "shell" => shell::run(&mut arguments),
+        "viewer" => viewer::run(&mut arguments),
+        _ => panic!("no role {role:?}"),
+    }
+}
+
+/// The arguments of a role, in order.
+struct Arguments(std::vec::IntoIter<String>);
+
+impl Arguments {
+    fn next<T: FromStr>(&mut self) -> T {
+        let text = self.0.next().expect("one more argument");
+        text.parse().unwrap_or_else(|_| panic!("argument {text:?}"))
+    }
+
+    /// Opens the existing store that is the next argument.
+    fn store(&mut self) -> Store {
+        let path: String = self.next();
+        Options::new().existing_only().open(&path).unwrap_or_else(|error| panic!("open {path}: {error}"))
+    }
+}
+
+/// Becomes true when standard input is closed.
+fn input_closed() -> Arc<AtomicBool> {
+    let closed = Arc::new(AtomicBool::new(false));
+    let seen = Arc::clone(&closed);
+    std::thread::spawn(move || {
+        for _ in std::io::stdin().lock().lines() {}
+        seen.store(true, Ordering::Relaxed);
+    });
+    closed
+}
+
+/// Sets the limit of this process for file sizes.
+fn limit_file_size(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+    // SAFETY: `limit` is a valid rlimit.
+    let result = unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) };
+    assert_eq!(result, 0, "setrlimit: {}", std::io::Error::last_os_error());
+}

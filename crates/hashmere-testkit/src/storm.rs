@@ -1,0 +1,129 @@
+//! A kill storm: processes work on shared keys while random ones of them are killed and replaced, and afterwards every
+//! key's history must have a valid order.
+
+use crate::history::{assert_linearizable, Call, Operation, Reply};
+use crate::journal::{self, Journal};
+use crate::limits::now_ns;
+use crate::procs::{Worker, LIMIT};
+use crate::rng::Rng;
+use crate::scratch::Scratch;
+use hashmere::{Options, Store};
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+/// Processes at a time.
+const WORKERS: u32 = 4;
+/// Keys that are worked on at the same time, and for how long.
+const KEYS: u64 = 6;
+const ROUND_MS: u64 = 15;
+/// Operations that are not written down for each that is: most kills are to hit the store, not the bookkeeping.
+const CHURN: u64 = 6;
+/// No operation may take longer than this, deaths or not. The machine may be busy with other things.
+const HANG_NS: u64 = 3_000_000_000;
+
+/// What a storm was like.
+#[derive(Clone, Copy, Debug)]
+pub struct Report {
+    /// Processes killed.
+    pub kills: u32,
+    /// Dead clients that were repaired.
+    pub takeovers: u64,
+    /// Operations that were written down, and how many of them were cut off.
+    pub operations: (usize, usize),
+    /// The longest operation.
+    pub longest: Duration,
+}
+
+struct Storm<'a> {
+    program: &'a str,
+    store: &'a Store,
+    scratch: &'a Scratch,
+    start: u64,
+    rng: Rng,
+    next: u32,
+    alive: Vec<Worker>,
+}
+
+/// Lets one rage for so long on a new store with these options. `program` is the worker program.
+///
+/// # Panics
+/// If any promise is broken.
+pub fn storm(program: &str, scratch: &Scratch, options: &Options, rng: Rng, time: Duration) -> Report {
+    let store = &options.open(scratch.store("storm")).expect("create the store");
+    let mut storm = Storm { program, store, scratch, start: now_ns(), rng, next: 0, alive: Vec::new() };
+    (0..WORKERS).for_each(|_| storm.add_worker());
+    let begin = Instant::now();
+    while begin.elapsed() < time {
+        std::thread::sleep(Duration::from_micros(2000 + storm.rng.below(15_000)));
+        storm.kill_one();
+        storm.add_worker();
+    }
+    let alive = std::mem::take(&mut storm.alive);
+    alive.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("mix")));
+    let operations = storm.operations();
+    let report = storm.report(&operations);
+    println!("{report:?}");
+    assert!(report.longest.as_nanos() < HANG_NS.into(), "an operation took {:?}", report.longest);
+    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "nobody was stopped");
+    assert_linearizable(operations);
+    storm.check_store();
+    report
+}
+
+impl Storm<'_> {
+    fn journal(&self, number: u32) -> PathBuf {
+        self.scratch.path().join(format!("journal-{number}"))
+    }
+
+    fn add_worker(&mut self) {
+        let (number, seed, journal) = (self.next, self.rng.word(), self.journal(self.next));
+        self.next += 1;
+        let (path, journal) = (self.store.path().display(), journal.display());
+        let arguments: [&dyn ToString; 9] =
+            [&path, &journal, &number, &seed, &u64::MAX, &KEYS, &ROUND_MS, &self.start, &CHURN];
+        self.alive.push(Worker::start(self.program, "mix", &arguments));
+    }
+
+    fn kill_one(&mut self) {
+        let victim = self.rng.index(self.alive.len());
+        let ended = self.alive.swap_remove(victim).kill();
+        assert!(ended.killed_by(libc::SIGKILL), "a worker had failed by itself: {ended:?}");
+    }
+
+    /// What all workers had written down, dead or not, and what is there now of every key they touched.
+    fn operations(&self) -> Vec<Operation> {
+        let mut all: Vec<Operation> =
+            (0..self.next).flat_map(|number| journal::read(&self.journal(number), number)).collect();
+        let keys: BTreeSet<u32> = all.iter().map(|operation| operation.key).collect();
+        let last = self.journal(self.next);
+        let mut journal = Journal::create(&last, keys.len());
+        keys.iter().for_each(|&key| {
+            journal.perform(self.store, key, Call::Get, 0);
+        });
+        all.extend(journal::read(&last, self.next));
+        all
+    }
+
+    fn report(&self, operations: &[Operation]) -> Report {
+        let replied = operations.iter().filter(|operation| operation.reply.is_some());
+        let longest = replied.clone().map(|operation| operation.returned - operation.called).max().unwrap_or(0);
+        Report {
+            kills: self.next - WORKERS,
+            takeovers: self.store.stats().takeovers,
+            operations: (operations.len(), operations.len() - replied.count()),
+            longest: Duration::from_nanos(longest),
+        }
+    }
+
+    fn check_store(&self) {
+        let report = self.store.check();
+        assert!(report.is_clean(), "{:#?}", report.problems);
+        assert_eq!(self.store.count(), self.store.iter().count() as u64, "count(), and the keys that a scan returns");
+        let stats = self.store.stats();
+        // Each death may leak an open segment until it is found; what was found is not leaked.
+        let bound = 4 * stats.bytes_live + 64 * stats.segment_bytes;
+        let (allocated, live) = (stats.bytes_allocated, stats.bytes_live);
+        assert!(allocated < bound, "{allocated} bytes allocated for {live} live");
+    }
+}

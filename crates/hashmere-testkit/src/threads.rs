@@ -1,0 +1,77 @@
+//! Threads that start at the same moment.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::Arc;
+
+/// A barrier that spins: all leave it within nanoseconds, where a sleeping one spreads them over microseconds.
+#[derive(Debug, Default)]
+pub struct Gate {
+    arrived: AtomicUsize,
+}
+
+impl Gate {
+    /// A new gate.
+    pub fn new() -> Gate {
+        Gate::default()
+    }
+
+    /// Waits until `parties` threads have come for the `round`th time (counted from zero).
+    pub fn pass(&self, parties: usize, round: usize) {
+        self.arrived.fetch_add(1, Ordering::AcqRel);
+        let mut spins = 0u32;
+        while self.arrived.load(Ordering::Acquire) < parties * (round + 1) {
+            spins += 1;
+            // With fewer cores than parties, spinning alone would wait for the scheduler.
+            if spins % 256 == 0 {
+                std::thread::yield_now();
+            }
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// A thread that repeats something until it is asked to stop; joined (and its panic passed on) by
+/// [`finish`](Self::finish).
+#[derive(Debug)]
+pub struct Background {
+    stop: Arc<AtomicBool>,
+    thread: Option<std::thread::JoinHandle<u64>>,
+}
+
+impl Background {
+    /// Starts it; `each` gets the number of the repetition.
+    pub fn repeat(mut each: impl FnMut(u64) + Send + 'static) -> Background {
+        let stop = Arc::new(AtomicBool::new(false));
+        let asked = Arc::clone(&stop);
+        let thread = std::thread::spawn(move || {
+            let mut round = 0;
+            while !asked.load(Ordering::Relaxed) {
+                each(round);
+                round += 1;
+            }
+            round
+        });
+        Background { stop, thread: Some(thread) }
+    }
+
+    /// Stops it and says how many repetitions there were.
+    ///
+    /// # Panics
+    /// If it panicked.
+    pub fn finish(mut self) -> u64 {
+        self.stop.store(true, Ordering::Relaxed);
+        match self.thread.take().expect("not finished before").join() {
+            Ok(rounds) => rounds,
+            Err(panic) => std::panic::resume_unwind(panic),
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

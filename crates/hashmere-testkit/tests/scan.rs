@@ -1,0 +1,219 @@
+//! Promise: a scan returns every key that exists during the whole of it exactly once, goes on from a plain number in
+//! any process, and is not disturbed by growth, deletes and cleaning.
+//! Catches: keys skipped or repeated by a split or by cleaning in mid-scan, wrong filters, a skewed random().
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Cursor, Filter, Options, ReadError, Store};
+use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::payload;
+use hashmere_testkit::procs::{Worker, LIMIT};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::threads::Background;
+use hashmere_testkit::{small, tiny, worker};
+use std::collections::{HashMap, HashSet};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+fn permanent(number: u64) -> Vec<u8> {
+    format!("stays-{number}").into_bytes()
+}
+
+fn with_permanent(options: &Options, scratch: &Scratch, count: u64) -> Store {
+    let store = options.open(scratch.store("scanned")).unwrap();
+    (0..count).for_each(|number| {
+        store.set(&permanent(number), &payload::encode(number)).unwrap();
+    });
+    store
+}
+
+/// Asserts that each of the permanent keys was seen exactly once, and every other key at most once.
+fn assert_exactly_once(seen: &[Vec<u8>], count: u64) {
+    let mut times: HashMap<&[u8], u32> = HashMap::new();
+    seen.iter().for_each(|key| *times.entry(key).or_default() += 1);
+    for number in 0..count {
+        assert_eq!(times.get(&permanent(number)[..]), Some(&1), "permanent key {number}");
+    }
+    // A key that came and went and came again may be seen twice; one that was there once may not.
+    let twice = times.iter().find(|(key, &times)| times > 1 && key.starts_with(b"once-"));
+    assert_eq!(twice, None);
+}
+
+/// Multiplies the keys by a hundred while a scan is under way, in the same thread: the worst case is certain.
+#[test]
+fn growth_by_a_hundred_in_mid_scan() {
+    let _watchdog = Watchdog::start("scan-growth", Duration::from_secs(60));
+    let mut rng = Rng::for_test("scan-growth");
+    for options in [tiny(), small()] {
+        for split_at in [0, 1, 57, 300, 599] {
+            let scratch = Scratch::new("scan-growth");
+            let store = with_permanent(&options, &scratch, 600);
+            let mut seen = Vec::new();
+            let mut scan = store.iter();
+            (0..split_at).for_each(|_| seen.push(scan.next().unwrap().unwrap().key));
+            for number in 0..60_000u64 {
+                store.set(format!("once-{number}").as_bytes(), b"new").unwrap();
+                if number % 100 == 0 {
+                    seen.extend(scan.next().map(|pair| pair.unwrap().key));
+                }
+            }
+            // And shrinks again in part, with cleaning.
+            for number in (0..60_000u64).filter(|_| rng.chance(50)) {
+                store.delete(format!("once-{number}").as_bytes()).unwrap();
+            }
+            store.maintain().unwrap();
+            seen.extend(scan.map(|pair| pair.unwrap().key));
+            assert_exactly_once(&seen, 600);
+        }
+    }
+}
+
+#[test]
+fn while_another_process_inserts_and_deletes() {
+    let _watchdog = Watchdog::start("scan-beside", Duration::from_secs(60));
+    let scratch = Scratch::new("scan-beside");
+    let store = with_permanent(&tiny(), &scratch, 1000);
+    let mut workers: Vec<Worker> =
+        (0..2).map(|_| Worker::start(worker!(), "hammer", &[&store.path().display(), &300, &"grow"])).collect();
+    workers.iter_mut().for_each(|worker| worker.expect("ready"));
+    let cleaned = store.clone();
+    let clean = Background::repeat(move |_| {
+        cleaned.maintain().unwrap();
+        std::thread::sleep(Duration::from_millis(1));
+    });
+    let begin = Instant::now();
+    let mut scans = 0;
+    while begin.elapsed() < Duration::from_secs(4) {
+        let seen: Vec<Vec<u8>> = store
+            .iter()
+            .map(|pair| {
+                let pair = pair.unwrap();
+                assert!(payload::decode(&pair.value).is_ok(), "a torn value of {:?}", pair.key);
+                pair.key
+            })
+            .collect();
+        assert_exactly_once(&seen, 1000);
+        let listed = Mutex::new(Vec::new());
+        let each = |pair: hashmere::Pair| listed.lock().unwrap().push(pair.key);
+        store.parallel_scan(2, &Filter::all().keys_only(), each).unwrap();
+        assert_exactly_once(&listed.into_inner().unwrap(), 1000);
+        scans += 2;
+    }
+    println!("{scans} scans");
+    assert!(clean.finish() > 0);
+    workers.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("hammer")));
+}
+
+#[test]
+fn resumable_from_a_number_in_another_process() {
+    let _watchdog = Watchdog::start("scan-resume", Duration::from_secs(60));
+    let scratch = Scratch::new("scan-resume");
+    let store = with_permanent(&tiny(), &scratch, 1000);
+    let mut seen = Vec::new();
+    let mut cursor = Cursor::START;
+    for turn in 0..10_000u64 {
+        if turn % 3 == 0 {
+            // A new process continues where this one stopped.
+            let mut other = Worker::start(worker!(), "shell", &[&store.path().display(), &"existing"]);
+            other.expect("open");
+            other.say(&format!("scan {} 37", cursor.0));
+            let end = loop {
+                let line = other.hear(LIMIT);
+                match line.split_once(' ') {
+                    Some(("key", key)) => seen.push(key.as_bytes().to_vec()),
+                    Some(("cursor", number)) => {
+                        cursor = Cursor(number.parse().unwrap());
+                        break false;
+                    }
+                    _ => break true,
+                }
+            };
+            other.finish(LIMIT).ok("shell");
+            if end {
+                break;
+            }
+        } else {
+            let mut scan = store.scan(cursor, Filter::all());
+            seen.extend(scan.by_ref().take(5).map(|pair| pair.unwrap().key));
+            let Some(next) = scan.cursor() else { break };
+            cursor = next;
+        }
+        // Growth between the turns, for a time.
+        let growth = if turn < 60 { 200 } else { 0 };
+        (0..growth).for_each(|n| {
+            store.set(format!("once-{turn}-{n}").as_bytes(), b"x").unwrap();
+        });
+        assert!(turn < 9_999, "the scan does not end");
+    }
+    assert_exactly_once(&seen, 1000);
+}
+
+#[test]
+fn prefix_glob_and_keys_only() {
+    let scratch = Scratch::new("scan-filter");
+    let store = with_permanent(&small(), &scratch, 3000);
+    (0..500u64).for_each(|n| {
+        store.set(format!("user:{n}:name").as_bytes(), b"v").unwrap();
+    });
+    store.set(b"", b"empty").unwrap();
+    store.set(b"we*rd[key]?", b"special").unwrap();
+    let keys = |filter: Filter| -> HashSet<Vec<u8>> {
+        let found: Vec<_> = store.scan(Cursor::START, filter).map(|pair| pair.unwrap()).collect();
+        let keys: HashSet<Vec<u8>> = found.iter().map(|pair| pair.key.clone()).collect();
+        assert_eq!(keys.len(), found.len(), "a key twice");
+        keys
+    };
+    assert_eq!(keys(Filter::all()).len(), 3502);
+    assert_eq!(keys(Filter::all().prefix("user:")).len(), 500);
+    assert_eq!(keys(Filter::all().prefix("user:49:")).len(), 1);
+    assert_eq!(keys(Filter::all().prefix("zzz")).len(), 0);
+    assert_eq!(keys(Filter::all().prefix("")).len(), 3502);
+    assert_eq!(keys(Filter::all().glob("user:*:name")).len(), 500);
+    assert_eq!(keys(Filter::all().glob("user:?:name")).len(), 10);
+    assert_eq!(keys(Filter::all().glob("user:[1-3]?:*")).len(), 30);
+    assert_eq!(keys(Filter::all().glob("user:[!1-3]:*")).len(), 7);
+    assert_eq!(keys(Filter::all().glob("we\\*rd\\[key\\]\\?")).len(), 1);
+    assert_eq!(keys(Filter::all().glob("")).len(), 1);
+    assert_eq!(keys(Filter::all().glob("*")).len(), 3502);
+    assert_eq!(keys(Filter::all().prefix("user:").glob("*9:name")).len(), 50);
+    for pair in store.scan(Cursor::START, Filter::all().keys_only()) {
+        let pair = pair.unwrap();
+        assert!(pair.value.is_empty() && store.value_len(&pair.key).unwrap() == Some(pair.meta.value_len));
+    }
+}
+
+#[test]
+fn random_is_roughly_uniform() {
+    const KEYS: u64 = 50;
+    const DRAWS: u64 = 20_000;
+    let scratch = Scratch::new("scan-random");
+    let store = with_permanent(&small(), &scratch, KEYS);
+    let mut times: HashMap<Vec<u8>, u64> = HashMap::new();
+    (0..DRAWS).for_each(|_| *times.entry(store.random().unwrap().unwrap().key).or_default() += 1);
+    let (least, most) = (times.values().min().unwrap(), times.values().max().unwrap());
+    println!("{} of {KEYS} keys drawn, {least} to {most} times", times.len());
+    assert_eq!(times.len() as u64, KEYS, "keys that are never drawn");
+    assert!(*least * 4 > DRAWS / KEYS && *most < 4 * DRAWS / KEYS, "{least} to {most} of {}", DRAWS / KEYS);
+    store.clear().unwrap();
+    assert_eq!(store.random().unwrap(), None);
+}
+
+#[test]
+fn empty_store_and_wrong_cursors() {
+    let scratch = Scratch::new("scan-empty");
+    let store = tiny().open(scratch.store("scanned")).unwrap();
+    assert!(store.iter().next().is_none() && store.keys().next().is_none());
+    store.set(b"a", b"b").unwrap();
+    let mut rng = Rng::for_test("scan-empty");
+    // Whatever the number: an error or some part of the keys, and an end.
+    for _ in 0..2000 {
+        let bits = rng.below(64);
+        for pair in store.scan(Cursor(rng.word() >> bits), Filter::all()) {
+            match pair {
+                Ok(pair) => assert_eq!(pair.key, b"a"),
+                Err(ReadError::BadCursor) => break,
+                Err(error) => panic!("{error:?}"),
+            }
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! Promise: a stopped process never blocks a reader and never has its lock stolen; writers that need its lock get an
+//! error that names it; all is consistent when it goes on.
+//! Catches: readers that wait for writers, locks that expire by time, two owners of one lock, a wrong or missing name.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Counter, Options, Store, WriteError};
+use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::procs::{Worker, LIMIT};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{payload, tiny, worker};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+const KEYS: u64 = 8;
+const BUSY: Duration = Duration::from_millis(30);
+/// Time for all the reads of a round, on a machine that has other things to do.
+const READS_MAX: Duration = Duration::from_secs(2);
+
+struct Stage {
+    store: Store,
+    rng: Rng,
+    _scratch: Scratch,
+    _watchdog: Watchdog,
+}
+
+fn stage(name: &'static str) -> Stage {
+    let watchdog = Watchdog::start(name, Duration::from_secs(150));
+    let scratch = Scratch::new(name);
+    let store = tiny().busy_timeout(BUSY).open(scratch.store("stopped")).unwrap();
+    Stage { store, rng: Rng::for_test(name), _scratch: scratch, _watchdog: watchdog }
+}
+
+fn hammer(path: &Path, kind: &str) -> Worker {
+    let mut worker = Worker::start(worker!(), "hammer", &[&path.display(), &KEYS, &kind]);
+    worker.expect("ready");
+    worker
+}
+
+/// Checks that a refusal names the stopped worker, and that it was not given early.
+fn assert_names(error: &WriteError, worker: &Worker) {
+    let WriteError::Busy { pid, holder, waited } = error else { panic!("{error:?}") };
+    assert_eq!(*pid, worker.pid(), "{error}");
+    assert!(*waited >= BUSY && *waited < LIMIT, "{error}");
+    assert!(!holder.is_empty() && error.to_string().contains(&pid.to_string()), "{error}");
+}
+
+fn rounds(full: u64) -> u64 {
+    if quick() {
+        full / 5
+    } else {
+        full
+    }
+}
+
+#[test]
+fn readers_go_on_and_writers_are_told_who_it_is() {
+    let mut stage = stage("stopped-readers");
+    let store = &stage.store;
+    let worker = hammer(store.path(), "grow");
+    let mut refused = 0;
+    for round in 0..rounds(300) {
+        std::thread::sleep(Duration::from_micros(stage.rng.below(1500)));
+        worker.stop();
+        let start = Instant::now();
+        for key in 0..KEYS {
+            let value = store.get(&payload::key(key)).unwrap().expect("written before, never deleted");
+            payload::decode(&value).unwrap();
+        }
+        assert!(store.keys().filter(|key| key.is_ok()).count() >= KEYS as usize);
+        assert!(store.count() > 0);
+        assert!(start.elapsed() < READS_MAX, "reads took {:?} while a writer stood", start.elapsed());
+        let key = payload::key(round % KEYS);
+        let before = store.get(&key).unwrap();
+        let value = payload::encode(round | 1 << 40);
+        match store.set(&key, &value) {
+            Ok(_) => assert_eq!(store.get(&key).unwrap().as_ref(), Some(&value)),
+            Err(error) => {
+                assert_names(&error, &worker);
+                assert_eq!(store.get(&key).unwrap(), before, "a refused write changed something");
+                refused += 1;
+            }
+        }
+        worker.go_on();
+    }
+    println!("{refused} writes refused");
+    worker.finish(LIMIT).ok("hammer");
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+/// Were a lock stolen from a stopped owner, one of the two increments would be lost.
+#[test]
+fn increments_are_exact_across_stops() {
+    let mut stage = stage("stopped-exact");
+    let store = &stage.store;
+    let mut worker = hammer(store.path(), "incr");
+    let mut added = [0; KEYS as usize];
+    let mut refused = 0;
+    for _ in 0..rounds(300) {
+        std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
+        worker.stop();
+        for key in 0..KEYS {
+            match store.incr(&payload::key(key), 1, Counter::or_create(1)) {
+                Ok(number) => added[key as usize] += u64::from(number.is_some()),
+                Err(error) => {
+                    assert_names(&error, &worker);
+                    refused += 1;
+                    // The other keys of the same group would all wait as long.
+                    break;
+                }
+            }
+        }
+        worker.go_on();
+    }
+    println!("{refused} increments refused");
+    worker.no_more();
+    let theirs: u64 = worker.hear(LIMIT).strip_prefix("added ").unwrap().parse().unwrap();
+    worker.finish(LIMIT).ok("hammer");
+    for key in 0..KEYS {
+        let text = String::from_utf8(store.get(&payload::key(key)).unwrap().unwrap()).unwrap();
+        let total = theirs + added[key as usize];
+        assert_eq!(text, total.to_string(), "key {key}: increments lost or doubled");
+    }
+    assert!(refused > 0, "the worker was never stopped in a critical section: this run has shown nothing");
+}
+
+/// Writers of other keys than the stopped owner's go on: of many keys at most a few share its lock.
+#[test]
+fn writers_of_other_keys_go_on() {
+    let mut stage = stage("stopped-others");
+    let path = stage.store.path().to_owned();
+    let big = Options::new().existing_only().busy_timeout(Duration::from_millis(5)).open(&path).unwrap();
+    for key in 1000..6000 {
+        big.set(&payload::key(key), b"here").unwrap();
+    }
+    let worker = hammer(&path, "incr");
+    let mut worst = 0;
+    for _ in 0..rounds(40) {
+        std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
+        worker.stop();
+        let keys = (0..200).map(|_| 1000 + stage.rng.below(5000));
+        let refused = keys.filter(|&key| big.set(&payload::key(key), b"changed").is_err()).count();
+        worst = worst.max(refused);
+        worker.go_on();
+    }
+    println!("at most {worst} of 200 writes of other keys refused");
+    assert!(worst <= 20, "a stopped writer held up {worst} of 200 other keys");
+    worker.finish(LIMIT).ok("hammer");
+}
+
+/// A stopped process that dies afterwards is a dead one: its lock is taken over.
+#[test]
+fn stopped_then_killed_is_taken_over() {
+    let mut stage = stage("stopped-killed");
+    let path = stage.store.path().to_owned();
+    for round in 0..rounds(40) {
+        let worker = hammer(&path, "grow");
+        std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
+        worker.stop();
+        worker.kill();
+        for key in 0..KEYS {
+            let value = payload::encode(round);
+            stage.store.set(&payload::key(key), &value).unwrap();
+            assert_eq!(stage.store.get(&payload::key(key)).unwrap(), Some(value));
+        }
+    }
+    assert!(stage.store.check().is_clean(), "{:#?}", stage.store.check().problems);
+}

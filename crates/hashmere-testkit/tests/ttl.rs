@@ -1,0 +1,192 @@
+//! Promise: a key with a time to live is gone when that has passed, for every call, and not before; touching changes the
+//! time and nothing else; flags and expiry survive what must keep them.
+//! Catches: expired keys that some call still returns, times lost by append or counters, wrong remaining times.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Attributes, Cas, Change, Counter, Expected, Options, Remaining, Store, Ttl, Update};
+use hashmere_testkit::limits::wall_ms;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{payload, small, tiny, BASE};
+use std::thread::sleep;
+use std::time::Duration;
+
+fn stage(name: &str) -> (Scratch, Store) {
+    let scratch = Scratch::new(name);
+    let store = small().open(scratch.store("ttl")).unwrap();
+    (scratch, store)
+}
+
+fn after(ms: u64) -> Attributes {
+    Attributes::NONE.ttl(Ttl::After(Duration::from_millis(ms)))
+}
+
+#[test]
+fn gone_for_every_call() {
+    let (_scratch, store) = stage("ttl-gone");
+    let names: Vec<String> = (0..16).map(|n| format!("k{n}")).collect();
+    for name in &names {
+        store.set_with(name.as_bytes(), b"7", after(150)).unwrap();
+        assert_eq!(store.get(name.as_bytes()).unwrap().as_deref(), Some(&b"7"[..]), "expired before its time");
+    }
+    let uid = store.uid_of(b"k0").unwrap().unwrap();
+    sleep(Duration::from_millis(200));
+    let k = |n: usize| names[n].as_bytes();
+    assert_eq!(store.get(k(0)).unwrap(), None);
+    assert!(!store.get_into(k(0), &mut Vec::new()).unwrap());
+    assert_eq!(store.get_item(k(0)).unwrap(), None);
+    assert_eq!(store.meta(k(0)).unwrap(), None);
+    assert!(store.view(k(0)).unwrap().is_none());
+    assert!(!store.exists(k(0)).unwrap());
+    assert_eq!(store.value_len(k(0)).unwrap(), None);
+    assert_eq!(store.ttl(k(0)).unwrap(), None);
+    assert_eq!(store.get_many(&[k(0), k(1)]).unwrap(), [None, None]);
+    assert_eq!(store.uid_of(k(0)).unwrap(), None);
+    assert!(store.handle_of(k(0)).unwrap().is_none());
+    assert!(store.get_at(uid).is_err());
+    assert_eq!(store.iter().count(), 0);
+    assert_eq!(store.keys().count(), 0);
+    assert_eq!(store.random().unwrap(), None);
+    assert!(!store.touch(k(1), Ttl::Never).unwrap(), "touching does not bring it back");
+    assert_eq!(store.get_and_touch(k(2), Ttl::Never).unwrap(), None);
+    assert_eq!(store.replace(k(3), b"x", Attributes::NONE).unwrap(), None);
+    assert_eq!(store.append(k(4), b"x").unwrap(), None);
+    assert_eq!(store.prepend(k(4), b"x").unwrap(), None);
+    assert!(!store.delete(k(5)).unwrap());
+    assert_eq!(store.take(k(6)).unwrap(), None);
+    assert_eq!(store.incr(k(7), 1, Counter::EXISTING).unwrap(), None);
+    assert_eq!(store.incr(k(8), 1, Counter::or_create(100)).unwrap(), Some(100));
+    assert_eq!(store.release_ref(k(9)).unwrap(), None);
+    assert_eq!(store.compare_and_set(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), Cas::NotFound);
+    let absent = store.compare_and_set(k(11), Expected::Absent, Change::Set(b"new")).unwrap();
+    assert!(matches!(absent, Cas::Stored(stored) if stored.created), "{absent:?}");
+    let mut seen = Some(());
+    store
+        .update(k(12), |item| {
+            seen = item.map(drop);
+            Update::Keep
+        })
+        .unwrap();
+    assert_eq!(seen, None, "a visitor saw an expired value");
+    assert!(store.add(k(13), b"new", Attributes::NONE).unwrap().is_some());
+    assert!(store.set(k(14), b"new").unwrap().created);
+    assert_eq!(store.delete_many(&[k(15), k(0)]).unwrap(), 0);
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+#[test]
+fn remaining_time_and_touch() {
+    let (_scratch, store) = stage("ttl-touch");
+    store.set_with(b"k", b"v", Attributes::NONE.flags(3)).unwrap();
+    assert_eq!(store.ttl(b"k").unwrap(), Some(Remaining::Forever));
+    let uid = store.uid_of(b"k").unwrap();
+    let remaining = |least: u64, most: u64| {
+        let Some(Remaining::For(time)) = store.ttl(b"k").unwrap() else { panic!("no time") };
+        assert!(time > Duration::from_secs(least) && time <= Duration::from_secs(most), "{time:?}");
+    };
+    assert!(store.touch(b"k", Ttl::After(Duration::from_secs(100))).unwrap());
+    remaining(60, 100);
+    let at = wall_ms() + 5_000_000;
+    let item = store.get_and_touch(b"k", Ttl::At(at)).unwrap().unwrap();
+    assert_eq!(item.value, b"v");
+    remaining(4900, 5000);
+    let meta = store.meta(b"k").unwrap().unwrap();
+    assert_eq!((meta.expires_at_ms, meta.flags, Some(meta.uid)), (Some(at), 3, uid));
+    assert!(store.touch(b"k", Ttl::Never).unwrap());
+    assert_eq!(store.ttl(b"k").unwrap(), Some(Remaining::Forever));
+    assert!(store.touch(b"k", Ttl::After(Duration::from_millis(50))).unwrap());
+    sleep(Duration::from_millis(80));
+    assert!(!store.exists(b"k").unwrap());
+    assert!(!store.touch(b"none", Ttl::Never).unwrap());
+    // Who gets and expires a key gets what was there.
+    store.set(b"k", b"last").unwrap();
+    let item = store.get_and_touch(b"k", Ttl::After(Duration::ZERO)).unwrap();
+    assert_eq!(item.map(|item| item.value).as_deref(), Some(&b"last"[..]));
+    assert!(!store.exists(b"k").unwrap());
+}
+
+#[test]
+fn what_keeps_flags_and_expiry_and_what_does_not() {
+    let (_scratch, store) = stage("ttl-kept");
+    let at = wall_ms() + 9_000_000;
+    let reset = || {
+        let attributes = Attributes::NONE.flags(42).ttl(Ttl::At(at));
+        store.set_with(b"k", b"5", attributes).unwrap();
+    };
+    let attached = || store.meta(b"k").unwrap().map(|meta| (meta.flags, meta.expires_at_ms));
+    let kept = Some((42, Some(at)));
+    let keeping: [(&str, &dyn Fn()); 6] = [
+        ("append", &|| _ = store.append(b"k", b"1").unwrap().unwrap()),
+        ("prepend", &|| _ = store.prepend(b"k", b"1").unwrap().unwrap()),
+        ("incr", &|| _ = store.incr(b"k", 1, Counter::EXISTING).unwrap().unwrap()),
+        ("retain_ref", &|| _ = store.retain_ref(b"k").unwrap()),
+        ("update", &|| _ = store.update(b"k", |_| Update::Set(b"x".to_vec())).unwrap()),
+        ("update keep", &|| _ = store.update(b"k", |_| Update::Keep).unwrap()),
+    ];
+    for (name, change) in keeping {
+        reset();
+        change();
+        assert_eq!(attached(), kept, "{name}");
+    }
+    let dropping: [(&str, &dyn Fn()); 4] = [
+        ("set", &|| _ = store.set(b"k", b"x").unwrap()),
+        ("replace", &|| _ = store.replace(b"k", b"x", Attributes::NONE).unwrap().unwrap()),
+        ("cas", &|| _ = store.compare_and_set(b"k", Expected::Value(b"5"), Change::Set(b"x")).unwrap()),
+        ("set_many", &|| _ = store.set_many(&[(b"k", b"x")]).unwrap()),
+    ];
+    for (name, change) in dropping {
+        reset();
+        change();
+        assert_eq!(attached(), Some((0, None)), "{name}");
+    }
+    // Cleaning moves records with all that is attached to them.
+    reset();
+    (0..20_000).for_each(|number| {
+        store.set(&payload::key(number % 50), &payload::encode(number)).unwrap();
+    });
+    store.maintain().unwrap();
+    assert_eq!(attached(), kept, "cleaning");
+}
+
+#[test]
+fn past_and_far_times() {
+    let (_scratch, store) = stage("ttl-far");
+    store.set_with(b"past", b"v", Attributes::NONE.ttl(Ttl::At(1000))).unwrap();
+    store.set_with(b"zero", b"v", after(0)).unwrap();
+    assert_eq!(store.get(b"past").unwrap(), None);
+    assert_eq!(store.get(b"zero").unwrap(), None);
+    let far = (1 << 48) - 1;
+    store.set_with(b"far", b"v", Attributes::NONE.ttl(Ttl::At(far))).unwrap();
+    assert_eq!(store.meta(b"far").unwrap().unwrap().expires_at_ms, Some(far));
+    // Longer than the format can say: as good as never, and no overflow into the past.
+    store.set_with(b"longest", b"v", Attributes::NONE.ttl(Ttl::After(Duration::MAX))).unwrap();
+    assert!(store.exists(b"longest").unwrap());
+    store.set_with(b"beyond", b"v", Attributes::NONE.ttl(Ttl::At(u64::MAX))).unwrap();
+    assert!(store.exists(b"beyond").unwrap());
+    // The old value does not show through when the new one is expired.
+    store.set(b"k", b"old").unwrap();
+    store.set_with(b"k", b"new", after(0)).unwrap();
+    assert_eq!(store.get(b"k").unwrap(), None);
+}
+
+/// What has expired gives its space back without anybody asking for those keys.
+#[test]
+#[ignore = "open: expired records are not all dropped by maintain yet"]
+fn expired_records_are_cleaned() {
+    let scratch = Scratch::new("ttl-space");
+    let store = tiny().max_bytes(BASE + (512 << 10)).open(scratch.store("ttl")).unwrap();
+    for round in 0..8 {
+        for number in 0..1200u64 {
+            let key = format!("{round}-{number}");
+            let result = store.set_with(key.as_bytes(), &payload::encode_len(number, 200), after(40));
+            assert!(result.is_ok(), "round {round}: expired records take all the room: {result:?}");
+        }
+        sleep(Duration::from_millis(60));
+    }
+    while store.maintain().unwrap() > 0 {}
+    assert_eq!(store.iter().count(), 0);
+    assert_eq!(store.count(), 0, "after maintain, which removes what has expired");
+    assert!(store.stats().expiries >= 5000, "{:?}", store.stats());
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    drop(store);
+    assert_eq!(Options::new().open(scratch.store("ttl")).unwrap().iter().count(), 0);
+}

@@ -1,0 +1,120 @@
+//! Promise: every change of a key gives it a version larger than any it had before, also across deletion, clearing, growth,
+//! cleaning and reopening; reading and cleaning change no version.
+//! Catches: compare-and-set by version that succeeds on a value its caller never saw (ABA).
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Attributes, Cas, Change, Expected, Options, Store, Update, Version};
+use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::payload;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{small, tiny};
+use std::collections::HashMap;
+use std::time::Duration;
+
+/// The largest version each key ever had.
+#[derive(Default)]
+struct Newest(HashMap<Vec<u8>, Version>);
+
+impl Newest {
+    fn set(&mut self, store: &Store, key: &[u8], when: &str) {
+        let version = store.set(key, b"some value").unwrap().version;
+        assert_eq!(store.meta(key).unwrap().unwrap().version, version);
+        self.rises(key, version, when);
+    }
+
+    fn rises(&mut self, key: &[u8], version: Version, when: &str) {
+        let before = self.0.insert(key.to_vec(), version).unwrap_or_default();
+        assert!(version > before, "{key:?} got {version:?} after {before:?}: {when}");
+    }
+}
+
+#[test]
+fn rise_across_deletion_and_clearing_however_fast() {
+    let _watchdog = Watchdog::start("versions-clear", Duration::from_secs(60));
+    let scratch = Scratch::new("versions-clear");
+    let store = tiny().open(scratch.store("versions")).unwrap();
+    let mut newest = Newest::default();
+    for round in 0..20 {
+        for _ in 0..20_000 {
+            newest.set(&store, b"hot", "overwriting");
+        }
+        store.delete(b"hot").unwrap();
+        newest.set(&store, b"hot", "after a delete");
+        store.take(b"hot").unwrap();
+        newest.set(&store, b"hot", "after a take");
+        store.clear().unwrap();
+        newest.set(&store, b"hot", &format!("after clear {round}"));
+    }
+}
+
+#[test]
+fn rise_across_growth_cleaning_and_reopening() {
+    let _watchdog = Watchdog::start("versions-growth", Duration::from_secs(60));
+    let scratch = Scratch::new("versions-growth");
+    let path = scratch.store("versions");
+    for options in [tiny(), small()] {
+        let mut newest = Newest::default();
+        let mut store = options.open(&path).unwrap();
+        for round in 0..10u64 {
+            for number in 0..(200 << round.min(5)) {
+                newest.set(&store, &payload::key(number), "growing");
+                if (number + round) % 3 == 0 {
+                    store.delete(&payload::key(number)).unwrap();
+                }
+            }
+            store.maintain().unwrap();
+            for number in (0..200).filter(|number| (number + round) % 3 != 0) {
+                let version = store.meta(&payload::key(number)).unwrap().unwrap().version;
+                assert_eq!(version, newest.0[&payload::key(number)], "cleaning or reading changed a version");
+            }
+            drop(store);
+            store = Options::new().open(&path).unwrap();
+        }
+        drop(store);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
+fn every_kind_of_change_gives_a_new_one() {
+    let scratch = Scratch::new("versions-kinds");
+    let store = small().open(scratch.store("versions")).unwrap();
+    let mut newest = Newest::default();
+    newest.set(&store, b"k", "set");
+    let key = &b"k"[..];
+    newest.rises(key, store.replace(key, b"v", Attributes::NONE).unwrap().unwrap().version, "replace");
+    newest.rises(key, store.append(key, b"v").unwrap().unwrap().version, "append");
+    newest.rises(key, store.prepend(key, b"").unwrap().unwrap().version, "prepend of nothing");
+    newest.rises(key, store.set(key, &store.get(key).unwrap().unwrap()).unwrap().version, "set to the same value");
+    newest.rises(key, store.reserve(key, 3).unwrap().commit().unwrap().version, "reserve");
+    store.update(key, |_| Update::Set(b"7".to_vec())).unwrap();
+    newest.rises(key, store.meta(key).unwrap().unwrap().version, "update");
+    store.incr(key, 0, hashmere::Counter::EXISTING).unwrap();
+    newest.rises(key, store.meta(key).unwrap().unwrap().version, "incr");
+    let before = store.meta(key).unwrap().unwrap().version;
+    store.update(key, |_| Update::Keep).unwrap();
+    assert_eq!(store.meta(key).unwrap().unwrap().version, before, "keep keeps the version");
+}
+
+#[test]
+fn compare_and_set_is_not_fooled_by_a_value_that_returns() {
+    let scratch = Scratch::new("versions-aba");
+    let store = small().open(scratch.store("versions")).unwrap();
+    let seen = store.set(b"k", b"A").unwrap().version;
+    store.set(b"k", b"B").unwrap();
+    store.set(b"k", b"A").unwrap();
+    let swapped = store.compare_and_set(b"k", Expected::Version(seen), Change::Set(b"C")).unwrap();
+    let now = store.meta(b"k").unwrap().unwrap().version;
+    assert_eq!(swapped, Cas::Mismatch(now));
+    store.delete(b"k").unwrap();
+    store.set(b"k", b"A").unwrap();
+    let swapped = store.compare_and_set(b"k", Expected::Version(seen), Change::Remove).unwrap();
+    assert!(matches!(swapped, Cas::Mismatch(version) if version > now), "{swapped:?}");
+    // By value it is the value that counts.
+    let swapped = store.compare_and_set(b"k", Expected::Value(b"A"), Change::Set(b"C")).unwrap();
+    assert!(matches!(swapped, Cas::Stored(stored) if !stored.created));
+    assert_eq!(
+        store.compare_and_set(b"k", Expected::Value(b"A"), Change::Remove).unwrap(),
+        Cas::Mismatch(store.meta(b"k").unwrap().unwrap().version)
+    );
+}

@@ -1,0 +1,148 @@
+//! Promise: a view stays what it was while it is held, whatever happens to its key and its segment, in this process and
+//! others, also when there are more views than pins, and when the store handle is gone.
+//! Catches: segments recycled under a pin, pins dropped too early or never.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::Options;
+use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::payload;
+use hashmere_testkit::procs::{Worker, LIMIT};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{small, tiny, worker, BASE};
+use std::time::{Duration, Instant};
+
+#[test]
+fn intact_while_its_key_is_overwritten_100_000_times() {
+    let _watchdog = Watchdog::start("views-overwrite", Duration::from_secs(60));
+    let scratch = Scratch::new("views-overwrite");
+    // Room for some forty segments: each is cleaned and used again thousands of times.
+    let store = tiny().max_bytes(BASE + (160 << 10)).open(scratch.store("views")).unwrap();
+    store.set(b"key", &payload::encode_len(0, 300)).unwrap();
+    let view = store.view(b"key").unwrap().unwrap();
+    let address = view.as_ptr();
+    for round in 1..=100_000 {
+        store.set(b"key", &payload::encode_len(round, 300)).unwrap();
+        if round % 100 == 0 {
+            assert_eq!(payload::decode_len(&view), Ok(0), "round {round}");
+        }
+    }
+    assert!(view.is_zero_copy(), "a single view is zero-copy");
+    assert_eq!(view.as_ptr(), address);
+    assert_eq!(payload::decode_len(&view), Ok(0));
+    assert_eq!(view.meta().value_len, 300);
+    assert!(store.stats().recycle_epoch > 1000, "{:?}", store.stats());
+    store.delete(b"key").unwrap();
+    store.maintain().unwrap();
+    assert_eq!(payload::decode_len(&view), Ok(0), "after its key was deleted");
+    drop(view);
+    store.maintain().unwrap();
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+#[test]
+fn many_more_views_than_pins() {
+    let _watchdog = Watchdog::start("views-many", Duration::from_secs(60));
+    let mut rng = Rng::for_test("views-many");
+    let scratch = Scratch::new("views-many");
+    let store = small().open(scratch.store("views")).unwrap();
+    (0..500).for_each(|number| {
+        store.set(&payload::key(number), &payload::encode(number)).unwrap();
+    });
+    let mut held = Vec::new();
+    for round in 0..60_000 {
+        let number = rng.below(500);
+        let key = payload::key(number);
+        if rng.chance(20) && held.len() < 300 {
+            let expected = store.get(&key).unwrap().unwrap();
+            held.push((expected, store.view(&key).unwrap().unwrap()));
+        } else if rng.chance(15) && !held.is_empty() {
+            let (expected, view) = held.swap_remove(rng.index(held.len()));
+            assert_eq!(*view, expected[..], "round {round}");
+        }
+        store.set(&key, &payload::encode(round << 10 | number)).unwrap();
+    }
+    assert!(held.len() > 100);
+    for (expected, view) in &held {
+        assert_eq!(**view, expected[..]);
+    }
+    let bytes_held = store.stats().bytes_file;
+    held.clear();
+    store.maintain().unwrap();
+    // With no view left nothing keeps segments from being cleaned.
+    (0..20_000).for_each(|round| {
+        store.set(&payload::key(round % 500), &payload::encode(round)).unwrap();
+    });
+    assert!(store.stats().bytes_file <= bytes_held + (1 << 20), "pins are never given back");
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+#[test]
+fn outlives_its_store_handle_and_other_handles() {
+    let _watchdog = Watchdog::start("views-outlive", Duration::from_secs(60));
+    let scratch = Scratch::new("views-outlive");
+    let path = scratch.store("views");
+    let store = tiny().open(&path).unwrap();
+    store.set(b"key", b"the value that was viewed").unwrap();
+    let view = store.view(b"key").unwrap().unwrap();
+    drop(store);
+    assert_eq!(&view[..], b"the value that was viewed");
+    let again = Options::new().open(&path).unwrap();
+    for round in 0..20_000 {
+        again.set(b"key", &payload::encode(round)).unwrap();
+    }
+    assert_eq!(&view[..], b"the value that was viewed");
+    drop(again);
+    assert!(std::thread::spawn(move || view.to_vec()).join().unwrap() == b"the value that was viewed");
+}
+
+#[test]
+fn intact_while_other_processes_write() {
+    let _watchdog = Watchdog::start("views-processes", Duration::from_secs(60));
+    let scratch = Scratch::new("views-processes");
+    let store = tiny().max_bytes(BASE + (256 << 10)).open(scratch.store("views")).unwrap();
+    let path = store.path().display();
+    let mut writer = Worker::start(worker!(), "hammer", &[&path, &20, &"set"]);
+    writer.expect("ready");
+    let begin = Instant::now();
+    let (mut views, mut zero_copy) = (0u64, 0u64);
+    while begin.elapsed() < Duration::from_secs(3) {
+        let held: Vec<_> = (0..20).map(|number| store.view(&payload::key(number)).unwrap().unwrap()).collect();
+        for _ in 0..20 {
+            for (number, view) in held.iter().enumerate() {
+                let tag =
+                    payload::decode(view).unwrap_or_else(|problem| panic!("view {views} of key {number}: {problem}"));
+                assert_eq!(tag & 0xffff, number as u64, "the value of another key");
+            }
+        }
+        views += held.len() as u64;
+        zero_copy += held.iter().filter(|view| view.is_zero_copy()).count() as u64;
+    }
+    println!("{views} views, {zero_copy} of them zero-copy");
+    assert!(zero_copy > 0);
+    writer.finish(LIMIT).ok("hammer");
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+/// A killed process's pins are not kept for ever, and a stopped one's hold back only what it pinned.
+#[test]
+fn pins_of_the_dead_are_lifted() {
+    let _watchdog = Watchdog::start("views-dead", Duration::from_secs(60));
+    let scratch = Scratch::new("views-dead");
+    let store = tiny().max_bytes(BASE + (64 << 10)).open(scratch.store("views")).unwrap();
+    (0..20).for_each(|number| {
+        store.set(&payload::key(number), &payload::encode_len(number, 500)).unwrap();
+    });
+    let path = store.path().display();
+    for round in 0..20 {
+        let mut viewer = Worker::start(worker!(), "viewer", &[&path, &20]);
+        viewer.expect("holding");
+        viewer.kill();
+        for number in 0..200 {
+            let value = payload::encode_len(number + round, 500);
+            let result = store.set(&payload::key(number % 20), &value);
+            assert!(result.is_ok(), "round {round}: the dead hold the space: {result:?}");
+        }
+    }
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
