@@ -2,11 +2,13 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit miri bench install clean
+.PHONY: help demo test lint unit promise bench install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all tests: lint, unit, crash enumeration, by promise, Miri'
+	@echo 'make test     lint, unit tests, crash enumeration'
+	@echo 'make promise  the tests of each promise with many processes, and of the command'
+	@echo 'make miri     the memory abstraction under Miri'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
 
@@ -15,16 +17,21 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit miri
+test: lint unit
 
 lint:
 	@scripts/setup rust
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --workspace -- -D warnings
 
 unit:
 	@scripts/setup rust
-	cargo test --quiet --workspace
+	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere --lib
+
+# Many processes, kills, stops, forks, the command itself.
+promise:
+	@scripts/setup rust
+	cargo test --quiet -p hashmere-testkit -p hashmere-cli
 
 # The memory abstraction under an interpreter that knows undefined behaviour and data races.
 miri:

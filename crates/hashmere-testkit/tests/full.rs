@@ -23,7 +23,7 @@ fn fill(store: &Store, from: u64, len: usize) -> u64 {
         match store.set(&payload::key(number), &payload::encode_len(number, len)) {
             Ok(_) => assert!(number < 1_000_000, "never full"),
             Err(WriteError::Full { max_bytes }) => {
-                assert!(max_bytes >= MAX && max_bytes < MAX + 8192, "{max_bytes}");
+                assert!((MAX..MAX + 8192).contains(&max_bytes), "{max_bytes}");
                 return number;
             }
             Err(error) => panic!("{error:?}"),

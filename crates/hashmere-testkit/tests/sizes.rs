@@ -145,7 +145,7 @@ fn too_large_is_refused_and_changes_nothing() {
     for len in [(4u64 << 30) - 2, 4 << 30, 5 << 30, u64::MAX - 100, u64::MAX] {
         match store.reserve(b"key", len) {
             Err(WriteError::TooLarge { bytes, limit }) => {
-                assert!(bytes > limit && limit >= (4 << 30) - 64 && limit <= 4 << 30, "{bytes} {limit}");
+                assert!(bytes > limit && ((4 << 30) - 64..=4 << 30).contains(&limit), "{bytes} {limit}");
             }
             Err(error) => panic!("{len}: {error:?}"),
             Ok(_) => panic!("{len}: accepted"),

@@ -1,6 +1,13 @@
 //! The known traps of shared hash tables, each of which has sunk a system of this kind; one test each.
 //! Further ones have a file of their own: `stopped` (locks stolen from a paused owner), `full` (SIGBUS), `collisions`.
-#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+#![allow(
+    missing_docs,
+    clippy::unwrap_used,
+    clippy::needless_range_loop,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test"
+)]
 
 use hashmere::{Attributes, Change, Counter, Expected, Options, Store, Update, WriteError};
 use hashmere_testkit::limits::Watchdog;

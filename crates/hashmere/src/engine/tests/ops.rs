@@ -61,10 +61,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(self.t_item(key, self.t_hash(key))?.map(|item| item.value))
     }
 
-    pub(super) fn t_meta(&self, key: &[u8]) -> Option<Meta> {
-        self.peek(key, self.t_hash(key)).unwrap()
-    }
-
     pub(super) fn t_put(
         &self,
         key: &[u8],
