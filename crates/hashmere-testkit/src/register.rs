@@ -1,6 +1,6 @@
 //! Keys of a store as registers of the history checker: how a [`Call`] is done with the public API.
 //!
-//! Every fourth key is a counter, whose value is decimal text; the others hold [`payload`](crate::payload) values,
+//! Every fourth key is a counter, whose value is decimal text; the others hold [`payload`] values,
 //! so that a torn value is noticed wherever it is read. The same call is done in different ways (get, view,
 //! get into a buffer ...), chosen by `how`.
 

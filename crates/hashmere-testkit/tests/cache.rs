@@ -37,7 +37,6 @@ fn holds(store: &Store, number: u64) -> bool {
 }
 
 #[test]
-#[ignore = "open: eviction keeps too few of the keys that are read"]
 fn stays_within_its_size_and_keeps_what_is_read() {
     let _watchdog = Watchdog::start("cache-hot", Duration::from_secs(60));
     let scratch = Scratch::new("cache-hot");
@@ -70,8 +69,9 @@ fn stays_within_its_size_and_keeps_what_is_read() {
     assert!(kept >= 47 && hits * 100 >= reads * 95, "hot keys were evicted: {kept} of 50, {hits} of {reads}");
     assert!(old <= 100, "{old} of 1000 cold keys are still there");
     assert!(store.stats().evictions > 50_000);
-    // The space is used: values have about 60 bytes in the mean.
-    assert!(count > 2000, "a cache of {ROOM} bytes holds {count} values only");
+    // The space is used, although the longest of these values take a segment each.
+    let live = store.stats().bytes_live;
+    assert!(live * 3 > ROOM, "a cache of {ROOM} bytes holds {live} bytes in {count} values");
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 

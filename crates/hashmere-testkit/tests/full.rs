@@ -159,7 +159,6 @@ fn full_file_system() {
 
 /// Another tenant takes the space: what is already stored can still be read, overwritten in place or refused cleanly.
 #[test]
-#[ignore = "open: a disk filled by others refuses more overwrites than it should"]
 fn file_system_filled_by_someone_else() {
     let _watchdog = Watchdog::start("full-tenant", Duration::from_secs(60));
     let scratch = Scratch::new("full-tenant");

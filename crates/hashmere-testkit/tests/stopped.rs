@@ -166,3 +166,33 @@ fn stopped_then_killed_is_taken_over() {
     }
     assert!(stage.store.check().is_clean(), "{:#?}", stage.store.check().problems);
 }
+
+/// Wherever a process stands that fills a store in order, in the middle of a split or a clear, all others see exactly the
+/// keys up to there: none twice, none missing, by scan and by look-up.
+#[test]
+fn a_split_that_stands_still_shows_every_key_once() {
+    let mut stage = stage("stopped-split");
+    let store = &stage.store;
+    let worker = Worker::start(worker!(), "hammer", &[&store.path().display(), &2000, &"refill"]);
+    for _ in 0..rounds(400) {
+        std::thread::sleep(Duration::from_micros(stage.rng.below(2000)));
+        worker.stop();
+        let mut seen: Vec<Vec<u8>> = store.keys().collect::<Result<_, _>>().unwrap();
+        let expected: Vec<Vec<u8>> = (0..seen.len() as u64).map(payload::key).collect();
+        for key in &expected {
+            let value = store.get(key).unwrap().unwrap_or_else(|| panic!("{key:?} of {} is missing", seen.len()));
+            payload::decode(&value).unwrap();
+        }
+        seen.sort();
+        let mut sorted = expected;
+        sorted.sort();
+        assert!(seen == sorted, "a scan saw {} keys, but not the first so many", seen.len());
+        let read_only = Options::new().read_only().open(store.path()).unwrap();
+        assert_eq!(read_only.keys().count(), seen.len(), "a read-only client sees others");
+        worker.go_on();
+    }
+    worker.finish(LIMIT).ok("hammer");
+    let stats = store.stats();
+    println!("{} splits, {} clears", stats.splits, stats.clears);
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}

@@ -170,7 +170,6 @@ fn past_and_far_times() {
 
 /// What has expired gives its space back without anybody asking for those keys.
 #[test]
-#[ignore = "open: expired records are not all dropped by maintain yet"]
 fn expired_records_are_cleaned() {
     let scratch = Scratch::new("ttl-space");
     let store = tiny().max_bytes(BASE + (512 << 10)).open(scratch.store("ttl")).unwrap();

@@ -5,7 +5,7 @@ use crate::limits::wall_ms;
 use hashmere::{Attributes, Counter, Ttl, Update};
 use std::collections::{HashMap, HashSet};
 
-/// How much later than the model's idea an expiry may be that was given relative to now.
+/// How far from the model's idea an expiry may be that was given relative to now.
 const CLOCK_SLACK_MS: u64 = 120_000;
 
 /// When an entry expires; entries that have expired are not in the model.
@@ -13,7 +13,7 @@ const CLOCK_SLACK_MS: u64 = 120_000;
 pub(crate) enum Expiry {
     Never,
     Exactly(u64),
-    SoonAfter(u64),
+    About(u64),
 }
 
 impl Expiry {
@@ -21,7 +21,7 @@ impl Expiry {
         match self {
             Expiry::Never => expires_at_ms.is_none(),
             Expiry::Exactly(ms) => expires_at_ms == Some(ms),
-            Expiry::SoonAfter(ms) => expires_at_ms.is_some_and(|at| at >= ms && at <= ms + CLOCK_SLACK_MS),
+            Expiry::About(ms) => expires_at_ms.is_some_and(|at| at.abs_diff(ms) <= CLOCK_SLACK_MS),
         }
     }
 }
@@ -132,11 +132,11 @@ impl Model {
         let now = wall_ms();
         let expiry = match ttl {
             Ttl::Never => Expiry::Never,
-            Ttl::After(time) => Expiry::SoonAfter(now + time.as_millis() as u64),
+            Ttl::After(time) => Expiry::About(now + time.as_millis() as u64),
             Ttl::At(ms) => Expiry::Exactly(ms),
         };
         match expiry {
-            Expiry::Exactly(ms) | Expiry::SoonAfter(ms) if ms <= now => {
+            Expiry::Exactly(ms) | Expiry::About(ms) if ms <= now => {
                 self.entries.remove(key);
                 self.ghosts.insert(key.to_vec());
             }
@@ -255,8 +255,10 @@ impl Model {
     }
 }
 
-/// A decimal number below 2^64: digits only.
+/// A decimal number below 2^64: digits only, and white space behind them, which memcached allows, too.
 fn decimal(text: &[u8]) -> Option<u64> {
-    let digits = !text.is_empty() && text.iter().all(u8::is_ascii_digit);
-    std::str::from_utf8(text).ok().filter(|_| digits)?.parse().ok()
+    const LEN_MAX: usize = 32;
+    let digits = text.trim_ascii_end();
+    let is_number = text.len() <= LEN_MAX && !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
+    std::str::from_utf8(digits).ok().filter(|_| is_number)?.parse().ok()
 }

@@ -3,7 +3,8 @@
 //! `hammer STORE KEYS incr`: adds one to the counters `0..KEYS` in turn; in the end says `added N` for all of them.
 //! `hammer STORE KEYS set`: overwrites the registers `0..KEYS` in turn. `hammer STORE KEYS grow`: also new keys, and
 //! deletes them again, so that the index splits and segments are cleaned. `hammer STORE KEYS toggle`: sets all in one
-//! round and deletes them in the next. All say `ready` after the first round.
+//! round and deletes them in the next. `hammer STORE KEYS refill`: sets all in order, then clears the store. All say
+//! `ready` after the first round.
 
 use super::{input_closed, Arguments};
 use crate::payload;
@@ -20,11 +21,14 @@ pub(super) fn run(arguments: &mut Arguments) {
         for key in 0..keys {
             match kind.as_str() {
                 "incr" => add_one(&store, key),
-                "set" => set(&store, key, round),
+                "set" | "refill" => set(&store, key, round),
                 "toggle" if round % 2 == 1 => _ = store.delete(&payload::key(key)).expect("delete"),
                 "toggle" => set(&store, key, round),
                 _ => grow(&store, key, round),
             }
+        }
+        if kind == "refill" {
+            store.clear().expect("clear");
         }
         round += 1;
         if round == 1 {

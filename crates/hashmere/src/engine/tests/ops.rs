@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, Fetched, Found, KeyHash, Tick, When};
 use crate::error::{ReadError, WriteError};
-use crate::types::{Attributes, Counter, Item, Meta, Stored, Ttl, Update, Updated};
+use crate::types::{Attributes, Counter, Item, Stored, Ttl, Update, Updated};
 use hashmere_format::uid::Scan;
 use hashmere_mem::{Host, Mem};
 
