@@ -33,6 +33,9 @@ pub use shuttle_mem::ShuttleMem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// What [`Mem::back_block`] backs at once: the size of a large page of the machines that have them.
+pub const BLOCK: u64 = 2 << 20;
+
 /// Why [`Mem::back`] could not put memory behind a range.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -64,6 +67,14 @@ pub trait Mem: Send + Sync + 'static {
     fn load(&self, off: u64, order: Ordering) -> u64;
     /// Stores the word at `off`.
     fn store(&self, off: u64, value: u64, order: Ordering);
+    /// Which of the eight words from `off` (a multiple of 64) on agree with `pattern` in the low bits that `mask` names:
+    /// one bit each. The words are loaded one by one, in no order: a hint of where to look.
+    fn agreeing(&self, off: u64, pattern: u32, mask: u32) -> u32 {
+        (0..8).fold(0, |found, i| {
+            let word = self.load(off + 8 * i, Ordering::Acquire) as u32;
+            found | u32::from((word ^ pattern) & mask == 0) << i
+        })
+    }
     /// Compare-exchange with `AcqRel` on success and `Acquire` on failure.
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64>;
     /// Exchanges the word at `off`, returning what was there.
@@ -107,6 +118,9 @@ pub trait Mem: Send + Sync + 'static {
     /// Puts memory behind a range before its first touch, growing the file where needed, so that a full disk is an
     /// error here and never a signal later. Idempotent; what was there stays; new bytes read as zero.
     fn back(&self, off: u64, len: u64) -> Result<(), BackError>;
+    /// Advice: the file grows into the block of [`BLOCK`] bytes at `off`, which is a multiple of that. May put memory
+    /// behind all of it at once, as one large page, where the system has such; a failure shows in [`Mem::back`] later.
+    fn back_block(&self, _off: u64) {}
     /// Gives the memory behind a range back; it reads as zero afterwards. Best effort: `false` when the
     /// file system cannot.
     fn unback(&self, off: u64, len: u64) -> bool;

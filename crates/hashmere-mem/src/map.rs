@@ -1,11 +1,12 @@
 //! The real memory: a shared mapping of the file.
 
-use crate::{BackError, Mem};
+use crate::{BackError, Mem, BLOCK};
+use hashmere_os::map::page_size;
 use hashmere_os::{futex, space, Map};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
-use std::sync::atomic::{self, AtomicU64, Ordering};
+use std::sync::atomic::{self, AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 #[cfg(any(hashmere_words, miri))]
@@ -24,6 +25,8 @@ pub struct MapMem {
     capacity: u64,
     writable: bool,
     file: File,
+    /// Large pages were refused.
+    small_pages: AtomicBool,
     /// Keeps `raw` mapped.
     map: Map,
 }
@@ -72,7 +75,14 @@ impl MapMem {
     /// `writable` says whether [`Mem::back`] may grow the file; it takes a writable mapping too.
     /// Storing to a mapping that is not writable raises `SIGSEGV`.
     pub fn new(file: File, map: Map, writable: bool) -> MapMem {
-        MapMem { raw: Raw(map.as_ptr()), capacity: map.len(), writable: writable && map.writable(), file, map }
+        MapMem {
+            raw: Raw(map.as_ptr()),
+            capacity: map.len(),
+            writable: writable && map.writable(),
+            file,
+            small_pages: AtomicBool::new(false),
+            map,
+        }
     }
 
     /// The file.
@@ -141,6 +151,13 @@ impl Mem for MapMem {
     #[inline(always)]
     fn store(&self, off: u64, value: u64, order: Ordering) {
         self.word(off).store(value, order);
+    }
+
+    #[cfg(not(any(hashmere_words, miri)))]
+    #[inline(always)]
+    fn agreeing(&self, off: u64, pattern: u32, mask: u32) -> u32 {
+        debug_assert!(off % 64 == 0 && self.holds(off, 64));
+        bytes::agreeing(&self.raw, off, pattern, mask)
     }
 
     #[inline(always)]
@@ -255,6 +272,21 @@ impl Mem for MapMem {
         // Allocated is safe; populated is fast too: no page fault inside a critical section.
         self.map.populate_write(off, len);
         Ok(())
+    }
+
+    fn back_block(&self, off: u64) {
+        if !self.writable || !self.holds(off, BLOCK) || self.small_pages.load(Ordering::Relaxed) {
+            return;
+        }
+        // The first and the last page: a range with nothing in it, or beyond the end of the file, is not made one page.
+        let page = page_size();
+        let ends = [off, off + BLOCK - page];
+        if ends.iter().all(|end| space::allocate(self.file.as_fd(), *end, page).is_ok())
+            && !self.map.collapse(off, BLOCK)
+        {
+            // This file system or this kernel has no large pages, or there is none at the moment: do not ask again.
+            self.small_pages.store(true, Ordering::Relaxed);
+        }
     }
 
     fn unback(&self, off: u64, len: u64) -> bool {

@@ -22,6 +22,10 @@ impl<M: Mem> Mem for Arc<M> {
     }
 
     #[inline]
+    fn agreeing(&self, off: u64, pattern: u32, mask: u32) -> u32 {
+        (**self).agreeing(off, pattern, mask)
+    }
+
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
         (**self).compare_exchange(off, current, new)
     }
@@ -93,6 +97,10 @@ impl<M: Mem> Mem for Arc<M> {
 
     fn back(&self, off: u64, len: u64) -> Result<(), BackError> {
         (**self).back(off, len)
+    }
+
+    fn back_block(&self, off: u64) {
+        (**self).back_block(off);
     }
 
     fn unback(&self, off: u64, len: u64) -> bool {

@@ -13,7 +13,10 @@
 
 use crate::map::Raw;
 use core::arch::asm;
-use core::arch::x86_64::__m128i;
+use core::arch::x86_64::{
+    __m128i, _mm_and_si128, _mm_castps_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_packs_epi16,
+    _mm_packs_epi32, _mm_set1_epi32, _mm_setzero_si128, _mm_shuffle_ps, _mm_xor_si128,
+};
 
 /// From here on one `rep movsb` beats a loop of 16-byte moves. Measured on a processor with fast
 /// short string operations: at 1500 bytes 29 ns against 25, at 2048 bytes 34 ns against 35. Stores
@@ -304,6 +307,25 @@ unsafe fn matches_long(at: *const u8, bytes: &[u8]) -> bool {
             i += 16;
         }
         differ(len - 16) | differ(len - 8) == 0
+    }
+}
+
+/// Which of the eight words of the line at `off` agree with `pattern` under `mask`: see `Mem::agreeing`.
+///
+/// Only the low halves count, and an aligned half is never torn, however wide the load.
+#[inline(always)]
+pub(crate) fn agreeing(raw: &Raw, off: u64, pattern: u32, mask: u32) -> u32 {
+    let at = raw.at(off);
+    // SAFETY: `Raw` stands for 64 valid bytes; SSE2 belongs to x86-64.
+    unsafe {
+        let (pattern, mask) = (_mm_set1_epi32(pattern as i32), _mm_set1_epi32(mask as i32));
+        let halves = |i: usize| {
+            let (a, b) = (_mm_castsi128_ps(load16(at.add(i))), _mm_castsi128_ps(load16(at.add(i + 16))));
+            let low = _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(a, b));
+            _mm_cmpeq_epi32(_mm_and_si128(_mm_xor_si128(low, pattern), mask), _mm_setzero_si128())
+        };
+        let words = _mm_packs_epi32(halves(0), halves(32));
+        _mm_movemask_epi8(_mm_packs_epi16(words, _mm_setzero_si128())) as u32
     }
 }
 

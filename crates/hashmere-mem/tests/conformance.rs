@@ -154,6 +154,26 @@ fn matching_ignores_neighbours(mem: &impl Mem) {
     }
 }
 
+/// Each of the eight words with its own share in the pattern, each bit of the mask by itself.
+fn agreeing(mem: &impl Mem) {
+    mem.back(0, PAGE).unwrap();
+    let bytes = pattern(16, 3);
+    let mut random = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
+    let (wanted, noise) = (random.next().unwrap() as u32, random.next().unwrap());
+    for mask in (0..32).map(|bit| 1 << bit).chain([0, u32::MAX, (1 << 26) - 1]) {
+        for chosen in [0u32, 1, 0x80, 0x55, 0xaa, 0xff, 0x7f, 0x1c] {
+            for i in 0..8 {
+                // Only what the mask names and the low half count.
+                let same = noise & !u64::from(mask) | u64::from(wanted & mask);
+                let word = if chosen >> i & 1 == 1 { same } else { same ^ u64::from(mask & mask.wrapping_neg()) };
+                mem.store(64 + 8 * i, word, Relaxed);
+            }
+            let expected = if mask == 0 { 0xff } else { chosen };
+            assert_eq!(mem.agreeing(64, wanted, mask), expected, "mask {mask:#x}");
+        }
+    }
+}
+
 fn large(mem: &impl Mem) {
     let len = if cfg!(miri) { 1000 } else { MIB };
     mem.back(0, 2 * len as u64).unwrap();
@@ -295,7 +315,7 @@ fn threads_add_up(mem: &impl Mem) {
 macro_rules! suite {
     ($name:ident, $make:expr) => {
         suite!($name, $make,
-            small: words words_are_little_endian reads writes matching matching_ignores_neighbours
+            small: words words_are_little_endian reads writes matching matching_ignores_neighbours agreeing
                 copies_and_zeroes slices backing backing_beyond_the_reserve waiting waking
                 threads_add_up;
             big: large);
@@ -351,7 +371,7 @@ fn strict_heap_reports_what_would_be_a_sigbus() {
 #[cfg(not(miri))]
 mod mapped {
     use super::*;
-    use hashmere_mem::MapMem;
+    use hashmere_mem::{MapMem, BLOCK};
     use hashmere_os::{file, Map};
     use std::fs::File;
     use std::os::fd::AsFd;
@@ -408,6 +428,24 @@ mod mapped {
         assert!(mem.unback(1 << 20, 1 << 16));
         assert_eq!(mem.allocated_bytes().unwrap(), 0);
         assert_eq!(mem.file_len().unwrap(), (1 << 20) + (1 << 16));
+    }
+
+    /// Whether or not this machine has large pages, a block keeps what was in it, reads as zero elsewhere, and ends the
+    /// file at most at its own end.
+    #[test]
+    fn a_block_keeps_what_is_there() {
+        let mem = memory(4 * BLOCK);
+        mem.back(BLOCK + 4 * PAGE, PAGE).unwrap();
+        mem.write(BLOCK + 4 * PAGE + 5, b"still here");
+        for block in [BLOCK, BLOCK, 3 * BLOCK, 4 * BLOCK, !(BLOCK - 1)] {
+            mem.back_block(block);
+        }
+        assert!(mem.file_len().unwrap() <= 4 * BLOCK);
+        mem.back(BLOCK, BLOCK).unwrap();
+        assert!(mem.matches(BLOCK + 4 * PAGE + 5, b"still here"));
+        mem.write(BLOCK + 4 * PAGE + 5, &[0; 10]);
+        assert!((0..BLOCK).step_by(8).all(|word| mem.load(BLOCK + word, Relaxed) == 0));
+        assert!(mem.unback(BLOCK, BLOCK / 2));
     }
 
     #[test]

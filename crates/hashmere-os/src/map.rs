@@ -6,6 +6,10 @@ use std::ptr::NonNull;
 
 /// `MADV_POPULATE_WRITE` of Linux 5.14, which older C libraries do not name.
 const MADV_POPULATE_WRITE: libc::c_int = 23;
+/// `MADV_COLLAPSE` of Linux 6.1.
+const MADV_COLLAPSE: libc::c_int = 25;
+/// A large page, and what a mapping must be aligned to for the kernel to use them.
+const LARGE_PAGE: usize = 2 << 20;
 
 /// A shared mapping of the first `len` bytes of a file.
 ///
@@ -43,17 +47,17 @@ impl Map {
             return Err(too_long());
         }
         let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
-        // SAFETY: without MAP_FIXED the kernel picks free addresses, so no existing object is
-        // touched; all other arguments are plain values.
-        let base = unsafe {
-            libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED | libc::MAP_NORESERVE, fd.as_raw_fd(), 0)
+        let base = place(len)?;
+        // SAFETY: the range is ours, reserved just now, and nothing refers to it; if this fails it is unmapped below.
+        let mapped = unsafe {
+            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
+            libc::mmap(base.as_ptr().cast(), len, access, flags, fd.as_raw_fd(), 0)
         };
-        if base == libc::MAP_FAILED {
+        let map = Map { base, len, writable };
+        if mapped == libc::MAP_FAILED {
+            // `map` unmaps what was reserved.
             return Err(io::Error::last_os_error());
         }
-        let base = NonNull::new(base.cast::<u8>())
-            .ok_or_else(|| io::Error::other("the kernel mapped the file at address zero"))?;
-        let map = Map { base, len, writable };
         // Best effort: a core dump of a shared table of gigabytes helps nobody.
         map.advise(0, len, libc::MADV_DONTDUMP);
         Ok(map)
@@ -117,14 +121,19 @@ impl Map {
         self.advise(start as usize, (end - start) as usize, MADV_POPULATE_WRITE);
     }
 
+    /// Makes one large page of each 2 MiB of a range, zeros where the file has nothing yet; `false` if the system cannot.
+    /// What is there stays, and whoever uses it at the moment waits in a page fault at most.
+    pub fn collapse(&self, off: u64, len: u64) -> bool {
+        let inside = off.checked_add(len).is_some_and(|end| end <= self.len());
+        inside && self.advise(off as usize, len as usize, MADV_COLLAPSE)
+    }
+
     /// Advice about a range inside the mapping, whose outcome nobody depends on.
-    fn advise(&self, off: usize, len: usize, advice: libc::c_int) {
+    fn advise(&self, off: usize, len: usize, advice: libc::c_int) -> bool {
         debug_assert!(off + len <= self.len);
-        // SAFETY: the range lies in this mapping (asserted, and checked by both callers), and the
-        // two kinds of advice that are passed change no byte that a program could see.
-        unsafe {
-            libc::madvise(self.base.as_ptr().add(off).cast(), len, advice);
-        }
+        // SAFETY: the range lies in this mapping (asserted, and checked by all callers), and the
+        // kinds of advice that are passed change no byte that a program could see.
+        unsafe { libc::madvise(self.base.as_ptr().add(off).cast(), len, advice) == 0 }
     }
 }
 
@@ -135,6 +144,33 @@ impl Drop for Map {
         unsafe {
             libc::munmap(self.base.as_ptr().cast(), self.len);
         }
+    }
+}
+
+/// Reserves an address range of `len` bytes that begins on a large page.
+fn place(len: usize) -> io::Result<NonNull<u8>> {
+    let too_long = || io::Error::from_raw_os_error(libc::ENOMEM);
+    let wide = len.checked_next_multiple_of(page_size() as usize).and_then(|len| len.checked_add(LARGE_PAGE));
+    let wide = wide.ok_or_else(too_long)?;
+    // SAFETY: without MAP_FIXED the kernel picks free addresses, so no existing object is touched.
+    let start = unsafe {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+        libc::mmap(std::ptr::null_mut(), wide, libc::PROT_NONE, flags, -1, 0)
+    };
+    if start == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    let start = start.cast::<u8>();
+    let before = start.align_offset(LARGE_PAGE);
+    // SAFETY: both ends lie in the range just reserved, of which `before + len` is less than `wide`.
+    unsafe {
+        let base = start.add(before);
+        let end = base.add(len.next_multiple_of(page_size() as usize));
+        if before != 0 {
+            libc::munmap(start.cast(), before);
+        }
+        libc::munmap(end.cast(), start.add(wide).offset_from(end) as usize);
+        NonNull::new(base).ok_or_else(|| io::Error::other("the kernel mapped the file at address zero"))
     }
 }
 

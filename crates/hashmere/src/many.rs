@@ -61,13 +61,14 @@ impl Store {
         for keys in keys.chunks(BATCH) {
             for (key, hash) in keys.iter().zip(&mut hashes) {
                 let kh = engine.hash(key.as_ref());
-                engine.fetch_buckets(kh);
-                *hash = Some(kh);
+                *hash = Some((kh, engine.fetch_buckets(kh)));
             }
-            for hash in hashes.iter().take(keys.len()).flatten() {
-                engine.fetch_record(*hash);
+            for (kh, place) in hashes.iter().take(keys.len()).flatten() {
+                if let Some(place) = place {
+                    engine.fetch_record(*kh, *place);
+                }
             }
-            for (key, kh) in keys.iter().zip(hashes.iter().flatten()) {
+            for (key, (kh, _)) in keys.iter().zip(hashes.iter().flatten()) {
                 let found = self.fetch_bytes(key.as_ref(), *kh, bytes)?;
                 ends.push((bytes.len(), found));
             }

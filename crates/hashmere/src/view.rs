@@ -145,8 +145,8 @@ impl<'a> Reservation<'a> {
         let Some(draft) = self.draft.take() else {
             return Err(WriteError::Misuse("a reservation was committed twice"));
         };
-        let stored = self.engine.finish(&mut self.lane, &self.key, self.hash, draft, When::Always)?;
-        stored.ok_or(WriteError::Misuse("a reservation was not stored"))
+        self.engine.finish(&mut self.lane, &self.key, self.hash, draft, When::Always)?;
+        Ok(self.lane.stored)
     }
 }
 

@@ -27,18 +27,19 @@ impl Store {
     /// has changed then.
     #[inline]
     pub fn set(&self, key: &[u8], value: &[u8]) -> Result<Stored, WriteError> {
-        let stored = self.put(key, self.engine().hash(key), value, Attributes::NONE, When::Always)?;
-        stored.ok_or(WriteError::Misuse("nothing was stored"))
+        self.set_with(key, value, Attributes::NONE)
     }
 
     /// Stores a value with flags and expiry.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    #[inline]
+    #[inline(always)]
     pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
-        self.put(key, self.engine().hash(key), value, attributes, When::Always)?
-            .ok_or(WriteError::Misuse("nothing was stored"))
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        engine.store(&mut lane, (key, engine.hash(key)), value, attributes, When::Always)?;
+        Ok(lane.stored)
     }
 
     #[inline(always)]
@@ -52,7 +53,8 @@ impl Store {
     ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
         let mut lane = engine.lane()?;
-        engine.store(&mut lane, (key, kh), value, attributes, when)
+        let stored = engine.store(&mut lane, (key, kh), value, attributes, when)?;
+        Ok(stored.then_some(lane.stored))
     }
 
     /// Stores a value if the key is absent. `None`: it is there, and stays as it is.

@@ -42,8 +42,8 @@ const WINDOW: u64 = 64;
 /// Segments cleaned in passing: with half of each dead, two pay for the one that is being filled.
 const AT_ONCE: usize = 2;
 /// Dead segments' worth in the window below which nothing is cleaned in passing: the longer garbage may ripen, the less there
-/// is to move. With 256 KiB segments this is half a MiB, which lies in a core's second-level cache.
-const RIPE: u64 = 2;
+/// is to move. With 256 KiB segments this is a MiB, which lies in a core's second-level cache.
+const RIPE: u64 = 4;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// After an operation: what it left to be tidied.

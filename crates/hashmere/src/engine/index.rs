@@ -11,6 +11,9 @@ use hashmere_format::root;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
+const SLOTS_MASK: u32 = (1 << SLOTS) - 1;
+const _: () = assert!(TAG_MASK <= u32::MAX as u64);
+
 /// Which of the two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tree {
@@ -46,9 +49,19 @@ impl Tree {
     }
 }
 
+/// How a hash leads to its leaf.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Path {
+    pub(super) leaf: u64,
+    /// Offset of the directory entry.
+    entry: u64,
+    /// Depth of the directory.
+    depth: u64,
+}
+
 /// The two buckets in which a hash may stand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Place {
+pub(crate) struct Place {
     pub(super) leaf: u64,
     /// The first bucket, whose lock guards the key.
     pub(super) first: u64,
@@ -57,6 +70,15 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// Offset of the first slot in a mask of [`Engine::matching`], which loses it. (Some slot if there is none.)
+    #[inline(always)]
+    pub(super) fn take_slot(self, mask: &mut u32) -> u64 {
+        let i = u64::from(mask.trailing_zeros());
+        *mask &= mask.wrapping_sub(1);
+        let bucket = if i & 8 == 0 { self.first } else { self.second };
+        bucket + 8 * (i & 7)
+    }
+
     /// Both buckets. (The hot paths name them one by one: an array would live in memory.)
     pub(super) fn buckets(self) -> [u64; 2] {
         [self.first, self.second]
@@ -81,10 +103,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The leaf of a hash; `None` if the overflow tree does not exist.
+    #[inline(always)]
+    pub(super) fn leaf_of(&self, root_word: u64, tree: Tree, hash: u64) -> Result<Option<u64>, ReadError> {
+        Ok(self.path_of(root_word, tree, hash)?.map(|path| path.leaf))
+    }
+
+    /// How a hash leads to its leaf; `None` if the overflow tree does not exist.
     ///
     /// What is read here is only made to lie within the file: a damaged entry leads to a wrong place, never outside.
     #[inline(always)]
-    pub(super) fn leaf_of(&self, root_word: u64, tree: Tree, hash: u64) -> Result<Option<u64>, ReadError> {
+    pub(super) fn path_of(&self, root_word: u64, tree: Tree, hash: u64) -> Result<Option<Path>, ReadError> {
         let block = self.root_block(root_word);
         if self.trusted_root.load(Ordering::Relaxed) != root_word {
             self.trust(root_word, block)?;
@@ -99,7 +127,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.is_inside(leaf, self.leaf_bytes()) {
             return Err(corrupt("a leaf lies outside the file", leaf));
         }
-        Ok(Some(leaf))
+        Ok(Some(Path { leaf, entry, depth: u64::from(depth) }))
+    }
+
+    /// Whether the same hash would lead the same way now: neither was the leaf split, nor the directory doubled, nor the
+    /// store cleared. (After a doubling the leaf may be the same all the same: then one look more does no harm.)
+    #[inline(always)]
+    pub(super) fn is_still(&self, root_word: u64, tree: Tree, path: Path) -> bool {
+        let depth = self.depth(self.root_block(root_word), tree);
+        self.mem.load(path.entry, Ordering::Acquire) & !(LINE - 1) == path.leaf
+            && depth.map(u64::from) == Some(path.depth)
+            && self.root() == root_word
     }
 
     #[cold]
@@ -130,15 +168,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Slot(self.mem.load(offset, Ordering::Acquire))
     }
 
-    /// Which slots of a bucket hold a tag: one bit each. Without branches: which slot it is cannot be predicted.
+    /// Which slots of a place hold a tag: one bit each, eight for each bucket. A hint: what they lead to is for the caller to load and
+    /// prove.
+    ///
+    /// Both buckets at once, though half of the time the first would do: which of them it is cannot be predicted, and a branch
+    /// that is taken wrongly costs more than a line that was asked for anyway.
     #[inline(always)]
-    pub(super) fn matching(&self, bucket: u64, tag: u64) -> u32 {
-        let mut mask = 0;
-        for i in 0..SLOTS {
-            let slot = self.mem.load(bucket + 8 * i, Ordering::Acquire);
-            mask |= u32::from((slot ^ tag) & TAG_MASK == 0) << i;
-        }
-        mask
+    pub(super) fn matching(&self, place: Place, tag: u64) -> u32 {
+        let [first, second] =
+            [place.first, place.second].map(|bucket| self.mem.agreeing(bucket, tag as u32, TAG_MASK as u32));
+        first & SLOTS_MASK | (second & SLOTS_MASK) << 8
     }
 
     /// Offsets of the slots of a bucket.

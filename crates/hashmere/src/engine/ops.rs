@@ -2,9 +2,7 @@
 
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
 use crate::error::{ReadError, WriteError};
-use crate::types::{
-    Attributes, Cas, Change, Counter, Expected, Item, Meta, Stored, Ttl, Uid, Update, Updated, Version,
-};
+use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Meta, Ttl, Uid, Update, Updated, Version};
 use hashmere_format::header::limit;
 use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
@@ -187,7 +185,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Stores a whole value.
+    /// Stores a whole value; `false`: it is not the case that `when` asks for. The particulars are left in the lane.
     #[inline(always)]
     pub(crate) fn store(
         &self,
@@ -196,7 +194,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
         value: &[u8],
         attributes: Attributes,
         when: When,
-    ) -> Result<Option<Stored>, WriteError> {
+    ) -> Result<bool, WriteError> {
+        match self.store_once(lane, name, value, attributes, when) {
+            Err(error) if lane.index_full => self.store_again(lane, error, name, value, attributes, when),
+            done => done,
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_again(
+        &self,
+        lane: &mut Lane,
+        error: WriteError,
+        name: (&[u8], KeyHash),
+        value: &[u8],
+        attributes: Attributes,
+        when: When,
+    ) -> Result<bool, WriteError> {
+        lane.index_full = false;
+        if !self.free_something(lane, 1)? {
+            return Err(error);
+        }
         self.with_index_room(lane, |lane| self.store_once(lane, name, value, attributes, when))
     }
 
@@ -208,16 +227,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         value: &[u8],
         attributes: Attributes,
         when: When,
-    ) -> Result<Option<Stored>, WriteError> {
+    ) -> Result<bool, WriteError> {
         if when != When::Always && self.peek(key, kh)?.is_some() != (when == When::Present) {
-            return Ok(None);
+            return Ok(false);
         }
         let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
         self.mem.write(draft.value, value);
         self.finish(lane, key, kh, draft, when)
     }
 
-    /// Commits a draft whose value is written.
+    /// Commits a draft whose value is written, as [`store`](Self::store).
     #[inline(always)]
     pub(crate) fn finish(
         &self,
@@ -226,7 +245,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         draft: Draft,
         when: When,
-    ) -> Result<Option<Stored>, WriteError> {
+    ) -> Result<bool, WriteError> {
         let outcome = self.mutate(lane, key, kh, |current| {
             Ok(match (when, current) {
                 (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
@@ -234,7 +253,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             })
         });
         let outcome = self.conclude(lane, draft, outcome)?;
-        Ok((outcome == Outcome::Stored).then_some(lane.stored))
+        Ok(outcome == Outcome::Stored)
     }
 
     /// Gives the draft up unless it became the record, and counts it if it did.

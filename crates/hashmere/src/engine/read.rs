@@ -31,6 +31,11 @@ pub(crate) struct Found {
 }
 
 impl Found {
+    /// Bytes of the whole record.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> u64 {
+        (self.value() + self.head.value_len - self.record + 7) & !7
+    }
     /// Offset of the value.
     #[inline(always)]
     pub(crate) fn value(&self) -> u64 {
@@ -45,9 +50,6 @@ enum Seen<R> {
     /// It changed while it was read.
     Torn,
 }
-
-/// A slot led to something that is no record: it was just recycled, or the file is damaged.
-struct Odd;
 
 /// Attempts by generation before a read gives up: each failure means that *this* record's segment was
 /// recycled within the copy, so in practice the second attempt succeeds.
@@ -65,63 +67,39 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<R>, ReadError> {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
         let root = self.root();
-        if let Ok(Some(leaf)) = self.leaf_of(root, Tree::First, kh.hash) {
-            let place = self.place(leaf, kh.hash);
-            match self.glimpse(key, kh, place) {
-                Err(Odd) => {}
-                Ok(Some(found)) => {
-                    if !self.is_expired(&found.head) {
-                        let taken = take(&found);
-                        // SYNC(recycle): pairs with the release fence in `segments::take_free`. If any word above was written after
-                        // a recycling, the load below sees that recycling.
-                        self.mem.fence(Ordering::Acquire);
-                        if self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch {
-                            return taken.map(Some);
-                        }
-                    }
-                }
-                Ok(None) => {
-                    let overflows = Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow();
-                    // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
-                    // after its new leaf can be seen in the directory.
+        let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else {
+            return self.read_by_generation(key, kh, &mut take);
+        };
+        let place = self.place(path.leaf, kh.hash);
+        let mut mask = self.matching(place, kh.hash);
+        while mask != 0 {
+            let slot_offset = place.take_slot(&mut mask);
+            let slot = self.slot(slot_offset);
+            let Some((head, key_at)) = self.parse(slot.offset()) else { continue };
+            if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_at, key) {
+                let (record, leaf, tree) = (slot.offset(), place.leaf, Tree::First);
+                let found = Found { head, record, key: key_at, slot_offset, slot, leaf, tree };
+                if !self.is_expired(&found.head) {
+                    let taken = take(&found);
+                    // SYNC(recycle): pairs with the release fence in `segments::take_free`. If any word above was written
+                    // after a recycling, the load below sees that recycling.
                     self.mem.fence(Ordering::Acquire);
-                    let same = matches!(self.leaf_of(root, Tree::First, kh.hash), Ok(Some(now)) if now == leaf);
-                    if !overflows && same && self.root() == root && self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch
-                    {
-                        return Ok(None);
+                    if self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch {
+                        return taken.map(Some);
                     }
                 }
+                return self.read_by_generation(key, kh, &mut take);
             }
+        }
+        let overflows = Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow();
+        // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
+        // after its new leaf can be seen in the directory.
+        self.mem.fence(Ordering::Acquire);
+        let same = self.is_still(root, Tree::First, path) && self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch;
+        if same && !overflows {
+            return Ok(None);
         }
         self.read_by_generation(key, kh, &mut take)
-    }
-
-    /// The key's record if it is in its buckets, by one look that proves nothing.
-    #[inline(always)]
-    fn glimpse(&self, key: &[u8], kh: KeyHash, place: Place) -> Result<Option<Found>, Odd> {
-        match self.glimpse_in(key, kh, place.leaf, place.first) {
-            Ok(None) => self.glimpse_in(key, kh, place.leaf, place.second),
-            done => done,
-        }
-    }
-
-    #[inline(always)]
-    fn glimpse_in(&self, key: &[u8], kh: KeyHash, leaf: u64, bucket: u64) -> Result<Option<Found>, Odd> {
-        let mut mask = self.matching(bucket, kh.hash);
-        while mask != 0 {
-            let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
-            mask &= mask - 1;
-            let slot = self.slot(slot_offset);
-            if slot.is_empty() {
-                continue;
-            }
-            let Some((head, key_offset)) = self.parse(slot.offset()) else { return Err(Odd) };
-            if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
-                let (record, tree) = (slot.offset(), Tree::First);
-                return Ok(Some(Found { head, record, key: key_offset, slot_offset, slot, leaf, tree }));
-            }
-        }
-        Ok(None)
     }
 
     /// The whole protocol: with the overflow tree, with expiry, and by generation, so that recycling of other segments does not
@@ -306,19 +284,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Asks for the cache lines of a hash's buckets.
-    pub(crate) fn fetch_buckets(&self, kh: KeyHash) {
-        if let Ok(Some(leaf)) = self.leaf_of(self.root(), Tree::First, kh.hash) {
-            self.place(leaf, kh.hash);
+    #[inline(always)]
+    pub(crate) fn fetch_buckets(&self, kh: KeyHash) -> Option<Place> {
+        match self.leaf_of(self.root(), Tree::First, kh.hash) {
+            Ok(Some(leaf)) => Some(self.place(leaf, kh.hash)),
+            _ => None,
         }
     }
 
-    /// Asks for the cache line of the record that a hash's buckets most likely lead to.
-    pub(crate) fn fetch_record(&self, kh: KeyHash) {
-        let Ok(Some(leaf)) = self.leaf_of(self.root(), Tree::First, kh.hash) else { return };
-        let tag = Slot::new(kh.hash, 0).tag();
-        let candidates = self.place(leaf, kh.hash).buckets().into_iter().flat_map(Self::slots);
-        for slot in candidates.map(|s| self.slot(s)).filter(|s| s.tag() == tag && !s.is_empty()) {
-            self.mem.prefetch(slot.offset());
-        }
+    /// Asks for the cache line of the record that these buckets most likely lead to.
+    #[inline(always)]
+    pub(crate) fn fetch_record(&self, kh: KeyHash, place: Place) {
+        let mut mask = self.matching(place, kh.hash);
+        // No match, or an empty slot: some line of the file is fetched, or none; a hint does no harm.
+        self.mem.prefetch(self.slot(place.take_slot(&mut mask)).offset());
     }
 }

@@ -8,11 +8,14 @@ use super::Engine;
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
-use hashmere_mem::{Host, Mem};
+use hashmere_mem::{Host, Mem, BLOCK};
 use std::sync::atomic::Ordering;
 
 /// Free segments that only the cleaner may take, so that it can always finish.
 pub(super) const RESERVE: u64 = 2;
+/// From this size on the file grows by whole blocks: large pages halve the time of a look-up in a large table, and a small
+/// store stays small.
+const BLOCKS_FROM: u64 = 16 << 20;
 
 /// Who asks for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -187,6 +190,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let word = if i == 0 { Word::owned(State::Claimed, slot).long(n as u32) } else { Word::new(State::Tail) };
             self.init_entry(total + i, word);
         }
+        self.back_blocks(total, n, max);
         // The file reaches to the end of every segment that counts: a reader of a torn length stays within it.
         if let Err(error) = self.mem.back(self.segment_offset(total + n) - PAGE, PAGE).map_err(back_error) {
             *refused = Some(error);
@@ -194,6 +198,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.mem.store(at::SEGMENTS, total + n, Ordering::Release);
         Ok(Some(total))
+    }
+
+    /// In a larger store, memory comes in blocks: each that begins in these `n` new segments is asked for whole.
+    fn back_blocks(&self, total: u64, n: u64, max: u64) {
+        let start = self.segment_offset(total).max(BLOCKS_FROM);
+        let (end, limit) = (self.segment_offset(total + n), self.segment_offset(max));
+        let blocks = (start.next_multiple_of(BLOCK)..end).step_by(BLOCK as usize);
+        blocks.filter(|block| block + BLOCK <= limit).for_each(|block| self.mem.back_block(block));
     }
 
     /// Writes the entry of a segment that does not exist yet.

@@ -46,8 +46,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some(id) = Identity::unpack(self.mem.load(leaf + leaf::at::IDENTITY, Ordering::Acquire)) else {
             return Err(WriteError::Corrupt { what: "a leaf has no identity", offset: leaf });
         };
-        let census = self.census(leaf, id.depth);
         let slots = self.buckets * SLOTS;
+        if tree == Tree::First && self.is_clearly_sparse(leaf) {
+            if self.depth(self.root_block(root), Tree::Overflow).is_none() {
+                self.plant_overflow(lane.slot, root)?;
+            }
+            return Ok(false);
+        }
+        let census = self.census(leaf, id.depth);
         let lopsided = census.moving * LOPSIDED < census.used || (census.used - census.moving) * LOPSIDED < census.used;
         let sparse = census.used * FILL.1 < slots * FILL.0 && tree == Tree::First;
         if id.depth >= tree.depth_max() || lopsided || sparse {
@@ -57,6 +63,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(false);
         }
         self.split(lane, root, tree, leaf, id)
+    }
+
+    /// Whether 32 buckets spread over the leaf say that it is far from filled.
+    fn is_clearly_sparse(&self, leaf: u64) -> bool {
+        const SAMPLE: u64 = 32;
+        if self.buckets < 4 * SAMPLE {
+            return false;
+        }
+        let step = self.buckets / SAMPLE;
+        let used: u64 = (0..SAMPLE)
+            .map(|i| leaf + (self.first + i * step) * LINE)
+            .map(|bucket| Self::slots(bucket).map(|s| u64::from(!self.slot(s).is_empty())).sum::<u64>())
+            .sum();
+        // Two slots of a hundred below, so that the sample's own error leaves the split where it was.
+        used * FILL.1 * 50 < SAMPLE * SLOTS * FILL.0 * 49
     }
 
     fn census(&self, leaf: u64, depth: u32) -> Census {

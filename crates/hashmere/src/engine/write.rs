@@ -3,13 +3,13 @@
 //! Nothing is called back into the user while a lock is held, and the critical section makes no system call: the record
 //! was written before, in memory that is already there.
 
-use super::index::{Place, Tree};
+use super::index::{Path, Place, Tree};
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Uid, Version};
 use hashmere_format::header::{self, RootWord};
 use hashmere_format::leaf::{Meta, Slot, META};
-use hashmere_format::record::{field, Head, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
+use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -168,7 +168,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Locks the first bucket of a hash; `false` if its leaf changed before the lock was ours.
     #[inline(always)]
     pub(super) fn lock_key(&self, lane: &Lane, root: u64, hash: u64, held: &mut Held) -> Result<bool, WriteError> {
-        let place = self.home(root, hash)?;
+        let path = self.home(root, hash)?;
+        let place = self.place(path.leaf, hash);
         self.mem.store(lane.row + row::at::LOCK, place.first, Ordering::Relaxed);
         let meta = match self.acquire(lane.slot, place.first + META) {
             Ok(meta) => meta,
@@ -178,7 +179,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         (held.place, held.meta, held.second) = (place, meta, None);
-        if self.root() == root && matches!(self.leaf_of(root, Tree::First, hash), Ok(Some(now)) if now == place.leaf) {
+        if self.is_still(root, Tree::First, path) {
             return Ok(true);
         }
         self.unlock_key(lane, held);
@@ -186,9 +187,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[inline(always)]
-    fn home(&self, root: u64, hash: u64) -> Result<Place, WriteError> {
-        match self.leaf_of(root, Tree::First, hash)? {
-            Some(leaf) => Ok(self.place(leaf, hash)),
+    fn home(&self, root: u64, hash: u64) -> Result<Path, WriteError> {
+        match self.path_of(root, Tree::First, hash)? {
+            Some(path) => Ok(path),
             None => Err(WriteError::Corrupt { what: "the index has no directory", offset: root }),
         }
     }
@@ -276,26 +277,40 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Site {
         let mut site = Site { found: None, free: None, tree, leaf: place.leaf, hash };
-        site.found = self.look_in(key, kh, tree, place.leaf, place.first, hash);
-        if site.found.is_none() {
-            site.found = self.look_in(key, kh, tree, place.leaf, place.second, hash);
+        loop {
+            // Under the key's lock its own record stands still; another key's may be recycled while we look, and become a
+            // draft of ours. So a match counts only if nothing at all was recycled meanwhile.
+            let epoch = self.mem.load(header::at::EPOCH, Ordering::Acquire);
+            site.found = self.look_in(key, kh, tree, place, hash);
+            if site.found.is_none() {
+                site.free = self.free_slot(place);
+                return site;
+            }
+            // SYNC(recycle): as in `read`.
+            self.mem.fence(Ordering::Acquire);
+            if self.mem.load(header::at::EPOCH, Ordering::Relaxed) == epoch {
+                return site;
+            }
         }
-        if site.found.is_some() {
-            return site;
-        }
-        site.free = self.free_slot(place);
-        site
     }
 
     #[inline(always)]
-    fn look_in(&self, key: &[u8], kh: KeyHash, tree: Tree, leaf: u64, bucket: u64, hash: u64) -> Option<Found> {
-        let mut mask = self.matching(bucket, hash);
+    fn look_in(&self, key: &[u8], kh: KeyHash, tree: Tree, place: Place, hash: u64) -> Option<Found> {
+        let mut mask = self.matching(place, hash);
         while mask != 0 {
-            let slot_offset = bucket + 8 * u64::from(mask.trailing_zeros());
-            mask &= mask - 1;
+            let slot_offset = place.take_slot(&mut mask);
             let slot = self.slot(slot_offset);
-            if let Some((head, key_offset)) = self.is_record_of(key, kh, slot_offset, slot) {
-                return Some(Found { head, record: slot.offset(), key: key_offset, slot_offset, slot, leaf, tree });
+            let Some((head, key_offset)) = self.parse(slot.offset()) else { continue };
+            if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
+                return Some(Found {
+                    head,
+                    record: slot.offset(),
+                    key: key_offset,
+                    slot_offset,
+                    slot,
+                    leaf: place.leaf,
+                    tree,
+                });
             }
         }
         None
@@ -312,23 +327,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         } else {
             b.1
         }
-    }
-
-    /// Whether a slot's record is this key's. Under the key's lock its own record stands still; another key's may be
-    /// recycled while we look, and a match counts only if it was not.
-    #[inline(always)]
-    fn is_record_of(&self, key: &[u8], kh: KeyHash, slot_offset: u64, slot: Slot) -> Option<(Head, u64)> {
-        let record = slot.offset();
-        if !self.is_inside(record, 8) {
-            return None;
-        }
-        let generation_at = self.entry_of(self.segment_of(record)) + segment::at::GENERATION;
-        let generation = self.mem.load(generation_at, Ordering::Acquire);
-        let (head, key_offset) = self.parse(record)?;
-        let same = head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key);
-        self.mem.fence(Ordering::Acquire);
-        let still = self.slot(slot_offset) == slot && self.mem.load(generation_at, Ordering::Relaxed) == generation;
-        (same && still).then_some((head, key_offset))
     }
 
     /// The slot that leads to exactly this record, with its key locked.
@@ -445,7 +443,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     pub(super) fn commit_removal(&self, lane: &mut Lane, root: u64, old: &Found) {
-        let gone = old.head.record_bytes(self.lengths) as i64;
+        let gone = old.bytes() as i64;
         self.announce(lane, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
         self.mem.store(old.slot_offset, 0, Ordering::Release);
         self.bury_record(lane, old);
@@ -454,7 +452,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     fn grown(&self, draft: &Draft, old: Option<&Found>) -> i64 {
-        draft.bytes as i64 - old.map_or(0, |o| o.head.record_bytes(self.lengths) as i64)
+        draft.bytes as i64 - old.map_or(0, |o| o.bytes() as i64)
     }
 
     /// Writes down what the commit is about to do, so that whoever repairs can complete the tallies.
@@ -501,7 +499,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// is released our row holds its segment back: it names it in the intent.
     #[inline(always)]
     pub(super) fn bury_record(&self, lane: &mut Lane, old: &Found) {
-        let bytes = old.head.record_bytes(self.lengths);
+        let bytes = old.bytes();
         let word = self.mem.load(old.record, Ordering::Relaxed);
         self.mem.store(old.record, word | field::DEAD, Ordering::Release);
         // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.

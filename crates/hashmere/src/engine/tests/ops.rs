@@ -69,7 +69,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         when: When,
     ) -> Result<Option<Stored>, WriteError> {
         let mut lane = self.lane()?;
-        self.store(&mut lane, (key, self.t_hash(key)), value, with, when)
+        let stored = self.store(&mut lane, (key, self.t_hash(key)), value, with, when)?;
+        Ok(stored.then_some(lane.stored))
     }
 
     pub(super) fn t_set(&self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
