@@ -4,6 +4,8 @@ mod audit;
 mod crash;
 mod crash_cases;
 mod meanwhile;
+#[cfg(feature = "shuttle")]
+mod models;
 mod ops;
 mod probe;
 mod world;
