@@ -8,6 +8,7 @@ mod meanwhile;
 mod models;
 mod ops;
 mod probe;
+mod quick;
 mod world;
 
 fn show(c: &world::Client, what: &str) {

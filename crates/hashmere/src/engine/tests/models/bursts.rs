@@ -33,7 +33,7 @@ impl Bursts {
 impl Scheduler for Bursts {
     fn new_execution(&mut self) -> Option<Schedule> {
         self.left = self.left.checked_sub(1)?;
-        self.rng = self.seed ^ self.left << 48;
+        self.rng = self.seed ^ self.left << 52;
         self.mean = 1 << (self.word() % LONGEST);
         Some(Schedule::new(self.rng))
     }

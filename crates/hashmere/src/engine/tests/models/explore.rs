@@ -41,51 +41,48 @@ fn run(scheduler: impl Scheduler + 'static, story: impl Fn() + Send + Sync + 'st
     Runner::new(scheduler, config).run(story);
 }
 
-/// Tells a story under both schedulers. It fails by a panic, and then says how to see that again.
-pub(super) fn explore(name: &str, story: impl Fn() + Send + Sync + 'static) {
-    let times = number("HASHMERE_MODELS", TIMES);
-    explore_times(name, times, &Arc::new(story), &AtomicU64::new(0));
-}
-
-fn explore_times<F: Fn() + Send + Sync + 'static>(name: &str, times: u64, story: &Arc<F>, told: &AtomicU64) {
+/// Tells a story so many times under both schedulers, up to its first failure. Returns how often it was told, and that.
+fn tell(times: u64, story: impl Fn() + Send + Sync + 'static) -> (u64, std::thread::Result<()>) {
     let seed = number("HASHMERE_SEED", SEED);
-    println!("{name}: replay with HASHMERE_SEED={seed:#x} HASHMERE_MODELS={times}");
-    let count = Arc::new(AtomicU64::new(0));
+    let (story, told) = (Arc::new(story), Arc::new(AtomicU64::new(0)));
     let counted = || {
-        let (count, story) = (count.clone(), story.clone());
+        let (story, told) = (story.clone(), told.clone());
         move || {
-            count.fetch_add(1, Ordering::Relaxed);
+            told.fetch_add(1, Ordering::Relaxed);
             story();
         }
     };
-    let both = panic::catch_unwind(AssertUnwindSafe(|| {
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
         // Turn and turn about, so that what only one of them finds is found as soon as by the other.
         for round in 0..times.div_ceil(TURN) {
             let turn = TURN.min(times - round * TURN);
-            let seed = seed ^ round << 40;
+            let seed = seed ^ round << 32;
             run(Bursts::new(seed, turn), counted());
             run(PctScheduler::new_from_seed(seed, DEPTH, turn as usize), counted());
         }
     }));
-    told.store(count.load(Ordering::Relaxed), Ordering::Relaxed);
-    if let Err(panic) = both {
-        println!("{name}: failed at the {}th telling", count.load(Ordering::Relaxed));
+    (told.load(Ordering::Relaxed), outcome)
+}
+
+/// Explores a story. It fails by a panic, and says how to see that again.
+pub(super) fn explore(name: &str, story: impl Fn() + Send + Sync + 'static) {
+    let times = number("HASHMERE_MODELS", TIMES);
+    println!("{name}: replay with HASHMERE_SEED={:#x} HASHMERE_MODELS={times}", number("HASHMERE_SEED", SEED));
+    let (told, outcome) = tell(times, story);
+    if let Err(panic) = outcome {
+        println!("{name}: failed at telling {told}");
         panic::resume_unwind(panic);
     }
 }
 
-/// Tells a story in an engine with a fault, which must be found, and not by hanging.
+/// Explores a story in an engine with a fault, which must be found, and not by hanging.
 pub(super) fn must_find(canary: Canary, story: impl Fn() + Send + Sync + 'static) {
-    let times = number("HASHMERE_MODELS", TIMES) * PATIENCE;
-    let told = AtomicU64::new(0);
-    let outcome = canary::with(canary, || {
-        panic::catch_unwind(AssertUnwindSafe(|| explore_times("canary", times, &Arc::new(story), &told)))
-    });
-    let told = told.into_inner();
-    let panic = outcome.expect_err("a known fault was not found");
+    let times = number("HASHMERE_MODELS", TIMES).max(TIMES) * PATIENCE;
+    let (told, outcome) = canary::with(canary, || tell(times, story));
+    let Err(panic) = outcome else { panic!("{canary:?} was not found in {told} tellings") };
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or_default();
-    println!("{canary:?} was found at the {told}th telling: {text}");
+    println!("{canary:?} was found at telling {told}: {text}");
     assert!(text.starts_with(FOUND), "{canary:?} showed itself by another failure: {text}");
 }
 
