@@ -5,6 +5,7 @@
 //! records go), [`segments`], [`clean`], [`split`], [`recover`].
 
 mod append;
+mod canary;
 mod check;
 mod clean;
 mod clear;

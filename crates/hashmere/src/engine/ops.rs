@@ -1,5 +1,6 @@
 //! The operations on one key, on top of reading and [`mutate`](Engine::mutate).
 
+use super::canary::{self, Canary};
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Meta, Ttl, Uid, Update, Updated, Version};
@@ -248,6 +249,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<bool, WriteError> {
         let outcome = self.mutate(lane, key, kh, |current| {
             Ok(match (when, current) {
+                (When::Absent, Some(_)) if canary::is(Canary::AbsenceBelieved) => Decision::Put(draft),
                 (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
                 _ => Decision::Put(draft),
             })

@@ -4,6 +4,7 @@
 //! dead client's own slot number, so that its own death leaves the same row behind, to be repaired again:
 //! every step may be repeated.
 
+use super::canary::{self, Canary};
 use super::index::Tree;
 use super::Engine;
 use crate::error::WriteError;
@@ -42,7 +43,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// A commit that happened but was not counted is counted; one that did not happen leaves nothing.
     fn recover_commit(&self, row: u64) {
         let target = self.mem.load(row + row::at::INTENT, Ordering::Acquire);
-        if target == 0 {
+        if target == 0 || canary::is(Canary::CommitForgotten) {
             return;
         }
         let new = self.mem.load(row + row::at::INTENT_NEW, Ordering::Relaxed);

@@ -95,10 +95,15 @@ impl Probe {
 
     fn store(&self) {
         if self.stores.load(Ordering::Relaxed) >= self.fuse.load(Ordering::Relaxed) {
-            panic::resume_unwind(Box::new(Killed));
+            die();
         }
         self.stores.fetch_add(1, Ordering::Relaxed);
     }
+}
+
+/// The death of the client that calls this.
+pub(super) fn die() -> ! {
+    panic::resume_unwind(Box::new(Killed))
 }
 
 /// Runs what a client does up to its end or its death: `None`.
