@@ -138,8 +138,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn retire_segment(&self, lane: &mut Lane) {
         let Some(open) = lane.open.take() else { return };
         self.set_field(open.number, segment::at::USED, open.head - self.segment_offset(open.number));
-        self.set_field(open.number, segment::at::EXPIRE_MIN, open.expire_min);
-        self.set_field(open.number, segment::at::EXPIRE_MAX, open.expire_max);
+        // Somebody who touched a record in it may have been here before.
+        let entry = self.entry_of(open.number);
+        self.lower(entry + segment::at::EXPIRE_MIN, open.expire_min);
+        self.raise(entry + segment::at::EXPIRE_MAX, open.expire_max);
         self.set_field(open.number, segment::at::EXPIRING, open.expiring);
         self.set_field(open.number, segment::at::BORN, open.born);
         let partial = open.end - open.head > self.segment_bytes() / 4;

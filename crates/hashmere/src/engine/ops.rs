@@ -178,7 +178,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             match write(lane) {
                 Err(error) if std::mem::take(&mut lane.index_full) => {
-                    if !self.free_something(lane, 1)? {
+                    if !self.free_for_index(lane)? {
                         return Err(error);
                     }
                 }
