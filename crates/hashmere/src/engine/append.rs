@@ -5,7 +5,7 @@ use super::client::back_error;
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
 use crate::error::WriteError;
-use hashmere_format::header::{at, RootWord};
+use hashmere_format::header::{at, RootWord, PAGE};
 use hashmere_format::record::Head;
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
@@ -95,14 +95,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 if open.has_room(bytes) {
                     let whole = self.segments() >= WHOLE_FROM || open.end - open.ready <= STEP;
                     let to = if whole { open.end } else { open.end.min((open.head + bytes).next_multiple_of(STEP)) };
-                    match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
-                        Ok(()) => {
-                            open.ready = to;
-                            return Ok(open.head);
+                    // Where there is no memory for the whole step there may be for this record.
+                    for to in [to, (open.head + bytes).next_multiple_of(PAGE)] {
+                        match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
+                            Ok(()) => {
+                                open.ready = to;
+                                return Ok(open.head);
+                            }
+                            // No memory for this one; perhaps there is for one that was never given back.
+                            Err(error @ WriteError::NoSpace(_)) => refused = Some(error),
+                            Err(error) => return Err(error),
                         }
-                        // No memory for this one; perhaps there is for one that was never given back.
-                        Err(error @ WriteError::NoSpace(_)) => refused = Some(error),
-                        Err(error) => return Err(error),
                     }
                 }
                 self.retire_segment(lane);
@@ -304,6 +307,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             match self.mem.back(self.segment_offset(segment), bytes).map_err(back_error) {
                 Ok(()) => {
                     found = Some((segment, bytes));
+                    if need == Need::Normal {
+                        self.keep_spare(slot);
+                    }
                     break;
                 }
                 Err(error) => {

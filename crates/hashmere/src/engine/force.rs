@@ -19,8 +19,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         refused: Option<WriteError>,
     ) -> Result<(), WriteError> {
         self.by_force(lane, |lane| {
-            let partial =
-                (0..self.segments()).any(|s| self.state(s).state == State::Partial && self.adopt_one(lane, s, bytes));
+            let partial = (0..self.segments()).any(|segment| {
+                self.state(segment).state == State::Partial
+                    && self.adopt_one(lane, segment, bytes)
+                    && (refused.is_none() || self.has_memory(lane, bytes))
+            });
             let made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
             if matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_))) {
                 // Dead clients may hold segments that nobody has needed so far.
@@ -44,9 +47,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         done
     }
 
+    /// Whether memory can be put behind the next record of the open segment.
+    fn has_memory(&self, lane: &Lane, bytes: u64) -> bool {
+        lane.open.as_ref().is_some_and(|open| self.mem.back(open.head, bytes).is_ok())
+    }
+
     fn force(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
+        // Where the file cannot grow, the reserve is made good. Where it may, but the file system has no room, what is left of
+        // it is kept: cleaning needs one segment to move to.
+        let may_grow = self.segments() + RESERVE <= self.segments_max();
+        let reserve = if may_grow { self.free_segments().min(RESERVE) } else { RESERVE };
         for _ in 0..self.segments() + 2 {
-            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= RESERVE {
+            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= reserve {
                 return Ok(());
             }
             if self.free_segments() > RESERVE {

@@ -70,6 +70,8 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     known: AtomicU64,
     /// The last root word whose block was found to lie within the file.
     trusted_root: AtomicU64,
+    /// A free segment that this process knows to have memory behind it (see `keep_spare`).
+    spare: AtomicU64,
     lanes: Lanes,
 }
 
