@@ -14,10 +14,6 @@ use std::sync::atomic::Ordering;
 /// Free segments that only the cleaner may take, so that it can always finish.
 pub(super) const RESERVE: u64 = 2;
 
-/// From this many segments on a free one with memory behind it is kept for the cleaner, so that it can work where the file
-/// system has no room. In a smaller store that would be much beside what it holds.
-const SPARE_FROM: u64 = 8;
-
 /// Who asks for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
@@ -131,37 +127,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         }
         None
-    }
-
-    /// Makes sure that one free segment has memory behind it, if that can be had.
-    pub(super) fn keep_spare(&self, slot: u32) {
-        let total = self.segments();
-        let known = self.spare.load(Ordering::Relaxed);
-        if total < SPARE_FROM || known != 0 && self.spare_word(known & (limit::SEGMENTS - 1)) == known {
-            return;
-        }
-        let ring = (0..at::FREE_RING_LEN).filter_map(|i| {
-            let hint = self.mem.load(at::FREE_RING + 8 * i, Ordering::Relaxed);
-            hint.checked_sub(1).filter(|segment| *segment < total)
-        });
-        let spare =
-            ring.chain(0..total).map(|segment| (segment, self.spare_word(segment))).find(|(_, word)| *word != 0);
-        if let Some((segment, word)) = spare {
-            let backed = self.mem.back(self.segment_offset(segment), self.segment_bytes()).is_ok();
-            self.spare.store(if backed { word } else { 0 }, Ordering::Relaxed);
-        } else if let Ok(Some(segment)) = self.grow(slot, 1, Need::Reserve, &mut None) {
-            let backed = self.mem.back(self.segment_offset(segment), self.segment_bytes()).is_ok();
-            self.free(segment, 1, slot);
-            self.spare.store(if backed { self.spare_word(segment) } else { 0 }, Ordering::Relaxed);
-        }
-    }
-
-    /// A free segment and its generation in one word: while that is the same, nobody has had it. 0 if it is not free.
-    fn spare_word(&self, segment: u64) -> u64 {
-        if segment >= self.segments() || self.state(segment).state != State::Free {
-            return 0;
-        }
-        (self.generation(segment) + 1) * limit::SEGMENTS | segment
     }
 
     /// Takes one free segment.
