@@ -5,7 +5,7 @@ use super::client::back_error;
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
 use crate::error::WriteError;
-use hashmere_format::header::{at, RootWord};
+use hashmere_format::header::{at, RootWord, PAGE};
 use hashmere_format::record::Head;
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
@@ -95,14 +95,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 if open.has_room(bytes) {
                     let whole = self.segments() >= WHOLE_FROM || open.end - open.ready <= STEP;
                     let to = if whole { open.end } else { open.end.min((open.head + bytes).next_multiple_of(STEP)) };
-                    match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
-                        Ok(()) => {
-                            open.ready = to;
-                            return Ok(open.head);
+                    // Where there is no memory for the whole step there may be for this record.
+                    for to in [to, (open.head + bytes).next_multiple_of(PAGE)] {
+                        match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
+                            Ok(()) => {
+                                open.ready = to;
+                                return Ok(open.head);
+                            }
+                            // No memory for this one; perhaps there is for one that was never given back.
+                            Err(error @ WriteError::NoSpace(_)) => refused = Some(error),
+                            Err(error) => return Err(error),
                         }
-                        // No memory for this one; perhaps there is for one that was never given back.
-                        Err(error @ WriteError::NoSpace(_)) => refused = Some(error),
-                        Err(error) => return Err(error),
                     }
                 }
                 self.retire_segment(lane);
@@ -138,8 +141,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn retire_segment(&self, lane: &mut Lane) {
         let Some(open) = lane.open.take() else { return };
         self.set_field(open.number, segment::at::USED, open.head - self.segment_offset(open.number));
-        self.set_field(open.number, segment::at::EXPIRE_MIN, open.expire_min);
-        self.set_field(open.number, segment::at::EXPIRE_MAX, open.expire_max);
+        // Somebody who touched a record in it may have been here before.
+        let entry = self.entry_of(open.number);
+        self.lower(entry + segment::at::EXPIRE_MIN, open.expire_min);
+        self.raise(entry + segment::at::EXPIRE_MAX, open.expire_max);
         self.set_field(open.number, segment::at::EXPIRING, open.expiring);
         self.set_field(open.number, segment::at::BORN, open.born);
         let partial = open.end - open.head > self.segment_bytes() / 4;
@@ -302,6 +307,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             match self.mem.back(self.segment_offset(segment), bytes).map_err(back_error) {
                 Ok(()) => {
                     found = Some((segment, bytes));
+                    if need == Need::Normal {
+                        self.keep_spare(slot);
+                    }
                     break;
                 }
                 Err(error) => {

@@ -89,10 +89,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Claims segments for the index. Index growth may use the reserve's place in a full store no more than writers may.
     pub(super) fn claim_index(&self, slot: u32, n: u64) -> Result<u64, WriteError> {
         let mut refused = None;
-        let claimed = if n == 1 {
-            self.claim(slot, Need::Normal, &mut refused)?
-        } else {
-            self.grow(slot, n, Need::Normal, &mut refused)?
+        let claimed = match n {
+            1 => self.claim(slot, Need::Normal, &mut refused)?,
+            n => self.find_run(slot, n, &mut refused)?,
         };
         claimed.ok_or_else(|| self.full(refused))
     }

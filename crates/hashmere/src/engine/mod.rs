@@ -13,6 +13,7 @@ mod client;
 mod create;
 mod directory;
 mod evict;
+mod force;
 mod index;
 mod lane;
 mod large;
@@ -22,6 +23,7 @@ mod ops;
 mod pin;
 mod read;
 mod recover;
+mod run;
 mod scan;
 mod segments;
 mod split;
@@ -69,6 +71,8 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     known: AtomicU64,
     /// The last root word whose block was found to lie within the file.
     trusted_root: AtomicU64,
+    /// A free segment that this process knows to have memory behind it (see `keep_spare`).
+    spare: AtomicU64,
     lanes: Lanes,
 }
 

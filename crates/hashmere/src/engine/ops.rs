@@ -177,7 +177,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             match write(lane) {
                 Err(error) if std::mem::take(&mut lane.index_full) => {
-                    if !self.free_something(lane, 1)? {
+                    if !self.free_for_index(lane)? {
                         return Err(error);
                     }
                 }
@@ -214,7 +214,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         when: When,
     ) -> Result<bool, WriteError> {
         lane.index_full = false;
-        if !self.free_something(lane, 1)? {
+        if !self.free_for_index(lane)? {
             return Err(error);
         }
         self.with_index_room(lane, |lane| self.store_once(lane, name, value, attributes, when))

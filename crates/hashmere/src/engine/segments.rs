@@ -265,6 +265,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ///
     /// The caller has made sure that no slot of the index points into it and that nobody pins it.
     pub(super) fn free(&self, segment: u64, length: u64, slot: u32) {
+        self.recycle(segment, length, slot, |part| self.free_one(part));
+    }
+
+    /// Like [`free`](Self::free), but the segments stay with `slot`, each claimed on its own, memory and all.
+    pub(super) fn keep(&self, segment: u64, length: u64, slot: u32) {
+        self.recycle(segment, length, slot, |part| self.blank(part));
+        // SYNC(recycle): as when a free segment is taken.
+        self.mem.fence(Ordering::Release);
+    }
+
+    fn recycle(&self, segment: u64, length: u64, slot: u32, each: impl Fn(u64)) {
         // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
         self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);
@@ -277,9 +288,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let head = self.state(segment);
             self.set_state(segment + tail, Word::owned(State::Claimed, slot));
             self.set_state(segment, head.long(tail as u32));
-            self.free_one(segment + tail);
+            each(segment + tail);
         }
-        self.free_one(segment);
+        each(segment);
     }
 
     fn free_one(&self, segment: u64) {
@@ -287,14 +298,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.mem.load(at::FREE_COUNT, Ordering::Relaxed) >= keep {
             self.mem.unback(self.segment_offset(segment), self.segment_bytes());
         }
+        self.blank(segment);
+        self.set_state(segment, Word::new(State::Free));
+        self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
+        self.offer(segment);
+    }
+
+    /// An entry says nothing any more about what stood in its segment.
+    fn blank(&self, segment: u64) {
         self.set_field(segment, segment::at::DEAD, 0);
         self.set_field(segment, segment::at::USED, 0);
         self.set_field(segment, segment::at::EXPIRE_MIN, u64::MAX);
         self.set_field(segment, segment::at::EXPIRE_MAX, 0);
         self.set_field(segment, segment::at::EXPIRING, 0);
-        self.set_state(segment, Word::new(State::Free));
-        self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
-        self.offer(segment);
     }
 
     /// Puts a segment into the ring of those that are worth looking at: free, or partly filled.
@@ -318,22 +334,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Frees an emptied segment now, or leaves it in limbo while somebody holds it back. The caller owns it.
     pub(super) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+        let length = self.goes(segment)?;
+        length.iter().for_each(|length| self.free(segment, *length, slot));
+        Ok(length.is_some())
+    }
+
+    /// The same, but it stays with `slot`, claimed.
+    pub(super) fn keep_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+        let length = self.goes(segment)?;
+        length.iter().for_each(|length| self.keep(segment, *length, slot));
+        Ok(length.is_some())
+    }
+
+    /// The length of an emptied segment that nobody holds back; else it is in limbo now.
+    fn goes(&self, segment: u64) -> Result<Option<u64>, WriteError> {
         // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.
         self.mem.fence(Ordering::SeqCst);
-        let length = u64::from(self.state(segment).length);
-        if self.is_held_back(segment)? {
-            self.set_state(segment, Word::new(State::Limbo).long(length as u32));
-            return Ok(false);
+        let length = self.state(segment).length;
+        if self.is_held_back(segment, 1)? {
+            self.set_state(segment, Word::new(State::Limbo).long(length));
+            return Ok(None);
         }
-        self.free(segment, length, slot);
-        Ok(true)
+        Ok(Some(u64::from(length)))
     }
 
     /// Looks at a segment in limbo again. `true`: it is free now.
     pub(super) fn leave_limbo(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let word = self.state(segment);
         let mine = Word { owner: slot + 1, state: State::Cleaning, ..word };
-        if word.state != State::Limbo || self.is_held_back(segment)? || !self.change_state(segment, word, mine) {
+        if word.state != State::Limbo || self.is_held_back(segment, 1)? || !self.change_state(segment, word, mine) {
             return Ok(false);
         }
         self.free_unless_held(segment, slot)
