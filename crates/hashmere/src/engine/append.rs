@@ -8,7 +8,7 @@ use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord, PAGE};
 use hashmere_format::record::Head;
 use hashmere_format::row;
-use hashmere_format::segment::{self, State, Word};
+use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -30,6 +30,8 @@ pub(super) struct OpenSegment {
     expire_min: u64,
     expire_max: u64,
     expiring: u64,
+    /// Root generation when it was claimed, or earlier.
+    first: u64,
     /// Root generation of the last commit into it.
     born: u64,
 }
@@ -120,6 +122,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn open_segment(&self, lane: &mut Lane, number: u64, used: u64, ready: u64) {
         let start = self.segment_offset(number);
         let head = start + used;
+        let born = match used {
+            0 => Born { first: self.generation_of(lane), last: 0 },
+            _ => Born::unpack(self.field(number, segment::at::BORN)),
+        };
         let open = OpenSegment {
             number,
             head,
@@ -128,13 +134,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
             expire_min: self.field(number, segment::at::EXPIRE_MIN),
             expire_max: self.field(number, segment::at::EXPIRE_MAX),
             expiring: self.field(number, segment::at::EXPIRING),
-            born: if used == 0 { 0 } else { self.field(number, segment::at::BORN) },
+            first: born.first,
+            born: born.last,
         };
         // Head first: whoever repairs after us believes the head once the row names the segment.
         self.mem.store(lane.row + row::at::HEAD, head, Ordering::Relaxed);
         self.mem.store(lane.row + row::at::OPEN, number + 1, Ordering::Release);
         self.set_state(number, Word::owned(State::Open, lane.slot));
         lane.open = Some(open);
+    }
+
+    /// The root generation under which a lane works, or will at least.
+    fn generation_of(&self, lane: &Lane) -> u64 {
+        let active = self.mem.load(lane.row + row::at::ACTIVE, Ordering::Relaxed);
+        RootWord::unpack(if active == 0 { self.root() } else { active }).generation
     }
 
     /// Gives the open segment up: sealed if there is little room left, else for the next who needs room.
@@ -146,7 +159,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.lower(entry + segment::at::EXPIRE_MIN, open.expire_min);
         self.raise(entry + segment::at::EXPIRE_MAX, open.expire_max);
         self.set_field(open.number, segment::at::EXPIRING, open.expiring);
-        self.set_field(open.number, segment::at::BORN, open.born);
+        let born = Born { first: open.first, last: open.born };
+        self.set_field(open.number, segment::at::BORN, born.pack());
         let partial = open.end - open.head > self.segment_bytes() / 4;
         self.set_state(open.number, Word::new(if partial { State::Partial } else { State::Sealed }));
         self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);

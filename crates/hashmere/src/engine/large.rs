@@ -140,7 +140,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let offset = self.segment_offset(segment);
         let word = self.state(segment);
         if self.is_referred(offset) {
-            self.set_field(segment, segment::at::BORN, RootWord::unpack(self.root()).generation);
+            self.set_field(segment, segment::at::BORN, self.born_until_now());
             self.set_state(segment, Word { state: State::Large, owner: 0, ..word });
             return Ok(());
         }

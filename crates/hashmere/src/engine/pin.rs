@@ -6,10 +6,11 @@
 use super::canary::{self, Canary};
 use super::Engine;
 use crate::error::WriteError;
+use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Slot;
 use hashmere_format::row;
+use hashmere_format::segment::{self, Born};
 use hashmere_mem::{Host, Mem};
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 /// A pin that was taken: offset of its word.
@@ -74,30 +75,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Whether a row's client may be between marking a record of one of these segments dead and counting it.
-    fn is_burying(&self, row: u64, segments: &Range<u64>) -> bool {
+    /// Whether a row's client may be between marking a record of this segment dead and counting it.
+    fn is_burying(&self, row: u64, segment: u64) -> bool {
         if self.mem.load(row + row::at::LOCK, Ordering::Acquire) == 0 {
             return false;
         }
         let old = Slot(self.mem.load(row + row::at::INTENT_OLD, Ordering::Relaxed));
-        self.is_inside(old.offset(), 8) && segments.contains(&self.segment_of(old.offset()))
+        self.is_inside(old.offset(), 8) && self.segment_of(old.offset()) == segment
     }
 
-    /// Whether a living client holds one of `n` segments back: by a pin, by being about to count a record in it as dead,
-    /// or by an operation that began before the store was cleared and so is not kept out by the locks of the index of
-    /// today. Dead ones are repaired on the way.
-    pub(super) fn is_held_back(&self, first: u64, n: u64) -> Result<bool, WriteError> {
-        let segments = first..first + n;
+    /// Whether a living client holds a segment back: by a pin, by being about to count a record in it as dead, or by an
+    /// operation that began before the store was cleared, when the segment was in use already: the locks of the index of
+    /// today do not keep it out. Dead ones are repaired on the way.
+    pub(super) fn is_held_back(&self, segment: u64) -> Result<bool, WriteError> {
         let root = self.root();
+        let first = Born::unpack(self.mem.load(self.entry_of(segment) + segment::at::BORN, Ordering::Relaxed)).first;
         for slot in self.rows() {
             let row = row::offset(slot);
             let active = self.mem.load(row + row::at::ACTIVE, Ordering::Acquire);
-            let pinned = (0..row::PINS).any(|i| {
-                let pin = u64::from(self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32);
-                pin.checked_sub(1).is_some_and(|segment| segments.contains(&segment))
-            });
+            let past = active != 0 && active != root && RootWord::unpack(active).generation >= first;
+            let pinned = (0..row::PINS)
+                .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
             let pinned = pinned && !canary::is(Canary::PinIgnored);
-            if !pinned && (active == 0 || active == root) && !self.is_burying(row, &segments) {
+            if !pinned && !past && !self.is_burying(row, segment) {
                 continue;
             }
             let dead =

@@ -228,15 +228,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         while at < first + n {
             self.glance(lane, at)?;
             let word = self.state(at);
-            match word.state {
-                State::Free | State::Sealed | State::Partial => {}
-                State::Large => large.push(at),
-                _ => return Ok(Some(at)),
+            let may_go = match word.state {
+                State::Free => true,
+                State::Sealed | State::Partial | State::Large => !self.is_held_back(at)?,
+                _ => false,
+            };
+            if !may_go {
+                return Ok(Some(at));
+            }
+            if word.state == State::Large {
+                large.push(at);
             }
             at += u64::from(word.length);
-        }
-        if self.is_held_back(first, n)? {
-            return Ok(Some(first));
         }
         for segment in large {
             if whose == Lot::Unvisited && !self.evict_large(lane, segment)? {

@@ -351,7 +351,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.
         self.mem.fence(Ordering::SeqCst);
         let length = self.state(segment).length;
-        if self.is_held_back(segment, 1)? {
+        if self.is_held_back(segment)? {
             self.set_state(segment, Word::new(State::Limbo).long(length));
             return Ok(None);
         }
@@ -362,7 +362,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn leave_limbo(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let word = self.state(segment);
         let mine = Word { owner: slot + 1, state: State::Cleaning, ..word };
-        if word.state != State::Limbo || self.is_held_back(segment, 1)? || !self.change_state(segment, word, mine) {
+        if word.state != State::Limbo || self.is_held_back(segment)? || !self.change_state(segment, word, mine) {
             return Ok(false);
         }
         self.free_unless_held(segment, slot)

@@ -389,7 +389,6 @@ fn views() {
 }
 
 #[test]
-#[ignore = "takes minutes: run it with `cargo test --release -p hashmere --lib -- --ignored`"]
 fn growing_the_segment_table() {
     fn long(world: &World) -> Cast {
         let cast = two(world);
