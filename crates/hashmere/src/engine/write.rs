@@ -179,7 +179,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         (held.place, held.meta, held.second) = (place, meta, None);
-        if self.root() == root && matches!(self.leaf_of(root, Tree::First, hash), Ok(Some(now)) if now == place.leaf) {
+        if self.root() == root && matches!(self.leaf_of(root, Tree::First, hash), Ok(Some(now)) if now == place.leaf)
+            || canary::is(Canary::LeafBelieved)
+        {
             return Ok(true);
         }
         self.unlock_key(lane, held);
