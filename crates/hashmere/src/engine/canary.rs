@@ -23,8 +23,12 @@ pub(super) enum Canary {
     CommitForgotten,
     /// Whoever frees a segment does not look at pins.
     PinIgnored,
+    /// Whoever frees a segment does not look for a writer that is about to count in it.
+    BurialIgnored,
     /// A view does not look whether the record moved before it was pinned.
     PinBelieved,
+    /// A writer that has locked a key does not look whether its leaf was split meanwhile.
+    LeafBelieved,
     /// A writer that creates a key does not look again under the lock.
     AbsenceBelieved,
     /// A writer takes a free slot without looking whether another key just did.

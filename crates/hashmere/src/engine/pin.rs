@@ -97,7 +97,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let pinned = (0..row::PINS)
                 .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
             let pinned = pinned && !canary::is(Canary::PinIgnored);
-            if !pinned && !past && !self.is_burying(row, segment) {
+            let burying = || self.is_burying(row, segment) && !canary::is(Canary::BurialIgnored);
+            if !pinned && !past && !burying() {
                 continue;
             }
             let dead =

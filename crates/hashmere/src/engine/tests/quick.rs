@@ -6,6 +6,7 @@ use super::crash::{dump, is_sound, State};
 use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::When;
 use crate::types::{Attributes, Ttl};
+use hashmere_format::segment::{self, Word};
 use std::thread;
 use std::time::Duration;
 
@@ -146,6 +147,20 @@ fn read(client: &Client) {
     }
 }
 
+/// Gives "key" a segment of its own, again and again: each time the one before is recycled.
+fn turn_over(client: &Client) {
+    for n in 0..ROUNDS {
+        client.t_set(b"key", &value(n)).unwrap();
+        let mut lane = client.lane().unwrap();
+        let segment = lane.open.as_ref().unwrap().number;
+        client.retire_segment(&mut lane);
+        client.set_state(segment, Word::new(segment::State::Sealed));
+        for segment in 0..client.segments() {
+            client.glance(&lane, segment).unwrap();
+        }
+    }
+}
+
 /// Two threads write and two read; `clients` are their processes.
 fn together(world: &World, clients: [&Client; 4]) {
     // Nobody dies, so nobody need give up on a thread that the machine does not run just now.
@@ -182,4 +197,19 @@ fn threads_of_one_process_work_together() {
     let world = World::new(strict(12));
     let client = world.client();
     together(&world, [&client; 4]);
+}
+
+#[test]
+fn a_value_stays_whole_while_its_segments_are_recycled() {
+    let world = World::new(strict(8));
+    let clients = [(); 2].map(|()| world.client());
+    clients[0].t_set(b"key", &value(0)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| turn_over(&clients[0]));
+        scope.spawn(|| read(&clients[1]));
+    });
+    assert!(clients[0].stats(0, 0).recycle_epoch as usize > ROUNDS / 2);
+    assert_eq!(clients[0].t_get(b"key").unwrap(), Some(value(ROUNDS - 1)));
+    is_sound(&clients[0], 1).unwrap();
+    audit(&clients[0]).unwrap();
 }

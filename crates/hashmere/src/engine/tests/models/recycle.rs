@@ -1,6 +1,7 @@
 //! Readers of a key, while its segment is emptied, recycled and filled with something else.
 //!
-//! Catches a reader that takes bytes of the segment's next life for its value, and a key that is missed while it moves.
+//! Catches a reader that takes bytes of the segment's next life for its value, a key that is missed while it moves, and a
+//! writer that counts a record as dead in the segment's next life.
 
 use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
 use super::explore::{explore, must_find, wrong};
@@ -106,6 +107,11 @@ fn a_value_stays_whole_while_it_is_overwritten() {
 fn a_key_is_found_while_it_moves() {
     explore("recycle/move", while_moved(get));
     explore("recycle/move, by generation", while_moved(get_by_generation));
+}
+
+#[test]
+fn finds_a_writer_that_counts_too_late() {
+    must_find(Canary::BurialIgnored, while_moved(get));
 }
 
 #[test]

@@ -173,6 +173,11 @@ fn writes_are_kept_while_their_leaf_splits() {
 }
 
 #[test]
+fn finds_a_writer_that_looks_up_the_leaf_once() {
+    must_find(Canary::LeafBelieved, while_written());
+}
+
+#[test]
 fn finds_a_split_that_clears_first() {
     must_find(Canary::SplitClearsFirst, while_looked_up());
 }
