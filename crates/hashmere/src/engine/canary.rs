@@ -23,6 +23,8 @@ pub(super) enum Canary {
     CommitForgotten,
     /// Whoever frees a segment does not look at pins.
     PinIgnored,
+    /// Whoever frees a segment does not look for operations that began before a clear.
+    ActiveIgnored,
     /// Whoever frees a segment does not look for a writer that is about to count in it.
     BurialIgnored,
     /// A view does not look whether the record moved before it was pinned.

@@ -8,6 +8,7 @@
 //! Every story has canaries: faults of the engine that it must find. See [`crate::engine::canary`].
 
 mod bursts;
+mod clear;
 mod emptied;
 mod explore;
 mod insert;
