@@ -94,9 +94,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let row = row::offset(slot);
             let active = self.mem.load(row + row::at::ACTIVE, Ordering::Acquire);
             let past = active != 0 && active != root && RootWord::unpack(active).generation >= first;
+            let past = past && !canary::is(Canary::ActiveIgnored);
             let pinned = (0..row::PINS)
                 .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
-            let active = if canary::is(Canary::ActiveIgnored) { 0 } else { active };
             let pinned = pinned && !canary::is(Canary::PinIgnored);
             let burying = || self.is_burying(row, segment) && !canary::is(Canary::BurialIgnored);
             if !pinned && !past && !burying() {
