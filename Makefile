@@ -2,12 +2,13 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit promise bench install clean miri
+.PHONY: help demo test lint unit quick promise step bench install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     lint, unit tests, crash enumeration'
+	@echo 'make test     lint, unit tests, crash enumeration, a sample of the harnesses below'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
+	@echo 'make step     death behind every machine instruction of the release build'
 	@echo 'make miri     the memory abstraction under Miri'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
@@ -17,7 +18,7 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit
+test: lint unit quick
 
 lint:
 	@scripts/setup rust
@@ -28,10 +29,21 @@ unit:
 	@scripts/setup rust
 	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere --lib
 
+# A few seconds of each harness that can run for long.
+quick:
+	@scripts/setup rust
+	HASHMERE_QUICK=1 cargo test --quiet -p hashmere-testkit --test step
+
 # Many processes, kills, stops, forks, the command itself.
 promise:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere-testkit -p hashmere-cli
+
+# Single-stepping: HASHMERE_SEED replays the sampled instructions of the longest operations.
+step:
+	@scripts/setup rust
+	@cargo build --quiet --release -p hashmere-testkit
+	target/release/hashmere-kit-step
 
 # The memory abstraction under an interpreter that knows undefined behaviour and data races.
 miri:
