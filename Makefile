@@ -2,13 +2,14 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit quick promise step bench install clean miri
+.PHONY: help demo test lint unit quick promise step storm bench install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
 	@echo 'make test     lint, unit tests, crash enumeration, a sample of the harnesses below'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make step     death behind every machine instruction of the release build'
+	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make miri     the memory abstraction under Miri'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
@@ -33,6 +34,7 @@ unit:
 quick:
 	@scripts/setup rust
 	HASHMERE_QUICK=1 cargo test --quiet -p hashmere-testkit --test step
+	HASHMERE_QUICK=1 cargo test --quiet -p hashmere-testkit --test killed random_processes
 
 # Many processes, kills, stops, forks, the command itself.
 promise:
@@ -44,6 +46,13 @@ step:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
 	target/release/hashmere-kit-step
+
+# Prints the seed of each storm; `make storm SEED=n` begins with that one.
+MINUTES ?= 10
+storm:
+	@scripts/setup rust
+	@cargo build --quiet --release -p hashmere-testkit
+	target/release/storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # The memory abstraction under an interpreter that knows undefined behaviour and data races.
 miri:
