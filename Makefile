@@ -2,13 +2,14 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit quick promise step storm bench install clean miri
+.PHONY: help demo test lint unit quick promise step hold storm bench install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
 	@echo 'make test     lint, unit tests, crash enumeration, a sample of the harnesses below'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make step     death behind every machine instruction of the release build'
+	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make miri     the memory abstraction under Miri'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
@@ -33,7 +34,7 @@ unit:
 # A few seconds of each harness that can run for long.
 quick:
 	@scripts/setup rust
-	HASHMERE_QUICK=1 cargo test --quiet -p hashmere-testkit --test step
+	HASHMERE_QUICK=1 cargo test --quiet -p hashmere-testkit --test step --test clients
 	HASHMERE_QUICK=1 cargo test --quiet -p hashmere-testkit --test killed random_processes
 
 # Many processes, kills, stops, forks, the command itself.
@@ -46,6 +47,12 @@ step:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
 	target/release/hashmere-kit-step
+
+SECONDS ?= 60
+hold:
+	@scripts/setup rust
+	@cargo build --quiet --release -p hashmere-testkit
+	target/release/hashmere-kit-step --hold $(SECONDS)
 
 # Prints the seed of each storm; `make storm SEED=n` begins with that one.
 MINUTES ?= 10

@@ -8,7 +8,7 @@
 
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::rng::Rng;
-use hashmere_testkit::step::{is_allowed, run, Effort, SCENARIOS};
+use hashmere_testkit::step::{hold, is_allowed, run, Effort, HELD, SCENARIOS};
 use std::time::Duration;
 
 #[test]
@@ -18,7 +18,7 @@ fn killed_and_stopped_behind_single_instructions() {
     }
     let _watchdog = Watchdog::start("step", Duration::from_secs(200));
     let mut rng = Rng::for_test("step");
-    let effort = Effort { instructions: if quick() { 20_000 } else { 100_000 }, walk: false, stops: 2 };
+    let effort = Effort { instructions: if quick() { 10_000 } else { 100_000 }, walk: false, stops: 2 };
     let mut broken = 0;
     for scenario in SCENARIOS {
         let tally = run(env!("CARGO_BIN_EXE_hashmere-kit-step"), scenario, effort, &mut rng);
@@ -27,4 +27,18 @@ fn killed_and_stopped_behind_single_instructions() {
         broken += tally.failures.len();
     }
     assert_eq!(broken, 0, "see above");
+}
+
+/// `make hold` does the same for a minute each.
+#[test]
+fn stopped_inside_critical_sections() {
+    if !is_allowed() {
+        return;
+    }
+    let _watchdog = Watchdog::start("hold", Duration::from_secs(200));
+    let mut rng = Rng::for_test("hold");
+    for scenario in &SCENARIOS[..HELD] {
+        let held = hold(env!("CARGO_BIN_EXE_hashmere-kit-step"), scenario, Duration::from_millis(50), &mut rng);
+        println!("{}: {:?}", scenario.name, held.unwrap_or_else(|broken| panic!("{}: {broken}", scenario.name)));
+    }
 }

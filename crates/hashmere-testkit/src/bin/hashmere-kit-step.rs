@@ -1,10 +1,12 @@
-//! Kills each operation behind each of its machine instructions: `hashmere-kit-step [--instructions N] [--stops N] [PART-OF-NAME...]`.
+//! Kills each operation behind each of its machine instructions: `hashmere-kit-step [--instructions N] [--stops N]
+//! [PART-OF-NAME...]`. With `--hold SECONDS` each is stopped inside a critical section for so long instead.
 //! Prints what was tried of each, and fails if a promise was broken. It starts itself as the process that dies.
 
 use hashmere_testkit::rng::Rng;
-use hashmere_testkit::step::{run, work, Effort, Scenario, Tally, SCENARIOS};
+use hashmere_testkit::step::{hold, run, work, Effort, Held, Scenario, Tally, HELD, SCENARIOS};
 use std::path::Path;
 use std::process::ExitCode;
+use std::time::Duration;
 
 /// What a full run may execute of each operation.
 const FULL: Effort = Effort { instructions: 10_000_000, walk: true, stops: 100 };
@@ -23,6 +25,7 @@ fn main() -> ExitCode {
     while let Some(word) = rest.next() {
         match word {
             "--instructions" => effort.instructions = number(rest.next().unwrap_or_else(|| usage())),
+            "--hold" => return hold_all(number(rest.next().unwrap_or_else(|| usage()))),
             "--stops" => effort.stops = number(rest.next().unwrap_or_else(|| usage())),
             _ if word.starts_with('-') => usage(),
             name => names.push(name),
@@ -34,7 +37,7 @@ fn main() -> ExitCode {
 }
 
 fn run_all(scenarios: &[&Scenario], effort: Effort) -> ExitCode {
-    let program = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_else(|_| usage());
+    let program = own_program();
     let mut rng = Rng::for_test("step");
     println!("operation            instructions   deaths   walked   states  stops longest wait failures");
     let (mut cases, mut failures) = (0, 0);
@@ -58,11 +61,44 @@ fn print_one(tally: &Tally) {
     }
 }
 
+fn hold_all(seconds: u64) -> ExitCode {
+    let program = own_program();
+    let mut rng = Rng::for_test("hold");
+    println!("stopped inside                 reads    median   longest   (alone: median   longest)    writes refused");
+    let mut failures = 0;
+    for scenario in &SCENARIOS[..HELD] {
+        match hold(&program, scenario, Duration::from_secs(seconds), &mut rng) {
+            Ok(Held {
+                told,
+                reads: [(reads, median, longest), (_, alone, alone_longest)],
+                writes: (writes, refused),
+            }) => {
+                let [longest, alone_longest] = [longest, alone_longest].map(|nanoseconds| nanoseconds / 1000);
+                println!(
+                    "{:<24} {reads:>11} {median:>6} ns {longest:>6} us {alone:>15} ns {alone_longest:>6} us {writes:>10} {refused:>7}",
+                    scenario.name
+                );
+                println!("    {told}");
+            }
+            Err(text) => {
+                failures += 1;
+                println!("{}: {text}", scenario.name);
+            }
+        }
+    }
+    println!("cases {HELD} failures {failures}");
+    ExitCode::from(u8::from(failures != 0))
+}
+
+fn own_program() -> String {
+    std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_else(|_| usage())
+}
+
 fn number(text: &str) -> u64 {
     text.parse().unwrap_or_else(|_| usage())
 }
 
 fn usage() -> ! {
-    eprintln!("usage: hashmere-kit-step [--instructions N] [--stops N] [PART-OF-NAME...]");
+    eprintln!("usage: hashmere-kit-step [--hold SECONDS | [--instructions N] [--stops N] [PART-OF-NAME...]]");
     std::process::exit(2);
 }

@@ -4,6 +4,7 @@
 //! Crash enumeration on heap memory cuts an operation off at its stores as the source has them; this cuts off what the
 //! compiler made of it, on a real mapping, with the kernel dropping the locks of a process that really died.
 
+mod hold;
 mod image;
 mod run;
 mod scenario;
@@ -13,7 +14,8 @@ mod verify;
 mod walk;
 mod worker;
 
+pub use hold::{hold, Held};
 pub use run::{run, Effort, Tally};
-pub use scenario::{Scenario, SCENARIOS};
+pub use scenario::{Scenario, HELD, SCENARIOS};
 pub use trace::is_allowed;
 pub use worker::work;

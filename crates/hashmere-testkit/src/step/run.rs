@@ -66,7 +66,7 @@ pub(super) struct Case<'a> {
 /// Tries one operation. `program` is the one that calls [`work`](super::work).
 pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) -> Tally {
     stay_on_one_processor();
-    let case = Case::new(program, scenario);
+    let case = Case::new(program, scenario, 0);
     let instructions = case.length();
     let stride = (instructions * instructions / 2).div_ceil(effort.instructions.max(1)).max(1);
     let mut tally = Tally {
@@ -98,9 +98,9 @@ pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) ->
 }
 
 impl Case<'_> {
-    fn new<'a>(program: &'a str, scenario: &'a Scenario) -> Case<'a> {
+    pub(super) fn new<'a>(program: &'a str, scenario: &'a Scenario, others: u64) -> Case<'a> {
         let scratch = Scratch::new("step");
-        let (before, argument) = scenario.prepare(&scratch.store("prepared"));
+        let (before, argument) = scenario.prepare(&scratch.store("prepared"), others);
         let path = scratch.store("after");
         before.write(&path);
         let store = Options::new().existing_only().open(&path).expect("open a copy");
@@ -118,7 +118,7 @@ impl Case<'_> {
     }
 
     /// How many instructions the operation has.
-    fn length(&self) -> u64 {
+    pub(super) fn length(&self) -> u64 {
         let path = self.scratch.store("counted");
         self.before.write(&path);
         let (count, stand) = self.start(&path).steps(u64::MAX);
