@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise bench install clean miri
+.PHONY: help demo test lint unit models promise step hold storm bench install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -11,6 +11,9 @@ help:
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
 	@echo 'make miri     the memory abstraction and the calls of the engine under Miri'
+	@echo 'make step     death behind every machine instruction of the release build'
+	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
+	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
 
@@ -40,6 +43,25 @@ models:
 promise:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere-testkit -p hashmere-cli
+
+# Single-stepping: HASHMERE_SEED replays the sampled instructions of the longest operations.
+step:
+	@scripts/setup rust
+	@cargo build --quiet --release -p hashmere-testkit
+	target/release/hashmere-kit-step
+
+SECONDS ?= 60
+hold:
+	@scripts/setup rust
+	@cargo build --quiet --release -p hashmere-testkit
+	target/release/hashmere-kit-step --hold $(SECONDS)
+
+# Prints the seed of each storm; `make storm SEED=n` begins with that one.
+MINUTES ?= 10
+storm:
+	@scripts/setup rust
+	@cargo build --quiet --release -p hashmere-testkit
+	target/release/storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # Memory and engine under an interpreter that knows undefined behaviour, data races and weakly ordered memory.
 miri:

@@ -24,6 +24,7 @@ pub mod register;
 pub mod rng;
 pub mod roles;
 pub mod scratch;
+pub mod step;
 pub mod storm;
 pub mod threads;
 

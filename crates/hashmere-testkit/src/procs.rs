@@ -57,7 +57,21 @@ impl Worker {
     /// # Panics
     /// If it cannot be started.
     pub fn start(program: &str, role: &str, arguments: &[&dyn ToString]) -> Worker {
-        let mut command = Command::new(program);
+        Worker::start_by(Command::new(program), role, arguments)
+    }
+
+    /// The same in a PID namespace of its own, where it is process 1; this one is only its parent, and takes it along when
+    /// it is killed. To be used where [`namespaces_allowed`] says so.
+    ///
+    /// # Panics
+    /// If it cannot be started.
+    pub fn start_in_namespace(program: &str, role: &str, arguments: &[&dyn ToString]) -> Worker {
+        let mut command = Command::new("unshare");
+        command.args(["--pid", "--fork", "--kill-child", program]);
+        Worker::start_by(command, role, arguments)
+    }
+
+    fn start_by(mut command: Command, role: &str, arguments: &[&dyn ToString]) -> Worker {
         command.arg(role).args(arguments.iter().map(|argument| argument.to_string()));
         command.env("HASHMERE_SEED", crate::rng::run_seed().to_string());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("start the worker program");
@@ -71,6 +85,15 @@ impl Worker {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
+    }
+
+    /// The process id of the only child that it has.
+    ///
+    /// # Panics
+    /// If it has none or several.
+    pub fn only_child(&self) -> i32 {
+        let path = format!("/proc/{0}/task/{0}/children", self.pid());
+        std::fs::read_to_string(path).expect("its children").trim().parse().expect("one child")
     }
 
     /// The next line that it says.
@@ -177,6 +200,16 @@ impl Drop for Worker {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// Whether this user may make PID namespaces here; says so if not.
+pub fn namespaces_allowed() -> bool {
+    let made = Command::new("unshare").args(["--pid", "--fork", "true"]).stderr(Stdio::null()).status();
+    let allowed = made.is_ok_and(|status| status.success());
+    if !allowed {
+        println!("skipped: `unshare --pid --fork` is not permitted here");
+    }
+    allowed
 }
 
 /// Passes complete lines on; a last line without its end is what a killed worker did not say.

@@ -1,5 +1,5 @@
-//! A kill storm: processes work on shared keys while random ones of them are killed and replaced, and afterwards every
-//! key's history must have a valid order.
+//! A storm: processes work on shared keys while random ones of them are killed and replaced, or stopped for a while;
+//! afterwards every key's history must have a valid order, and nobody may have waited long for the dead.
 
 use crate::history::{assert_linearizable, Call, Operation, Reply};
 use crate::journal::{self, Journal};
@@ -19,6 +19,10 @@ const KEYS: u64 = 6;
 const ROUND_MS: u64 = 15;
 /// Operations that are not written down for each that is: most kills are to hit the store, not the bookkeeping.
 const CHURN: u64 = 6;
+/// How long a process is stopped at most. Far below the busy timeout, so that nothing is refused.
+const STOP_US: u64 = 30_000;
+/// In so many of a hundred cases one is stopped; half of those are killed where they stand.
+const STOPS: u64 = 30;
 /// No operation may take longer than this, deaths or not. The machine may be busy with other things.
 const HANG_NS: u64 = 3_000_000_000;
 
@@ -27,12 +31,16 @@ const HANG_NS: u64 = 3_000_000_000;
 pub struct Report {
     /// Processes killed.
     pub kills: u32,
+    /// Processes stopped for a while, some of which were killed then.
+    pub stops: usize,
     /// Dead clients that were repaired.
     pub takeovers: u64,
     /// Operations that were written down, and how many of them were cut off.
     pub operations: (usize, usize),
-    /// The longest operation.
+    /// The longest operation, stops included.
     pub longest: Duration,
+    /// The longest that an operation of a survivor took from a death on.
+    pub after_death: Duration,
 }
 
 struct Storm<'a> {
@@ -43,6 +51,9 @@ struct Storm<'a> {
     rng: Rng,
     next: u32,
     alive: Vec<Worker>,
+    /// When processes were killed, and when they were stopped.
+    deaths: Vec<u64>,
+    stops: Vec<u64>,
 }
 
 /// Lets one rage for so long on a new store with these options. `program` is the worker program.
@@ -51,13 +62,13 @@ struct Storm<'a> {
 /// If any promise is broken.
 pub fn storm(program: &str, scratch: &Scratch, options: &Options, rng: Rng, time: Duration) -> Report {
     let store = &options.open(scratch.store("storm")).expect("create the store");
-    let mut storm = Storm { program, store, scratch, start: now_ns(), rng, next: 0, alive: Vec::new() };
+    let (deaths, stops) = (Vec::new(), Vec::new());
+    let mut storm = Storm { program, store, scratch, start: now_ns(), rng, next: 0, alive: Vec::new(), deaths, stops };
     (0..WORKERS).for_each(|_| storm.add_worker());
     let begin = Instant::now();
     while begin.elapsed() < time {
         std::thread::sleep(Duration::from_micros(2000 + storm.rng.below(15_000)));
-        storm.kill_one();
-        storm.add_worker();
+        storm.strike();
     }
     let alive = std::mem::take(&mut storm.alive);
     alive.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("mix")));
@@ -65,7 +76,7 @@ pub fn storm(program: &str, scratch: &Scratch, options: &Options, rng: Rng, time
     let report = storm.report(&operations);
     println!("{report:?}");
     assert!(report.longest.as_nanos() < HANG_NS.into(), "an operation took {:?}", report.longest);
-    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "nobody was stopped");
+    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "nobody was stopped for long");
     assert_linearizable(operations);
     storm.check_store();
     report
@@ -85,10 +96,22 @@ impl Storm<'_> {
         self.alive.push(Worker::start(self.program, "mix", &arguments));
     }
 
-    fn kill_one(&mut self) {
+    /// Kills one, or stops one for a while.
+    fn strike(&mut self) {
         let victim = self.rng.index(self.alive.len());
+        if self.rng.chance(STOPS) {
+            self.stops.push(now_ns());
+            self.alive[victim].signal(libc::SIGSTOP);
+            std::thread::sleep(Duration::from_micros(self.rng.below(STOP_US)));
+            if self.rng.chance(50) {
+                self.alive[victim].go_on();
+                return;
+            }
+        }
+        self.deaths.push(now_ns());
         let ended = self.alive.swap_remove(victim).kill();
         assert!(ended.killed_by(libc::SIGKILL), "a worker had failed by itself: {ended:?}");
+        self.add_worker();
     }
 
     /// What all workers had written down, dead or not, and what is there now of every key they touched.
@@ -110,10 +133,23 @@ impl Storm<'_> {
         let longest = replied.clone().map(|operation| operation.returned - operation.called).max().unwrap_or(0);
         Report {
             kills: self.next - WORKERS,
+            stops: self.stops.len(),
             takeovers: self.store.stats().takeovers,
             operations: (operations.len(), operations.len() - replied.count()),
             longest: Duration::from_nanos(longest),
+            after_death: Duration::from_nanos(self.after_death(operations)),
         }
+    }
+
+    /// The longest time from a death to the end of an operation that was under way then, of those in which nobody was stopped.
+    fn after_death(&self, operations: &[Operation]) -> u64 {
+        let next = |times: &[u64], from: u64| times.get(times.partition_point(|time| *time < from)).copied();
+        let waits = operations.iter().filter(|operation| operation.reply.is_some()).filter_map(|operation| {
+            let death = next(&self.deaths, operation.called).filter(|death| *death <= operation.returned)?;
+            let stopped = next(&self.stops, death).is_some_and(|stop| stop <= operation.returned);
+            (!stopped).then_some(operation.returned - death)
+        });
+        waits.max().unwrap_or(0)
     }
 
     fn check_store(&self) {

@@ -36,7 +36,8 @@ fn run(time: Duration, seed: u64) {
     let program = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_else(|_| usage());
     let geometries = [hashmere_testkit::tiny(), Options::new(), hashmere_testkit::small()];
     let begin = Instant::now();
-    let (mut storms, mut kills) = (0, 0);
+    let (mut storms, mut kills, mut stops, mut operations) = (0, 0, 0, 0);
+    let mut longest = Duration::ZERO;
     for (number, options) in geometries.iter().cycle().enumerate() {
         let left = time.saturating_sub(begin.elapsed());
         if left.is_zero() {
@@ -45,11 +46,17 @@ fn run(time: Duration, seed: u64) {
         let seed = if number == 0 { seed } else { mix(seed.wrapping_add(number as u64)) };
         println!("storm {number}: seed {seed}");
         let scratch = Scratch::new("storm");
-        kills +=
-            hashmere_testkit::storm::storm(&program, &scratch, options, Rng::from_seed(seed), STORM.min(left)).kills;
+        let rng = Rng::from_seed(seed);
+        let report = hashmere_testkit::storm::storm(&program, &scratch, options, rng, STORM.min(left));
+        kills += report.kills;
+        stops += report.stops;
+        operations += report.operations.0;
+        longest = longest.max(report.after_death);
         storms += 1;
     }
-    println!("{storms} storms, {kills} kills, nothing lost");
+    println!("{storms} storms, {kills} kills, {stops} stops, {operations} operations checked, nothing lost");
+    println!("the longest that a survivor waited after a death: {:.1} ms", longest.as_secs_f64() * 1e3);
+    println!("cases {} failures 0", kills as usize + stops);
 }
 
 fn usage() -> ! {

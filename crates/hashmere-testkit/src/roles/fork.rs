@@ -14,6 +14,8 @@ pub(super) fn run(arguments: &mut Arguments) {
         "both" => both(&store),
         "parent-first" => parent_first(store),
         "many" => many(&store),
+        "idle" => idle(&store),
+        "exec" => exec(&store),
         "view" => view(&store),
         "threads" => threads(&store),
         other => panic!("scenario {other:?}"),
@@ -89,6 +91,39 @@ fn view(store: &Store) {
     println!("done");
 }
 
+/// A child that inherits the store and never touches it, while the parent writes without end. Says the child's pid.
+fn idle(store: &Store) {
+    let child = fork(|| {
+        // What waits for the end of the parent's output is not to wait for the child.
+        // SAFETY: nothing in this child uses the standard streams.
+        (0..3).for_each(|descriptor| _ = unsafe { libc::close(descriptor) });
+        // SAFETY: no memory is involved. The alarm ends it, if nobody does before.
+        unsafe { libc::pause() };
+    });
+    println!("{child}");
+    add_for_ever(store);
+}
+
+/// Becomes another program, under the same process id, while a thread of it writes.
+fn exec(store: &Store) {
+    let sleep = || {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let mut command = std::process::Command::new("sleep");
+        let streams = command.arg(CHILD_SECONDS.to_string()).stdin(std::process::Stdio::null());
+        panic!("exec: {}", std::os::unix::process::CommandExt::exec(streams.stdout(std::process::Stdio::null())));
+    };
+    std::thread::scope(|scope| {
+        scope.spawn(|| add_for_ever(store));
+        sleep()
+    })
+}
+
+fn add_for_ever(store: &Store) {
+    loop {
+        (0..4).for_each(|key| _ = store.incr(&payload::key(key), 1, Counter::or_create(1)).expect("increment"));
+    }
+}
+
 /// Forks while other threads of the parent are in the middle of writes.
 fn threads(store: &Store) {
     let stop = AtomicBool::new(false);
@@ -129,7 +164,7 @@ fn verify(store: &Store, who: &str, count: u64) {
 }
 
 /// Runs it in a child, which ends with status 0 unless it panics.
-fn fork(child: impl FnOnce()) -> i32 {
+pub(super) fn fork(child: impl FnOnce()) -> i32 {
     // SAFETY: the child runs Rust code after a fork. Where other threads exist, it uses nothing whose locks they might
     // hold but the allocator, which the C library makes usable in the child.
     let pid = unsafe { libc::fork() };
@@ -144,7 +179,7 @@ fn fork(child: impl FnOnce()) -> i32 {
     pid
 }
 
-fn wait(child: i32) {
+pub(super) fn wait(child: i32) {
     let mut status = 0;
     // SAFETY: `status` is a valid place for the result.
     let pid = unsafe { libc::waitpid(child, &mut status, 0) };

@@ -1,6 +1,7 @@
 //! What the worker program can be: one file per role. A role ends when its standard input is closed, and panics (the
 //! process then fails) when the store does what it must not.
 
+mod crowd;
 mod fill;
 mod fork;
 mod hammer;
@@ -23,11 +24,13 @@ use std::sync::Arc;
 pub fn run(role: &str, arguments: Vec<String>) {
     let mut arguments = Arguments(arguments.into_iter());
     match role {
+        "crowd" => crowd::crowd(&mut arguments),
         "fill" => fill::run(&mut arguments),
         "fork" => fork::run(&mut arguments),
         "hammer" => hammer::run(&mut arguments),
         "mix" => mix::run(&mut arguments),
         "opener" => opener::run(&mut arguments),
+        "passers" => crowd::passers(&mut arguments),
         "reader" => reader::run(&mut arguments),
         "shell" => shell::run(&mut arguments),
         "viewer" => viewer::run(&mut arguments),

@@ -120,9 +120,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     fn busy(&self, owner: u32, waited: Duration) -> WriteError {
         let pid = self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32;
+        let name = self.row_name(owner);
+        // In another PID namespace the same number is another process, about which nothing is to be said.
         let info = self.host.describe(pid);
-        let name = info.name.unwrap_or_else(|| self.row_name(owner));
-        let state = match info.state {
+        let state = match info.state.filter(|_| info.name.as_ref() == Some(&name)) {
             Some('T' | 't') => " and is stopped",
             Some('D') => " and waits for a device",
             _ => "",

@@ -1,0 +1,104 @@
+//! Kills each operation behind each of its machine instructions: `hashmere-kit-step [--instructions N] [--stops N]
+//! [PART-OF-NAME...]`. With `--hold SECONDS` each is stopped inside a critical section for so long instead.
+//! Prints what was tried of each, and fails if a promise was broken. It starts itself as the process that dies.
+
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::step::{hold, run, work, Effort, Held, Scenario, Tally, HELD, SCENARIOS};
+use std::path::Path;
+use std::process::ExitCode;
+use std::time::Duration;
+
+/// What a full run may execute of each operation.
+const FULL: Effort = Effort { instructions: 10_000_000, walk: true, stops: 100 };
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    if let ["work", name, argument, path] = words[..] {
+        let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name);
+        work(scenario.unwrap_or_else(|| usage()), number(argument), Path::new(path));
+        return ExitCode::SUCCESS;
+    }
+    let mut effort = FULL;
+    let mut names = Vec::new();
+    let mut rest = words.into_iter();
+    while let Some(word) = rest.next() {
+        match word {
+            "--instructions" => effort.instructions = number(rest.next().unwrap_or_else(|| usage())),
+            "--hold" => return hold_all(number(rest.next().unwrap_or_else(|| usage()))),
+            "--stops" => effort.stops = number(rest.next().unwrap_or_else(|| usage())),
+            _ if word.starts_with('-') => usage(),
+            name => names.push(name),
+        }
+    }
+    let chosen: Vec<_> =
+        SCENARIOS.iter().filter(|s| names.is_empty() || names.iter().any(|name| s.name.contains(name))).collect();
+    run_all(&chosen, effort)
+}
+
+fn run_all(scenarios: &[&Scenario], effort: Effort) -> ExitCode {
+    let program = own_program();
+    let mut rng = Rng::for_test("step");
+    println!("operation            instructions   deaths   walked   states  stops longest wait failures");
+    let (mut cases, mut failures) = (0, 0);
+    for scenario in scenarios {
+        let tally = run(&program, scenario, effort, &mut rng);
+        print_one(&tally);
+        cases += tally.deaths + tally.walked + tally.stops;
+        failures += tally.failures.values().map(|(times, _)| times).sum::<u64>();
+    }
+    println!("cases {cases} failures {failures}");
+    ExitCode::from(u8::from(failures != 0))
+}
+
+fn print_one(tally: &Tally) {
+    let Tally { name, instructions, deaths, walked, states, stops, longest_wait, failures } = tally;
+    let wait = format!("{:.1} ms", longest_wait.as_secs_f64() * 1e3);
+    let broken: u64 = failures.values().map(|(times, _)| times).sum();
+    println!("{name:<20} {instructions:>12} {deaths:>8} {walked:>8} {states:>8} {stops:>6} {wait:>12} {broken}");
+    for (text, (times, at)) in failures {
+        println!("    {text} ({times} times, first behind instruction {at})");
+    }
+}
+
+fn hold_all(seconds: u64) -> ExitCode {
+    let program = own_program();
+    let mut rng = Rng::for_test("hold");
+    println!("stopped inside                 reads    median   longest   (alone: median   longest)    writes refused");
+    let mut failures = 0;
+    for scenario in &SCENARIOS[..HELD] {
+        match hold(&program, scenario, Duration::from_secs(seconds), &mut rng) {
+            Ok(Held {
+                told,
+                reads: [(reads, median, longest), (_, alone, alone_longest)],
+                writes: (writes, refused),
+            }) => {
+                let [longest, alone_longest] = [longest, alone_longest].map(|nanoseconds| nanoseconds / 1000);
+                println!(
+                    "{:<24} {reads:>11} {median:>6} ns {longest:>6} us {alone:>15} ns {alone_longest:>6} us {writes:>10} {refused:>7}",
+                    scenario.name
+                );
+                println!("    {told}");
+            }
+            Err(text) => {
+                failures += 1;
+                println!("{}: {text}", scenario.name);
+            }
+        }
+    }
+    println!("cases {HELD} failures {failures}");
+    ExitCode::from(u8::from(failures != 0))
+}
+
+fn own_program() -> String {
+    std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_else(|_| usage())
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().unwrap_or_else(|_| usage())
+}
+
+fn usage() -> ! {
+    eprintln!("usage: hashmere-kit-step [--hold SECONDS | [--instructions N] [--stops N] [PART-OF-NAME...]]");
+    std::process::exit(2);
+}

@@ -1,0 +1,119 @@
+//! A process is stopped inside a critical section for as long as one likes. Readers must not notice, writers of other keys
+//! go on, a writer of its key is told in words who stands there, and when it goes on it is still the only owner.
+
+use super::run::Case;
+use super::scenario::Scenario;
+use super::trace::Stopped;
+use super::verify::{dump, State};
+use crate::limits::now_ns;
+use crate::rng::Rng;
+use hashmere::{Options, Store, WriteError};
+use std::time::Duration;
+
+/// Keys that the operation is not about.
+const OTHERS: u64 = 300;
+/// What a writer waits for a lock before it is told.
+const BUSY: Duration = Duration::from_millis(4);
+/// Places that are tried until one is inside a critical section.
+const TRIES: u64 = 300;
+
+/// What a stop was like.
+#[derive(Debug)]
+pub struct Held {
+    /// What the writer of the key was told.
+    pub told: String,
+    /// Reads while it stood: how many, median and longest in nanoseconds; and the same without anybody standing.
+    pub reads: [(usize, u64, u64); 2],
+    /// Writes of other keys while it stood, and how many of them were refused.
+    pub writes: (u64, u64),
+}
+
+/// Stops one operation inside a critical section for so long.
+///
+/// # Errors
+/// Which promise is broken.
+pub fn hold(program: &str, scenario: &Scenario, time: Duration, rng: &mut Rng) -> Result<Held, String> {
+    let case = Case::new(program, scenario, OTHERS);
+    let length = case.length();
+    let path = case.scratch.store("held");
+    for _ in 0..TRIES {
+        case.before.write(&path);
+        let live = Options::new().existing_only().busy_timeout(BUSY).open(&path).map_err(|error| error.to_string())?;
+        let tracee = case.start(&path);
+        tracee.steps(rng.below(length));
+        let stopped = tracee.leave_stopped();
+        let key = case.frame.key.as_ref().ok_or("an operation without a key")?;
+        if let Some(told) = probe(&live, key, &stopped)? {
+            let outcome = stand(&live, &case.frame.before, time, told);
+            stopped.finish();
+            let now = dump(&live)?;
+            if now != case.frame.after {
+                return Err("after it went on, the store is not what both of us wrote".into());
+            }
+            return outcome;
+        }
+        stopped.finish();
+    }
+    Err(format!("none of {TRIES} places was inside a critical section"))
+}
+
+/// Writes the key of the operation. What the refusal says, if it is refused.
+fn probe(live: &Store, key: &[u8], stopped: &Stopped) -> Result<Option<String>, String> {
+    let text = match live.set(key, b"100") {
+        Ok(_) => return Ok(None),
+        Err(error @ WriteError::Busy { .. }) => error.to_string(),
+        Err(error) => return Err(error.to_string()),
+    };
+    let who = format!("pid {} (hashmere-kit-st) has held the lock for at least", stopped.pid());
+    if text.contains(&who) && text.contains("and is stopped") {
+        return Ok(Some(text));
+    }
+    Err(format!("a refusal that does not say who stands: {text}"))
+}
+
+/// Reads and writes while it stands.
+fn stand(live: &Store, state: &State, time: Duration, told: String) -> Result<Held, String> {
+    let end = now_ns() + time.as_nanos() as u64;
+    let (mut waits, mut writes, mut refused) = (Vec::new(), 0, 0);
+    while now_ns() < end {
+        read_all(live, state, &mut waits)?;
+        for (key, value) in state.iter().filter(|(key, _)| key.starts_with(b"other")) {
+            writes += 1;
+            match live.set(key, value) {
+                Ok(_) => {}
+                Err(WriteError::Busy { .. }) => refused += 1,
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+    // Of all leaves one may be locked, and the keys that share its locks.
+    if refused * 5 > writes {
+        return Err(format!("{refused} of {writes} writes of other keys were refused"));
+    }
+    let reads = waits.len();
+    let beside = summary(waits);
+    let mut alone = Vec::new();
+    while alone.len() < reads {
+        read_all(live, state, &mut alone)?;
+    }
+    Ok(Held { told, reads: [beside, summary(alone)], writes: (writes, refused) })
+}
+
+fn read_all(live: &Store, state: &State, waits: &mut Vec<u64>) -> Result<(), String> {
+    for (key, value) in state {
+        let begin = now_ns();
+        let got = live.get(key).map_err(|error| error.to_string())?;
+        waits.push(now_ns() - begin);
+        // The operation may have committed before it was stopped.
+        if got.as_ref() != Some(value) && key.starts_with(b"other") {
+            return Err(format!("{} is not what it was", key.escape_ascii()));
+        }
+    }
+    Ok(())
+}
+
+fn summary(mut waits: Vec<u64>) -> (usize, u64, u64) {
+    waits.sort_unstable();
+    let longest = waits.last().copied().unwrap_or(0);
+    (waits.len(), waits.get(waits.len() / 2).copied().unwrap_or(0), longest)
+}

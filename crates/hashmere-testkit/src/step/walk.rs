@@ -1,0 +1,75 @@
+//! One run through a whole operation: whenever an instruction has changed the file, a copy of the file is looked at.
+//!
+//! Nobody holds a lock on a copy, so it is what a death at that instruction would leave. This takes time in proportion to the
+//! length of an operation, where real deaths take the square of it; and what stands between two changes need not be tried.
+
+use super::run::{Case, Tally};
+use super::trace::Stand;
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+const PAGE: usize = 4096;
+
+impl Case<'_> {
+    /// Walks through it.
+    pub(super) fn walk(&self, tally: &mut Tally) {
+        let path = self.scratch.store("walked");
+        self.before.write(&path);
+        let tracee = self.start(&path);
+        let mut watch = Watch::start(&path);
+        let copy = self.scratch.store("copy");
+        for at in 0.. {
+            if at == 0 || watch.has_changed() {
+                tally.states += 1;
+                tally.add(at, self.frame.verify_copy(&path, &copy));
+            }
+            if tracee.steps(1).1 == Stand::Marker {
+                tally.walked = at;
+                return;
+            }
+        }
+    }
+}
+
+/// A file with what it held when it was last looked at.
+struct Watch {
+    start: *const u8,
+    held: Vec<u8>,
+}
+
+impl Watch {
+    fn start(path: &Path) -> Watch {
+        let file = File::open(path).expect("open the store that is worked on");
+        let len = file.metadata().expect("look at it").len() as usize;
+        // SAFETY: a new mapping of a file that is not shortened.
+        let start =
+            unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
+        assert_ne!(start, libc::MAP_FAILED, "map the store");
+        let mut watch = Watch { start: start.cast(), held: vec![0; len] };
+        watch.has_changed();
+        watch
+    }
+
+    /// Whether it holds something else than at the last look. (A part that the file has grown by does not count: nothing
+    /// leads there before something else changes.)
+    fn has_changed(&mut self) -> bool {
+        let mut changed = false;
+        for (page, held) in self.held.chunks_mut(PAGE).enumerate() {
+            // SAFETY: inside the mapping, and the only process that writes to it stands still.
+            let now = unsafe { std::slice::from_raw_parts(self.start.add(page * PAGE), held.len()) };
+            if now != held {
+                held.copy_from_slice(now);
+                changed = true;
+            }
+        }
+        changed
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // SAFETY: the mapping was made in `start`, with this length, and nothing refers to it any more.
+        unsafe { libc::munmap(self.start.cast_mut().cast(), self.held.len()) };
+    }
+}

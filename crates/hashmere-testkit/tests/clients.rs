@@ -1,0 +1,230 @@
+//! Promise: whoever ends, in whatever way, is noticed and leaves nothing behind: in another PID namespace, with a child
+//! that inherited the store, by exec, as a thread, or as one of very many; and a full client table is an error that passes.
+//! Catches: liveness by process id, locks that a child keeps alive, slots and segments that are never found again.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Counter, Options, Store, WriteError};
+use hashmere_testkit::limits::{quick, wait_until, Watchdog};
+use hashmere_testkit::procs::{namespaces_allowed, Worker, LIMIT};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{payload, tiny, worker};
+use std::time::{Duration, Instant};
+
+const KEYS: u64 = 4;
+
+fn rounds(full: u64) -> u64 {
+    if quick() {
+        full / 5
+    } else {
+        full
+    }
+}
+
+/// Whatever somebody left, each key can be written at once.
+fn write_all(store: &Store, what: &str) {
+    for key in 0..KEYS {
+        let begin = Instant::now();
+        store.incr(&payload::key(key), 1, Counter::or_create(1)).unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert!(begin.elapsed() < Duration::from_secs(2), "{what}: a write took {:?}", begin.elapsed());
+    }
+}
+
+fn is_clean(store: &Store) {
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+/// Both are process 1 of their own namespaces, so whoever asks for a process of that number finds one alive.
+#[test]
+fn deaths_in_another_pid_namespace() {
+    if !namespaces_allowed() {
+        return;
+    }
+    let _watchdog = Watchdog::start("clients-namespaces", Duration::from_secs(120));
+    let mut rng = Rng::for_test("clients-namespaces");
+    let scratch = Scratch::new("clients-namespaces");
+    let store = tiny().open(scratch.store("shared")).unwrap();
+    let arguments: [&dyn ToString; 3] = [&store.path().display(), &KEYS, &"incr"];
+    let mut survivor = Worker::start_in_namespace(worker!(), "hammer", &arguments);
+    survivor.expect("ready");
+    let rounds = rounds(40);
+    for round in 0..rounds {
+        let mut victim = Worker::start_in_namespace(worker!(), "hammer", &arguments);
+        victim.expect("ready");
+        std::thread::sleep(Duration::from_micros(rng.below(4000)));
+        victim.kill();
+        write_all(&store, &format!("round {round}"));
+    }
+    survivor.no_more();
+    let added: u64 = survivor.hear(LIMIT).strip_prefix("added ").unwrap().parse().unwrap();
+    survivor.finish(LIMIT).ok("hammer");
+    for key in 0..KEYS {
+        let text = String::from_utf8(store.get(&payload::key(key)).unwrap().unwrap()).unwrap();
+        assert!(
+            text.parse::<u64>().unwrap() >= added + 2 * rounds,
+            "key {key}: {text}, and the survivor alone added {added}"
+        );
+    }
+    is_clean(&store);
+}
+
+/// A refusal must not name the process that has the same number here.
+#[test]
+fn a_stopped_process_of_another_namespace_is_named_by_its_own_name() {
+    if !namespaces_allowed() {
+        return;
+    }
+    let _watchdog = Watchdog::start("clients-named", Duration::from_secs(120));
+    let mut rng = Rng::for_test("clients-named");
+    let scratch = Scratch::new("clients-named");
+    let store = tiny().busy_timeout(Duration::from_millis(3)).open(scratch.store("named")).unwrap();
+    let mut worker = Worker::start_in_namespace(worker!(), "hammer", &[&store.path().display(), &KEYS, &"incr"]);
+    worker.expect("ready");
+    let pid = worker.only_child();
+    let signal = |signal| assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    for _ in 0..2000 {
+        std::thread::sleep(Duration::from_micros(rng.below(500)));
+        signal(libc::SIGSTOP);
+        let refused = (0..KEYS).find_map(|key| store.incr(&payload::key(key), 1, Counter::or_create(1)).err());
+        signal(libc::SIGCONT);
+        if let Some(error) = refused {
+            let text = error.to_string();
+            assert!(matches!(error, WriteError::Busy { pid: 1, .. }), "{text}");
+            assert!(text.contains("pid 1 (hashmere-kit-wo)"), "{text}");
+            return;
+        }
+    }
+    panic!("it was never stopped inside a critical section");
+}
+
+#[test]
+fn an_idle_child_does_not_keep_its_dead_parent_alive() {
+    let _watchdog = Watchdog::start("clients-idle", Duration::from_secs(120));
+    let mut rng = Rng::for_test("clients-idle");
+    let scratch = Scratch::new("clients-idle");
+    let store = tiny().open(scratch.store("idle")).unwrap();
+    for round in 0..rounds(60) {
+        let mut parent = Worker::start(worker!(), "fork", &[&store.path().display(), &"idle"]);
+        let child: i32 = parent.hear(LIMIT).parse().unwrap();
+        std::thread::sleep(Duration::from_micros(rng.below(3000)));
+        parent.kill();
+        write_all(&store, &format!("round {round}"));
+        // SAFETY: no memory is involved. The child of our worker ends itself only much later.
+        assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0, "the child was to be there all the time");
+    }
+    is_clean(&store);
+}
+
+#[test]
+fn a_process_that_becomes_another_program_has_left() {
+    let _watchdog = Watchdog::start("clients-exec", Duration::from_secs(120));
+    let scratch = Scratch::new("clients-exec");
+    let store = tiny().open(scratch.store("exec")).unwrap();
+    for round in 0..rounds(60) {
+        let worker = Worker::start(worker!(), "fork", &[&store.path().display(), &"exec"]);
+        let name = || std::fs::read_to_string(format!("/proc/{}/comm", worker.pid())).unwrap_or_default();
+        wait_until("it is another program", LIMIT, || name() == "sleep\n");
+        write_all(&store, &format!("round {round}"));
+        // The kernel drops its locks a moment after it has the new name.
+        wait_until("it is no client any more", LIMIT, || {
+            drop(Options::new().existing_only().open(store.path()).unwrap());
+            store.stats().clients.iter().all(|client| client.pid != worker.pid())
+        });
+        worker.kill();
+    }
+    is_clean(&store);
+}
+
+#[test]
+fn threads_that_end_or_panic_leave_their_place() {
+    let _watchdog = Watchdog::start("clients-threads", Duration::from_secs(120));
+    let scratch = Scratch::new("clients-threads");
+    let store = tiny().open(scratch.store("threads")).unwrap();
+    for round in 0..20 {
+        std::thread::scope(|scope| {
+            let store = &store;
+            let start = |number| {
+                scope.spawn(move || {
+                    store.set(&payload::key(number), &payload::encode(round)).unwrap();
+                    if number % 2 == 0 {
+                        let _ = store.update(&payload::key(number), |_| panic!("in the caller's own code"));
+                    }
+                })
+            };
+            let threads: Vec<_> = (0..20).map(start).collect();
+            for (number, thread) in threads.into_iter().enumerate() {
+                assert_eq!(thread.join().is_err(), number % 2 == 0, "thread {number}");
+            }
+        });
+    }
+    for number in 0..20 {
+        assert_eq!(store.get(&payload::key(number)).unwrap(), Some(payload::encode(19)));
+        store.set(&payload::key(number), b"afterwards").unwrap();
+    }
+    let clients = store.stats().clients.len();
+    assert!(clients <= 96, "{clients} clients after 400 threads");
+    is_clean(&store);
+}
+
+/// `HASHMERE_OPENS=100000` for as many.
+#[test]
+fn many_short_lived_processes_leave_nothing() {
+    let opens: u64 = std::env::var("HASHMERE_OPENS").map_or(rounds(2000), |text| text.parse().unwrap());
+    let _watchdog = Watchdog::start("clients-passers", Duration::from_secs(120 + opens / 100));
+    let mut rng = Rng::for_test("clients-passers");
+    let scratch = Scratch::new("clients-passers");
+    let store = tiny().open(scratch.store("passers")).unwrap();
+    store.set(b"mine", b"here").unwrap();
+    let batch = opens.min(100);
+    let mut used = 0;
+    for round in 0..opens / batch {
+        let worker = Worker::start(worker!(), "passers", &[&store.path().display(), &batch, &rng.word()]);
+        worker.finish(LIMIT).ok("passers");
+        let bytes = store.stats().bytes_allocated;
+        // Room for what several had open at once, and then never more.
+        assert!(round < 2 || bytes <= used, "round {round}: {bytes} bytes after {used}");
+        used = used.max(bytes + if round < 2 { 8 * 4096 } else { 0 });
+    }
+    assert_eq!(store.get(b"passers").unwrap(), Some((opens / batch * batch).to_string().into_bytes()));
+    drop(Options::new().existing_only().open(store.path()).unwrap());
+    assert!(store.stats().clients.len() <= 2, "{:?}", store.stats().clients);
+    println!("{opens} opens, half of them never closed; {used} bytes at most");
+    is_clean(&store);
+}
+
+#[test]
+fn a_full_client_table_is_an_error_that_passes() {
+    const TABLE: usize = 1024;
+    const THREADS: usize = 64;
+    let _watchdog = Watchdog::start("clients-full", Duration::from_secs(120));
+    let scratch = Scratch::new("clients-full");
+    let path = scratch.store("full");
+    let store = Options::new().open(&path).unwrap();
+    store.set(b"mine", b"here").unwrap();
+    let arguments: [&dyn ToString; 2] = [&path.display(), &THREADS];
+    let mut crowd: Vec<Worker> =
+        (0..TABLE / THREADS - 1).map(|_| Worker::start(worker!(), "crowd", &arguments)).collect();
+    crowd.iter_mut().for_each(|worker| worker.expect("ready"));
+    let mut last = Worker::start(worker!(), "crowd", &arguments);
+    let mut heard = Vec::new();
+    while heard.last().map(String::as_str) != Some("ready") {
+        heard.push(last.hear(LIMIT));
+    }
+    // Each process has a place for the thread that opened the store, and ours has no other.
+    let over = 1 + TABLE / THREADS * (THREADS + 1) - TABLE;
+    assert_eq!(heard.iter().filter(|line| *line == "error 6").count(), over, "{heard:?}");
+    assert_eq!(heard.len(), over + 1);
+    let late = Options::new().existing_only().open(&path);
+    let refused = late.map_err(|error| error.code()).and_then(|late| {
+        assert_eq!(late.get(b"mine").unwrap().as_deref(), Some(&b"here"[..]), "reading needs no place");
+        late.set(b"late", b"not yet").map_err(|error| error.code())
+    });
+    assert_eq!(refused.map(drop), Err(6));
+    store.set(b"mine", b"still").unwrap();
+    crowd.swap_remove(3).kill();
+    Options::new().existing_only().open(&path).unwrap().set(b"late", b"now").unwrap();
+    crowd.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("crowd")));
+    last.finish(LIMIT).ok("crowd");
+    assert_eq!(store.get(b"members").unwrap(), Some((TABLE - over).to_string().into_bytes()));
+    is_clean(&store);
+}

@@ -1,0 +1,44 @@
+//! Promise: a process may be killed behind any machine instruction of an operation; everything acknowledged is there, the
+//! operation is there whole or not at all, and its key can be written at once. A process stopped there is no obstacle to
+//! readers, and has not lost its place when it goes on.
+//! Catches: what the compiler reorders or splits, and what the kernel does at a real death.
+//!
+//! This is a sample of `make step`, which kills the release build behind every instruction.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::step::{hold, is_allowed, run, Effort, HELD, SCENARIOS};
+use std::time::Duration;
+
+#[test]
+fn killed_and_stopped_behind_single_instructions() {
+    if !is_allowed() {
+        return;
+    }
+    let _watchdog = Watchdog::start("step", Duration::from_secs(200));
+    let mut rng = Rng::for_test("step");
+    let effort = Effort { instructions: if quick() { 10_000 } else { 100_000 }, walk: false, stops: 2 };
+    let mut broken = 0;
+    for scenario in SCENARIOS {
+        let tally = run(env!("CARGO_BIN_EXE_hashmere-kit-step"), scenario, effort, &mut rng);
+        assert!(tally.deaths > 0 && tally.states > 0);
+        println!("{tally:?}");
+        broken += tally.failures.len();
+    }
+    assert_eq!(broken, 0, "see above");
+}
+
+/// `make hold` does the same for a minute each.
+#[test]
+fn stopped_inside_critical_sections() {
+    if !is_allowed() {
+        return;
+    }
+    let _watchdog = Watchdog::start("hold", Duration::from_secs(200));
+    let mut rng = Rng::for_test("hold");
+    for scenario in &SCENARIOS[..HELD] {
+        let held = hold(env!("CARGO_BIN_EXE_hashmere-kit-step"), scenario, Duration::from_millis(50), &mut rng);
+        println!("{}: {:?}", scenario.name, held.unwrap_or_else(|broken| panic!("{}: {broken}", scenario.name)));
+    }
+}
