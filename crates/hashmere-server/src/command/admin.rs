@@ -86,10 +86,11 @@ impl Context<'_> {
             return self.out.line("CLIENT_ERROR flush_all not allowed");
         }
         let delay = match first {
-            None | Some(b"noreply") => 0,
+            None => 0,
+            Some(b"noreply") if second.is_none() => 0,
             Some(word) => match number::signed(word) {
                 Some(delay) => delay,
-                None => return self.out.line(BAD_FORMAT),
+                None => return self.say_unless(noreply, "CLIENT_ERROR invalid exptime argument"),
             },
         };
         match self.flush(delay) {
@@ -117,10 +118,16 @@ impl Context<'_> {
         if level == b"noreply" {
             return;
         }
-        let Some(level) = number::unsigned(level) else { return self.out.line(BAD_FORMAT) };
-        self.server.verbosity.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
-        if words.next() != Some(b"noreply") {
-            self.out.line("OK");
+        let noreply = words.next() == Some(b"noreply");
+        if !words.is_empty() {
+            return self.out.line(ERROR);
+        }
+        match number::unsigned(level) {
+            Some(level) => {
+                self.server.verbosity.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
+                self.say_unless(noreply, "OK");
+            }
+            None => self.say_unless(noreply, BAD_FORMAT),
         }
     }
 
@@ -147,7 +154,7 @@ impl Context<'_> {
     fn slabs(&mut self, mut words: Words<'_>) {
         match words.next() {
             Some(b"reassign") if words.len() >= 2 => self.out.line("NOSPARE source class has no spare pages"),
-            Some(b"automove") if !words.is_empty() => self.out.line("OK"),
+            Some(b"automove") if !words.is_empty() => self.say_unless(words.last() == Some(b"noreply"), "OK"),
             _ => self.out.line(ERROR),
         }
     }

@@ -23,15 +23,19 @@ impl Context<'_> {
         Step::Done
     }
 
-    /// Answers a line that is no request. Some refusals come with a data block that nobody will read.
+    /// Answers a line that is no request, unless it asks not to be answered.
     pub fn refuse(&mut self, line: &[u8], refusal: &Refusal) {
-        let silent = refusal.noreply || refusal.reply == "ERROR" && Words::new(line).last() == Some(b"noreply");
-        if !silent || refusal.reply.starts_with("CLIENT_ERROR") {
+        let mut words = Words::new(line);
+        // To a retrieval the word is a key.
+        let retrieves = matches!(words.next(), Some(b"get" | b"gets" | b"gat" | b"gats"));
+        let noreply = !retrieves && words.last() == Some(b"noreply");
+        if refusal.reply == "ERROR" || !noreply {
             self.out.line(refusal.reply);
         }
     }
 
-    fn say_unless(&mut self, noreply: bool, reply: &str) {
+    /// Answers, unless the client asked not to be answered.
+    pub fn say_unless(&mut self, noreply: bool, reply: &str) {
         if !noreply {
             self.out.line(reply);
         }
@@ -41,13 +45,13 @@ impl Context<'_> {
     fn classic_put(&mut self, put: &Put<'_>, block: &[u8]) -> Step {
         if !self.fits(put.key, put.flags, put.len) {
             self.drop_old(put.verb, put.key);
-            self.out.line(TOO_LARGE);
+            self.say_unless(put.noreply, TOO_LARGE);
             return Step::Swallow(put.len + 2);
         }
         let len = put.len as usize;
         let Some(block) = block.get(..len + 2) else { return Step::Wants(len + 2) };
         let Some(value) = block.strip_suffix(b"\r\n") else {
-            self.out.line(BAD_CHUNK);
+            self.say_unless(put.noreply, BAD_CHUNK);
             return Step::DoneWith(len + 2);
         };
         let attributes = Attributes { flags: put.flags, ttl: exptime::ttl(put.exptime) };
@@ -57,7 +61,7 @@ impl Context<'_> {
             Outcome::NotStored => self.say_unless(put.noreply, "NOT_STORED"),
             Outcome::Exists => self.say_unless(put.noreply, "EXISTS"),
             Outcome::NotFound => self.say_unless(put.noreply, "NOT_FOUND"),
-            Outcome::TooLarge => self.out.line(TOO_LARGE),
+            Outcome::TooLarge => self.say_unless(put.noreply, TOO_LARGE),
             Outcome::Failed(error) => self.out.line(&failure(&error)),
         }
         Step::DoneWith(len + 2)
@@ -72,7 +76,7 @@ impl Context<'_> {
             Counted::Done(_) => {}
             Counted::NotFound | Counted::Exists => self.say_unless(noreply, "NOT_FOUND"),
             Counted::NotANumber => {
-                self.out.line("CLIENT_ERROR cannot increment or decrement non-numeric value");
+                self.say_unless(noreply, "CLIENT_ERROR cannot increment or decrement non-numeric value");
             }
             Counted::Failed(error) => self.out.line(&failure(&error)),
         }

@@ -47,9 +47,11 @@ pub enum Outcome {
     Failed(WriteError),
 }
 
-/// The number that a value is: digits, and spaces behind them as counting down leaves them.
+/// The number that a value begins with: spaces may stand before it, and behind it too, as counting down leaves them.
 fn number_of(value: &[u8]) -> Option<u64> {
-    number::unsigned(value.trim_ascii_end()).filter(|_| value.len() <= 32)
+    let text = value.trim_ascii_start();
+    let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());
+    number::unsigned(&text[..end])
 }
 
 /// The text of a number, at least as long as the value that it replaces.
@@ -90,7 +92,8 @@ impl Context<'_> {
                 counted.created = true;
                 return Update::SetWith(text_of(initial, 0), Attributes { flags: 0, ttl });
             };
-            if count.only.is_some_and(|version| version != item.meta.version.0) {
+            // In memcached's order: an empty value has no number whatever its version.
+            if !item.value.is_empty() && count.only.is_some_and(|version| version != item.meta.version.0) {
                 refused = Outcome::Exists;
                 return Update::Keep;
             }
@@ -122,6 +125,7 @@ mod tests {
     #[test]
     fn numbers_in_values() {
         assert_eq!((number_of(b"12"), number_of(b"9  "), number_of(b"")), (Some(12), Some(9), None));
+        assert_eq!((number_of(b" 9"), number_of(b"9 x"), number_of(b"9x")), (Some(9), Some(9), None));
         assert_eq!((number_of(b"x"), number_of(b"   "), number_of(b"18446744073709551616")), (None, None, None));
         assert_eq!((text_of(9, 3), text_of(100, 2)), (b"9  ".to_vec(), b"100".to_vec()));
     }

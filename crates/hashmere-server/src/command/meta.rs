@@ -2,11 +2,12 @@
 
 use super::text::Step;
 use super::{exptime, Context};
-use crate::protocol::classic::{BAD_CHUNK, BAD_FORMAT};
+use crate::protocol::classic::{BAD_FORMAT, ERROR};
 use crate::protocol::meta::{self, Flags, Key};
 use crate::protocol::number;
 use crate::protocol::uri;
 use crate::protocol::words::Words;
+use crate::protocol::KEY_MAX;
 use crate::server::now_ms;
 use hashmere::Meta;
 
@@ -34,9 +35,14 @@ impl Request<'_> {
         self.flags.has(b'q')
     }
 
+    /// The key as replies show it, and whether that is base 64.
+    pub fn shown_key(&self) -> (&[u8], bool) {
+        (self.word, self.flags.has(b'b'))
+    }
+
     /// Appends the flags of a reply, in the order of the request, and ends the line.
     pub fn finish(&self, out: &mut Vec<u8>, other: impl FnMut(u8, &mut Vec<u8>)) {
-        meta::reply_flags(self.words, self.word, out, other);
+        meta::reply_flags(self.words, self.shown_key(), out, other);
         out.extend_from_slice(b"\r\n");
     }
 }
@@ -59,10 +65,14 @@ impl Context<'_> {
             _ => return None,
         };
         let Some(word) = words.next() else {
-            self.out.line("ERROR");
+            self.out.line(ERROR);
             return Some(Step::Done);
         };
         match read(word, words, allowed) {
+            // These two do not tell one mistake from another.
+            Err(reply) if reply != BAD_FORMAT && matches!(letter, b'd' | b'a') => {
+                self.out.line("CLIENT_ERROR invalid or duplicate flag");
+            }
             Err(reply) => self.out.line(reply),
             Ok(request) => match letter {
                 b'g' => self.meta_get(&request),
@@ -75,14 +85,18 @@ impl Context<'_> {
     }
 
     fn meta_set(&mut self, mut words: Words<'_>, block: &[u8]) -> Step {
-        let (Some(word), Some(len)) = (words.next(), words.next()) else {
-            self.out.line(BAD_CHUNK);
+        let Some(word) = words.next() else {
+            self.out.line(ERROR);
+            return Step::Done;
+        };
+        let Some(len) = words.next().filter(|_| word.len() <= KEY_MAX) else {
+            self.out.line(BAD_FORMAT);
             return Step::Done;
         };
         // Clients of the first versions wrote the length as a flag.
         let digits = len.strip_prefix(b"S").unwrap_or(len);
         let Some(len) = number::unsigned(digits).filter(|len| *len < u64::MAX / 4) else {
-            self.out.line(BAD_CHUNK);
+            self.out.line(BAD_FORMAT);
             return Step::Done;
         };
         match read(word, words, meta::SET) {
@@ -149,7 +163,11 @@ impl Context<'_> {
 }
 
 fn read<'a>(word: &'a [u8], words: Words<'a>, allowed: &[u8]) -> Result<Request<'a>, &'static str> {
-    let flags = Flags::read(words, allowed)?;
-    let key = Key::read(word, flags.has(b'b')).ok_or(BAD_FORMAT)?;
+    if word.len() > KEY_MAX {
+        return Err(BAD_FORMAT);
+    }
+    let bad_token = if allowed == meta::SET { BAD_FORMAT } else { meta::BAD_TOKEN };
+    let flags = Flags::read(words, allowed, bad_token)?;
+    let key = Key::read(word, flags.has(b'b')).ok_or(meta::BAD_KEY)?;
     Ok(Request { word, key, words, flags })
 }

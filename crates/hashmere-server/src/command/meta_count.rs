@@ -14,7 +14,7 @@ impl Context<'_> {
         let up = match flags.mode {
             None | Some(b'I' | b'i' | b'+') => true,
             Some(b'D' | b'd' | b'-') => false,
-            Some(_) => return self.out.line("CLIENT_ERROR invalid mode for ma flag"),
+            Some(_) => return self.out.line("CLIENT_ERROR invalid mode for ma M token"),
         };
         let count = Count {
             by: flags.delta,
@@ -42,7 +42,7 @@ impl Context<'_> {
 
     fn reply_counted(&mut self, request: &Request<'_>, counted: &Counted) {
         let flags = &request.flags;
-        if request.is_quiet() && !flags.has(b'v') {
+        if request.is_quiet() && !counted.created {
             return;
         }
         let now = now_ms();
@@ -58,9 +58,12 @@ impl Context<'_> {
             out.extend_from_slice(b"HD");
         }
         let version = if self.server.config.cas { counted.version.0 } else { 0 };
+        // A time that the creation gives shows from the flag on that gives it.
+        let mut shown = if counted.created { None } else { expires };
         request.finish(out, |letter, out| match letter {
             b'c' => meta::flag(b'c', version, out),
-            b't' => match exptime::remaining(expires, now) {
+            b'N' => shown = expires,
+            b't' => match exptime::remaining(shown, now) {
                 Some(left) => meta::flag(b't', left, out),
                 None => out.extend_from_slice(b" t-1"),
             },

@@ -42,7 +42,8 @@ impl Context<'_> {
         }
         self.counters.get_misses.add(1);
         if !request.is_quiet() {
-            self.out.text("EN\r\n");
+            self.out.text("EN");
+            request.finish(&mut self.out.bytes, |_, _| {});
         }
     }
 
@@ -52,7 +53,7 @@ impl Context<'_> {
         let start = self.out.bytes.len();
         let mut shown = shown;
         for attempt in 0..ATTEMPTS {
-            let wanting = |meta: &Meta| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta);
+            let wanting = |meta: &Meta| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta, shown.before);
             let meta = match self.meta_read(request, shown)? {
                 None => return Ok(false),
                 Some(Ok(meta)) => meta,
@@ -121,18 +122,18 @@ impl Context<'_> {
         if let Some(before) = shown.before {
             shown_meta.expires_at_ms = before;
         }
-        crate::protocol::meta::reply_flags(request.words, request.word, out, |letter, out| match letter {
+        crate::protocol::meta::reply_flags(request.words, request.shown_key(), out, |letter, out| match letter {
             b'T' | b'N' => shown_meta.expires_at_ms = meta.expires_at_ms,
             _ => self.item_flag(letter, request.key.bytes(), &shown_meta, out),
         });
-        if shown.won {
-            out.extend_from_slice(b" W");
+        if meta.marks & WON != 0 && !shown.won {
+            out.extend_from_slice(b" Z");
         }
         if meta.marks & STALE != 0 {
             out.extend_from_slice(b" X");
         }
-        if meta.marks & WON != 0 && !shown.won {
-            out.extend_from_slice(b" Z");
+        if shown.won {
+            out.extend_from_slice(b" W");
         }
         out.extend_from_slice(b"\r\n");
     }
@@ -181,13 +182,19 @@ impl Context<'_> {
     }
 }
 
-/// Whether somebody should compute this item anew, and nobody was told to.
-fn is_wanting(request: &Request<'_>, meta: &Meta) -> bool {
+/// Whether somebody should compute this item anew, and nobody was told to. `before`: its expiry before the request changed it.
+fn is_wanting(request: &Request<'_>, meta: &Meta, before: Option<Option<u64>>) -> bool {
     if meta.marks & WON != 0 {
         return false;
     }
+    // Flags count in their order: a time left is looked at before or after it is changed.
+    let first = request.words.into_iter().find(|word| matches!(word[0], b'R' | b'T'));
+    let expiry = match (before, first) {
+        (Some(before), Some([b'R', ..])) => before,
+        _ => meta.expires_at_ms,
+    };
     let soon = request.flags.recache.is_some_and(|least| {
-        exptime::remaining(meta.expires_at_ms, now_ms()).is_some_and(|left| i128::from(left) < i128::from(least))
+        exptime::remaining(expiry, now_ms()).is_some_and(|left| i128::from(left) < i128::from(least))
     });
     meta.marks & STALE != 0 || soon
 }

@@ -16,11 +16,11 @@ impl Context<'_> {
         let verb = match flags.mode {
             None | Some(b'S' | b's') => flags.compare.map_or(Verb::Set, Verb::Cas),
             Some(b'E' | b'e') => Verb::Add,
-            Some(b'R' | b'r') => Verb::Replace,
+            Some(b'R' | b'r') => flags.compare.map_or(Verb::Replace, Verb::Cas),
             Some(b'A' | b'a') => Verb::Append,
             Some(b'P' | b'p') => Verb::Prepend,
             Some(_) => {
-                self.out.line("CLIENT_ERROR invalid mode for ms flag");
+                self.out.line("CLIENT_ERROR invalid mode for ms M token");
                 return Step::Swallow(len + 2);
             }
         };

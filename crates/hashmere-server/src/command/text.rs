@@ -40,7 +40,7 @@ impl Session {
                 self.dump = None;
             }
             let rest = &input[at..];
-            let Some(end) = memchr(b'\n', rest) else { return (at, self.unfinished(cx, rest)) };
+            let Some(end) = memchr(b'\n', rest) else { return (at, self.unfinished(rest)) };
             let line = chomp(&rest[..=end]);
             if let Some(retrieval) = self.retrieval {
                 let left = self.retrieve(cx, retrieval, line);
@@ -93,13 +93,12 @@ impl Session {
     }
 
     /// A line without an end: only retrievals may be long.
-    fn unfinished(&self, cx: &mut Context<'_>, rest: &[u8]) -> Next {
+    fn unfinished(&self, rest: &[u8]) -> Next {
         if rest.len() <= SHORT_LINE_MAX || self.retrieval.is_some() {
             return Next::Input(0);
         }
         let is_retrieval = [&b"get "[..], b"gets ", b"gat ", b"gats "].iter().any(|name| rest.starts_with(name));
         if self.locked || !is_retrieval || rest.len() > LINE_MAX {
-            cx.out.line(if is_retrieval { "CLIENT_ERROR line too long" } else { "ERROR line too long" });
             return Next::Close;
         }
         Next::Input(0)

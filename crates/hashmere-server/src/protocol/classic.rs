@@ -6,9 +6,9 @@ use super::KEY_MAX;
 
 /// `ERROR`: no such command, or too few words.
 pub const ERROR: &str = "ERROR";
-/// Words that are no numbers, keys that are too long.
+/// Words that are no numbers, lengths below zero, keys that are too long.
 pub const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
-/// A value of a length below zero, or not followed by a line ending.
+/// A value that is not followed by a line ending.
 pub const BAD_CHUNK: &str = "CLIENT_ERROR bad data chunk";
 /// Above the limit for items.
 pub const TOO_LARGE: &str = "SERVER_ERROR object too large for cache";
@@ -54,7 +54,7 @@ pub struct Retrieve<'a> {
     pub cas: bool,
     /// The expiry that each key gets.
     pub touch: Option<i64>,
-    /// The rest of the line: at least one key, all of them short enough.
+    /// The rest of the line: keys, all of them short enough.
     pub keys: &'a [u8],
 }
 
@@ -106,12 +106,10 @@ pub enum Request<'a> {
 pub struct Refusal {
     /// The reply, without its line ending.
     pub reply: &'static str,
-    /// Whether the client asked not to hear of it. (It hears of errors all the same, except of `ERROR`.)
-    pub noreply: bool,
 }
 
 fn refuse<T>(reply: &'static str) -> Result<T, Refusal> {
-    Err(Refusal { reply, noreply: false })
+    Err(Refusal { reply })
 }
 
 /// Reads a line without its line ending.
@@ -152,20 +150,16 @@ fn retrieve(mut words: Words<'_>, cas: bool, touch: bool) -> Result<Request<'_>,
     let mut exptime = None;
     if touch {
         let Some(word) = words.next() else { return refuse(ERROR) };
-        if words.is_empty() {
-            return refuse(ERROR);
-        }
         let Some(number) = number::signed(word) else { return refuse("CLIENT_ERROR invalid exptime argument") };
         exptime = Some(number);
     }
     let keys = words.rest();
-    let mut any = false;
+    // Touching no key is allowed, and answered with an end.
+    if !touch && words.is_empty() {
+        return refuse(ERROR);
+    }
     for word in words {
         key(word)?;
-        any = true;
-    }
-    if !any {
-        return refuse(ERROR);
     }
     Ok(Request::Retrieve(Retrieve { cas, touch: exptime, keys }))
 }
@@ -198,7 +192,7 @@ fn put(mut words: Words<'_>, verb: Verb) -> Result<Request<'_>, Refusal> {
     else {
         return refuse(BAD_FORMAT);
     };
-    let Ok(len) = u64::try_from(len) else { return refuse(BAD_CHUNK) };
+    let Ok(len) = u64::try_from(len) else { return refuse(BAD_FORMAT) };
     // Nothing near this is accepted anyway, and sums with it must not wrap.
     let len = len.min(u64::MAX / 4);
     Ok(Request::Put(Put { verb, key: name, flags, exptime, len, noreply: is_noreply(last) }))
@@ -257,7 +251,7 @@ mod tests {
         let Ok(Request::Put(put)) = parse(b"cas k 0 0 3 99") else { panic!("no put") };
         assert_eq!((put.verb, put.noreply), (Verb::Cas(99), false));
         assert_eq!(error("set k 0 0"), ERROR);
-        assert_eq!(error("set k 0 0 -1"), BAD_CHUNK);
+        assert_eq!(error("set k 0 0 -1"), BAD_FORMAT);
         assert_eq!(error("set k -1 0 1"), BAD_FORMAT);
         assert_eq!(error("set k 0 x 1"), BAD_FORMAT);
         assert_eq!(error("cas k 0 0 1 x"), BAD_FORMAT);
@@ -269,7 +263,8 @@ mod tests {
     fn retrievals() {
         let Ok(Request::Retrieve(get)) = parse(b"gats 10 a b ") else { panic!("no retrieval") };
         assert_eq!((get.cas, get.touch, get.keys), (true, Some(10), &b" a b "[..]));
-        assert_eq!((error("get"), error("get "), error("gat 10"), error("gat")), (ERROR, ERROR, ERROR, ERROR));
+        assert_eq!((error("get"), error("get "), error("gat")), (ERROR, ERROR, ERROR));
+        assert!(parse(b"gat 10").is_ok());
         assert_eq!(error("gat x k"), "CLIENT_ERROR invalid exptime argument");
         assert_eq!(error(&format!("get a {}", "k".repeat(251))), BAD_FORMAT);
     }

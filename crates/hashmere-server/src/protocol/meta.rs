@@ -3,19 +3,15 @@
 use super::number;
 use super::words::Words;
 use super::KEY_MAX;
-use base64::alphabet;
-use base64::engine::{DecodePaddingMode, Engine as _, GeneralPurpose, GeneralPurposeConfig};
-
-/// Keys in base 64, padded or not.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &alphabet::STANDARD,
-    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
-);
+use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::Engine as _;
 
 /// A flag that the command does not know.
 pub const INVALID_FLAG: &str = "CLIENT_ERROR invalid flag";
 /// A flag twice.
 pub const DUPLICATE_FLAG: &str = "CLIENT_ERROR duplicate flag";
+/// A key that is not base 64 although it should be.
+pub const BAD_KEY: &str = "CLIENT_ERROR error decoding key";
 /// An argument that is no number.
 pub const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format";
 
@@ -85,11 +81,11 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Reads flags.
+    /// Reads flags. The first that is unknown or there twice is reported, else that some argument is no number.
     ///
     /// # Errors
     /// The reply that the line gets.
-    pub fn read(words: Words<'_>, allowed: &[u8]) -> Result<Flags, &'static str> {
+    pub fn read(words: Words<'_>, allowed: &[u8], bad_token: &'static str) -> Result<Flags, &'static str> {
         let mut flags = Flags {
             seen: 0,
             compare: None,
@@ -102,16 +98,20 @@ impl Flags {
             mode: None,
             size: None,
         };
+        let mut bad = false;
         for word in words {
             let (letter, argument) = (word[0], &word[1..]);
-            if !allowed.contains(&letter) {
-                return Err(INVALID_FLAG);
-            }
             if flags.has(letter) {
                 return Err(DUPLICATE_FLAG);
             }
+            if !allowed.contains(&letter) {
+                return Err(INVALID_FLAG);
+            }
             flags.seen |= 1 << letter;
-            flags.take(letter, argument).ok_or(BAD_TOKEN)?;
+            bad |= flags.take(letter, argument).is_none();
+        }
+        if bad {
+            return Err(bad_token);
         }
         Ok(flags)
     }
@@ -141,9 +141,14 @@ impl Flags {
     }
 }
 
-/// Appends the flags that every reply copies from its request (`O`, `k`, `b`), in the order of the request; others are for
-/// `other` to write.
-pub fn reply_flags(words: Words<'_>, key: &[u8], out: &mut Vec<u8>, mut other: impl FnMut(u8, &mut Vec<u8>)) {
+/// Appends the flags that every reply copies from its request (`O`, `k`; a key in base 64 says so by a `b` behind it), in the order
+/// of the request; others are for `other` to write.
+pub fn reply_flags(
+    words: Words<'_>,
+    (key, base64): (&[u8], bool),
+    out: &mut Vec<u8>,
+    mut other: impl FnMut(u8, &mut Vec<u8>),
+) {
     for word in words {
         match word[0] {
             b'O' => {
@@ -153,8 +158,10 @@ pub fn reply_flags(words: Words<'_>, key: &[u8], out: &mut Vec<u8>, mut other: i
             b'k' => {
                 out.extend_from_slice(b" k");
                 out.extend_from_slice(key);
+                if base64 {
+                    out.extend_from_slice(b" b");
+                }
             }
-            b'b' => out.extend_from_slice(b" b"),
             letter => other(letter, out),
         }
     }
@@ -172,19 +179,20 @@ mod tests {
 
     #[test]
     fn flags_and_their_arguments() {
-        let flags = Flags::read(Words::new(b"v c T30 N-1 C99 Oabc"), GET).unwrap();
+        let flags = Flags::read(Words::new(b"v c T30 N-1 C99 Oabc"), GET, BAD_TOKEN).unwrap();
         assert_eq!((flags.ttl, flags.vivify, flags.compare), (Some(30), Some(-1), Some(99)));
         assert!(flags.has(b'v') && flags.has(b'O') && !flags.has(b't'));
-        assert_eq!(Flags::read(Words::new(b"v v"), GET), Err(DUPLICATE_FLAG));
-        assert_eq!(Flags::read(Words::new(b"!"), GET), Err(INVALID_FLAG));
-        assert_eq!(Flags::read(Words::new(b"Tx"), GET), Err(BAD_TOKEN));
-        assert_eq!(Flags::read(Words::new(&[200]), GET), Err(INVALID_FLAG));
+        let error = |text: &[u8]| Flags::read(Words::new(text), GET, BAD_TOKEN);
+        assert_eq!(error(b"v v !"), Err(DUPLICATE_FLAG));
+        assert_eq!((error(b"!"), error(&[200])), (Err(INVALID_FLAG), Err(INVALID_FLAG)));
+        assert_eq!((error(b"Tx"), error(b"Tx !")), (Err(BAD_TOKEN), Err(INVALID_FLAG)));
     }
 
     #[test]
     fn keys_plain_and_in_base_64() {
         assert_eq!(Key::read(b"Zm9v", true).unwrap().bytes(), b"foo");
-        assert_eq!(Key::read(b"Zm8", true).unwrap().bytes(), b"fo");
+        assert_eq!(Key::read(b"Zm8=", true).unwrap().bytes(), b"fo");
+        assert!(Key::read(b"Zm8", true).is_none());
         assert!(Key::read(b"Zm9!", true).is_none());
         assert!(Key::read(&[b'A'; 400], true).is_none());
         assert_eq!(Key::read(&[b'k'; 250], false).unwrap().bytes().len(), 250);
@@ -197,7 +205,7 @@ mod tests {
     fn replies_keep_the_order_of_the_request() {
         let mut out = Vec::new();
         let words = Words::new(b"c O9 k t");
-        reply_flags(words, b"key", &mut out, |letter, out| match letter {
+        reply_flags(words, (b"key", false), &mut out, |letter, out| match letter {
             b'c' => flag(b'c', 5, out),
             b't' => out.extend_from_slice(b" t-1"),
             _ => {}
