@@ -21,8 +21,6 @@ pub struct Server {
     pub counters: Box<[Counters]>,
     /// When it started.
     pub started: Instant,
-    /// Largest item now: `-I`, or what the store is able to hold.
-    pub item_max: u64,
     /// Open connections.
     pub open: AtomicUsize,
     /// Who is connected.
@@ -57,7 +55,6 @@ impl Server {
             store,
             counters: (0..threads).map(|_| Counters::default()).collect(),
             started: Instant::now(),
-            item_max: config.item_max,
             open: AtomicUsize::new(0),
             peers: Peers::default(),
             input: AtomicUsize::new(0),

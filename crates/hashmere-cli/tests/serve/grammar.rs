@@ -57,7 +57,8 @@ pub fn request(rng: &mut Rng) -> Request {
         11..=12 => meta_set(rng, &key, &mut cas_of),
         _ => meta_rest(rng, &key, &mut cas_of),
     };
-    if rng.below(12) == 0 {
+    // Versions of different keys are not related: the key must stay the one that the version is of.
+    if cas_of.is_none() && rng.below(12) == 0 {
         text = spoil(rng, &text);
     }
     Request { text, cas_of }

@@ -46,7 +46,7 @@ impl Session {
             let value_len = (header.body - header.key - header.extras) as u64;
             let stores = matches!(opcode, opcode::SET..=opcode::REPLACE | opcode::APPEND | opcode::PREPEND);
             let too_large = match stores {
-                true => self.locked && header.body > BODY_MAX || value_len > cx.server.item_max,
+                true => self.locked && header.body > BODY_MAX || value_len > cx.server.config.item_max,
                 false => header.body > BODY_MAX,
             };
             if too_large {

@@ -113,7 +113,8 @@ impl Context<'_> {
             return match self.touch(packet.key, exptime) {
                 Ok(true) => {
                     let meta = self.server.store.meta(packet.key).ok().flatten();
-                    self.reply(packet, meta.map_or(0, |meta| self.cas(&meta)), b"", b"", b"");
+                    let (cas, flags) = meta.map_or((0, 0), |meta| (self.cas(&meta), meta.flags));
+                    self.reply(packet, cas, &flags.to_be_bytes(), b"", b"");
                 }
                 Ok(false) => self.fail(packet, status::NOT_FOUND),
                 Err(error) => self.fail_write(packet, &error),

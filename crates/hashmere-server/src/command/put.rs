@@ -47,7 +47,7 @@ impl Context<'_> {
     /// Whether an item may be this large.
     pub fn fits(&self, key: &[u8], flags: u32, len: u64) -> bool {
         let item = ITEM_OVERHEAD + key.len() as u64 + len + if flags == 0 { 0 } else { 4 };
-        item <= self.server.item_max
+        item <= self.server.config.item_max
     }
 
     /// Stores a value. `only`: the version demanded, for what puts bytes in front or behind.

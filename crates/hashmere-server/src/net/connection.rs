@@ -112,8 +112,10 @@ impl Connection {
     pub fn turn(&mut self, loan: &mut Loan<'_>) -> Fate {
         let (mut brought, mut rounds) = (0, 0);
         loop {
-            if !self.send_kept(loan) {
-                return if self.closing && self.output.is_empty() { Fate::Close } else { self.blocked() };
+            match self.send_kept(loan) {
+                Sent::All => {}
+                Sent::Part => return Fate::Wait,
+                Sent::Failed => return Fate::Close,
             }
             if self.closing {
                 return Fate::Close;
@@ -126,7 +128,7 @@ impl Connection {
             if self.busy {
                 self.busy = false;
                 let input = std::mem::take(&mut self.input);
-                self.eat(loan, &input, true);
+                self.eat(loan, &input);
             } else if !self.readable {
                 return if self.ended { Fate::Close } else { Fate::Wait };
             } else {
@@ -143,10 +145,6 @@ impl Connection {
         }
     }
 
-    fn blocked(&self) -> Fate {
-        Fate::Wait
-    }
-
     /// Reads once, and eats what came.
     fn receive(&mut self, loan: &mut Loan<'_>) -> io::Result<usize> {
         if self.input.is_empty() {
@@ -154,14 +152,14 @@ impl Connection {
             let read = self.stream.read(buffer);
             if let Ok(bytes) = read {
                 self.note_read(bytes, buffer.len(), loan);
-                self.eat(loan, &buffer[..bytes], false);
+                self.eat(loan, &buffer[..bytes]);
             }
             loan.buffer = buffer;
             return read;
         }
         // The rest of a request goes where its beginning is: a long value is copied once, from the socket.
         let have = self.input.len();
-        let room = self.wanted.saturating_sub(have).max(4096);
+        let room = self.wanted.saturating_sub(have).clamp(4096, TURN);
         if !self.charge(loan, have + room) {
             self.wanted = 0;
             self.input = Vec::new();
@@ -174,7 +172,7 @@ impl Connection {
             self.note_read(bytes, room, loan);
             if self.input.len() >= self.wanted {
                 let input = std::mem::take(&mut self.input);
-                self.eat(loan, &input, true);
+                self.eat(loan, &input);
             }
         }
         read
@@ -192,7 +190,7 @@ impl Connection {
     }
 
     /// Feeds the session, and keeps what it cannot use yet.
-    fn eat(&mut self, loan: &mut Loan<'_>, input: &[u8], owned: bool) {
+    fn eat(&mut self, loan: &mut Loan<'_>, input: &[u8]) {
         let (server, counters, now) = (loan.server, loan.counters, loan.now);
         self.peer.active.store(now, Ordering::Relaxed);
         let mut cx = Context { server, counters, out: loan.out, now };
@@ -218,7 +216,6 @@ impl Connection {
             self.closing = true;
             return;
         }
-        let _ = owned;
         self.input = Vec::with_capacity(self.wanted.max(rest.len()));
         self.input.extend_from_slice(rest);
     }
@@ -254,6 +251,7 @@ impl Connection {
         }
         match send(&mut self.stream, loan.out, loan.counters) {
             Sent::All => {}
+            // What TLS holds back is not in the outbox any more.
             Sent::Part => std::mem::swap(&mut self.output, loan.out),
             Sent::Failed => {
                 *loan.out = Outbox::default();
@@ -263,26 +261,16 @@ impl Connection {
         true
     }
 
-    /// Sends what was kept; `true` when nothing is left of it.
-    fn send_kept(&mut self, loan: &Loan<'_>) -> bool {
-        if self.output.is_empty() {
-            if self.stream.is_holding() && self.stream.flush().is_err() {
-                return !self.stream.is_holding();
-            }
-            return true;
+    /// Sends what was kept.
+    fn send_kept(&mut self, loan: &Loan<'_>) -> Sent {
+        if self.output.is_empty() && !self.stream.is_holding() {
+            return Sent::All;
         }
-        match send(&mut self.stream, &mut self.output, loan.counters) {
-            Sent::All => {
-                self.output = Outbox::default();
-                true
-            }
-            Sent::Part => false,
-            Sent::Failed => {
-                self.output = Outbox::default();
-                self.closing = true;
-                false
-            }
+        let sent = send(&mut self.stream, &mut self.output, loan.counters);
+        if let Sent::All = sent {
+            self.output = Outbox::default();
         }
+        sent
     }
 }
 
@@ -313,8 +301,9 @@ fn send(stream: &mut Stream, out: &mut Outbox, counters: &Counters) -> Sent {
             Err(_) => return Sent::Failed,
         }
     }
-    match stream.is_holding() && stream.flush().is_err() {
-        true if !stream.is_holding() => Sent::Failed,
-        _ => Sent::All,
+    match stream.flush() {
+        Ok(()) => Sent::All,
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Sent::Part,
+        Err(_) => Sent::Failed,
     }
 }

@@ -101,7 +101,7 @@ impl Worker {
                 }
             }
             self.serve_queue();
-            if self.ticked.elapsed() >= TICK.min(self.patience()) {
+            if self.ticked.elapsed() >= self.interval() {
                 self.tick();
             }
             if self.server.stopping.load(Ordering::Relaxed) && self.is_drained() {
@@ -110,11 +110,20 @@ impl Worker {
         }
     }
 
+    /// How long to wait for events.
     fn patience(&self) -> Duration {
-        match self.queue.is_empty() {
-            false => Duration::ZERO,
-            true if self.deadline.is_some() || self.server.flush_at.load(Ordering::Relaxed) != 0 => SHORT_TICK,
-            true => TICK,
+        if self.queue.is_empty() {
+            self.interval()
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        if self.deadline.is_some() || self.server.flush_at.load(Ordering::Relaxed) != 0 {
+            SHORT_TICK
+        } else {
+            TICK
         }
     }
 

@@ -39,7 +39,7 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     );
     sink("auth_enabled_sasl", yes(config.sasl));
     sink("auth_enabled_ascii", &config.accounts.as_ref().map_or("no".into(), |path| path.display().to_string()));
-    put(sink, "item_size_max", server.item_max);
+    put(sink, "item_size_max", server.config.item_max);
     sink("maxconns_fast", "yes");
     put(sink, "hashpower_init", 0);
     for name in ["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "slab_chunk_max"] {

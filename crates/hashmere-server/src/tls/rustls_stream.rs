@@ -124,13 +124,16 @@ impl Write for TlsStream {
     }
 
     fn write_vectored(&mut self, pieces: &[IoSlice<'_>]) -> io::Result<usize> {
-        let taken = self.tls.writer().write_vectored(pieces)?;
-        match self.push() {
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock && taken == 0 => Err(error),
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => Err(error),
-            _ if taken == 0 => Err(io::ErrorKind::WouldBlock.into()),
-            _ => Ok(taken),
+        // A second time when nothing was taken for want of room that there is now.
+        for _ in 0..2 {
+            let taken = self.tls.writer().write_vectored(pieces)?;
+            match self.push() {
+                Err(error) if taken == 0 || error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+                _ if taken > 0 => return Ok(taken),
+                _ => {}
+            }
         }
+        Ok(0)
     }
 
     fn flush(&mut self) -> io::Result<()> {
