@@ -91,9 +91,7 @@ pub fn become_user(name: &str) -> io::Result<()> {
         ((*entry).pw_uid, (*entry).pw_gid)
     };
     // SAFETY: plain calls; in this order each is still allowed.
-    let done = unsafe {
-        libc::initgroups(name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0
-    };
+    let done = unsafe { libc::initgroups(name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0 };
     if done {
         Ok(())
     } else {

@@ -73,6 +73,8 @@ mod tests {
         for (name, password) in [("ada", "secre"), ("ada", ""), ("ad", "secret"), ("", ""), ("bob", "x")] {
             assert!(!accounts.admits(name.as_bytes(), password.as_bytes()), "{name}:{password}");
         }
-        assert!(Accounts::parse(b"").is_err() && Accounts::parse(b"ada\n").is_err() && Accounts::parse(b":x\n").is_err());
+        assert!(
+            Accounts::parse(b"").is_err() && Accounts::parse(b"ada\n").is_err() && Accounts::parse(b":x\n").is_err()
+        );
     }
 }

@@ -59,8 +59,6 @@ pub struct Config {
     pub cas: bool,
     /// Whether `flush_all` is allowed.
     pub may_flush: bool,
-    /// Whether `watch` is allowed.
-    pub may_watch: bool,
     /// Whether listing keys is allowed.
     pub may_dump: bool,
     /// Whether the `shutdown` command is allowed.
@@ -96,7 +94,6 @@ impl Default for Config {
             dialects: Dialects::Auto,
             cas: true,
             may_flush: true,
-            may_watch: true,
             may_dump: true,
             may_shutdown: false,
             verbosity: 0,

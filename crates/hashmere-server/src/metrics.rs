@@ -72,6 +72,7 @@ pub fn text(server: &Server) -> String {
 fn is_gauge(name: &str) -> bool {
     const GAUGES: &[&str] = &["pid", "time", "uptime", "threads", "items", "bytes", "clients", "pointer_size"];
     const PARTS: &[&str] = &["curr_", "max_", "_max", "limit_", "bytes_live", "bytes_dead", "bytes_free", "bytes_file"];
-    const MORE: &[&str] = &["bytes_allocated", "accepting", "hash_", "structures", "processes_", "read_buf", "reserved"];
+    const MORE: &[&str] =
+        &["bytes_allocated", "accepting", "hash_", "structures", "processes_", "read_buf", "reserved"];
     GAUGES.contains(&name) || PARTS.iter().chain(MORE).any(|part| name.contains(part))
 }

@@ -35,10 +35,10 @@ impl Store {
     pub fn remark(&self, key: &[u8], item: &Item, marks: u32) -> Result<bool, WriteError> {
         let engine = self.engine();
         let mut lane = engine.lane()?;
-        let attributes = Attributes { flags: item.meta.flags, ttl: item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At) };
+        let attributes =
+            Attributes { flags: item.meta.flags, ttl: item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At) };
         let name = (key, engine.hash(key));
-        let stored =
-            engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.meta), true)?;
+        let stored = engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.meta), true)?;
         Ok(stored.is_some())
     }
 }

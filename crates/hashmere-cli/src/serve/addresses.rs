@@ -74,12 +74,10 @@ mod tests {
 
     #[test]
     fn addresses_as_memcached_reads_them() {
-        assert_eq!(shown(None, &["127.0.0.1", "::1", "10.0.0.1:99", "[::1]:98"], false), [
-            "127.0.0.1:11211",
-            "[::1]:11211",
-            "10.0.0.1:99",
-            "[::1]:98"
-        ]);
+        assert_eq!(
+            shown(None, &["127.0.0.1", "::1", "10.0.0.1:99", "[::1]:98"], false),
+            ["127.0.0.1:11211", "[::1]:11211", "10.0.0.1:99", "[::1]:98"]
+        );
         assert_eq!(shown(Some(5), &["*"], false), ["0.0.0.0:5"]);
         assert_eq!(shown(Some(0), &["127.0.0.1"], false), [""; 0]);
         assert_eq!(shown(None, &[], true), [""; 0]);

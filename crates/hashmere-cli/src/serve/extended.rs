@@ -84,7 +84,9 @@ impl Extended {
                 "" => {}
                 name if HARMLESS.contains(&name) => {}
                 "no_maxconns_fast" => {
-                    return Err("-o no_maxconns_fast: connections above the limit are refused here, not kept waiting".into())
+                    return Err(
+                        "-o no_maxconns_fast: connections above the limit are refused here, not kept waiting".into()
+                    )
                 }
                 name if name.starts_with("ext_") => {
                     return Err(format!("-o {name}: there is no second storage; put the store on a disk file instead"))

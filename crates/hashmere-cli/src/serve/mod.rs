@@ -92,9 +92,6 @@ pub struct Serve {
     /// Refuse listings of keys
     #[arg(short = 'X', long)]
     disable_dumping: bool,
-    /// Refuse `watch` (it is not offered)
-    #[arg(short = 'W', long, hide_short_help = true)]
-    disable_watch: bool,
     /// File of name:password lines; every connection has to authenticate (read again on SIGHUP)
     #[arg(short = 'Y', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     auth_file: Option<PathBuf>,
@@ -130,6 +127,9 @@ struct Harmless {
     _core: bool,
     #[arg(short = 'L', long = "enable-largepages", hide = true)]
     _pages: bool,
+    /// `watch` is not offered anyway.
+    #[arg(short = 'W', long = "disable-watch", hide = true)]
+    _watch: bool,
     #[arg(short = 'D', value_name = "CHAR", hide = true)]
     _delimiter: Option<String>,
 }
@@ -220,7 +220,6 @@ impl Serve {
             },
             cas: !self.disable_cas,
             may_flush: !self.disable_flush_all,
-            may_watch: !self.disable_watch,
             may_dump: !self.disable_dumping,
             may_shutdown: self.enable_shutdown,
             verbosity: self.verbose,

@@ -16,17 +16,78 @@ fn stats(text: &str) -> HashMap<String, String> {
 
 /// What memcached_exporter and memcached-tool look for.
 const READ_BY_EXPORTERS: &[&str] = &[
-    "pid", "uptime", "time", "version", "rusage_user", "rusage_system", "max_connections", "curr_connections",
-    "total_connections", "rejected_connections", "connection_structures", "cmd_get", "cmd_set", "cmd_flush", "cmd_touch",
-    "get_hits", "get_misses", "get_expired", "get_flushed", "delete_misses", "delete_hits", "incr_misses", "incr_hits",
-    "decr_misses", "decr_hits", "cas_misses", "cas_hits", "cas_badval", "touch_hits", "touch_misses", "auth_cmds",
-    "auth_errors", "bytes_read", "bytes_written", "limit_maxbytes", "accepting_conns", "listen_disabled_num",
-    "time_in_listen_disabled_us", "threads", "conn_yields", "hash_power_level", "hash_bytes", "hash_is_expanding",
-    "slab_reassign_running", "slabs_moved", "lru_crawler_running", "lru_crawler_starts", "malloc_fails", "bytes",
-    "curr_items", "total_items", "slab_global_page_pool", "expired_unfetched", "evicted_unfetched", "evicted_active",
-    "evictions", "reclaimed", "crawler_reclaimed", "crawler_items_checked", "lrutail_reflocked", "moves_to_cold",
-    "moves_to_warm", "moves_within_lru", "direct_reclaims", "lru_bumps_dropped", "read_buf_count", "read_buf_bytes",
-    "response_obj_count", "idle_kicks", "store_too_large", "store_no_memory", "reserved_fds",
+    "pid",
+    "uptime",
+    "time",
+    "version",
+    "rusage_user",
+    "rusage_system",
+    "max_connections",
+    "curr_connections",
+    "total_connections",
+    "rejected_connections",
+    "connection_structures",
+    "cmd_get",
+    "cmd_set",
+    "cmd_flush",
+    "cmd_touch",
+    "get_hits",
+    "get_misses",
+    "get_expired",
+    "get_flushed",
+    "delete_misses",
+    "delete_hits",
+    "incr_misses",
+    "incr_hits",
+    "decr_misses",
+    "decr_hits",
+    "cas_misses",
+    "cas_hits",
+    "cas_badval",
+    "touch_hits",
+    "touch_misses",
+    "auth_cmds",
+    "auth_errors",
+    "bytes_read",
+    "bytes_written",
+    "limit_maxbytes",
+    "accepting_conns",
+    "listen_disabled_num",
+    "time_in_listen_disabled_us",
+    "threads",
+    "conn_yields",
+    "hash_power_level",
+    "hash_bytes",
+    "hash_is_expanding",
+    "slab_reassign_running",
+    "slabs_moved",
+    "lru_crawler_running",
+    "lru_crawler_starts",
+    "malloc_fails",
+    "bytes",
+    "curr_items",
+    "total_items",
+    "slab_global_page_pool",
+    "expired_unfetched",
+    "evicted_unfetched",
+    "evicted_active",
+    "evictions",
+    "reclaimed",
+    "crawler_reclaimed",
+    "crawler_items_checked",
+    "lrutail_reflocked",
+    "moves_to_cold",
+    "moves_to_warm",
+    "moves_within_lru",
+    "direct_reclaims",
+    "lru_bumps_dropped",
+    "read_buf_count",
+    "read_buf_bytes",
+    "response_obj_count",
+    "idle_kicks",
+    "store_too_large",
+    "store_no_memory",
+    "reserved_fds",
 ];
 
 #[test]
@@ -97,8 +158,10 @@ fn keys_are_listed_and_deleted_by_prefix() {
 fn flushing_later_spares_nothing_but_what_comes_after() {
     let server = Server::start(&[]);
     let mut client = server.connect();
-    assert_eq!(client.ask("set a 0 0 1\r\nx\r\nflush_all\r\nset b 0 0 1\r\ny\r\nget a b\r\n"),
-        "STORED\r\nOK\r\nSTORED\r\nVALUE b 0 1\r\ny\r\nEND\r\n");
+    assert_eq!(
+        client.ask("set a 0 0 1\r\nx\r\nflush_all\r\nset b 0 0 1\r\ny\r\nget a b\r\n"),
+        "STORED\r\nOK\r\nSTORED\r\nVALUE b 0 1\r\ny\r\nEND\r\n"
+    );
     assert_eq!(client.ask("flush_all 1\r\nget b\r\n"), "OK\r\nVALUE b 0 1\r\ny\r\nEND\r\n");
     let deadline = Instant::now() + Duration::from_secs(10);
     while client.ask("get b\r\n") != "END\r\n" {
@@ -114,7 +177,10 @@ fn limits_hold_and_refusals_leave_the_stream_whole() {
     let mut client = server.connect();
     let big = "x".repeat(5000);
     assert_eq!(client.ask("set k 0 0 1\r\nx\r\n"), "STORED\r\n");
-    assert_eq!(client.ask(&format!("set k 0 0 5000\r\n{big}\r\nget k\r\n")), "SERVER_ERROR object too large for cache\r\nEND\r\n");
+    assert_eq!(
+        client.ask(&format!("set k 0 0 5000\r\n{big}\r\nget k\r\n")),
+        "SERVER_ERROR object too large for cache\r\nEND\r\n"
+    );
     assert_eq!(client.ask(&format!("ms k 5000\r\n{big}\r\nmn\r\n")), "SERVER_ERROR object too large for cache\r\n");
     assert_eq!(client.until(b"MN\r\n").0, b"MN\r\n");
     let _second = server.connect();
@@ -148,7 +214,9 @@ fn metrics_are_served_over_http() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    for line in ["hashmere_get_hits 1", "hashmere_cmd_set 1", "hashmere_curr_items 1", "# TYPE hashmere_curr_items gauge"] {
+    for line in
+        ["hashmere_get_hits 1", "hashmere_cmd_set 1", "hashmere_curr_items 1", "# TYPE hashmere_curr_items gauge"]
+    {
         assert!(answer.lines().any(|other| other == line), "no {line}");
     }
 }

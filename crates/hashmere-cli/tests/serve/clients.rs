@@ -6,7 +6,8 @@ use std::process::Command;
 
 fn script(name: &str, server: &Server) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let output = Command::new("scripts/clients").arg(name).arg(server.port.to_string()).current_dir(root).output().unwrap();
+    let output =
+        Command::new("scripts/clients").arg(name).arg(server.port.to_string()).current_dir(root).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
     println!("{said}");
     assert!(output.status.success(), "{name}: {said}");

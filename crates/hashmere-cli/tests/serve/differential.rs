@@ -130,7 +130,8 @@ fn the_same_answers_as_memcached() {
             theirs.client.ask("flush_all\r\n");
             ours.client.ask("flush_all\r\n");
         } else if a != b {
-            let before: Vec<String> = history.iter().rev().skip(1).take(6).rev().map(|line| format!("    {line}\n")).collect();
+            let before: Vec<String> =
+                history.iter().rev().skip(1).take(6).rev().map(|line| format!("    {line}\n")).collect();
             different.push(format!(
                 "{}{round}: {}\n  memcached {}\n  hashmere  {}",
                 before.concat(),

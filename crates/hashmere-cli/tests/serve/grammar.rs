@@ -27,7 +27,9 @@ fn value(rng: &mut Rng) -> String {
         0 => String::new(),
         1 => "x".repeat(rng.below(3000) as usize),
         2 | 3 => rng.below(200).to_string(),
-        4 => pick(rng, &["18446744073709551615", "9", "99", "10", "1000", "9  ", " 9", "-5", "+5", "12a", "007"]).into(),
+        4 => {
+            pick(rng, &["18446744073709551615", "9", "99", "10", "1000", "9  ", " 9", "-5", "+5", "12a", "007"]).into()
+        }
         _ => format!("value {}", rng.below(100)),
     }
 }
@@ -112,7 +114,9 @@ fn small(rng: &mut Rng, key: &str) -> String {
         1 => format!("delete {key}{}\r\n", pick(rng, &["", " 0", " 5", " noreply", " 0 noreply", " x"])),
         2 => format!("flush_all{}\r\n", pick(rng, &["", " noreply", " 0", " x", " 1000"])).replace(" 1000", " 0"),
         3 => format!("verbosity{}\r\n", pick(rng, &[" 0", "", " 0 noreply", " x"])),
-        4 => format!("{}\r\n", pick(rng, &["bogus", "", " ", "GET k1", "gets", "get", "set", "mz k", "mg", "ms", "md"])),
+        4 => {
+            format!("{}\r\n", pick(rng, &["bogus", "", " ", "GET k1", "gets", "get", "set", "mz k", "mg", "ms", "md"]))
+        }
         5 => format!("{}\r\n", pick(rng, &["slabs automove 0", "lru tune", "lru_crawler", "slabs", "stats bogus"])),
         _ => format!("delete {key}\r\n"),
     }

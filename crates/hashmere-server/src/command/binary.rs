@@ -165,7 +165,8 @@ impl Context<'_> {
         let shows = self.server.config.cas;
         let cas = |meta: &hashmere::Meta| if shows { meta.version.0 } else { 0 };
         self.counters.cmd_get.add(1);
-        let framed = self.server.store.get_framed(packet.key, &mut self.out.bytes, |meta, out| head(meta, cas(meta), out));
+        let framed =
+            self.server.store.get_framed(packet.key, &mut self.out.bytes, |meta, out| head(meta, cas(meta), out));
         match framed {
             Ok(Framed::Copied(_)) => {}
             Ok(Framed::Long(view)) => {

@@ -30,7 +30,7 @@ impl Context<'_> {
         let (flags, exptime) = (word(packet.extras, 0), word(packet.extras, 4));
         let cas = Some(packet.header.cas).filter(|cas| *cas != 0);
         let verb = match (packet.opcode, cas) {
-            (opcode::SET | opcode::REPLACE, Some(cas)) => Verb::Cas(cas),
+            (opcode::SET | opcode::ADD | opcode::REPLACE, Some(cas)) => Verb::Cas(cas),
             (opcode::ADD, _) => Verb::Add,
             (opcode::REPLACE, None) => Verb::Replace,
             (opcode::APPEND, _) => Verb::Append,

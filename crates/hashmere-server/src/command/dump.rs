@@ -87,9 +87,9 @@ impl Dump {
                 let (fetched, last) = cx.server.access.look(&pair.key).unwrap_or((false, cx.now));
                 let expiry = expiry.map_or("-1".into(), |at| at.to_string());
                 // Writing to a vector does not fail.
-                let _ = write!(
+                let _ = writeln!(
                     out,
-                    " exp={expiry} la={last} cas={} fetch={} cls=1 size={} flags={}\n",
+                    " exp={expiry} la={last} cas={} fetch={} cls=1 size={} flags={}",
                     meta.version.0,
                     if fetched { "yes" } else { "no" },
                     meta.value_len,

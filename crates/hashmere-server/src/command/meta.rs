@@ -121,7 +121,8 @@ impl Context<'_> {
                     true => out.extend_from_slice(request.word),
                     false => uri::write(key, out),
                 }
-                let expiry = exptime::remaining(meta.expires_at_ms, now).map_or("-1".to_string(), |left| left.to_string());
+                let expiry =
+                    exptime::remaining(meta.expires_at_ms, now).map_or("-1".to_string(), |left| left.to_string());
                 let line = format!(
                     " exp={expiry} la={} cas={} fetch={} cls=1 size={}\r\n",
                     self.now.saturating_sub(last),

@@ -8,13 +8,14 @@
 //!   these all connections together hold no more than `Config::input_max`;
 //! - [`OUTPUT_MAX`](crate::command::OUTPUT_MAX) of replies and the one value that went beyond it.
 
+use super::send::{send, Sent};
 use super::stream::Stream;
 use crate::command::{Context, Next, Session};
-use crate::outbox::{Outbox, PIECES};
+use crate::outbox::Outbox;
 use crate::peers::Peer;
 use crate::server::Server;
 use crate::stats::counters::Counters;
-use std::io::{self, IoSlice, Read, Write};
+use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -271,39 +272,5 @@ impl Connection {
             self.output = Outbox::default();
         }
         sent
-    }
-}
-
-enum Sent {
-    All,
-    Part,
-    Failed,
-}
-
-fn send(stream: &mut Stream, out: &mut Outbox, counters: &Counters) -> Sent {
-    while !out.is_empty() {
-        let sent = match out.single() {
-            Some(bytes) => stream.write(bytes),
-            None => {
-                let mut pieces = [IoSlice::new(&[]); PIECES];
-                let count = out.pieces(&mut pieces);
-                stream.write_vectored(&pieces[..count])
-            }
-        };
-        match sent {
-            Ok(0) => return Sent::Failed,
-            Ok(bytes) => {
-                counters.bytes_written.add(bytes as u64);
-                out.advance(bytes);
-            }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Sent::Failed,
-        }
-    }
-    match stream.flush() {
-        Ok(()) => Sent::All,
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Sent::Part,
-        Err(_) => Sent::Failed,
     }
 }

@@ -3,6 +3,7 @@
 mod connection;
 mod listener;
 mod mailbox;
+mod send;
 mod stream;
 mod worker;
 
@@ -33,7 +34,10 @@ pub fn serve(store: Store, config: Config, ready: impl FnOnce(&[String])) -> Res
     let files = config.connections as u64 + OTHER_FILES;
     match hashmere_os::process::raise_file_limit(files) {
         Ok(limit) if limit < files => {
-            return Err(format!("{files} open files are needed for -c {}, and the limit is {limit}", config.connections));
+            return Err(format!(
+                "{files} open files are needed for -c {}, and the limit is {limit}",
+                config.connections
+            ));
         }
         Err(error) => return Err(format!("cannot raise the limit on open files: {error}")),
         Ok(_) => {}

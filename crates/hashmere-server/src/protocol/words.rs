@@ -70,6 +70,9 @@ mod tests {
 
     #[test]
     fn line_endings_go() {
-        assert_eq!((chomp(b"a\r\n"), chomp(b"a\n"), chomp(b"\r\n"), chomp(b"\n")), (&b"a"[..], &b"a"[..], &b""[..], &b""[..]));
+        assert_eq!(
+            (chomp(b"a\r\n"), chomp(b"a\n"), chomp(b"\r\n"), chomp(b"\n")),
+            (&b"a"[..], &b"a"[..], &b""[..], &b""[..])
+        );
     }
 }

@@ -33,7 +33,8 @@ pub fn general(server: &Server, sink: &mut Sink<'_>) {
         put(sink, name, 0);
     }
     put(sink, "malloc_fails", 0);
-    for name in ["log_worker_dropped", "log_worker_written", "log_watcher_skipped", "log_watcher_sent", "log_watchers"] {
+    for name in ["log_worker_dropped", "log_worker_written", "log_watcher_skipped", "log_watcher_sent", "log_watchers"]
+    {
         put(sink, name, 0);
     }
     put(sink, "unexpected_napi_ids", 0);

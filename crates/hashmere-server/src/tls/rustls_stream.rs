@@ -45,9 +45,9 @@ impl Acceptor {
                 builder.with_client_cert_verifier(verifier)
             }
         };
-        let config = builder.with_single_cert(chain, key).map_err(|error| {
-            format!("cannot use {} with {}: {error}", files.chain.display(), files.key.display())
-        })?;
+        let config = builder
+            .with_single_cert(chain, key)
+            .map_err(|error| format!("cannot use {} with {}: {error}", files.chain.display(), files.key.display()))?;
         Ok(Acceptor { config: Arc::new(config) })
     }
 

@@ -41,9 +41,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 let now = current.map(|found| self.meta_of_found(found));
                 let same = match (seen, &now) {
                     (None, None) => true,
-                    (Some(seen), Some(now)) => {
-                        now.is_same_but_expiry(seen) && now.expires_at_ms == seen.expires_at_ms
-                    }
+                    (Some(seen), Some(now)) => now.is_same_but_expiry(seen) && now.expires_at_ms == seen.expires_at_ms,
                     _ => false,
                 };
                 Ok(match (same, keep) {
