@@ -42,7 +42,7 @@ models:
 # Many processes, kills, stops, forks, the command itself.
 promise:
 	@scripts/setup rust
-	cargo test --quiet -p hashmere-testkit -p hashmere-cli
+	cargo test --quiet -p hashmere-testkit -p hashmere-cli -p hashmere-server
 
 # Single-stepping: HASHMERE_SEED replays the sampled instructions of the longest operations.
 step:
