@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit promise bench install clean miri
+.PHONY: help demo test lint unit promise bench bench-serve install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -10,6 +10,7 @@ help:
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make miri     the memory abstraction under Miri'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
+	@echo 'make bench-serve  the memcached server beside memcached: CPU time a request'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
 
 demo:
@@ -26,12 +27,12 @@ lint:
 
 unit:
 	@scripts/setup rust
-	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere --lib
+	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere -p hashmere-server --lib
 
 # Many processes, kills, stops, forks, the command itself.
 promise:
 	@scripts/setup rust
-	cargo test --quiet -p hashmere-testkit -p hashmere-cli
+	cargo test --quiet -p hashmere-testkit -p hashmere-server -p hashmere-cli
 
 # The memory abstraction under an interpreter that knows undefined behaviour and data races.
 miri:
@@ -42,6 +43,10 @@ miri:
 bench:
 	@scripts/setup rust
 	@bench/run
+
+bench-serve:
+	@scripts/setup rust
+	@bench/serve
 
 PREFIX ?= $(HOME)/.local
 install:
