@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise step hold storm bench install clean miri
+.PHONY: help demo test lint unit models promise step hold storm bench bench-serve install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -15,6 +15,7 @@ help:
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
+	@echo 'make bench-serve  the memcached server beside memcached: CPU time a request'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
 
 demo:
@@ -31,7 +32,7 @@ lint:
 
 unit:
 	@scripts/setup rust
-	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere --lib
+	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere -p hashmere-server --lib
 
 # HASHMERE_MODELS=20000 looks longer; without it this takes less than a minute.
 models:
@@ -73,6 +74,10 @@ miri:
 bench:
 	@scripts/setup rust
 	@bench/run
+
+bench-serve:
+	@scripts/setup rust
+	@bench/serve
 
 PREFIX ?= $(HOME)/.local
 install:

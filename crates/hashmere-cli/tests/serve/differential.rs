@@ -95,8 +95,8 @@ fn is_explained(request: &str, theirs: &str, ours: &str) -> bool {
         Some("ms") if has("N1000") && (has("MA") || has("MP")) && theirs.starts_with("NS") => true,
         // A key in base 64 is shown as it was sent, not as it was stored.
         Some("mg") if has("b") && has("k") && ours.contains(" kaz") && !theirs.contains(" kaz") => true,
-        // Counting a stale value makes it a fresh one.
-        Some("mg") if theirs.contains(" X") && !ours.contains(" X") => true,
+        // Counting a stale or won value makes it a fresh one.
+        Some("mg") if [" X", " Z"].iter().any(|mark| theirs.contains(mark) && !ours.contains(mark)) => true,
         // Commands for slabs and lists are answered without looking closely.
         Some("slabs" | "lru" | "lru_crawler") => true,
         Some("stats") => true,

@@ -50,10 +50,19 @@ impl Server {
 
     /// Ours, with stores in this folder.
     pub fn on(scratch: &Scratch, arguments: &[&str]) -> Server {
+        Server::at(scratch, "-1", arguments)
+    }
+
+    /// The same on this port.
+    pub fn at(scratch: &Scratch, port: &str, arguments: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
-        command.args(["serve", "-p", "-1", "-l", "127.0.0.1", "-t", "2"]).args(arguments);
-        command.env("HASHMERE_DIR", scratch.path().join("ns")).stdin(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().unwrap();
+        command.args(["serve", "-p", port, "-l", "127.0.0.1", "-t", "2"]).args(arguments);
+        Server::from(command.env("HASHMERE_DIR", scratch.path().join("ns")))
+    }
+
+    /// Whatever this command starts.
+    pub fn from(command: &mut Command) -> Server {
+        let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(child.stderr.take().unwrap());
         let mut line = String::new();
         lines.read_line(&mut line).unwrap();

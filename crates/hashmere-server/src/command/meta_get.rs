@@ -12,8 +12,8 @@ const ATTEMPTS: u32 = 16;
 /// What a reply shows beside the item.
 #[derive(Clone, Copy, Debug, Default)]
 struct Shown {
-    /// The expiry before the request changed it.
-    before: Option<Option<u64>>,
+    /// The expiry before the request changed it, and the flag that changed it.
+    before: Option<(u8, Option<u64>)>,
     /// This client is to compute the value.
     won: bool,
 }
@@ -119,11 +119,13 @@ impl Context<'_> {
         }
         // A time that the request changes shows as it was until the flag that changes it was met.
         let mut shown_meta = *meta;
-        if let Some(before) = shown.before {
+        let mut changing = 0;
+        if let Some((flag, before)) = shown.before {
+            changing = flag;
             shown_meta.expires_at_ms = before;
         }
         crate::protocol::meta::reply_flags(request.words, request.shown_key(), out, |letter, out| match letter {
-            b'T' | b'N' => shown_meta.expires_at_ms = meta.expires_at_ms,
+            _ if letter == changing => shown_meta.expires_at_ms = meta.expires_at_ms,
             _ => self.item_flag(letter, request.key.bytes(), &shown_meta, out),
         });
         if meta.marks & WON != 0 && !shown.won {
@@ -163,7 +165,7 @@ impl Context<'_> {
                 if !self.touch(key, exptime)? {
                     continue;
                 }
-                shown.before = Some(before.expires_at_ms);
+                shown.before = Some((b'T', before.expires_at_ms));
             }
             if self.meta_get_reading(request, shown)? {
                 return Ok(true);
@@ -175,7 +177,7 @@ impl Context<'_> {
     fn reply_created(&mut self, request: &Request<'_>, version: Version, attributes: Attributes) {
         let expires_at_ms = exptime::deadline(attributes.ttl, now_ms());
         let meta = Meta { value_len: 0, flags: 0, marks: WON, version, expires_at_ms, uid: Uid(0) };
-        self.reply_head(request, &meta, Shown { before: Some(None), won: true });
+        self.reply_head(request, &meta, Shown { before: Some((b'N', None)), won: true });
         if request.flags.has(b'v') {
             self.out.text("\r\n");
         }
@@ -183,14 +185,14 @@ impl Context<'_> {
 }
 
 /// Whether somebody should compute this item anew, and nobody was told to. `before`: its expiry before the request changed it.
-fn is_wanting(request: &Request<'_>, meta: &Meta, before: Option<Option<u64>>) -> bool {
+fn is_wanting(request: &Request<'_>, meta: &Meta, before: Option<(u8, Option<u64>)>) -> bool {
     if meta.marks & WON != 0 {
         return false;
     }
     // Flags count in their order: a time left is looked at before or after it is changed.
     let first = request.words.into_iter().find(|word| matches!(word[0], b'R' | b'T'));
     let expiry = match (before, first) {
-        (Some(before), Some([b'R', ..])) => before,
+        (Some((_, before)), Some([b'R', ..])) => before,
         _ => meta.expires_at_ms,
     };
     let soon = request.flags.recache.is_some_and(|least| {

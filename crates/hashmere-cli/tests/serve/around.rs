@@ -1,0 +1,100 @@
+//! What stands around a server: a proxy in front of several, a service manager that opens its sockets.
+
+use crate::support::{free_port, Client, Scratch, Server};
+use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+struct Proxy(Child);
+
+impl Drop for Proxy {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn proxy(folder: &Scratch, ports: &[String]) -> Option<(Proxy, u16)> {
+    let (port, stats) = (free_port(), free_port());
+    let servers: String = ports.iter().map(|port| format!("   - 127.0.0.1:{port}:1\n")).collect();
+    let file = folder.path().join("proxy.yml");
+    let text = format!(
+        "pool:\n  listen: 127.0.0.1:{port}\n  hash: fnv1a_64\n  distribution: ketama\n  server_retry_timeout: 50\n  servers:\n{servers}"
+    );
+    std::fs::write(&file, text).unwrap();
+    let mut command = Command::new("nutcracker");
+    command.arg("-c").arg(&file).args(["-s", &stats.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
+    match command.spawn() {
+        Ok(child) => Some((Proxy(child), port)),
+        Err(_) => {
+            eprintln!("skipped: nutcracker is not installed (scripts/setup packages nutcracker)");
+            None
+        }
+    }
+}
+
+#[test]
+fn three_servers_behind_twemproxy_one_of_them_killed_and_warm_again() {
+    let folders = [Scratch::new(), Scratch::new(), Scratch::new()];
+    let mut servers: Vec<Server> = folders.iter().map(|folder| Server::on(folder, &[])).collect();
+    let ports: Vec<String> = servers.iter().map(|server| server.port.to_string()).collect();
+    let Some((_proxy, port)) = proxy(&folders[0], &ports) else { return };
+    let deadline = Instant::now() + Duration::from_secs(20);
+    let connect = || loop {
+        assert!(Instant::now() < deadline, "the proxy does not listen");
+        match TcpStream::connect(("127.0.0.1", port)) {
+            Ok(stream) => return Client::new(stream),
+            Err(_) => std::thread::sleep(Duration::from_millis(10)),
+        }
+    };
+    let mut client = connect();
+    for i in 0..300 {
+        client.send(format!("set key{i} 0 0 3\r\n{i:03}\r\n").as_bytes());
+        assert_eq!(client.until(b"\r\n").0, b"STORED\r\n");
+    }
+    for server in &servers {
+        assert!(!server.connect().ask("get key1 key2 key3 key4 key5 key6 key7 key8 key9\r\n").is_empty());
+    }
+    servers[1].signal("KILL");
+    servers[1].child.wait().unwrap();
+    servers[1] = Server::at(&folders[1], &ports[1], &[]);
+    for i in 0..300 {
+        let expected = format!("VALUE key{i} 0 3\r\n{i:03}\r\nEND\r\n");
+        // Until the proxy has connected again it answers with errors.
+        loop {
+            assert!(Instant::now() < deadline, "key{i} is not there any more");
+            client.send(format!("get key{i}\r\n").as_bytes());
+            let (answer, open) = client.until(b"\r\n");
+            if !open {
+                client = connect();
+            } else if answer.starts_with(b"VALUE") {
+                let (rest, _) = client.until(b"END\r\n");
+                assert_eq!(String::from_utf8([answer, rest].concat()).unwrap(), expected);
+                break;
+            } else {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+    }
+}
+
+#[test]
+fn sockets_that_are_handed_over() {
+    const STARTER: &str = "
+import os, socket, sys
+listener = socket.create_server(('127.0.0.1', 0))
+os.dup2(listener.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[1], [sys.argv[1], 'serve'])
+";
+    if Command::new("python3").arg("-V").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: there is no python3 to hand a socket over");
+        return;
+    }
+    let folder = Scratch::new();
+    let mut command = Command::new("python3");
+    command.args(["-c", STARTER, env!("CARGO_BIN_EXE_hashmere")]).env("HASHMERE_DIR", folder.path().join("ns"));
+    let server = Server::from(&mut command);
+    assert_eq!(server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n"), "STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n");
+}

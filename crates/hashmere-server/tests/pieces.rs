@@ -1,0 +1,158 @@
+//! Promise: however a stream is cut into reads, the replies are the same; and no bytes whatever make a session panic, loop or
+//! eat more than it was given. Catches: state that is lost between two reads, lengths that are trusted.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::Options;
+use hashmere_server::command::{Context, Next, Session};
+use hashmere_server::{Config, Dialects, Outbox, Server};
+
+/// splitmix64.
+struct Rng(u64);
+
+impl Rng {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((z ^ (z >> 31)) % bound as u64) as usize
+    }
+}
+
+fn server(dialects: Dialects, name: &str) -> Server {
+    let folder = std::env::temp_dir().join(format!("hashmere-pieces-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let store = Options::new().delete_on_last_exit().open(folder.join(format!("{name}.mere"))).unwrap();
+    // Versions of two runs differ; they are not shown.
+    Server::new(store, Config { dialects, item_max: 4096, threads: 1, cas: false, ..Config::default() }).unwrap()
+}
+
+/// Feeds everything, cut at random, and returns all replies.
+fn converse(server: &Server, input: &[u8], mut cut: impl FnMut() -> usize) -> Vec<u8> {
+    server.store.clear().unwrap();
+    let mut session = Session::new(server);
+    let (mut have, mut replies, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < input.len() {
+        let end = (at + cut().max(1)).min(input.len());
+        have.extend_from_slice(&input[at..end]);
+        at = end;
+        for round in 0.. {
+            assert!(round < 10_000, "the session does not come to rest");
+            let mut out = Outbox::default();
+            let counters = &server.counters[0];
+            let (eaten, next) = session.feed(&mut Context { server, counters, out: &mut out, now: 1 << 30 }, &have);
+            have.drain(..eaten);
+            while let Some(bytes) = out.single().filter(|bytes| !bytes.is_empty()) {
+                replies.extend_from_slice(bytes);
+                let sent = bytes.len();
+                out.advance(sent);
+            }
+            match next {
+                Next::Output => {}
+                Next::Input(_) => break,
+                Next::Close => return replies,
+            }
+        }
+    }
+    replies
+}
+
+const TEXT: &[&[u8]] = &[
+    b"set k 0 0 3\r\nabc\r\n",
+    b"set n 1 0 1\r\n5\r\n",
+    b"get k n\r\n",
+    b"gets k\r\n",
+    b"incr n 7\r\n",
+    b"append k 0 0 2\r\nde\r\n",
+    b"ms k 2 F7\r\nhi\r\n",
+    b"mg k v f k O1\r\n",
+    b"mg z N0 v\r\n",
+    b"md k I\r\n",
+    b"ma n N0 J3 v\r\n",
+    b"mn\r\n",
+    b"delete k\r\n",
+    b"cas k 0 0 1 9\r\nx\r\n",
+    b"set big 0 0 9000\r\n",
+    b"gat 0 k n\r\n",
+    b"lru_crawler mgdump all\r\n",
+    b"touch n 0\r\n",
+    b"hashmere keys\r\n",
+    b"version\r\n",
+];
+
+/// The opcodes whose answers do not tell the time.
+const OPCODES: &[u8] =
+    &[0, 1, 2, 3, 4, 5, 6, 9, 10, 11, 12, 13, 14, 15, 17, 20, 25, 26, 28, 29, 30, 32, 33, 35, 36, 99];
+
+fn text(rng: &mut Rng) -> Vec<u8> {
+    let mut input = Vec::new();
+    for _ in 0..1 + rng.below(12) {
+        let mut request = TEXT[rng.below(TEXT.len())].to_vec();
+        if rng.below(4) == 0 {
+            let at = rng.below(request.len());
+            match rng.below(4) {
+                0 => drop(request.remove(at)),
+                1 => request.insert(at, rng.below(256) as u8),
+                2 => request[at] = b" \r\n09k\0-"[rng.below(8)],
+                _ => request.truncate(at),
+            }
+        }
+        input.extend(request);
+    }
+    input
+}
+
+fn binary(rng: &mut Rng) -> Vec<u8> {
+    let mut input = Vec::new();
+    for _ in 0..1 + rng.below(8) {
+        let opcode = OPCODES[rng.below(OPCODES.len())];
+        let extras = match opcode {
+            1..=3 | 17 => 8,
+            5 | 6 => 20,
+            28..=30 | 35 | 36 => 4,
+            _ => 0,
+        };
+        let (key, value) = (rng.below(3), if rng.below(2) == 0 { 0 } else { rng.below(20) });
+        let mut packet =
+            vec![0x80, opcode, 0, key as u8, extras, 0, 0, 0, 0, 0, 0, (usize::from(extras) + key + value) as u8];
+        packet.resize(24 + usize::from(extras) + key + value, 0);
+        if rng.below(4) == 0 {
+            let at = rng.below(24);
+            packet[at] = rng.below(256) as u8;
+        }
+        input.extend(packet);
+    }
+    input
+}
+
+fn same_however_it_is_cut(dialects: Dialects, name: &str, make: impl Fn(&mut Rng) -> Vec<u8>) {
+    let server = server(dialects, name);
+    let mut rng = Rng(0x4d45_5245);
+    for round in 0..3000 {
+        let input = make(&mut rng);
+        let whole = converse(&server, &input, || usize::MAX / 2);
+        let mut cuts = Rng(round);
+        let pieces = converse(&server, &input, || 1 + cuts.below(9));
+        assert!(
+            whole == pieces,
+            "round {round}: {}\n  whole  {}\n  pieces {}",
+            input.escape_ascii(),
+            whole.escape_ascii(),
+            pieces.escape_ascii()
+        );
+    }
+    let folder = server.store.path().parent().map(std::path::Path::to_path_buf).unwrap();
+    drop(server);
+    // The other test may still be using it.
+    let _ = std::fs::remove_dir(folder);
+}
+
+#[test]
+fn text_however_it_is_cut() {
+    same_however_it_is_cut(Dialects::Text, "text", text);
+}
+
+#[test]
+fn binary_however_it_is_cut() {
+    same_however_it_is_cut(Dialects::Binary, "binary", binary);
+}
