@@ -81,6 +81,7 @@ fn a_stopped_process_of_another_namespace_is_named_by_its_own_name() {
     let mut worker = Worker::start_in_namespace(worker!(), "hammer", &[&store.path().display(), &KEYS, &"incr"]);
     worker.expect("ready");
     let pid = worker.only_child();
+    // SAFETY: no memory is involved; the process lives as long as `worker`.
     let signal = |signal| assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
     for _ in 0..2000 {
         std::thread::sleep(Duration::from_micros(rng.below(500)));

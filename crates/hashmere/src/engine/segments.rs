@@ -265,6 +265,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ///
     /// The caller has made sure that no slot of the index points into it and that nobody pins it.
     pub(super) fn free(&self, segment: u64, length: u64, slot: u32) {
+        // A damaged length ends with the file.
+        let length = length.min(self.segments().saturating_sub(segment)).max(1);
         // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
         self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);
