@@ -14,6 +14,7 @@ mod budget;
 mod histogram;
 mod machine;
 mod report;
+mod serve;
 mod tables;
 mod work;
 mod workload;
@@ -27,7 +28,8 @@ type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 const USAGE: &str = "usage: hashmere-bench report [--quick] [--only GROUP] [--runs N] [--no-peers] [--strict]
                              --peers FOLDER --folder FOLDER
        hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED
-       hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER";
+       hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER
+       hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -38,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match verb {
         "report" => report::main(rest),
         "work" => work::main(rest).map(|()| true),
+        "serve" => serve::main(rest).map(|()| true),
         "budget" => budget::main(rest).map(|()| true),
         _ => Err(USAGE.into()),
     };

@@ -17,6 +17,8 @@ pub mod code {
     pub const WRONG_VALUE: i32 = 93;
     /// The demo failed, or its totals do not agree.
     pub const DEMO: i32 = 94;
+    /// The server could not start.
+    pub const SERVE: i32 = 95;
 }
 
 /// Why a command did not do what it was asked.

@@ -11,6 +11,7 @@ mod failure;
 mod output;
 mod record;
 mod rng;
+mod serve;
 mod text;
 
 use clap::Parser;

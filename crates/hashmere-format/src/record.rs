@@ -7,7 +7,7 @@
 //! +------------------------------+-----------+---------+---------------+
 //! | value length (32)            | key length (32)                     |  if LONG
 //! | wall clock of expiry in milliseconds                               |  if EXPIRES
-//! | 0 (32)                       | caller's flags (32)                 |  if FLAGS
+//! | marks (32)                   | caller's flags (32)                 |  if FLAGS
 //! | hash that the caller supplied, spread                              |  if HASHED
 //! | key bytes, value bytes, zeros up to a multiple of 8                |
 //! ```
@@ -68,7 +68,7 @@ pub struct Head {
     pub value_len: u64,
     /// Wall clock of expiry in milliseconds.
     pub expires: Option<u64>,
-    /// The caller's flags (32 bits); zero is not stored.
+    /// The caller's flags (low 32 bits) and the marks (high 32 bits); zero is not stored.
     pub flags: u64,
     /// A supplied hash, spread.
     pub hash: Option<u64>,
@@ -189,7 +189,7 @@ impl Head {
                 at += 1;
             }
             if word & field::FLAGS != 0 {
-                head.flags = load(at) & u64::from(u32::MAX);
+                head.flags = load(at);
                 at += 1;
             }
             if word & field::HASHED != 0 {
@@ -220,7 +220,7 @@ mod tests {
                         key_len,
                         value_len,
                         expires: (bits & 1 != 0).then_some(1 << 47),
-                        flags: if bits & 2 != 0 { u64::from(u32::MAX) } else { 0 },
+                        flags: if bits & 2 != 0 { u64::MAX } else { 0 },
                         hash: (bits & 4 != 0).then_some(u64::MAX),
                         version: VERSION_MAX,
                         dead: bits >> 3,

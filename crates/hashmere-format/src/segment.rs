@@ -17,7 +17,7 @@ pub mod at {
     pub const DEAD: u64 = 16;
     /// Bytes appended, once it is no longer open.
     pub const USED: u64 = 24;
-    /// Generation of the root when it was last appended to: when older than the root's, nothing in it lives.
+    /// [`Born`](super::Born): when the last generation is older than the root's, nothing in it lives.
     pub const BORN: u64 = 32;
     /// Earliest expiry of its records (`u64::MAX`: none expires).
     pub const EXPIRE_MIN: u64 = 40;
@@ -103,6 +103,31 @@ impl Word {
     }
 }
 
+/// Between which root generations a segment was appended to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Born {
+    /// When it was opened, or earlier: no operation under an older root knows of anything in it.
+    pub first: u64,
+    /// At the last append.
+    pub last: u64,
+}
+
+impl Born {
+    const BITS: u32 = 40;
+    const FAR: u64 = (1 << (64 - Self::BITS)) - 1;
+
+    /// Packs both. What lies too far back counts as the beginning of all time.
+    pub fn pack(self) -> u64 {
+        self.last | self.last.saturating_sub(self.first).min(Self::FAR) << Self::BITS
+    }
+    /// Unpacks both.
+    #[inline]
+    pub fn unpack(word: u64) -> Born {
+        let (last, back) = (word & ((1 << Self::BITS) - 1), word >> Self::BITS);
+        Born { first: if back == Self::FAR { 0 } else { last.saturating_sub(back) }, last }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -114,6 +139,13 @@ mod tests {
             assert_eq!(Word::unpack(word.pack()), Some(word));
         }
         assert_eq!(Word::new(State::Free).pack(), 0);
+        for (first, last) in [(1, 1), (3, 7), (0, Born::FAR - 1), (1 << 39, (1 << 40) - 1 - (1 << 39) + (1 << 38))] {
+            let born = Born { first: first.min(last), last };
+            let back = Born::unpack(born.pack());
+            assert!(back.last == last && back.first <= born.first, "{born:?} {back:?}");
+            assert!(last - first.min(last) >= Born::FAR || back == born, "{born:?} {back:?}");
+        }
+        assert_eq!(Born { first: 9, last: 9 }.pack(), 9, "one generation is the plain number");
         assert_eq!(Word::unpack(99), None);
     }
 }

@@ -6,6 +6,14 @@ use std::io;
 use std::sync::atomic::{self, AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+/// So many words that are zero, which the allocator hands out as such: one by one they would keep Miri busy for a minute.
+fn zeroed(count: u64) -> Box<[AtomicU64]> {
+    let words = Box::into_raw(vec![0u64; count as usize].into_boxed_slice());
+    // SAFETY: the box gave the words up, and an `AtomicU64` has the size, the bits and (on 64-bit targets; `hashmere-os` refuses
+    // others) the alignment of a `u64`.
+    unsafe { Box::from_raw(words as *mut [AtomicU64]) }
+}
+
 /// The unit of backing, as on a real file.
 const PAGE: u64 = 4096;
 
@@ -18,6 +26,8 @@ const PAGE: u64 = 4096;
 /// assembly.
 #[derive(Debug)]
 pub struct HeapMem {
+    /// Bytes of `words`: to ask the slice itself would make Miri look at all of it.
+    capacity: u64,
     words: Box<[AtomicU64]>,
     /// One bit per page that was backed.
     pages: Box<[AtomicU64]>,
@@ -30,9 +40,9 @@ impl HeapMem {
     /// Memory of `capacity` bytes (rounded up to whole pages of 4096), nothing backed and no limit
     /// set.
     pub fn new(capacity: u64) -> HeapMem {
-        let zeroed = |count: u64| (0..count).map(|_| AtomicU64::new(0)).collect();
         let pages = capacity.div_ceil(PAGE);
         HeapMem {
+            capacity: pages * PAGE,
             words: zeroed(pages * PAGE / 8),
             pages: zeroed(pages.div_ceil(64)),
             limit: AtomicU64::new(u64::MAX),
@@ -77,6 +87,7 @@ impl HeapMem {
             from.iter().map(load).collect()
         };
         HeapMem {
+            capacity: self.capacity,
             words: copy(&self.words),
             pages: copy(&self.pages),
             limit: AtomicU64::new(self.limit.load(Ordering::Relaxed)),
@@ -126,7 +137,7 @@ impl Words for HeapMem {
 impl Mem for HeapMem {
     #[inline]
     fn capacity(&self) -> u64 {
-        self.words.len() as u64 * 8
+        self.capacity
     }
 
     #[inline]

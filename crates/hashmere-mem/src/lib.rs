@@ -27,6 +27,9 @@ pub use host::{Host, PeerInfo};
 pub use local_host::{LocalHost, LocalPeers};
 pub use map::MapMem;
 pub use os_host::OsHost;
+/// The model checker itself, so that the engine's models need no dependency of their own.
+#[cfg(feature = "shuttle")]
+pub use shuttle;
 #[cfg(feature = "shuttle")]
 pub use shuttle_mem::ShuttleMem;
 

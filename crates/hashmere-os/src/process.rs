@@ -1,5 +1,11 @@
 //! Who a process is, for messages. Nothing may be decided by it: ids are reused, and differ between
-//! namespaces.
+//! namespaces. And what a server asks of its own: time used, limits, user, sockets handed over.
+
+use std::ffi::CString;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 /// What `/proc` shows of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -14,6 +20,102 @@ pub struct Description {
 /// This process's id in its own PID namespace.
 pub fn pid() -> u32 {
     std::process::id()
+}
+
+/// Time that this process has had on a core.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// In its own code.
+    pub user: Duration,
+    /// In the kernel for it.
+    pub system: Duration,
+}
+
+/// How much time this process has had on a core, all threads together.
+pub fn usage() -> Usage {
+    let mut raw = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `raw` has room for what the call writes; zeroes are a value of that type should it fail.
+    let raw = unsafe {
+        libc::getrusage(libc::RUSAGE_SELF, raw.as_mut_ptr());
+        raw.assume_init()
+    };
+    let time = |time: libc::timeval| {
+        Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_usec).unwrap_or(0) * 1000)
+    };
+    Usage { user: time(raw.ru_utime), system: time(raw.ru_stime) }
+}
+
+/// Raises the number of files that this process may open to at least `wanted`, as far as the hard limit allows; returns what
+/// it is then.
+///
+/// # Errors
+/// What the system says.
+pub fn raise_file_limit(wanted: u64) -> io::Result<u64> {
+    let limit = file_limit()?;
+    if limit.rlim_cur < wanted {
+        // Who may raise the hard limit does.
+        let higher = libc::rlimit { rlim_cur: wanted, rlim_max: limit.rlim_max.max(wanted) };
+        let within = libc::rlimit { rlim_cur: wanted.min(limit.rlim_max), rlim_max: limit.rlim_max };
+        // SAFETY: both are whole structures of that type.
+        let raised = unsafe {
+            libc::setrlimit(libc::RLIMIT_NOFILE, &higher) == 0 || libc::setrlimit(libc::RLIMIT_NOFILE, &within) == 0
+        };
+        if !raised {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    file_limit().map(|limit| limit.rlim_cur)
+}
+
+fn file_limit() -> io::Result<libc::rlimit> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: `limit` is what the call fills.
+    match unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) } {
+        0 => Ok(limit),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+/// Becomes another user for good: groups, group, user.
+///
+/// # Errors
+/// There is no such user, or the system refuses.
+pub fn become_user(name: &str) -> io::Result<()> {
+    let name = CString::new(name).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+    // SAFETY: the name ends in a zero; the result is looked at before anything could replace it.
+    let (uid, gid) = unsafe {
+        let entry = libc::getpwnam(name.as_ptr());
+        if entry.is_null() {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "there is no such user"));
+        }
+        ((*entry).pw_uid, (*entry).pw_gid)
+    };
+    // SAFETY: plain calls; in this order each is still allowed.
+    let done = unsafe { libc::initgroups(name.as_ptr(), gid) == 0 && libc::setgid(gid) == 0 && libc::setuid(uid) == 0 };
+    if done {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// The listening sockets that a service manager hands over (`LISTEN_PID`, `LISTEN_FDS`): none if they are not for us.
+/// May be called once; must be called before other threads open files.
+pub fn handed_sockets() -> Vec<OwnedFd> {
+    const FIRST: i32 = 3;
+    static TAKEN: AtomicBool = AtomicBool::new(false);
+    let number = |name| std::env::var(name).ok().and_then(|text| text.parse::<u32>().ok());
+    let ours = number("LISTEN_PID") == Some(pid());
+    let count = number("LISTEN_FDS").filter(|count| *count <= 64).unwrap_or(0) as i32;
+    if !ours || TAKEN.swap(true, Ordering::Relaxed) {
+        return Vec::new();
+    }
+    let is_open = |fd: &i32| {
+        // SAFETY: asks about a number; marks it not to be inherited further.
+        unsafe { libc::fcntl(*fd, libc::F_SETFD, libc::FD_CLOEXEC) == 0 }
+    };
+    // SAFETY: by the protocol these descriptors are open and were given to this process alone; they are taken once.
+    (FIRST..FIRST + count).filter(is_open).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }).collect()
 }
 
 /// Name and state of a process; `None` if there is none of that id, or `/proc` does not show it.
@@ -44,6 +146,18 @@ mod tests {
         for bad in ["", "12", "12 (a", "12 (a)"] {
             assert_eq!(parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn time_used_grows_and_the_file_limit_does_not_shrink() {
+        let before = usage();
+        let mut sum = 0u64;
+        while usage().user <= before.user {
+            sum = std::hint::black_box(sum.wrapping_add(1));
+        }
+        let now = raise_file_limit(0).unwrap();
+        assert!(raise_file_limit(now).unwrap() >= now);
+        assert!(become_user("no such user").is_err() && handed_sockets().is_empty());
     }
 
     #[test]

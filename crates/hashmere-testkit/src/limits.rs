@@ -17,6 +17,13 @@ pub fn wall_ms() -> u64 {
     since.expect("a clock after 1970").as_millis() as u64
 }
 
+/// Nanoseconds that this thread has stood in the queue for a processor, if the kernel says so: on a busy machine, time that
+/// nobody but the scheduler is to blame for.
+pub fn queued_ns() -> u64 {
+    let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    text.split_whitespace().nth(1).and_then(|queued| queued.parse().ok()).unwrap_or(0)
+}
+
 /// Whether the longest tests are to be left out.
 pub fn quick() -> bool {
     std::env::var_os("HASHMERE_QUICK").is_some()

@@ -10,6 +10,7 @@ use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny, worker, BASE};
+use std::sync::Mutex;
 use std::time::Duration;
 
 const ROOM: u64 = 1 << 20;
@@ -130,6 +131,53 @@ fn never_full_and_odd_sizes() {
         }
     }
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+/// A value finds its row of segments although everything is in use: small records, long ones, what other writers have open.
+#[test]
+fn a_long_value_makes_its_row() {
+    let _watchdog = Watchdog::start("cache-rows", Duration::from_secs(60));
+    let mut rng = Rng::for_test("cache-rows");
+    let scratch = Scratch::new("cache-rows");
+    let store = tiny().max_bytes(MAX).mode(Mode::Cache).open(scratch.store("cache")).unwrap();
+    let gate = Mutex::new(());
+    std::thread::scope(|scope| {
+        let closed = gate.lock().unwrap();
+        // Eight writers that have a segment open, scattered over the file, and then do nothing any more.
+        for writer in 0..8 {
+            (0..400).for_each(|number| set(&store, writer * 400 + number));
+            let (ready, written) = std::sync::mpsc::channel();
+            let (store, gate) = (&store, &gate);
+            scope.spawn(move || {
+                set(store, 500_000 + writer);
+                ready.send(()).unwrap();
+                drop(gate.lock());
+            });
+            written.recv().unwrap();
+        }
+        (0..20_000).for_each(|number| set(&store, number));
+        make_rows(&store, &mut rng);
+        drop(closed);
+    });
+    assert!(apparent(store.path()) <= MAX + ROUNDING);
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+fn make_rows(store: &Store, rng: &mut Rng) {
+    let stats = store.stats();
+    // What stays where it is cuts the file into pieces: the index, the open segments of nine writers, the reserve. The
+    // longest piece is at least as long as the mean.
+    let fixed = stats.segments_index + 9 + 2;
+    let row = (ROOM / 4096 - fixed) / (fixed + 1);
+    println!("rows of {row} segments between {fixed} fixed ones");
+    assert!(row >= 2, "{stats:?}");
+    for round in 0..300 {
+        let len = rng.below(row * 4096 - 64).max(8) as usize;
+        let (key, value) = (payload::key(1_000_000 + round), payload::encode_len(round, len));
+        store.set(&key, &value).unwrap_or_else(|error| panic!("round {round}, {len} bytes: {error:?}"));
+        assert!(store.get(&key).unwrap() == Some(value), "round {round}");
+        (0..20).for_each(|_| set(store, rng.below(20_000)));
+    }
 }
 
 /// Eviction by several processes at once, in the smallest segments.

@@ -188,6 +188,36 @@ fn file_system_filled_by_someone_else() {
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
+/// Where another tenant has taken all the space, deletes make room as they do in a store at its maximum: what is left can
+/// be overwritten for ever, within the memory that the store has.
+#[test]
+fn deletes_make_room_on_a_full_file_system() {
+    let _watchdog = Watchdog::start("full-cleaning", Duration::from_secs(60));
+    let mut rng = Rng::for_test("full-cleaning");
+    let scratch = Scratch::new("full-cleaning");
+    let Some(disk) = SmallDisk::mount(scratch.path(), 8 << 20) else { return };
+    for segment_bytes in [8 << 10, 32 << 10, 64 << 10] {
+        let path = disk.path().join("full.mere");
+        let store = Options::new().segment_bytes(segment_bytes).leaf_bytes(1024).open(&path).unwrap();
+        (0..4000).for_each(|number| _ = store.set(&payload::key(number), &payload::encode_len(number, 300)).unwrap());
+        let filler = disk.path().join("filler");
+        std::fs::write(&filler, vec![1; 16 << 20]).unwrap_err();
+        let before = allocated(&path);
+        (3000..4000).for_each(|number| assert!(store.delete(&payload::key(number)).unwrap()));
+        for round in 0..30_000 {
+            let number = rng.below(3000);
+            let result = store.set(&payload::key(number), &payload::encode_len(number, 300));
+            assert!(result.is_ok(), "round {round}, segments of {segment_bytes}: {result:?}");
+        }
+        check(&store, 0..3000, 300);
+        // It may give memory back and take it again, but there is no other.
+        assert!(allocated(&path) <= before + 8192, "{} bytes, {before} before", allocated(&path));
+        assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+        std::fs::remove_file(&filler).unwrap();
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
 #[test]
 fn no_room_to_create() {
     let scratch = Scratch::new("full-create");

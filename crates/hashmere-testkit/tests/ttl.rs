@@ -189,3 +189,23 @@ fn expired_records_are_cleaned() {
     drop(store);
     assert_eq!(Options::new().open(scratch.store("ttl")).unwrap().iter().count(), 0);
 }
+
+/// A long value that was touched before its time stays, whatever its segments say about when it was to go.
+#[test]
+fn touched_in_time() {
+    let (_scratch, store) = stage("ttl-touched");
+    let names: Vec<String> = (0..40).map(|n| format!("long{n}")).collect();
+    for (n, name) in (0..).zip(&names) {
+        store.set_with(name.as_bytes(), &payload::encode_len(n, 5000), after(100)).unwrap();
+        let ttl = if n % 2 == 0 { Ttl::Never } else { Ttl::After(Duration::from_secs(100)) };
+        assert!(store.touch(name.as_bytes(), ttl).unwrap());
+    }
+    store.set_with(b"short", &[7; 5000], after(100)).unwrap();
+    sleep(Duration::from_millis(150));
+    store.maintain().unwrap();
+    for (n, name) in (0..).zip(&names) {
+        assert!(store.get(name.as_bytes()).unwrap() == Some(payload::encode_len(n, 5000)), "{name} is lost or wrong");
+    }
+    assert_eq!(store.count(), 40, "what was not touched is gone: those beside it do not hide it");
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}

@@ -1,11 +1,12 @@
 //! Several keys at once.
 
+use crate::engine::KeyHash;
 use crate::error::{ReadError, WriteError};
 use crate::Store;
 
 /// Keys whose cache misses overlap: enough to hide memory latency, few enough that what was fetched is still there when it is
 /// used.
-const BATCH: usize = 32;
+pub(crate) const BATCH: usize = 32;
 
 impl Store {
     /// The values of several keys, in order. Their cache misses overlap, so in a table larger than the caches this is several
@@ -56,24 +57,31 @@ impl Store {
         bytes: &mut Vec<u8>,
         ends: &mut Vec<(usize, bool)>,
     ) -> Result<(), ReadError> {
-        let engine = self.engine();
-        let mut hashes = [None; BATCH];
         for keys in keys.chunks(BATCH) {
-            for (key, hash) in keys.iter().zip(&mut hashes) {
-                let kh = engine.hash(key.as_ref());
-                *hash = Some((kh, engine.fetch_buckets(kh)));
-            }
-            for (kh, place) in hashes.iter().take(keys.len()).flatten() {
-                if let Some(place) = place {
-                    engine.fetch_record(*kh, *place);
-                }
-            }
-            for (key, (kh, _)) in keys.iter().zip(hashes.iter().flatten()) {
-                let found = self.fetch_bytes(key.as_ref(), *kh, bytes)?;
+            for (key, kh) in keys.iter().zip(self.hash_and_fetch(keys).into_iter().flatten()) {
+                let found = self.fetch_bytes(key.as_ref(), kh, bytes)?;
                 ends.push((bytes.len(), found));
             }
         }
         Ok(())
+    }
+
+    /// The hashes of at most [`BATCH`] keys, whose buckets and records are asked for on the way.
+    #[inline(always)]
+    pub(crate) fn hash_and_fetch<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<KeyHash>; BATCH] {
+        let engine = self.engine();
+        let mut hashes = [None; BATCH];
+        let mut places = [None; BATCH];
+        for ((key, hash), place) in keys.iter().zip(&mut hashes).zip(&mut places) {
+            let kh = engine.hash(key.as_ref());
+            (*hash, *place) = (Some(kh), engine.fetch_buckets(kh));
+        }
+        for (hash, place) in hashes.iter().zip(places) {
+            if let (Some(kh), Some(place)) = (hash, place) {
+                engine.fetch_record(*kh, place);
+            }
+        }
+        hashes
     }
 
     /// Stores several pairs, in order, without attributes. Returns how many there were.

@@ -105,12 +105,21 @@ pub struct Meta {
     pub value_len: u64,
     /// The caller's flags.
     pub flags: u32,
+    /// The marks: see [`Store::set_marked`](crate::Store::set_marked).
+    pub marks: u32,
     /// Version of this value.
     pub version: Version,
     /// Wall-clock expiry in milliseconds since 1970, if any.
     pub expires_at_ms: Option<u64>,
     /// The key's UID.
     pub uid: Uid,
+}
+
+impl Meta {
+    /// Whether two looks at a key found the same record, except that it may have been touched between them.
+    pub(crate) fn is_same_but_expiry(&self, other: &Meta) -> bool {
+        (self.version, self.marks) == (other.version, other.marks)
+    }
 }
 
 /// A value with what is attached to it.

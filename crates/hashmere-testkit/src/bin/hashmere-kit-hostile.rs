@@ -1,10 +1,9 @@
-//! Damaged files for as long as you like: `hashmere-kit-hostile [--minutes N] [--seed S] [--case C]`. Prints the case of each that
-//! ended the process that opened it, which `--case C` tries again. `save CASE FILE` writes its file and prints the line that
-//! `drive` (the process that opens it) reads on its standard input: for a debugger.
+//! Damaged files for as long as you like: `hashmere-kit-hostile [--minutes N] [--seed S] [--keep FOLDER]`. Prints each case that
+//! ended the process that opened its file, keeps the file, and says how to try it again.
 
-use hashmere_testkit::hostile::{drive, run, save};
+use hashmere_testkit::hostile::{drive, run};
 use hashmere_testkit::rng::run_seed;
-use std::path::Path;
+use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -14,30 +13,23 @@ fn main() -> ExitCode {
         drive();
         return ExitCode::SUCCESS;
     }
-    if let [word, case, path] = &arguments[..] {
-        if word != "save" {
-            usage();
-        }
-        println!("{}", save(case.parse().unwrap_or_else(|_| usage()), Path::new(path)));
-        return ExitCode::SUCCESS;
-    }
-    let (mut minutes, mut seed, mut only) = (1.0, run_seed(), None);
+    let (mut minutes, mut seed, mut keep) = (1.0, run_seed(), std::env::temp_dir());
     for pair in arguments.chunks(2) {
         match pair {
             [name, number] if name == "--minutes" => minutes = number.parse().unwrap_or_else(|_| usage()),
             [name, number] if name == "--seed" => seed = number.parse().unwrap_or_else(|_| usage()),
-            [name, number] if name == "--case" => only = Some(number.parse().unwrap_or_else(|_| usage())),
+            [name, folder] if name == "--keep" => keep = PathBuf::from(folder),
             _ => usage(),
         }
     }
     let program = std::env::current_exe().map(|path| path.display().to_string()).unwrap_or_else(|_| usage());
     println!("hostile files: seed {seed}");
-    let summary = run(&program, seed, only, Duration::from_secs_f64(minutes * 60.0), 1);
+    let summary = run(&program, seed, &keep, Duration::from_secs_f64(minutes * 60.0), 1);
     println!("cases {} failures {}", summary.cases, summary.failures.len());
     ExitCode::from(u8::from(!summary.failures.is_empty()))
 }
 
 fn usage() -> ! {
-    eprintln!("usage: hashmere-kit-hostile [--minutes N] [--seed S] [--case C] | save C FILE");
+    eprintln!("usage: hashmere-kit-hostile [--minutes N] [--seed S] [--keep FOLDER]");
     std::process::exit(2);
 }

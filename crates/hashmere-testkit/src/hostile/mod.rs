@@ -9,4 +9,4 @@ mod run;
 mod shapes;
 
 pub use drive::drive;
-pub use run::{run, save, Summary};
+pub use run::{run, Summary};

@@ -20,18 +20,10 @@ pub struct Summary {
     pub failures: Vec<String>,
 }
 
-/// Writes the file of a case, and says what the driver is to be told about it.
-pub fn save(case: u64, path: &Path) -> String {
-    let victims: Vec<Victim> = shapes::all().into_iter().map(Victim::new).collect();
-    let mut rng = Rng::from_seed(case);
-    let (bytes, _) = rng.pick(&victims).damage(&mut rng);
-    write_sparse(path, &bytes);
-    format!("{} {}", rng.word(), path.display())
-}
-
-/// Tries damaged files until the time is over, at least `least` of them. Case `n` has the seed `mix(seed + n)`; with `only`, that
-/// case alone is tried. `program` must call [`drive`](super::drive) in the role `drive`.
-pub fn run(program: &str, seed: u64, only: Option<u64>, time: Duration, least: u64) -> Summary {
+/// Tries damaged files until the time is over, at least `least` of them. Case `n` has the seed `mix(seed + n)`. (The stores that
+/// are damaged draw seeds of their own, so a case is the same kind of damage in each run, not the same file: those of
+/// failures are kept in `keep`.) `program` must call [`drive`](super::drive) in the role `drive`.
+pub fn run(program: &str, seed: u64, keep: &Path, time: Duration, least: u64) -> Summary {
     let victims: Vec<Victim> = shapes::all().into_iter().map(Victim::new).collect();
     let scratch = Scratch::new("hostile");
     let path = scratch.store("damaged");
@@ -39,22 +31,24 @@ pub fn run(program: &str, seed: u64, only: Option<u64>, time: Duration, least: u
     let mut child = None;
     let begin = Instant::now();
     while summary.cases < least || begin.elapsed() < time {
-        let case = only.unwrap_or(mix(seed.wrapping_add(summary.cases)));
+        let case = mix(seed.wrapping_add(summary.cases));
         let mut rng = Rng::from_seed(case);
         let victim = rng.pick(&victims);
         let (bytes, done) = victim.damage(&mut rng);
         write_sparse(&path, &bytes);
         let worker = child.get_or_insert_with(|| Worker::start(program, "drive", &[]));
-        worker.say(&format!("{} {}", rng.word(), path.display()));
+        let word = rng.word();
+        worker.say(&format!("{word} {}", path.display()));
         summary.cases += 1;
         if let Err(how) = worker.answers("done", HANG) {
-            let text = format!("case {case}: {how}; {}:{done}", victim.shape.name);
+            let kept = keep.join(format!("{case}.mere"));
+            write_sparse(&kept, &bytes);
+            let again = format!("{word} {}", kept.display());
+            let text =
+                format!("case {case}: {how}; {}:{done} again: echo {again} | {program} drive", victim.shape.name);
             println!("{text}");
             summary.failures.push(text);
             child = None;
-        }
-        if only.is_some() {
-            break;
         }
     }
     summary

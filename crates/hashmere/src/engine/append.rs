@@ -5,10 +5,10 @@ use super::client::back_error;
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
 use crate::error::WriteError;
-use hashmere_format::header::{at, RootWord};
+use hashmere_format::header::{at, RootWord, PAGE};
 use hashmere_format::record::Head;
 use hashmere_format::row;
-use hashmere_format::segment::{self, State, Word};
+use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -30,6 +30,8 @@ pub(super) struct OpenSegment {
     expire_min: u64,
     expire_max: u64,
     expiring: u64,
+    /// Root generation when it was claimed, or earlier.
+    first: u64,
     /// Root generation of the last commit into it.
     born: u64,
 }
@@ -95,14 +97,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 if open.has_room(bytes) {
                     let whole = self.segments() >= WHOLE_FROM || open.end - open.ready <= STEP;
                     let to = if whole { open.end } else { open.end.min((open.head + bytes).next_multiple_of(STEP)) };
-                    match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
-                        Ok(()) => {
-                            open.ready = to;
-                            return Ok(open.head);
+                    // Where there is no memory for the whole step there may be for this record.
+                    for to in [to, (open.head + bytes).next_multiple_of(PAGE)] {
+                        match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
+                            Ok(()) => {
+                                open.ready = to;
+                                return Ok(open.head);
+                            }
+                            // No memory for this one; perhaps there is for one that was never given back.
+                            Err(error @ WriteError::NoSpace(_)) => refused = Some(error),
+                            Err(error) => return Err(error),
                         }
-                        // No memory for this one; perhaps there is for one that was never given back.
-                        Err(error @ WriteError::NoSpace(_)) => refused = Some(error),
-                        Err(error) => return Err(error),
                     }
                 }
                 self.retire_segment(lane);
@@ -117,6 +122,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn open_segment(&self, lane: &mut Lane, number: u64, used: u64, ready: u64) {
         let start = self.segment_offset(number);
         let head = start + used;
+        let born = match used {
+            0 => Born { first: self.generation_of(lane), last: 0 },
+            _ => Born::unpack(self.field(number, segment::at::BORN)),
+        };
         let open = OpenSegment {
             number,
             head,
@@ -125,7 +134,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             expire_min: self.field(number, segment::at::EXPIRE_MIN),
             expire_max: self.field(number, segment::at::EXPIRE_MAX),
             expiring: self.field(number, segment::at::EXPIRING),
-            born: if used == 0 { 0 } else { self.field(number, segment::at::BORN) },
+            first: born.first,
+            born: born.last,
         };
         // Head first: whoever repairs after us believes the head once the row names the segment.
         self.mem.store(lane.row + row::at::HEAD, head, Ordering::Relaxed);
@@ -134,14 +144,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
         lane.open = Some(open);
     }
 
+    /// The root generation under which a lane works, or will at least.
+    fn generation_of(&self, lane: &Lane) -> u64 {
+        let active = self.mem.load(lane.row + row::at::ACTIVE, Ordering::Relaxed);
+        RootWord::unpack(if active == 0 { self.root() } else { active }).generation
+    }
+
     /// Gives the open segment up: sealed if there is little room left, else for the next who needs room.
     pub(super) fn retire_segment(&self, lane: &mut Lane) {
         let Some(open) = lane.open.take() else { return };
         self.set_field(open.number, segment::at::USED, open.head - self.segment_offset(open.number));
-        self.set_field(open.number, segment::at::EXPIRE_MIN, open.expire_min);
-        self.set_field(open.number, segment::at::EXPIRE_MAX, open.expire_max);
+        // Somebody who touched a record in it may have been here before.
+        let entry = self.entry_of(open.number);
+        self.lower(entry + segment::at::EXPIRE_MIN, open.expire_min);
+        self.raise(entry + segment::at::EXPIRE_MAX, open.expire_max);
         self.set_field(open.number, segment::at::EXPIRING, open.expiring);
-        self.set_field(open.number, segment::at::BORN, open.born);
+        let born = Born { first: open.first, last: open.born };
+        self.set_field(open.number, segment::at::BORN, born.pack());
         let partial = open.end - open.head > self.segment_bytes() / 4;
         self.set_state(open.number, Word::new(if partial { State::Partial } else { State::Sealed }));
         self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
@@ -302,6 +321,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             match self.mem.back(self.segment_offset(segment), bytes).map_err(back_error) {
                 Ok(()) => {
                     found = Some((segment, bytes));
+                    if need == Need::Normal {
+                        self.keep_spare(slot);
+                    }
                     break;
                 }
                 Err(error) => {

@@ -1,7 +1,6 @@
 //! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory back are
 //! all this.
 
-use super::segments::RESERVE;
 use super::write::Held;
 use super::{Engine, Found, KeyHash, Lane};
 use crate::error::WriteError;
@@ -166,7 +165,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(true)
     }
 
-    fn empty_segment(&self, lane: &mut Lane, segment: u64, mut policy: Policy) -> Result<(), WriteError> {
+    /// Moves what lives out of a segment in state cleaning, or drops it.
+    pub(super) fn empty_segment(&self, lane: &mut Lane, segment: u64, mut policy: Policy) -> Result<(), WriteError> {
         let start = self.segment_offset(segment);
         let end = start + self.field(segment, segment::at::USED).min(self.segment_bytes());
         let mut record = start;
@@ -282,6 +282,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
         let dead = self.mem.load(record, Ordering::Relaxed) | field::DEAD;
         self.mem.store(record, dead, Ordering::Relaxed);
+        // Counted like any other: a segment whose cleaning is cut short is worth the more next time.
+        let entry = self.entry_of(self.segment_of(record));
+        self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
         self.count_at(lane.row, Stat::Moved, 1);
     }
 
@@ -295,102 +298,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn may_stay(&self, found: &Found, bytes: u64, policy: &mut Policy) -> bool {
         let Policy::Evict { budget } = policy else { return true };
-        let (word, bit) = self.mark(found.leaf, found.slot_offset);
-        let marks = self.mem.load(word, Ordering::Relaxed);
-        if marks & bit == 0 {
-            return false;
-        }
-        // It goes or gets another round: either way the mark is used up, or the slot's next key would inherit it. (A lost race
-        // with a reader's mark costs a hint.)
-        self.mem.store(word, marks & !bit, Ordering::Relaxed);
-        let stays = bytes <= *budget;
+        let stays = self.use_up_mark(found) && bytes <= *budget;
         *budget -= if stays { bytes } else { 0 };
         stays
     }
 
-    /// Makes room for one record when no segment is to be had: cleans or evicts, if need be into the reserve.
-    #[cold]
-    pub(super) fn make_room_by_force(
-        &self,
-        lane: &mut Lane,
-        bytes: u64,
-        refused: Option<WriteError>,
-    ) -> Result<(), WriteError> {
-        self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
-        lane.cleaning = Cleaning::Forced;
-        let partial =
-            (0..self.segments()).any(|s| self.state(s).state == State::Partial && self.adopt_one(lane, s, bytes));
-        let mut made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
-        if matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_))) {
-            // Dead clients may hold segments that nobody has needed so far.
-            made = self.sweep().and_then(|()| self.force(lane, bytes, None)).or(made);
+    /// Whether a record was visited. It goes or gets another round: either way the mark is used up, or the slot's next key
+    /// would inherit it.
+    pub(super) fn use_up_mark(&self, found: &Found) -> bool {
+        let (word, bit) = self.mark(found.leaf, found.slot_offset);
+        let marks = self.mem.load(word, Ordering::Relaxed);
+        if marks & bit != 0 {
+            // A lost race with a reader's mark costs a hint.
+            self.mem.store(word, marks & !bit, Ordering::Relaxed);
         }
-        lane.cleaning = Cleaning::No;
-        self.release_global(at::RESERVE_LOCK);
-        made
-    }
-
-    fn force(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
-        for _ in 0..self.segments() + 2 {
-            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= RESERVE {
-                return Ok(());
-            }
-            if self.free_segments() > RESERVE {
-                self.retire_segment(lane);
-                if let Some((segment, ready)) =
-                    self.claim_backed(lane.slot, super::segments::Need::Normal, &mut refused)?
-                {
-                    self.open_segment(lane, segment, 0, ready);
-                    return Ok(());
-                }
-            }
-            let progress = if self.shape.cache {
-                self.evict(lane)?
-            } else {
-                self.drop_expired(lane, 1)? || self.clean_best(lane)?
-            };
-            if !progress {
-                break;
-            }
-        }
-        if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
-            return Ok(());
-        }
-        Err(self.full(refused))
-    }
-
-    /// Cleans the segment with most to gain. `false`: nothing is to be gained.
-    pub(super) fn clean_best(&self, lane: &mut Lane) -> Result<bool, WriteError> {
-        let free = self.free_segments();
-        let mut best = (0, None);
-        for segment in 0..self.segments() {
-            if let Some(dead) = self.glance(lane, segment)? {
-                if dead > best.0 && self.field(segment, segment::at::DEAD) > 0 {
-                    best = (dead, Some(segment));
-                }
-            }
-        }
-        match best.1 {
-            Some(segment) => self.clean_segment(lane, segment, Policy::Move),
-            None => Ok(self.free_segments() > free),
-        }
-    }
-
-    /// Frees at least one more segment if that is possible, for a record that needs `n` in a row.
-    pub(super) fn free_something(&self, lane: &mut Lane, n: u64) -> Result<bool, WriteError> {
-        self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
-        lane.cleaning = Cleaning::Forced;
-        let freed = if self.shape.cache && n + RESERVE < self.segments_max() {
-            self.evict(lane)
-        } else {
-            self.drop_expired(lane, 1).and_then(|dropped| if dropped { Ok(true) } else { self.clean_best(lane) })
-        };
-        lane.cleaning = Cleaning::No;
-        self.release_global(at::RESERVE_LOCK);
-        match freed {
-            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(false),
-            other => other,
-        }
+        marks & bit != 0
     }
 
     /// Drops what has expired and cleans whatever pays, over the whole store. Returns how many segments that freed.

@@ -10,7 +10,7 @@ use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::Identity;
 use hashmere_format::root;
 use hashmere_format::row::Stat;
-use hashmere_format::segment::{self, State, Word};
+use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -81,7 +81,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// that began under that index.
     pub(super) fn is_stale(&self, segment: u64) -> bool {
         let now = RootWord::unpack(self.root());
-        self.field(segment, segment::at::BORN) < now.generation && segment != now.segment
+        Born::unpack(self.field(segment, segment::at::BORN)).last < now.generation && segment != now.segment
     }
 
     /// Leaves of a tree, each once.

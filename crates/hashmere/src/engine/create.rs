@@ -174,6 +174,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             buckets: lines - first,
             known: AtomicU64::new(0),
             trusted_root: AtomicU64::new(0),
+            spare: AtomicU64::new(0),
             lanes: Lanes::new(),
         }
     }

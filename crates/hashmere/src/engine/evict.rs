@@ -4,6 +4,7 @@
 //! FIFO in which a record that was read since it last moved gets another round (the idea of S3-FIFO and SIEVE).
 
 use super::clean::Policy;
+use super::large::Lot;
 use super::{Engine, Lane};
 use crate::error::WriteError;
 use hashmere_format::header::at;
@@ -27,16 +28,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let total = self.segments();
         let hand = self.mem.load(at::EVICT_HAND, Ordering::Relaxed) % total.max(1);
-        for i in 0..total {
+        let mut busy = None;
+        // Twice round: the first may have done no more than take the marks off large records.
+        for i in 0..2 * total {
             let segment = (hand + i) % total;
+            // The hand first: what cannot be evicted shall not stop the next one here again.
+            self.mem.store(at::EVICT_HAND, (segment + 1) % total, Ordering::Relaxed);
             let free = self.free_segments();
-            let taken = self.evict_segment(lane, segment)?;
-            if taken || self.free_segments() > free {
-                self.mem.store(at::EVICT_HAND, (segment + 1) % total, Ordering::Relaxed);
-                return Ok(true);
+            match self.evict_segment(lane, segment) {
+                Err(error @ WriteError::Busy { .. }) => busy = Some(error),
+                Err(error) => return Err(error),
+                Ok(taken) if taken || self.free_segments() > free => return Ok(true),
+                Ok(_) => {}
             }
         }
-        Ok(false)
+        busy.map_or(Ok(false), Err)
     }
 
     fn evict_segment(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
@@ -67,12 +73,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Drops a large record unless it was visited.
-    fn evict_large(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+    pub(super) fn evict_large(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
         self.glance(lane, segment)?;
         if self.state(segment).state != State::Large {
             return Ok(false);
         }
-        self.drop_large(lane, segment)?;
+        self.drop_large(lane, segment, Lot::Unvisited)?;
         self.reclaim_large(segment, lane.slot)
     }
 
@@ -101,7 +107,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(false);
         }
         if self.state(best.1).state == State::Large {
-            self.drop_large(lane, best.1)?;
+            self.drop_large(lane, best.1, Lot::Expired)?;
             return self.reclaim_large(best.1, lane.slot);
         }
         self.clean_segment(lane, best.1, Policy::Move)

@@ -1,16 +1,24 @@
 //! Large records: segments of their own, in a row, so that a view of one is one slice.
 
-use super::clean::Cleaning;
-use super::client::back_error;
-use super::segments::{Need, RESERVE};
-use super::{Draft, Engine, KeyHash, Lane};
+use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::error::WriteError;
-use hashmere_format::header::{RootWord, PAGE};
+use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Meta;
 use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
+
+/// Which large records are to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lot {
+    /// Those that have expired.
+    Expired,
+    /// And those that were not visited; the others lose their mark (cache mode only).
+    Unvisited,
+    /// All of them.
+    Any,
+}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes head and key of a large record in fresh segments.
@@ -37,58 +45,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let draft = self.write_head(offset, key, kh, head, true);
         Ok(draft)
-    }
-
-    /// Claims `n` segments in a row with memory behind them, the first in state "large, new".
-    fn claim_run(&self, lane: &mut Lane, n: u64) -> Result<u64, WriteError> {
-        let slot = lane.slot;
-        let mut refused = None;
-        let mut rounds = 0;
-        loop {
-            let run = match self.free_run(slot, n) {
-                Some(run) => Some(run),
-                None => self.grow(slot, n, Need::Normal, &mut refused)?,
-            };
-            if let Some(first) = run {
-                let bytes = n * self.segment_bytes();
-                match self.mem.back(self.segment_offset(first), bytes.next_multiple_of(PAGE)).map_err(back_error) {
-                    Ok(()) => {
-                        // Only now: whoever repairs after us reads what a new large record has.
-                        self.set_state(first, Word::owned(State::LargeNew, slot).long(n as u32));
-                        (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
-                        return Ok(first);
-                    }
-                    Err(error) => {
-                        self.free(first, n, slot);
-                        refused = Some(error);
-                    }
-                }
-            }
-            rounds += 1;
-            if lane.cleaning != Cleaning::No || rounds > self.segments() || !self.free_something(lane, n)? {
-                return Err(self.full(refused));
-            }
-        }
-    }
-
-    /// Claims a row of free segments, leaving the reserve.
-    fn free_run(&self, slot: u32, n: u64) -> Option<u64> {
-        if self.free_segments() < n + RESERVE {
-            return None;
-        }
-        let total = self.segments();
-        let mut start = 0;
-        while start + n <= total {
-            let taken = (start..start + n).take_while(|s| self.take_free(*s, slot)).count() as u64;
-            if taken == n {
-                return Some(start);
-            }
-            for segment in start..start + taken {
-                self.free(segment, 1, slot);
-            }
-            start += taken + 1;
-        }
-        None
     }
 
     /// After its commit a large record is nobody's.
@@ -127,8 +83,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.free_unless_held(segment, slot)
     }
 
-    /// Removes the key of a large record, unless it was visited and has not expired (then it loses the mark).
-    pub(super) fn drop_large(&self, lane: &mut Lane, segment: u64) -> Result<(), WriteError> {
+    /// Removes the key of a large record, if this is its lot.
+    pub(super) fn drop_large(&self, lane: &mut Lane, segment: u64, whose: Lot) -> Result<(), WriteError> {
         let record = self.segment_offset(segment);
         let generation = self.generation(segment);
         let Some((head, key_offset)) = self.parse(record) else { return Ok(()) };
@@ -139,28 +95,44 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mutate_record(lane, (&key, kh), record, |engine, lane, root, found, held| {
             referred = true;
             let expired = engine.is_expired(&found.head);
-            let (word, bit) = engine.mark(found.leaf, found.slot_offset);
-            let marks = engine.mem.load(word, std::sync::atomic::Ordering::Relaxed);
-            if !expired && marks & bit != 0 {
-                engine.mem.store(word, marks & !bit, std::sync::atomic::Ordering::Relaxed);
-                return;
+            let goes = match whose {
+                Lot::Expired => false,
+                Lot::Unvisited => !engine.use_up_mark(found),
+                Lot::Any => true,
+            };
+            if expired || goes {
+                engine.commit_removal(lane, root, found);
+                held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+                engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
+            } else {
+                engine.note_expiry(segment, found);
             }
-            engine.commit_removal(lane, root, found);
-            held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
-            engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
         })?;
         if !referred {
-            // Nothing leads to it: whoever superseded it died before it counted. It may have been freed and filled again since.
-            let word = self.state(segment);
-            let mine = Word { state: State::Cleaning, owner: lane.slot + 1, ..word };
-            if word.state == State::Large && self.change_state(segment, word, mine) {
-                if self.generation(segment) == generation {
-                    self.set_field(segment, segment::at::DEAD, 1);
-                }
-                self.set_state(segment, word);
-            }
+            self.give_up_large(lane.slot, segment, generation);
         }
         Ok(())
+    }
+
+    /// The entry of a large record says what the record does: it may have been touched, and shall not be looked at in vain
+    /// again and again. Needs the key's lock.
+    fn note_expiry(&self, segment: u64, found: &Found) {
+        let expires = found.head.expires.filter(|at| *at != u64::MAX);
+        self.set_field(segment, segment::at::EXPIRE_MIN, expires.unwrap_or(u64::MAX));
+        self.set_field(segment, segment::at::EXPIRE_MAX, expires.unwrap_or(0));
+    }
+
+    /// Nothing leads to this large record: whoever superseded it died before it counted that. It may have been freed and
+    /// filled again since it was of this generation.
+    fn give_up_large(&self, slot: u32, segment: u64, generation: u64) {
+        let word = self.state(segment);
+        let mine = Word { state: State::Cleaning, owner: slot + 1, ..word };
+        if word.state == State::Large && self.change_state(segment, word, mine) {
+            if self.generation(segment) == generation {
+                self.set_field(segment, segment::at::DEAD, 1);
+            }
+            self.set_state(segment, word);
+        }
     }
 
     /// A large record whose writer died: it counts if the index leads to it.
@@ -168,7 +140,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let offset = self.segment_offset(segment);
         let word = self.state(segment);
         if self.is_referred(offset) {
-            self.set_field(segment, segment::at::BORN, RootWord::unpack(self.root()).generation);
+            self.set_field(segment, segment::at::BORN, self.born_until_now());
             self.set_state(segment, Word { state: State::Large, owner: 0, ..word });
             return Ok(());
         }

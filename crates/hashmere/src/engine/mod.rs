@@ -5,6 +5,7 @@
 //! records go), [`segments`], [`clean`], [`split`], [`recover`].
 
 mod append;
+mod canary;
 mod check;
 mod clean;
 mod clear;
@@ -12,15 +13,18 @@ mod client;
 mod create;
 mod directory;
 mod evict;
+mod force;
 mod index;
 mod lane;
 mod large;
 mod life;
 mod lock;
+mod marks;
 mod ops;
 mod pin;
 mod read;
 mod recover;
+mod run;
 mod scan;
 mod segments;
 mod split;
@@ -34,7 +38,7 @@ pub(crate) use append::Draft;
 pub use check::{CheckReport, Problem};
 pub(crate) use create::{Access, NewStore};
 pub(crate) use lane::{Lane, LaneGuard};
-pub(crate) use ops::{Fetched, Tick, When};
+pub(crate) use ops::{Fetched, Tick, When, PIN_FROM};
 pub(crate) use pin::Pin;
 pub(crate) use read::Found;
 pub use stats::{ClientStats, Stats};
@@ -68,6 +72,8 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     known: AtomicU64,
     /// The last root word whose block was found to lie within the file.
     trusted_root: AtomicU64,
+    /// A free segment that this process knows to have memory behind it (see `keep_spare`).
+    spare: AtomicU64,
     lanes: Lanes,
 }
 

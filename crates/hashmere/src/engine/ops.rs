@@ -1,5 +1,6 @@
 //! The operations on one key, on top of reading and [`mutate`](Engine::mutate).
 
+use super::canary::{self, Canary};
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Meta, Ttl, Uid, Update, Updated, Version};
@@ -43,6 +44,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Meta {
             value_len: found.head.value_len,
             flags: found.head.flags as u32,
+            marks: (found.head.flags >> 32) as u32,
             version: Version(found.head.version),
             expires_at_ms: found.head.expires.filter(|at| *at != u64::MAX),
             uid: Uid(self.uid(found.tree, found.leaf, found.slot_offset, found.slot.tag())),
@@ -140,7 +142,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[inline(always)]
-    fn head(&self, key: &[u8], kh: KeyHash, value_len: u64, attributes: Attributes) -> Head {
+    pub(super) fn head(&self, key: &[u8], kh: KeyHash, value_len: u64, attributes: Attributes) -> Head {
         Head {
             key_len: key.len() as u64,
             value_len,
@@ -176,7 +178,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             match write(lane) {
                 Err(error) if std::mem::take(&mut lane.index_full) => {
-                    if !self.free_something(lane, 1)? {
+                    if !self.free_for_index(lane)? {
                         return Err(error);
                     }
                 }
@@ -213,7 +215,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         when: When,
     ) -> Result<bool, WriteError> {
         lane.index_full = false;
-        if !self.free_something(lane, 1)? {
+        if !self.free_for_index(lane)? {
             return Err(error);
         }
         self.with_index_room(lane, |lane| self.store_once(lane, name, value, attributes, when))
@@ -248,6 +250,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<bool, WriteError> {
         let outcome = self.mutate(lane, key, kh, |current| {
             Ok(match (when, current) {
+                (When::Absent, Some(_)) if canary::is(Canary::AbsenceBelieved) => Decision::Put(draft),
                 (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
                 _ => Decision::Put(draft),
             })
@@ -569,10 +572,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         deadline: Option<u64>,
     ) -> Result<bool, WriteError> {
         let attributes = Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At) };
-        let draft = self.begin(lane, key, kh, item.value.len() as u64, attributes)?;
+        let draft = self.begin_marked(lane, (key, kh), item.value.len() as u64, attributes, item.meta.marks)?;
         self.mem.write(draft.value, &item.value);
         let outcome = self.mutate(lane, key, kh, |current| {
-            let same = current.is_some_and(|c| c.head.version == item.meta.version.0);
+            let same = current.is_some_and(|c| self.meta_of_found(c).is_same_but_expiry(&item.meta));
             Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })
         });
         if !matches!(outcome, Ok(Outcome::Stored)) {

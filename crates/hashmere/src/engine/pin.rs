@@ -3,10 +3,13 @@
 //! A pin word holds a segment (plus one) and how many views of this client hold it. A stopped client holds back
 //! its few segments, nothing else; a dead one is swept.
 
+use super::canary::{self, Canary};
 use super::Engine;
 use crate::error::WriteError;
+use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Slot;
 use hashmere_format::row;
+use hashmere_format::segment::{self, Born};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -29,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(pin): pairs with the fence in `free_unless_held`. The cleaner moves every slot, fences, looks for pins; we pin,
         // fence, look at the slot. One of us sees the other.
         self.mem.fence(Ordering::SeqCst);
-        if self.slot(slot_offset) == slot && self.root() == root {
+        if self.slot(slot_offset) == slot && self.root() == root || canary::is(Canary::PinBelieved) {
             return Some(pin);
         }
         self.unpin(pin);
@@ -81,16 +84,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.is_inside(old.offset(), 8) && self.segment_of(old.offset()) == segment
     }
 
-    /// Whether a living client holds a segment back: by a pin, by being about to count a record in it as dead, or by an operation that began before the store was
-    /// cleared and so is not kept out by the locks of the index of today. Dead ones are repaired on the way.
+    /// Whether a living client holds a segment back: by a pin, by being about to count a record in it as dead, or by an
+    /// operation that began before the store was cleared, when the segment was in use already: the locks of the index of
+    /// today do not keep it out. Dead ones are repaired on the way.
     pub(super) fn is_held_back(&self, segment: u64) -> Result<bool, WriteError> {
         let root = self.root();
+        let first = Born::unpack(self.mem.load(self.entry_of(segment) + segment::at::BORN, Ordering::Relaxed)).first;
         for slot in self.rows() {
             let row = row::offset(slot);
             let active = self.mem.load(row + row::at::ACTIVE, Ordering::Acquire);
+            let past = active != 0 && active != root && RootWord::unpack(active).generation >= first;
+            let past = past && !canary::is(Canary::ActiveIgnored);
             let pinned = (0..row::PINS)
                 .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
-            if !pinned && (active == 0 || active == root) && !self.is_burying(row, segment) {
+            let pinned = pinned && !canary::is(Canary::PinIgnored);
+            let burying = || self.is_burying(row, segment) && !canary::is(Canary::BurialIgnored);
+            if !pinned && !past && !burying() {
                 continue;
             }
             let dead =

@@ -4,13 +4,14 @@
 //! dead client's own slot number, so that its own death leaves the same row behind, to be repaired again:
 //! every step may be repeated.
 
+use super::canary::{self, Canary};
 use super::index::Tree;
 use super::Engine;
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, Meta, META};
 use hashmere_format::row;
-use hashmere_format::segment::{self, State, Word};
+use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -42,7 +43,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// A commit that happened but was not counted is counted; one that did not happen leaves nothing.
     fn recover_commit(&self, row: u64) {
         let target = self.mem.load(row + row::at::INTENT, Ordering::Acquire);
-        if target == 0 {
+        if target == 0 || canary::is(Canary::CommitForgotten) {
             return;
         }
         let new = self.mem.load(row + row::at::INTENT_NEW, Ordering::Relaxed);
@@ -195,7 +196,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let used = if named && head >= start && head <= start + self.segment_bytes() { head - start } else { 0 };
         let used = used.max(known).min(self.segment_bytes());
         self.set_field(segment, segment::at::USED, used);
-        self.set_field(segment, segment::at::BORN, RootWord::unpack(self.root()).generation);
+        self.set_field(segment, segment::at::BORN, self.born_until_now());
         let mut expiry = (u64::MAX, 0, 0);
         self.walk(segment, used, |_, head| {
             if let Some(at) = head.expires {
@@ -208,6 +209,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let partial = self.segment_bytes() - used > self.segment_bytes() / 4;
         self.set_state(segment, Word::new(if partial { State::Partial } else { State::Sealed }));
         self.offer(segment);
+    }
+
+    /// What is known of the age of a segment whose owner died: it was appended to up to now.
+    pub(super) fn born_until_now(&self) -> u64 {
+        Born { first: 0, last: RootWord::unpack(self.root()).generation }.pack()
     }
 
     /// A segment taken for the index of `root`: it counts if the arena moved there. Needs the index lock.

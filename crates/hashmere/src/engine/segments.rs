@@ -32,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn entry_of(&self, segment: u64) -> u64 {
         // Segment numbers are masked, so a damaged one still stays within the table of pointers.
         let segment = segment & (limit::SEGMENTS - 1);
-        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire);
+        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire) & !7;
         let entry = chunk.wrapping_add(segment % CHUNK_ENTRIES * segment::BYTES);
         if chunk == at::CHUNK_0 || self.is_inside(entry, segment::BYTES) {
             entry
@@ -251,7 +251,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let chunk = self.mem.load(pointer, Ordering::Acquire);
         let start = self.segment_offset(total);
         chunk == at::CHUNK_0
-            || chunk >= at::DATA && chunk < start && self.state(self.segment_of(chunk)).state == State::Table
+            || chunk >= at::DATA
+                && chunk % PAGE == 0
+                && chunk.checked_add(CHUNK_BYTES).is_some_and(|end| end <= start)
+                && self.state(self.segment_of(chunk)).state == State::Table
     }
 
     fn back_entry(&self, segment: u64) -> Result<(), WriteError> {
@@ -265,6 +268,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ///
     /// The caller has made sure that no slot of the index points into it and that nobody pins it.
     pub(super) fn free(&self, segment: u64, length: u64, slot: u32) {
+        self.recycle(segment, length, slot, |part| self.free_one(part));
+    }
+
+    /// Like [`free`](Self::free), but the segments stay with `slot`, each claimed on its own, memory and all.
+    pub(super) fn keep(&self, segment: u64, length: u64, slot: u32) {
+        self.recycle(segment, length, slot, |part| self.blank(part));
+        // SYNC(recycle): as when a free segment is taken.
+        self.mem.fence(Ordering::Release);
+    }
+
+    fn recycle(&self, segment: u64, length: u64, slot: u32, each: impl Fn(u64)) {
         // A damaged length ends with the file.
         let length = length.min(self.segments().saturating_sub(segment)).max(1);
         // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
@@ -279,9 +293,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let head = self.state(segment);
             self.set_state(segment + tail, Word::owned(State::Claimed, slot));
             self.set_state(segment, head.long(tail as u32));
-            self.free_one(segment + tail);
+            each(segment + tail);
         }
-        self.free_one(segment);
+        each(segment);
     }
 
     fn free_one(&self, segment: u64) {
@@ -289,14 +303,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.mem.load(at::FREE_COUNT, Ordering::Relaxed) >= keep {
             self.mem.unback(self.segment_offset(segment), self.segment_bytes());
         }
+        self.blank(segment);
+        self.set_state(segment, Word::new(State::Free));
+        self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
+        self.offer(segment);
+    }
+
+    /// An entry says nothing any more about what stood in its segment.
+    fn blank(&self, segment: u64) {
         self.set_field(segment, segment::at::DEAD, 0);
         self.set_field(segment, segment::at::USED, 0);
         self.set_field(segment, segment::at::EXPIRE_MIN, u64::MAX);
         self.set_field(segment, segment::at::EXPIRE_MAX, 0);
         self.set_field(segment, segment::at::EXPIRING, 0);
-        self.set_state(segment, Word::new(State::Free));
-        self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
-        self.offer(segment);
     }
 
     /// Puts a segment into the ring of those that are worth looking at: free, or partly filled.
@@ -320,15 +339,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Frees an emptied segment now, or leaves it in limbo while somebody holds it back. The caller owns it.
     pub(super) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+        let length = self.goes(segment)?;
+        length.iter().for_each(|length| self.free(segment, *length, slot));
+        Ok(length.is_some())
+    }
+
+    /// The same, but it stays with `slot`, claimed.
+    pub(super) fn keep_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+        let length = self.goes(segment)?;
+        length.iter().for_each(|length| self.keep(segment, *length, slot));
+        Ok(length.is_some())
+    }
+
+    /// The length of an emptied segment that nobody holds back; else it is in limbo now.
+    fn goes(&self, segment: u64) -> Result<Option<u64>, WriteError> {
         // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.
         self.mem.fence(Ordering::SeqCst);
-        let length = u64::from(self.state(segment).length);
+        let length = self.state(segment).length;
         if self.is_held_back(segment)? {
-            self.set_state(segment, Word::new(State::Limbo).long(length as u32));
-            return Ok(false);
+            self.set_state(segment, Word::new(State::Limbo).long(length));
+            return Ok(None);
         }
-        self.free(segment, length, slot);
-        Ok(true)
+        Ok(Some(u64::from(length)))
     }
 
     /// Looks at a segment in limbo again. `true`: it is free now.

@@ -3,6 +3,7 @@
 //! The splitter takes every lock of the leaf, builds the new leaf in private, then notes it in the old one: from
 //! that store on the split only goes forward, whoever completes it. Each later step may be done twice.
 
+use super::canary::{self, Canary};
 use super::index::Tree;
 use super::{Engine, Lane};
 use crate::error::WriteError;
@@ -190,19 +191,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let bit = child.depth.saturating_sub(1);
         let block = self.root_block(root);
         let depth = self.depth(block, tree).unwrap_or(0);
+        if canary::is(Canary::SplitClearsFirst) {
+            self.clear_moved(old, bit);
+        }
         for index in (u64::from(child.prefix)..1 << depth).step_by(1 << child.depth) {
             self.mem.store(self.entry(block, tree, index), new, Ordering::Release);
         }
         self.release_global(at::INDEX_LOCK);
         let shrunk = Identity { depth: child.depth, prefix: child.prefix & !(1 << bit), tree: child.tree };
         self.mem.store(old + leaf::at::IDENTITY, shrunk.pack(), Ordering::Release);
-        for slot_offset in self.leaf_slots(old) {
-            let entry = self.slot(slot_offset);
-            if !entry.is_empty() && entry.tag() >> bit & 1 == 1 {
-                // SYNC(split): a reader that sees this zero sees the directory entry stored before it.
-                self.mem.store(slot_offset, 0, Ordering::Release);
-            }
-        }
+        self.clear_moved(old, bit);
         self.mem.store(old + leaf::at::SPLIT, 0, Ordering::Release);
         // The new leaf opens only now: until the old entries are gone a writer there could let a record be recycled that
         // an old entry still points at.
@@ -210,6 +208,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(row::offset(slot) + row::at::LEAF, 0, Ordering::Release);
         self.unlock_leaf(slot, old);
         self.mem.store(row::offset(slot) + row::at::SPLIT, 0, Ordering::Release);
+    }
+
+    /// Clears the entries of a leaf that stand in the new one.
+    fn clear_moved(&self, old: u64, bit: u32) {
+        for slot_offset in self.leaf_slots(old) {
+            let entry = self.slot(slot_offset);
+            if !entry.is_empty() && entry.tag() >> bit & 1 == 1 {
+                // SYNC(split): a reader that sees this zero sees the directory entry stored before it.
+                self.mem.store(slot_offset, 0, Ordering::Release);
+            }
+        }
     }
 
     /// Releases every lock of a leaf that `slot` holds.

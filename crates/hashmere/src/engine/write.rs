@@ -3,6 +3,7 @@
 //! Nothing is called back into the user while a lock is held, and the critical section makes no system call: the record
 //! was written before, in memory that is already there.
 
+use super::canary::{self, Canary};
 use super::index::{Path, Place, Tree};
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::error::{ReadError, WriteError};
@@ -179,7 +180,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         (held.place, held.meta, held.second) = (place, meta, None);
-        if self.is_still(root, Tree::First, path) {
+        if self.is_still(root, Tree::First, path) || canary::is(Canary::LeafBelieved) {
             return Ok(true);
         }
         self.unlock_key(lane, held);
@@ -431,7 +432,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut free = site.free;
         while let Some(slot_offset) = free {
             self.announce(lane, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
-            if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() {
+            if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || canary::is(Canary::SlotBelieved) {
                 self.counted(lane);
                 return Some(slot_offset);
             }

@@ -323,6 +323,40 @@ fn evicting() {
     );
 }
 
+/// A full store in which a row has to be made of segments in use.
+fn crowded(world: &World) -> Cast {
+    let cast = two(world);
+    cast.others[0].t_set(b"one", &[b'1'; 2000]).unwrap();
+    (0..40).for_each(|i| set_wide(&cast.victim, &format!("c{i}")));
+    (0..40).filter(|i| i % 3 == 0).for_each(|i| drop(cast.victim.t_get(format!("c{i}").as_bytes()).unwrap()));
+    cast.victim.t_set(b"old", &[b'o'; 9000]).unwrap();
+    (40..60).for_each(|i| set_wide(&cast.victim, &format!("c{i}")));
+    cast
+}
+
+#[test]
+fn evicting_neighbours() {
+    let large = |c: &mut Client| c.t_set(b"large", &[b'l'; 13_000]).unwrap();
+    run_as(Scenario { name: "evict a row", geometry: cache(12), setup: crowded, act: large, rule: Rule::Evicts }, LONG);
+}
+
+#[test]
+fn cleaning_neighbours() {
+    /// Free segments, but no four that are neighbours.
+    fn scattered(world: &World) -> Cast {
+        let cast = two(world);
+        (0..100).for_each(|i| set_wide(&cast.victim, &format!("s{i}")));
+        let gone = |i: &u64| i / 8 % 2 == 0 || i % 8 > 4;
+        (0..100).filter(gone).for_each(|i| assert!(cast.victim.t_del(format!("s{i}").as_bytes()).unwrap()));
+        cast
+    }
+    let large = |c: &mut Client| c.t_set(b"large", &[b'l'; 13_000]).unwrap();
+    run_as(
+        Scenario { name: "clean a row", geometry: strict(18), setup: scattered, act: large, rule: Rule::Whole },
+        LONG,
+    );
+}
+
 #[test]
 fn dropping_what_expired() {
     fn expiring(world: &World) -> Cast {
@@ -355,7 +389,6 @@ fn views() {
 }
 
 #[test]
-#[ignore = "takes minutes: run it with `cargo test --release -p hashmere --lib -- --ignored`"]
 fn growing_the_segment_table() {
     fn long(world: &World) -> Cast {
         let cast = two(world);

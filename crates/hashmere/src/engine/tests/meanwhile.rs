@@ -463,6 +463,23 @@ fn writes_while_the_store_is_cleared() {
     .run();
 }
 
+/// Catches a writer from before a clear that holds back what was first written after it.
+#[test]
+fn overwriting_for_ever_beside_a_writer_from_before_a_clear() {
+    fn meanwhile(c: &Client, state: &mut State) -> Result<(), String> {
+        c.t_clear().map_err(|e| format!("clear: {e}"))?;
+        state.clear();
+        for round in 0..300 {
+            let key = apart(c, "o", round % 3);
+            c.t_set(key.as_bytes(), &wide("again")).map_err(|e| format!("round {round}: {e}"))?;
+            state.insert(key.into_bytes(), wide("again"));
+        }
+        Ok(())
+    }
+    let act = |c: &Client, state: &mut State| set(c, state, "a0", wide("replaced"));
+    Case { name: "set/clear, for ever", geometry: strict(16), setup: filled, act, meanwhile, exact: false }.run();
+}
+
 /// Catches an eviction that frees a segment in which somebody writes.
 #[test]
 fn writes_while_others_evict() {

@@ -4,8 +4,11 @@ mod audit;
 mod crash;
 mod crash_cases;
 mod meanwhile;
+#[cfg(feature = "shuttle")]
+mod models;
 mod ops;
 mod probe;
+mod quick;
 mod world;
 
 fn show(c: &world::Client, what: &str) {

@@ -24,6 +24,8 @@ pub(super) struct Probe {
     limit: AtomicU64,
     hook_at: AtomicU64,
     hook: Mutex<Option<Hook>>,
+    /// Offsets of the stores, where they are wanted.
+    trace: Mutex<Option<Vec<u64>>>,
     /// Loads where no memory is do no harm: they are those of a reader, which then notices.
     lenient: AtomicBool,
 }
@@ -37,6 +39,7 @@ impl Probe {
             limit: AtomicU64::new(TOO_MANY),
             hook_at: AtomicU64::new(u64::MAX),
             hook: Mutex::new(None),
+            trace: Mutex::new(None),
             lenient: AtomicBool::new(false),
         })
     }
@@ -57,6 +60,17 @@ impl Probe {
         self.accesses.store(0, Ordering::Relaxed);
         self.fuse.store(u64::MAX, Ordering::Relaxed);
         self.hook_at.store(u64::MAX, Ordering::Relaxed);
+    }
+
+    /// Counts from zero, and notes the offset of every store.
+    pub(super) fn record(&self) {
+        self.rewind();
+        *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+    }
+
+    /// The offsets of the stores since [`Probe::record`]; those of system calls are `u64::MAX`.
+    pub(super) fn recorded(&self) -> Vec<u64> {
+        self.trace.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
     /// The client dies after `stores` more stores, before the next one.
@@ -93,12 +107,20 @@ impl Probe {
         }
     }
 
-    fn store(&self) {
+    fn store(&self, off: u64) {
         if self.stores.load(Ordering::Relaxed) >= self.fuse.load(Ordering::Relaxed) {
-            panic::resume_unwind(Box::new(Killed));
+            die();
         }
         self.stores.fetch_add(1, Ordering::Relaxed);
+        if let Some(trace) = self.trace.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            trace.push(off);
+        }
     }
+}
+
+/// The death of the client that calls this.
+pub(super) fn die() -> ! {
+    panic::resume_unwind(Box::new(Killed))
 }
 
 /// Runs what a client does up to its end or its death: `None`.
@@ -136,7 +158,7 @@ impl ProbeMem {
     #[inline]
     fn writing(&self, off: u64) -> &HeapMem {
         self.probe.access();
-        self.probe.store();
+        self.probe.store(off);
         assert!(
             self.heap.has_memory(off),
             "a store where no memory is, in segment {}",
@@ -150,7 +172,7 @@ impl ProbeMem {
     /// One can die just before it.
     fn system_call(&self) -> &HeapMem {
         self.probe.access();
-        self.probe.store();
+        self.probe.store(u64::MAX);
         &self.heap
     }
 }
@@ -182,7 +204,7 @@ impl Mem for ProbeMem {
         // One that fails stores nothing, so nobody can die just before that.
         self.probe.access();
         if self.heap.load(off, Ordering::Relaxed) == current {
-            self.probe.store();
+            self.probe.store(off);
         }
         self.heap.compare_exchange(off, current, new)
     }

@@ -1,0 +1,109 @@
+//! The server's benchmark (W5): a client of one thread that speaks the text protocol, compares every byte of every answer,
+//! and reads the server's CPU time from the kernel's accounting. `bench/serve` starts the servers and pins everything.
+
+mod connection;
+mod jobs;
+
+use crate::histogram::Histogram;
+use crate::workload::Random;
+use crate::Outcome;
+use connection::Connection;
+use jobs::Job;
+use mio::{Events, Poll, Token};
+use std::time::{Duration, Instant};
+
+/// Keys of all jobs but the last.
+pub const KEYS: u64 = 100_000;
+/// The kernel counts CPU time in these.
+const TICKS_A_SECOND: u64 = 100;
+
+/// Runs `serve PID ADDRESS|PATH SECONDS [JOB...]` and prints `job requests/s cpu-ns/request p50-us p99-us` lines.
+pub fn main(arguments: &[String]) -> Outcome {
+    let [pid, address, seconds, wanted @ ..] = arguments else { return Err(crate::USAGE.into()) };
+    let time = Duration::from_secs_f64(seconds.parse()?);
+    let mut random = Random(11);
+    load(address)?;
+    for job in jobs::all() {
+        if !wanted.is_empty() && !wanted.iter().any(|name| name == job.name) {
+            continue;
+        }
+        // Once to warm up.
+        run(&job, address, time / 4, &mut random)?;
+        let before = cpu(pid)?;
+        let measured = run(&job, address, time, &mut random)?;
+        let cpu = cpu(pid)? - before;
+        let requests = measured.requests.max(1);
+        println!(
+            "{:<8} {:>10.0} requests/s {:>7.0} ns CPU a request   p50 {:>6.0} us   p99 {:>6.0} us",
+            job.name,
+            measured.requests as f64 / measured.time.as_secs_f64(),
+            cpu as f64 * 1e9 / TICKS_A_SECOND as f64 / requests as f64,
+            measured.times.quantile(0.5) as f64 / 1e3,
+            measured.times.quantile(0.99) as f64 / 1e3,
+        );
+    }
+    Ok(())
+}
+
+/// User and system time of a process, in ticks.
+fn cpu(pid: &str) -> Outcome<u64> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or("").split_whitespace().collect();
+    let field = |number: usize| fields.get(number).ok_or("no such field").map(|text| text.parse::<u64>());
+    Ok(field(11)?? + field(12)??)
+}
+
+fn load(address: &str) -> Outcome {
+    let mut connection = Connection::open(address)?;
+    for start in (0..KEYS).step_by(100) {
+        connection.begin();
+        for key in start..start + 100 {
+            connection.set(key);
+        }
+        connection.finish_blocking()?;
+    }
+    Ok(())
+}
+
+struct Measured {
+    requests: u64,
+    time: Duration,
+    times: Histogram,
+}
+
+fn run(job: &Job, address: &str, time: Duration, random: &mut Random) -> Outcome<Measured> {
+    let mut poll = Poll::new()?;
+    let mut events = Events::with_capacity(256);
+    let mut connections = Vec::new();
+    for token in 0..job.connections {
+        let mut connection = Connection::open(address)?;
+        connection.register(poll.registry(), Token(token))?;
+        connections.push(connection);
+    }
+    let start = Instant::now();
+    let mut measured = Measured { requests: 0, time, times: Histogram::new() };
+    for connection in &mut connections {
+        job.ask(connection, random)?;
+    }
+    let mut asking = connections.len();
+    while asking > 0 {
+        poll.poll(&mut events, Some(Duration::from_secs(10)))?;
+        if events.is_empty() {
+            return Err("the server does not answer".into());
+        }
+        for event in &events {
+            let Some(connection) = connections.get_mut(event.token().0) else { continue };
+            while connection.receive()? {
+                measured.times.add(connection.asked.elapsed().as_nanos() as u64);
+                measured.requests += job.requests();
+                if start.elapsed() >= time {
+                    asking -= 1;
+                    break;
+                }
+                job.ask(connection, random)?;
+            }
+        }
+    }
+    measured.time = start.elapsed();
+    Ok(measured)
+}

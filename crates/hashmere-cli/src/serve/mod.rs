@@ -1,0 +1,278 @@
+//! `serve`: the memcached protocol on a live store.
+
+mod addresses;
+mod daemon;
+mod extended;
+
+use crate::cmd::Outcome;
+use crate::failure::Failure;
+use crate::text;
+use clap::{Args, ValueEnum, ValueHint};
+use extended::Extended;
+use hashmere::{Mode, OpenError, Options, Store};
+use hashmere_server::{Config, Dialects, TlsFiles};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The store that is served if none is named.
+const DEFAULT_STORE: &str = "memcached";
+/// The smallest and the largest item limit.
+const ITEM_BOUNDS: (u64, u64) = (1 << 10, 1 << 30);
+
+/// Serve a store over the memcached protocol.
+///
+/// Options mean what they mean to memcached. Without STORE a store named `memcached` is served, and created as a cache of -m
+/// megabytes if it is missing; what is in it survives a restart. A STORE that exists is served as it is.
+#[derive(Args, Debug)]
+#[command(disable_version_flag = true)]
+pub struct Serve {
+    /// Name of the store; or its path, if it has a slash or ends in .mere
+    #[arg(value_name = "STORE", value_hint = ValueHint::AnyPath)]
+    store: Option<PathBuf>,
+    /// TCP port; 0 for none, -1 for any that is free
+    #[arg(short, long, value_name = "PORT", allow_negative_numbers = true)]
+    port: Option<i32>,
+    /// Unix socket; TCP is then off unless -p or -l is given
+    #[arg(short = 's', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    unix_socket: Option<PathBuf>,
+    /// Permissions of the Unix socket, octal
+    #[arg(short = 'a', long, value_name = "OCTAL", default_value = "0700", value_parser = parse_octal)]
+    unix_mask: u32,
+    /// Addresses to listen on: host, host:port, [v6]:port; several, or with commas between (default: this machine only)
+    #[arg(short, long, value_name = "ADDRESS", value_delimiter = ',')]
+    listen: Vec<String>,
+    /// Megabytes of a store that is created (default 64)
+    #[arg(short, long, value_name = "MB")]
+    memory_limit: Option<u64>,
+    /// A store that is created refuses values when it is full, rather than drop others
+    #[arg(short = 'M', long)]
+    disable_evictions: bool,
+    /// Most connections at a time
+    #[arg(short, long, value_name = "N", default_value_t = 1024)]
+    conn_limit: usize,
+    /// Event loops (default: one for each core)
+    #[arg(short, long, value_name = "N")]
+    threads: Option<usize>,
+    /// Largest item, for example 512k or 4m
+    #[arg(short = 'I', long, value_name = "SIZE", default_value = "1m", value_parser = text::parse_size)]
+    max_item_size: u64,
+    /// Requests of one event (accepted; turns are taken by bytes here)
+    #[arg(short = 'R', long, value_name = "N", hide_short_help = true)]
+    max_reqs_per_event: Option<u32>,
+    /// Backlog of the listening sockets
+    #[arg(short, long, value_name = "N", default_value_t = 1024)]
+    backlog: i32,
+    /// Do not show versions (CAS ids)
+    #[arg(short = 'C', long)]
+    disable_cas: bool,
+    /// Protocol
+    #[arg(short = 'B', long, value_enum, default_value_t = Protocol::Auto)]
+    protocol: Protocol,
+    /// Run in the background
+    #[arg(short, long)]
+    daemon: bool,
+    /// File for the process id
+    #[arg(short = 'P', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pidfile: Option<PathBuf>,
+    /// User to become once the sockets are open
+    #[arg(short, long, value_name = "NAME")]
+    user: Option<String>,
+    /// Say more on standard error; repeat for still more
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    verbose: u8,
+    /// Print the version
+    #[arg(short = 'V', long)]
+    version: bool,
+    /// Allow the `shutdown` command
+    #[arg(short = 'A', long)]
+    enable_shutdown: bool,
+    /// Refuse `flush_all`
+    #[arg(short = 'F', long)]
+    disable_flush_all: bool,
+    /// Refuse listings of keys
+    #[arg(short = 'X', long)]
+    disable_dumping: bool,
+    /// File of name:password lines; every connection has to authenticate (read again on SIGHUP)
+    #[arg(short = 'Y', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    auth_file: Option<PathBuf>,
+    /// Authenticate by SASL (PLAIN) in the binary protocol; accounts from -Y or MEMCACHED_SASL_PWDB
+    #[arg(short = 'S', long)]
+    enable_sasl: bool,
+    /// TLS on the TCP sockets, with -o ssl_chain_cert=FILE,ssl_key=FILE[,ssl_ca_cert=FILE,ssl_verify_mode=2]
+    #[arg(short = 'Z', long)]
+    enable_ssl: bool,
+    /// Further options: idle_timeout=SECONDS, drain=SECONDS, input_max=SIZE, ssl_...; those of memcached's slabs and LRU are
+    /// accepted and do nothing
+    #[arg(short = 'o', long, value_name = "NAME=VALUE", value_delimiter = ',')]
+    extended: Vec<String>,
+    /// Serve Prometheus metrics over HTTP on this address
+    #[arg(long, value_name = "ADDRESS:PORT")]
+    metrics: Option<std::net::SocketAddr>,
+    /// UDP port: only 0, there is no UDP
+    #[arg(short = 'U', long, value_name = "PORT", hide_short_help = true)]
+    udp_port: Option<u32>,
+    /// Accepted, does nothing: slab growth, smallest chunk, core files, large pages
+    #[command(flatten)]
+    harmless: Harmless,
+}
+
+/// Options of memcached that mean nothing to a store.
+#[derive(Args, Debug)]
+struct Harmless {
+    #[arg(short = 'f', long = "slab-growth-factor", value_name = "FACTOR", hide = true)]
+    _growth: Option<String>,
+    #[arg(short = 'n', long = "slab-min-size", value_name = "BYTES", hide = true)]
+    _chunk: Option<String>,
+    #[arg(short = 'r', long = "enable-coredumps", hide = true)]
+    _core: bool,
+    #[arg(short = 'L', long = "enable-largepages", hide = true)]
+    _pages: bool,
+    /// `watch` is not offered anyway.
+    #[arg(short = 'W', long = "disable-watch", hide = true)]
+    _watch: bool,
+    #[arg(short = 'D', value_name = "CHAR", hide = true)]
+    _delimiter: Option<String>,
+}
+
+/// `-B`.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Protocol {
+    /// Whichever the first byte says
+    Auto,
+    /// Text only
+    Ascii,
+    /// Binary only
+    Binary,
+}
+
+impl Serve {
+    /// Runs it.
+    pub fn run(self, quiet: bool) -> Outcome {
+        if self.version {
+            return crate::output::print_line(concat!("hashmere ", env!("CARGO_PKG_VERSION")));
+        }
+        if self.daemon && !daemon::is_child() {
+            return daemon::start();
+        }
+        let config = self.config()?;
+        let store = self.open()?;
+        let path = store.path().display().to_string();
+        let pidfile = self.pidfile.as_deref();
+        let ready = |addresses: &[String]| {
+            if !quiet {
+                eprintln!("hashmere serve: {path} on {}", addresses.join(" "));
+            }
+            if let Some(pidfile) = pidfile {
+                if let Err(error) = std::fs::write(pidfile, format!("{}\n", std::process::id())) {
+                    eprintln!("hashmere serve: cannot write {}: {error}", pidfile.display());
+                }
+            }
+            daemon::tell_parent();
+        };
+        let served = hashmere_server::serve(store, config, ready);
+        if let Some(pidfile) = pidfile {
+            // It may never have been written.
+            let _ = std::fs::remove_file(pidfile);
+        }
+        served.map_err(|text| Failure::error(crate::failure::code::SERVE, text))
+    }
+
+    fn config(&self) -> Result<Config, Failure> {
+        let usage = |text: String| Failure::Usage(text);
+        if self.udp_port.is_some_and(|port| port != 0) {
+            return Err(usage("there is no UDP (-U); use TCP or a Unix socket".into()));
+        }
+        if !(ITEM_BOUNDS.0..=ITEM_BOUNDS.1).contains(&self.max_item_size) {
+            return Err(usage("the largest item (-I) must be from 1k to 1g".into()));
+        }
+        let extended = Extended::parse(&self.extended).map_err(usage)?;
+        let inherited = hashmere_os::process::handed_sockets();
+        let listen = match inherited.is_empty() {
+            true => addresses::resolve(self.port, &self.listen, self.unix_socket.is_some()).map_err(usage)?,
+            false => Vec::new(),
+        };
+        if listen.is_empty() && self.unix_socket.is_none() && inherited.is_empty() {
+            return Err(usage("nothing to listen on: -p 0 needs -s FILE".into()));
+        }
+        let default = Config::default();
+        let threads = self.threads.unwrap_or(default.threads);
+        if !(1..=64).contains(&threads) {
+            return Err(usage("the number of event loops (-t) must be from 1 to 64".into()));
+        }
+        Ok(Config {
+            listen,
+            unix: self.unix_socket.clone(),
+            unix_mode: self.unix_mask,
+            inherited,
+            threads,
+            connections: self.conn_limit,
+            backlog: self.backlog,
+            item_max: self.max_item_size,
+            // Every event loop can receive a few values of the largest size at a time.
+            input_max: extended.input_max.unwrap_or(default.input_max).max(8 * self.max_item_size as usize),
+            idle: extended.idle_timeout.filter(|seconds| *seconds != 0).map(Duration::from_secs),
+            drain: extended.drain.map_or(default.drain, Duration::from_secs),
+            dialects: match self.protocol {
+                _ if self.enable_sasl => Dialects::Binary,
+                Protocol::Auto => Dialects::Auto,
+                Protocol::Ascii => Dialects::Text,
+                Protocol::Binary => Dialects::Binary,
+            },
+            cas: !self.disable_cas,
+            may_flush: !self.disable_flush_all,
+            may_dump: !self.disable_dumping,
+            may_shutdown: self.enable_shutdown,
+            verbosity: self.verbose,
+            accounts: self.accounts()?,
+            sasl: self.enable_sasl,
+            tls: self.tls(&extended)?,
+            metrics: self.metrics,
+            user: self.user.clone(),
+        })
+    }
+
+    fn accounts(&self) -> Result<Option<PathBuf>, Failure> {
+        let environment = || std::env::var_os("MEMCACHED_SASL_PWDB").map(PathBuf::from);
+        match (&self.auth_file, self.enable_sasl) {
+            (Some(file), _) => Ok(Some(file.clone())),
+            (None, false) => Ok(None),
+            (None, true) => environment()
+                .map(Some)
+                .ok_or_else(|| Failure::Usage("SASL (-S) needs accounts: -Y FILE or MEMCACHED_SASL_PWDB".into())),
+        }
+    }
+
+    fn tls(&self, extended: &Extended) -> Result<Option<TlsFiles>, Failure> {
+        match (self.enable_ssl, &extended.chain, &extended.key) {
+            (false, None, None) => Ok(None),
+            (true, Some(chain), Some(key)) => {
+                let clients = extended.authorities.clone().filter(|_| extended.verify_clients);
+                Ok(Some(TlsFiles { chain: chain.clone(), key: key.clone(), clients }))
+            }
+            _ => Err(Failure::Usage("TLS needs all of -Z, -o ssl_chain_cert=FILE and -o ssl_key=FILE".into())),
+        }
+    }
+
+    /// Opens what exists as it is; creates what is missing.
+    fn open(&self) -> Result<Store, Failure> {
+        let name = self.store.clone().unwrap_or_else(|| DEFAULT_STORE.into());
+        let bytes = self.memory_limit.map(|megabytes| megabytes.saturating_mul(1 << 20));
+        let mut existing = Options::new().existing_only();
+        if let Some(bytes) = bytes {
+            existing = existing.max_bytes(bytes);
+        }
+        match existing.open(&name) {
+            Err(OpenError::NotFound { .. }) => {}
+            done => return Ok(done?),
+        }
+        let mode = if self.disable_evictions { Mode::Strict } else { Mode::Cache };
+        Ok(Options::new().mode(mode).max_bytes(bytes.unwrap_or(64 << 20)).open(&name)?)
+    }
+}
+
+fn parse_octal(text: &str) -> Result<u32, String> {
+    match u32::from_str_radix(text, 8) {
+        Ok(mode) if mode <= 0o777 => Ok(mode),
+        _ => Err("expected permissions in octal, such as 0700".into()),
+    }
+}

@@ -1,0 +1,146 @@
+//! Promise: a client that is slow, stopped or malicious holds no more memory than `docs/protocol.md` says, and blocks
+//! nobody.
+
+use crate::support::{Client, Server};
+use std::net::TcpStream;
+use std::time::{Duration, Instant};
+
+/// Resident memory may grow by this for other reasons: buffers of the event loops, the allocator.
+const SLACK: u64 = 24 << 20;
+
+#[test]
+fn a_client_that_never_reads_is_bounded() {
+    const CLIENTS: u64 = 40;
+    let server = Server::start(&["-m", "64"]);
+    let mut other = server.connect();
+    other.ask(&format!("set big 0 0 100000\r\n{}\r\n", "x".repeat(100_000)));
+    other.ask(&format!("set small 0 0 30000\r\n{}\r\n", "x".repeat(30_000)));
+    let before = server.memory("RssAnon:");
+    let request = b"get big small\r\nget small small small\r\n".repeat(5000);
+    let clients: Vec<Client> = (0..CLIENTS)
+        .map(|_| {
+            let mut client = server.connect();
+            client.stream.set_nonblocking(true).unwrap();
+            // As much as the sockets take: gigabytes of answers are asked for.
+            client.send(&request);
+            client
+        })
+        .collect();
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(500) {
+        assert_eq!(other.ask("set k 0 0 1\r\nx\r\n"), "STORED\r\n");
+    }
+    // By the document: 256 KiB and one value beyond it, and an unfinished request, for each.
+    let bound = CLIENTS * ((256 << 10) + 100_000 + (64 << 10)) + SLACK;
+    let grown = server.memory("RssAnon:").saturating_sub(before);
+    assert!(grown <= bound, "memory grew by {grown}, more than {bound}");
+    drop(clients);
+    assert_eq!(other.ask("get k\r\n"), "VALUE k 0 1\r\nx\r\nEND\r\n");
+}
+
+#[test]
+fn unfinished_values_are_bounded_together() {
+    let server = Server::start(&["-o", "input_max=8m", "-I", "1m"]);
+    let half = vec![b'x'; 600_000];
+    let before = server.memory("RssAnon:");
+    let clients: Vec<Client> = (0..60)
+        .map(|_| {
+            let mut client = server.connect();
+            client.send(b"set k 0 0 1000000\r\n");
+            client.send(&half);
+            client
+        })
+        .collect();
+    let mut other = server.connect();
+    assert_eq!(other.ask("set k 0 0 1\r\nx\r\n"), "STORED\r\n");
+    let grown = server.memory("RssAnon:").saturating_sub(before);
+    assert!(grown < (8 << 20) + SLACK, "memory grew by {grown}");
+    drop(clients);
+    // What they held is free again.
+    let deadline = Instant::now() + Duration::from_secs(10);
+    let value = "y".repeat(1_000_000);
+    while server.connect().ask(&format!("set k 0 0 1000000\r\n{value}\r\n")) != "STORED\r\n" {
+        assert!(Instant::now() < deadline);
+    }
+}
+
+#[test]
+fn requests_may_come_byte_by_byte() {
+    let server = Server::start(&[]);
+    let mut client = server.connect();
+    for byte in b"set k 1 0 3\r\nabc\r\nmg k v f\r\nget k k\r\n" {
+        client.send(&[*byte]);
+        std::thread::sleep(Duration::from_micros(300));
+    }
+    let expected = "STORED\r\nVA 3 f1\r\nabc\r\nVALUE k 1 3\r\nabc\r\nVALUE k 1 3\r\nabc\r\nEND\r\n";
+    assert_eq!(String::from_utf8(client.exactly(expected.len())).unwrap(), expected);
+}
+
+#[test]
+fn a_long_pipeline_is_answered_in_order() {
+    const REQUESTS: usize = 200_000;
+    let server = Server::start(&[]);
+    let mut client = server.connect();
+    client.ask("set n 0 0 1\r\n0\r\n");
+    let mut writer = client.stream.try_clone().unwrap();
+    let sending = std::thread::spawn(move || {
+        use std::io::Write;
+        let requests = b"incr n 1\r\n".repeat(1000);
+        (0..REQUESTS / 1000).for_each(|_| writer.write_all(&requests).unwrap());
+    });
+    for number in 1..=REQUESTS {
+        let (answer, _) = client.until(b"\r\n");
+        assert_eq!(answer, format!("{number}\r\n").as_bytes());
+    }
+    sending.join().unwrap();
+}
+
+#[test]
+fn a_retrieval_of_very_many_keys() {
+    let server = Server::start(&[]);
+    let mut client = server.connect();
+    let value = "v".repeat(1000);
+    let sets: String = (0..3000).map(|i| format!("set key{i} 0 0 1000 noreply\r\n{value}\r\n")).collect();
+    client.ask(&sets);
+    let keys: String = (0..3000).map(|i| format!(" key{i}")).collect();
+    let answer = client.ask(&format!("get{keys}\r\n"));
+    let expected: String = (0..3000).map(|i| format!("VALUE key{i} 0 1000\r\n{value}\r\n")).collect();
+    assert!(answer == expected + "END\r\n");
+    // Beyond what a line may be, the connection is closed.
+    client.send(format!("get{}", " k".repeat(1 << 20)).as_bytes());
+    assert!(!client.until(b"never").1);
+}
+
+#[test]
+fn ten_thousand_connections() {
+    const CONNECTIONS: usize = 10_000;
+    if hashmere_os::process::raise_file_limit(CONNECTIONS as u64 + 200).unwrap_or(0) < CONNECTIONS as u64 + 200 {
+        eprintln!("skipped: the limit on open files is too low for {CONNECTIONS} connections");
+        return;
+    }
+    let server = Server::start(&["-c", "11000"]);
+    let before = server.memory("VmRSS:");
+    let mut clients = Vec::new();
+    for _ in 0..CONNECTIONS {
+        clients.push(Client::new(TcpStream::connect(("127.0.0.1", server.port)).unwrap()));
+    }
+    for (i, client) in clients.iter_mut().enumerate() {
+        client.send(format!("set c{i} 0 0 1\r\nx\r\nget c{i}\r\n").as_bytes());
+    }
+    for (i, client) in clients.iter_mut().enumerate() {
+        let expected = format!("STORED\r\nVALUE c{i} 0 1\r\nx\r\nEND\r\n");
+        assert_eq!(client.exactly(expected.len()), expected.as_bytes());
+    }
+    let each = server.memory("VmRSS:").saturating_sub(before) / CONNECTIONS as u64;
+    assert!(each < 4096, "a connection at rest takes {each} bytes");
+    assert!(clients[0].ask("stats\r\n").contains(&format!("curr_connections {CONNECTIONS}\r\n")));
+}
+
+#[test]
+fn silent_connections_are_closed_if_asked_for() {
+    let server = Server::start(&["-o", "idle_timeout=1"]);
+    let mut silent = server.connect();
+    assert_eq!(silent.ask(""), "");
+    assert!(!silent.until(b"never").1);
+    assert!(server.connect().ask("stats\r\n").contains("STAT idle_kicks 1\r\n"));
+}

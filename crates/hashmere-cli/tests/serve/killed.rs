@@ -1,0 +1,61 @@
+//! Promise: kill -9 of the server loses nothing that was acknowledged, local processes go on meanwhile, and the next server
+//! is warm at once.
+
+use crate::support::{Scratch, Server};
+use hashmere::Options;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+#[test]
+fn killed_in_the_middle_of_traffic() {
+    let scratch = Scratch::new();
+    let mut server = Server::on(&scratch, &[]);
+    let store = Options::new().existing_only().open(scratch.path().join("ns/memcached.mere")).unwrap();
+    let (stop, local) = (AtomicBool::new(false), AtomicU64::new(0));
+    let mut acknowledged = 0u64;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                let n = local.fetch_add(1, Ordering::Relaxed);
+                store.set(format!("local{}", n % 1000).as_bytes(), &n.to_le_bytes()).unwrap();
+                assert_eq!(store.get(format!("local{}", n % 1000).as_bytes()).unwrap().unwrap(), n.to_le_bytes());
+            }
+        });
+        for round in 0..5 {
+            let mut client = server.connect();
+            let child = server.child.id();
+            scope.spawn(move || {
+                std::thread::sleep(Duration::from_millis(100 + 30 * round));
+                let _ = std::process::Command::new("kill").args(["-9", &child.to_string()]).status();
+            });
+            loop {
+                let n = acknowledged;
+                client.send(format!("set s{n} 0 0 8\r\n{n:08}\r\n").as_bytes());
+                let (answer, open) = client.until(b"\r\n");
+                if !open {
+                    break;
+                }
+                assert_eq!(answer, b"STORED\r\n");
+                acknowledged += 1;
+            }
+            let before = local.load(Ordering::Relaxed);
+            server.child.wait().unwrap();
+            while local.load(Ordering::Relaxed) < before + 1000 {
+                std::thread::yield_now();
+            }
+            server = Server::on(&scratch, &[]);
+            let mut client = server.connect();
+            for n in 0..acknowledged {
+                client.send(format!("get s{n}\r\n").as_bytes());
+            }
+            for n in 0..acknowledged {
+                let (answer, _) = client.until(b"END\r\n");
+                assert_eq!(String::from_utf8(answer).unwrap(), format!("VALUE s{n} 0 8\r\n{n:08}\r\nEND\r\n"));
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!(acknowledged > 100, "only {acknowledged} were acknowledged");
+    drop(server);
+    assert!(store.check().is_clean(), "{:?}", store.check());
+}

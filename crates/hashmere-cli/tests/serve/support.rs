@@ -1,0 +1,176 @@
+//! Servers of the tests: ours and Debian's memcached, each a child that ends with its handle; and a client without manners.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+static NEXT: AtomicU32 = AtomicU32::new(0);
+
+/// A folder for stores and files, removed at the end.
+pub struct Scratch(PathBuf);
+
+impl Scratch {
+    pub fn new() -> Scratch {
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let path = PathBuf::from(format!("/dev/shm/hashmere-serve-test-{}-{number}", std::process::id()));
+        std::fs::create_dir(&path).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
+        Scratch(path)
+    }
+
+    pub fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A server that is ended with its handle.
+pub struct Server {
+    pub child: Child,
+    pub port: u16,
+    pub scratch: Option<Scratch>,
+}
+
+impl Server {
+    /// Ours, on a free port and on a store of its own.
+    pub fn start(arguments: &[&str]) -> Server {
+        let scratch = Scratch::new();
+        let mut server = Server::on(&scratch, arguments);
+        server.scratch = Some(scratch);
+        server
+    }
+
+    /// Ours, with stores in this folder.
+    pub fn on(scratch: &Scratch, arguments: &[&str]) -> Server {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
+        command.args(["serve", "-p", "-1", "-l", "127.0.0.1", "-t", "2"]).args(arguments);
+        command.env("HASHMERE_DIR", scratch.path().join("ns")).stdin(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap());
+        let mut line = String::new();
+        lines.read_line(&mut line).unwrap();
+        let port = line.split("tcp:127.0.0.1:").nth(1).and_then(|rest| rest.split_whitespace().next());
+        let port = port.unwrap_or_else(|| panic!("the server said: {line}")).parse().unwrap();
+        // Whatever else it says is shown with the test's output.
+        std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(|line| eprintln!("{line}")));
+        Server { child, port, scratch: None }
+    }
+
+    /// Debian's memcached; `None` with a message if it is not installed.
+    pub fn memcached(arguments: &[&str]) -> Option<Server> {
+        let port = free_port();
+        let mut command = Command::new("memcached");
+        command.args(["-u", "root", "-U", "0", "-l", "127.0.0.1", "-p", &port.to_string()]).args(arguments);
+        let Ok(child) = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn() else {
+            eprintln!("skipped: memcached is not installed (scripts/setup packages memcached)");
+            return None;
+        };
+        let server = Server { child, port, scratch: None };
+        let deadline = Instant::now() + Duration::from_secs(10);
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(Instant::now() < deadline, "memcached does not listen");
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        Some(server)
+    }
+
+    pub fn connect(&self) -> Client {
+        Client::new(TcpStream::connect(("127.0.0.1", self.port)).unwrap())
+    }
+
+    /// Where the server's stores are.
+    pub fn folder(&self) -> PathBuf {
+        self.scratch.as_ref().unwrap().path().join("ns")
+    }
+
+    pub fn signal(&self, name: &str) {
+        let status = Command::new("kill").args([&format!("-{name}"), &self.child.id().to_string()]).status().unwrap();
+        assert!(status.success());
+    }
+
+    /// Resident memory in bytes.
+    pub fn memory(&self, field: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with(field)).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap() * 1024
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+pub fn free_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port()
+}
+
+/// A connection.
+pub struct Client {
+    pub stream: TcpStream,
+    got: Vec<u8>,
+}
+
+impl Client {
+    pub fn new(stream: TcpStream) -> Client {
+        stream.set_nodelay(true).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+        Client { stream, got: Vec::new() }
+    }
+
+    pub fn send(&mut self, bytes: &[u8]) {
+        // A server may close while it is being sent to; that shows in what comes back.
+        let _ = self.stream.write_all(bytes);
+    }
+
+    /// Everything up to and with `end`; what came if the server closed, and `false`.
+    pub fn until(&mut self, end: &[u8]) -> (Vec<u8>, bool) {
+        loop {
+            if let Some(at) = self.got.windows(end.len()).position(|window| window == end) {
+                let rest = self.got.split_off(at + end.len());
+                return (std::mem::replace(&mut self.got, rest), true);
+            }
+            let mut buffer = [0; 65536];
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return (std::mem::take(&mut self.got), false),
+                Ok(bytes) => self.got.extend_from_slice(&buffer[..bytes]),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
+                    return (std::mem::take(&mut self.got), false)
+                }
+                Err(error) => panic!("no answer ({error}) after {:?}", String::from_utf8_lossy(&self.got)),
+            }
+        }
+    }
+
+    /// Sends a request and returns its answer, a text that ends with a line ending.
+    #[track_caller]
+    pub fn ask(&mut self, request: &str) -> String {
+        self.send(request.as_bytes());
+        self.send(b"mn\r\n");
+        let (answer, open) = self.until(b"MN\r\n");
+        assert!(open, "closed after {request:?}: {:?}", String::from_utf8_lossy(&answer));
+        String::from_utf8_lossy(&answer[..answer.len() - 4]).into_owned()
+    }
+
+    /// Exactly so many bytes.
+    pub fn exactly(&mut self, bytes: usize) -> Vec<u8> {
+        while self.got.len() < bytes {
+            let mut buffer = [0; 65536];
+            let more = self.stream.read(&mut buffer).unwrap();
+            assert!(more > 0, "closed");
+            self.got.extend_from_slice(&buffer[..more]);
+        }
+        let rest = self.got.split_off(bytes);
+        std::mem::replace(&mut self.got, rest)
+    }
+}

@@ -1,0 +1,50 @@
+//! TLS, with the `openssl` command as the client.
+
+use crate::support::{Scratch, Server};
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+fn certificate(folder: &Path) -> Option<(String, String)> {
+    let (key, chain) = (folder.join("key.pem"), folder.join("chain.pem"));
+    let mut command = Command::new("openssl");
+    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]);
+    command.args(["-subj", "/CN=localhost", "-keyout"]).arg(&key).arg("-out").arg(&chain);
+    match command.stdout(Stdio::null()).stderr(Stdio::null()).status() {
+        Ok(status) if status.success() => Some((key.display().to_string(), chain.display().to_string())),
+        _ => {
+            eprintln!("skipped: the openssl command is not installed (scripts/setup packages openssl)");
+            None
+        }
+    }
+}
+
+#[test]
+fn the_same_protocol_through_tls() {
+    let folder = Scratch::new();
+    let Some((key, chain)) = certificate(folder.path()) else { return };
+    let server = Server::start(&["-Z", "-o", &format!("ssl_chain_cert={chain},ssl_key={key}"), "-I", "4m"]);
+    let mut client = Command::new("openssl")
+        .args(["s_client", "-quiet", "-CAfile", &chain, "-verify_return_error"])
+        .args(["-connect", &format!("127.0.0.1:{}", server.port)])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let value = "v".repeat(2_000_000);
+    let mut stdin = client.stdin.take().unwrap();
+    let request = format!("set k 3 0 2000000\r\n{value}\r\nget k\r\nget k\r\nversion\r\nquit\r\n");
+    let sending = std::thread::spawn(move || stdin.write_all(request.as_bytes()).map(|()| stdin));
+    let mut answer = String::new();
+    client.stdout.take().unwrap().read_to_string(&mut answer).unwrap();
+    let _ = sending.join();
+    client.wait().unwrap();
+    let one = format!("VALUE k 3 2000000\r\n{value}\r\nEND\r\n");
+    let expected = format!("STORED\r\n{one}{one}VERSION ");
+    assert!(answer.starts_with(&expected), "{} bytes: {}", answer.len(), &answer[..answer.len().min(200)]);
+    // A client without TLS gets nowhere, and hurts nobody.
+    let mut plain = server.connect();
+    plain.send(b"version\r\nversion\r\nversion\r\n");
+    assert!(!plain.until(b"VERSION").1);
+}

@@ -1,0 +1,125 @@
+//! Walking over all keys: dumps, listings, deleting by prefix. A walk goes on where it stopped when its output was taken.
+
+use super::{Context, OUTPUT_MAX};
+use crate::protocol::uri;
+use hashmere::{Cursor, Filter, Pair};
+use std::io::Write;
+
+/// Keys looked at before other connections get their turn.
+const STRIDE: usize = 4096;
+
+/// What is written of each key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shape {
+    /// `lru_crawler metadump`.
+    Metadump,
+    /// `lru_crawler mgdump`: lines that can be sent back as requests.
+    Mgdump,
+    /// `stats cachedump`.
+    Cachedump,
+    /// `hashmere keys`.
+    Keys,
+    /// `hashmere delete`: nothing, and the key is deleted.
+    Delete,
+}
+
+/// A walk.
+#[derive(Clone, Debug)]
+pub struct Dump {
+    shape: Shape,
+    filter: Filter,
+    cursor: Cursor,
+    left: u64,
+    deleted: u64,
+}
+
+impl Dump {
+    /// A walk over the keys with a prefix, up to a number of them.
+    pub fn new(shape: Shape, prefix: &[u8], limit: u64) -> Dump {
+        let filter = Filter::all().prefix(prefix).keys_only();
+        Dump { shape, filter, cursor: Cursor::START, left: limit, deleted: 0 }
+    }
+
+    /// Walks a stretch; `true` when the walk is over and its end was written.
+    pub fn walk(&mut self, cx: &mut Context<'_>) -> bool {
+        let mut scan = cx.server.store.scan(self.cursor, self.filter.clone());
+        for _ in 0..STRIDE {
+            if cx.out.len() >= OUTPUT_MAX {
+                break;
+            }
+            let pair = if self.left == 0 { None } else { scan.next() };
+            match pair {
+                Some(Ok(pair)) => {
+                    self.left -= 1;
+                    self.show(cx, &pair);
+                }
+                Some(Err(error)) => {
+                    cx.unreadable(&error);
+                    cx.out.line("SERVER_ERROR the store cannot be read");
+                    return true;
+                }
+                None => {
+                    self.end(cx);
+                    return true;
+                }
+            }
+        }
+        match scan.cursor() {
+            Some(cursor) => {
+                self.cursor = cursor;
+                false
+            }
+            None => {
+                self.end(cx);
+                true
+            }
+        }
+    }
+
+    fn show(&mut self, cx: &mut Context<'_>, pair: &Pair) {
+        let meta = &pair.meta;
+        let expiry = meta.expires_at_ms.map(|at| at / 1000);
+        let out = &mut cx.out.bytes;
+        match self.shape {
+            Shape::Metadump => {
+                out.extend_from_slice(b"key=");
+                uri::write(&pair.key, out);
+                let (fetched, last) = cx.server.access.look(&pair.key).unwrap_or((false, cx.now));
+                let expiry = expiry.map_or("-1".into(), |at| at.to_string());
+                // Writing to a vector does not fail.
+                let _ = writeln!(
+                    out,
+                    " exp={expiry} la={last} cas={} fetch={} cls=1 size={} flags={}",
+                    meta.version.0,
+                    if fetched { "yes" } else { "no" },
+                    meta.value_len,
+                    meta.flags
+                );
+            }
+            Shape::Mgdump => {
+                out.extend_from_slice(b"mg ");
+                uri::write(&pair.key, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            Shape::Cachedump => {
+                out.extend_from_slice(b"ITEM ");
+                out.extend_from_slice(&pair.key);
+                let _ = write!(out, " [{} b; {} s]\r\n", meta.value_len, expiry.unwrap_or(0));
+            }
+            Shape::Keys => {
+                out.extend_from_slice(b"KEY ");
+                uri::write(&pair.key, out);
+                out.extend_from_slice(b"\r\n");
+            }
+            Shape::Delete => self.deleted += u64::from(cx.delete(&pair.key).unwrap_or(false)),
+        }
+    }
+
+    fn end(&self, cx: &mut Context<'_>) {
+        match self.shape {
+            Shape::Mgdump => cx.out.line("EN"),
+            Shape::Delete => cx.out.line(&format!("DELETED {}", self.deleted)),
+            _ => cx.out.line("END"),
+        }
+    }
+}

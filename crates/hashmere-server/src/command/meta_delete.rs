@@ -1,0 +1,70 @@
+//! `md`: deleting, and what comes instead of it.
+
+use super::meta::{Request, STALE};
+use super::put::{failure, Outcome};
+use super::{exptime, Context};
+use hashmere::{Attributes, Cas, Change, Expected, Ttl, Version};
+
+impl Context<'_> {
+    /// Performs `md`.
+    pub fn meta_delete(&mut self, request: &Request<'_>) {
+        let flags = &request.flags;
+        let outcome = if flags.has(b'I') || flags.has(b'x') { self.invalidate(request) } else { self.remove(request) };
+        match outcome {
+            Outcome::Stored(_) => self.counters.delete_hits.add(1),
+            Outcome::NotFound => self.counters.delete_misses.add(1),
+            _ => {}
+        }
+        let text = match outcome {
+            Outcome::Stored(_) | Outcome::NotFound if request.is_quiet() => return,
+            Outcome::Stored(_) => "HD",
+            Outcome::Exists => "EX",
+            Outcome::Failed(error) => return self.out.line(&failure(&error)),
+            _ => "NF",
+        };
+        self.out.text(text);
+        request.finish(&mut self.out.bytes, |_, _| {});
+    }
+
+    fn remove(&self, request: &Request<'_>) -> Outcome {
+        let (store, key) = (&self.server.store, request.key.bytes());
+        let Some(version) = request.flags.compare else {
+            return match store.delete(key) {
+                Ok(true) => Outcome::Stored(Version(0)),
+                Ok(false) => Outcome::NotFound,
+                Err(error) => Outcome::Failed(error),
+            };
+        };
+        match store.compare_and_set(key, Expected::Version(Version(version)), Change::Remove) {
+            Ok(Cas::Mismatch(_)) => Outcome::Exists,
+            Ok(Cas::NotFound) => Outcome::NotFound,
+            Ok(_) => Outcome::Stored(Version(0)),
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    /// `I` marks the item as stale, with a new version, and lets the next reader win; `x` takes its value and flags away.
+    fn invalidate(&self, request: &Request<'_>) -> Outcome {
+        let (store, key, flags) = (&self.server.store, request.key.bytes(), &request.flags);
+        loop {
+            let item = match store.get_item(key) {
+                Ok(Some(item)) => item,
+                Ok(None) => return Outcome::NotFound,
+                Err(error) => return Outcome::Failed(error.into()),
+            };
+            if flags.compare.is_some_and(|version| version != item.meta.version.0) {
+                return Outcome::Exists;
+            }
+            let kept = item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At);
+            let stale = flags.has(b'I');
+            let ttl = flags.ttl.filter(|_| stale).map_or(kept, exptime::ttl);
+            let (value, client) = if flags.has(b'x') { (&b""[..], 0) } else { (&item.value[..], item.meta.flags) };
+            let marks = if stale { STALE } else { item.meta.marks };
+            match store.set_marked(key, value, Attributes { flags: client, ttl }, marks, Some(&item.meta)) {
+                Ok(None) => {}
+                Ok(Some(stored)) => return Outcome::Stored(stored.version),
+                Err(error) => return Outcome::Failed(error),
+            }
+        }
+    }
+}

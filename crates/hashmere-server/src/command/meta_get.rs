@@ -1,0 +1,200 @@
+//! `mg`: reading with flags, creating on a miss, and choosing who computes a value anew.
+
+use super::meta::{Request, STALE, WON};
+use super::{exptime, Context};
+use crate::protocol::number;
+use crate::server::now_ms;
+use hashmere::{Attributes, Framed, Meta, ReadError, Uid, Version, WriteError};
+
+/// Attempts to create or to win before the item is answered as it is: each failure means that another client was first.
+const ATTEMPTS: u32 = 16;
+
+/// What a reply shows beside the item.
+#[derive(Clone, Copy, Debug, Default)]
+struct Shown {
+    /// The expiry before the request changed it.
+    before: Option<Option<u64>>,
+    /// This client is to compute the value.
+    won: bool,
+}
+
+impl Context<'_> {
+    /// Performs `mg`.
+    pub fn meta_get(&mut self, request: &Request<'_>) {
+        let flags = &request.flags;
+        let done = if flags.ttl.is_some() || flags.vivify.is_some() {
+            self.meta_get_writing(request)
+        } else {
+            self.meta_get_reading(request, Shown::default()).map_err(WriteError::from)
+        };
+        let found = match done {
+            Ok(found) => found,
+            Err(error) => {
+                self.out.line(&super::put::failure(&error));
+                return;
+            }
+        };
+        self.counters.cmd_get.add(1);
+        if found {
+            self.counters.get_hits.add(1);
+            self.note(request.key.bytes(), true);
+            return;
+        }
+        self.counters.get_misses.add(1);
+        if !request.is_quiet() {
+            self.out.text("EN");
+            request.finish(&mut self.out.bytes, |_, _| {});
+        }
+    }
+
+    /// Answers an item as it is; `false` if there is none. If it has to be computed anew and nobody does yet, tries to win that.
+    fn meta_get_reading(&mut self, request: &Request<'_>, shown: Shown) -> Result<bool, ReadError> {
+        let key = request.key.bytes();
+        let start = self.out.bytes.len();
+        let mut shown = shown;
+        for attempt in 0..ATTEMPTS {
+            let wanting = |meta: &Meta| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta, shown.before);
+            let meta = match self.meta_read(request, shown)? {
+                None => return Ok(false),
+                Some(Ok(meta)) => meta,
+                Some(Err(view)) => {
+                    if !wanting(&view.meta()) {
+                        self.reply_head(request, &view.meta(), shown);
+                        self.out.push_view(view);
+                        self.out.text("\r\n");
+                        return Ok(true);
+                    }
+                    view.meta()
+                }
+            };
+            if !wanting(&meta) {
+                return Ok(true);
+            }
+            self.out.bytes.truncate(start);
+            if self.win(key) {
+                shown.won = true;
+            }
+        }
+        Ok(true)
+    }
+
+    /// Reads an item into a reply, or returns a view of it if it is long.
+    fn meta_read(
+        &mut self,
+        request: &Request<'_>,
+        shown: Shown,
+    ) -> Result<Option<Result<Meta, hashmere::View>>, ReadError> {
+        let key = request.key.bytes();
+        let store = &self.server.store;
+        if !request.flags.has(b'v') {
+            let Some(meta) = store.meta(key)? else { return Ok(None) };
+            self.reply_head(request, &meta, shown);
+            return Ok(Some(Ok(meta)));
+        }
+        let mut bytes = std::mem::take(&mut self.out.bytes);
+        let framed = store.get_framed(key, &mut bytes, |meta, out| self.write_head(request, meta, shown, out));
+        self.out.bytes = bytes;
+        Ok(match framed? {
+            Framed::Absent => None,
+            Framed::Copied(meta) => {
+                self.out.text("\r\n");
+                Some(Ok(meta))
+            }
+            Framed::Long(view) => Some(Err(view)),
+        })
+    }
+
+    fn reply_head(&mut self, request: &Request<'_>, meta: &Meta, shown: Shown) {
+        let mut bytes = std::mem::take(&mut self.out.bytes);
+        self.write_head(request, meta, shown, &mut bytes);
+        self.out.bytes = bytes;
+    }
+
+    fn write_head(&self, request: &Request<'_>, meta: &Meta, shown: Shown, out: &mut Vec<u8>) {
+        if request.flags.has(b'v') {
+            out.extend_from_slice(b"VA ");
+            number::write(meta.value_len, out);
+        } else {
+            out.extend_from_slice(b"HD");
+        }
+        // A time that the request changes shows as it was until the flag that changes it was met.
+        let mut shown_meta = *meta;
+        if let Some(before) = shown.before {
+            shown_meta.expires_at_ms = before;
+        }
+        crate::protocol::meta::reply_flags(request.words, request.shown_key(), out, |letter, out| match letter {
+            b'T' | b'N' => shown_meta.expires_at_ms = meta.expires_at_ms,
+            _ => self.item_flag(letter, request.key.bytes(), &shown_meta, out),
+        });
+        if meta.marks & WON != 0 && !shown.won {
+            out.extend_from_slice(b" Z");
+        }
+        if meta.marks & STALE != 0 {
+            out.extend_from_slice(b" X");
+        }
+        if shown.won {
+            out.extend_from_slice(b" W");
+        }
+        out.extend_from_slice(b"\r\n");
+    }
+
+    /// Marks an item as being computed; of several clients, in any process, one succeeds.
+    fn win(&self, key: &[u8]) -> bool {
+        let store = &self.server.store;
+        let Ok(Some(item)) = store.get_item(key) else { return false };
+        item.meta.marks & WON == 0 && store.remark(key, &item, item.meta.marks | WON).unwrap_or(false)
+    }
+
+    /// The same for a request that changes the expiry, or creates what is missing.
+    fn meta_get_writing(&mut self, request: &Request<'_>) -> Result<bool, WriteError> {
+        let key = request.key.bytes();
+        let store = &self.server.store;
+        for _ in 0..ATTEMPTS {
+            let Some(before) = store.meta(key)? else {
+                let Some(vivify) = request.flags.vivify else { return Ok(false) };
+                let attributes = Attributes { flags: 0, ttl: exptime::ttl(vivify) };
+                let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
+                self.reply_created(request, stored.version, attributes);
+                self.counters.stored.add(1);
+                return Ok(true);
+            };
+            let mut shown = Shown::default();
+            if let Some(exptime) = request.flags.ttl {
+                if !self.touch(key, exptime)? {
+                    continue;
+                }
+                shown.before = Some(before.expires_at_ms);
+            }
+            if self.meta_get_reading(request, shown)? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn reply_created(&mut self, request: &Request<'_>, version: Version, attributes: Attributes) {
+        let expires_at_ms = exptime::deadline(attributes.ttl, now_ms());
+        let meta = Meta { value_len: 0, flags: 0, marks: WON, version, expires_at_ms, uid: Uid(0) };
+        self.reply_head(request, &meta, Shown { before: Some(None), won: true });
+        if request.flags.has(b'v') {
+            self.out.text("\r\n");
+        }
+    }
+}
+
+/// Whether somebody should compute this item anew, and nobody was told to. `before`: its expiry before the request changed it.
+fn is_wanting(request: &Request<'_>, meta: &Meta, before: Option<Option<u64>>) -> bool {
+    if meta.marks & WON != 0 {
+        return false;
+    }
+    // Flags count in their order: a time left is looked at before or after it is changed.
+    let first = request.words.into_iter().find(|word| matches!(word[0], b'R' | b'T'));
+    let expiry = match (before, first) {
+        (Some(before), Some([b'R', ..])) => before,
+        _ => meta.expires_at_ms,
+    };
+    let soon = request.flags.recache.is_some_and(|least| {
+        exptime::remaining(expiry, now_ms()).is_some_and(|left| i128::from(left) < i128::from(least))
+    });
+    meta.marks & STALE != 0 || soon
+}

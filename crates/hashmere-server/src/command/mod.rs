@@ -1,0 +1,141 @@
+//! Requests performed on a store. A [`Session`] eats what a connection sent and puts the replies into an outbox; it knows
+//! no socket.
+
+mod admin;
+mod binary;
+mod binary_auth;
+mod binary_store;
+mod classic;
+mod count;
+mod dump;
+mod exptime;
+mod meta;
+mod meta_count;
+mod meta_delete;
+mod meta_get;
+mod meta_set;
+mod put;
+mod retrieve;
+mod text;
+
+use crate::config::Dialects;
+use crate::outbox::Outbox;
+use crate::protocol::binary::REQUEST;
+use crate::server::Server;
+use crate::stats::counters::Counters;
+use dump::Dump;
+use hashmere::Meta;
+use retrieve::Retrieval;
+
+/// A connection with more than this to send is not served until it took some of it.
+pub const OUTPUT_MAX: usize = 256 << 10;
+/// Longest line of a retrieval.
+pub const LINE_MAX: usize = 1 << 20;
+/// Longest other line.
+const SHORT_LINE_MAX: usize = 2048;
+
+/// What a session works with.
+#[derive(Debug)]
+pub struct Context<'a> {
+    /// The server.
+    pub server: &'a Server,
+    /// Counters of this event loop.
+    pub counters: &'a Counters,
+    /// Where replies go.
+    pub out: &'a mut Outbox,
+    /// Seconds since 1970.
+    pub now: u64,
+}
+
+impl Context<'_> {
+    /// The version of an item as clients see it.
+    #[inline]
+    fn cas(&self, meta: &Meta) -> u64 {
+        if self.server.config.cas {
+            meta.version.0
+        } else {
+            0
+        }
+    }
+
+    /// Notes an access to a key, if somebody wants to know.
+    #[inline]
+    fn note(&self, key: &[u8], fetched: bool) {
+        if self.server.access.is_on() {
+            self.server.access.note(key, fetched, self.now);
+        }
+    }
+}
+
+/// What a session needs to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Next {
+    /// More input. The request that has begun is this long in all, as far as is known; 0 if that is not known.
+    Input(usize),
+    /// Its output taken first.
+    Output,
+    /// Nothing: the connection is to be closed when the output was taken.
+    Close,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Dialect {
+    Unknown,
+    Text,
+    Binary,
+}
+
+/// One connection's side of the conversation.
+#[derive(Debug)]
+pub struct Session {
+    dialect: Dialect,
+    /// Whether requests are still to be refused.
+    locked: bool,
+    /// Bytes of refused data blocks that are still to come.
+    swallow: u64,
+    /// A retrieval that was interrupted; its keys are the next input.
+    retrieval: Option<Retrieval>,
+    /// A walk over the keys that was interrupted.
+    dump: Option<Box<Dump>>,
+}
+
+impl Session {
+    /// A new conversation.
+    pub fn new(server: &Server) -> Session {
+        let dialect = match server.config.dialects {
+            Dialects::Auto => Dialect::Unknown,
+            Dialects::Text => Dialect::Text,
+            Dialects::Binary => Dialect::Binary,
+        };
+        Session { dialect, locked: server.config.accounts.is_some(), swallow: 0, retrieval: None, dump: None }
+    }
+
+    /// Whether it is in the middle of nothing: a stopping server may close it.
+    pub fn is_idle(&self) -> bool {
+        self.swallow == 0 && self.retrieval.is_none() && self.dump.is_none()
+    }
+
+    /// Eats input. Returns how much of it is done with, and what is needed to go on; what was not eaten comes again, with more
+    /// behind it.
+    pub fn feed(&mut self, cx: &mut Context<'_>, input: &[u8]) -> (usize, Next) {
+        let mut eaten = 0;
+        if self.swallow > 0 {
+            let now = self.swallow.min(input.len() as u64);
+            self.swallow -= now;
+            eaten = now as usize;
+        }
+        if self.dump.is_some() {
+            let (more, next) = self.feed_text(cx, &input[eaten..]);
+            return (eaten + more, next);
+        }
+        let Some(first) = input.get(eaten) else { return (eaten, Next::Input(0)) };
+        if self.dialect == Dialect::Unknown {
+            self.dialect = if *first == REQUEST { Dialect::Binary } else { Dialect::Text };
+        }
+        let (more, next) = match self.dialect {
+            Dialect::Binary => self.feed_binary(cx, &input[eaten..]),
+            _ => self.feed_text(cx, &input[eaten..]),
+        };
+        (eaten + more, next)
+    }
+}

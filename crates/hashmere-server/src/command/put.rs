@@ -1,0 +1,129 @@
+//! Storing, for all three protocols.
+
+use super::Context;
+use crate::protocol::classic::Verb;
+use hashmere::{Attributes, Cas, Change, Expected, Stored, Update, Updated, Version, WriteError};
+
+/// What memcached keeps with an item beside key and value: counted against the item limit, so that the limit means the same.
+const ITEM_OVERHEAD: u64 = 59;
+
+/// What came of it.
+#[derive(Debug)]
+pub enum Outcome {
+    /// Stored, with this version.
+    Stored(Version),
+    /// The condition on presence is not met.
+    NotStored,
+    /// The key has another version.
+    Exists,
+    /// The key is not there, and has to be.
+    NotFound,
+    /// Above the item limit.
+    TooLarge,
+    /// The store refused.
+    Failed(WriteError),
+}
+
+impl From<Result<Option<Stored>, WriteError>> for Outcome {
+    fn from(stored: Result<Option<Stored>, WriteError>) -> Outcome {
+        match stored {
+            Ok(Some(stored)) => Outcome::Stored(stored.version),
+            Ok(None) => Outcome::NotStored,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+}
+
+/// Why the store refused, as a reply in text.
+pub fn failure(error: &WriteError) -> String {
+    match error {
+        WriteError::Full { .. } | WriteError::NoSpace(_) => "SERVER_ERROR out of memory storing object".into(),
+        WriteError::TooLarge { .. } => crate::protocol::classic::TOO_LARGE.into(),
+        other => format!("SERVER_ERROR {other}"),
+    }
+}
+
+impl Context<'_> {
+    /// Whether an item may be this large.
+    pub fn fits(&self, key: &[u8], flags: u32, len: u64) -> bool {
+        let item = ITEM_OVERHEAD + key.len() as u64 + len + if flags == 0 { 0 } else { 4 };
+        item <= self.server.config.item_max
+    }
+
+    /// Stores a value. `only`: the version demanded, for what puts bytes in front or behind.
+    #[inline]
+    pub fn put(&self, verb: Verb, key: &[u8], value: &[u8], attributes: Attributes, only: Option<u64>) -> Outcome {
+        let store = &self.server.store;
+        let counters = self.counters;
+        counters.cmd_set.add(1);
+        let outcome = match verb {
+            Verb::Set => Outcome::from(store.set_with(key, value, attributes).map(Some)),
+            Verb::Add => Outcome::from(store.add(key, value, attributes)),
+            Verb::Replace => Outcome::from(store.replace(key, value, attributes)),
+            Verb::Append => self.extend(key, only, |old| [old, value].concat()),
+            Verb::Prepend => self.extend(key, only, |old| [value, old].concat()),
+            Verb::Cas(version) => {
+                let expected = Expected::Version(Version(version));
+                match store.compare_and_set(key, expected, Change::SetWith(value, attributes)) {
+                    Ok(Cas::Stored(stored)) => Outcome::Stored(stored.version),
+                    Ok(Cas::Mismatch(_)) => Outcome::Exists,
+                    Ok(_) => Outcome::NotFound,
+                    Err(error) => Outcome::Failed(error),
+                }
+            }
+        };
+        self.count_put(&outcome, matches!(verb, Verb::Cas(_)) || only.is_some());
+        if let Outcome::Stored(_) = outcome {
+            self.note(key, false);
+        }
+        outcome
+    }
+
+    fn count_put(&self, outcome: &Outcome, versioned: bool) {
+        let counters = self.counters;
+        match outcome {
+            Outcome::Stored(_) => counters.stored.add(1),
+            Outcome::Exists => counters.cas_badval.add(1),
+            Outcome::NotFound => counters.cas_misses.add(1),
+            Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_)) => counters.no_memory.add(1),
+            _ => {}
+        }
+        if versioned && matches!(outcome, Outcome::Stored(_)) {
+            counters.cas_hits.add(1);
+        }
+    }
+
+    fn extend(&self, key: &[u8], only: Option<u64>, build: impl Fn(&[u8]) -> Vec<u8>) -> Outcome {
+        let mut refused = Outcome::NotStored;
+        let updated = self.server.store.update(key, |item| {
+            let Some(item) = item else {
+                refused = Outcome::NotStored;
+                return Update::Keep;
+            };
+            if only.is_some_and(|version| version != item.meta.version.0) {
+                refused = Outcome::Exists;
+                return Update::Keep;
+            }
+            let value = build(&item.value);
+            if !self.fits(key, item.meta.flags, value.len() as u64) {
+                refused = Outcome::TooLarge;
+                return Update::Keep;
+            }
+            Update::Set(value)
+        });
+        match updated {
+            Ok(Updated::Stored(stored)) => Outcome::Stored(stored.version),
+            Ok(_) => refused,
+            Err(error) => Outcome::Failed(error),
+        }
+    }
+
+    /// After a value that could not be taken: what it was to replace must not be taken for it.
+    pub fn drop_old(&self, verb: Verb, key: &[u8]) {
+        self.counters.too_large.add(1);
+        if verb == Verb::Set {
+            // There is nobody to tell: the client is told that its value was refused.
+            let _ = self.server.store.delete(key);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! The loop over lines: classic and meta.
+
+use super::dump::Dump;
+use super::retrieve::Retrieval;
+use super::{Context, Next, Session, LINE_MAX, OUTPUT_MAX, SHORT_LINE_MAX};
+use crate::protocol::classic::{self, Request};
+use crate::protocol::words::{chomp, Words};
+use memchr::memchr;
+
+/// What came of a line.
+#[derive(Debug)]
+pub enum Step {
+    /// It is done.
+    Done,
+    /// It is done, with a data block of so many bytes, line ending included.
+    DoneWith(usize),
+    /// It needs a data block of so many bytes, line ending included, and is to be read again with it.
+    Wants(usize),
+    /// It was refused, and a data block of so many bytes is to be ignored.
+    Swallow(u64),
+    /// It begins a walk over the keys.
+    Dump(Dump),
+    /// It begins a retrieval; the keys start at this byte of the line.
+    Retrieve(Retrieval, usize),
+    /// The connection is to be closed.
+    Close,
+}
+
+impl Session {
+    pub(super) fn feed_text(&mut self, cx: &mut Context<'_>, input: &[u8]) -> (usize, Next) {
+        let mut at = 0;
+        loop {
+            if cx.out.len() >= OUTPUT_MAX {
+                return (at, Next::Output);
+            }
+            if let Some(dump) = &mut self.dump {
+                if !dump.walk(cx) {
+                    return (at, Next::Output);
+                }
+                self.dump = None;
+            }
+            let rest = &input[at..];
+            let Some(end) = memchr(b'\n', rest) else { return (at, self.unfinished(rest)) };
+            let line = chomp(&rest[..=end]);
+            if let Some(retrieval) = self.retrieval {
+                let left = self.retrieve(cx, retrieval, line);
+                if left > 0 {
+                    return (at + line.len() - left, Next::Output);
+                }
+                at += end + 1;
+                continue;
+            }
+            match self.line(cx, line, &rest[end + 1..]) {
+                Step::Done => at += end + 1,
+                Step::DoneWith(block) => at += end + 1 + block,
+                Step::Wants(block) => return (at, Next::Input(end + 1 + block)),
+                Step::Close => return (at + end + 1, Next::Close),
+                Step::Dump(dump) => {
+                    self.dump = Some(Box::new(dump));
+                    at += end + 1;
+                }
+                Step::Retrieve(retrieval, keys) => {
+                    let left = self.retrieve(cx, retrieval, &line[keys..]);
+                    if left > 0 {
+                        return (at + line.len() - left, Next::Output);
+                    }
+                    at += end + 1;
+                }
+                Step::Swallow(block) => {
+                    at += end + 1;
+                    let here = block.min((input.len() - at) as u64);
+                    at += here as usize;
+                    self.swallow = block - here;
+                    if self.swallow > 0 {
+                        return (at, Next::Input(0));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Goes on with a retrieval; returns how many bytes of keys are left, after which there has to be room for more output.
+    #[inline]
+    fn retrieve(&mut self, cx: &mut Context<'_>, retrieval: Retrieval, keys: &[u8]) -> usize {
+        let left = cx.retrieve(retrieval, keys);
+        if Words::new(left).is_empty() {
+            self.retrieval = None;
+            cx.out.text("END\r\n");
+            return 0;
+        }
+        self.retrieval = Some(retrieval);
+        left.len()
+    }
+
+    /// A line without an end: only retrievals may be long.
+    fn unfinished(&self, rest: &[u8]) -> Next {
+        if rest.len() <= SHORT_LINE_MAX || self.retrieval.is_some() {
+            return Next::Input(0);
+        }
+        let is_retrieval = [&b"get "[..], b"gets ", b"gat ", b"gats "].iter().any(|name| rest.starts_with(name));
+        if self.locked || !is_retrieval || rest.len() > LINE_MAX {
+            return Next::Close;
+        }
+        Next::Input(0)
+    }
+
+    fn line(&mut self, cx: &mut Context<'_>, line: &[u8], block: &[u8]) -> Step {
+        if self.locked {
+            return self.unlock(cx, line, block);
+        }
+        if let [b'm', letter, b' ', ..] | [b'm', letter] = line {
+            if let Some(step) = cx.meta(*letter, &line[2..], block) {
+                return step;
+            }
+        }
+        match classic::parse(line) {
+            Ok(Request::Retrieve(request)) => {
+                let keys = request.keys;
+                // The keys are the end of the line.
+                Step::Retrieve(Retrieval::from(request), line.len() - keys.len())
+            }
+            Ok(Request::Other { name, words }) => cx.other(name, words),
+            Ok(request) => cx.classic(request, block),
+            Err(refusal) => {
+                cx.refuse(line, &refusal);
+                Step::Done
+            }
+        }
+    }
+
+    /// The only command before authentication: a `set` whose value is name and password.
+    fn unlock(&mut self, cx: &mut Context<'_>, line: &[u8], block: &[u8]) -> Step {
+        const LONGEST: usize = 1024;
+        let words: Vec<&[u8]> = Words::new(line).take(6).collect();
+        let ([b"set", _, _, _, len] | [b"set", _, _, _, len, _]) = words[..] else {
+            cx.out.line("CLIENT_ERROR unauthenticated");
+            return if words.first() == Some(&&b"quit"[..]) { Step::Close } else { Step::Done };
+        };
+        let Some(len) = crate::protocol::number::unsigned(len).and_then(|len| usize::try_from(len).ok()) else {
+            cx.out.line("CLIENT_ERROR bad command line format");
+            return Step::Done;
+        };
+        if len > LONGEST {
+            cx.out.line("CLIENT_ERROR authentication failure");
+            return Step::Close;
+        }
+        let Some(token) = block.get(..len + 2) else { return Step::Wants(len + 2) };
+        cx.counters.auth_cmds.add(1);
+        let token = token.strip_suffix(b"\r\n");
+        let pair = token.and_then(|token| token.iter().position(|byte| *byte == b' ').map(|at| token.split_at(at)));
+        let admitted = pair.is_some_and(|(name, password)| {
+            cx.server.accounts().is_some_and(|accounts| accounts.admits(name, &password[1..]))
+        });
+        if admitted {
+            self.locked = false;
+            cx.out.line("STORED");
+        } else {
+            cx.counters.auth_errors.add(1);
+            cx.out.line("CLIENT_ERROR authentication failure");
+        }
+        Step::DoneWith(len + 2)
+    }
+}

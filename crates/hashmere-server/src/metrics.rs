@@ -1,0 +1,78 @@
+//! Metrics in Prometheus' text format over HTTP, on a thread of their own.
+
+use crate::server::Server;
+use crate::stats;
+use std::fmt::Write as _;
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A client that is slower than this is given up.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Longest request that is looked at.
+const REQUEST_MAX: usize = 8 << 10;
+
+/// Opens the socket.
+pub fn open(address: SocketAddr) -> Result<TcpListener, String> {
+    TcpListener::bind(address).map_err(|error| format!("cannot serve metrics on {address}: {error}"))
+}
+
+/// Answers until the process ends.
+pub fn start(listener: TcpListener, server: Arc<Server>) -> Result<(), String> {
+    let answer = move || {
+        for stream in listener.incoming().flatten() {
+            if let Err(error) = reply(&server, stream) {
+                server.say(2, || format!("metrics: {error}"));
+            }
+        }
+    };
+    let thread = std::thread::Builder::new().name("metrics".into()).spawn(answer);
+    thread.map(|_| ()).map_err(|error| format!("cannot serve metrics: {error}"))
+}
+
+fn reply(server: &Server, mut stream: TcpStream) -> io::Result<()> {
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    let mut request = Vec::new();
+    let mut buffer = [0; 1024];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_MAX {
+        match stream.read(&mut buffer)? {
+            0 => break,
+            bytes => request.extend_from_slice(&buffer[..bytes]),
+        }
+    }
+    let asks = |path: &[u8]| request.starts_with(b"GET ") && request[4..].starts_with(path);
+    let (status, body) = match asks(b"/metrics ") || asks(b"/ ") {
+        true => ("200 OK", text(server)),
+        false => ("404 Not Found", "see /metrics\n".into()),
+    };
+    write!(
+        stream,
+        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+/// Every number of the general statistics and of the store's own.
+pub fn text(server: &Server) -> String {
+    let mut text = String::from("# TYPE hashmere_up gauge\nhashmere_up 1\n");
+    for (group, prefix) in [(&b""[..], "hashmere_"), (b"hashmere", "hashmere_store_")] {
+        stats::group(server, group, None, &mut |name, value| {
+            if value.parse::<f64>().is_ok() {
+                let kind = if is_gauge(name) { "gauge" } else { "counter" };
+                // Writing to a string does not fail.
+                let _ = writeln!(text, "# TYPE {prefix}{name} {kind}\n{prefix}{name} {value}");
+            }
+        });
+    }
+    text
+}
+
+fn is_gauge(name: &str) -> bool {
+    const GAUGES: &[&str] = &["pid", "time", "uptime", "threads", "items", "bytes", "clients", "pointer_size"];
+    const PARTS: &[&str] = &["curr_", "max_", "_max", "limit_", "bytes_live", "bytes_dead", "bytes_free", "bytes_file"];
+    const MORE: &[&str] =
+        &["bytes_allocated", "accepting", "hash_", "structures", "processes_", "read_buf", "reserved"];
+    GAUGES.contains(&name) || PARTS.iter().chain(MORE).any(|part| name.contains(part))
+}

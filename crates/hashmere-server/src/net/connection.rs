@@ -1,0 +1,276 @@
+//! One connection: what it sent and is not done with, what it is owed.
+//!
+//! Input is read into a buffer of the event loop and eaten there; only the rest of a request that is not whole is kept, and a
+//! connection that is at rest keeps nothing. Output goes out at once; what the socket does not take is kept, and nothing more
+//! is read before it is gone. So a connection holds at most
+//!
+//! - one unfinished request: a line of at most [`LINE_MAX`](crate::command::LINE_MAX), or a value within the item limit; of
+//!   these all connections together hold no more than `Config::input_max`;
+//! - [`OUTPUT_MAX`](crate::command::OUTPUT_MAX) of replies and the one value that went beyond it.
+
+use super::send::{send, Sent};
+use super::stream::Stream;
+use crate::command::{Context, Next, Session};
+use crate::outbox::Outbox;
+use crate::peers::Peer;
+use crate::server::Server;
+use crate::stats::counters::Counters;
+use std::io::{self, Read};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+/// Bytes that a connection may bring before others get their turn.
+const TURN: usize = 256 << 10;
+/// Times that a connection may fill its output before others get their turn.
+const ROUNDS: u32 = 8;
+/// Input that every connection may hold without asking.
+const FREE_INPUT: usize = 16 << 10;
+
+/// What the event loop does with a connection next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Waits for its socket.
+    Wait,
+    /// Comes again after the others: it has more to do.
+    Again,
+    /// Is closed.
+    Close,
+}
+
+/// One connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// The socket.
+    pub stream: Stream,
+    /// What others see of it.
+    pub peer: Arc<Peer>,
+    /// Whether it waits for its turn already.
+    pub queued: bool,
+    session: Session,
+    /// The beginning of a request that is not whole.
+    input: Vec<u8>,
+    /// How long that request is in all, as far as is known.
+    wanted: usize,
+    /// What it is owed.
+    output: Outbox,
+    /// The socket may have more.
+    readable: bool,
+    /// The session has more to do with the input that it has.
+    busy: bool,
+    /// The other side sent its end.
+    ended: bool,
+    /// To be closed when the output is gone.
+    closing: bool,
+    /// Bytes charged to the server's account of input.
+    charged: usize,
+}
+
+/// What an event loop lends to the connection whose turn it is.
+#[derive(Debug)]
+pub struct Loan<'a> {
+    /// The server.
+    pub server: &'a Server,
+    /// Counters of the event loop.
+    pub counters: &'a Counters,
+    /// Where input is read.
+    pub buffer: &'a mut [u8],
+    /// Where replies are written.
+    pub out: &'a mut Outbox,
+    /// Seconds since 1970.
+    pub now: u64,
+}
+
+impl Connection {
+    /// A new connection.
+    pub fn new(stream: Stream, peer: Arc<Peer>, session: Session) -> Connection {
+        Connection {
+            stream,
+            peer,
+            queued: false,
+            session,
+            input: Vec::new(),
+            wanted: 0,
+            output: Outbox::default(),
+            readable: false,
+            busy: false,
+            ended: false,
+            closing: false,
+            charged: 0,
+        }
+    }
+
+    /// Its socket has something to read.
+    pub fn note_readable(&mut self) {
+        self.readable = true;
+    }
+
+    /// Whether it waits for nothing but its next request.
+    pub fn is_at_rest(&self) -> bool {
+        self.output.is_empty() && self.input.is_empty() && self.session.is_idle() && !self.stream.is_holding()
+    }
+
+    /// Moves it on as far as its socket and its share of the time allow.
+    pub fn turn(&mut self, loan: &mut Loan<'_>) -> Fate {
+        let (mut brought, mut rounds) = (0, 0);
+        loop {
+            match self.send_kept(loan) {
+                Sent::All => {}
+                Sent::Part => return Fate::Wait,
+                Sent::Failed => return Fate::Close,
+            }
+            if self.closing {
+                return Fate::Close;
+            }
+            if brought >= TURN || rounds >= ROUNDS {
+                loan.counters.yields.add(1);
+                return Fate::Again;
+            }
+            rounds += 1;
+            if self.busy {
+                self.busy = false;
+                let input = std::mem::take(&mut self.input);
+                self.eat(loan, &input);
+            } else if !self.readable {
+                return if self.ended { Fate::Close } else { Fate::Wait };
+            } else {
+                match self.receive(loan) {
+                    Ok(bytes) => brought += bytes,
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(_) => return Fate::Close,
+                }
+            }
+            if !self.send_new(loan) {
+                return Fate::Close;
+            }
+        }
+    }
+
+    /// Reads once, and eats what came.
+    fn receive(&mut self, loan: &mut Loan<'_>) -> io::Result<usize> {
+        if self.input.is_empty() {
+            let buffer = std::mem::take(&mut loan.buffer);
+            let read = self.stream.read(buffer);
+            if let Ok(bytes) = read {
+                self.note_read(bytes, buffer.len(), loan);
+                self.eat(loan, &buffer[..bytes]);
+            }
+            loan.buffer = buffer;
+            return read;
+        }
+        // The rest of a request goes where its beginning is: a long value is copied once, from the socket.
+        let have = self.input.len();
+        let room = self.wanted.saturating_sub(have).clamp(4096, TURN);
+        if !self.charge(loan, have + room) {
+            self.wanted = 0;
+            self.input = Vec::new();
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        self.input.resize(have + room, 0);
+        let read = self.stream.read(&mut self.input[have..]);
+        self.input.truncate(have + *read.as_ref().unwrap_or(&0));
+        if let Ok(bytes) = read {
+            self.note_read(bytes, room, loan);
+            if self.input.len() >= self.wanted {
+                let input = std::mem::take(&mut self.input);
+                self.eat(loan, &input);
+            }
+        }
+        read
+    }
+
+    fn note_read(&mut self, bytes: usize, asked: usize, loan: &Loan<'_>) {
+        loan.counters.bytes_read.add(bytes as u64);
+        if bytes == 0 {
+            self.ended = true;
+            self.readable = false;
+        } else if bytes < asked && self.stream.short_reads_are_final() {
+            // What comes from now on makes a new event.
+            self.readable = false;
+        }
+    }
+
+    /// Feeds the session, and keeps what it cannot use yet.
+    fn eat(&mut self, loan: &mut Loan<'_>, input: &[u8]) {
+        let (server, counters, now) = (loan.server, loan.counters, loan.now);
+        self.peer.active.store(now, Ordering::Relaxed);
+        let mut cx = Context { server, counters, out: loan.out, now };
+        let (eaten, next) = self.session.feed(&mut cx, input);
+        self.wanted = 0;
+        match next {
+            Next::Input(wanted) => self.wanted = wanted,
+            Next::Output => self.busy = true,
+            Next::Close => {
+                self.closing = true;
+                self.release(server);
+                return;
+            }
+        }
+        let rest = &input[eaten..];
+        if rest.is_empty() {
+            self.release(server);
+            return;
+        }
+        if !self.charge(loan, self.wanted.max(rest.len())) {
+            // Rather than hold more than is allowed. The client sees why.
+            loan.out.line("SERVER_ERROR out of memory reading request");
+            self.closing = true;
+            return;
+        }
+        self.input = Vec::with_capacity(self.wanted.max(rest.len()));
+        self.input.extend_from_slice(rest);
+    }
+
+    /// Makes sure that this connection may hold so many bytes of input.
+    fn charge(&mut self, loan: &Loan<'_>, bytes: usize) -> bool {
+        let wanted = bytes.saturating_sub(FREE_INPUT);
+        if wanted <= self.charged {
+            return true;
+        }
+        let more = wanted - self.charged;
+        let before = loan.server.input.fetch_add(more, Ordering::Relaxed);
+        if before + more > loan.server.config.input_max {
+            loan.server.input.fetch_sub(more, Ordering::Relaxed);
+            return false;
+        }
+        self.charged = wanted;
+        true
+    }
+
+    /// Gives back what was charged.
+    pub fn release(&mut self, server: &Server) {
+        if self.charged > 0 {
+            server.input.fetch_sub(self.charged, Ordering::Relaxed);
+            self.charged = 0;
+        }
+    }
+
+    /// Sends what the session just wrote; keeps what the socket does not take. `false`: the socket is broken.
+    fn send_new(&mut self, loan: &mut Loan<'_>) -> bool {
+        if loan.out.is_empty() {
+            return true;
+        }
+        match send(&mut self.stream, loan.out, loan.counters) {
+            Sent::All => {}
+            // What TLS holds back is not in the outbox any more.
+            Sent::Part => std::mem::swap(&mut self.output, loan.out),
+            Sent::Failed => {
+                *loan.out = Outbox::default();
+                return false;
+            }
+        }
+        true
+    }
+
+    /// Sends what was kept.
+    fn send_kept(&mut self, loan: &Loan<'_>) -> Sent {
+        if self.output.is_empty() && !self.stream.is_holding() {
+            return Sent::All;
+        }
+        let sent = send(&mut self.stream, &mut self.output, loan.counters);
+        if let Sent::All = sent {
+            self.output = Outbox::default();
+        }
+        sent
+    }
+}

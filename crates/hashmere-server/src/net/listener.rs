@@ -1,0 +1,136 @@
+//! Listening sockets.
+
+use super::mailbox::Arrival;
+use super::stream::Stream;
+use crate::config::Config;
+use crate::tls::Acceptor;
+use mio::event::Source;
+use mio::net::{TcpListener, UnixListener};
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+/// One listening socket.
+#[derive(Debug)]
+pub struct Listener {
+    /// What it is called.
+    pub name: String,
+    kind: Kind,
+    /// The socket file to remove at the end.
+    file: Option<PathBuf>,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+/// Opens everything that the options name, or takes what was handed over instead.
+pub fn open_all(config: &Config, inherited: Vec<OwnedFd>) -> Result<Vec<Listener>, String> {
+    if !inherited.is_empty() {
+        return inherited.into_iter().map(adopt).collect();
+    }
+    let mut listeners = Vec::new();
+    for address in &config.listen {
+        listeners.push(tcp(*address, config.backlog).map_err(|e| format!("cannot listen on {address}: {e}"))?);
+    }
+    if let Some(path) = &config.unix {
+        let listener = unix(path, config).map_err(|e| format!("cannot listen on {}: {e}", path.display()))?;
+        listeners.push(listener);
+    }
+    Ok(listeners)
+}
+
+fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    if address.is_ipv6() {
+        // Each family has its own socket, so that both can be asked for.
+        socket.set_only_v6(true)?;
+    }
+    socket.bind(&address.into())?;
+    socket.listen(backlog)?;
+    of_tcp(socket)
+}
+
+fn of_tcp(socket: Socket) -> io::Result<Listener> {
+    socket.set_nonblocking(true)?;
+    let listener = TcpListener::from_std(socket.into());
+    let name = format!("tcp:{}", listener.local_addr()?);
+    Ok(Listener { name, kind: Kind::Tcp(listener), file: None })
+}
+
+fn unix(path: &Path, config: &Config) -> io::Result<Listener> {
+    // A socket that nobody listens on any more is in the way; one that somebody does is his.
+    if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
+        if std::os::unix::net::UnixStream::connect(path).is_ok() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        std::fs::remove_file(path)?;
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+    socket.bind(&SockAddr::unix(path)?)?;
+    // Before `listen`, so that nobody gets in who may not.
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(config.unix_mode))?;
+    socket.listen(config.backlog)?;
+    of_unix(socket, format!("unix:{}", path.display()), Some(path.into()))
+}
+
+fn of_unix(socket: Socket, name: String, file: Option<PathBuf>) -> io::Result<Listener> {
+    socket.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(OwnedFd::from(socket).into());
+    Ok(Listener { name, kind: Kind::Unix(listener), file })
+}
+
+fn adopt(handed: OwnedFd) -> Result<Listener, String> {
+    let socket = Socket::from(handed);
+    let adopted = socket.local_addr().and_then(|address| match address.domain() {
+        Domain::UNIX => of_unix(socket, "unix:handed over".into(), None),
+        _ => of_tcp(socket),
+    });
+    adopted.map_err(|error| format!("cannot use a socket that was handed over: {error}"))
+}
+
+impl Listener {
+    /// What the poll wants.
+    pub fn source(&mut self) -> &mut dyn Source {
+        match &mut self.kind {
+            Kind::Tcp(listener) => listener,
+            Kind::Unix(listener) => listener,
+        }
+    }
+
+    /// The next connection.
+    pub fn accept(&self, tls: Option<&Acceptor>) -> io::Result<Arrival> {
+        let listener = self.name.clone();
+        match &self.kind {
+            Kind::Tcp(socket) => {
+                let (stream, address) = socket.accept()?;
+                // Replies are written in one go; waiting for more would only delay them.
+                let _ = stream.set_nodelay(true);
+                let stream = match tls {
+                    Some(tls) => Stream::Tls(Box::new(tls.accept(stream)?)),
+                    None => Stream::Tcp(stream),
+                };
+                Ok(Arrival { stream, address: format!("tcp:{address}"), listener })
+            }
+            Kind::Unix(socket) => {
+                let (stream, _) = socket.accept()?;
+                Ok(Arrival { stream: Stream::Unix(stream), address: "unix".into(), listener })
+            }
+        }
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            // Somebody may have tidied up already.
+            let _ = std::fs::remove_file(file);
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Replies to a socket.
+
+use super::stream::Stream;
+use crate::outbox::{Outbox, PIECES};
+use crate::stats::counters::Counters;
+use std::io::{self, IoSlice, Write};
+
+/// How far it went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sent {
+    /// Everything is with the kernel.
+    All,
+    /// The socket takes no more for now.
+    Part,
+    /// The socket is broken.
+    Failed,
+}
+
+/// Sends until everything is gone or the socket takes no more.
+pub fn send(stream: &mut Stream, out: &mut Outbox, counters: &Counters) -> Sent {
+    while !out.is_empty() {
+        let sent = match out.single() {
+            Some(bytes) => stream.write(bytes),
+            None => {
+                let mut pieces = [IoSlice::new(&[]); PIECES];
+                let count = out.pieces(&mut pieces);
+                stream.write_vectored(&pieces[..count])
+            }
+        };
+        match sent {
+            Ok(0) => return Sent::Failed,
+            Ok(bytes) => {
+                counters.bytes_written.add(bytes as u64);
+                out.advance(bytes);
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => return Sent::Failed,
+        }
+    }
+    match stream.flush() {
+        Ok(()) => Sent::All,
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Sent::Part,
+        Err(_) => Sent::Failed,
+    }
+}

@@ -1,0 +1,281 @@
+//! An event loop.
+
+use super::connection::{Connection, Fate, Loan};
+use super::listener::Listener;
+use super::mailbox::{self, Arrival, Mailbox};
+use crate::command::Session;
+use crate::outbox::Outbox;
+use crate::server::{now_ms, Server};
+use crate::tls::Acceptor;
+use mio::{Events, Interest, Poll, Token};
+use std::io::{self, Write};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Input that is read at once.
+const BUFFER: usize = 64 << 10;
+/// Tokens from here on are listeners.
+const LISTENERS: usize = usize::MAX / 2;
+/// Between two looks at what is due.
+const TICK: Duration = Duration::from_secs(1);
+/// The same, while something is due that was asked for to the second.
+const SHORT_TICK: Duration = Duration::from_millis(50);
+
+/// One event loop with its connections.
+#[derive(Debug)]
+pub struct Worker {
+    server: Arc<Server>,
+    index: usize,
+    poll: Poll,
+    mailboxes: Vec<Arc<Mailbox>>,
+    listeners: Vec<Listener>,
+    tls: Option<Acceptor>,
+    connections: Vec<Option<Connection>>,
+    free: Vec<usize>,
+    /// Connections that have more to do.
+    queue: Vec<usize>,
+    /// Where the next connection goes.
+    next: usize,
+    buffer: Vec<u8>,
+    out: Outbox,
+    now: u64,
+    ticked: Instant,
+    /// When everything is closed, if the server is stopping.
+    deadline: Option<Instant>,
+}
+
+impl Worker {
+    /// An event loop; the one with listeners accepts for all.
+    pub fn new(
+        server: Arc<Server>,
+        index: usize,
+        poll: Poll,
+        mailboxes: Vec<Arc<Mailbox>>,
+        mut listeners: Vec<Listener>,
+        tls: Option<Acceptor>,
+    ) -> io::Result<Worker> {
+        for (i, listener) in listeners.iter_mut().enumerate() {
+            poll.registry().register(listener.source(), Token(LISTENERS + i), Interest::READABLE)?;
+        }
+        Ok(Worker {
+            server,
+            index,
+            poll,
+            mailboxes,
+            listeners,
+            tls,
+            connections: Vec::new(),
+            free: Vec::new(),
+            queue: Vec::new(),
+            next: 0,
+            buffer: vec![0; BUFFER],
+            out: Outbox::default(),
+            now: now_ms() / 1000,
+            ticked: Instant::now(),
+            deadline: None,
+        })
+    }
+
+    /// Serves until the server stops.
+    pub fn run(&mut self) {
+        let mut events = Events::with_capacity(1024);
+        loop {
+            if let Err(error) = self.poll.poll(&mut events, Some(self.patience())) {
+                if error.kind() != io::ErrorKind::Interrupted {
+                    self.server.say(0, || format!("an event loop ends: {error}"));
+                    return;
+                }
+            }
+            for event in &events {
+                match event.token() {
+                    mailbox::TOKEN => self.admit_arrivals(),
+                    Token(token) if token >= LISTENERS => self.accept(token - LISTENERS),
+                    Token(token) => {
+                        let Some(Some(connection)) = self.connections.get_mut(token) else { continue };
+                        if event.is_readable() || event.is_read_closed() || event.is_error() {
+                            connection.note_readable();
+                        }
+                        self.turn(token);
+                    }
+                }
+            }
+            self.serve_queue();
+            if self.ticked.elapsed() >= self.interval() {
+                self.tick();
+            }
+            if self.server.stopping.load(Ordering::Relaxed) && self.is_drained() {
+                return;
+            }
+        }
+    }
+
+    /// How long to wait for events.
+    fn patience(&self) -> Duration {
+        if self.queue.is_empty() {
+            self.interval()
+        } else {
+            Duration::ZERO
+        }
+    }
+
+    fn interval(&self) -> Duration {
+        if self.deadline.is_some() || self.server.flush_at.load(Ordering::Relaxed) != 0 {
+            SHORT_TICK
+        } else {
+            TICK
+        }
+    }
+
+    /// Gives every connection that has more to do one turn.
+    fn serve_queue(&mut self) {
+        let queue = std::mem::take(&mut self.queue);
+        for token in queue {
+            if let Some(Some(connection)) = self.connections.get_mut(token) {
+                connection.queued = false;
+                self.turn(token);
+            }
+        }
+    }
+
+    fn turn(&mut self, token: usize) {
+        let Some(Some(connection)) = self.connections.get_mut(token) else { return };
+        if connection.queued {
+            return;
+        }
+        let mut loan = Loan {
+            server: &self.server,
+            counters: &self.server.counters[self.index],
+            buffer: &mut self.buffer,
+            out: &mut self.out,
+            now: self.now,
+        };
+        match connection.turn(&mut loan) {
+            Fate::Wait => {}
+            Fate::Again => {
+                connection.queued = true;
+                self.queue.push(token);
+            }
+            Fate::Close => self.close(token),
+        }
+    }
+
+    fn close(&mut self, token: usize) {
+        let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) else { return };
+        connection.release(&self.server);
+        connection.stream.deregister(self.poll.registry());
+        self.server.peers.leave(&connection.peer);
+        self.server.open.fetch_sub(1, Ordering::Relaxed);
+        self.free.push(token);
+    }
+
+    fn accept(&mut self, listener: usize) {
+        loop {
+            let Some(socket) = self.listeners.get(listener) else { return };
+            match socket.accept(self.tls.as_ref()) {
+                Ok(arrival) => self.dispatch(arrival),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => {
+                    // Connections that broke while they waited, or a limit of the system: those that wait are asked for again with
+                    // the next tick.
+                    self.server.say(1, || format!("cannot accept: {error}"));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn dispatch(&mut self, mut arrival: Arrival) {
+        let counters = &self.server.counters[self.index];
+        if self.server.open.fetch_add(1, Ordering::Relaxed) >= self.server.config.connections {
+            self.server.open.fetch_sub(1, Ordering::Relaxed);
+            counters.rejected.add(1);
+            // The socket is new, so there is room for a line; and the client may be gone.
+            let _ = arrival.stream.write(b"ERROR Too many open connections\r\n");
+            return;
+        }
+        counters.connections.add(1);
+        let target = self.next;
+        self.next = (self.next + 1) % self.mailboxes.len();
+        if target == self.index {
+            self.admit(arrival);
+        } else {
+            self.mailboxes[target].send(arrival);
+        }
+    }
+
+    fn admit_arrivals(&mut self) {
+        for arrival in self.mailboxes[self.index].take() {
+            self.admit(arrival);
+        }
+    }
+
+    fn admit(&mut self, arrival: Arrival) {
+        let token = self.free.pop().unwrap_or_else(|| {
+            self.connections.push(None);
+            self.connections.len() - 1
+        });
+        let peer = self.server.peers.enter(arrival.address, arrival.listener, self.now);
+        let mut connection = Connection::new(arrival.stream, peer, Session::new(&self.server));
+        let registered = connection.stream.register(self.poll.registry(), Token(token));
+        self.connections[token] = Some(connection);
+        if let Err(error) = registered {
+            self.server.say(0, || format!("cannot watch a connection: {error}"));
+            self.close(token);
+        }
+    }
+
+    /// What is due now and then.
+    fn tick(&mut self) {
+        self.ticked = Instant::now();
+        let now = now_ms();
+        self.now = now / 1000;
+        if self.index == 0 {
+            self.server.flush_if_due(now);
+            for listener in 0..self.listeners.len() {
+                self.accept(listener);
+            }
+        }
+        if let Some(idle) = self.server.config.idle {
+            self.close_where(|connection, server, now| {
+                let quiet = now.saturating_sub(connection.peer.active.load(Ordering::Relaxed));
+                let late = quiet > idle.as_secs();
+                if late {
+                    server.say(2, || format!("{} said nothing for {quiet} s", connection.peer.address));
+                }
+                late
+            });
+        }
+    }
+
+    fn close_where(&mut self, late: impl Fn(&Connection, &Server, u64) -> bool) {
+        for token in 0..self.connections.len() {
+            let Some(Some(connection)) = self.connections.get(token) else { continue };
+            if late(connection, &self.server, self.now) {
+                self.server.counters[self.index].idle_kicks.add(1);
+                self.close(token);
+            }
+        }
+    }
+
+    /// Closes who is at rest; `true` when nobody is left, or it took too long.
+    fn is_drained(&mut self) -> bool {
+        self.listeners.clear();
+        let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + self.server.config.drain);
+        if Instant::now() >= deadline {
+            return true;
+        }
+        for token in 0..self.connections.len() {
+            // What arrived before the stop is still answered.
+            if let Some(Some(connection)) = self.connections.get_mut(token) {
+                connection.note_readable();
+                self.turn(token);
+            }
+            if self.connections.get(token).is_some_and(|c| c.as_ref().is_some_and(Connection::is_at_rest)) {
+                self.close(token);
+            }
+        }
+        self.connections.iter().all(Option::is_none)
+    }
+}

@@ -1,0 +1,120 @@
+//! Counters: one set for each event loop, so that counting costs no locked instruction.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A counter that one thread adds to and all read.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    /// Adds.
+    #[inline]
+    pub fn add(&self, by: u64) {
+        self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
+    }
+
+    /// What it is at.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    fn reset(&self) {
+        self.0.store(0, Ordering::Relaxed);
+    }
+}
+
+macro_rules! counters {
+    ($($(#[$doc:meta])* $name:ident)+) => {
+        /// What one event loop counts.
+        #[derive(Debug, Default)]
+        #[repr(align(128))]
+        pub struct Counters {
+            $($(#[$doc])* pub $name: Counter,)+
+        }
+
+        /// The sums over all event loops.
+        #[derive(Clone, Copy, Debug, Default)]
+        pub struct Totals {
+            $($(#[$doc])* pub $name: u64,)+
+        }
+
+        impl Totals {
+            /// Sums up.
+            pub fn of(all: &[Counters]) -> Totals {
+                let mut totals = Totals::default();
+                for one in all {
+                    $(totals.$name = totals.$name.wrapping_add(one.$name.get());)+
+                }
+                totals
+            }
+        }
+
+        impl Counters {
+            /// Sets everything to zero (`stats reset`).
+            pub fn reset(&self) {
+                $(self.$name.reset();)+
+            }
+        }
+    };
+}
+
+counters! {
+    /// Connections opened.
+    connections
+    /// Connections refused because there were too many.
+    rejected
+    /// Connections closed for saying nothing.
+    idle_kicks
+    /// Times that a busy connection had to let others go first.
+    yields
+    /// Bytes received.
+    bytes_read
+    /// Bytes sent.
+    bytes_written
+    /// Keys asked for.
+    cmd_get
+    /// Storing commands.
+    cmd_set
+    /// Flushes.
+    cmd_flush
+    /// Touches, with `gat`.
+    cmd_touch
+    /// Meta commands.
+    cmd_meta
+    /// Keys found.
+    get_hits
+    /// Keys not found.
+    get_misses
+    /// Keys deleted.
+    delete_hits
+    /// Keys not there to be deleted.
+    delete_misses
+    /// Counted up.
+    incr_hits
+    /// Not there to be counted up.
+    incr_misses
+    /// Counted down.
+    decr_hits
+    /// Not there to be counted down.
+    decr_misses
+    /// Versions that matched.
+    cas_hits
+    /// Versions for absent keys.
+    cas_misses
+    /// Versions that did not match.
+    cas_badval
+    /// Touched.
+    touch_hits
+    /// Not there to be touched.
+    touch_misses
+    /// Values stored.
+    stored
+    /// Values refused for their size.
+    too_large
+    /// Values refused for want of room.
+    no_memory
+    /// Attempts to authenticate.
+    auth_cmds
+    /// Failed ones.
+    auth_errors
+}

@@ -1,0 +1,166 @@
+//! Making room when there is none: by cleaning or evicting, if need be into the reserve, one lane at a time. And what is
+//! kept in reserve for that.
+
+use super::clean::{Cleaning, Policy};
+use super::index::Tree;
+use super::segments::{Need, RESERVE};
+use super::{Engine, Lane};
+use crate::error::WriteError;
+use hashmere_format::header::{at, limit};
+use hashmere_format::segment::{self, State};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// From this many segments on a free one with memory behind it is kept for the cleaner, so that it can work where the file
+/// system has no room. In a smaller store that would be much beside what it holds.
+const SPARE_FROM: u64 = 8;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Makes room for one record when no segment is to be had: cleans or evicts, if need be into the reserve.
+    #[cold]
+    pub(super) fn make_room_by_force(
+        &self,
+        lane: &mut Lane,
+        bytes: u64,
+        refused: Option<WriteError>,
+    ) -> Result<(), WriteError> {
+        self.by_force(lane, |lane| {
+            let partial = (0..self.segments()).any(|segment| {
+                self.state(segment).state == State::Partial
+                    && self.adopt_one(lane, segment, bytes)
+                    && (refused.is_none() || self.has_memory(lane, bytes))
+            });
+            let made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
+            if matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_))) {
+                // Dead clients may hold segments that nobody has needed so far.
+                return self.sweep().and_then(|()| self.force(lane, bytes, None)).or(made);
+            }
+            made
+        })
+    }
+
+    /// Lets a lane clean by force: it alone may use the reserve meanwhile.
+    pub(super) fn by_force<R>(
+        &self,
+        lane: &mut Lane,
+        act: impl FnOnce(&mut Lane) -> Result<R, WriteError>,
+    ) -> Result<R, WriteError> {
+        self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
+        lane.cleaning = Cleaning::Forced;
+        let done = act(lane);
+        lane.cleaning = Cleaning::No;
+        self.release_global(at::RESERVE_LOCK);
+        done
+    }
+
+    /// Whether memory can be put behind the next record of the open segment.
+    fn has_memory(&self, lane: &Lane, bytes: u64) -> bool {
+        lane.open.as_ref().is_some_and(|open| self.mem.back(open.head, bytes).is_ok())
+    }
+
+    fn force(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
+        // Where the file cannot grow, the reserve is made good. Where it may, but the file system has no room, what is left of
+        // it is kept: cleaning needs one segment to move to.
+        let may_grow = self.segments() + RESERVE <= self.segments_max();
+        let reserve = if may_grow { self.free_segments().min(RESERVE) } else { RESERVE };
+        for _ in 0..self.segments() + 2 {
+            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= reserve {
+                return Ok(());
+            }
+            if self.free_segments() > RESERVE {
+                self.retire_segment(lane);
+                if let Some((segment, ready)) = self.claim_backed(lane.slot, Need::Normal, &mut refused)? {
+                    self.open_segment(lane, segment, 0, ready);
+                    return Ok(());
+                }
+            }
+            if !self.free_one_more(lane)? {
+                break;
+            }
+        }
+        if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
+            return Ok(());
+        }
+        Err(self.full(refused))
+    }
+
+    /// Cleans the segment with most to gain. `false`: nothing is to be gained.
+    pub(super) fn clean_best(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        let free = self.free_segments();
+        let mut best = (0, None);
+        for segment in 0..self.segments() {
+            if let Some(dead) = self.glance(lane, segment)? {
+                if dead > best.0 && self.field(segment, segment::at::DEAD) > 0 {
+                    best = (dead, Some(segment));
+                }
+            }
+        }
+        match best.1 {
+            Some(segment) => self.clean_segment(lane, segment, Policy::Move),
+            None => Ok(self.free_segments() > free),
+        }
+    }
+
+    /// Frees a segment more if that is possible.
+    pub(super) fn free_one_more(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        if self.shape.cache {
+            return self.evict(lane);
+        }
+        Ok(self.drop_expired(lane, 1)? || self.clean_best(lane)?)
+    }
+
+    /// Makes room for the index, which found none to grow. `false`: there is none to be had.
+    #[cold]
+    pub(super) fn free_for_index(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        let freed = match self.next_chunk() {
+            1 => self.by_force(lane, |lane| self.free_one_more(lane)),
+            // What others take of it before the index does is made again.
+            n => self.make_run(lane, n, &mut None).map(|run| {
+                run.iter().for_each(|first| self.free(*first, n, lane.slot));
+                run.is_some()
+            }),
+        };
+        match freed {
+            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(false),
+            other => other,
+        }
+    }
+
+    /// Segments in a row that the index needs at most for its next step: a chunk of a directory is one piece.
+    fn next_chunk(&self) -> u64 {
+        let block = self.root_block(self.root());
+        let depth = [Tree::First, Tree::Overflow].map(|tree| self.depth(block, tree).unwrap_or(0));
+        (8u64 << depth[0].max(depth[1])).div_ceil(self.segment_bytes())
+    }
+
+    /// Makes sure that one free segment has memory behind it, if that can be had.
+    pub(super) fn keep_spare(&self, slot: u32) {
+        let total = self.segments();
+        let known = self.spare.load(Ordering::Relaxed);
+        if total < SPARE_FROM || known != 0 && self.spare_word(known & (limit::SEGMENTS - 1)) == known {
+            return;
+        }
+        let ring = (0..at::FREE_RING_LEN).filter_map(|i| {
+            let hint = self.mem.load(at::FREE_RING + 8 * i, Ordering::Relaxed);
+            hint.checked_sub(1).filter(|segment| *segment < total)
+        });
+        let spare =
+            ring.chain(0..total).map(|segment| (segment, self.spare_word(segment))).find(|(_, word)| *word != 0);
+        if let Some((segment, word)) = spare {
+            let backed = self.mem.back(self.segment_offset(segment), self.segment_bytes()).is_ok();
+            self.spare.store(if backed { word } else { 0 }, Ordering::Relaxed);
+        } else if let Ok(Some(segment)) = self.grow(slot, 1, Need::Reserve, &mut None) {
+            let backed = self.mem.back(self.segment_offset(segment), self.segment_bytes()).is_ok();
+            self.free(segment, 1, slot);
+            self.spare.store(if backed { self.spare_word(segment) } else { 0 }, Ordering::Relaxed);
+        }
+    }
+
+    /// A free segment and its generation in one word: while that is the same, nobody has had it. 0 if it is not free.
+    fn spare_word(&self, segment: u64) -> u64 {
+        if segment >= self.segments() || self.state(segment).state != State::Free {
+            return 0;
+        }
+        self.generation(segment).wrapping_add(1) << limit::SEGMENTS.trailing_zeros() | segment
+    }
+}

@@ -1,0 +1,326 @@
+//! Rows of segments, for records and directory chunks that need several side by side: found free, added to the file, or
+//! made by emptying segments that are neighbours.
+//!
+//! A *window* is a row of segments that could be emptied. All of them are taken before the first is emptied, so that nobody
+//! appends to one meanwhile, and what moves out of one does not move into the next. At a death they
+//! are claimed (and freed by the repair) or in state cleaning (and go back to what they were).
+
+use super::clean::{Cleaning, Policy};
+use super::client::back_error;
+use super::large::Lot;
+use super::segments::{Need, RESERVE};
+use super::{Engine, Lane};
+use crate::error::WriteError;
+use hashmere_format::header::{at, PAGE};
+use hashmere_format::row::Stat;
+use hashmere_format::segment::{self, State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Claims `n` segments in a row with memory behind them, the first in state "large, new".
+    pub(super) fn claim_run(&self, lane: &mut Lane, n: u64) -> Result<u64, WriteError> {
+        let mut refused = None;
+        let mut run = self.find_run(lane.slot, n, &mut refused)?;
+        if run.is_none() && lane.cleaning == Cleaning::No {
+            run = self.make_run(lane, n, &mut refused)?;
+        }
+        let Some(first) = run else { return Err(self.full(refused)) };
+        // Only now: whoever repairs after us reads what a new large record has.
+        self.set_state(first, Word::owned(State::LargeNew, lane.slot).long(n as u32));
+        (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
+        Ok(first)
+    }
+
+    /// Claims `n` segments in a row, free ones or new ones, and puts memory behind them.
+    pub(super) fn find_run(
+        &self,
+        slot: u32,
+        n: u64,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        let run = match self.free_run(slot, n) {
+            Some(first) => Some(first),
+            None => self.grow(slot, n, Need::Normal, refused)?,
+        };
+        Ok(run.filter(|first| self.back_run(*first, n, slot, refused)))
+    }
+
+    /// Puts memory behind segments that are claimed; without it they are free again.
+    fn back_run(&self, first: u64, n: u64, slot: u32, refused: &mut Option<WriteError>) -> bool {
+        let bytes = (n * self.segment_bytes()).next_multiple_of(PAGE);
+        let backed = self.mem.back(self.segment_offset(first), bytes).map_err(back_error);
+        if let Err(error) = backed {
+            self.free(first, n, slot);
+            *refused = Some(error);
+            return false;
+        }
+        true
+    }
+
+    /// Claims a row of free segments, leaving the reserve.
+    fn free_run(&self, slot: u32, n: u64) -> Option<u64> {
+        if self.free_segments() < n + RESERVE {
+            return None;
+        }
+        let total = self.segments();
+        let mut first = 0;
+        while first + n <= total {
+            let row = |s: &u64| self.state(*s).state == State::Free;
+            let free = (first..first + n).take_while(row).count() as u64;
+            if free == n && self.take_row(first, n, slot) {
+                return Some(first);
+            }
+            first += free + 1;
+        }
+        None
+    }
+
+    fn take_row(&self, first: u64, n: u64, slot: u32) -> bool {
+        let taken = (first..first + n).take_while(|s| self.take_free(*s, slot)).count() as u64;
+        if taken < n {
+            (first..first + taken).for_each(|segment| self.free(segment, 1, slot));
+        }
+        taken == n
+    }
+
+    /// Claims `n` segments in a row by making them free. `None`: there are none that can be.
+    #[cold]
+    pub(super) fn make_run(
+        &self,
+        lane: &mut Lane,
+        n: u64,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        self.by_force(lane, |lane| {
+            let mut made = self.make_run_once(lane, n, Lot::Unvisited, refused);
+            if matches!(made, Ok(None) | Err(WriteError::Full { .. } | WriteError::NoSpace(_))) {
+                // Our own segment may be in the way, or what dead clients hold.
+                self.retire_segment(lane);
+                made = self.sweep().and_then(|()| self.make_run_once(lane, n, Lot::Any, refused));
+            }
+            match made {
+                Err(error @ (WriteError::Full { .. } | WriteError::NoSpace(_))) => {
+                    *refused = Some(error);
+                    Ok(None)
+                }
+                made => made,
+            }
+        })
+    }
+
+    fn make_run_once(
+        &self,
+        lane: &mut Lane,
+        n: u64,
+        whose: Lot,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        if n == 1 || !self.shape.cache {
+            return self.clean_for_run(lane, n, refused);
+        }
+        self.complete_file(lane.slot, n, refused)?;
+        self.evict_for_run(lane, n, whose, refused)
+    }
+
+    /// Frees segment after segment until `n` of them are neighbours.
+    fn clean_for_run(
+        &self,
+        lane: &mut Lane,
+        n: u64,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        for _ in 0..=self.segments() {
+            let window = if self.shape.cache { None } else { self.roomiest_window(n) };
+            if let Some(first) = window {
+                if self.empty_window(lane, first, n, Policy::Move)? && self.back_run(first, n, lane.slot, refused) {
+                    return Ok(Some(first));
+                }
+            }
+            if !self.free_one_more(lane)? {
+                break;
+            }
+            if let Some(first) = self.find_run(lane.slot, n, refused)? {
+                return Ok(Some(first));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The window with least to move out of it, if there is room for that elsewhere.
+    fn roomiest_window(&self, n: u64) -> Option<u64> {
+        let total = self.segments() as usize;
+        let n = n as usize;
+        // Sums up to each segment: bytes that live, free segments, segments that cannot be emptied.
+        let mut sums = vec![(0, 0, 0); total + 1];
+        for (segment, i) in (0..).zip(0..total) {
+            let (live, free, fixed) = sums[i];
+            let used = self.field(segment, segment::at::USED);
+            let dead = self.field(segment, segment::at::DEAD);
+            sums[i + 1] = match self.state(segment).state {
+                State::Free => (live, free + 1, fixed),
+                State::Sealed | State::Partial => (live + used.saturating_sub(dead), free, fixed),
+                _ => (live, free, fixed + 1),
+            };
+        }
+        let outside = |i: usize| sums[total].1 - (sums[i + n].1 - sums[i].1);
+        let live = |i: usize| sums[i + n].0 - sums[i].0;
+        // At most a quarter of a segment is lost at its end.
+        let fits = |i: &usize| outside(*i) >= RESERVE + (live(*i) * 4 / 3).div_ceil(self.segment_bytes());
+        let windows = (0..(total + 1).saturating_sub(n)).filter(|i| sums[i + n].2 == sums[*i].2);
+        windows.filter(fits).min_by_key(|i| live(*i)).map(|i| i as u64)
+    }
+
+    /// A file that may still grow, but by less than `n` segments, grows to its end: the rest of the row is found before it.
+    fn complete_file(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) -> Result<(), WriteError> {
+        let rest = self.segments_max().saturating_sub(self.segments());
+        // Where the file system is what refused, more of the file is of no use.
+        if rest > 0 && rest < n + RESERVE && refused.is_none() {
+            if let Some(first) = self.grow(slot, rest, Need::Reserve, refused)? {
+                self.free(first, rest, slot);
+            }
+        }
+        Ok(())
+    }
+
+    /// Evicts neighbours, in the order of the hand.
+    fn evict_for_run(
+        &self,
+        lane: &mut Lane,
+        n: u64,
+        whose: Lot,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        let total = self.segments();
+        let hand = self.mem.load(at::EVICT_HAND, Ordering::Relaxed) % total.max(1);
+        // What was visited may take half a segment of room with it.
+        let policy = Policy::Evict { budget: self.segment_bytes() / 2 / n };
+        let mut busy = None;
+        let mut next = hand;
+        while next < hand + total {
+            let first = next % total;
+            next += 1;
+            if first + n > total {
+                continue;
+            }
+            if let Some(obstacle) = self.obstacle(lane, first, n, whose)? {
+                next += obstacle - first;
+                continue;
+            }
+            self.mem.store(at::EVICT_HAND, (first + n) % total, Ordering::Relaxed);
+            match self.empty_window(lane, first, n, policy) {
+                Ok(true) if self.back_run(first, n, lane.slot, refused) => {
+                    self.restore_reserve(lane);
+                    return Ok(Some(first));
+                }
+                Err(error @ WriteError::Busy { .. }) => busy = Some(error),
+                Err(error) => return Err(error),
+                Ok(_) => {}
+            }
+        }
+        busy.map_or(Ok(None), Err)
+    }
+
+    /// The last segment found in a window that cannot be emptied. Large records go already if that is their lot.
+    fn obstacle(&self, lane: &mut Lane, first: u64, n: u64, whose: Lot) -> Result<Option<u64>, WriteError> {
+        let mut large = Vec::new();
+        let mut at = first;
+        while at < first + n {
+            self.glance(lane, at)?;
+            let word = self.state(at);
+            let may_go = match word.state {
+                State::Free => true,
+                State::Sealed | State::Partial | State::Large => !self.is_held_back(at)?,
+                _ => false,
+            };
+            if !may_go {
+                return Ok(Some(at));
+            }
+            if word.state == State::Large {
+                large.push(at);
+            }
+            at += u64::from(word.length);
+        }
+        for segment in large {
+            if whose == Lot::Unvisited && !self.evict_large(lane, segment)? {
+                return Ok(Some(segment));
+            }
+        }
+        Ok(None)
+    }
+
+    /// What was taken of the reserve to make a row is made good. Where that fails now, the next one to need it does it.
+    fn restore_reserve(&self, lane: &mut Lane) {
+        for _ in 0..2 * RESERVE {
+            if self.free_segments() >= RESERVE || !matches!(self.evict(lane), Ok(true)) {
+                return;
+            }
+        }
+    }
+
+    /// Takes `n` segments in a row, empties them, and keeps them, each claimed. `false`: they were not to be had.
+    fn empty_window(&self, lane: &mut Lane, first: u64, n: u64, policy: Policy) -> Result<bool, WriteError> {
+        let mut taken = Vec::new();
+        let mut next = first;
+        while next < first + n {
+            let word = self.state(next);
+            if !self.take_for_run(next, word, lane.slot) {
+                break;
+            }
+            taken.push((next, word));
+            next += u64::from(word.length);
+        }
+        let mut done = Ok(next >= first + n);
+        for (segment, word) in &taken {
+            if matches!(done, Ok(true)) {
+                done = self.empty_taken(lane, *segment, *word, policy);
+            }
+        }
+        if matches!(done, Ok(true)) {
+            // The last one may have been larger than what was left.
+            (first + n..next).for_each(|segment| self.free(segment, 1, lane.slot));
+        } else {
+            taken.into_iter().for_each(|(segment, word)| self.put_back(segment, word, lane.slot));
+        }
+        done
+    }
+
+    fn take_for_run(&self, segment: u64, word: Word, slot: u32) -> bool {
+        match word.state {
+            State::Free => self.take_free(segment, slot),
+            State::Sealed | State::Partial | State::Large => {
+                self.change_state(segment, word, Word { state: State::Cleaning, owner: slot + 1, ..word })
+            }
+            _ => false,
+        }
+    }
+
+    /// Empties a segment that was taken, if it has to be, and claims it.
+    fn empty_taken(&self, lane: &mut Lane, segment: u64, word: Word, policy: Policy) -> Result<bool, WriteError> {
+        match word.state {
+            State::Free => return Ok(true),
+            State::Large => self.drop_large(lane, segment, Lot::Any)?,
+            _ => match self.empty_segment(lane, segment, policy) {
+                // No room for those that would move: a cache lets go of them as well.
+                Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.shape.cache => {
+                    self.empty_segment(lane, segment, Policy::Evict { budget: 0 })?;
+                }
+                done => done?,
+            },
+        }
+        self.count_at(lane.row, Stat::Cleaned, 1);
+        self.keep_unless_held(segment, lane.slot)
+    }
+
+    /// A segment that was taken for a row which did not come about.
+    fn put_back(&self, segment: u64, word: Word, slot: u32) {
+        for part in segment..segment + u64::from(word.length) {
+            let now = self.state(part);
+            match now.state {
+                State::Claimed if now.owner == slot + 1 => self.free(part, 1, slot),
+                State::Cleaning if now.owner == slot + 1 => self.set_state(part, word),
+                _ => {}
+            }
+        }
+    }
+}

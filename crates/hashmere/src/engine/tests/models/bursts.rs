@@ -1,0 +1,53 @@
+//! A scheduler that lets a thread run on for a while.
+
+use hashmere_mem::shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
+
+/// Chooses anew, evenly, after a burst of steps whose mean length is drawn for each telling: from one step, which shakes
+/// everything, to some hundred, in which others finish what they are about.
+pub(super) struct Bursts {
+    seed: u64,
+    left: u64,
+    rng: u64,
+    /// One in so many steps ends a burst.
+    mean: u64,
+}
+
+/// The longest bursts have a mean of two to this many steps.
+const LONGEST: u64 = 8;
+
+impl Bursts {
+    /// So many tellings.
+    pub(super) fn new(seed: u64, times: u64) -> Bursts {
+        Bursts { seed, left: times, rng: 0, mean: 1 }
+    }
+
+    /// The next random word (splitmix64).
+    fn word(&mut self) -> u64 {
+        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (self.rng ^ (self.rng >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+}
+
+impl Scheduler for Bursts {
+    fn new_execution(&mut self) -> Option<Schedule> {
+        self.left = self.left.checked_sub(1)?;
+        self.rng = self.seed ^ self.left << 52;
+        self.mean = 1 << (self.word() % LONGEST);
+        Some(Schedule::new(self.rng))
+    }
+
+    fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, is_yielding: bool) -> Option<TaskId> {
+        let stays = current.filter(|id| !is_yielding && runnable.iter().any(|task| task.id() == *id));
+        if stays.is_some() && self.word() % self.mean != 0 {
+            return stays;
+        }
+        let choice = self.word() % runnable.len() as u64;
+        Some(runnable[choice as usize].id())
+    }
+
+    fn next_u64(&mut self) -> u64 {
+        self.word()
+    }
+}

@@ -1,0 +1,20 @@
+//! Models: small stories of a few clients, run under a scheduler that lets them change places before every access.
+//!
+//! The engine is the real one, on [`hashmere_mem::ShuttleMem`]. Each story is told some hundreds of times under two
+//! schedulers: one that chooses at random, in bursts of one step to some hundred, and one (PCT) by priorities, which
+//! interrupts two times and finds those races for which somebody has to stand still for long. Memory is sequentially consistent here:
+//! what is explored is interleavings, not orderings.
+//!
+//! Every story has canaries: faults of the engine that it must find. See [`crate::engine::canary`].
+
+mod bursts;
+mod clear;
+mod emptied;
+mod explore;
+mod insert;
+mod lock;
+mod pin;
+mod recycle;
+mod split;
+mod stage;
+mod takeover;

@@ -1,0 +1,74 @@
+//! A view of a value whose segment others want to recycle: it stays what it is until it is dropped.
+//!
+//! Catches a segment that is freed although it is pinned, and a pin on a segment that was freed just before.
+
+use super::emptied::{is_value, overwrite, stage, value, writer};
+use super::explore::{explore, must_find, wrong};
+use super::stage::{Player, FOR_EVER};
+use crate::engine::canary::Canary;
+use crate::engine::tests::crash::State;
+use hashmere_mem::shuttle::thread;
+use hashmere_mem::Mem;
+
+/// Looks at the key's value, and again a little later, as who holds a view may do.
+fn view(client: &Player) {
+    let (key, kh) = (b"key", client.hash(b"key"));
+    let mut exhausted = false;
+    loop {
+        let root = client.root_word();
+        let Ok(Some(found)) = client.read(key, kh, |found| Ok(*found)) else { wrong("the key was missed") };
+        let Some(pin) = client.pin(found.slot_offset, found.slot, root, &mut exhausted) else { continue };
+        let again = client.look_again(&found, key, kh);
+        if let Some(found) = &again {
+            let looks = [(); 2].map(|()| {
+                let mut bytes = Vec::new();
+                client.mem.append_to(found.value(), found.head.value_len as usize, &mut bytes);
+                is_value("key", &bytes);
+                bytes
+            });
+            if looks[0] != looks[1] {
+                wrong("the view changed");
+            }
+        }
+        client.unpin(pin);
+        if again.is_some() {
+            return;
+        }
+    }
+}
+
+fn while_overwritten() -> impl Fn() + Send + Sync + 'static {
+    // With room for one more segment, for as long as the view holds back the one that would be recycled.
+    let stage = stage(2);
+    move || {
+        let play = stage.play(FOR_EVER);
+        let (viewer, writer) = (play.client(), writer(&play, "a", 1));
+        view(&viewer);
+        play.begin();
+        let viewer = thread::spawn(move || {
+            view(&viewer);
+            viewer
+        });
+        let writer = thread::spawn(move || {
+            overwrite(&writer);
+            writer
+        });
+        let _alive = (viewer.join().unwrap(), writer.join().unwrap());
+        play.end(&[State::from([(b"key".to_vec(), value("key", 1)), (b"next".to_vec(), value("next", 0))])]);
+    }
+}
+
+#[test]
+fn a_view_stays_what_it_was() {
+    explore("pin/overwrite", while_overwritten());
+}
+
+#[test]
+fn finds_a_pin_that_is_ignored() {
+    must_find(Canary::PinIgnored, while_overwritten());
+}
+
+#[test]
+fn finds_a_pin_that_comes_too_late() {
+    must_find(Canary::PinBelieved, while_overwritten());
+}

@@ -1,0 +1,125 @@
+//! Readers of a key, while its segment is emptied, recycled and filled with something else.
+//!
+//! Catches a reader that takes bytes of the segment's next life for its value, a key that is missed while it moves, and a
+//! writer that counts a record as dead in the segment's next life.
+
+use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
+use super::explore::{explore, must_find, wrong};
+use super::stage::{Player, FOR_EVER};
+use crate::engine::canary::Canary;
+use crate::engine::clean::Policy;
+use crate::engine::tests::crash::State;
+use crate::error::WriteError;
+use hashmere_format::header::at;
+use hashmere_mem::shuttle::thread;
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
+
+/// Reads the key as anybody does.
+fn get(client: &Player) {
+    match client.t_get(b"key") {
+        Ok(Some(bytes)) => is_value("key", &bytes),
+        other => wrong(format!("the key was missed: {other:?}")),
+    }
+}
+
+/// Reads it while somebody recycles another segment, so that only the generation of its own decides.
+fn get_by_generation(client: &Player) {
+    let mut others = 1;
+    let read = client.read(b"key", client.hash(b"key"), |found| {
+        client.mem.fetch_add(at::EPOCH, std::mem::take(&mut others), Ordering::SeqCst);
+        let mut bytes = Vec::new();
+        client.mem.append_to(found.value(), found.head.value_len as usize, &mut bytes);
+        Ok(bytes)
+    });
+    match read {
+        Ok(Some(bytes)) => is_value("key", &bytes),
+        other => wrong(format!("the key was missed: {other:?}")),
+    }
+}
+
+fn after() -> State {
+    State::from([(b"key".to_vec(), value("key", 1)), (b"next".to_vec(), value("next", 0))])
+}
+
+fn while_overwritten(read: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
+    let stage = stage(1);
+    move || {
+        let play = stage.play(FOR_EVER);
+        let (reader, writer) = (play.client(), writer(&play, "a", 1));
+        read(&reader);
+        play.begin();
+        let reader = thread::spawn(move || {
+            (0..2).for_each(|_| read(&reader));
+            reader
+        });
+        let writer = thread::spawn(move || {
+            overwrite(&writer);
+            writer
+        });
+        let _alive = (reader.join().unwrap(), writer.join().unwrap());
+        play.end(&[after()]);
+    }
+}
+
+/// Moves what lives out of the key's segment and stores another key, for which the segment is recycled.
+fn clean(client: &Player) {
+    let mut lane = client.lane().unwrap();
+    match client.clean_segment(&mut lane, SEGMENT, Policy::Move) {
+        Ok(_) | Err(WriteError::Full { .. }) => {}
+        Err(error) => wrong(error),
+    }
+    drop(lane);
+    client.t_set(b"next", &value("next", 0)).unwrap_or_else(|error| wrong(error));
+}
+
+fn while_moved(read: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
+    let stage = stage(2);
+    move || {
+        let play = stage.play(FOR_EVER);
+        let (reader, cleaner, writer) = (play.client(), writer(&play, "a", 1), writer(&play, "b", 1));
+        read(&reader);
+        play.begin();
+        let reader = thread::spawn(move || {
+            (0..2).for_each(|_| read(&reader));
+            reader
+        });
+        let cleaner = thread::spawn(move || {
+            clean(&cleaner);
+            cleaner
+        });
+        let writer = thread::spawn(move || {
+            writer.t_set(b"key", &value("key", 1)).unwrap_or_else(|error| wrong(error));
+            writer
+        });
+        let _alive = (reader.join().unwrap(), cleaner.join().unwrap(), writer.join().unwrap());
+        play.end(&[after()]);
+    }
+}
+
+#[test]
+fn a_value_stays_whole_while_it_is_overwritten() {
+    explore("recycle/overwrite", while_overwritten(get));
+    explore("recycle/overwrite, by generation", while_overwritten(get_by_generation));
+}
+
+#[test]
+fn a_key_is_found_while_it_moves() {
+    explore("recycle/move", while_moved(get));
+    explore("recycle/move, by generation", while_moved(get_by_generation));
+}
+
+#[test]
+fn finds_a_writer_that_counts_too_late() {
+    must_find(Canary::BurialIgnored, while_moved(get));
+}
+
+#[test]
+fn finds_a_reader_that_ignores_the_epoch() {
+    must_find(Canary::EpochIgnored, while_overwritten(get));
+}
+
+#[test]
+fn finds_a_reader_that_ignores_the_generation() {
+    must_find(Canary::GenerationIgnored, while_overwritten(get_by_generation));
+}

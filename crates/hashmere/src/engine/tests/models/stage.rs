@@ -1,0 +1,247 @@
+//! Where stories take place: a store that was prepared beforehand, and clients whose every access is a step.
+
+use super::explore::wrong;
+use crate::engine::tests::audit::audit;
+use crate::engine::tests::crash::{dump, is_sound, State};
+use crate::engine::tests::probe::{die, until_death};
+use crate::engine::tests::world::{Geometry, World};
+use crate::engine::{Access, Engine};
+use hashmere_mem::shuttle::sync::{Condvar, Mutex};
+use hashmere_mem::{BackError, HeapMem, LocalHost, LocalPeers, Mem, ShuttleMem};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+/// A store as it is when a story begins.
+pub(super) struct Stage {
+    image: HeapMem,
+}
+
+impl Stage {
+    /// Prepares a store. Every client of `setup` must be retired.
+    pub(super) fn new(geometry: Geometry, setup: impl FnOnce(&World)) -> Stage {
+        let world = World::new(geometry);
+        setup(&world);
+        Stage { image: world.heap.image() }
+    }
+
+    /// A story on a copy of it. Nobody waits longer than `patience` for a living client; time passes by a millisecond with
+    /// every look at the clock.
+    pub(super) fn play(&self, patience: Duration) -> Play {
+        Play {
+            mem: Arc::new(ShuttleMem::from_heap(self.image.image())),
+            peers: LocalPeers::new(),
+            scheduled: Arc::new(AtomicBool::new(false)),
+            patience,
+        }
+    }
+}
+
+/// Longer than any story: nobody gives up.
+pub(super) const FOR_EVER: Duration = Duration::from_secs(1 << 20);
+
+/// What the keys begin with that only fill segments.
+pub(super) const FILL: &str = "fill";
+
+/// One story.
+pub(super) struct Play {
+    mem: Arc<ShuttleMem>,
+    peers: Arc<LocalPeers>,
+    scheduled: Arc<AtomicBool>,
+    patience: Duration,
+}
+
+impl Play {
+    /// One more process.
+    pub(super) fn client(&self) -> Player {
+        let fate = Arc::new(Fate::default());
+        let mem = ModelMem { mem: self.mem.clone(), scheduled: self.scheduled.clone(), fate: fate.clone() };
+        let access = Access { read_only: false, busy_timeout: self.patience };
+        let engine = Engine::attach(mem, LocalHost::new(&self.peers), Mem::capacity, access).unwrap();
+        Player { engine, fate }
+    }
+
+    /// From here on every access is a step, before which the scheduler chooses who goes on.
+    pub(super) fn begin(&self) {
+        self.scheduled.store(true, Ordering::Relaxed);
+    }
+
+    /// The story is over, and the store must be sound and hold one of these, fillings aside. The players live on to this point, except those who
+    /// died.
+    pub(super) fn end(self, outcomes: &[State]) {
+        self.scheduled.store(false, Ordering::Relaxed);
+        let world = World { heap: Arc::new(self.mem.heap().image()), peers: self.peers };
+        let survivor = world.client();
+        survivor.sweep().unwrap();
+        let everything = outcomes.iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
+        let mut now = dump(&survivor, &everything).unwrap_or_else(|text| wrong(text));
+        is_sound(&survivor, now.len() as u64).unwrap_or_else(|text| wrong(text));
+        now.retain(|key, _| !key.starts_with(FILL.as_bytes()));
+        if !outcomes.contains(&now) {
+            let text = now.iter().map(|(k, v)| format!("{}={} ", k.escape_ascii(), v.escape_ascii()));
+            wrong(format!("the store holds {}", text.collect::<String>()));
+        }
+        audit(&survivor).unwrap_or_else(|text| wrong(text));
+    }
+}
+
+/// A process in a story.
+pub(super) struct Player {
+    engine: Engine<ModelMem, LocalHost>,
+    fate: Arc<Fate>,
+}
+
+/// What happens to a client at one of its accesses.
+#[derive(Default)]
+struct Fate {
+    accesses: AtomicU64,
+    /// The number of the access, plus one.
+    at: AtomicU64,
+    /// It stops there until this opens; without, it dies.
+    gate: OnceLock<Arc<Gate>>,
+}
+
+impl Fate {
+    fn access(&self) {
+        let n = self.accesses.fetch_add(1, Ordering::Relaxed);
+        if n + 1 == self.at.load(Ordering::Relaxed) {
+            match self.gate.get() {
+                Some(gate) => gate.pass(),
+                None => die(),
+            }
+        }
+    }
+
+    fn arm(&self, at: u64) {
+        self.at.store(self.accesses.load(Ordering::Relaxed) + at + 1, Ordering::Relaxed);
+    }
+}
+
+impl Player {
+    /// How many accesses something takes.
+    pub(super) fn accesses(&self, act: impl FnOnce(&Player)) -> u64 {
+        let before = self.fate.accesses.load(Ordering::Relaxed);
+        act(self);
+        self.fate.accesses.load(Ordering::Relaxed) - before
+    }
+
+    /// It dies before its access number `at`, counted from now.
+    pub(super) fn die_at(&self, at: u64) {
+        self.fate.arm(at);
+    }
+
+    /// It stops there, until the gate opens.
+    pub(super) fn stop_at(&self, at: u64, gate: &Arc<Gate>) {
+        self.fate.arm(at);
+        assert!(self.fate.gate.set(gate.clone()).is_ok());
+    }
+
+    /// Lets it act until it is done or dies: `None`. Its process is gone a little later.
+    pub(super) fn until_death<R>(&self, act: impl FnOnce(&Player) -> R) -> Option<R> {
+        let done = until_death(|| act(self));
+        if done.is_none() {
+            hashmere_mem::shuttle::thread::yield_now();
+            self.engine.host.kill();
+        }
+        done
+    }
+}
+
+impl Deref for Player {
+    type Target = Engine<ModelMem, LocalHost>;
+    fn deref(&self) -> &Self::Target {
+        &self.engine
+    }
+}
+
+/// Holds somebody up.
+#[derive(Default)]
+pub(super) struct Gate {
+    is_open: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Gate {
+    fn pass(&self) {
+        let mut is_open = self.is_open.lock().unwrap();
+        while !*is_open {
+            is_open = self.bell.wait(is_open).unwrap();
+        }
+    }
+
+    /// Lets everybody pass.
+    pub(super) fn open(&self) {
+        *self.is_open.lock().unwrap() = true;
+        self.bell.notify_all();
+    }
+}
+
+/// The memory as one client reaches it.
+pub(super) struct ModelMem {
+    mem: Arc<ShuttleMem>,
+    scheduled: Arc<AtomicBool>,
+    fate: Arc<Fate>,
+}
+
+/// Each of these is a step, or before the story begins an ordinary access.
+macro_rules! accesses {
+    ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+        fn $name(&self, $($arg: $type),*) $(-> $result)? {
+            self.fate.access();
+            if self.scheduled.load(Ordering::Relaxed) {
+                self.mem.$name($($arg),*)
+            } else {
+                self.mem.heap().$name($($arg),*)
+            }
+        }
+    )*};
+}
+
+impl Mem for ModelMem {
+    accesses! {
+        fn load(off: u64, order: Ordering) -> u64;
+        fn store(off: u64, value: u64, order: Ordering);
+        fn compare_exchange(off: u64, current: u64, new: u64) -> Result<u64, u64>;
+        fn swap(off: u64, value: u64, order: Ordering) -> u64;
+        fn fetch_add(off: u64, value: u64, order: Ordering) -> u64;
+        fn fetch_or(off: u64, value: u64, order: Ordering) -> u64;
+        fn read(off: u64, dst: &mut [u8]);
+        fn append_to(off: u64, len: usize, dst: &mut Vec<u8>);
+        fn write(off: u64, src: &[u8]);
+        fn matches(off: u64, bytes: &[u8]) -> bool;
+        fn copy(from: u64, to: u64, len: u64);
+        fn zero(off: u64, len: u64);
+        fn back(off: u64, len: u64) -> Result<(), BackError>;
+        fn unback(off: u64, len: u64) -> bool;
+        fn wait(off: u64, expected: u32, timeout: Duration);
+    }
+
+    fn capacity(&self) -> u64 {
+        self.mem.capacity()
+    }
+
+    fn fence(&self, order: Ordering) {
+        self.mem.fence(order);
+    }
+
+    fn prefetch(&self, _off: u64) {}
+
+    unsafe fn slice(&self, off: u64, len: usize) -> &[u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.mem.slice(off, len) }
+    }
+
+    unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.mem.slice_mut(off, len) }
+    }
+
+    fn wake(&self, off: u64) {
+        self.mem.wake(off);
+    }
+
+    fn relax(&self) {
+        self.mem.relax();
+    }
+}

@@ -1,0 +1,215 @@
+//! The calls of a store in small, quick enough for Miri: it follows every access, and finds undefined behaviour, data races, and
+//! loads for whose ordering nothing vouches.
+
+use super::audit::audit;
+use super::crash::{dump, is_sound, State};
+use super::world::{cache, strict, Client, Geometry, World};
+use crate::engine::When;
+use crate::types::{Attributes, Ttl};
+use hashmere_format::segment::{self, Word};
+use std::thread;
+use std::time::Duration;
+
+/// A store that must be sound at the end, and what it must hold then.
+struct Case {
+    world: World,
+    state: State,
+}
+
+impl Case {
+    fn new(geometry: Geometry) -> Case {
+        Case { world: World::new(geometry), state: State::new() }
+    }
+
+    fn set(&mut self, client: &Client, key: String, value: &[u8]) {
+        client.t_set(key.as_bytes(), value).unwrap();
+        self.state.insert(key.into_bytes(), value.to_vec());
+    }
+
+    /// What a newcomer sees is right.
+    fn end(&self, client: &Client) {
+        assert_eq!(dump(&self.world.reader(), &self.state).unwrap(), self.state);
+        is_sound(client, self.state.len() as u64).unwrap();
+        audit(client).unwrap();
+    }
+}
+
+#[test]
+fn calls_of_every_kind() {
+    let mut case = Case::new(strict(12));
+    let mut client = case.world.client();
+    case.set(&client, "short".into(), b"1");
+    case.set(&client, "empty".into(), b"");
+    case.set(&client, "large".into(), &[b'l'; 5000]);
+    assert_eq!(client.t_incr(b"n", 5, Some(7)).unwrap(), Some(7));
+    assert_eq!(client.t_incr(b"n", 5, Some(7)).unwrap(), Some(12));
+    client.t_append(b"short", b"234").unwrap();
+    let with = Attributes { flags: 9, ttl: Ttl::At(50_000) };
+    assert!(client.t_put(b"ttl", b"expires", with, When::Absent).unwrap().is_some());
+    assert!(client.t_put(b"ttl", b"again", with, When::Absent).unwrap().is_none());
+    assert!(client.t_touch(b"ttl", Ttl::Never).unwrap());
+    case.set(&client, "gone".into(), b"soon");
+    assert!(client.t_del(b"gone").unwrap());
+    assert!(!client.t_del(b"gone").unwrap());
+    case.state.remove(&b"gone"[..]);
+    for (key, value) in [("short", "1234"), ("n", "12"), ("ttl", "expires")] {
+        case.state.insert(key.into(), value.into());
+    }
+    assert_eq!(client.t_view(b"ttl", client.hash(b"ttl")).unwrap().unwrap().meta.flags, 9);
+    case.end(&client);
+    client.t_clear().unwrap();
+    case.state.clear();
+    case.end(&client);
+    client.retire();
+}
+
+#[test]
+fn leaves_split_and_overflow() {
+    let mut case = Case::new(strict(12).small_leaves());
+    let client = case.world.client();
+    (0..30).for_each(|n| case.set(&client, format!("k{n}"), b"spread"));
+    (0..16).for_each(|n| case.set(&client, format!("#{n}"), b"collides"));
+    assert!(client.stats(0, 0).splits > 0 && client.stats(0, 0).index_overflow > 0);
+    case.end(&client);
+}
+
+#[test]
+fn segments_are_cleaned_and_used_again() {
+    let mut case = Case::new(strict(8));
+    let client = case.world.client();
+    for round in 0..8 {
+        // One that stays, and so has to be moved, and some that do not.
+        case.set(&client, format!("stays{round}"), b"s");
+        (0..4).for_each(|n| case.set(&client, format!("k{n}"), &[b'0' + round; 700]));
+    }
+    client.t_maintain().unwrap();
+    let stats = client.stats(0, 0);
+    assert!(stats.segments_cleaned > 0 && stats.records_moved > 0 && stats.recycle_epoch > 0);
+    case.end(&client);
+}
+
+#[test]
+fn a_full_cache_evicts() {
+    let world = World::new(cache(6));
+    let client = world.client();
+    for n in 0..36 {
+        client.t_set(format!("k{n}").as_bytes(), &[b'c'; 500]).unwrap();
+    }
+    assert!(client.stats(0, 0).evictions > 0);
+    let items = dump(&client, &State::new()).unwrap().len();
+    is_sound(&client, items as u64).unwrap();
+    audit(&client).unwrap();
+}
+
+#[test]
+fn the_dead_are_repaired() {
+    let mut case = Case::new(strict(12).small_leaves());
+    let (victim, client) = (case.world.client(), case.world.client());
+    case.set(&victim, "key".into(), b"first");
+    case.set(&client, "other".into(), b"o");
+    victim.probe.die_after(24);
+    assert!(super::probe::until_death(|| victim.t_set(b"key", b"second")).is_none());
+    victim.kill();
+    case.set(&client, "key".into(), b"third");
+    client.sweep().unwrap();
+    case.end(&client);
+}
+
+/// A value that says in each of its words which it is.
+fn value(n: usize) -> Vec<u8> {
+    format!("{n:08}").repeat(12).into_bytes()
+}
+
+/// How often a thread does what it does.
+const ROUNDS: usize = if cfg!(miri) { 16 } else { 3000 };
+
+/// Overwrites "key", so often that its segments are recycled, and counts "n" up.
+fn write(client: &Client) {
+    for n in 0..ROUNDS {
+        client.t_set(b"key", &value(n)).unwrap();
+        client.t_incr(b"n", 1, None).unwrap().unwrap();
+    }
+}
+
+/// Reads "key": always there, never torn, never an earlier one again.
+fn read(client: &Client) {
+    client.probe.be_lenient();
+    let mut last = Vec::new();
+    for n in 0..ROUNDS {
+        let now = if n % 2 == 0 {
+            client.t_get(b"key").unwrap().unwrap()
+        } else {
+            client.t_view(b"key", client.hash(b"key")).unwrap().unwrap().value
+        };
+        assert!(now.chunks(8).all(|word| *word == now[..8]), "{}", now.escape_ascii());
+        assert!(now >= last, "{} after {}", now.escape_ascii(), last.escape_ascii());
+        last = now;
+    }
+}
+
+/// Gives "key" a segment of its own, again and again: each time the one before is recycled.
+fn turn_over(client: &Client) {
+    for n in 0..ROUNDS {
+        client.t_set(b"key", &value(n)).unwrap();
+        let mut lane = client.lane().unwrap();
+        let segment = lane.open.as_ref().unwrap().number;
+        client.retire_segment(&mut lane);
+        client.set_state(segment, Word::new(segment::State::Sealed));
+        for segment in 0..client.segments() {
+            client.glance(&lane, segment).unwrap();
+        }
+    }
+}
+
+/// Two threads write and two read; `clients` are their processes.
+fn together(world: &World, clients: [&Client; 4]) {
+    // Nobody dies, so nobody need give up on a thread that the machine does not run just now.
+    world.peers.set_tick(Duration::ZERO);
+    clients[0].t_set(b"key", &value(0)).unwrap();
+    clients[0].t_incr(b"n", 1, Some(0)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| write(clients[0]));
+        scope.spawn(|| {
+            for n in 0..ROUNDS {
+                clients[1].t_incr(b"n", 1, None).unwrap().unwrap();
+                clients[1].t_set(b"own", &value(n)).unwrap();
+            }
+        });
+        scope.spawn(|| read(clients[2]));
+        scope.spawn(|| read(clients[3]));
+    });
+    let expected = [("key", value(ROUNDS - 1)), ("own", value(ROUNDS - 1)), ("n", (2 * ROUNDS).to_string().into())];
+    let state: State = expected.into_iter().map(|(key, value)| (key.into(), value)).collect();
+    assert_eq!(dump(&world.reader(), &state).unwrap(), state);
+    is_sound(clients[0], 3).unwrap();
+    audit(clients[0]).unwrap();
+}
+
+#[test]
+fn processes_work_together() {
+    let world = World::new(strict(12));
+    let clients = [(); 4].map(|()| world.client());
+    together(&world, clients.each_ref());
+}
+
+#[test]
+fn threads_of_one_process_work_together() {
+    let world = World::new(strict(12));
+    let client = world.client();
+    together(&world, [&client; 4]);
+}
+
+#[test]
+fn a_value_stays_whole_while_its_segments_are_recycled() {
+    let world = World::new(strict(8));
+    let clients = [(); 2].map(|()| world.client());
+    clients[0].t_set(b"key", &value(0)).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| turn_over(&clients[0]));
+        scope.spawn(|| read(&clients[1]));
+    });
+    assert!(clients[0].stats(0, 0).recycle_epoch as usize > ROUNDS / 2);
+    assert_eq!(clients[0].t_get(b"key").unwrap(), Some(value(ROUNDS - 1)));
+    is_sound(&clients[0], 1).unwrap();
+    audit(&clients[0]).unwrap();
+}

@@ -1,0 +1,44 @@
+//! Marks: what several readers agree on about a key, such as who computes it anew.
+
+use crate::error::WriteError;
+use crate::types::{Attributes, Item, Meta, Stored, Ttl};
+use crate::Store;
+
+impl Store {
+    /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: somebody
+    /// changed it meanwhile.
+    ///
+    /// Marks are 32 bits beside the flags, seen by every process in [`Meta::marks`]. Any other write of the key clears them; a
+    /// touch keeps them. They say something about one value of the key: that it is stale, or that somebody is computing
+    /// the next one.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn set_marked(
+        &self,
+        key: &[u8],
+        value: &[u8],
+        attributes: Attributes,
+        marks: u32,
+        seen: Option<&Meta>,
+    ) -> Result<Option<Stored>, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        engine.store_marked(&mut lane, (key, engine.hash(key)), value, (attributes, marks), seen, false)
+    }
+
+    /// Gives a key other marks, if it is still the item that was seen; value, flags, expiry and version stay. Of several that
+    /// saw the same item, one succeeds.
+    ///
+    /// # Errors
+    /// As [`set`](Self::set).
+    pub fn remark(&self, key: &[u8], item: &Item, marks: u32) -> Result<bool, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        let attributes =
+            Attributes { flags: item.meta.flags, ttl: item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At) };
+        let name = (key, engine.hash(key));
+        let stored = engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.meta), true)?;
+        Ok(stored.is_some())
+    }
+}
