@@ -15,6 +15,7 @@
 
 pub mod files;
 pub mod history;
+pub mod hostile;
 pub mod journal;
 pub mod limits;
 pub mod oracle;

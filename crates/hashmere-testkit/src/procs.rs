@@ -110,6 +110,19 @@ impl Worker {
         }
     }
 
+    /// Waits for this line.
+    ///
+    /// # Errors
+    /// How it ended, or what else it did. Do not use it any more then.
+    pub fn answers(&mut self, line: &str, limit: Duration) -> Result<(), String> {
+        match self.lines.recv_timeout(limit) {
+            Ok(heard) if heard == line => Ok(()),
+            Ok(heard) => Err(format!("said {heard:?}")),
+            Err(RecvTimeoutError::Timeout) => Err(format!("hung for {limit:?}")),
+            Err(RecvTimeoutError::Disconnected) => Err(format!("ended: {:?}", self.child.wait())),
+        }
+    }
+
     /// Whether it has said something that was not heard yet; the line, if so.
     pub fn heard(&mut self) -> Option<String> {
         self.lines.try_recv().ok()

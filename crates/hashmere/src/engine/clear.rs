@@ -55,7 +55,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let base = self.mem.load(block + root::at::VERSION, Ordering::Relaxed);
         let writes =
             [Stat::Sets, Stat::Deletes, Stat::Evicted, Stat::Expired, Stat::Takeovers].map(|stat| self.total(stat));
-        base + writes.iter().sum::<u64>() + (1 << 20)
+        writes.iter().fold(base, |sum, writes| sum.wrapping_add(*writes)).wrapping_add(1 << 20)
     }
 
     /// Writes an index of one empty leaf into a claimed segment. Versions are larger than `version`, and than the time.

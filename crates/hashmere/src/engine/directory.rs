@@ -32,7 +32,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(kept);
         }
         let spare = self.word(block + root::at::SPARE);
-        if spare != 0 {
+        if spare != 0 && !self.is_leaf_of(spare, root) {
+            // A damaged list leads nowhere; what was on it is lost until the next clear.
+            self.put(block + root::at::SPARE, 0);
+        } else if spare != 0 {
             self.mem.back(spare, self.leaf_bytes()).map_err(back_error)?;
             self.put(note, spare);
             self.put(block + root::at::SPARE, self.word(spare + leaf::at::NEXT));
@@ -61,8 +64,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn arena_room(&self, slot: u32, root: u64, bytes: u64) -> Result<u64, WriteError> {
         let block = self.root_block(root);
         let next = self.word(block + root::at::ARENA);
-        let offset = next.next_multiple_of(bytes.min(self.leaf_bytes()));
-        if offset + bytes <= self.word(block + root::at::ARENA_END) {
+        let offset = next.checked_next_multiple_of(bytes.min(self.leaf_bytes())).unwrap_or(u64::MAX);
+        let end = offset.saturating_add(bytes);
+        if end <= self.word(block + root::at::ARENA_END) && self.is_inside(offset, bytes) {
             self.mem.back(offset, bytes).map_err(back_error)?;
             if offset != next {
                 self.put(block + root::at::ARENA, offset);
@@ -106,7 +110,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 let pointer = self.word(block + tree.pointers() + 8 * chunk);
                 let offset = pointer.wrapping_add(8 * chunk_start(chunk));
                 if pointer != 0 && offset >= next && offset < end {
-                    self.put(block + root::at::ARENA, offset + 8 * chunk_start(chunk));
+                    self.put(block + root::at::ARENA, offset.saturating_add(8 * chunk_start(chunk)));
                 }
             }
         }
@@ -118,6 +122,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.depth(block, tree) != Some(depth) {
             return Ok(());
         }
+        if depth >= tree.depth_max() {
+            return Err(WriteError::TooManyCollisions);
+        }
         let old = 1u64 << depth;
         let chunk = chunk_of(old);
         let pointer = block + tree.pointers() + 8 * chunk;
@@ -128,12 +135,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.put(block + root::at::ARENA, offset + bytes);
         }
         for index in 0..old {
-            let leaf = self.word(self.entry(block, tree, index));
-            self.mem.store(self.entry(block, tree, index + old), leaf, Ordering::Relaxed);
+            let leaf = self.word(self.entry_inside(block, tree, index)?);
+            self.mem.store(self.entry_inside(block, tree, index + old)?, leaf, Ordering::Relaxed);
         }
         // SYNC(depth): whoever sees the new depth sees the new half.
         self.set_depth(block, tree, depth + 1);
         Ok(())
+    }
+
+    /// Offset of a directory entry that may be stored to.
+    pub(super) fn entry_inside(&self, block: u64, tree: Tree, index: u64) -> Result<u64, WriteError> {
+        let offset = self.entry(block, tree, index);
+        if offset & 7 == 0 && self.is_inside(offset, 8) {
+            return Ok(offset);
+        }
+        Err(WriteError::Corrupt { what: "a directory entry lies outside the file", offset })
     }
 
     pub(super) fn set_depth(&self, block: u64, tree: Tree, depth: u32) {

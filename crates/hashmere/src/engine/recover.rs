@@ -235,6 +235,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Calls `each` for every record of a segment's first `used` bytes.
     pub(super) fn walk(&self, segment: u64, used: u64, mut each: impl FnMut(u64, &hashmere_format::record::Head)) {
         let start = self.segment_offset(segment);
+        let used = used.min(self.segment_bytes());
         let mut at = start;
         while at < start + used {
             let Some((head, _)) = self.parse(at) else { return };

@@ -32,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn entry_of(&self, segment: u64) -> u64 {
         // Segment numbers are masked, so a damaged one still stays within the table of pointers.
         let segment = segment & (limit::SEGMENTS - 1);
-        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire);
+        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire) & !7;
         let entry = chunk.wrapping_add(segment % CHUNK_ENTRIES * segment::BYTES);
         if chunk == at::CHUNK_0 || self.is_inside(entry, segment::BYTES) {
             entry
@@ -251,7 +251,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let chunk = self.mem.load(pointer, Ordering::Acquire);
         let start = self.segment_offset(total);
         chunk == at::CHUNK_0
-            || chunk >= at::DATA && chunk < start && self.state(self.segment_of(chunk)).state == State::Table
+            || chunk >= at::DATA
+                && chunk % PAGE == 0
+                && chunk.checked_add(CHUNK_BYTES).is_some_and(|end| end <= start)
+                && self.state(self.segment_of(chunk)).state == State::Table
     }
 
     fn back_entry(&self, segment: u64) -> Result<(), WriteError> {
@@ -276,6 +279,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn recycle(&self, segment: u64, length: u64, slot: u32, each: impl Fn(u64)) {
+        // A damaged length ends with the file.
+        let length = length.min(self.segments().saturating_sub(segment)).max(1);
         // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
         self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);

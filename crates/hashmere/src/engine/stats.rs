@@ -163,7 +163,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             lock_waits: total(Stat::LockWaits),
             takeovers: total(Stat::Takeovers),
             read_retries: total(Stat::Retries),
-            clears: RootWord::unpack(root).generation - 1,
+            clears: RootWord::unpack(root).generation.saturating_sub(1),
             recycle_epoch: self.mem.load(at::EPOCH, Ordering::Relaxed),
             clients: self.rows().filter(|s| self.is_active(*s)).map(|s| self.client_stats(s)).collect(),
         };
@@ -184,14 +184,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
                 State::Open | State::Partial | State::Sealed | State::Cleaning | State::Limbo => {
                     stats.segments_log += 1;
-                    stats.bytes_dead += dead;
+                    stats.bytes_dead = stats.bytes_dead.saturating_add(dead);
                     if word.state == State::Partial {
                         stats.bytes_free += self.segment_bytes().saturating_sub(used);
                     }
                 }
                 State::Large | State::LargeNew => {
                     stats.segments_large += u64::from(word.length);
-                    stats.bytes_dead += dead;
+                    stats.bytes_dead = stats.bytes_dead.saturating_add(dead);
                 }
                 State::Index | State::Table => stats.segments_index += u64::from(word.length),
                 State::Tail | State::Claimed => {}

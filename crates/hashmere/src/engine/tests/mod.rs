@@ -9,6 +9,7 @@ mod models;
 mod ops;
 mod probe;
 mod quick;
+mod refused;
 mod world;
 
 fn show(c: &world::Client, what: &str) {

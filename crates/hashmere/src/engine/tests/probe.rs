@@ -3,6 +3,7 @@
 use hashmere_format::header::at;
 use hashmere_mem::words::{self, Words};
 use hashmere_mem::{BackError, HeapMem, Mem};
+use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -26,6 +27,9 @@ pub(super) struct Probe {
     hook: Mutex<Option<Hook>>,
     /// Offsets of the stores, where they are wanted.
     trace: Mutex<Option<Vec<u64>>>,
+    /// Requests for memory so far, and those that are refused.
+    requests: AtomicU64,
+    refuse: Mutex<Range<u64>>,
     /// Loads where no memory is do no harm: they are those of a reader, which then notices.
     lenient: AtomicBool,
 }
@@ -40,6 +44,8 @@ impl Probe {
             hook_at: AtomicU64::new(u64::MAX),
             hook: Mutex::new(None),
             trace: Mutex::new(None),
+            requests: AtomicU64::new(0),
+            refuse: Mutex::new(0..0),
             lenient: AtomicBool::new(false),
         })
     }
@@ -71,6 +77,22 @@ impl Probe {
     /// The offsets of the stores since [`Probe::record`]; those of system calls are `u64::MAX`.
     pub(super) fn recorded(&self) -> Vec<u64> {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
+    }
+
+    /// The client's requests for memory with these numbers, counted from now, are refused as by a full disk.
+    pub(super) fn refuse(&self, requests: Range<u64>) {
+        self.requests.store(0, Ordering::Relaxed);
+        *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = requests;
+    }
+
+    /// Requests for memory since then.
+    pub(super) fn requests(&self) -> u64 {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    fn is_refused(&self) -> bool {
+        let number = self.requests.fetch_add(1, Ordering::Relaxed);
+        self.refuse.lock().unwrap_or_else(PoisonError::into_inner).contains(&number)
     }
 
     /// The client dies after `stores` more stores, before the next one.
@@ -262,7 +284,11 @@ impl Mem for ProbeMem {
     }
 
     fn back(&self, off: u64, len: u64) -> Result<(), BackError> {
-        self.system_call().back(off, len)
+        let heap = self.system_call();
+        if self.probe.is_refused() {
+            return Err(BackError::NoSpace(std::io::ErrorKind::StorageFull.into()));
+        }
+        heap.back(off, len)
     }
 
     fn unback(&self, off: u64, len: u64) -> bool {

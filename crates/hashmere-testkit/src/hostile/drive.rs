@@ -1,0 +1,158 @@
+//! The child: opens each file that it is told, and does everything that can be done with a store. What comes back does
+//! not matter, only that it comes back.
+
+use super::shapes::{COLLIDING, KEYS};
+use crate::limits::now_ns;
+use crate::payload;
+use crate::rng::Rng;
+use hashmere::{
+    Attributes, Change, Counter, Cursor, Expected, Filter, Hashed, Options, Store, Ttl, Uid, Update, Version,
+};
+use std::io::BufRead;
+use std::time::Duration;
+
+/// Heap that the child may take. (Its mappings of the file do not count.)
+const HEAP: u64 = 512 << 20;
+/// Largest file that it may make of a damaged one.
+const FILE: u64 = 256 << 20;
+/// Pairs after which a scan has shown that it goes on.
+const PAIRS: usize = 20_000;
+/// A lock whose owner seems to live is waited for so long.
+const BUSY: Duration = Duration::from_micros(200);
+/// No call may take longer, on a machine that is busy.
+const CALL_NS: u64 = 4_000_000_000;
+
+/// Reads lines `SEED PATH` and says `done` after each.
+///
+/// # Panics
+/// If a call takes too long.
+pub fn drive() {
+    crate::procs::die_with_parent();
+    for (what, bytes) in [(libc::RLIMIT_DATA, HEAP), (libc::RLIMIT_FSIZE, FILE), (libc::RLIMIT_CORE, 0)] {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: `limit` is a valid rlimit.
+        assert_eq!(unsafe { libc::setrlimit(what, &limit) }, 0, "set a limit");
+    }
+    for line in std::io::stdin().lock().lines() {
+        let line = line.expect("a line");
+        let (seed, path) = line.split_once(' ').expect("a seed and a path");
+        let mut rng = Rng::from_seed(seed.parse().expect("a seed"));
+        timed("open read-only", || {
+            if let Ok(store) = Options::new().read_only().open(path) {
+                read(&store, &mut rng);
+            }
+        });
+        let options = Options::new().existing_only().busy_timeout(BUSY);
+        if let Ok(store) = options.open(path) {
+            use_it(&store, &mut rng);
+        }
+        println!("done");
+    }
+}
+
+fn timed<R>(what: &str, call: impl FnOnce() -> R) -> R {
+    let begin = now_ns();
+    let result = call();
+    let took = now_ns() - begin;
+    assert!(took < CALL_NS, "{what} took {} ms", took / 1_000_000);
+    result
+}
+
+fn use_it(store: &Store, rng: &mut Rng) {
+    timed("reading", || read(store, rng));
+    for _ in 0..2 {
+        timed("writing", || (0..40).for_each(|_| write(store, rng)));
+        timed("by number", || by_number(store, rng));
+        timed("maintain", || drop(store.maintain()));
+        timed("reading again", || read(store, rng));
+    }
+    if rng.chance(30) {
+        timed("clear", || drop(store.clear()));
+        timed("writing after a clear", || (0..20).for_each(|_| write(store, rng)));
+        timed("check after a clear", || drop(store.check()));
+    }
+}
+
+fn key(rng: &mut Rng) -> Vec<u8> {
+    match rng.below(12) {
+        0 => b"counter".to_vec(),
+        1 => rng.below(KEYS).to_le_bytes().to_vec(),
+        _ => payload::key(rng.below(KEYS)),
+    }
+}
+
+fn read(store: &Store, rng: &mut Rng) {
+    let mut buffer = Vec::new();
+    for _ in 0..40 {
+        let key = key(rng);
+        let _ = store.get(&key);
+        let _ = store.get_into(&key, &mut buffer);
+        let _ = store.get_item(&key);
+        let _ = store.view(&key).map(|view| view.map(|view| view.iter().fold(0u8, |sum, byte| sum ^ byte)));
+        let _ = (store.meta(&key), store.exists(&key), store.value_len(&key), store.ttl(&key));
+        let _ = (store.uid_of(&key), store.handle_of(&key));
+        let hashed: Hashed<'_> = store.hashed();
+        let _ = (hashed.get(&key, COLLIDING), hashed.get_item(&key, COLLIDING), hashed.exists(&key, COLLIDING));
+        let _ = (hashed.get_into(&key, COLLIDING, &mut buffer), hashed.uid_of(&key, COLLIDING));
+        let _ = store.get_at_into(Uid(rng.word() as u32), &mut buffer);
+        let _ = store.random();
+    }
+    let keys: Vec<Vec<u8>> = (0..70).map(|_| key(rng)).collect();
+    let _ = store.get_many(&keys);
+    let _ = (store.count(), store.is_empty());
+    timed("stats", || drop(store.stats()));
+    timed("check", || drop(store.check()));
+    timed("iter", || store.iter().take(PAIRS).take_while(Result::is_ok).for_each(drop));
+    timed("keys", || store.keys().take(PAIRS).take_while(Result::is_ok).for_each(drop));
+    let from = Cursor(rng.word() >> rng.below(64));
+    timed("scan", || {
+        store.scan(from, Filter::all().prefix("key-1")).take(PAIRS).take_while(Result::is_ok).for_each(drop)
+    });
+    timed("parallel scan", || drop(store.parallel_scan(2, &Filter::all().keys_only(), |_| {})));
+}
+
+fn write(store: &Store, rng: &mut Rng) {
+    let key = key(rng);
+    let value = payload::encode_len(rng.word(), *rng.pick(&[8, 16, 16, 60, 500, 3000, 20_000]));
+    let counter = Counter::or_create(rng.word());
+    let attributes = Attributes::NONE.flags(3).ttl(Ttl::After(Duration::from_millis(rng.below(5))));
+    let hashed = store.hashed();
+    match rng.below(26) {
+        0..4 => drop(store.set(&key, &value)),
+        4 => drop(store.set_with(&key, &value, attributes)),
+        5 => drop(store.add(&key, &value, attributes)),
+        6 => drop(store.replace(&key, &value, Attributes::NONE)),
+        7 => drop(store.append(&key, &value)),
+        8 => drop(store.prepend(&key, &value)),
+        9 => drop(store.reserve(&key, value.len() as u64).map(|mut place| {
+            place.copy_from_slice(&value);
+            drop(place.commit());
+        })),
+        10..13 => drop(store.delete(&key)),
+        13 => drop(store.take(&key)),
+        14 => drop(store.compare_and_set(&key, Expected::Value(&value), Change::Remove)),
+        15 => drop(store.compare_and_set(&key, Expected::Version(Version(rng.word())), Change::Set(&value))),
+        16 => drop(store.update(&key, |item| item.map_or(Update::Keep, |_| Update::Set(value.clone())))),
+        17 => drop(store.incr(&key, 3, counter)),
+        18 => drop((store.decr(&key, 3, counter), store.add_signed(&key, -1, counter))),
+        19 => drop((store.retain_ref(&key), store.release_ref(&key))),
+        20 => drop(store.touch(&key, Ttl::After(Duration::from_secs(9)))),
+        21 => drop(store.get_and_touch(&key, Ttl::After(Duration::from_millis(1)))),
+        22 => drop(store.set_many(&[(&key, &value), (&key, &key)])),
+        23 => drop(store.delete_many(&[&key])),
+        24 => drop((hashed.set(&key, COLLIDING, &value), hashed.incr(&key, COLLIDING, 1, counter))),
+        _ => drop((hashed.add(&key, COLLIDING, &value, Attributes::NONE), hashed.delete(&key, COLLIDING))),
+    }
+}
+
+fn by_number(store: &Store, rng: &mut Rng) {
+    for _ in 0..10 {
+        let key = key(rng);
+        if let Ok(Some(handle)) = store.handle_of(&key) {
+            let _ = (store.get_at(handle), store.set_at(handle, b"by handle"));
+            let _ = store.update_at(handle, |_| Update::Remove);
+        }
+        let uid = Uid(rng.word() as u32 >> rng.below(32));
+        let _ = (store.get_at(uid), store.set_at(uid, b"by number"), store.delete_at(uid));
+    }
+}

@@ -1,0 +1,12 @@
+//! Hostile files: bytes of valid stores are changed, blindly and with knowledge of the format, and a child process opens the
+//! result and does everything that the public interface can do. Errors and wrong values are fine; a signal, a panic, a hang or
+//! memory without bound is not.
+
+mod damage;
+mod drive;
+mod places;
+mod run;
+mod shapes;
+
+pub use drive::drive;
+pub use run::{run, Summary};

@@ -1,0 +1,22 @@
+//! Promise: whatever bytes a file has, opening and using it ends in errors or wrong values at worst.
+//! Catches: offsets, lengths, depths and owners that are used before they are checked, loops that a file can make endless,
+//! memory taken because a file says so.
+//!
+//! This is a sample of `make hostile`.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere_testkit::hostile::run;
+use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::rng::run_seed;
+use std::time::Duration;
+
+#[test]
+fn damaged_files_do_no_harm() {
+    let _watchdog = Watchdog::start("hostile", Duration::from_secs(280));
+    let seed = run_seed();
+    println!("hostile: replay with HASHMERE_SEED={seed:#x}");
+    let time = Duration::from_secs(if quick() { 5 } else { 20 });
+    let summary = run(env!("CARGO_BIN_EXE_hashmere-kit-hostile"), seed, &std::env::temp_dir(), time, 100);
+    println!("{} files", summary.cases);
+    assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
+}
