@@ -113,7 +113,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[cold]
-    fn busy(&self, owner: u32, waited: Duration) -> WriteError {
+    pub(super) fn busy(&self, owner: u32, waited: Duration) -> WriteError {
         let pid = self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32;
         let info = self.host.describe(pid);
         let name = info.name.unwrap_or_else(|| self.row_name(owner));

@@ -2,7 +2,8 @@
 //! Miri and under a model checker.
 //!
 //! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
-//! records go), [`segments`], [`clean`], [`split`], [`recover`].
+//! records go), [`segments`], [`clean`], [`split`], [`recover`]; for durable stores [`durable`], [`sync`], [`salvage`],
+//! [`rebuild`].
 
 mod append;
 mod check;
@@ -11,7 +12,9 @@ mod clear;
 mod client;
 mod create;
 mod directory;
+mod durable;
 mod evict;
+mod fault;
 mod index;
 mod lane;
 mod large;
@@ -20,11 +23,14 @@ mod lock;
 mod ops;
 mod pin;
 mod read;
+mod rebuild;
 mod recover;
+mod salvage;
 mod scan;
 mod segments;
 mod split;
 mod stats;
+mod sync;
 mod write;
 
 #[cfg(test)]
@@ -32,7 +38,7 @@ mod tests;
 
 pub(crate) use append::Draft;
 pub use check::{CheckReport, Problem};
-pub(crate) use create::{Access, NewStore};
+pub(crate) use create::{Access, NewStore, Refusal};
 pub(crate) use lane::{Lane, LaneGuard};
 pub(crate) use ops::{Fetched, Tick, When};
 pub(crate) use pin::Pin;
@@ -46,7 +52,7 @@ use hashmere_format::header::{at, RootWord, Shape};
 use hashmere_format::record::Lengths;
 use hashmere_mem::{Host, Mem};
 use lane::Lanes;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One store, mapped.
@@ -58,7 +64,9 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     /// Fixed key length and fixed value length, each on its own.
     pub(crate) fixed: (Option<u32>, Option<u32>),
     pub(crate) hasher: Hasher,
+    seed: u64,
     pub(crate) busy_timeout: Duration,
+    sync_every: Option<Duration>,
     pub(crate) read_only: bool,
     /// Lines of a leaf, its first bucket line, its buckets.
     lines: u64,
@@ -68,6 +76,8 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     known: AtomicU64,
     /// The last root word whose block was found to lie within the file.
     trusted_root: AtomicU64,
+    /// While a store is rebuilt it may outgrow its maximum size.
+    unlimited: AtomicBool,
     lanes: Lanes,
 }
 

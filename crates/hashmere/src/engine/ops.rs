@@ -246,6 +246,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         draft: Draft,
         when: When,
     ) -> Result<bool, WriteError> {
+        self.seal(&draft);
         let outcome = self.mutate(lane, key, kh, |current| {
             Ok(match (when, current) {
                 (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
@@ -307,6 +308,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Some((value, attributes)) => {
                 let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
                 self.mem.write(draft.value, value);
+                self.seal(&draft);
                 Some(draft)
             }
         };
@@ -408,6 +410,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Updated>, WriteError> {
         let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
         self.mem.write(draft.value, value);
+        self.seal(&draft);
         let outcome = self.mutate(lane, key, kh, |current| {
             let same = match (seen, current) {
                 (None, None) => true,
@@ -467,6 +470,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let head = Head { value_len: text.len() as u64, dead: 0, version: 0, ..head };
             let draft = self.write_head(room.offset, key, kh, head, room.is_large());
             self.mem.write(draft.value, text);
+            self.seal(&draft);
             Ok(Decision::Put(draft))
         });
         let outcome = self.conclude(lane, room, outcome)?;
@@ -571,6 +575,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let attributes = Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At) };
         let draft = self.begin(lane, key, kh, item.value.len() as u64, attributes)?;
         self.mem.write(draft.value, &item.value);
+        self.seal(&draft);
         let outcome = self.mutate(lane, key, kh, |current| {
             let same = current.is_some_and(|c| c.head.version == item.meta.version.0);
             Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })

@@ -16,11 +16,12 @@ pub(super) struct Geometry {
     /// Segments of 4096 bytes that there may be.
     pub(super) segments: u64,
     pub(super) fixed: (Option<u32>, Option<u32>),
+    pub(super) durable: bool,
 }
 
 /// A strict store of `segments` segments with leaves of 512 bytes.
 pub(super) const fn strict(segments: u64) -> Geometry {
-    Geometry { leaf_shift: 9, cache: false, segments, fixed: (None, None) }
+    Geometry { leaf_shift: 9, cache: false, segments, fixed: (None, None), durable: false }
 }
 
 /// The same that evicts.
@@ -29,6 +30,11 @@ pub(super) const fn cache(segments: u64) -> Geometry {
 }
 
 impl Geometry {
+    /// The same, durable.
+    pub(super) const fn durable(self) -> Geometry {
+        Geometry { durable: true, ..self }
+    }
+
     /// With leaves of 256 bytes: three buckets.
     pub(super) const fn small_leaves(self) -> Geometry {
         Geometry { leaf_shift: 8, ..self }
@@ -41,7 +47,7 @@ pub(super) struct World {
     pub(super) peers: Arc<LocalPeers>,
 }
 
-const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300) };
+const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300), sync_every: None };
 
 impl World {
     /// A new store.
@@ -50,7 +56,7 @@ impl World {
         let heap = Arc::new(HeapMem::new(bytes));
         let peers = LocalPeers::new();
         let shape = Shape { segment_shift: 12, leaf_shift: geometry.leaf_shift, cache: geometry.cache };
-        let new = NewStore { shape, fixed: geometry.fixed, max_bytes: bytes, seed: 7, life: 0, boot: [1, 2] };
+        let new = NewStore { shape, fixed: geometry.fixed, max_bytes: bytes, seed: 7, life: 0, boot: [1, 2], durable: geometry.durable };
         Engine::format(ProbeMem::new(&heap), LocalHost::new(&peers), &new, ACCESS).unwrap();
         World { heap, peers }
     }
