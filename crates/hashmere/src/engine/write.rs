@@ -529,14 +529,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes an advanced draft back that was not committed.
     fn take_back(&self, lane: &mut Lane, draft: &Draft) {
-        self.seal(draft);
-        if draft.is_large() {
-            return;
-        }
-        if let Some(open) = &mut lane.open {
+        if let Some(open) = lane.open.as_mut().filter(|_| !draft.is_large()) {
             open.head = draft.offset;
             self.mem.store(lane.row + row::at::HEAD, draft.offset, Ordering::Release);
         }
+        // Not before: whatever the head has passed is a whole record.
+        self.seal(draft);
     }
 }
 

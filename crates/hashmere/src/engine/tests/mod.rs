@@ -3,8 +3,13 @@
 mod audit;
 mod crash;
 mod crash_cases;
+mod durable_cases;
+mod history;
 mod meanwhile;
+mod medium;
 mod ops;
+mod power;
+mod power_faults;
 mod probe;
 mod world;
 

@@ -1,5 +1,6 @@
 //! A store on heap memory with several clients, each of which can die.
 
+use super::medium::Medium;
 use super::probe::{Probe, ProbeMem};
 use crate::engine::{Access, Engine, NewStore};
 use hashmere_format::header::{at, Shape};
@@ -45,6 +46,7 @@ impl Geometry {
 pub(super) struct World {
     pub(super) heap: Arc<HeapMem>,
     pub(super) peers: Arc<LocalPeers>,
+    pub(super) medium: Option<Arc<Medium>>,
 }
 
 const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300), sync_every: None };
@@ -52,22 +54,51 @@ const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_m
 impl World {
     /// A new store.
     pub(super) fn new(geometry: Geometry) -> World {
+        World::made(geometry, None)
+    }
+
+    /// The same on a disk.
+    pub(super) fn on_disk(geometry: Geometry) -> World {
+        let medium = Medium::new(at::DATA + (geometry.segments << 12));
+        let world = World::made(geometry, Some(medium.clone()));
+        medium.flush().unwrap();
+        world
+    }
+
+    fn made(geometry: Geometry, medium: Option<Arc<Medium>>) -> World {
         let bytes = at::DATA + (geometry.segments << 12);
         let heap = Arc::new(HeapMem::new(bytes));
         let peers = LocalPeers::new();
         let shape = Shape { segment_shift: 12, leaf_shift: geometry.leaf_shift, cache: geometry.cache };
         let new = NewStore { shape, fixed: geometry.fixed, max_bytes: bytes, seed: 7, life: 0, boot: [1, 2], durable: geometry.durable };
-        Engine::format(ProbeMem::new(&heap), LocalHost::new(&peers), &new, ACCESS).unwrap();
-        World { heap, peers }
+        let mem = ProbeMem::new(&heap, medium.clone());
+        Engine::format(mem, LocalHost::new(&peers), &new, ACCESS).unwrap();
+        World { heap, peers, medium }
     }
 
     /// The bytes as they are now, in a file of their own; the processes are the same.
     pub(super) fn image(&self) -> World {
-        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone() }
+        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone(), medium: None }
+    }
+
+    /// After a power cut: what the medium kept, and nobody alive.
+    pub(super) fn after_cut(heap: HeapMem, now_ms: u64) -> World {
+        let peers = LocalPeers::new();
+        peers.set_now_ms(now_ms);
+        let medium = Some(Medium::of(&heap));
+        World { heap: Arc::new(heap), peers, medium }
+    }
+
+    /// The one who opens after that, before it does anything.
+    pub(super) fn rescuer(&self) -> Client {
+        let mem = ProbeMem::new(&self.heap, self.medium.clone());
+        let probe = mem.probe();
+        let engine = Engine::examine(mem, LocalHost::new(&self.peers), ProbeMem::capacity, ACCESS).unwrap();
+        Client { engine: Arc::new(engine), probe }
     }
 
     fn open(&self, access: Access) -> Client {
-        let mem = ProbeMem::new(&self.heap);
+        let mem = ProbeMem::new(&self.heap, self.medium.clone());
         let probe = mem.probe();
         let engine = Engine::attach(mem, LocalHost::new(&self.peers), ProbeMem::capacity, access).unwrap();
         Client { engine: Arc::new(engine), probe }
