@@ -25,10 +25,11 @@ pub struct StoreArgs {
 
 impl StoreArgs {
     fn options(&self) -> Options {
+        let options = Options::new().on_rebuild(show_rebuild);
         if self.allow_foreign_owner {
-            Options::new().allow_foreign_owner()
+            options.allow_foreign_owner()
         } else {
-            Options::new()
+            options
         }
     }
 
@@ -96,6 +97,9 @@ pub struct CreateOptions {
     /// Every value has exactly this many bytes
     #[arg(long, value_name = "BYTES", help_heading = STORE_HEADING)]
     pub fixed_value_len: Option<u32>,
+    /// What `sync` has returned for survives a power cut (a file on a disk; 8 bytes more a record)
+    #[arg(long, help_heading = STORE_HEADING)]
+    pub durable: bool,
     /// Permissions of the created file, octal (default 600)
     #[arg(long, value_name = "OCTAL", value_parser = parse_octal, help_heading = STORE_HEADING)]
     pub permissions: Option<u32>,
@@ -140,6 +144,9 @@ impl CreatorArgs {
         }
         if let Some(bytes) = create.fixed_value_len {
             options = options.fixed_value_len(bytes);
+        }
+        if create.durable {
+            options = options.durable();
         }
         if let Some(mode) = create.permissions {
             options = options.permissions(mode);
@@ -235,6 +242,17 @@ impl AttributeArgs {
     /// As the engine wants it.
     pub fn attributes(self) -> Attributes {
         Attributes { flags: self.flags, ttl: self.ttl.ttl() }
+    }
+}
+
+/// Says on standard error how far the rebuild of a durable store is, one line for each tenth, if it takes a while.
+fn show_rebuild(done: u64, of: u64) {
+    use std::sync::atomic::{AtomicU64, Ordering};
+    static SHOWN: AtomicU64 = AtomicU64::new(0);
+    const LONG: u64 = 1000;
+    let tenth = (done * 10).checked_div(of).unwrap_or(10);
+    if of >= LONG && SHOWN.swap(tenth, Ordering::Relaxed) < tenth {
+        eprintln!("hashmere: the machine went down while the store was open; rebuilding it: {} %", tenth * 10);
     }
 }
 

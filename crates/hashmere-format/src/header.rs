@@ -78,6 +78,19 @@ pub mod at {
     /// Words of the ring.
     pub const FREE_RING_LEN: u64 = 32;
 
+    /// Durable stores: number of the next sync, which is the stamp of what dies now.
+    pub const SYNC_NEXT: u64 = 768;
+    /// Durable stores: number of the last sync that is on the medium for certain.
+    pub const SYNC_DONE: u64 = 776;
+    /// Durable stores: segments that wait for a sync (a hint).
+    pub const WAITING: u64 = 784;
+    /// Durable stores: wall clock of the last sync, milliseconds (a hint).
+    pub const SYNC_TIME: u64 = 792;
+    /// Durable stores: lock of whoever syncs.
+    pub const SYNC_LOCK: u64 = 832;
+    /// Durable stores: the two [`SyncPoint`](crate::sync::SyncPoint)s, each in a sector of its own.
+    pub const SYNC_POINTS: [u64; 2] = [1024, 1536];
+
     /// Pointers to the chunks of the segment table.
     pub const CHUNKS: u64 = 4096;
     /// First chunk of the segment table.
@@ -88,6 +101,12 @@ pub mod at {
     pub const DATA: u64 = 1 << 20;
 }
 
+/// Bits of the feature words.
+pub mod feature {
+    /// Incompat: the store is durable. Records carry sums, deaths are stamped, segments wait for a sync.
+    pub const DURABLE: u64 = 1;
+}
+
 /// Bits of the life word.
 pub mod flag {
     /// The last user closed the store in order, after its data reached the medium.
@@ -96,6 +115,8 @@ pub mod flag {
     pub const DELETE_ON_LAST_EXIT: u64 = 2;
     /// The file was removed; whoever opens it by a race must look again.
     pub const REMOVED: u64 = 4;
+    /// Durable stores: a flush failed, so what is on the medium is unknown. Nothing may be written any more.
+    pub const POISONED: u64 = 8;
 }
 
 /// Bounds of the shape.
@@ -202,7 +223,8 @@ const _: () = {
     assert!(at::CHUNKS + 8 * (limit::SEGMENTS / crate::segment::CHUNK_ENTRIES) <= at::CHUNK_0);
     assert!(at::CHUNK_0 + crate::segment::CHUNK_BYTES <= at::CLIENTS);
     assert!(at::CLIENTS + limit::CLIENTS as u64 * crate::row::BYTES <= at::DATA);
-    assert!(at::FREE_RING + 8 * at::FREE_RING_LEN <= at::CHUNKS);
+    assert!(at::FREE_RING + 8 * at::FREE_RING_LEN <= at::SYNC_NEXT);
+    assert!(at::SYNC_POINTS[1] + crate::sync::BYTES <= at::CHUNKS);
 };
 
 #[cfg(test)]

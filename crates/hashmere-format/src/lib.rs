@@ -3,6 +3,7 @@
 //! This crate knows no memory, no process and no clock: it turns words into meanings and back. `docs/format.md` draws
 //! what stands here; a change of anything in this crate that moves a byte changes [`header::FORMAT`].
 
+pub mod crc32c;
 pub mod hash;
 pub mod header;
 pub mod leaf;
@@ -10,4 +11,6 @@ pub mod record;
 pub mod root;
 pub mod row;
 pub mod segment;
+pub mod sum;
+pub mod sync;
 pub mod uid;

@@ -5,6 +5,7 @@
 //! +------------------------------+-----------+---------+---------------+
 //! | version                      | value len | key len | field bits    |  header, always
 //! +------------------------------+-----------+---------+---------------+
+//! | checksum (32)                       | stamp (32)                    |  in a durable store, see `sum`
 //! | value length (32)            | key length (32)                     |  if LONG
 //! | wall clock of expiry in milliseconds                               |  if EXPIRES
 //! | marks (32)                   | caller's flags (32)                 |  if FLAGS
@@ -42,18 +43,41 @@ const VALUE_MAX: u64 = 511;
 const KEY_SHIFT: u32 = 6;
 const VALUE_SHIFT: u32 = KEY_SHIFT + KEY_BITS;
 
-/// How lengths are stored in a file.
+/// What a record's head does not say because it is the same for all records of a file: the lengths, if they are fixed, and
+/// whether there is a sum word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Lengths {
-    /// In each record.
-    Variable,
-    /// In the file header: every record has these.
-    Fixed {
-        /// Bytes of each key.
-        key: u32,
-        /// Bytes of each value.
-        value: u32,
-    },
+pub struct Lengths {
+    /// Bytes of each key and of each value; `None`: each record says its own.
+    fixed: Option<(u32, u32)>,
+    /// Bytes of the head word and of the sum word, if there is one.
+    lead: u64,
+}
+
+impl Lengths {
+    /// Each record says its own lengths.
+    pub const VARIABLE: Lengths = Lengths { fixed: None, lead: 8 };
+
+    /// Every record has these.
+    pub const fn fixed(key: u32, value: u32) -> Lengths {
+        Lengths { fixed: Some((key, value)), lead: 8 }
+    }
+
+    /// The same with a sum word behind the head word.
+    pub const fn with_sums(self) -> Lengths {
+        Lengths { lead: 16, ..self }
+    }
+
+    /// Whether records have a sum word.
+    #[inline(always)]
+    pub fn have_sums(self) -> bool {
+        self.lead != 8
+    }
+
+    /// Bytes of the words that every record has.
+    #[inline(always)]
+    pub fn lead(self) -> u64 {
+        self.lead
+    }
 }
 
 /// The parts of a record before its bytes.
@@ -80,13 +104,14 @@ pub struct Head {
 
 impl Head {
     fn is_long(&self, lengths: Lengths) -> bool {
-        matches!(lengths, Lengths::Variable) && (self.key_len > KEY_MAX || self.value_len > VALUE_MAX)
+        lengths.fixed.is_none() && (self.key_len > KEY_MAX || self.value_len > VALUE_MAX)
     }
 
     /// Words before the key.
     #[inline]
     pub fn words(&self, lengths: Lengths) -> u64 {
-        1 + u64::from(self.is_long(lengths))
+        lengths.lead / 8
+            + u64::from(self.is_long(lengths))
             + u64::from(self.expires.is_some())
             + u64::from(self.flags != 0)
             + u64::from(self.hash.is_some())
@@ -104,7 +129,7 @@ impl Head {
         let mut word = self.version << VERSION_SHIFT;
         if self.is_long(lengths) {
             word |= field::LONG;
-        } else if matches!(lengths, Lengths::Variable) {
+        } else if lengths.fixed.is_none() {
             word |= self.key_len << KEY_SHIFT | self.value_len << VALUE_SHIFT;
         }
         if self.expires.is_some() {
@@ -124,6 +149,11 @@ impl Head {
     pub fn write(&self, lengths: Lengths, mut store: impl FnMut(u64, u64)) -> u64 {
         store(0, self.pack(lengths));
         let mut at = 1;
+        if lengths.have_sums() {
+            // No record yet: a draft that is never committed must never look like one.
+            store(at, 0);
+            at += 1;
+        }
         if self.is_long(lengths) {
             store(at, self.key_len | self.value_len << 32);
             at += 1;
@@ -149,9 +179,9 @@ impl Head {
         if word & (field::LONG | field::EXPIRES | field::FLAGS | field::HASHED) != 0 {
             return None;
         }
-        let (key_len, value_len) = match lengths {
-            Lengths::Variable => (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX),
-            Lengths::Fixed { key, value } => (u64::from(key), u64::from(value)),
+        let (key_len, value_len) = match lengths.fixed {
+            None => (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX),
+            Some((key, value)) => (u64::from(key), u64::from(value)),
         };
         let (version, dead) = (word >> VERSION_SHIFT, u64::from(word & field::DEAD != 0));
         Some(Head { key_len, value_len, expires: None, flags: 0, hash: None, version, dead })
@@ -162,15 +192,13 @@ impl Head {
     #[inline(always)]
     pub fn read(lengths: Lengths, mut load: impl FnMut(u64) -> u64) -> Head {
         let word = load(0);
-        let mut at = 1;
-        let (key_len, value_len) = match lengths {
-            Lengths::Fixed { key, value } => (u64::from(key), u64::from(value)),
-            Lengths::Variable if word & field::LONG == 0 => {
-                (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX)
-            }
-            Lengths::Variable => {
-                let both = load(1);
-                at = 2;
+        let mut at = lengths.lead / 8;
+        let (key_len, value_len) = match lengths.fixed {
+            Some((key, value)) => (u64::from(key), u64::from(value)),
+            None if word & field::LONG == 0 => (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX),
+            None => {
+                let both = load(at);
+                at += 1;
                 (both & u64::from(u32::MAX), both >> 32)
             }
         };
@@ -225,8 +253,10 @@ mod tests {
                         version: VERSION_MAX,
                         dead: bits >> 3,
                     };
-                    round_trip(head, Lengths::Variable);
-                    round_trip(head, Lengths::Fixed { key: key_len as u32, value: value_len as u32 });
+                    for lengths in [Lengths::VARIABLE, Lengths::fixed(key_len as u32, value_len as u32)] {
+                        round_trip(head, lengths);
+                        round_trip(head, lengths.with_sums());
+                    }
                 }
             }
         }
@@ -235,20 +265,21 @@ mod tests {
     #[test]
     fn the_short_way_reads_the_same() {
         for (key_len, value_len) in [(0, 0), (127, 511), (8, 8)] {
-            for lengths in [Lengths::Variable, Lengths::Fixed { key: key_len as u32, value: value_len as u32 }] {
+            for lengths in [Lengths::VARIABLE, Lengths::fixed(key_len as u32, value_len as u32)] {
                 let head = Head { key_len, value_len, version: 9, dead: 1, ..Head::default() };
                 assert_eq!(Head::read_small(lengths, head.pack(lengths)), Some(head));
             }
         }
         let long = Head { key_len: 128, version: 1, ..Head::default() };
-        assert_eq!(Head::read_small(Lengths::Variable, long.pack(Lengths::Variable)), None);
+        assert_eq!(Head::read_small(Lengths::VARIABLE, long.pack(Lengths::VARIABLE)), None);
     }
 
     #[test]
-    fn small_records_carry_one_word() {
+    fn small_records_carry_one_word_or_two() {
         let head = Head { key_len: 8, value_len: 8, version: 1, ..Head::default() };
-        assert_eq!(head.record_bytes(Lengths::Variable), 24);
+        assert_eq!(head.record_bytes(Lengths::VARIABLE), 24);
         let empty = Head { version: 1, ..Head::default() };
-        assert_eq!(empty.record_bytes(Lengths::Variable), 8);
+        assert_eq!(empty.record_bytes(Lengths::VARIABLE), 8);
+        assert_eq!(head.record_bytes(Lengths::VARIABLE.with_sums()), 32);
     }
 }

@@ -31,6 +31,8 @@ pub mod at {
     pub const SPARE: u64 = 288;
     /// Version that fresh buckets start from.
     pub const VERSION: u64 = 296;
+    /// Version that the last clear left behind: no record up to it belongs to this index.
+    pub const FLOOR: u64 = 304;
     /// Entries of chunk 0 of the first directory.
     pub const ENTRIES_0: u64 = 512;
     /// Entries of chunk 0 of the overflow directory.

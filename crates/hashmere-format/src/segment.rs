@@ -25,6 +25,8 @@ pub mod at {
     pub const EXPIRE_MAX: u64 = 48;
     /// Bytes of its records that expire.
     pub const EXPIRING: u64 = 56;
+    /// In limbo in a durable store, the same word: number of the sync that must be completed before it is free.
+    pub const AWAITS: u64 = EXPIRING;
 }
 
 /// What a segment is used for now.

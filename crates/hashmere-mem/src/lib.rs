@@ -128,6 +128,15 @@ pub trait Mem: Send + Sync + 'static {
     /// file system cannot.
     fn unback(&self, off: u64, len: u64) -> bool;
 
+    /// Writes everything to the medium, and returns when a power cut cannot undo it any more. Memory without a medium has
+    /// nothing to do.
+    ///
+    /// # Errors
+    /// Those of the device; what arrived is unknown then.
+    fn sync(&self) -> std::io::Result<()> {
+        Ok(())
+    }
+
     /// Sleeps while the low 32 bits of the word at `off` equal `expected`, at most `timeout`.
     /// May return early for no reason.
     fn wait(&self, off: u64, expected: u32, timeout: Duration);

@@ -293,6 +293,11 @@ impl Mem for MapMem {
         self.writable && self.holds(off, len) && space::punch(self.file.as_fd(), off, len).is_ok()
     }
 
+    fn sync(&self) -> io::Result<()> {
+        // The kernel knows which pages were stored to through any mapping of the file.
+        self.file.sync_data()
+    }
+
     fn wait(&self, off: u64, expected: u32, timeout: Duration) {
         // The low half of a little-endian word comes first. Why it returned makes no difference.
         futex::wait(self.word(off).as_ptr().cast(), expected, timeout);

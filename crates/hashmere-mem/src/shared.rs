@@ -107,6 +107,10 @@ impl<M: Mem> Mem for Arc<M> {
         (**self).unback(off, len)
     }
 
+    fn sync(&self) -> std::io::Result<()> {
+        (**self).sync()
+    }
+
     fn wait(&self, off: u64, expected: u32, timeout: Duration) {
         (**self).wait(off, expected, timeout);
     }

@@ -64,10 +64,13 @@ pub enum OpenError {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// The file was in use when the machine went down, and volatile stores promise nothing then. Code 9.
+    /// The file was in use when the machine went down. A volatile store promises nothing then; a durable one is rebuilt when
+    /// it is next opened for writing. Code 9.
     Unclean {
         /// The file.
         path: PathBuf,
+        /// Whether the store is durable.
+        durable: bool,
     },
     /// No room to create the store. Code 12.
     NoSpace {
@@ -173,6 +176,8 @@ pub enum WriteError {
         /// Byte offset in the file.
         offset: u64,
     },
+    /// A durable store could not be written to disk earlier, so what is there is not known. Code 38.
+    Poisoned,
     /// The system refused. Code 10.
     Io {
         /// What was tried.

@@ -37,9 +37,16 @@ impl fmt::Display for OpenError {
             }
             Self::BadName { name, reason } => write!(f, "{name:?} is no name for a store: {reason}"),
             Self::Unsafe { path, reason } => write!(f, "{} is not safe to use: {reason}", path.display()),
-            Self::Unclean { path } => write!(
+            Self::Unclean { path, durable: false } => write!(
                 f,
-                "{} was open when the machine went down, and a volatile store may be torn then; remove it and start anew",
+                "{} was open when the machine went down, and a volatile store may be torn then; remove it and start anew \
+                 (a store created as durable survives this)",
+                path.display()
+            ),
+            Self::Unclean { path, durable: true } => write!(
+                f,
+                "{} was open when the machine went down, and cannot be rebuilt by someone who only reads; open it once for writing, or run `hashmere sync {}`",
+                path.display(),
                 path.display()
             ),
             Self::Io { path, action, source } => write!(f, "could not {action} {}: {source}", path.display()),
@@ -107,6 +114,7 @@ impl WriteError {
             Self::NotANumber => 35,
             Self::TooManyCollisions => 36,
             Self::Misuse(_) => 37,
+            Self::Poisoned => 38,
         }
     }
 }
@@ -127,6 +135,7 @@ impl fmt::Display for WriteError {
             Self::NotANumber => f.write_str("the value is not a decimal number below 2^64, so it cannot be counted with"),
             Self::TooManyCollisions => f.write_str("too many keys share the same hash bits; choose a better hash, or spread the keys over several stores"),
             Self::Misuse(what) => f.write_str(what),
+            Self::Poisoned => f.write_str("the store could not be written to disk earlier, so nothing more is written; reading goes on: dump it to another disk, or restart the machine to go back to the last completed sync"),
         }
     }
 }

@@ -47,6 +47,9 @@ pub struct Options {
     pub(crate) segment_bytes: Option<u32>,
     pub(crate) leaf_bytes: Option<u32>,
     pub(crate) allow_foreign_owner: bool,
+    pub(crate) durable: Option<bool>,
+    pub(crate) sync_every: Option<Duration>,
+    pub(crate) on_rebuild: Option<fn(u64, u64)>,
 }
 
 impl Options {
@@ -124,6 +127,24 @@ impl Options {
     /// most an eighth of a segment. Creation only. Small leaves are for tests.
     pub fn leaf_bytes(mut self, bytes: u32) -> Options {
         self.leaf_bytes = Some(bytes);
+        self
+    }
+    /// A durable store, for a file on a disk: everything acknowledged before a completed [`Store::sync`] survives a
+    /// crash of the machine and a power cut. Records take 8 bytes more, and what is emptied is free only after the
+    /// next sync. Creation only; not together with [`Mode::Cache`]. On tmpfs it is as durable as tmpfs is.
+    pub fn durable(mut self) -> Options {
+        self.durable = Some(true);
+        self
+    }
+    /// Durable stores: a write that finds the last sync older than this syncs after it has let go of its key. No thread does
+    /// so: what is written last is synced by the next write, by [`Store::sync`], or when the last handle is closed.
+    pub fn sync_every(mut self, period: Duration) -> Options {
+        self.sync_every = Some(period);
+        self
+    }
+    /// Is told `(done, of)` while opening rebuilds a durable store after the machine went down.
+    pub fn on_rebuild(mut self, progress: fn(u64, u64)) -> Options {
+        self.on_rebuild = Some(progress);
         self
     }
     /// Opens a file that another user owns (refused by default: its owner could change it under us).

@@ -1,6 +1,6 @@
 //! One open store of this process: the engine behind all clones of a handle, and what fork does to it.
 
-use crate::engine::{Access, Engine, NewStore};
+use crate::engine::{Access, Engine, NewStore, Refusal};
 use crate::error::{OpenError, WriteError};
 use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
@@ -24,6 +24,10 @@ pub(crate) type FileEngine = Engine<MapMem, OsHost>;
 const RESERVE: u64 = limit::ADDRESS + at::DATA;
 /// The byte lock that every open handle holds shared; whoever can have it alone is the last.
 const PRESENCE: u64 = 1 << 20;
+/// The byte lock of a durable store that is held while one process makes it fit to be opened, and rebuilds it if need be.
+const REBUILD: u64 = PRESENCE + 1;
+/// Longest wait for a process that rebuilds: it may have terabytes to read.
+const REBUILD_TIMEOUT: Duration = Duration::from_secs(3600);
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An engine with what keeps its file open.
@@ -114,11 +118,20 @@ impl Drop for Shared {
 }
 
 impl Opened {
+    /// Brings everything to the medium, being the only one to have the store open.
+    fn is_flushed(&self) -> bool {
+        if self.engine.is_durable() {
+            return self.engine.sweep().and_then(|()| self.engine.sync_alone()).is_ok();
+        }
+        self.engine.mem.file().sync_all().is_ok()
+    }
+
     /// Gives the client slots back; the last to close a store marks it clean, or removes it if that was asked for.
     fn close(mut self, path: &Path) {
         if !self.engine.read_only {
             self.engine.retire();
         }
+        let poisoned = self.engine.life() & flag::POISONED != 0;
         let engine = &self.engine;
         // Let go before asking to be alone: of two that close at once, one must find itself the last.
         let alone = self.presence.unlock(PRESENCE).and_then(|()| self.presence.try_exclusive(PRESENCE));
@@ -131,7 +144,7 @@ impl Opened {
             if self.has_name(path) {
                 let _ = std::fs::remove_file(path);
             }
-        } else if life & flag::CLEAN == 0 && engine.mem.file().sync_all().is_ok() {
+        } else if life & flag::CLEAN == 0 && !poisoned && self.is_flushed() {
             engine.change_life(flag::CLEAN, 0);
             let _ = engine.mem.file().sync_all();
         }
@@ -262,6 +275,12 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
+    let durable = options.durable.unwrap_or(false);
+    if durable && options.mode == Some(Mode::Cache) {
+        let reason =
+            "a cache drops what it likes, at once, and a durable store keeps what it has until a sync; choose one";
+        return Err(OpenError::BadOption { option: "durable", reason: reason.into() });
+    }
     let unnamed = file::create_unnamed(folder, options.permissions.unwrap_or(0o600)).map_err(io("create"))?;
     let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
     let new = NewStore {
@@ -275,13 +294,18 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         seed: boot::random_u64().map_err(io("draw a random seed"))?,
         life: if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 },
         boot: boot_words(),
+        durable,
     };
     let file = unnamed.file().try_clone().map_err(io("open"))?;
     let (mem, host, presence) = parts(path, file, options)?;
     let engine = Engine::format(mem, host, &new, access(options)).map_err(|error| open_write(path, error))?;
     let opened = Opened { engine, presence };
     opened.prepare(path, options)?;
+    if durable {
+        opened.engine.flush().map_err(|error| open_write(path, error))?;
+    }
     match file::publish(unnamed, path) {
+        Ok(_) if durable => file::sync_dir(folder).map(|()| opened).map_err(io("write the folder to disk of")),
         Ok(_) => Ok(opened),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
             Err(OpenError::AlreadyExists { path: path.into() })
@@ -311,7 +335,11 @@ fn open_write(path: &Path, error: WriteError) -> OpenError {
 }
 
 fn access(options: &Options) -> Access {
-    Access { read_only: options.read_only, busy_timeout: options.busy_timeout.unwrap_or(BUSY_TIMEOUT) }
+    Access {
+        read_only: options.read_only,
+        busy_timeout: options.busy_timeout.unwrap_or(BUSY_TIMEOUT),
+        sync_every: options.sync_every,
+    }
 }
 
 fn parts(path: &Path, file: File, options: &Options) -> Result<(MapMem, OsHost, ByteLocks), OpenError> {
@@ -343,10 +371,15 @@ fn attach(path: &Path, file: File, options: &Options) -> Result<Opened, OpenErro
     }
     let (mem, host, presence) = parts(path, file, options)?;
     let length = |mem: &MapMem| mem.file_len().unwrap_or(0);
-    let engine = Engine::attach(mem, host, length, access(options))
-        .map_err(|refusal| OpenError::NotAStore { path: path.into(), reason: refusal.0 })?;
+    let refused = |refusal: Refusal| OpenError::NotAStore { path: path.into(), reason: refusal.0 };
+    let engine = Engine::examine(mem, host, length, access(options)).map_err(refused)?;
     let opened = Opened { engine, presence };
-    opened.check_boot(path)?;
+    if opened.engine.is_durable() {
+        opened.make_fit(path, options)?;
+    } else {
+        opened.check_boot(path)?;
+    }
+    opened.engine.check_extent(length).map_err(refused)?;
     opened.compare(path, options)?;
     opened.prepare(path, options)?;
     Ok(opened)
@@ -362,8 +395,13 @@ impl Opened {
         if let Some(max) = options.max_bytes {
             engine.raise_max(max);
         }
+        let was_clean = engine.life() & flag::CLEAN != 0;
         engine.change_life(if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 }, flag::CLEAN);
         engine.set_boot(boot_words());
+        if was_clean {
+            // The medium must not say that the store is clean when the first write is on it.
+            engine.flush().map_err(|error| open_write(path, error))?;
+        }
         engine.sweep().map_err(|error| open_write(path, error))?;
         let mut lane = engine.lane().map_err(|error| open_write(path, error))?;
         if let Some(items) = options.expected_items {
@@ -376,9 +414,44 @@ impl Opened {
     fn check_boot(&self, path: &Path) -> Result<(), OpenError> {
         let engine = &self.engine;
         if engine.boot() != boot_words() && engine.life() & flag::CLEAN == 0 {
-            return Err(OpenError::Unclean { path: path.into() });
+            return Err(OpenError::Unclean { path: path.into(), durable: engine.is_durable() });
         }
         Ok(())
+    }
+
+    /// A durable store: one opener at a time looks whether the machine went down while it was open, rebuilds it then, and
+    /// says on the medium that it is open, before anyone writes.
+    fn make_fit(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
+        if self.engine.read_only {
+            return self.check_boot(path);
+        }
+        let io = |source| open_io(path, "lock", source);
+        let start = clock::monotonic();
+        while !self.presence.try_exclusive(REBUILD).map_err(io)? {
+            if clock::monotonic() - start > REBUILD_TIMEOUT {
+                return Err(io(io::Error::other("another process has been rebuilding it for an hour")));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let fit = self.make_fit_locked(options).map_err(|error| open_write(path, error));
+        self.presence.unlock(REBUILD).map_err(io)?;
+        fit
+    }
+
+    fn make_fit_locked(&self, options: &Options) -> Result<(), WriteError> {
+        let engine = &self.engine;
+        let clean = engine.life() & flag::CLEAN != 0;
+        if engine.boot() == boot_words() && !clean {
+            return Ok(());
+        }
+        if !clean {
+            let len = engine.mem.file_len().map_err(|source| WriteError::Io { action: "measure", source })?;
+            let progress = options.on_rebuild.unwrap_or(|_, _| ());
+            engine.rebuild(len, &mut |done, of| progress(done, of))?;
+        }
+        engine.change_life(0, flag::CLEAN);
+        engine.set_boot(boot_words());
+        engine.flush()
     }
 
     /// Refuses options that the store contradicts.
@@ -386,6 +459,9 @@ impl Opened {
         let engine = &self.engine;
         let mismatch =
             |option, store: String, asked: String| Err(OpenError::Mismatch { path: path.into(), option, store, asked });
+        if let Some(asked) = options.durable.filter(|d| *d != engine.is_durable()) {
+            return mismatch("durable", engine.is_durable().to_string(), asked.to_string());
+        }
         let mode = if engine.shape.cache { Mode::Cache } else { Mode::Strict };
         if let Some(asked) = options.mode.filter(|m| *m != mode) {
             return mismatch("mode", format!("{mode:?}"), format!("{asked:?}"));

@@ -235,6 +235,22 @@ impl Store {
         self.engine().check()
     }
 
+    /// Makes everything that any process was acknowledged before this call survive a crash of the machine and a power cut.
+    /// Durable stores only ([`Options::durable`]). Several callers at a time share the work.
+    ///
+    /// # Errors
+    /// [`WriteError::Misuse`] if the store is not durable, [`Busy`](WriteError::Busy) if a process is stopped within a write or
+    /// a sync (call again), [`Io`](WriteError::Io) if the disk fails: then this and every later write and sync of any
+    /// process fails, with [`Poisoned`](WriteError::Poisoned).
+    pub fn sync(&self) -> Result<(), WriteError> {
+        let engine = self.engine();
+        if engine.read_only {
+            return Err(WriteError::ReadOnly);
+        }
+        let lane = engine.lane()?;
+        engine.sync(&lane).map(|_| ())
+    }
+
     /// Cleans whatever pays, over the whole store; returns the bytes that became free. Writing does this in passing; this is
     /// for a quiet moment.
     ///

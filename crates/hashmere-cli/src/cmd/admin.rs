@@ -1,4 +1,4 @@
-//! `create`, `clear`, `drop`, `maintain`.
+//! `create`, `clear`, `drop`, `maintain`, `sync`.
 
 use super::Outcome;
 use crate::args::{CreatorArgs, StoreArgs, WriterArgs};
@@ -56,6 +56,22 @@ impl Maintain {
     /// Runs it.
     pub fn run(self) -> Outcome {
         print_line(self.store.writer()?.maintain()?.to_string())
+    }
+}
+
+/// Write a durable store to disk: what was stored before survives a power cut.
+///
+/// A store that was open when the machine went down is rebuilt first, as by every command that writes.
+#[derive(Args, Debug)]
+pub struct Sync {
+    #[command(flatten)]
+    store: WriterArgs,
+}
+
+impl Sync {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        Ok(self.store.writer()?.sync()?)
     }
 }
 

@@ -61,9 +61,19 @@ fn to_json(path: &str, stats: &Stats) -> Value {
         "evictions": stats.evictions, "expiries": stats.expiries,
         "hits": stats.hits, "misses": stats.misses, "sets": stats.sets, "deletes": stats.deletes,
         "lock_waits": stats.lock_waits, "takeovers": stats.takeovers, "recycle_epoch": stats.recycle_epoch,
+        "durable": stats.durable, "syncs": stats.syncs, "last_sync_ms": stats.last_sync_ms,
+        "segments_waiting": stats.segments_waiting, "poisoned": stats.poisoned,
         "read_retries": stats.read_retries, "clears": stats.clears,
         "clients": clients,
     })
+}
+
+fn syncs(stats: &Stats) -> String {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
+    let ago = now.saturating_sub(u128::from(stats.last_sync_ms)) / 1000;
+    let state = if stats.poisoned { "; A FLUSH HAS FAILED: nothing is written any more" } else { "" };
+    let waiting = grouped(stats.segments_waiting);
+    format!("{}, the last {ago} s ago, {waiting} segments wait for the next{state}", grouped(stats.syncs))
 }
 
 /// `part` of `whole` in per cent.
@@ -137,6 +147,9 @@ fn table(path: &str, stats: &Stats, output: &mut Output) -> Outcome {
     ];
     for (name, value) in rows {
         output.line(format!("{name:<10} {value}"))?;
+    }
+    if stats.durable {
+        output.line(format!("syncs      {}", syncs(stats)))?;
     }
     clients(stats, output)
 }

@@ -287,6 +287,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // What cleaning opened has no room for this: give it up by name, or it would be ours and forgotten.
         self.retire_segment(lane);
         let need = if lane.cleaning == Cleaning::Forced { Need::Reserve } else { Need::Normal };
+        if self.is_much_waiting() && lane.cleaning == Cleaning::No {
+            self.sync_for_room(lane)?;
+        }
         if let Some((segment, ready)) = self.claim_backed(lane.slot, need, &mut refused)? {
             self.open_segment(lane, segment, 0, ready);
             return Ok(());

@@ -124,7 +124,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                         // It may have been refilled between the look and the claim.
                         let used = self.field(segment, segment::at::USED);
                         if self.field(segment, segment::at::DEAD) >= used || self.is_stale(segment) {
-                            self.free_unless_held(segment, lane.slot)?;
+                            self.free_records(segment, lane.slot)?;
                         } else {
                             self.set_state(segment, word);
                         }
@@ -161,7 +161,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Err(error);
         }
         self.count_at(lane.row, Stat::Cleaned, 1);
-        self.free_unless_held(segment, lane.slot)?;
+        self.free_records(segment, lane.slot)?;
         Ok(true)
     }
 
@@ -178,6 +178,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             if head.dead == 0 {
                 self.settle(lane, record, &head, key, &mut policy)?;
+                if self.is_durable() {
+                    // Whatever the reason that nothing leads to it: what is about to be freed is dead.
+                    self.stamp(record);
+                }
             }
             record += bytes;
         }
@@ -276,10 +280,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // The mark of death may have come between the look and the lock only from ourselves, in an earlier life.
         let word = self.mem.load(target, Ordering::Relaxed) & !field::DEAD;
         self.mem.store(target, word, Ordering::Relaxed);
-        self.advance(lane, &self.copied(target, &found.head, bytes));
-        // SYNC(commit): the copy is seen by whoever sees the slot.
         let moved = Slot::new(found.slot.tag(), target);
+        if self.is_durable() {
+            self.sum_copy(target, bytes);
+        }
+        self.advance(lane, &self.copied(target, &found.head, bytes));
+        if self.is_durable() {
+            // Of the two records one must be dead for the medium, also if we die in between: so a move is announced like a write.
+            self.announce(lane, root, found.slot_offset, found.slot, moved, 0, 0);
+        }
+        // SYNC(commit): the copy is seen by whoever sees the slot.
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
+        if self.is_durable() {
+            self.bring_to_life(target);
+            self.stamp(record);
+            self.counted(lane);
+        }
         let dead = self.mem.load(record, Ordering::Relaxed) | field::DEAD;
         self.mem.store(record, dead, Ordering::Relaxed);
         // Counted like any other: a segment whose cleaning is cut short is worth the more next time.
@@ -317,6 +333,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Drops what has expired and cleans whatever pays, over the whole store. Returns how many segments that freed.
     pub(crate) fn maintain(&self, lane: &mut Lane) -> Result<u64, WriteError> {
+        self.refuse_if_poisoned()?;
         let before = self.free_segments();
         self.retire_segment(lane);
         self.mem.store(at::NEXT_EXPIRY, 0, Ordering::Relaxed);
@@ -334,6 +351,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for _ in 0..=self.segments() / WINDOW {
             self.clean_what_pays(lane)?;
         }
+        self.sync_for_room(lane)?;
         Ok(self.free_segments().saturating_sub(before))
     }
 }

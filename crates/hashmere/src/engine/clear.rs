@@ -8,6 +8,7 @@ use super::{Engine, Lane};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::Identity;
+use hashmere_format::record::VERSION_MAX;
 use hashmere_format::root;
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, Born, State, Word};
@@ -17,15 +18,26 @@ use std::sync::atomic::Ordering;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Removes every key at once.
     pub(crate) fn clear(&self, lane: &mut Lane) -> Result<(), WriteError> {
-        self.acquire_global(lane.slot, at::INDEX_LOCK)?;
-        let swapped = self.swap_root(lane);
-        self.release_global(at::INDEX_LOCK);
-        swapped?;
+        self.refuse_if_poisoned()?;
+        match self.try_clear(lane) {
+            // Durable: there may be room after a sync.
+            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.sync_for_room(lane)? => {
+                self.try_clear(lane)?
+            }
+            cleared => cleared?,
+        }
         self.retire_segment(lane);
         for segment in 0..self.segments() {
             self.glance(lane, segment)?;
         }
         Ok(())
+    }
+
+    fn try_clear(&self, lane: &Lane) -> Result<(), WriteError> {
+        self.acquire_global(lane.slot, at::INDEX_LOCK)?;
+        let swapped = self.swap_root(lane);
+        self.release_global(at::INDEX_LOCK);
+        swapped
     }
 
     fn swap_root(&self, lane: &Lane) -> Result<(), WriteError> {
@@ -36,7 +48,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Err(self.full(refused));
         };
         let new = RootWord { generation: old.generation + 1, segment };
-        if let Err(error) = self.plant(new, self.next_version()) {
+        // Versions grow across clears: a version seen before a clear must not come again.
+        let version = self.host.now_ms().max(self.next_version()) & VERSION_MAX;
+        if let Err(error) = self.plant(new, version, version) {
             self.free(segment, 1, lane.slot);
             return Err(error);
         }
@@ -58,18 +72,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writes.iter().fold(base, |sum, writes| sum.wrapping_add(*writes)).wrapping_add(1 << 20)
     }
 
-    /// Writes an index of one empty leaf into a claimed segment. Versions are larger than `version`, and than the time.
-    pub(super) fn plant(&self, word: RootWord, version: u64) -> Result<(), WriteError> {
+    /// Writes an index of one empty leaf into a claimed segment. Versions in it are larger than `version`; records up to
+    /// `floor` are of an index of the past.
+    pub(super) fn plant(&self, word: RootWord, version: u64, floor: u64) -> Result<(), WriteError> {
         let block = self.segment_offset(word.segment);
         let start = root::BYTES.next_multiple_of(self.leaf_bytes());
         let backed = (start + self.leaf_bytes()).min(self.segment_bytes());
         self.mem.back(block, backed).map_err(super::client::back_error)?;
         self.mem.zero(block, root::BYTES);
-        // Versions grow across clears: a version seen before a clear must not come again.
-        let version = self.host.now_ms().max(version) & hashmere_format::record::VERSION_MAX;
         let put = |at: u64, value: u64| self.mem.store(block + at, value, Ordering::Relaxed);
         put(root::at::DIR_0, block + root::at::ENTRIES_0);
         put(root::at::VERSION, version);
+        put(root::at::FLOOR, floor);
         put(root::at::ARENA, block + start + self.leaf_bytes());
         put(root::at::ARENA_END, block + self.segment_bytes());
         put(root::at::ENTRIES_0, block + start);

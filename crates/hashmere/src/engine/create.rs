@@ -5,14 +5,15 @@ use super::lane::Lanes;
 use super::Engine;
 use crate::error::WriteError;
 use hashmere_format::hash::{Hasher, HASH_ID};
-use hashmere_format::header::{self, at, limit, RootWord, Shape, PAGE};
+use hashmere_format::header::{self, at, feature, limit, RootWord, Shape, PAGE};
 use hashmere_format::leaf;
-use hashmere_format::record::Lengths;
+use hashmere_format::record::{Lengths, VERSION_MAX};
 use hashmere_format::root;
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
+use hashmere_format::sync::SyncPoint;
 use hashmere_mem::{Host, Mem};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// What is decided when a store is created.
@@ -24,6 +25,7 @@ pub(crate) struct NewStore {
     pub(crate) seed: u64,
     pub(crate) life: u64,
     pub(crate) boot: [u64; 2],
+    pub(crate) durable: bool,
 }
 
 /// Why a file is not opened: text for [`crate::OpenError::NotAStore`].
@@ -35,6 +37,8 @@ pub(crate) struct Refusal(pub(crate) String);
 pub(crate) struct Access {
     pub(crate) read_only: bool,
     pub(crate) busy_timeout: Duration,
+    /// Durable stores: a write that finds the last sync older syncs.
+    pub(crate) sync_every: Option<Duration>,
 }
 
 /// Words of the header that never change.
@@ -50,6 +54,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         put(at::MAGIC, header::MAGIC);
         put(at::FORMAT, header::FORMAT);
         put(at::LAYOUT, header::layout_hash());
+        put(at::INCOMPAT, if new.durable { feature::DURABLE } else { 0 });
         put(at::HASH_ID, HASH_ID);
         put(at::SEED, new.seed);
         put(at::SHAPE, new.shape.pack());
@@ -70,15 +75,34 @@ impl<M: Mem, H: Host> Engine<M, H> {
         put(at::CHUNK_0 + segment::at::STATE, Word::new(State::Index).pack());
         put(at::CHUNK_0 + segment::at::BORN, first.generation);
         put(at::CHUNK_0 + segment::at::EXPIRE_MIN, u64::MAX);
-        let engine = Engine::assemble(mem, host, new.shape, new.fixed, new.seed, access);
-        engine.plant(first, 0)?;
+        let engine = Engine::assemble(mem, host, new.shape, new.fixed, new.seed, new.durable, access);
+        engine.plant(first, engine.host.now_ms() & VERSION_MAX, 0)?;
+        if new.durable {
+            // The creation is the first sync: the caller flushes before anyone can see the file.
+            engine.mem.store(at::SYNC_NEXT, 2, Ordering::Relaxed);
+            engine.mem.store(at::SYNC_DONE, 1, Ordering::Relaxed);
+            engine.write_point(SyncPoint { number: 1, floor: 0, time: engine.host.now_ms() });
+        }
         engine.mem.back(engine.segment_offset(1) - PAGE, PAGE).map_err(back_error)?;
         engine.mem.store(at::ROOT, first.pack(), Ordering::Release);
         Ok(engine)
     }
 
     /// Opens what another process wrote. Nothing is scanned.
+    #[cfg(test)]
     pub(crate) fn attach(mem: M, host: H, length: impl Fn(&M) -> u64, access: Access) -> Result<Engine<M, H>, Refusal> {
+        let engine = Engine::examine(mem, host, &length, access)?;
+        engine.check_extent(length)?;
+        Ok(engine)
+    }
+
+    /// Believes what never changes in a header: after a power cut the rest may be anything.
+    pub(crate) fn examine(
+        mem: M,
+        host: H,
+        length: impl Fn(&M) -> u64,
+        access: Access,
+    ) -> Result<Engine<M, H>, Refusal> {
         let file_len = length(&mem);
         let refuse = |text: String| Err(Refusal(text));
         let get = |at: u64| mem.load(at, Ordering::Acquire);
@@ -105,10 +129,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if get(at::CHECKSUM) != header::checksum(&words) {
             return refuse("the checksum of its header is wrong; the file is damaged".into());
         }
-        if get(at::INCOMPAT) != 0 {
+        let unknown = get(at::INCOMPAT) & !feature::DURABLE;
+        if unknown != 0 {
             return refuse(format!(
-                "it uses features this version does not know (mask {:#x}); upgrade hashmere",
-                get(at::INCOMPAT)
+                "it uses features this version does not know (mask {unknown:#x}); upgrade hashmere"
             ));
         }
         if get(at::RO_COMPAT) != 0 && !access.read_only {
@@ -128,22 +152,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let fixed = get(at::FIXED);
         let fixed = ((fixed as u32).checked_sub(1), ((fixed >> 32) as u32).checked_sub(1));
         let seed = get(at::SEED);
-        let engine = Engine::assemble(mem, host, shape, fixed, seed, access);
-        let root = RootWord::unpack(engine.root());
-        let segments = engine.segments();
+        let durable = get(at::INCOMPAT) & feature::DURABLE != 0;
+        Ok(Engine::assemble(mem, host, shape, fixed, seed, durable, access))
+    }
+
+    /// Refuses a file that is shorter than its header says.
+    pub(crate) fn check_extent(&self, length: impl Fn(&M) -> u64) -> Result<(), Refusal> {
+        let refuse = |text: String| Err(Refusal(text));
+        let root = RootWord::unpack(self.root());
+        let segments = self.segments();
         // The file may have grown since; segments count only once the file reaches to their end.
-        let file_len = length(&engine.mem);
-        let root_end = engine.segment_offset(root.segment) + root::BYTES.max(engine.leaf_bytes());
+        let file_len = length(&self.mem);
+        let root_end = self.segment_offset(root.segment) + root::BYTES.max(self.leaf_bytes());
         if root.segment >= segments || root_end > file_len {
             return refuse(format!("it is cut short: its index begins at byte {root_end}, the file has {file_len}"));
         }
-        let end = engine.segment_offset(segments);
+        let end = self.segment_offset(segments);
         if segments > limit::SEGMENTS || end > file_len {
             return refuse(format!(
                 "it is cut short: its {segments} segments end at byte {end}, the file has {file_len}"
             ));
         }
-        Ok(engine)
+        Ok(())
     }
 
     fn assemble(
@@ -152,14 +182,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         shape: Shape,
         fixed: (Option<u32>, Option<u32>),
         seed: u64,
+        durable: bool,
         access: Access,
     ) -> Engine<M, H> {
         let lines = (1u64 << shape.leaf_shift) / leaf::LINE;
         let first = leaf::first_bucket(lines, shape.cache);
         let lengths = match fixed {
-            (Some(key), Some(value)) => Lengths::Fixed { key, value },
-            _ => Lengths::Variable,
+            (Some(key), Some(value)) => Lengths::fixed(key, value),
+            _ => Lengths::VARIABLE,
         };
+        let lengths = if durable { lengths.with_sums() } else { lengths };
         Engine {
             mem,
             host,
@@ -167,7 +199,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             lengths,
             fixed,
             hasher: Hasher::new(seed),
+            seed,
             busy_timeout: access.busy_timeout,
+            sync_every: access.sync_every,
             read_only: access.read_only,
             lines,
             first,
@@ -175,6 +209,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             known: AtomicU64::new(0),
             trusted_root: AtomicU64::new(0),
             spare: AtomicU64::new(0),
+            unlimited: AtomicBool::new(false),
             lanes: Lanes::new(),
         }
     }

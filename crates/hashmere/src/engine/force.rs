@@ -67,6 +67,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= reserve {
                 return Ok(());
             }
+            // Durable: what cleaning empties is free only after a sync, and cleaning needs the reserve itself.
+            if self.free_segments() < RESERVE {
+                self.sync_for_room(lane)?;
+            }
             if self.free_segments() > RESERVE {
                 self.retire_segment(lane);
                 if let Some((segment, ready)) = self.claim_backed(lane.slot, Need::Normal, &mut refused)? {
@@ -106,14 +110,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.shape.cache {
             return self.evict(lane);
         }
-        Ok(self.drop_expired(lane, 1)? || self.clean_best(lane)?)
+        Ok(self.drop_expired(lane, 1)? || self.clean_best(lane)? || self.sync_for_room(lane)?)
     }
 
     /// Makes room for the index, which found none to grow. `false`: there is none to be had.
     #[cold]
     pub(super) fn free_for_index(&self, lane: &mut Lane) -> Result<bool, WriteError> {
         let freed = match self.next_chunk() {
-            1 => self.by_force(lane, |lane| self.free_one_more(lane)),
+            1 => self.by_force(lane, |lane| {
+                let freed = self.free_one_more(lane)?;
+                // Durable: whatever was emptied is to be had after a sync.
+                Ok(self.sync_for_room(lane)? || freed && !self.is_durable())
+            }),
             // What others take of it before the index does is made again.
             n => self.make_run(lane, n, &mut None).map(|run| {
                 run.iter().for_each(|first| self.free(*first, n, lane.slot));

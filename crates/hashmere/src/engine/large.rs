@@ -80,7 +80,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.set_state(segment, word);
             return Ok(false);
         }
-        self.free_unless_held(segment, slot)
+        if self.is_durable() {
+            self.stamp(self.segment_offset(segment));
+        }
+        self.free_records(segment, slot)
     }
 
     /// Removes the key of a large record, if this is its lot.

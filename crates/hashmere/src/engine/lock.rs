@@ -118,7 +118,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[cold]
-    fn busy(&self, owner: u32, waited: Duration) -> WriteError {
+    pub(super) fn busy(&self, owner: u32, waited: Duration) -> WriteError {
         let pid = self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32;
         let name = self.row_name(owner);
         // In another PID namespace the same number is another process, about which nothing is to be said.

@@ -2,7 +2,8 @@
 //! Miri and under a model checker.
 //!
 //! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
-//! records go), [`segments`], [`clean`], [`split`], [`recover`].
+//! records go), [`segments`], [`clean`], [`split`], [`recover`]; for durable stores [`durable`], [`sync`], [`salvage`],
+//! [`rebuild`].
 
 mod append;
 mod canary;
@@ -12,7 +13,9 @@ mod clear;
 mod client;
 mod create;
 mod directory;
+mod durable;
 mod evict;
+mod fault;
 mod force;
 mod index;
 mod lane;
@@ -23,12 +26,15 @@ mod marks;
 mod ops;
 mod pin;
 mod read;
+mod rebuild;
 mod recover;
 mod run;
+mod salvage;
 mod scan;
 mod segments;
 mod split;
 mod stats;
+mod sync;
 mod write;
 
 #[cfg(test)]
@@ -36,7 +42,7 @@ mod tests;
 
 pub(crate) use append::Draft;
 pub use check::{CheckReport, Problem};
-pub(crate) use create::{Access, NewStore};
+pub(crate) use create::{Access, NewStore, Refusal};
 pub(crate) use lane::{Lane, LaneGuard};
 pub(crate) use ops::{Fetched, Tick, When, PIN_FROM};
 pub(crate) use pin::Pin;
@@ -50,7 +56,7 @@ use hashmere_format::header::{at, RootWord, Shape};
 use hashmere_format::record::Lengths;
 use hashmere_mem::{Host, Mem};
 use lane::Lanes;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 /// One store, mapped.
@@ -62,7 +68,9 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     /// Fixed key length and fixed value length, each on its own.
     pub(crate) fixed: (Option<u32>, Option<u32>),
     pub(crate) hasher: Hasher,
+    seed: u64,
     pub(crate) busy_timeout: Duration,
+    sync_every: Option<Duration>,
     pub(crate) read_only: bool,
     /// Lines of a leaf, its first bucket line, its buckets.
     lines: u64,
@@ -74,6 +82,8 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     trusted_root: AtomicU64,
     /// A free segment that this process knows to have memory behind it (see `keep_spare`).
     spare: AtomicU64,
+    /// While a store is rebuilt it may outgrow its maximum size.
+    unlimited: AtomicBool,
     lanes: Lanes,
 }
 

@@ -248,6 +248,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         draft: Draft,
         when: When,
     ) -> Result<bool, WriteError> {
+        self.seal(&draft);
         let outcome = self.mutate(lane, key, kh, |current| {
             Ok(match (when, current) {
                 (When::Absent, Some(_)) if canary::is(Canary::AbsenceBelieved) => Decision::Put(draft),
@@ -310,6 +311,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Some((value, attributes)) => {
                 let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
                 self.mem.write(draft.value, value);
+                self.seal(&draft);
                 Some(draft)
             }
         };
@@ -411,6 +413,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Updated>, WriteError> {
         let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
         self.mem.write(draft.value, value);
+        self.seal(&draft);
         let outcome = self.mutate(lane, key, kh, |current| {
             let same = match (seen, current) {
                 (None, None) => true,
@@ -470,6 +473,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let head = Head { value_len: text.len() as u64, dead: 0, version: 0, ..head };
             let draft = self.write_head(room.offset, key, kh, head, room.is_large());
             self.mem.write(draft.value, text);
+            self.seal(&draft);
             Ok(Decision::Put(draft))
         });
         let outcome = self.conclude(lane, room, outcome)?;
@@ -574,6 +578,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let attributes = Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At) };
         let draft = self.begin_marked(lane, (key, kh), item.value.len() as u64, attributes, item.meta.marks)?;
         self.mem.write(draft.value, &item.value);
+        self.seal(&draft);
         let outcome = self.mutate(lane, key, kh, |current| {
             let same = current.is_some_and(|c| self.meta_of_found(c).is_same_but_expiry(&item.meta));
             Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })

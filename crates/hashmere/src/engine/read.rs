@@ -246,8 +246,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         let word = self.mem.load(record, Ordering::Relaxed);
         if let Some(head) = Head::read_small(self.lengths, word) {
-            let fits = 8 + head.key_len + head.value_len <= room;
-            return fits.then_some((head, record + 8));
+            let lead = self.lengths.lead();
+            let fits = lead + head.key_len + head.value_len <= room;
+            return fits.then_some((head, record + lead));
         }
         self.parse_long(record, room)
     }

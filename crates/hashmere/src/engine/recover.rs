@@ -59,6 +59,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         if happened {
+            if self.is_durable() {
+                self.complete_sums(leaf::Slot(new), leaf::Slot(old));
+            }
             self.bury_large(old);
             self.complete_tallies(row);
         } else {
@@ -143,7 +146,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             self.mem.store(row + field, 0, Ordering::Relaxed);
         }
-        for offset in [at::SPACE_LOCK, at::RESERVE_LOCK] {
+        for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK] {
             if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
                 self.release_global(offset);
             }

@@ -131,7 +131,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
         for _ in 0..=self.segments() {
-            let window = if self.shape.cache { None } else { self.roomiest_window(n) };
+            // Durable: what a window would be emptied of may still be needed on the medium, so it cannot be kept.
+            let window = if self.shape.cache || self.is_durable() { None } else { self.roomiest_window(n) };
             if let Some(first) = window {
                 if self.empty_window(lane, first, n, Policy::Move)? && self.back_run(first, n, lane.slot, refused) {
                     return Ok(Some(first));
@@ -140,6 +141,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if !self.free_one_more(lane)? {
                 break;
             }
+            self.sync_for_room(lane)?;
             if let Some(first) = self.find_run(lane.slot, n, refused)? {
                 return Ok(Some(first));
             }

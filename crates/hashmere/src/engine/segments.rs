@@ -4,7 +4,7 @@
 //! and a word that names an owner is repaired by whoever proves that owner dead.
 
 use super::client::back_error;
-use super::Engine;
+use super::{fault, Engine};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
@@ -73,6 +73,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn segments_max(&self) -> u64 {
         let max_bytes = match self.mem.load(at::MAX_BYTES, Ordering::Relaxed) {
             0 => u64::MAX,
+            _ if self.unlimited.load(Ordering::Relaxed) => u64::MAX,
             bytes => bytes,
         };
         let bytes = max_bytes.min(limit::ADDRESS).min(self.mem.capacity());
@@ -337,6 +338,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Frees a segment that held records and holds none that live: in a durable store after the next sync, for what the
+    /// medium has of it may still be needed. The caller owns it.
+    pub(super) fn free_records(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+        if !self.is_durable() || fault::is_on(fault::NO_QUARANTINE) {
+            return self.free_unless_held(segment, slot);
+        }
+        // SYNC(dead): every stamp in it was stored before its death was counted or its cleaner passed.
+        self.mem.fence(Ordering::SeqCst);
+        self.set_field(segment, segment::at::AWAITS, self.mem.load(at::SYNC_NEXT, Ordering::SeqCst));
+        self.set_state(segment, Word::new(State::Limbo).long(self.state(segment).length));
+        self.mem.fetch_add(at::WAITING, 1, Ordering::Relaxed);
+        Ok(false)
+    }
+
     /// Frees an emptied segment now, or leaves it in limbo while somebody holds it back. The caller owns it.
     pub(super) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let length = self.goes(segment)?;
@@ -357,6 +372,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.fence(Ordering::SeqCst);
         let length = self.state(segment).length;
         if self.is_held_back(segment)? {
+            if self.is_durable() {
+                self.set_field(segment, segment::at::AWAITS, 0);
+            }
             self.set_state(segment, Word::new(State::Limbo).long(length));
             return Ok(None);
         }
@@ -367,7 +385,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn leave_limbo(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let word = self.state(segment);
         let mine = Word { owner: slot + 1, state: State::Cleaning, ..word };
-        if word.state != State::Limbo || self.is_held_back(segment)? || !self.change_state(segment, word, mine) {
+        if word.state != State::Limbo || !self.is_synced(segment) || self.is_held_back(segment)? {
+            return Ok(false);
+        }
+        if !self.change_state(segment, word, mine) {
+            return Ok(false);
+        }
+        // Between the look and the claim it may have been freed, used, and emptied again.
+        if !self.is_synced(segment) {
+            self.set_state(segment, word);
             return Ok(false);
         }
         self.free_unless_held(segment, slot)

@@ -4,7 +4,7 @@
 use super::index::Tree;
 use super::Engine;
 use crate::options::Mode;
-use hashmere_format::header::{at, RootWord};
+use hashmere_format::header::{at, flag, RootWord};
 use hashmere_format::leaf::{Meta, META, SLOTS};
 use hashmere_format::row::{self, Stat};
 use hashmere_format::segment::{self, State};
@@ -79,6 +79,16 @@ pub struct Stats {
     pub clears: u64,
     /// Segments recycled.
     pub recycle_epoch: u64,
+    /// Whether the store is durable.
+    pub durable: bool,
+    /// Durable stores: syncs completed, the creation included.
+    pub syncs: u64,
+    /// Durable stores: when the last one was completed, in milliseconds since 1970.
+    pub last_sync_ms: u64,
+    /// Durable stores: segments that are free after the next sync.
+    pub segments_waiting: u64,
+    /// Durable stores: a flush has failed, and nothing can be written any more.
+    pub poisoned: bool,
     /// The clients of this moment.
     pub clients: Vec<ClientStats>,
 }
@@ -165,6 +175,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             read_retries: total(Stat::Retries),
             clears: RootWord::unpack(root).generation.saturating_sub(1),
             recycle_epoch: self.mem.load(at::EPOCH, Ordering::Relaxed),
+            durable: self.is_durable(),
+            syncs: self.mem.load(at::SYNC_DONE, Ordering::Acquire),
+            last_sync_ms: if self.is_durable() { self.last_point().0.time } else { 0 },
+            segments_waiting: 0,
+            poisoned: self.life() & flag::POISONED != 0,
             clients: self.rows().filter(|s| self.is_active(*s)).map(|s| self.client_stats(s)).collect(),
         };
         self.count_segments(&mut stats);
@@ -182,6 +197,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     stats.segments_free += 1;
                     stats.bytes_free += self.segment_bytes();
                 }
+                State::Limbo if self.is_durable() => stats.segments_waiting += u64::from(word.length),
                 State::Open | State::Partial | State::Sealed | State::Cleaning | State::Limbo => {
                     stats.segments_log += 1;
                     stats.bytes_dead = stats.bytes_dead.saturating_add(dead);

@@ -5,7 +5,7 @@
 
 use super::canary::{self, Canary};
 use super::index::{Path, Place, Tree};
-use super::{Draft, Engine, Found, KeyHash, Lane};
+use super::{fault, Draft, Engine, Found, KeyHash, Lane};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Uid, Version};
 use hashmere_format::header::{self, RootWord};
@@ -39,7 +39,7 @@ pub(crate) enum Outcome {
     Removed,
 }
 
-enum Attempt {
+pub(super) enum Attempt {
     Done(Outcome),
     /// The leaf was split or the store was cleared before the lock was taken.
     Moved,
@@ -59,13 +59,13 @@ pub(super) struct Held {
 }
 
 /// Where the key stands, or could.
-struct Site {
-    found: Option<Found>,
+pub(super) struct Site {
+    pub(super) found: Option<Found>,
     /// A free slot in the emptier of the buckets.
-    free: Option<u64>,
-    tree: Tree,
+    pub(super) free: Option<u64>,
+    pub(super) tree: Tree,
     leaf: u64,
-    hash: u64,
+    pub(super) hash: u64,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -98,6 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if lane.dead_large.is_some() || lane.made_dead >= self.segment_bytes() {
             self.tidy(lane);
         }
+        self.sync_if_due(lane);
     }
 
     #[inline(always)]
@@ -108,6 +109,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Outcome, WriteError> {
+        self.refuse_if_poisoned()?;
         let mut may_overflow = false;
         loop {
             let root = self.enter(lane);
@@ -245,6 +247,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let version = keep_version.unwrap_or_else(|| ((held.meta.version() + 1) & VERSION_MAX).max(1));
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
+        if self.is_durable() {
+            self.finish_sum(draft.offset);
+            fault::note_number(|| self.mem.load(header::at::SYNC_NEXT, Ordering::SeqCst));
+        }
         self.advance(lane, &draft);
         let Some(slot_offset) = self.commit_record(lane, root, &draft, &site) else {
             self.take_back(lane, &draft);
@@ -264,7 +270,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Finds the key among its candidates, and a free slot.
     #[inline(always)]
-    fn locate(&self, lane: &Lane, root: u64, key: &[u8], kh: KeyHash, held: &mut Held) -> Result<Site, WriteError> {
+    pub(super) fn locate(
+        &self,
+        lane: &Lane,
+        root: u64,
+        key: &[u8],
+        kh: KeyHash,
+        held: &mut Held,
+    ) -> Result<Site, WriteError> {
         let site = self.look(key, kh, kh.hash, held.place, Tree::First);
         if site.found.is_some() || !held.meta.has_overflow() {
             return Ok(site);
@@ -398,7 +411,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// A free slot in the overflow tree, whose existence the bucket notes first.
     #[cold]
-    fn overflow_site(
+    pub(super) fn overflow_site(
         &self,
         lane: &Lane,
         root: u64,
@@ -419,12 +432,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Makes a draft the key's record. `None`: the free slots were taken by other keys meanwhile.
     #[inline(always)]
-    fn commit_record(&self, lane: &mut Lane, root: u64, draft: &Draft, site: &Site) -> Option<u64> {
+    pub(super) fn commit_record(&self, lane: &mut Lane, root: u64, draft: &Draft, site: &Site) -> Option<u64> {
         let new = Slot::new(site.hash, draft.offset);
         if let Some(old) = &site.found {
             self.announce(lane, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
             // SYNC(commit): the record's words are seen by whoever sees the slot.
             self.mem.store(old.slot_offset, new.0, Ordering::Release);
+            if self.is_durable() {
+                self.bring_to_life(draft.offset);
+            }
             self.bury_record(lane, old);
             self.counted(lane);
             return Some(old.slot_offset);
@@ -433,6 +449,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         while let Some(slot_offset) = free {
             self.announce(lane, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
             if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || canary::is(Canary::SlotBelieved) {
+                if self.is_durable() {
+                    self.bring_to_life(draft.offset);
+                }
                 self.counted(lane);
                 return Some(slot_offset);
             }
@@ -459,7 +478,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes down what the commit is about to do, so that whoever repairs can complete the tallies.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    fn announce(&self, lane: &Lane, root: u64, slot_offset: u64, old: Slot, new: Slot, items: i64, bytes: i64) {
+    pub(super) fn announce(
+        &self,
+        lane: &Lane,
+        root: u64,
+        slot_offset: u64,
+        old: Slot,
+        new: Slot,
+        items: i64,
+        bytes: i64,
+    ) {
         use row::at;
         let row = lane.row;
         let generation = RootWord::unpack(root).generation;
@@ -501,6 +529,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn bury_record(&self, lane: &mut Lane, old: &Found) {
         let bytes = old.bytes();
+        if self.is_durable() {
+            self.stamp(old.record);
+        }
         let word = self.mem.load(old.record, Ordering::Relaxed);
         self.mem.store(old.record, word | field::DEAD, Ordering::Release);
         // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.
@@ -515,13 +546,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes an advanced draft back that was not committed.
     fn take_back(&self, lane: &mut Lane, draft: &Draft) {
-        if draft.is_large() {
-            return;
-        }
-        if let Some(open) = &mut lane.open {
+        if let Some(open) = lane.open.as_mut().filter(|_| !draft.is_large()) {
             open.head = draft.offset;
             self.mem.store(lane.row + row::at::HEAD, draft.offset, Ordering::Release);
         }
+        // Not before: whatever the head has passed is a whole record.
+        self.seal(draft);
     }
 }
 

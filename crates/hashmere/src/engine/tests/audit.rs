@@ -73,6 +73,9 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
             State::Tail => {}
         }
     }
+    if engine.is_durable() {
+        audit_sums(engine, &live)?;
+    }
     audit.lost_index = lost_index(engine, audit.index)?;
     Ok(audit)
 }
@@ -105,6 +108,38 @@ fn audit_log(engine: &TestEngine, number: u64, used: u64, live: &HashSet<u64>) -
     // One whose recycling was cut short has nothing in it that counts.
     if dead > garbage && used != 0 && !engine.is_stale(number) {
         return Err("a segment counts more dead bytes than it has".into());
+    }
+    Ok(())
+}
+
+/// What the medium would need of a durable store: every record is whole, and says that it lives exactly if it does.
+fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
+    let floor = engine.mem.load(engine.root_block(engine.root()) + root::at::FLOOR, Ordering::Acquire);
+    for number in 0..engine.segments() {
+        let (word, used) = (engine.state(number), engine.field(number, segment::at::USED));
+        let used = match word.state {
+            State::Open => {
+                let head = engine.mem.load(row::offset(word.owner - 1) + row::at::HEAD, Ordering::Acquire);
+                head - engine.segment_offset(number)
+            }
+            State::Sealed | State::Partial | State::Large => used,
+            _ => continue,
+        };
+        let (mut end, mut wrong) = (0, None);
+        engine.walk(number, used, |record, head| {
+            end += head.record_bytes(engine.lengths);
+            let says = engine.sum(record).stamp() == hashmere_format::sum::ALIVE;
+            if !engine.is_whole(record, head) {
+                wrong = wrong.take().or(Some(format!("the record at {record} has a wrong sum")));
+            } else if says != live.contains(&record) && !engine.is_stale(number) && head.version > floor {
+                wrong = wrong.take().or(Some(format!("the record at {record} says of its life: {says}")));
+            }
+        });
+        match wrong {
+            Some(wrong) => return Err(wrong),
+            None if end != used => return Err(format!("the records of segment {number} end at {end}, not {used}")),
+            None => {}
+        }
     }
     Ok(())
 }

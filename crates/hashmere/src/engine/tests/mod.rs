@@ -3,10 +3,15 @@
 mod audit;
 mod crash;
 mod crash_cases;
+mod durable_cases;
+mod history;
 mod meanwhile;
+mod medium;
 #[cfg(feature = "shuttle")]
 mod models;
 mod ops;
+mod power;
+mod power_faults;
 mod probe;
 mod quick;
 mod refused;

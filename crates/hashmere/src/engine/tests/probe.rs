@@ -1,5 +1,6 @@
 //! Memory that counts what one client does to it, lets the client die at any store, and lets others run in between.
 
+use super::medium::{Event, Medium};
 use hashmere_format::header::at;
 use hashmere_mem::words::{self, Words};
 use hashmere_mem::{BackError, HeapMem, Mem};
@@ -158,11 +159,21 @@ pub(super) fn until_death<R>(act: impl FnOnce() -> R) -> Option<R> {
 pub(super) struct ProbeMem {
     heap: Arc<HeapMem>,
     probe: Arc<Probe>,
+    /// What a disk would make of the stores, if somebody wants to know.
+    medium: Option<Arc<Medium>>,
 }
 
 impl ProbeMem {
-    pub(super) fn new(heap: &Arc<HeapMem>) -> ProbeMem {
-        ProbeMem { heap: heap.clone(), probe: Probe::new() }
+    pub(super) fn new(heap: &Arc<HeapMem>, medium: Option<Arc<Medium>>) -> ProbeMem {
+        ProbeMem { heap: heap.clone(), probe: Probe::new(), medium }
+    }
+
+    /// A word was stored.
+    #[inline]
+    fn stored(&self, off: u64) {
+        if let Some(medium) = &self.medium {
+            medium.note(Event::Store(off, self.heap.load(off, Ordering::Relaxed)));
+        }
     }
 
     pub(super) fn probe(&self) -> Arc<Probe> {
@@ -206,6 +217,7 @@ impl Words for ProbeMem {
 
     fn store_word(&self, off: u64, value: u64) {
         self.writing(off).store(off, value, Ordering::Relaxed);
+        self.stored(off);
     }
 }
 
@@ -220,6 +232,7 @@ impl Mem for ProbeMem {
 
     fn store(&self, off: u64, value: u64, order: Ordering) {
         self.writing(off).store(off, value, order);
+        self.stored(off);
     }
 
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
@@ -228,19 +241,29 @@ impl Mem for ProbeMem {
         if self.heap.load(off, Ordering::Relaxed) == current {
             self.probe.store(off);
         }
-        self.heap.compare_exchange(off, current, new)
+        let done = self.heap.compare_exchange(off, current, new);
+        if done.is_ok() {
+            self.stored(off);
+        }
+        done
     }
 
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        self.writing(off).swap(off, value, order)
+        let before = self.writing(off).swap(off, value, order);
+        self.stored(off);
+        before
     }
 
     fn fetch_add(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        self.writing(off).fetch_add(off, value, order)
+        let before = self.writing(off).fetch_add(off, value, order);
+        self.stored(off);
+        before
     }
 
     fn fetch_or(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        self.writing(off).fetch_or(off, value, order)
+        let before = self.writing(off).fetch_or(off, value, order);
+        self.stored(off);
+        before
     }
 
     fn fence(&self, order: Ordering) {
@@ -288,11 +311,27 @@ impl Mem for ProbeMem {
         if self.probe.is_refused() {
             return Err(BackError::NoSpace(std::io::ErrorKind::StorageFull.into()));
         }
-        heap.back(off, len)
+        let done = heap.back(off, len);
+        if let (Ok(()), Some(medium)) = (&done, &self.medium) {
+            medium.note(Event::Size(off + len));
+        }
+        done
     }
 
     fn unback(&self, off: u64, len: u64) -> bool {
-        self.system_call().unback(off, len)
+        let done = self.system_call().unback(off, len);
+        if let (true, Some(medium)) = (done, &self.medium) {
+            medium.note(Event::Zero(off, len));
+        }
+        done
+    }
+
+    fn sync(&self) -> std::io::Result<()> {
+        self.system_call();
+        match &self.medium {
+            Some(medium) => medium.flush(),
+            None => Ok(()),
+        }
     }
 
     /// Returns at once: the clock of these tests moves on when it is read.

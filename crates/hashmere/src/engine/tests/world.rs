@@ -1,5 +1,6 @@
 //! A store on heap memory with several clients, each of which can die.
 
+use super::medium::Medium;
 use super::probe::{Probe, ProbeMem};
 use crate::engine::{Access, Engine, NewStore};
 use hashmere_format::header::{at, Shape};
@@ -16,11 +17,12 @@ pub(super) struct Geometry {
     /// Segments of 4096 bytes that there may be.
     pub(super) segments: u64,
     pub(super) fixed: (Option<u32>, Option<u32>),
+    pub(super) durable: bool,
 }
 
 /// A strict store of `segments` segments with leaves of 512 bytes.
 pub(super) const fn strict(segments: u64) -> Geometry {
-    Geometry { leaf_shift: 9, cache: false, segments, fixed: (None, None) }
+    Geometry { leaf_shift: 9, cache: false, segments, fixed: (None, None), durable: false }
 }
 
 /// The same that evicts.
@@ -29,6 +31,11 @@ pub(super) const fn cache(segments: u64) -> Geometry {
 }
 
 impl Geometry {
+    /// The same, durable.
+    pub(super) const fn durable(self) -> Geometry {
+        Geometry { durable: true, ..self }
+    }
+
     /// With leaves of 256 bytes: three buckets.
     pub(super) const fn small_leaves(self) -> Geometry {
         Geometry { leaf_shift: 8, ..self }
@@ -39,29 +46,67 @@ impl Geometry {
 pub(super) struct World {
     pub(super) heap: Arc<HeapMem>,
     pub(super) peers: Arc<LocalPeers>,
+    pub(super) medium: Option<Arc<Medium>>,
 }
 
-const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300) };
+const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300), sync_every: None };
 
 impl World {
     /// A new store.
     pub(super) fn new(geometry: Geometry) -> World {
+        World::made(geometry, None)
+    }
+
+    /// The same on a disk.
+    pub(super) fn on_disk(geometry: Geometry) -> World {
+        let medium = Medium::new(at::DATA + (geometry.segments << 12));
+        let world = World::made(geometry, Some(medium.clone()));
+        medium.flush().unwrap();
+        world
+    }
+
+    fn made(geometry: Geometry, medium: Option<Arc<Medium>>) -> World {
         let bytes = at::DATA + (geometry.segments << 12);
         let heap = Arc::new(HeapMem::new(bytes));
         let peers = LocalPeers::new();
         let shape = Shape { segment_shift: 12, leaf_shift: geometry.leaf_shift, cache: geometry.cache };
-        let new = NewStore { shape, fixed: geometry.fixed, max_bytes: bytes, seed: 7, life: 0, boot: [1, 2] };
-        Engine::format(ProbeMem::new(&heap), LocalHost::new(&peers), &new, ACCESS).unwrap();
-        World { heap, peers }
+        let new = NewStore {
+            shape,
+            fixed: geometry.fixed,
+            max_bytes: bytes,
+            seed: 7,
+            life: 0,
+            boot: [1, 2],
+            durable: geometry.durable,
+        };
+        let mem = ProbeMem::new(&heap, medium.clone());
+        Engine::format(mem, LocalHost::new(&peers), &new, ACCESS).unwrap();
+        World { heap, peers, medium }
     }
 
     /// The bytes as they are now, in a file of their own; the processes are the same.
     pub(super) fn image(&self) -> World {
-        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone() }
+        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone(), medium: None }
+    }
+
+    /// After a power cut: what the medium kept, and nobody alive.
+    pub(super) fn after_cut(heap: HeapMem, now_ms: u64) -> World {
+        let peers = LocalPeers::new();
+        peers.set_now_ms(now_ms);
+        let medium = Some(Medium::of(&heap));
+        World { heap: Arc::new(heap), peers, medium }
+    }
+
+    /// The one who opens after that, before it does anything.
+    pub(super) fn rescuer(&self) -> Client {
+        let mem = ProbeMem::new(&self.heap, self.medium.clone());
+        let probe = mem.probe();
+        let engine = Engine::examine(mem, LocalHost::new(&self.peers), ProbeMem::capacity, ACCESS).unwrap();
+        Client { engine: Arc::new(engine), probe }
     }
 
     fn open(&self, access: Access) -> Client {
-        let mem = ProbeMem::new(&self.heap);
+        let mem = ProbeMem::new(&self.heap, self.medium.clone());
         let probe = mem.probe();
         let engine = Engine::attach(mem, LocalHost::new(&self.peers), ProbeMem::capacity, access).unwrap();
         Client { engine: Arc::new(engine), probe }

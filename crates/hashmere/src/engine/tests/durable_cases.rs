@@ -1,0 +1,81 @@
+//! Death at every store once more, in durable stores: afterwards every record must also say the truth about its life to the
+//! medium, which the audit looks at.
+
+use super::crash::{Cast, Effort, Rule, Scenario};
+use super::world::{strict, Client, Geometry, World};
+use crate::types::{Attributes, Ttl};
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
+
+const EFFORT: Effort = if cfg!(miri) { Effort { step: 41, repairs: 2 } } else { Effort { step: 1, repairs: 8 } };
+const LONG: Effort = if cfg!(miri) { Effort { step: 401, repairs: 1 } } else { Effort { step: 7, repairs: 4 } };
+
+fn run(name: &'static str, geometry: Geometry, setup: fn(&World) -> Cast, act: fn(&mut Client), effort: Effort) {
+    let scenario = Scenario { name, geometry: geometry.durable(), setup, act, rule: Rule::Whole };
+    scenario.enumerate(effort).expect_clean(name);
+}
+
+fn few(world: &World) -> Cast {
+    let (other, victim) = (world.client(), world.client());
+    other.t_set(b"other", b"of the other").unwrap();
+    (0..4).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
+    victim.t_incr(b"n", 1, Some(9)).unwrap();
+    let expires = Attributes { flags: 5, ttl: Ttl::At(50_000) };
+    victim.t_put(b"ttl", b"expires", expires, crate::engine::When::Always).unwrap();
+    victim.t_set(b"large", &[b'L'; 9000]).unwrap();
+    Cast { victim, others: vec![other] }
+}
+
+/// Wide records of the other client, most of them deleted, so that what is left is worth moving.
+fn wide(world: &World) -> Cast {
+    let cast = few(world);
+    let set = |i: u64| cast.others[0].t_set(format!("w{i}").as_bytes(), &[b'w'; 440]).unwrap();
+    (0..60).for_each(set);
+    (0..60).filter(|i| i % 7 != 0).for_each(|i| assert!(cast.others[0].t_del(format!("w{i}").as_bytes()).unwrap()));
+    cast
+}
+
+#[test]
+fn writes() {
+    run("set new", strict(24), few, |c| c.t_set(b"new", b"new value").unwrap(), EFFORT);
+    run("replace", strict(24), few, |c| c.t_set(b"key2", b"replaced").unwrap(), EFFORT);
+    run("delete", strict(24), few, |c| assert!(c.t_del(b"key2").unwrap()), EFFORT);
+    run("counter", strict(24), few, |c| assert_eq!(c.t_incr(b"n", 1, None).unwrap(), Some(10)), EFFORT);
+    run("append", strict(24), few, |c| c.t_append(b"key1", b"tail").map(drop).unwrap(), EFFORT);
+    run("touch in place", strict(24), few, |c| assert!(c.t_touch(b"ttl", Ttl::At(70_000)).unwrap()), EFFORT);
+    run("touch anew", strict(24), few, |c| assert!(c.t_touch(b"key1", Ttl::At(70_000)).unwrap()), EFFORT);
+}
+
+#[test]
+fn large_records() {
+    run("large, new", strict(32), few, |c| c.t_set(b"big", &[b'n'; 5000]).unwrap(), EFFORT);
+    run("large, replaced", strict(32), few, |c| c.t_set(b"large", &[b'r'; 5000]).unwrap(), EFFORT);
+    run("large, deleted", strict(32), few, |c| assert!(c.t_del(b"large").unwrap()), EFFORT);
+}
+
+#[test]
+fn moves() {
+    run("clean", strict(48), wide, |c| assert!(c.t_maintain().unwrap() > 0), LONG);
+    run("clear", strict(48), wide, |c| c.t_clear().unwrap(), LONG);
+}
+
+#[test]
+fn syncs() {
+    run("sync", strict(48), wide, |c| assert!(super::power::sync(c).unwrap() > 1), EFFORT);
+    fn twice(world: &World) -> Cast {
+        let cast = wide(world);
+        cast.others[0].t_maintain().unwrap();
+        cast
+    }
+    run("sync that frees", strict(48), twice, |c| assert!(super::power::sync(c).unwrap() > 1), EFFORT);
+    run(
+        "release",
+        strict(24),
+        few,
+        |c| {
+            c.retire();
+            assert_eq!(c.mem.load(hashmere_format::header::at::SYNC_NEXT, Ordering::Relaxed), 2);
+        },
+        EFFORT,
+    );
+}

@@ -1,0 +1,250 @@
+//! What was done to a durable store, what was acknowledged when, and what a power cut may therefore leave of it.
+
+use super::audit::audit;
+use super::medium::{Choice, Dice, Medium, CHOICES};
+use super::probe::until_death;
+use super::world::{Client, Geometry, World};
+use crate::engine::When;
+use crate::error::WriteError;
+use crate::types::{Attributes, Ttl};
+use hashmere_mem::{HeapMem, Host};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A value with its flags and expiry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Thing {
+    pub(super) value: Vec<u8>,
+    flags: u32,
+    expires: Option<u64>,
+}
+
+/// All that a store holds.
+pub(super) type Whole = BTreeMap<Vec<u8>, Thing>;
+
+/// A state of a key: from when it may be seen, and from when everyone knows of it.
+#[derive(Clone, Debug)]
+struct Epoch {
+    thing: Option<Thing>,
+    start: usize,
+    end: usize,
+}
+
+/// A run of operations on a store on a disk.
+pub(super) struct History {
+    pub(super) world: World,
+    clients: Vec<Client>,
+    pub(super) dice: Dice,
+    keys: BTreeMap<Vec<u8>, Vec<Epoch>>,
+    /// Completed syncs: when they began, when they returned.
+    pub(super) syncs: Vec<(usize, usize)>,
+    pub(super) deaths: u64,
+}
+
+const KEYS: u64 = 36;
+
+impl History {
+    pub(super) fn new(geometry: Geometry, seed: u64) -> History {
+        let world = World::on_disk(geometry);
+        let clients = (0..3).map(|_| world.client()).collect();
+        let start = world.medium.as_ref().unwrap().now();
+        let (keys, syncs) = (BTreeMap::new(), vec![(start, start)]);
+        History { world, clients, dice: Dice(seed), keys, syncs, deaths: 0 }
+    }
+
+    /// Goes on after a power cut.
+    pub(super) fn resume(world: World, rescuer: Client, seed: u64) -> History {
+        let clients = vec![rescuer, world.client(), world.client()];
+        let start = world.medium.as_ref().unwrap().now();
+        let syncs = vec![(start, start)];
+        let mut history = History { world, clients, dice: Dice(seed), keys: BTreeMap::new(), syncs, deaths: 0 };
+        history.look(start);
+        history.keys.values_mut().flatten().for_each(|epoch| (epoch.start, epoch.end) = (0, 0));
+        history
+    }
+
+    pub(super) fn medium(&self) -> &Arc<Medium> {
+        self.world.medium.as_ref().unwrap()
+    }
+
+    fn now(&self) -> usize {
+        self.medium().now()
+    }
+
+    /// Does `steps` random operations.
+    pub(super) fn run(&mut self, steps: u64) {
+        for _ in 0..steps {
+            let who = self.dice.below(3) as usize;
+            let dies = self.dice.one_in(25);
+            if dies {
+                let stores = if self.dice.one_in(3) { self.dice.below(400) } else { self.dice.below(60) };
+                self.clients[who].probe.die_after(stores);
+            }
+            let start = self.now();
+            let client = self.clients[who].clone();
+            let dice = &mut self.dice;
+            let lived = until_death(|| step(&client, dice));
+            client.probe.rewind();
+            match lived {
+                None => {
+                    self.deaths += 1;
+                    client.kill();
+                    self.clients[who] = self.world.client();
+                }
+                Some(Step::Synced) => self.syncs.push((start, self.now())),
+                Some(Step::Closed) => {
+                    drop(client);
+                    self.clients[who].retire();
+                    self.clients[who] = self.world.client();
+                }
+                Some(Step::Waited) => self.world.peers.advance(Duration::from_secs(3)),
+                Some(Step::Done) => {}
+            }
+            self.look(start);
+        }
+    }
+
+    /// Notes what has changed. Whatever is seen here is known from now on, acknowledged or not.
+    pub(super) fn look(&mut self, start: usize) {
+        let reader = self.world.reader();
+        let now = whole(&reader);
+        let end = self.now();
+        for key in now.keys().chain(self.keys.clone().keys()) {
+            let thing = now.get(key).cloned();
+            let epochs = self.keys.entry(key.clone()).or_default();
+            if epochs.last().and_then(|e| e.thing.clone()) != thing {
+                epochs.push(Epoch { thing, start, end });
+            }
+        }
+    }
+
+    /// Whether this may be there after a power cut at a moment, seen at a time.
+    pub(super) fn expect(&self, moment: usize, seen: &Whole, now_ms: u64) -> Result<(), String> {
+        let synced = self.syncs.iter().filter(|(_, end)| *end <= moment).map(|(start, _)| *start).max().unwrap_or(0);
+        for key in seen.keys().filter(|key| !self.keys.contains_key(*key)) {
+            return Err(format!("{} was never stored", key.escape_ascii()));
+        }
+        for (key, epochs) in &self.keys {
+            let there = seen.get(key);
+            let known = epochs.iter().rposition(|epoch| epoch.end <= synced);
+            let later = epochs.iter().skip(known.unwrap_or(0)).filter(|epoch| epoch.start < moment);
+            let mut allowed = later.map(|epoch| epoch.thing.as_ref().filter(|t| t.expires.is_none_or(|e| e > now_ms)));
+            if !(known.is_none() && there.is_none() || allowed.any(|thing| thing == there)) {
+                let shown = there.map(|t| t.value[..t.value.len().min(24)].escape_ascii().to_string());
+                return Err(format!("{} is {shown:?}, which it was not since the last sync", key.escape_ascii()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Cuts the power at random moments, and hands on what is left.
+    pub(super) fn cut(&mut self, times: u64, check: &mut dyn FnMut(&History, usize, Choice, HeapMem, u64)) {
+        let (first, last) = (self.syncs[0].0, self.now());
+        let mut dice = Dice(self.dice.next());
+        let mut moments: Vec<(usize, Choice)> = (0..times)
+            .map(|i| {
+                let near = dice.pick(&self.syncs).1 + dice.below(40) as usize;
+                let any = first + dice.below((last - first) as u64 + 1) as usize;
+                (if dice.one_in(3) { near.min(last) } else { any }, CHOICES[i as usize % CHOICES.len()])
+            })
+            .collect();
+        moments.sort_unstable_by_key(|(moment, _)| *moment);
+        let medium = self.medium().clone();
+        medium.cuts(&moments, &mut dice, |moment, choice, heap, len| check(self, moment, choice, heap, len));
+    }
+
+    pub(super) fn now_ms(&self) -> u64 {
+        self.clients[0].engine.host.now_ms()
+    }
+}
+
+enum Step {
+    Done,
+    Synced,
+    Closed,
+    Waited,
+}
+
+/// One operation. What it does to which key shows afterwards.
+fn step(client: &Client, dice: &mut Dice) -> Step {
+    let key = match dice.below(12) {
+        0 => format!("#{}", dice.below(20)).into_bytes(),
+        1 => format!("n{}", dice.below(3)).into_bytes(),
+        _ => format!("key{}", dice.below(KEYS)).into_bytes(),
+    };
+    let done = match dice.below(100) {
+        0..=54 => {
+            let value = value(dice);
+            let ttl = match dice.below(8) {
+                0 => Ttl::At(1_000_000 + dice.below(1000)),
+                1 => Ttl::After(Duration::from_secs(5)),
+                _ => Ttl::Never,
+            };
+            let flags = if dice.one_in(4) { 7 } else { 0 };
+            client.t_put(&key, &value, Attributes { flags, ttl }, When::Always).map(drop)
+        }
+        55..=69 => client.t_del(&key).map(drop),
+        70..=74 => client.t_touch(&key, Ttl::At(2_000_000 + dice.below(1000))).map(drop),
+        75..=78 => client.t_incr(format!("n{}", dice.below(3)).as_bytes(), 1, Some(1)).map(drop),
+        79..=81 => client.t_append(&key, b"+tail").map(drop),
+        82 => client.t_maintain().map(drop),
+        83 if dice.one_in(2) => client.t_clear(),
+        84 => return Step::Closed,
+        85 => return Step::Waited,
+        86..=93 => match client.sync(&client.lane().unwrap()) {
+            Ok(_) => return Step::Synced,
+            Err(error) => panic!("sync: {error}"),
+        },
+        _ => client.t_put(&key, b"absent before", Attributes::NONE, When::Absent).map(drop),
+    };
+    match done {
+        Ok(()) | Err(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::NotANumber) => Step::Done,
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Small values mostly, wide ones, some that need segments of their own, one that looks like a record.
+fn value(dice: &mut Dice) -> Vec<u8> {
+    let len = match dice.below(20) {
+        0..=11 => dice.below(90),
+        12..=17 => 300 + dice.below(300),
+        18 => 1100 + dice.below(2800),
+        _ => 4000 + dice.below(8000),
+    };
+    let mark = dice.next();
+    let mut bytes = format!("{mark:x}").into_bytes();
+    bytes.resize(len as usize, (mark >> 8) as u8);
+    bytes
+}
+
+/// Everything that a client sees.
+pub(super) fn whole(client: &Client) -> Whole {
+    let mut whole = Whole::new();
+    for (key, value) in client.t_scan().unwrap() {
+        let Some(item) = client.t_item(&key, client.t_hash(&key)).unwrap() else { continue };
+        assert_eq!(item.value, value);
+        let thing = Thing { value, flags: item.meta.flags, expires: item.meta.expires_at_ms };
+        assert!(whole.insert(key, thing).is_none(), "a key twice in a scan");
+    }
+    whole
+}
+
+/// Rebuilds what a power cut left.
+pub(super) fn rescue(world: &World, len: u64) -> Result<Client, String> {
+    let client = world.rescuer();
+    client.rebuild(len, &mut |_, _| ()).map_err(|e| format!("rebuild: {e}"))?;
+    Ok(client)
+}
+
+/// Nothing contradicts itself, in memory or for the medium.
+pub(super) fn is_whole(client: &Client) -> Result<(), String> {
+    let report = client.check();
+    if let Some(problem) = report.problems.first() {
+        return Err(format!("check: {} {}", problem.code, problem.text));
+    }
+    if client.items() != report.items {
+        return Err(format!("count says {}, there are {}", client.items(), report.items));
+    }
+    audit(client).map(drop)
+}

@@ -1,0 +1,382 @@
+//! Power cuts: durable stores on a disk that may have written any page at any time since the last flush.
+
+use super::history::{is_whole, rescue, whole, History, Whole};
+use super::medium::{Choice, Dice, CHOICES};
+use super::probe::until_death;
+use super::world::{strict, Client, Geometry, World};
+use crate::error::WriteError;
+use hashmere_format::header::{at, flag};
+use hashmere_format::segment::State;
+use hashmere_mem::{HeapMem, Mem};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+const QUICK: bool = cfg!(miri);
+
+/// The seed of this run: `HASHMERE_SEED`, or a fixed one.
+pub(super) fn seed() -> u64 {
+    let text = std::env::var("HASHMERE_SEED").unwrap_or_default();
+    let seed = match text.strip_prefix("0x") {
+        Some(hex) => u64::from_str_radix(hex, 16).unwrap(),
+        None => text.parse().unwrap_or(20_240_607),
+    };
+    println!("HASHMERE_SEED={seed}");
+    seed
+}
+
+/// `HASHMERE_POWER=n`: n times as much.
+fn effort(n: u64) -> u64 {
+    let more = std::env::var("HASHMERE_POWER").ok().and_then(|n| n.parse().ok()).unwrap_or(1);
+    if QUICK {
+        n.div_ceil(50)
+    } else {
+        n * more
+    }
+}
+
+/// Small enough that splits, cleaning, growth and full stores happen all the time.
+const GEOMETRIES: [Geometry; 3] =
+    [strict(64).durable().small_leaves(), strict(300).durable().small_leaves(), strict(24).durable()];
+
+/// Rebuilds an image, and looks whether what must be there is.
+pub(super) fn verify(
+    history: &History,
+    moment: usize,
+    heap: HeapMem,
+    len: u64,
+) -> Result<(World, Client, Whole), String> {
+    let world = World::after_cut(heap, history.now_ms());
+    let client = rescue(&world, len)?;
+    is_whole(&client)?;
+    let seen = whole(&client);
+    history.expect(moment, &seen, history.now_ms())?;
+    Ok((world, client, seen))
+}
+
+fn fail(seed: u64, at: &str, error: &str) -> ! {
+    panic!("seed {seed}, {at}: {error}")
+}
+
+#[test]
+fn histories_are_kept() {
+    let (mut images, mut deaths, mut again) = (0, 0, 0);
+    let first = seed();
+    for i in 0..effort(60) {
+        let seed = first.wrapping_add(i);
+        let mut history = History::new(GEOMETRIES[i as usize % GEOMETRIES.len()], seed);
+        history.run(150);
+        deaths += history.deaths;
+        history.cut(45, &mut |history, moment, choice, heap, len| {
+            let at = format!("cut at {moment}, {choice:?}");
+            let (world, client, _) = verify(history, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
+            images += 1;
+            if images % 9 != 0 {
+                return;
+            }
+            // Life goes on, until the next power cut.
+            let mut next = History::resume(world, client, seed ^ moment as u64);
+            next.run(60);
+            next.cut(9, &mut |next, moment, choice, heap, len| {
+                let at = format!("{at}, and again at {moment}, {choice:?}");
+                verify(next, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
+                again += 1;
+            });
+        });
+    }
+    println!("{images} images of {} histories with {deaths} deaths; {again} after a second power cut", effort(60));
+}
+
+/// Killed at any store of the rebuild, or cut off from power there: the next rebuild ends with the same store.
+#[test]
+fn a_rebuild_may_be_cut_short() {
+    let (mut kills, mut cuts) = (0, 0);
+    let first = seed();
+    for i in 0..effort(24) {
+        let seed = first.wrapping_mul(31).wrapping_add(i);
+        let mut history = History::new(GEOMETRIES[i as usize % GEOMETRIES.len()], seed);
+        history.run(120);
+        history.cut(5, &mut |history, moment, choice, heap, len| {
+            let at = format!("cut at {moment}, {choice:?}");
+            let image = heap.image();
+            let (world, client, expected) = verify(history, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
+            let mut dice = Dice(seed ^ moment as u64);
+            let same = |heap: HeapMem, len: u64, what: &str| {
+                let world = World::after_cut(heap, history.now_ms());
+                let client = rescue(&world, len).unwrap_or_else(|e| fail(seed, what, &e));
+                is_whole(&client).unwrap_or_else(|e| fail(seed, what, &e));
+                let seen = whole(&client);
+                if seen != expected {
+                    fail(seed, what, "another store");
+                }
+            };
+            let stores = client.probe.stores();
+            for _ in 0..6 {
+                let world = World::after_cut(image.image(), history.now_ms());
+                let rescuer = world.rescuer();
+                let n = dice.below(stores);
+                rescuer.probe.die_after(n);
+                if until_death(|| rescuer.rebuild(len, &mut |_, _| ())).is_some() {
+                    continue;
+                }
+                rescuer.kill();
+                let reached = world.medium.as_ref().unwrap().size();
+                same(world.heap.image(), reached, &format!("{at}, killed in the rebuild at {n}"));
+                kills += 1;
+            }
+            let medium = world.medium.as_ref().unwrap();
+            let mut moments: Vec<(usize, Choice)> =
+                CHOICES.iter().map(|choice| (dice.below(medium.now() as u64 + 1) as usize, *choice)).collect();
+            moments.sort_unstable_by_key(|(moment, _)| *moment);
+            medium.cuts(&moments, &mut dice, |second, choice, heap, len| {
+                same(heap, len, &format!("{at}, cut in the rebuild at {second}, {choice:?}"));
+                cuts += 1;
+            });
+        });
+    }
+    println!("{kills} kills in a rebuild, {cuts} power cuts in one");
+}
+
+/// What another client does while one writes, and what must be there then.
+pub(super) fn interleave(
+    act: fn(&Client),
+    geometry: Geometry,
+    meanwhile: fn(&Client) -> Result<u64, WriteError>,
+) -> Result<u64, String> {
+    let mut images = 0;
+    let mut dice = Dice(7);
+    for access in (0..).step_by(if QUICK { 97 } else { 1 }) {
+        let mut history = History::new(geometry, access);
+        let (writer, other) = (history.world.client(), history.world.client());
+        let start = history.medium().now();
+        (0..6).for_each(|i| writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap());
+        writer.t_set(b"large", &[b'L'; 3000]).unwrap();
+        history.look(start);
+        meanwhile(&other).map_err(|e| e.to_string())?;
+        let start = history.medium().now();
+        let (medium, third) = (history.medium().clone(), other.clone());
+        let synced = Arc::new(std::sync::Mutex::new(None));
+        let note = synced.clone();
+        writer.probe.interrupt(access, move || {
+            let start = medium.now();
+            if meanwhile(&third).is_ok() {
+                *note.lock().unwrap() = Some((start, medium.now()));
+            }
+        });
+        act(&writer);
+        let finished = writer.probe.accesses() <= access;
+        writer.probe.rewind();
+        history.look(start);
+        // What the other one could see when its sync began was not acknowledged, but what was before is.
+        history.syncs.extend(*synced.lock().unwrap());
+        let now = history.medium().now();
+        let choices: Vec<(usize, Choice)> = CHOICES.iter().map(|choice| (now, *choice)).collect();
+        let mut failure = None;
+        history.medium().cuts(&choices, &mut dice, |moment, choice, heap, len| {
+            images += 1;
+            if let Err(error) = verify(&history, moment, heap, len) {
+                failure = failure.take().or(Some(format!("sync at access {access}, {choice:?}: {error}")));
+            }
+        });
+        match failure {
+            Some(failure) => return Err(failure),
+            None if finished => break,
+            None => {}
+        }
+    }
+    Ok(images)
+}
+
+pub(super) fn sync(client: &Client) -> Result<u64, WriteError> {
+    let lane = client.lane()?;
+    client.sync(&lane)
+}
+
+/// The operations whose stamps and sums matter.
+pub(super) const WRITES: [(&str, fn(&Client)); 6] = [
+    ("replace", |c| c.t_set(b"key1", b"replaced").unwrap()),
+    ("delete", |c| assert!(c.t_del(b"key2").unwrap())),
+    ("new", |c| c.t_set(b"new", b"new").unwrap()),
+    ("large, replaced", |c| c.t_set(b"large", &[b'R'; 2500]).unwrap()),
+    ("touch anew", |c| assert!(c.t_touch(b"key3", crate::types::Ttl::At(1_000_000)).unwrap())),
+    ("clear", |c| c.t_clear().unwrap()),
+];
+
+#[test]
+fn a_sync_at_every_access_of_a_write() {
+    for (name, act) in WRITES {
+        let images = interleave(act, strict(64).durable(), sync).unwrap_or_else(|e| panic!("{name}: {e}"));
+        println!("{name}: {images} images");
+    }
+}
+
+/// Some keys stay and others are overwritten, so that segments are cleaned, and moved records are what counts.
+pub(super) fn churn(c: &Client) {
+    for i in 0..60u64 {
+        let key = if i % 4 == 0 { format!("stays{i}") } else { format!("o{}", i % 3) };
+        c.t_set(key.as_bytes(), format!("{key} {}", "w".repeat(400)).as_bytes()).unwrap();
+    }
+}
+
+#[test]
+fn a_sync_during_cleaning() {
+    let mut images = 0;
+    let (mut access, step) = (0, if QUICK { 20_011 } else { 601 });
+    loop {
+        let mut history = History::new(strict(40).durable(), access);
+        let (writer, other) = (history.world.client(), history.world.client());
+        let start = history.medium().now();
+        churn(&writer);
+        history.look(start);
+        let third = other.clone();
+        writer.probe.interrupt(access, move || drop(sync(&third)));
+        let start = history.medium().now();
+        churn(&writer);
+        writer.t_maintain().unwrap();
+        let finished = writer.probe.accesses() <= access;
+        writer.probe.rewind();
+        history.look(start);
+        let begun = history.medium().now();
+        sync(&other).unwrap();
+        history.syncs.push((begun, history.medium().now()));
+        history.cut(9, &mut |history, moment, choice, heap, len| {
+            verify(history, moment, heap, len).unwrap_or_else(|e| fail(access, &format!("{choice:?}"), &e));
+            images += 1;
+        });
+        if finished {
+            break;
+        }
+        access += step;
+    }
+    println!("cleaning: {images} images");
+}
+
+/// One is killed at each of its stores, another one sees what is there and syncs, and then the power goes.
+pub(super) fn kill_then_sync(act: fn(&Client), geometry: Geometry) -> Result<u64, String> {
+    let mut images = 0;
+    for store in (0..).step_by(if QUICK { 13 } else { 1 }) {
+        let mut history = History::new(geometry, store);
+        let (writer, other) = (history.world.client(), history.world.client());
+        let start = history.medium().now();
+        (0..6).for_each(|i| writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap());
+        writer.t_set(b"large", &[b'L'; 3000]).unwrap();
+        history.look(start);
+        let start = history.medium().now();
+        writer.probe.die_after(store);
+        let lived = until_death(|| act(&writer)).is_some();
+        writer.kill();
+        history.look(start);
+        let begun = history.medium().now();
+        sync(&other).map_err(|e| e.to_string())?;
+        let now = history.medium().now();
+        history.syncs.push((begun, now));
+        let mut failure = None;
+        history.medium().cuts(&[(now, Choice::Old)], &mut Dice(1), |moment, _, heap, len| {
+            images += 1;
+            failure = verify(&history, moment, heap, len).err();
+        });
+        match failure {
+            Some(failure) => return Err(format!("killed at store {store}: {failure}")),
+            None if lived => return Ok(images),
+            None => {}
+        }
+    }
+    Ok(images)
+}
+
+#[test]
+fn what_the_dead_left_is_synced() {
+    for (name, act) in WRITES {
+        let images = kill_then_sync(act, strict(64).durable()).unwrap_or_else(|e| panic!("{name}: {e}"));
+        println!("{name}: {images} deaths before a sync");
+    }
+    let moves = kill_then_sync(|c| churn(c), strict(24).durable()).unwrap_or_else(|e| panic!("moves: {e}"));
+    println!("cleaning: {moves} deaths before a sync");
+}
+
+#[test]
+fn a_full_store_syncs_for_room() {
+    let history = History::new(strict(12).durable(), 1);
+    let client = history.world.client();
+    // Overwriting for ever: every segment that is emptied waits for a sync that nobody asks for.
+    for i in 0..3000u64 {
+        client.t_set(format!("key{}", i % 5).as_bytes(), &[i as u8; 400]).unwrap();
+    }
+    assert!(client.mem.load(at::SYNC_DONE, Ordering::Relaxed) > 1);
+    client.t_set(b"large", &[1; 9000]).unwrap();
+    client.t_set(b"large", &[2; 9000]).unwrap();
+    is_whole(&client).unwrap();
+    client.t_clear().unwrap();
+    assert_eq!(client.items(), 0);
+}
+
+#[test]
+fn a_disk_that_fails_poisons() {
+    let history = History::new(strict(64).durable(), 1);
+    let (one, other) = (history.world.client(), history.world.client());
+    one.t_set(b"a", b"1").unwrap();
+    sync(&other).unwrap();
+    other.t_set(b"b", b"2").unwrap();
+    history.medium().break_down();
+    assert_eq!(sync(&one).unwrap_err().code(), 10);
+    for error in [sync(&other).unwrap_err(), one.t_set(b"c", b"3").unwrap_err(), other.t_del(b"a").unwrap_err()] {
+        assert!(matches!(error, WriteError::Poisoned) && error.code() == 38, "{error}");
+    }
+    assert!(
+        one.t_clear().is_err() && one.t_maintain().is_err() && one.t_touch(b"a", crate::types::Ttl::At(9)).is_err()
+    );
+    assert_eq!(other.t_get(b"b").unwrap().unwrap(), b"2");
+    assert_ne!(one.life() & flag::POISONED, 0);
+    let moment = history.medium().now();
+    history.medium().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        let world = World::after_cut(heap, 1000);
+        let client = rescue(&world, len).unwrap();
+        client.t_set(b"c", b"the machine was restarted").unwrap();
+        assert_eq!(client.t_get(b"a").unwrap().unwrap(), b"1");
+    });
+}
+
+#[test]
+fn a_volatile_store_cannot_be_synced() {
+    let world = World::new(strict(24));
+    let client = world.client();
+    assert_eq!(sync(&client).unwrap_err().code(), 37);
+}
+
+/// More segments than the first chunk of the table has entries.
+#[test]
+#[cfg_attr(miri, ignore)]
+fn a_long_segment_table() {
+    let mut history = History::new(strict(4096 + 200).durable(), 1);
+    let client = history.world.client();
+    let start = history.medium().now();
+    client.t_set(b"early", b"in the first chunk").unwrap();
+    let lane = client.lane().unwrap();
+    let n = 4090 - client.segments();
+    client.grow(lane.slot, n, crate::engine::segments::Need::Normal, &mut None).unwrap().unwrap();
+    drop(lane);
+    history.look(start);
+    sync(&client).unwrap();
+    for i in 0..40u64 {
+        let start = history.medium().now();
+        client.t_set(format!("key{i}").as_bytes(), &vec![i as u8; 1500]).unwrap();
+        history.look(start);
+        if i == 20 {
+            let begun = history.medium().now();
+            sync(&client).unwrap();
+            history.syncs.push((begun, history.medium().now()));
+        }
+    }
+    assert!((0..client.segments()).any(|s| client.state(s).state == State::Table));
+    let mut images = 0;
+    history.cut(18, &mut |history, moment, choice, heap, len| {
+        let (world, client, _) =
+            verify(history, moment, heap, len).unwrap_or_else(|e| fail(1, &format!("{moment} {choice:?}"), &e));
+        images += 1;
+        let mut next = History::resume(world, client, moment as u64);
+        next.run(20);
+        next.cut(2, &mut |next, moment, _, heap, len| {
+            verify(next, moment, heap, len).unwrap_or_else(|e| fail(1, "after a second power cut", &e));
+        });
+    });
+    println!("segment table: {images} images");
+}

@@ -1,0 +1,72 @@
+//! Canaries: one mechanism of durability is broken at a time, and the power cuts must show it.
+
+use super::history::History;
+use super::power::{interleave, kill_then_sync, sync, verify, WRITES};
+use super::world::strict;
+use crate::engine::fault;
+
+/// Runs with a fault in force.
+fn with<R>(fault: u32, run: impl FnOnce() -> R) -> R {
+    fault::set(fault);
+    let result = run();
+    fault::set(0);
+    result
+}
+
+/// Histories with a fault, until a power cut shows it.
+fn shows_in_histories(fault: u32) -> Option<String> {
+    for seed in 0..400 {
+        let mut history = History::new(strict(64).durable().small_leaves(), seed);
+        with(fault, || history.run(120));
+        let mut shown = None;
+        history.cut(27, &mut |history, moment, choice, heap, len| {
+            let seen = with(fault, || {
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| verify(history, moment, heap, len).map(drop)))
+                    .unwrap_or_else(|_| Err("a panic".into()))
+            });
+            if let Err(error) = seen {
+                shown = shown.take().or(Some(format!("history {seed}, {choice:?}: {error}")));
+            }
+        });
+        if shown.is_some() {
+            return shown;
+        }
+    }
+    None
+}
+
+fn expect_shown(name: &str, shown: Option<String>) {
+    match shown {
+        Some(text) => println!("{name}: {text}"),
+        None => panic!("the fault `{name}` goes unnoticed"),
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn each_fault_shows() {
+    for (name, fault) in [
+        ("no quarantine", fault::NO_QUARANTINE),
+        ("no stamps", fault::NO_STAMPS),
+        ("completed too early", fault::DONE_TOO_EARLY),
+        ("no floor", fault::NO_FLOOR),
+        ("first wins", fault::FIRST_WINS),
+        ("no sums", fault::NO_SUMS),
+        ("ghosts stay", fault::GHOSTS_STAY),
+    ] {
+        expect_shown(name, shows_in_histories(fault));
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn each_fault_between_two_clients_shows() {
+    let geometry = strict(64).durable();
+    let at_each_access =
+        |fault| with(fault, || WRITES.iter().find_map(|(_, act)| interleave(*act, geometry, sync).err()));
+    expect_shown("early number", at_each_access(fault::EARLY_NUMBER));
+    let after_death = |fault| with(fault, || WRITES.iter().find_map(|(_, act)| kill_then_sync(*act, geometry).err()));
+    expect_shown("no stamp in a repair", after_death(fault::NO_STAMP_IN_REPAIR));
+    expect_shown("no wait", after_death(fault::NO_WAIT));
+    expect_shown("alive before the commit", after_death(fault::ALIVE_BEFORE_COMMIT));
+}
