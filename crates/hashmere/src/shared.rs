@@ -277,7 +277,8 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     };
     let durable = options.durable.unwrap_or(false);
     if durable && options.mode == Some(Mode::Cache) {
-        let reason = "a cache drops what it likes, at once, and a durable store keeps what it has until a sync; choose one";
+        let reason =
+            "a cache drops what it likes, at once, and a durable store keeps what it has until a sync; choose one";
         return Err(OpenError::BadOption { option: "durable", reason: reason.into() });
     }
     let unnamed = file::create_unnamed(folder, options.permissions.unwrap_or(0o600)).map_err(io("create"))?;

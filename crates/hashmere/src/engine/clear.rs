@@ -21,7 +21,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.refuse_if_poisoned()?;
         match self.try_clear(lane) {
             // Durable: there may be room after a sync.
-            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.sync_for_room(lane)? => self.try_clear(lane)?,
+            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.sync_for_room(lane)? => {
+                self.try_clear(lane)?
+            }
             cleared => cleared?,
         }
         self.retire_segment(lane);

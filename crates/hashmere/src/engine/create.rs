@@ -131,7 +131,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let unknown = get(at::INCOMPAT) & !feature::DURABLE;
         if unknown != 0 {
-            return refuse(format!("it uses features this version does not know (mask {unknown:#x}); upgrade hashmere"));
+            return refuse(format!(
+                "it uses features this version does not know (mask {unknown:#x}); upgrade hashmere"
+            ));
         }
         if get(at::RO_COMPAT) != 0 && !access.read_only {
             return refuse(format!(

@@ -269,7 +269,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Finds the key among its candidates, and a free slot.
     #[inline(always)]
-    pub(super) fn locate(&self, lane: &Lane, root: u64, key: &[u8], kh: KeyHash, held: &mut Held) -> Result<Site, WriteError> {
+    pub(super) fn locate(
+        &self,
+        lane: &Lane,
+        root: u64,
+        key: &[u8],
+        kh: KeyHash,
+        held: &mut Held,
+    ) -> Result<Site, WriteError> {
         let site = self.look(key, kh, kh.hash, held.place, Tree::First);
         if site.found.is_some() || !held.meta.has_overflow() {
             return Ok(site);
@@ -470,7 +477,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes down what the commit is about to do, so that whoever repairs can complete the tallies.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
-    pub(super) fn announce(&self, lane: &Lane, root: u64, slot_offset: u64, old: Slot, new: Slot, items: i64, bytes: i64) {
+    pub(super) fn announce(
+        &self,
+        lane: &Lane,
+        root: u64,
+        slot_offset: u64,
+        old: Slot,
+        new: Slot,
+        items: i64,
+        bytes: i64,
+    ) {
         use row::at;
         let row = lane.row;
         let generation = RootWord::unpack(root).generation;

@@ -152,7 +152,8 @@ impl Medium {
         let events = self.events().clone();
         let (mut disk, mut size, mut done) = (self.base.clone(), self.base_size, 0);
         for (moment, choice) in moments {
-            let flushed = events[..*moment].iter().rposition(|event| matches!(event, Event::Flush)).map_or(0, |f| f + 1);
+            let flushed =
+                events[..*moment].iter().rposition(|event| matches!(event, Event::Flush)).map_or(0, |f| f + 1);
             for event in &events[done..flushed.max(done)] {
                 apply(&mut disk, &mut size, *event);
             }
@@ -195,9 +196,27 @@ impl Medium {
                 Choice::Pages => *until.entry(page).or_insert_with(|| dice.below(end as u64 + 1) as usize),
                 Choice::OldOrNew => *until.entry(page).or_insert_with(|| if dice.one_in(2) { 0 } else { end }),
                 Choice::Moment => moment,
-                Choice::OneOld => if page == one { 0 } else { end },
-                Choice::OneNew => if page == one { end } else { 0 },
-                Choice::Halves => if is_log == (odd & 1 == 0) { 0 } else { end },
+                Choice::OneOld => {
+                    if page == one {
+                        0
+                    } else {
+                        end
+                    }
+                }
+                Choice::OneNew => {
+                    if page == one {
+                        end
+                    } else {
+                        0
+                    }
+                }
+                Choice::Halves => {
+                    if is_log == (odd & 1 == 0) {
+                        0
+                    } else {
+                        end
+                    }
+                }
             };
             let kept = stores.iter().take_while(|(at, _)| *at < moment);
             kept.for_each(|(_, event)| apply(&mut words, &mut 0, *event));

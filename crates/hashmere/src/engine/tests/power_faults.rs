@@ -48,7 +48,8 @@ fn each_fault_shows() {
     for (name, fault) in [
         ("no quarantine", fault::NO_QUARANTINE),
         ("no stamps", fault::NO_STAMPS),
-        ("completed too early", fault::DONE_TOO_EARLY),
+        ("point not flushed", fault::POINT_NOT_FLUSHED),
+        ("point before data", fault::POINT_BEFORE_DATA),
         ("no floor", fault::NO_FLOOR),
         ("first wins", fault::FIRST_WINS),
         ("no sums", fault::NO_SUMS),
@@ -62,7 +63,8 @@ fn each_fault_shows() {
 #[cfg_attr(miri, ignore)]
 fn each_fault_between_two_clients_shows() {
     let geometry = strict(64).durable();
-    let at_each_access = |fault| with(fault, || WRITES.iter().find_map(|(_, act)| interleave(*act, geometry, sync).err()));
+    let at_each_access =
+        |fault| with(fault, || WRITES.iter().find_map(|(_, act)| interleave(*act, geometry, sync).err()));
     expect_shown("early number", at_each_access(fault::EARLY_NUMBER));
     let after_death = |fault| with(fault, || WRITES.iter().find_map(|(_, act)| kill_then_sync(*act, geometry).err()));
     expect_shown("no stamp in a repair", after_death(fault::NO_STAMP_IN_REPAIR));

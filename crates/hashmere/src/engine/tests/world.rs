@@ -70,7 +70,15 @@ impl World {
         let heap = Arc::new(HeapMem::new(bytes));
         let peers = LocalPeers::new();
         let shape = Shape { segment_shift: 12, leaf_shift: geometry.leaf_shift, cache: geometry.cache };
-        let new = NewStore { shape, fixed: geometry.fixed, max_bytes: bytes, seed: 7, life: 0, boot: [1, 2], durable: geometry.durable };
+        let new = NewStore {
+            shape,
+            fixed: geometry.fixed,
+            max_bytes: bytes,
+            seed: 7,
+            life: 0,
+            boot: [1, 2],
+            durable: geometry.durable,
+        };
         let mem = ProbeMem::new(&heap, medium.clone());
         Engine::format(mem, LocalHost::new(&peers), &new, ACCESS).unwrap();
         World { heap, peers, medium }
@@ -93,6 +101,8 @@ impl World {
     pub(super) fn rescuer(&self) -> Client {
         let mem = ProbeMem::new(&self.heap, self.medium.clone());
         let probe = mem.probe();
+        // It reads the whole file, holes included.
+        probe.be_lenient();
         let engine = Engine::examine(mem, LocalHost::new(&self.peers), ProbeMem::capacity, ACCESS).unwrap();
         Client { engine: Arc::new(engine), probe }
     }
