@@ -33,6 +33,11 @@ fn random_processes_in_the_default_geometry() {
     run("killed-default", &Options::new(), seconds() / 3);
 }
 
+#[test]
+fn random_processes_on_a_durable_store() {
+    run("killed-durable", &tiny().durable(), seconds() / 3);
+}
+
 /// Slots of dead clients are found and used again, however many die.
 #[test]
 fn reopening_2000_times_leaks_no_client() {

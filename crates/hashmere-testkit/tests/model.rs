@@ -54,6 +54,19 @@ fn pre_sized_index() {
     run("model-presized", |plan| Plan { steps: 10_000, ..plan }, small().expected_items(5000));
 }
 
+#[test]
+fn durable_store_that_syncs_for_room() {
+    let options = tiny().durable().max_bytes(BASE + (1 << 20));
+    let driver = run("model-durable", |plan| Plan { keys: 100, long_values: false, steps: 30_000, ..plan }, options);
+    let stats = driver.store().stats();
+    assert!(stats.durable && stats.syncs > 10, "this test is about syncs: {stats:?}");
+}
+
+#[test]
+fn durable_store_without_a_maximum() {
+    run("model-durable-free", |plan| Plan { steps: 30_000, ..plan }, tiny().durable());
+}
+
 /// In a cache a value may be absent, never wrong.
 #[test]
 fn cache_with_eviction() {

@@ -22,6 +22,22 @@ fn create() {
 }
 
 #[test]
+fn durable() {
+    let s = Scratch::new();
+    s.sh("create d --durable").text();
+    s.sh("set d k v").text();
+    s.sh("sync d").text();
+    let stats = s.sh("stats d").text();
+    assert!(stats.contains("syncs ") && stats.contains("segments wait for the next"), "{stats}");
+    let json: serde_json::Value = serde_json::from_str(&s.sh("stats d --json").text()).unwrap();
+    assert!(json["durable"] == true && json["syncs"].as_u64().unwrap() >= 3, "{json}");
+    s.sh("create e").text();
+    s.sh("sync e").fails(3, "E37");
+    s.sh("create e --or-open --durable").fails(3, "E4");
+    s.sh("create f --durable --mode cache --max-bytes 64M").fails(3, "E5");
+}
+
+#[test]
 fn info_and_stats() {
     let s = Scratch::new();
     assert_eq!(s.sh("info").text(), "");

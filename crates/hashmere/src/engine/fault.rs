@@ -2,13 +2,14 @@
 //! off and costs nothing.
 
 /// The number of the next sync is loaded before the commit.
+#[cfg(test)]
 pub(super) const EARLY_NUMBER: u32 = 1;
 /// What is emptied is free at once.
 pub(super) const NO_QUARANTINE: u32 = 2;
 /// A record lives before its commit.
 pub(super) const ALIVE_BEFORE_COMMIT: u32 = 3;
-/// A sync counts as completed before its number is on the medium.
-pub(super) const DONE_TOO_EARLY: u32 = 4;
+/// A sync returns before its number is on the medium.
+pub(super) const POINT_NOT_FLUSHED: u32 = 4;
 /// A repair leaves the stamps of an unfinished commit as they are.
 pub(super) const NO_STAMP_IN_REPAIR: u32 = 5;
 /// A rebuild leaves what it cannot read where it is.
@@ -23,6 +24,26 @@ pub(super) const NO_WAIT: u32 = 9;
 pub(super) const NO_SUMS: u32 = 10;
 /// The dead are not stamped.
 pub(super) const NO_STAMPS: u32 = 11;
+/// A sync writes its number before what it stands for is on the medium.
+pub(super) const POINT_BEFORE_DATA: u32 = 12;
+
+pub(super) use switch::*;
+
+#[cfg(not(test))]
+mod switch {
+    #[inline(always)]
+    pub(in crate::engine) fn is_on(_fault: u32) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    pub(in crate::engine) fn early_number() -> Option<u64> {
+        None
+    }
+
+    #[inline(always)]
+    pub(in crate::engine) fn note_number(_load: impl FnOnce() -> u64) {}
+}
 
 #[cfg(test)]
 mod switch {
@@ -54,21 +75,3 @@ mod switch {
         }
     }
 }
-
-#[cfg(not(test))]
-mod switch {
-    #[inline(always)]
-    pub(in crate::engine) fn is_on(_fault: u32) -> bool {
-        false
-    }
-
-    #[inline(always)]
-    pub(in crate::engine) fn early_number() -> Option<u64> {
-        None
-    }
-
-    #[inline(always)]
-    pub(in crate::engine) fn note_number(_load: impl FnOnce() -> u64) {}
-}
-
-pub(super) use switch::*;

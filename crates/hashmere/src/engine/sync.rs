@@ -70,15 +70,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.wait_for_commits(slot)?;
         // After the number: what a clear leaves behind waits for a sync that knows its floor.
         let floor = self.mem.load(self.root_block(self.root()) + root::at::FLOOR, Ordering::Acquire);
-        self.flush()?;
-        if fault::is_on(fault::DONE_TOO_EARLY) {
-            self.mem.store(at::SYNC_DONE, number, Ordering::Release);
-            if let Some(slot) = slot {
-                self.end_waiting(slot)?;
-            }
+        if !fault::is_on(fault::POINT_BEFORE_DATA) {
+            self.flush()?;
         }
         self.write_point(SyncPoint { number, floor, time: self.host.now_ms() });
-        self.flush()?;
+        if !fault::is_on(fault::POINT_NOT_FLUSHED) {
+            self.flush()?;
+        }
         self.mem.store(at::SYNC_DONE, number, Ordering::Release);
         self.mem.store(at::SYNC_TIME, self.host.now_ms(), Ordering::Relaxed);
         Ok(number)

@@ -122,7 +122,7 @@ impl History {
     /// Whether this may be there after a power cut at a moment, seen at a time.
     pub(super) fn expect(&self, moment: usize, seen: &Whole, now_ms: u64) -> Result<(), String> {
         let synced = self.syncs.iter().filter(|(_, end)| *end <= moment).map(|(start, _)| *start).max().unwrap_or(0);
-        for key in seen.keys().filter(|key| !self.keys.contains_key(*key)) {
+        if let Some(key) = seen.keys().find(|key| !self.keys.contains_key(*key)) {
             return Err(format!("{} was never stored", key.escape_ascii()));
         }
         for (key, epochs) in &self.keys {
@@ -144,9 +144,11 @@ impl History {
         let mut dice = Dice(self.dice.next());
         let mut moments: Vec<(usize, Choice)> = (0..times)
             .map(|i| {
-                let near = dice.pick(&self.syncs).1 + dice.below(40) as usize;
+                // Around and within syncs there is most to go wrong.
+                let (begun, ended) = dice.pick(&self.syncs);
+                let near = begun + dice.below((ended - begun) as u64 + 40) as usize;
                 let any = first + dice.below((last - first) as u64 + 1) as usize;
-                (if dice.one_in(3) { near.min(last) } else { any }, CHOICES[i as usize % CHOICES.len()])
+                (if dice.one_in(2) { near.min(last) } else { any }, CHOICES[i as usize % CHOICES.len()])
             })
             .collect();
         moments.sort_unstable_by_key(|(moment, _)| *moment);

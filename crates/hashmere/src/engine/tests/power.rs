@@ -136,6 +136,18 @@ fn a_rebuild_may_be_cut_short() {
     println!("{kills} kills in a rebuild, {cuts} power cuts in one");
 }
 
+/// Some keys, with a lane for each client, and no two records that matter in one sector.
+fn few(history: &mut History, writer: &Client, other: &Client) {
+    let start = history.medium().now();
+    other.t_set(b"other", b"has a lane").unwrap();
+    for i in 0..6 {
+        writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap();
+        writer.t_set(b"between", &[i; 600]).unwrap();
+    }
+    writer.t_set(b"large", &[b'L'; 3000]).unwrap();
+    history.look(start);
+}
+
 /// What another client does while one writes, and what must be there then.
 pub(super) fn interleave(
     act: fn(&Client),
@@ -147,10 +159,7 @@ pub(super) fn interleave(
     for access in (0..).step_by(if QUICK { 97 } else { 1 }) {
         let mut history = History::new(geometry, access);
         let (writer, other) = (history.world.client(), history.world.client());
-        let start = history.medium().now();
-        (0..6).for_each(|i| writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap());
-        writer.t_set(b"large", &[b'L'; 3000]).unwrap();
-        history.look(start);
+        few(&mut history, &writer, &other);
         meanwhile(&other).map_err(|e| e.to_string())?;
         let start = history.medium().now();
         let (medium, third) = (history.medium().clone(), other.clone());
@@ -192,7 +201,8 @@ pub(super) fn sync(client: &Client) -> Result<u64, WriteError> {
 }
 
 /// The operations whose stamps and sums matter.
-pub(super) const WRITES: [(&str, fn(&Client)); 6] = [
+type Write = (&'static str, fn(&Client));
+pub(super) const WRITES: [Write; 6] = [
     ("replace", |c| c.t_set(b"key1", b"replaced").unwrap()),
     ("delete", |c| assert!(c.t_del(b"key2").unwrap())),
     ("new", |c| c.t_set(b"new", b"new").unwrap()),
@@ -256,10 +266,7 @@ pub(super) fn kill_then_sync(act: fn(&Client), geometry: Geometry) -> Result<u64
     for store in (0..).step_by(if QUICK { 13 } else { 1 }) {
         let mut history = History::new(geometry, store);
         let (writer, other) = (history.world.client(), history.world.client());
-        let start = history.medium().now();
-        (0..6).for_each(|i| writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap());
-        writer.t_set(b"large", &[b'L'; 3000]).unwrap();
-        history.look(start);
+        few(&mut history, &writer, &other);
         let start = history.medium().now();
         writer.probe.die_after(store);
         let lived = until_death(|| act(&writer)).is_some();
@@ -289,7 +296,7 @@ fn what_the_dead_left_is_synced() {
         let images = kill_then_sync(act, strict(64).durable()).unwrap_or_else(|e| panic!("{name}: {e}"));
         println!("{name}: {images} deaths before a sync");
     }
-    let moves = kill_then_sync(|c| churn(c), strict(24).durable()).unwrap_or_else(|e| panic!("moves: {e}"));
+    let moves = kill_then_sync(churn, strict(24).durable()).unwrap_or_else(|e| panic!("moves: {e}"));
     println!("cleaning: {moves} deaths before a sync");
 }
 

@@ -48,7 +48,8 @@ fn each_fault_shows() {
     for (name, fault) in [
         ("no quarantine", fault::NO_QUARANTINE),
         ("no stamps", fault::NO_STAMPS),
-        ("completed too early", fault::DONE_TOO_EARLY),
+        ("point not flushed", fault::POINT_NOT_FLUSHED),
+        ("point before data", fault::POINT_BEFORE_DATA),
         ("no floor", fault::NO_FLOOR),
         ("first wins", fault::FIRST_WINS),
         ("no sums", fault::NO_SUMS),

@@ -101,6 +101,8 @@ impl World {
     pub(super) fn rescuer(&self) -> Client {
         let mem = ProbeMem::new(&self.heap, self.medium.clone());
         let probe = mem.probe();
+        // It reads the whole file, holes included.
+        probe.be_lenient();
         let engine = Engine::examine(mem, LocalHost::new(&self.peers), ProbeMem::capacity, ACCESS).unwrap();
         Client { engine: Arc::new(engine), probe }
     }

@@ -1,0 +1,169 @@
+//! Promise: a durable store that was open when the machine went down is rebuilt by the next to open it for writing; what
+//! was synced is there. (What a disk may make of unsynced writes is simulated in the engine's own tests.)
+//! Catches: a rebuild that is not begun, is begun by two at once, or is begun by those who must not write; a clean flag
+//! that stays on the disk while the store is open.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Mode, OpenError, Options, Store, WriteError};
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{small, tiny};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Boot id and life word of the header: the machine went down while the store was open.
+fn reboot(path: &Path) {
+    let file = File::options().read(true).write(true).open(path).unwrap();
+    file.write_all_at(&[0xee; 16], 128).unwrap();
+    let mut life = [0; 8];
+    file.read_exact_at(&mut life, 152).unwrap();
+    life[0] &= !1;
+    file.write_all_at(&life, 152).unwrap();
+}
+
+fn key(i: u32) -> Vec<u8> {
+    format!("key {i}").into_bytes()
+}
+
+fn value(i: u32) -> Vec<u8> {
+    format!("{i} ").repeat(i as usize % 300).into_bytes()
+}
+
+fn expect(store: &Store, n: u32) {
+    assert_eq!(store.count(), u64::from(n) * 2 / 3);
+    for i in 0..n {
+        let there = (i % 3 != 0).then(|| value(i));
+        assert_eq!(store.get(&key(i)).unwrap(), there, "key {i}");
+    }
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+fn fill(store: &Store, n: u32) {
+    for value in [|_| b"overwritten".to_vec(), value] {
+        for i in 0..n {
+            store.set(&key(i), &value(i)).unwrap();
+        }
+    }
+    (0..n).step_by(3).for_each(|i| assert!(store.delete(&key(i)).unwrap()));
+}
+
+#[test]
+fn rebuilt_after_a_reboot() {
+    for (name, options) in [("durable-tiny", tiny()), ("durable-small", small()), ("durable", Options::new())] {
+        let scratch = Scratch::new(name);
+        let path = scratch.store("durable");
+        let store = options.durable().open(&path).unwrap();
+        fill(&store, 3000);
+        store.sync().unwrap();
+        drop(store);
+        for _ in 0..2 {
+            reboot(&path);
+            static CALLS: AtomicU64 = AtomicU64::new(0);
+            let progress = |done, of| {
+                assert!(done <= of);
+                CALLS.fetch_add(1, Ordering::Relaxed);
+            };
+            let store = Options::new().on_rebuild(progress).open(&path).unwrap();
+            assert!(CALLS.load(Ordering::Relaxed) > 0);
+            expect(&store, 3000);
+            store.set(b"more", b"after").unwrap();
+            assert!(store.delete(b"more").unwrap());
+        }
+        expect(&Options::new().open(&path).unwrap(), 3000);
+    }
+}
+
+#[test]
+fn killed_while_open_and_not_rebooted_needs_no_rebuild() {
+    let scratch = Scratch::new("durable-open");
+    let path = scratch.store("durable");
+    let store = tiny().durable().open(&path).unwrap();
+    fill(&store, 300);
+    let other = Options::new().on_rebuild(|_, _| panic!("a rebuild")).open(&path).unwrap();
+    expect(&other, 300);
+    drop(store);
+    drop(other);
+    expect(&Options::new().on_rebuild(|_, _| panic!("a rebuild")).open(&path).unwrap(), 300);
+}
+
+#[test]
+fn one_rebuilds_and_the_others_wait() {
+    let scratch = Scratch::new("durable-many");
+    let path = scratch.store("durable");
+    let store = tiny().durable().open(&path).unwrap();
+    fill(&store, 3000);
+    drop(store);
+    reboot(&path);
+    let error = Options::new().read_only().open(&path).unwrap_err();
+    assert!(matches!(error, OpenError::Unclean { durable: true, .. }) && error.code() == 9, "{error}");
+    static REBUILDS: AtomicU64 = AtomicU64::new(0);
+    let progress = |done, of| {
+        REBUILDS.fetch_add(u64::from(done == of), Ordering::Relaxed);
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..6 {
+            scope.spawn(|| {
+                let store = Options::new().on_rebuild(progress).open(&path).unwrap();
+                assert_eq!(store.get(&key(1)).unwrap().unwrap(), value(1));
+            });
+        }
+    });
+    assert_eq!(REBUILDS.load(Ordering::Relaxed), 1);
+    expect(&Options::new().read_only().open(&path).unwrap(), 3000);
+}
+
+#[test]
+fn options_that_do_not_go_together() {
+    let scratch = Scratch::new("durable-options");
+    let path = scratch.store("durable");
+    let error = tiny().durable().mode(Mode::Cache).max_bytes(4 << 20).open(&path).unwrap_err();
+    assert_eq!(error.code(), 5, "{error}");
+    let store = tiny().open(&path).unwrap();
+    assert!(matches!(store.sync().unwrap_err(), WriteError::Misuse(_)));
+    let error = Options::new().durable().open(&path).unwrap_err();
+    assert_eq!(error.code(), 4, "{error}");
+    drop(store);
+    reboot(&path);
+    let error = Options::new().open(&path).unwrap_err();
+    assert!(matches!(error, OpenError::Unclean { durable: false, .. }), "{error}");
+    let durable = tiny().durable().open(scratch.store("other")).unwrap();
+    let reader = Options::new().read_only().open(scratch.store("other")).unwrap();
+    assert!(matches!(reader.sync().unwrap_err(), WriteError::ReadOnly));
+    durable.sync().unwrap();
+    assert_eq!(reader.stats().syncs, 2);
+}
+
+#[test]
+fn writes_sync_by_period() {
+    let scratch = Scratch::new("durable-period");
+    let store = tiny().durable().sync_every(Duration::from_millis(1)).open(scratch.store("durable")).unwrap();
+    for i in 0..20 {
+        std::thread::sleep(Duration::from_millis(2));
+        store.set(&key(i), b"value").unwrap();
+    }
+    let syncs = store.stats().syncs;
+    assert!((10..=30).contains(&syncs), "{syncs} syncs of 20 writes");
+}
+
+/// Several threads that sync at a time share the work, and none is told too early.
+#[test]
+fn syncs_are_shared() {
+    let scratch = Scratch::new("durable-shared");
+    let store = tiny().durable().open(scratch.store("durable")).unwrap();
+    std::thread::scope(|scope| {
+        for thread in 0..4 {
+            let store = store.clone();
+            scope.spawn(move || {
+                for i in 0..200 {
+                    store.set(&key(thread * 1000 + i), b"value").unwrap();
+                    store.sync().unwrap();
+                }
+            });
+        }
+    });
+    let syncs = store.stats().syncs;
+    assert!(syncs <= 801 && syncs > 1, "{syncs}");
+    assert!(store.check().is_clean());
+}
