@@ -4,6 +4,7 @@ use super::world::TestEngine;
 use crate::engine::index::Tree;
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf;
+use hashmere_format::record::Head;
 use hashmere_format::root;
 use hashmere_format::row;
 use hashmere_format::segment::{self, State};
@@ -126,7 +127,7 @@ fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
             _ => continue,
         };
         let (mut end, mut wrong) = (0, None);
-        engine.walk(number, used, |record, head| {
+        let mut look = |record: u64, head: &Head| {
             end += head.record_bytes(engine.lengths);
             let says = engine.sum(record).stamp() == hashmere_format::sum::ALIVE;
             if !engine.is_whole(record, head) {
@@ -134,7 +135,13 @@ fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
             } else if says != live.contains(&record) && !engine.is_stale(number) && head.version > floor {
                 wrong = wrong.take().or(Some(format!("the record at {record} says of its life: {says}")));
             }
-        });
+        };
+        if word.state == State::Large {
+            let record = engine.segment_offset(number);
+            engine.parse(record).iter().for_each(|(head, _)| look(record, head));
+        } else {
+            engine.walk(number, used, look);
+        }
         match wrong {
             Some(wrong) => return Err(wrong),
             None if end != used => return Err(format!("the records of segment {number} end at {end}, not {used}")),
