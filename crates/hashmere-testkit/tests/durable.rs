@@ -11,7 +11,7 @@ use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Boot id and life word of the header: the machine went down while the store was open.
 fn reboot(path: &Path) {
@@ -73,6 +73,23 @@ fn rebuilt_after_a_reboot() {
         }
         expect(&Options::new().open(&path).unwrap(), 3000);
     }
+}
+
+#[test]
+fn fixed_lengths_are_rebuilt() {
+    let scratch = Scratch::new("durable-fixed");
+    let path = scratch.store("durable");
+    let store = tiny().durable().fixed_key_len(4).fixed_value_len(8).open(&path).unwrap();
+    for i in 0..2000u32 {
+        store.set(&i.to_le_bytes(), &[0; 8]).unwrap();
+        store.set(&i.to_le_bytes(), &u64::from(i).to_le_bytes()).unwrap();
+    }
+    drop(store);
+    reboot(&path);
+    let store = Options::new().open(&path).unwrap();
+    assert_eq!(store.count(), 2000);
+    (0..2000u32).for_each(|i| assert_eq!(store.get(&i.to_le_bytes()).unwrap().unwrap(), u64::from(i).to_le_bytes()));
+    assert!(store.check().is_clean());
 }
 
 #[test]
@@ -145,6 +162,31 @@ fn writes_sync_by_period() {
     }
     let syncs = store.stats().syncs;
     assert!((10..=30).contains(&syncs), "{syncs} syncs of 20 writes");
+}
+
+/// Not a test but a figure: `cargo test -p hashmere-testkit --test durable ten_million -- --ignored --nocapture`.
+#[test]
+#[ignore = "a measurement: takes a minute and half a GiB in the temporary folder"]
+fn rebuilding_ten_million_records() {
+    const RECORDS: u64 = 10_000_000;
+    // On a disk, if the temporary folder is on one.
+    let path = std::env::temp_dir().join(format!("hashmere-figure-{}.mere", std::process::id()));
+    let store = Options::new().durable().open(&path).unwrap();
+    (0..RECORDS).for_each(|i| assert!(store.set(&i.to_le_bytes(), &i.to_be_bytes()).is_ok()));
+    let start = Instant::now();
+    store.sync().unwrap();
+    println!("sync of everything: {:.2} s", start.elapsed().as_secs_f64());
+    drop(store);
+    reboot(&path);
+    let start = Instant::now();
+    let store = Options::new().open(&path).unwrap();
+    let (took, stats) = (start.elapsed().as_secs_f64(), store.stats());
+    assert_eq!(store.count(), RECORDS);
+    println!("rebuild of {RECORDS} records: {took:.2} s, {} MiB allocated", stats.bytes_allocated >> 20);
+    let get = |i: u64| store.get(&i.to_le_bytes()).unwrap().unwrap();
+    (0..RECORDS).step_by(997).for_each(|i| assert_eq!(get(i), i.to_be_bytes()));
+    drop(store);
+    assert!(Store::remove(&path).unwrap());
 }
 
 /// Several threads that sync at a time share the work, and none is told too early.

@@ -8,6 +8,7 @@ use hashmere_format::hash::buckets;
 use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::{Identity, Slot, LINE};
 use hashmere_format::segment::{self, State};
+use hashmere_format::sum::ALIVE;
 use hashmere_mem::{Host, Mem};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -227,6 +228,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         if head.version == 0 || head.dead != 0 {
             return Some(("slot-to-dead", format!("the slot leads to {record}, a record that was superseded")));
+        }
+        if self.is_durable() && !(self.is_whole(record, &head) && self.sum(record).stamp() == ALIVE) {
+            return Some(("sum-wrong", format!("a power cut would lose the record at {record}: its sum is wrong")));
         }
         let mut key = Vec::new();
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
