@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise step hold storm bench bench-serve install clean miri
+.PHONY: help demo test lint unit models promise step hold storm hostile prove bench bench-serve install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -14,6 +14,8 @@ help:
 	@echo 'make step     death behind every machine instruction of the release build'
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
+	@echo 'make hostile  damaged files opened and used for MINUTES=10'
+	@echo 'make prove    all of these for longer, in less than an hour, with one table at the end'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make bench-serve  the memcached server beside memcached: CPU time a request'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
@@ -63,6 +65,16 @@ storm:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
 	target/release/storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+
+# Keeps the file of each failure in target/hostile, and says how to try it again.
+hostile:
+	@scripts/setup rust
+	@cargo build --quiet --release -p hashmere-testkit
+	@mkdir -p target/hostile
+	target/release/hashmere-kit-hostile --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
+
+prove:
+	@scripts/prove
 
 # Memory and engine under an interpreter that knows undefined behaviour, data races and weakly ordered memory.
 miri:

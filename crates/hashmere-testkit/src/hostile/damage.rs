@@ -117,7 +117,7 @@ impl Victim {
             }
             10 => end.wrapping_sub(*rng.pick(&[0, 1, 8, 64, 4096])),
             // A record elsewhere, with the right hash bits.
-            11 => (old & 0x3ff_ffff) | rng.below(end + 8192) / 8 << 26,
+            11 => (old & 0x3ff_ffff) | (rng.below(end + 8192) / 8) << 26,
             12 => rng.below(self.places.segments + 3),
             // Lengths of a record, or the owner of a lock, and the like.
             13 => (old & !0x3f_ffff) | rng.below(1 << 22),

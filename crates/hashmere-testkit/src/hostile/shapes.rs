@@ -23,7 +23,8 @@ pub struct Shape {
 /// All of them, each closed in order, and as its death would leave it.
 pub fn all() -> Vec<Shape> {
     let scratch = Scratch::new("shapes");
-    let kinds: [(&str, Options, fn(&Store)); 6] = [
+    type Fill = fn(&Store);
+    let kinds: [(&str, Options, Fill); 6] = [
         ("many leaves", tiny(), plain),
         ("collisions", tiny(), collisions),
         ("large values", small(), large),

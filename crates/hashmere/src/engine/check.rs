@@ -82,7 +82,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut covered = 0;
         for segment in 0..total {
             report.segments += 1;
-            let word = self.state(segment);
+            let word = self.stated(segment);
             let at = self.entry_of(segment);
             let tail = word.state == State::Tail;
             if tail && segment >= covered {

@@ -49,8 +49,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(self.entry_of(segment) + field, value, Ordering::Relaxed);
     }
 
-    /// The state word; a damaged one reads as an index segment, which nobody touches.
+    /// The state word; a damaged one reads as an index segment, which nobody touches, and a damaged length ends with the file.
     pub(super) fn state(&self, segment: u64) -> Word {
+        let word = self.stated(segment);
+        if word.length > 1 {
+            self.shortened(segment, word)
+        } else {
+            word
+        }
+    }
+
+    #[cold]
+    fn shortened(&self, segment: u64, word: Word) -> Word {
+        let most = self.segments().saturating_sub(segment).max(1);
+        word.long(u64::from(word.length).min(most) as u32)
+    }
+
+    /// The state word as it stands, for those who look for damage.
+    pub(super) fn stated(&self, segment: u64) -> Word {
         let word = self.mem.load(self.entry_of(segment) + segment::at::STATE, Ordering::Acquire);
         Word::unpack(word).unwrap_or(Word::new(State::Index))
     }
@@ -280,8 +296,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn recycle(&self, segment: u64, length: u64, slot: u32, each: impl Fn(u64)) {
-        // A damaged length ends with the file.
-        let length = length.min(self.segments().saturating_sub(segment)).max(1);
         // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
         self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);
