@@ -88,7 +88,7 @@ fn store(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
     };
     let body = if len == "2000000" { "z".repeat(2_000_000) } else { value };
     let cas = match (verb, rng.below(3)) {
-        ("cas", 0) => " 5".to_string(),
+        ("cas", 0) => " 9999999999999".to_string(),
         ("cas", _) => {
             *cas_of = Some(key.into());
             " {cas}".into()
@@ -144,7 +144,7 @@ fn meta_set(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
     let all = ["c", "k", "q", "O1", "T1000", "T0", "F9", "ME", "MA", "MP", "MR", "MS", "N1000", "I", "!", "Fx", "Mz"];
     let mut flags = flags(rng, &all);
     match rng.below(5) {
-        0 => flags.push_str(" C7"),
+        0 => flags.push_str(" C9999999999999"),
         1 => {
             *cas_of = Some(key.into());
             flags.push_str(" C{cas}");
@@ -158,7 +158,7 @@ fn meta_set(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
 fn meta_rest(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
     let mut cas = String::new();
     match rng.below(6) {
-        0 => cas.push_str(" C7"),
+        0 => cas.push_str(" C9999999999999"),
         1 => {
             *cas_of = Some(key.into());
             cas.push_str(" C{cas}");

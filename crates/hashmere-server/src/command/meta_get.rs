@@ -125,7 +125,8 @@ impl Context<'_> {
             shown_meta.expires_at_ms = before;
         }
         crate::protocol::meta::reply_flags(request.words, request.shown_key(), out, |letter, out| match letter {
-            _ if letter == changing => shown_meta.expires_at_ms = meta.expires_at_ms,
+            // What is created gets its time from either flag.
+            b'T' | b'N' if letter == changing || changing == b'N' => shown_meta.expires_at_ms = meta.expires_at_ms,
             _ => self.item_flag(letter, request.key.bytes(), &shown_meta, out),
         });
         if meta.marks & WON != 0 && !shown.won {
