@@ -251,14 +251,15 @@ impl Store {
         engine.sync(&lane).map(|_| ())
     }
 
-    /// Cleans whatever pays, over the whole store; returns the bytes that became free. Writing does this in passing; this is
-    /// for a quiet moment.
+    /// Repairs what dead clients left and cleans whatever pays, over the whole store; returns the bytes that became free.
+    /// Writing does this in passing; this is for a quiet moment.
     ///
     /// # Errors
     /// See [`WriteError`].
     pub fn maintain(&self) -> Result<u64, WriteError> {
         let engine = self.engine();
         let mut lane = engine.lane()?;
+        engine.sweep()?;
         Ok(engine.maintain(&mut lane)? << engine.shape.segment_shift)
     }
 }
