@@ -9,6 +9,7 @@ mod meanwhile;
 mod medium;
 mod ops;
 mod power;
+mod power_between;
 mod power_faults;
 mod probe;
 mod world;

@@ -1,7 +1,8 @@
 //! Canaries: one mechanism of durability is broken at a time, and the power cuts must show it.
 
 use super::history::History;
-use super::power::{ghosts, interleave, kill_then_sync, sync, verify, WRITES};
+use super::power::{ghosts, verify};
+use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
 use crate::engine::fault;
 
