@@ -173,6 +173,29 @@ pub(super) fn ghosts() -> Result<(), String> {
     result
 }
 
+/// When everything arrived, every key is there as it was last, synced or not. (One that was deleted since the last sync may
+/// be there, too.)
+pub(super) fn all_that_arrived(seed: u64) -> Result<(), String> {
+    let mut history = History::new(GEOMETRIES[0], seed);
+    history.run(120);
+    let client = history.world.client();
+    client.sweep().unwrap();
+    let (expected, now_ms) = (whole(&client), history.now_ms());
+    let mut result = Ok(());
+    history.medium().cuts(&[(history.medium().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        let seen = whole(&rescue(&World::after_cut(heap, now_ms), len).unwrap());
+        if let Some((key, _)) = expected.iter().find(|(key, thing)| seen.get(*key) != Some(*thing)) {
+            result = Err(format!("history {seed}: {} is not as it was last", key.escape_ascii()));
+        }
+    });
+    result
+}
+
+#[test]
+fn what_arrived_is_there() {
+    (0..effort(20)).for_each(|seed| all_that_arrived(seed).unwrap());
+}
+
 #[test]
 fn what_was_lost_stays_lost() {
     ghosts().unwrap();
