@@ -25,11 +25,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.is_durable() {
             return Err(WriteError::Misuse("the store is not durable; only one that was created so can be synced"));
         }
+        // First of all: what is visible now, and not yet stamped, must get a number that the sync below covers.
+        self.wait_for_commits(lane.slot)?;
         let wanted = self.mem.load(at::SYNC_NEXT, Ordering::SeqCst);
         self.acquire_global(lane.slot, at::SYNC_LOCK)?;
         // Whoever held the lock before us may have begun after we were called: then it was ours, too.
         let done = self.mem.load(at::SYNC_DONE, Ordering::Acquire);
-        let synced = if done >= wanted { Ok(done) } else { self.sync_locked(Some(lane.slot)) };
+        let synced = if done >= wanted { Ok(done) } else { self.sync_locked() };
         self.release_global(at::SYNC_LOCK);
         let number = synced?;
         if self.mem.load(at::WAITING, Ordering::Relaxed) != 0 {
@@ -54,11 +56,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// A sync by the only one who has the store open, with no lane any more.
     pub(crate) fn sync_alone(&self) -> Result<u64, WriteError> {
-        self.sync_locked(None)
+        self.sync_locked()
     }
 
-    /// The caller holds the lock of syncs, in the name of `slot`, or is alone.
-    fn sync_locked(&self, slot: Option<u32>) -> Result<u64, WriteError> {
+    /// The caller holds the lock of syncs, or is alone.
+    fn sync_locked(&self) -> Result<u64, WriteError> {
         self.refuse_if_poisoned()?;
         let number = self.mem.load(at::SYNC_NEXT, Ordering::Relaxed);
         if number >= STAMP_MAX {
@@ -70,7 +72,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(stamp): whoever still loads the old number has its commit, and all before it, in what is flushed below.
         self.mem.swap(at::SYNC_NEXT, number + 1, Ordering::SeqCst);
         self.mem.fence(Ordering::SeqCst);
-        self.wait_for_commits(slot)?;
         // After the number: what a clear leaves behind waits for a sync that knows its floor.
         let floor = self.mem.load(self.root_block(self.root()) + root::at::FLOOR, Ordering::Acquire);
         if !fault::is_on(fault::POINT_BEFORE_DATA) {
@@ -114,11 +115,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Waits until every commit that may be visible already is complete. The dead are repaired.
-    fn wait_for_commits(&self, own: Option<u32>) -> Result<(), WriteError> {
+    fn wait_for_commits(&self, own: u32) -> Result<(), WriteError> {
         if fault::is_on(fault::NO_WAIT) {
             return Ok(());
         }
-        self.rows().filter(|slot| Some(*slot) != own).try_for_each(|slot| self.wait_for_commit(slot))
+        self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_commit(slot))
     }
 
     /// What a row says about its commit under way; the first word is 0 when there is none.

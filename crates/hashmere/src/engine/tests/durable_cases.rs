@@ -61,13 +61,13 @@ fn moves() {
 
 #[test]
 fn syncs() {
-    run("sync", strict(48), wide, |c| assert!(super::power::sync(c).unwrap() > 1), EFFORT);
+    run("sync", strict(48), wide, |c| assert!(super::power_between::sync(c).unwrap() > 1), EFFORT);
     fn twice(world: &World) -> Cast {
         let cast = wide(world);
         cast.others[0].t_maintain().unwrap();
         cast
     }
-    run("sync that frees", strict(48), twice, |c| assert!(super::power::sync(c).unwrap() > 1), EFFORT);
+    run("sync that frees", strict(48), twice, |c| assert!(super::power_between::sync(c).unwrap() > 1), EFFORT);
     run(
         "release",
         strict(24),

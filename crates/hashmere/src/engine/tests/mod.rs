@@ -11,6 +11,7 @@ mod medium;
 mod models;
 mod ops;
 mod power;
+mod power_between;
 mod power_faults;
 mod probe;
 mod quick;

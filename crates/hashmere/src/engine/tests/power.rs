@@ -2,6 +2,7 @@
 
 use super::history::{is_whole, rescue, whole, History, Whole};
 use super::medium::{Choice, Dice, CHOICES};
+use super::power_between::sync;
 use super::probe::until_death;
 use super::world::{strict, Client, Geometry, World};
 use crate::error::WriteError;
@@ -9,9 +10,8 @@ use hashmere_format::header::{at, flag};
 use hashmere_format::segment::State;
 use hashmere_mem::{HeapMem, Mem};
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
 
-const QUICK: bool = cfg!(miri);
+pub(super) const QUICK: bool = cfg!(miri);
 
 /// The seed of this run: `HASHMERE_SEED`, or a fixed one.
 pub(super) fn seed() -> u64 {
@@ -53,7 +53,7 @@ pub(super) fn verify(
     Ok((world, client, seen))
 }
 
-fn fail(seed: u64, at: &str, error: &str) -> ! {
+pub(super) fn fail(seed: u64, at: &str, error: &str) -> ! {
     panic!("seed {seed}, {at}: {error}")
 }
 
@@ -136,178 +136,16 @@ fn a_rebuild_may_be_cut_short() {
     println!("{kills} kills in a rebuild, {cuts} power cuts in one");
 }
 
-/// Some keys, with a lane for each client, and no two records that matter in one sector.
-fn few(history: &mut History, writer: &Client, other: &Client) {
-    let start = history.medium().now();
-    other.t_set(b"other", b"has a lane").unwrap();
-    for i in 0..6 {
-        writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap();
-        writer.t_set(b"between", &[i; 600]).unwrap();
-    }
-    writer.t_set(b"large", &[b'L'; 3000]).unwrap();
-    history.look(start);
-}
-
-/// What another client does while one writes, and what must be there then.
-pub(super) fn interleave(
-    act: fn(&Client),
-    geometry: Geometry,
-    meanwhile: fn(&Client) -> Result<u64, WriteError>,
-    step: usize,
-) -> Result<u64, String> {
-    let mut images = 0;
-    let mut dice = Dice(7);
-    for access in (0..).step_by(if QUICK { 97 } else { step }) {
-        let mut history = History::new(geometry, access);
-        let (writer, other) = (history.world.client(), history.world.client());
-        few(&mut history, &writer, &other);
-        meanwhile(&other).map_err(|e| e.to_string())?;
-        let start = history.medium().now();
-        let (medium, third) = (history.medium().clone(), other.clone());
-        let synced = Arc::new(std::sync::Mutex::new(None));
-        let note = synced.clone();
-        writer.probe.interrupt(access, move || {
-            let start = medium.now();
-            if meanwhile(&third).is_ok() {
-                *note.lock().unwrap() = Some((start, medium.now()));
-            }
-        });
-        act(&writer);
-        let finished = writer.probe.accesses() <= access;
-        writer.probe.rewind();
-        history.look(start);
-        // What the other one could see when its sync began was not acknowledged, but what was before is.
-        history.syncs.extend(*synced.lock().unwrap());
-        let now = history.medium().now();
-        let choices: Vec<(usize, Choice)> = CHOICES.iter().map(|choice| (now, *choice)).collect();
-        let mut failure = None;
-        history.medium().cuts(&choices, &mut dice, |moment, choice, heap, len| {
-            images += 1;
-            if let Err(error) = verify(&history, moment, heap, len) {
-                failure = failure.take().or(Some(format!("sync at access {access}, {choice:?}: {error}")));
-            }
-        });
-        match failure {
-            Some(failure) => return Err(failure),
-            None if finished => break,
-            None => {}
-        }
-    }
-    Ok(images)
-}
-
-pub(super) fn sync(client: &Client) -> Result<u64, WriteError> {
-    let lane = client.lane()?;
-    client.sync(&lane)
-}
-
-/// The operations whose stamps and sums matter.
-type Write = (&'static str, fn(&Client), usize);
-/// The operations whose stamps and sums matter, and every how manieth access of one is tried: long values are dull.
-pub(super) const WRITES: [Write; 6] = [
-    ("replace", |c| c.t_set(b"key1", b"replaced").unwrap(), 1),
-    ("delete", |c| assert!(c.t_del(b"key2").unwrap()), 1),
-    ("new", |c| c.t_set(b"new", b"new").unwrap(), 1),
-    ("large, replaced", |c| c.t_set(b"large", &[b'R'; 2500]).unwrap(), 5),
-    ("touch anew", |c| assert!(c.t_touch(b"key3", crate::types::Ttl::At(1_000_000)).unwrap()), 1),
-    ("clear", |c| c.t_clear().unwrap(), 3),
-];
-
-#[test]
-fn a_sync_at_every_access_of_a_write() {
-    for (name, act, step) in WRITES {
-        let images = interleave(act, strict(64).durable(), sync, step).unwrap_or_else(|e| panic!("{name}: {e}"));
-        println!("{name}: {images} images");
-    }
-}
-
-/// Some keys stay and others are overwritten, so that segments are cleaned, and moved records are what counts.
-pub(super) fn churn(c: &Client) {
-    for i in 0..60u64 {
-        let key = if i % 4 == 0 { format!("stays{i}") } else { format!("o{}", i % 3) };
-        c.t_set(key.as_bytes(), format!("{key} {}", "w".repeat(400)).as_bytes()).unwrap();
-    }
-}
-
-#[test]
-fn a_sync_during_cleaning() {
-    let mut images = 0;
-    let (mut access, step) = (0, if QUICK { 20_011 } else { 601 });
-    loop {
-        let mut history = History::new(strict(40).durable(), access);
-        let (writer, other) = (history.world.client(), history.world.client());
-        let start = history.medium().now();
-        churn(&writer);
-        history.look(start);
-        let third = other.clone();
-        writer.probe.interrupt(access, move || drop(sync(&third)));
-        let start = history.medium().now();
-        churn(&writer);
-        writer.t_maintain().unwrap();
-        let finished = writer.probe.accesses() <= access;
-        writer.probe.rewind();
-        history.look(start);
-        let begun = history.medium().now();
-        sync(&other).unwrap();
-        history.syncs.push((begun, history.medium().now()));
-        history.cut(9, &mut |history, moment, choice, heap, len| {
-            verify(history, moment, heap, len).unwrap_or_else(|e| fail(access, &format!("{choice:?}"), &e));
-            images += 1;
-        });
-        if finished {
-            break;
-        }
-        access += step;
-    }
-    println!("cleaning: {images} images");
-}
-
-/// One is killed at each of its stores, another one sees what is there and syncs, and then the power goes.
-pub(super) fn kill_then_sync(act: fn(&Client), geometry: Geometry, step: usize) -> Result<u64, String> {
-    let mut images = 0;
-    for store in (0..).step_by(if QUICK { 13 } else { step }) {
-        let mut history = History::new(geometry, store);
-        let (writer, other) = (history.world.client(), history.world.client());
-        few(&mut history, &writer, &other);
-        let start = history.medium().now();
-        writer.probe.die_after(store);
-        let lived = until_death(|| act(&writer)).is_some();
-        writer.kill();
-        history.look(start);
-        let begun = history.medium().now();
-        sync(&other).map_err(|e| e.to_string())?;
-        let now = history.medium().now();
-        history.syncs.push((begun, now));
-        let mut failure = None;
-        history.medium().cuts(&[(now, Choice::Old)], &mut Dice(1), |moment, _, heap, len| {
-            images += 1;
-            failure = verify(&history, moment, heap, len).err();
-        });
-        match failure {
-            Some(failure) => return Err(format!("killed at store {store}: {failure}")),
-            None if lived => return Ok(images),
-            None => {}
-        }
-    }
-    Ok(images)
-}
-
-#[test]
-fn what_the_dead_left_is_synced() {
-    for (name, act, step) in WRITES {
-        let images = kill_then_sync(act, strict(64).durable(), step).unwrap_or_else(|e| panic!("{name}: {e}"));
-        println!("{name}: {images} deaths before a sync");
-    }
-    let moves = kill_then_sync(churn, strict(24).durable(), 11).unwrap_or_else(|e| panic!("moves: {e}"));
-    println!("cleaning: {moves} deaths before a sync");
-}
-
 /// Records of lost time, behind one that did not reach the medium, and in the next life of their segment a record that ends
 /// exactly where they begin.
 pub(super) fn ghosts() -> Result<(), String> {
     let history = History::new(strict(24).durable(), 1);
     let client = history.world.client();
     [b"a", b"b", b"c"].into_iter().for_each(|key| client.t_set(key, &[b'g'; 900]).unwrap());
+    // Free segments behind it, enough for the next life.
+    let lane = client.lane().unwrap();
+    client.grow(lane.slot, 6, crate::engine::segments::Need::Normal, &mut None).unwrap().unwrap();
+    drop(lane);
     let first = client.read(b"a", client.hash(b"a"), |found| Ok(found.record)).unwrap().unwrap();
     assert_eq!(first, client.segment_offset(client.segment_of(first)));
     let mut result = Ok(());
@@ -317,19 +155,45 @@ pub(super) fn ghosts() -> Result<(), String> {
         let world = World::after_cut(heap, 1000);
         let client = rescue(&world, len).unwrap();
         assert!(whole(&client).is_empty());
-        client.t_set(b"x", &[b'x'; 900]).unwrap();
-        let again = client.read(b"x", client.hash(b"x"), |found| Ok(found.record)).unwrap().unwrap();
-        assert_eq!(again, first, "this test is about the same place");
+        // Until one stands in the same place.
+        let lands = |key: &u8| {
+            client.t_set(&[*key], &[b'x'; 900]).unwrap();
+            client.read(&[*key], client.hash(&[*key]), |found| Ok(found.record == first)).unwrap().unwrap()
+        };
+        let written = (b'k'..200).position(|key| lands(&key)).expect("the segment is used again") + 1;
         sync(&client).unwrap();
         let medium = world.medium.as_ref().unwrap();
         medium.cuts(&[(medium.now(), Choice::Old)], &mut Dice(1), |_, _, heap, len| {
             let seen = whole(&rescue(&World::after_cut(heap, 1000), len).unwrap());
-            if seen.len() != 1 {
-                result = Err(format!("{} keys, where one was synced", seen.len()));
+            if seen.len() != written {
+                result = Err(format!("{} keys, where {written} were synced", seen.len()));
             }
         });
     });
     result
+}
+
+/// When everything arrived, every key is there as it was last, synced or not. (One that was deleted since the last sync may
+/// be there, too.)
+pub(super) fn all_that_arrived(seed: u64) -> Result<(), String> {
+    let mut history = History::new(GEOMETRIES[0], seed);
+    history.run(120);
+    let client = history.world.client();
+    client.sweep().unwrap();
+    let (expected, now_ms) = (whole(&client), history.now_ms());
+    let mut result = Ok(());
+    history.medium().cuts(&[(history.medium().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        let seen = whole(&rescue(&World::after_cut(heap, now_ms), len).unwrap());
+        if let Some((key, _)) = expected.iter().find(|(key, thing)| seen.get(*key) != Some(*thing)) {
+            result = Err(format!("history {seed}: {} is not as it was last", key.escape_ascii()));
+        }
+    });
+    result
+}
+
+#[test]
+fn what_arrived_is_there() {
+    (0..effort(20)).for_each(|seed| all_that_arrived(seed).unwrap());
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! Canaries: one mechanism of durability is broken at a time, and the power cuts must show it.
 
 use super::history::History;
-use super::power::{ghosts, interleave, kill_then_sync, sync, verify, WRITES};
+use super::power::{all_that_arrived, ghosts, verify};
+use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
 use crate::engine::fault;
 
@@ -51,7 +52,6 @@ fn each_fault_shows() {
         ("point not flushed", fault::POINT_NOT_FLUSHED, 0),
         ("point before data", fault::POINT_BEFORE_DATA, 40),
         ("no floor", fault::NO_FLOOR, 2),
-        ("first wins", fault::FIRST_WINS, 113),
         ("no sums", fault::NO_SUMS, 1),
     ] {
         expect_shown(name, shows_in_histories(fault, first));
@@ -69,6 +69,7 @@ fn each_fault_between_two_clients_shows() {
         |fault| with(fault, || WRITES.iter().find_map(|(_, act, step)| kill_then_sync(*act, geometry, *step).err()));
     expect_shown("no stamp in a repair", after_death(fault::NO_STAMP_IN_REPAIR));
     expect_shown("no wait", after_death(fault::NO_WAIT));
+    expect_shown("first wins", with(fault::FIRST_WINS, || (0..20).find_map(|seed| all_that_arrived(seed).err())));
     expect_shown("ghosts stay", with(fault::GHOSTS_STAY, || ghosts().err()));
     expect_shown("alive before the commit", after_death(fault::ALIVE_BEFORE_COMMIT));
 }
