@@ -66,9 +66,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if number >= STAMP_MAX {
             return Err(WriteError::Misuse("the store has used up its 2^32 syncs; dump it and load the dump anew"));
         }
-        // What others can see already belongs to this sync, also if it is not complete: the number that it is stamped with
-        // must be ours.
-        self.wait_for_commits(slot)?;
         // SYNC(stamp): whoever still loads the old number has its commit, and all before it, in what is flushed below.
         self.mem.swap(at::SYNC_NEXT, number + 1, Ordering::SeqCst);
         self.mem.fence(Ordering::SeqCst);
