@@ -17,6 +17,6 @@ fn damaged_files_do_no_harm() {
     println!("hostile: replay with HASHMERE_SEED={seed:#x}");
     let time = Duration::from_secs(if quick() { 5 } else { 20 });
     let summary = run(env!("CARGO_BIN_EXE_hashmere-kit-hostile"), seed, &std::env::temp_dir(), time, 100);
-    println!("{} files", summary.cases);
+    println!("cases {} failures {}", summary.cases, summary.failures.len());
     assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
 }

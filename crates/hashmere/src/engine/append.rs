@@ -263,7 +263,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if expires != u64::MAX {
             open.expire_min = open.expire_min.min(expires);
             open.expire_max = open.expire_max.max(expires);
-            open.expiring += draft.bytes;
+            open.expiring = open.expiring.wrapping_add(draft.bytes);
             if expires < self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) {
                 self.lower(at::NEXT_EXPIRY, expires);
             }

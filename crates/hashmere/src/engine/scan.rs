@@ -67,7 +67,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let hash = u64::from(reverse(reached, bits));
         let leaf = self.leaf_of(root, tree, hash)?.ok_or_else(|| corrupt("a tree lost its directory", root))?;
         let word = self.mem.load(leaf, Ordering::Acquire);
-        let id = Identity::unpack(word).filter(|id| id.depth <= bits);
+        // A leaf is never deeper than its directory, whose depth is looked at afterwards: by a damaged one, a scan would
+        // go through as many intervals as a large store has.
+        let deepest = self.depth(self.root_block(root), tree).unwrap_or(0);
+        let id = Identity::unpack(word).filter(|id| id.depth <= bits.min(deepest));
         Ok((leaf, id.ok_or_else(|| corrupt("a leaf has no identity", leaf))?))
     }
 
