@@ -57,7 +57,7 @@ impl Play {
     pub(super) fn client(&self) -> Player {
         let fate = Arc::new(Fate::default());
         let mem = ModelMem { mem: self.mem.clone(), scheduled: self.scheduled.clone(), fate: fate.clone() };
-        let access = Access { read_only: false, busy_timeout: self.patience };
+        let access = Access { read_only: false, busy_timeout: self.patience, sync_every: None };
         let engine = Engine::attach(mem, LocalHost::new(&self.peers), Mem::capacity, access).unwrap();
         Player { engine, fate }
     }
@@ -71,7 +71,7 @@ impl Play {
     /// died.
     pub(super) fn end(self, outcomes: &[State]) {
         self.scheduled.store(false, Ordering::Relaxed);
-        let world = World { heap: Arc::new(self.mem.heap().image()), peers: self.peers };
+        let world = World { heap: Arc::new(self.mem.heap().image()), peers: self.peers, medium: None };
         let survivor = world.client();
         survivor.sweep().unwrap();
         let everything = outcomes.iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
