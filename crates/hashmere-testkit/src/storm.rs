@@ -7,7 +7,7 @@ use crate::limits::now_ns;
 use crate::procs::{Worker, LIMIT};
 use crate::rng::Rng;
 use crate::scratch::Scratch;
-use hashmere::{Options, Store};
+use hashmere::{Options, Store, WriteError};
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -157,7 +157,8 @@ impl Storm<'_> {
         assert!(report.is_clean(), "{:#?}", report.problems);
         assert_eq!(self.store.count(), self.store.iter().count() as u64, "count(), and the keys that a scan returns");
         // What waits for a sync is not leaked either. (A volatile store refuses: nothing waits there.)
-        let _ = self.store.sync();
+        let synced = self.store.sync();
+        assert!(matches!(synced, Ok(_) | Err(WriteError::Misuse(_))), "{synced:?}");
         let stats = self.store.stats();
         // Each death may leak an open segment until it is found; what was found is not leaked.
         let bound = 4 * stats.bytes_live + 64 * stats.segment_bytes;

@@ -4,7 +4,7 @@
 //! that stays on the disk while the store is open.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Mode, OpenError, Options, Store, WriteError};
+use hashmere::{Attributes, Counter, Mode, OpenError, Options, Store, Ttl, WriteError};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
 use std::fs::File;
@@ -47,6 +47,41 @@ fn fill(store: &Store, n: u32) {
         }
     }
     (0..n).step_by(3).for_each(|i| assert!(store.delete(&key(i)).unwrap()));
+}
+
+/// Each way to write a record, and one more record behind it: a segment is read up to the first that is not whole.
+#[test]
+fn marked_records_are_rebuilt() {
+    let scratch = Scratch::new("durable-marks");
+    let path = scratch.store("durable");
+    let store = tiny().durable().open(&path).unwrap();
+    store.set_marked(b"marked", b"value", Attributes::NONE, 1, None).unwrap().unwrap();
+    store.set(b"plain", b"behind it").unwrap();
+    let item = store.get_item(b"plain").unwrap().unwrap();
+    assert!(store.remark(b"plain", &item, 2).unwrap());
+    let mut reserved = store.reserve(b"reserved", 5).unwrap();
+    reserved.copy_from_slice(b"bytes");
+    reserved.commit().unwrap();
+    store.touch(b"reserved", Ttl::After(Duration::from_secs(3600))).unwrap();
+    store.incr(b"counter", 3, Counter::or_create(1)).unwrap();
+    store.append(b"plain", b", and more").unwrap();
+    store.set(b"last", b"of all").unwrap();
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    store.sync().unwrap();
+    drop(store);
+    reboot(&path);
+    let store = Options::new().existing_only().open(&path).unwrap();
+    let expected: [(&[u8], &[u8]); 5] = [
+        (b"marked", b"value"),
+        (b"plain", b"behind it, and more"),
+        (b"reserved", b"bytes"),
+        (b"counter", b"1"),
+        (b"last", b"of all"),
+    ];
+    for (key, value) in expected {
+        assert_eq!(store.get(key).unwrap().as_deref(), Some(value), "{}", key.escape_ascii());
+    }
+    assert_eq!(store.get_item(b"marked").unwrap().unwrap().meta.marks, 1);
 }
 
 #[test]

@@ -37,6 +37,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.with_index_room(lane, |lane| {
             let draft = self.begin_marked(lane, name, value.len() as u64, attributes, marks)?;
             self.mem.write(draft.value, value);
+            self.seal(&draft);
             let outcome = self.mutate(lane, name.0, name.1, |current| {
                 let now = current.map(|found| self.meta_of_found(found));
                 let same = match (seen, &now) {

@@ -83,22 +83,8 @@ impl Case {
                 |v: Option<&Vec<u8>>| v.map_or("nothing".into(), |v| v[..v.len().min(20)].escape_ascii().to_string());
             return Err(format!("{} is {}, not {}", key.escape_ascii(), show(now.get(key)), show(expected.get(key))));
         }
-        if std::env::var("SHOW").is_ok_and(|v| v == at.to_string()) {
-            super::show(&other, self.name);
-        }
-        if std::env::var("GEN").is_ok() {
-            println!(
-                "{} at {at}: gens {:?} epoch {}",
-                self.name,
-                (0..other.segments()).map(|n| other.generation(n)).collect::<Vec<_>>(),
-                other.mem_epoch()
-            );
-        }
         is_sound(&other, now.len() as u64)?;
         audit(&other)?;
-        if std::env::var("SHOW").is_ok() && at == u64::MAX {
-            super::show(&other, self.name);
-        }
         Ok(accesses)
     }
 }

@@ -17,24 +17,3 @@ mod probe;
 mod quick;
 mod refused;
 mod world;
-
-fn show(c: &world::Client, what: &str) {
-    use hashmere_format::segment::at;
-    eprintln!("--- {what}");
-    for n in 0..c.segments() {
-        eprintln!(
-            "{n}: {:?} used {} dead {} born {}",
-            c.state(n),
-            c.field(n, at::USED),
-            c.field(n, at::DEAD),
-            c.field(n, at::BORN)
-        );
-    }
-}
-
-impl world::TestEngine {
-    fn mem_epoch(&self) -> u64 {
-        use hashmere_mem::Mem;
-        self.mem.load(hashmere_format::header::at::EPOCH, std::sync::atomic::Ordering::Relaxed)
-    }
-}
