@@ -26,7 +26,11 @@ impl Store {
     }
 
     /// Reads what stands at a UID or handle.
-    fn read_at<R>(&self, at: Address, mut take: impl FnMut(&Found) -> Result<R, ReadError>) -> Result<R, ReadError> {
+    pub(crate) fn read_at<R>(
+        &self,
+        at: Address,
+        mut take: impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<R, ReadError> {
         let engine = self.engine();
         loop {
             let root = engine.root_word();

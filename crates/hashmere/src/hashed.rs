@@ -21,6 +21,12 @@ impl Store {
     }
 }
 
+impl<'a> Hashed<'a> {
+    pub(crate) fn store(&self) -> &'a Store {
+        self.store
+    }
+}
+
 impl Hashed<'_> {
     /// As [`Store::get`].
     ///

@@ -1,0 +1,777 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * @file hashmere.h
+ * @brief One hash table in one file that every process on a machine maps and reads and writes directly.
+ *
+ * @code{.c}
+ * #include <hashmere.h>
+ * #include <stdio.h>
+ *
+ * int main(void) {
+ *     hm_error error;                     // where a failed call puts its text; NULL if you do not want it
+ *     hm_store *store;
+ *     if (hm_open("sessions", NULL, &store, &error) != HM_OK) {
+ *         fprintf(stderr, "%s\n", error.text);
+ *         return 1;
+ *     }
+ *     hm_set(store, "user:7", 6, "Ada", 3, &error);
+ *
+ *     char name[64];
+ *     size_t len;
+ *     switch (hm_get(store, "user:7", 6, name, sizeof name, &len, &error)) {
+ *     case HM_OK:     printf("%.*s\n", (int)len, name); break;
+ *     case HM_ABSENT: puts("no such user"); break;
+ *     case HM_SHORT:  printf("it needs %zu bytes\n", len); break;
+ *     default:        fprintf(stderr, "%s\n", error.text);
+ *     }
+ *     return hm_close(store, &error);
+ * }
+ * @endcode
+ *
+ * Build with `cc $(pkg-config --cflags hashmere) prog.c $(pkg-config --libs hashmere)`.
+ *
+ * **Results.** Every function that can fail returns an `int`: zero is *yes*, a negative number is *no* (the key is absent,
+ * the condition did not hold, the buffer is too short: no error), and a positive number is an error: see ::hm_result. The
+ * numbers of the errors are the same in every language.
+ *
+ * **Errors.** The last argument of every call is a `hm_error *`, which may be NULL. It is written if and only if the result is
+ * positive. There is no global and no thread-local state that holds a result. After an error from a write the store is as it
+ * was before.
+ *
+ * **Bytes.** Keys and values are any bytes, with their length; a length of zero is allowed, with any pointer, NULL included.
+ * Together they have less than 4 GiB. What is passed in is not kept after the call. Names of stores are NUL-terminated.
+ *
+ * **Results by pointer.** An output argument is written when the result says so, and is otherwise left as it was. Those
+ * that say "may be NULL" need not be given.
+ *
+ * **Threads.** A store may be used by any number of threads at the same time, without any locking of yours. A view may be read
+ * by any thread and released by any thread. A reservation belongs to the thread that made it, a scan to one thread at a time. A
+ * store, view, reservation or scan must not be used while another thread closes, releases, commits or abandons it.
+ *
+ * **Fork.** A store goes on working in parent and child. Reservations belong to the parent: a commit in the child
+ * is refused. Views that the child inherits are good as long as the parent holds them. `vfork` children must only exec.
+ *
+ * **Lifetime.** ::hm_close may be called while views, reservations and scans of the store are still held; the file stays open until
+ * the last of them is gone.
+ *
+ * **Bad arguments** that can be seen (NULL, closed stores, impossible lengths, unknown flags, negative times) are refused with
+ * #HM_E_ARGUMENT or #HM_E_CLOSED. Nothing crashes for them.
+ *
+ * **Growth of this interface.** Structures with a field `size` may get more fields at their end; set it to `sizeof` of the
+ * structure. Others never change. A flag bit that the library does not know is refused, not ignored. Functions are never
+ * removed and never change their meaning within a major version of the library.
+ *
+ * **Caveats.**
+ * - Callbacks must return: no `longjmp` and no exception may leave them. They may use the store.
+ * - A pointer into a view or reservation is dead after its release; nothing can notice its use. Do not write through a view.
+ * - A closed store is recognised as long as fewer than 256 others were closed since; after that the pointer may be another's.
+ * - A signal handler must not call any of these functions.
+ * - A file that somebody cuts short while it is open raises `SIGBUS`.
+ * - Static linking twice into one process (two plugins) makes two libraries that do not know each other; that works, but each
+ *   takes its own client slots.
+ * - Linux, 64 bits, little-endian only.
+ */
+#ifndef HASHMERE_H
+#define HASHMERE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Version of this header; ::hm_version is that of the library. */
+#define HM_VERSION_MAJOR 0
+#define HM_VERSION_MINOR 1
+#define HM_VERSION_PATCH 0
+
+/** @defgroup results Results and errors
+ * @{ */
+
+/** What a function returns. The numbers never change. */
+enum hm_result {
+    HM_OK = 0, /**< Done; yes. */
+
+    /* No, but no error. */
+    HM_ABSENT = -1,    /**< There is no such key (or no such store). */
+    HM_PRESENT = -2,   /**< The key is there already. */
+    HM_DIFFERENT = -3, /**< The key is not as the caller expected it. */
+    HM_SHORT = -4,     /**< The buffer is too short; the length that is needed was stored. */
+    HM_END = -5,       /**< The scan is finished. */
+    HM_KEPT = -6,      /**< The visitor left the key as it was. */
+    HM_REMOVED = -7,   /**< The visitor removed the key. */
+
+    /* Opening. */
+    HM_E_NOT_FOUND = 1,        /**< There is no such store, and it was not to be created. */
+    HM_E_ALREADY_EXISTS = 2,   /**< There is such a store, and it was only to be created. */
+    HM_E_NOT_A_STORE = 3,      /**< The file is not a store, or of a format that this version cannot open. */
+    HM_E_MISMATCH = 4,         /**< The store was created with another value of an option. */
+    HM_E_BAD_OPTION = 5,       /**< No store can have this value of an option. */
+    HM_E_TOO_MANY_CLIENTS = 6, /**< All client slots are taken by living processes. */
+    HM_E_BAD_NAME = 7,         /**< A store cannot have this name. */
+    HM_E_UNSAFE = 8,           /**< The file or its folder is not safe to use. */
+    HM_E_UNCLEAN = 9,          /**< The file was open when the machine went down. */
+    HM_E_IO = 10,              /**< A system call failed; hm_error::os_error says how. */
+    HM_E_NO_SPACE = 12,        /**< The file system has no room. */
+
+    /* Reading. */
+    HM_E_CORRUPT = 20,       /**< The file contradicts itself. */
+    HM_E_STALE = 21,         /**< The key that the UID or handle named is gone. */
+    HM_E_OUT_OF_MEMORY = 22, /**< The value does not fit the memory of this process. */
+    HM_E_BAD_CURSOR = 23,    /**< The cursor does not come from a scan of this store. */
+
+    /* Writing. */
+    HM_E_READ_ONLY = 30,           /**< The store was opened read-only. */
+    HM_E_FULL = 31,                /**< The store is at its maximum size. */
+    HM_E_BUSY = 32,                /**< A living process holds the lock; hm_error::pid says which. */
+    HM_E_TOO_LARGE = 33,           /**< Key and value together are too long. */
+    HM_E_WRONG_LENGTH = 34,        /**< The store has a fixed key or value length, and this is another. */
+    HM_E_NOT_A_NUMBER = 35,        /**< The value cannot be counted with. */
+    HM_E_TOO_MANY_COLLISIONS = 36, /**< Too many keys share their hash. */
+    HM_E_MISUSE = 37,              /**< The call does not fit the state of things; the text says how. */
+    HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
+
+    /* This interface. */
+    HM_E_ARGUMENT = 80, /**< An argument is not allowed; the text names it. */
+    HM_E_CLOSED = 81,   /**< The store is closed, or was never open. */
+    HM_E_INTERNAL = 82  /**< A bug in the library was caught; the text helps to report it. */
+};
+
+/** What went wrong. Owned by the caller; the library keeps no pointer to it. */
+typedef struct hm_error {
+    int32_t code;     /**< As returned. */
+    int32_t os_error; /**< `errno` of the system call that failed, or 0. */
+    uint32_t pid;     /**< #HM_E_BUSY: the process that holds the lock, in its own PID namespace. Otherwise 0. */
+    uint32_t text_len; /**< Length of the text, without its NUL. */
+    char text[1008];  /**< What happened and what to do, in UTF-8, NUL-terminated; cut if it is too long. */
+} hm_error;
+
+/** The name of a result, such as "Full" or "Absent"; "Unknown" for other numbers. Static; never NULL. Any thread. */
+const char *hm_result_name(int result);
+
+/** The version of the library, as 10000 * major + 100 * minor + patch. Any thread. */
+uint32_t hm_version(void);
+/** @} */
+
+/** @defgroup values Small values
+ * @{ */
+
+/** Bytes with their length. */
+typedef struct hm_bytes {
+    const void *data;
+    size_t len;
+} hm_bytes;
+
+/** When a record expires: hm_attributes::expiry and the argument of ::hm_touch. */
+enum hm_expiry {
+    HM_NEVER = 0, /**< Never; the time is ignored. */
+    HM_AFTER = 1, /**< So many milliseconds from now; zero expires at once. */
+    HM_AT = 2     /**< At this wall-clock time, in milliseconds since 1970. */
+};
+
+/** What a write attaches to its value. All zero, or a NULL pointer: no flags, never expires. */
+typedef struct hm_attributes {
+    uint32_t flags;    /**< 32 bits of yours, stored and returned untouched. */
+    int32_t expiry;    /**< One of ::hm_expiry. */
+    int64_t expiry_ms; /**< Its time; negative is refused. */
+} hm_attributes;
+
+/** Everything about a present key except its bytes. */
+typedef struct hm_meta {
+    uint64_t value_len;     /**< Length of the value. */
+    uint64_t version;       /**< Version of this value: grows with every change of the key, also across deletion. Never 0. */
+    uint64_t expires_at_ms; /**< Wall-clock expiry in milliseconds since 1970; 0 is never. */
+    uint32_t uid;           /**< The key's UID. */
+    uint32_t flags;         /**< Your flags. */
+    uint32_t marks;         /**< Marks: see ::hm_set_marked. */
+    uint32_t reserved;      /**< 0. */
+} hm_meta;
+
+/** A write that took place. */
+typedef struct hm_stored {
+    uint64_t version; /**< The version that it gave the key. */
+    uint32_t uid;     /**< The key's UID. */
+    uint32_t created; /**< 1 if the key was absent before, else 0. */
+} hm_stored;
+
+/** A key with its value, shown to a callback or by a scan. The pointers die when the callback returns, or with the next step. */
+typedef struct hm_pair {
+    hm_bytes key;
+    hm_bytes value; /**< Empty if only keys were asked for. */
+    hm_meta meta;
+} hm_pair;
+
+/** Is shown a pair. `user` is what was passed with it. Return 0 to go on, anything else to end the call early. */
+typedef int (*hm_show)(void *user, const hm_pair *pair);
+/** @} */
+
+/** @defgroup opening Opening and closing
+ * @{ */
+
+/** An open store. */
+typedef struct hm_store hm_store;
+
+/** Bits of hm_options::flags. */
+enum hm_open_flags {
+    HM_EXISTING = 1 << 0,            /**< Only open: #HM_E_NOT_FOUND if there is none. */
+    HM_EXCLUSIVE = 1 << 1,           /**< Only create: #HM_E_ALREADY_EXISTS if there is one. */
+    HM_READ_ONLY = 1 << 2,           /**< Map the file read-only; implies #HM_EXISTING. Views are copies then. */
+    HM_STRICT = 1 << 3,              /**< A full store refuses writes (the default when it is created). */
+    HM_CACHE = 1 << 4,               /**< A full store drops what expired, then what was not used. Needs max_bytes to create. */
+    HM_DURABLE = 1 << 5,             /**< Survives power cuts up to the last ::hm_sync. Creation only; not with #HM_CACHE. */
+    HM_DELETE_ON_LAST_EXIT = 1 << 6, /**< The file is removed when the last process closes it. */
+    HM_FOREIGN_OWNER = 1 << 7,       /**< Open a file that another user owns. */
+    HM_NO_VALUES = 1 << 8            /**< Every value is empty: a set of keys. Creation only. */
+};
+
+/**
+ * How a store is opened. Zero in a field is "as the store has it; the default if it is created":
+ * `hm_options options = {.size = sizeof options, .flags = HM_CACHE, .max_bytes = 64 << 20};`
+ */
+typedef struct hm_options {
+    size_t size;              /**< `sizeof(hm_options)`. */
+    uint64_t flags;           /**< ::hm_open_flags. */
+    uint64_t max_bytes;       /**< The size that the file may reach; a larger one raises it. Default: 2 TiB. */
+    uint64_t expected_items;  /**< Creates the index large enough for so many. */
+    uint64_t busy_timeout_ms; /**< How long a write waits for a lock before #HM_E_BUSY. Default: 5000. */
+    uint64_t sync_every_ms;   /**< Durable stores: a write that finds the last sync older than this syncs. */
+    uint32_t segment_bytes;   /**< Unit of cleaning: a power of two, 4 KiB to 64 MiB, default 256 KiB. Creation only. */
+    uint32_t leaf_bytes;      /**< Unit of the index: a power of two, 256 to 32768 bytes. Creation only. */
+    uint32_t fixed_key_len;   /**< Every key has this length. Creation only. */
+    uint32_t fixed_value_len; /**< Every value has this length. Creation only. */
+    uint32_t permissions;     /**< Permission bits of a created file, default 0600. */
+    uint32_t reserved;        /**< 0. */
+} hm_options;
+
+/**
+ * Opens a store, and creates it if it is missing.
+ *
+ * @param name     a *name* is a file in the namespace folder (`HASHMERE_DIR`, or else `/dev/shm/hashmere-<uid>`); with a slash in
+ *                 it, or `.mere` at its end, it is a *path*
+ * @param options  may be NULL: all defaults
+ * @param store    the open store, on #HM_OK; NULL otherwise. Close it with ::hm_close.
+ * @return #HM_OK, or any error of opening. Any thread.
+ */
+int hm_open(const char *name, const hm_options *options, hm_store **store, hm_error *error);
+
+/**
+ * Closes a store. NULL is allowed and does nothing.
+ *
+ * The last process to close a store flushes it and marks it clean. No other call may be using the store.
+ * @return #HM_OK, or #HM_E_CLOSED if it was closed before
+ */
+int hm_close(hm_store *store, hm_error *error);
+
+/** Removes a store's file. Processes that have it open go on with the removed one. @return #HM_OK, #HM_ABSENT: there was none */
+int hm_remove(const char *name, hm_error *error);
+
+/**
+ * The file that a name means, whether it exists or not.
+ * @param buffer  receives the path and a NUL; may be NULL if `room` is 0
+ * @param len     its length without the NUL, on #HM_OK and #HM_SHORT
+ * @return #HM_OK, or #HM_SHORT if `room` is not more than `*len`
+ */
+int hm_path_of(const char *name, char *buffer, size_t room, size_t *len, hm_error *error);
+
+/** The file of an open store: see ::hm_path_of. */
+int hm_path(hm_store *store, char *buffer, size_t room, size_t *len, hm_error *error);
+
+/** @return #HM_OK if the store was opened read-only, #HM_ABSENT if it was not */
+int hm_is_read_only(hm_store *store, hm_error *error);
+/** @} */
+
+/** @defgroup reading Reading
+ *
+ * Readers take no lock and write nothing that others read. Errors of all: #HM_E_CORRUPT, #HM_E_OUT_OF_MEMORY.
+ * @{ */
+
+/**
+ * Copies the value of a key into a buffer. No memory is allocated.
+ *
+ * @param buffer  may be NULL if `room` is 0
+ * @param len     the length of the value, on #HM_OK and #HM_SHORT
+ * @return #HM_OK; #HM_ABSENT; #HM_SHORT: the value is longer than `room`, and what the buffer holds is not defined (the
+ *         value may have grown again when you come back with a larger one)
+ */
+int hm_get(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, size_t *len, hm_error *error);
+
+/** As ::hm_get, with everything else about the key; hm_meta::value_len is the length. `meta` is written on #HM_OK and #HM_SHORT. */
+int hm_get_item(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, hm_meta *meta,
+                hm_error *error);
+
+/** Everything about a key except its value. `meta` may be NULL. @return #HM_OK, #HM_ABSENT */
+int hm_peek(hm_store *store, const void *key, size_t key_len, hm_meta *meta, hm_error *error);
+
+/** @return #HM_OK if the key is there, #HM_ABSENT if it is not */
+int hm_exists(hm_store *store, const void *key, size_t key_len, hm_error *error);
+
+/** The length of a value. @return #HM_OK, #HM_ABSENT */
+int hm_length(hm_store *store, const void *key, size_t key_len, size_t *len, hm_error *error);
+
+/** How long a key still lives, in milliseconds; -1 is for ever. @return #HM_OK, #HM_ABSENT */
+int hm_ttl(hm_store *store, const void *key, size_t key_len, int64_t *ms, hm_error *error);
+
+/**
+ * A value where it stands in the file. You provide the structure, the library fills it.
+ *
+ * The bytes stay as they were until ::hm_view_release, also when the key is overwritten or deleted meanwhile. A process can hold
+ * 24 segments for each of its threads in this way; further views, and those of a read-only store, are copies, which
+ * `zero_copy` tells. It may be moved with `memcpy` if the old one is not used any more.
+ */
+typedef struct hm_view {
+    const void *data;    /**< The value; never NULL. Read only. */
+    size_t len;          /**< Its length. */
+    hm_meta meta;        /**< Everything else, as it was when the view was taken. */
+    uint32_t zero_copy;  /**< 1 if it looks into the file, 0 if it is a copy. */
+    uint32_t reserved;   /**< 0. */
+    uint64_t opaque[24]; /**< The library's. */
+} hm_view;
+
+/** Takes a view of a value: see ::hm_view. On #HM_OK release it with ::hm_view_release. @return #HM_OK, #HM_ABSENT */
+int hm_view_acquire(hm_store *store, const void *key, size_t key_len, hm_view *view, hm_error *error);
+
+/** Releases a view. One that was not acquired, or was released before, is left alone. NULL is allowed. */
+void hm_view_release(hm_view *view);
+/** @} */
+
+/** @defgroup writing Writing
+ *
+ * A new value is complete and visible to every process when the call returns; until then every reader sees the old one.
+ * Errors of all: #HM_E_READ_ONLY, #HM_E_FULL, #HM_E_NO_SPACE, #HM_E_BUSY, #HM_E_TOO_LARGE, #HM_E_WRONG_LENGTH,
+ * #HM_E_TOO_MANY_CLIENTS, #HM_E_TOO_MANY_COLLISIONS, #HM_E_POISONED, #HM_E_CORRUPT, #HM_E_IO. Nothing has changed then.
+ * `attributes` and `stored` may be NULL everywhere.
+ * @{ */
+
+/** Stores a value without attributes, whether the key was there or not. @return #HM_OK */
+int hm_set(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len, hm_error *error);
+
+/** Stores a value with flags and expiry. @return #HM_OK */
+int hm_set_with(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
+                const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+
+/** Stores a value if the key is absent. @return #HM_OK, #HM_PRESENT */
+int hm_add(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
+           const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+
+/** Stores a value if the key is there. @return #HM_OK, #HM_ABSENT */
+int hm_replace(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
+               const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+
+/** Puts bytes behind a value, keeping flags and expiry. @return #HM_OK, #HM_ABSENT */
+int hm_append(hm_store *store, const void *key, size_t key_len, const void *tail, size_t tail_len, hm_stored *stored,
+              hm_error *error);
+
+/** Puts bytes in front of a value, keeping flags and expiry. @return #HM_OK, #HM_ABSENT */
+int hm_prepend(hm_store *store, const void *key, size_t key_len, const void *head, size_t head_len, hm_stored *stored,
+               hm_error *error);
+
+/** Removes a key. Needs no room. @return #HM_OK, #HM_ABSENT */
+int hm_delete(hm_store *store, const void *key, size_t key_len, hm_error *error);
+
+/**
+ * Removes a key and copies its value into a buffer; exactly one of several callers gets it. `meta` may be NULL.
+ * @return #HM_OK; #HM_ABSENT; #HM_SHORT: nothing was removed, `*len` is what is needed
+ */
+int hm_take(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, size_t *len, hm_meta *meta,
+            hm_error *error);
+
+/**
+ * Room for a value in the file, to be filled in place. You provide the structure, the library fills it.
+ *
+ * Nobody sees it before ::hm_commit. Commit or abandon it in the thread that made it.
+ */
+typedef struct hm_reservation {
+    void *data;          /**< `len` writable bytes; what they hold at first is not defined. */
+    size_t len;          /**< The length asked for. */
+    uint64_t opaque[46]; /**< The library's. */
+} hm_reservation;
+
+/** Makes room for a value: see ::hm_reservation. An expiry is reckoned from now. @return #HM_OK */
+int hm_reserve(hm_store *store, const void *key, size_t key_len, size_t value_len, const hm_attributes *attributes,
+               hm_reservation *reservation, hm_error *error);
+
+/**
+ * Makes what was written the key's value. The reservation is gone afterwards, whatever the result.
+ * @return #HM_OK; #HM_E_MISUSE: it is not live, or belongs to another thread (then it stays) or to the parent process
+ */
+int hm_commit(hm_reservation *reservation, hm_stored *stored, hm_error *error);
+
+/** Gives a reservation up; the key is as it was. One that is not live is left alone. @return #HM_OK, #HM_E_MISUSE as above */
+int hm_abandon(hm_reservation *reservation, hm_error *error);
+/** @} */
+
+/** @defgroup conditions Conditions
+ *
+ * On #HM_DIFFERENT, `stored->version` is the version that the key has now and the rest of `stored` is zero.
+ * @{ */
+
+/** Stores a value if the key has this version; version 0 is "absent". @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+int hm_cas_version(hm_store *store, const void *key, size_t key_len, uint64_t version, const void *value,
+                   size_t value_len, const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+
+/** Stores a value if the key has the value `old`. @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+int hm_cas_value(hm_store *store, const void *key, size_t key_len, const void *old, size_t old_len, const void *value,
+                 size_t value_len, const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+
+/** Removes a key if it has this version. @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+int hm_delete_version(hm_store *store, const void *key, size_t key_len, uint64_t version, hm_error *error);
+
+/** Removes a key if it has this value. @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+int hm_delete_value(hm_store *store, const void *key, size_t key_len, const void *old, size_t old_len,
+                    hm_error *error);
+
+/** What a visitor wants done. */
+enum hm_action {
+    HM_KEEP = 0,     /**< Leave the key as it is. */
+    HM_SET = 1,      /**< Store hm_change::value, keeping the flags and the expiry that the key has. */
+    HM_SET_WITH = 2, /**< Store hm_change::value with hm_change::attributes. */
+    HM_REMOVE = 3    /**< Remove the key. */
+};
+
+/** A visitor's answer. All zero when the visitor is called. */
+typedef struct hm_change {
+    int32_t action;           /**< One of ::hm_action; another one is #HM_E_ARGUMENT, and nothing happens. */
+    uint32_t reserved;        /**< Leave it 0. */
+    hm_bytes value;           /**< Yours; must stay valid until the visitor is called again or the whole call returns. */
+    hm_attributes attributes; /**< For #HM_SET_WITH. */
+} hm_change;
+
+/**
+ * Sees a key (`old` is NULL if it is absent) and fills `change`. Its pointers die when it returns. When a number was given
+ * instead of a key, `old->key` is empty: ::hm_handle_key has it.
+ */
+typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
+
+/**
+ * Shows a key to a visitor and does what it says, atomically for that key.
+ *
+ * No lock is held meanwhile, so the visitor may take its time and use the store. If somebody changed the key meanwhile, it is
+ * called again with what is there then.
+ * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED
+ */
+int hm_update(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,
+              hm_error *error);
+/** @} */
+
+/** @defgroup counters Counters and references
+ *
+ * A counter is a key whose value is a decimal number below 2^64; other values are #HM_E_NOT_A_NUMBER.
+ * @{ */
+
+/** How a counter call treats a missing key. */
+typedef struct hm_counter {
+    uint64_t initial;         /**< What it is created with; the step is not applied to it. */
+    hm_attributes attributes; /**< What is attached to it then. An existing key keeps its own. */
+} hm_counter;
+
+/**
+ * Adds to a counter, wrapping at 2^64.
+ * @param create  what to create it with if it is missing; NULL: it is left missing
+ * @param now     its new value; may be NULL
+ * @return #HM_OK, #HM_ABSENT
+ */
+int hm_incr(hm_store *store, const void *key, size_t key_len, uint64_t by, const hm_counter *create, uint64_t *now,
+            hm_error *error);
+
+/** Subtracts from a counter, stopping at zero: see ::hm_incr. */
+int hm_decr(hm_store *store, const void *key, size_t key_len, uint64_t by, const hm_counter *create, uint64_t *now,
+            hm_error *error);
+
+/** Adds a signed number to a counter: below zero it stops at zero, beyond 2^64 it wraps. See ::hm_incr. */
+int hm_add_signed(hm_store *store, const void *key, size_t key_len, int64_t by, const hm_counter *create,
+                  uint64_t *now, hm_error *error);
+
+/** Counts a reference: creates the key at 1, or adds 1. `now` may be NULL. @return #HM_OK */
+int hm_ref_retain(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
+
+/** Gives a reference back: subtracts 1, and deletes the key when that makes zero. `now` may be NULL. @return #HM_OK, #HM_ABSENT */
+int hm_ref_release(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
+/** @} */
+
+/** @defgroup attributes Expiry and marks
+ * @{ */
+
+/** Gives a key another expiry; its version stays. `expiry` is one of ::hm_expiry. @return #HM_OK, #HM_ABSENT */
+int hm_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64_t expiry_ms, hm_error *error);
+
+/** Touches a key and copies its value as ::hm_get_item does. On #HM_SHORT it has been touched all the same. */
+int hm_get_and_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64_t expiry_ms, void *buffer,
+                     size_t room, hm_meta *meta, hm_error *error);
+
+/**
+ * Stores a value with *marks* if the key is still as it was `seen` (NULL: absent).
+ *
+ * Marks are 32 bits beside the flags. Any other write of the key clears them; a touch keeps them. They say something about one
+ * value of the key: that it is stale, or that somebody is computing the next one.
+ * @return #HM_OK, #HM_DIFFERENT (`stored` is not written)
+ */
+int hm_set_marked(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
+                  const hm_attributes *attributes, uint32_t marks, const hm_meta *seen, hm_stored *stored,
+                  hm_error *error);
+
+/**
+ * Gives a key other marks, if it is still as it was `seen`; value, flags, expiry and version stay. `value` is the value that was
+ * seen. Of several that saw the same, one succeeds.
+ * @return #HM_OK, #HM_DIFFERENT
+ */
+int hm_remark(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
+              const hm_meta *seen, uint32_t marks, hm_error *error);
+/** @} */
+
+/** @defgroup bulk Several keys at once
+ * @{ */
+
+/** Is shown the value of key number `index` (`value` is NULL if it is absent), in order. Return 0 to go on, else to end. */
+typedef int (*hm_show_value)(void *user, size_t index, const hm_bytes *value);
+
+/**
+ * Shows the values of several keys. Their cache misses overlap, so in a large table this is several times as fast as one by
+ * one. Each key is read atomically, not all together.
+ * @return #HM_OK, also if the callback ended it
+ */
+int hm_get_many(hm_store *store, const hm_bytes *keys, size_t count, hm_show_value show, void *user, hm_error *error);
+
+/**
+ * Stores several values: `values[i]` for `keys[i]`, in order, all with the same attributes.
+ * @return #HM_OK; at an error those before the one that failed are stored
+ */
+int hm_set_many(hm_store *store, const hm_bytes *keys, const hm_bytes *values, size_t count,
+                const hm_attributes *attributes, hm_error *error);
+
+/** Removes several keys; `removed`, which may be NULL, says how many were there. @return #HM_OK; at an error as ::hm_set_many */
+int hm_delete_many(hm_store *store, const hm_bytes *keys, size_t count, size_t *removed, hm_error *error);
+/** @} */
+
+/** @defgroup numbers Access by number
+ *
+ * Every key has a 32-bit *UID*, by which it is found faster than by its bytes for as long as it exists. A *handle* is a UID with
+ * a fingerprint of the key: it is noticed (#HM_E_STALE) when the UID has come to mean another key. The same calls by both.
+ * @{ */
+
+/** The UID of a key. @return #HM_OK, #HM_ABSENT */
+int hm_uid_of(hm_store *store, const void *key, size_t key_len, uint32_t *uid, hm_error *error);
+/** The handle of a key. @return #HM_OK, #HM_ABSENT */
+int hm_handle_of(hm_store *store, const void *key, size_t key_len, uint64_t *handle, hm_error *error);
+
+/** Copies the value into a buffer. `meta` may be NULL. @return #HM_OK, #HM_SHORT, #HM_E_STALE */
+int hm_handle_get(hm_store *store, uint64_t handle, void *buffer, size_t room, size_t *len, hm_meta *meta,
+                  hm_error *error);
+/** Copies the key into a buffer. @return #HM_OK, #HM_SHORT, #HM_E_STALE */
+int hm_handle_key(hm_store *store, uint64_t handle, void *buffer, size_t room, size_t *len, hm_error *error);
+/** Stores a value without attributes. @return #HM_OK, #HM_E_STALE */
+int hm_handle_set(hm_store *store, uint64_t handle, const void *value, size_t value_len, hm_stored *stored,
+                  hm_error *error);
+/** Removes the key. @return #HM_OK, #HM_E_STALE */
+int hm_handle_delete(hm_store *store, uint64_t handle, hm_error *error);
+/** As ::hm_update. @return #HM_OK, #HM_KEPT, #HM_REMOVED, #HM_E_STALE */
+int hm_handle_update(hm_store *store, uint64_t handle, hm_visitor visitor, void *user, hm_stored *stored,
+                     hm_error *error);
+
+/** As ::hm_handle_get, without noticing that the UID means another key by now. */
+int hm_uid_get(hm_store *store, uint32_t uid, void *buffer, size_t room, size_t *len, hm_meta *meta, hm_error *error);
+/** As ::hm_handle_key. */
+int hm_uid_key(hm_store *store, uint32_t uid, void *buffer, size_t room, size_t *len, hm_error *error);
+/** As ::hm_handle_set. */
+int hm_uid_set(hm_store *store, uint32_t uid, const void *value, size_t value_len, hm_stored *stored, hm_error *error);
+/** As ::hm_handle_delete. */
+int hm_uid_delete(hm_store *store, uint32_t uid, hm_error *error);
+/** As ::hm_handle_update. */
+int hm_uid_update(hm_store *store, uint32_t uid, hm_visitor visitor, void *user, hm_stored *stored, hm_error *error);
+/** @} */
+
+/** @defgroup hashed Keys with a hash of yours
+ *
+ * For callers that have a 64-bit hash of each key already. A key stored with a hash is found with the same hash only; the same
+ * bytes stored without one, or with another, are another key.
+ * @{ */
+
+/** As ::hm_get. */
+int hm_hashed_get(hm_store *store, const void *key, size_t key_len, uint64_t hash, void *buffer, size_t room,
+                  size_t *len, hm_error *error);
+/** As ::hm_get_item. */
+int hm_hashed_get_item(hm_store *store, const void *key, size_t key_len, uint64_t hash, void *buffer, size_t room,
+                       hm_meta *meta, hm_error *error);
+/** As ::hm_exists. */
+int hm_hashed_exists(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_error *error);
+/** As ::hm_uid_of. */
+int hm_hashed_uid_of(hm_store *store, const void *key, size_t key_len, uint64_t hash, uint32_t *uid, hm_error *error);
+/** As ::hm_set_with. */
+int hm_hashed_set(hm_store *store, const void *key, size_t key_len, uint64_t hash, const void *value, size_t value_len,
+                  const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+/** As ::hm_add. */
+int hm_hashed_add(hm_store *store, const void *key, size_t key_len, uint64_t hash, const void *value, size_t value_len,
+                  const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+/** As ::hm_delete. */
+int hm_hashed_delete(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_error *error);
+/** As ::hm_incr. */
+int hm_hashed_incr(hm_store *store, const void *key, size_t key_len, uint64_t hash, uint64_t by,
+                   const hm_counter *create, uint64_t *now, hm_error *error);
+/** As ::hm_update. */
+int hm_hashed_update(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_visitor visitor, void *user,
+                     hm_stored *stored, hm_error *error);
+/** @} */
+
+/** @defgroup scanning All keys
+ *
+ * A key that exists during the whole scan is returned exactly once, however the store grows, is written to and cleaned
+ * meanwhile; one that comes or goes meanwhile is returned or not. Writers never wait for a scan.
+ * @{ */
+
+/** A running scan. */
+typedef struct hm_scan hm_scan;
+
+/** Bits of hm_filter::flags. */
+enum hm_filter_flags {
+    HM_KEYS_ONLY = 1 << 0 /**< Leave the values out. */
+};
+
+/** Which keys a scan returns. All zero but the size, or NULL: all of them. */
+typedef struct hm_filter {
+    size_t size;     /**< `sizeof(hm_filter)`. */
+    uint64_t flags;  /**< ::hm_filter_flags. */
+    hm_bytes prefix; /**< Only keys that start with this. */
+    hm_bytes glob;   /**< Only keys that match: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`. A NULL pointer: all. */
+} hm_filter;
+
+/**
+ * Starts a scan.
+ * @param cursor  0, or where an earlier scan of any process stopped: see ::hm_scan_cursor
+ * @param scan    on #HM_OK; close it with ::hm_scan_close
+ * @return #HM_OK; whether the cursor is one is seen by the first ::hm_scan_next
+ */
+int hm_scan_open(hm_store *store, const hm_filter *filter, uint64_t cursor, hm_scan **scan, hm_error *error);
+
+/**
+ * The next pair. Its pointers are good until the next call with this scan.
+ * @return #HM_OK, #HM_END, #HM_E_BAD_CURSOR, #HM_E_CORRUPT, #HM_E_OUT_OF_MEMORY
+ */
+int hm_scan_next(hm_scan *scan, hm_pair *pair, hm_error *error);
+
+/** Where to go on behind the pairs returned so far, at any later time. @return #HM_OK, #HM_END */
+int hm_scan_cursor(hm_scan *scan, uint64_t *cursor, hm_error *error);
+
+/** Ends a scan. NULL is allowed. A scan that was closed is not recognised: do not use it again. */
+void hm_scan_close(hm_scan *scan);
+
+/**
+ * Scans with several threads at once, each its own part. `show` is called from all of them at the same time. After a result
+ * that is not 0 nothing more is shown (but for what the other threads are showing just then).
+ * @param threads  1 to 1024
+ * @return #HM_OK, also if the callback ended it
+ */
+int hm_parallel_scan(hm_store *store, size_t threads, const hm_filter *filter, hm_show show, void *user,
+                     hm_error *error);
+
+/** Shows a pair chosen at random, each with nearly the same chance. @return #HM_OK; #HM_ABSENT: the store is empty */
+int hm_random(hm_store *store, hm_show show, void *user, hm_error *error);
+/** @} */
+
+/** @defgroup whole The whole store
+ * @{ */
+
+/** How many keys there are; exact when nobody writes. Expired ones count until they are cleaned away. @return #HM_OK */
+int hm_count(hm_store *store, uint64_t *count, hm_error *error);
+
+/** Removes every key. Nobody is stopped. @return #HM_OK */
+int hm_clear(hm_store *store, hm_error *error);
+
+/**
+ * Makes everything that any process was acknowledged before this call survive a power cut. Durable stores only, else
+ * #HM_E_MISUSE. Takes as long as the disk does.
+ * @return #HM_OK; #HM_E_BUSY; #HM_E_IO, and then #HM_E_POISONED for ever
+ */
+int hm_sync(hm_store *store, hm_error *error);
+
+/** Repairs what dead clients left and cleans what pays. `freed`, which may be NULL, says how many bytes became free. @return #HM_OK */
+int hm_maintain(hm_store *store, uint64_t *freed, hm_error *error);
+
+/** Statistics of a store: see docs/operations.md for what to look at. Bytes unless said otherwise. */
+typedef struct hm_stats {
+    size_t size;               /**< Set it to `sizeof(hm_stats)` before the call. */
+    uint64_t is_cache;         /**< 1: cache; 0: strict. */
+    uint64_t items;            /**< Keys, expired ones included until they are cleaned away. */
+    uint64_t bytes_live;       /**< Records that live. */
+    uint64_t bytes_dead;       /**< Records that were superseded or deleted and still take room. */
+    uint64_t bytes_free;       /**< Room in segments that nothing was written to yet. */
+    uint64_t bytes_file;       /**< Size of the file as `ls` shows it. */
+    uint64_t bytes_allocated;  /**< Memory or disk that the file really takes. */
+    uint64_t bytes_max;        /**< The maximum size; 0 is none. */
+    uint64_t segments_total;   /**< Segments of the file. */
+    uint64_t segments_log;     /**< Segments of records. */
+    uint64_t segments_index;   /**< Segments of the index. */
+    uint64_t segments_large;   /**< Segments of large records. */
+    uint64_t segments_free;    /**< Free segments. */
+    uint64_t segments_waiting; /**< Durable stores: segments that are free after the next sync. */
+    uint64_t segment_bytes;    /**< Bytes of a segment. */
+    uint64_t index_slots;      /**< Slots of the index. */
+    uint64_t index_used;       /**< Slots in use. */
+    uint64_t index_depth;      /**< Depth of the directory. */
+    uint64_t index_overflow;   /**< Keys in the overflow tree. */
+    uint64_t splits;           /**< Leaves split. */
+    uint64_t segments_cleaned; /**< Segments cleaned. */
+    uint64_t records_moved;    /**< Records moved by cleaning. */
+    uint64_t evictions;        /**< Records dropped to make room. */
+    uint64_t expiries;         /**< Records dropped because they had expired. */
+    uint64_t hits;             /**< Reads that found their key. */
+    uint64_t misses;           /**< Reads that did not. */
+    uint64_t sets;             /**< Values stored. */
+    uint64_t deletes;          /**< Keys deleted. */
+    uint64_t lock_waits;       /**< Locks that were not free at once. */
+    uint64_t takeovers;        /**< Dead clients repaired. */
+    uint64_t read_retries;     /**< Reads repeated because a segment was recycled meanwhile. */
+    uint64_t clears;           /**< Times the store was cleared. */
+    uint64_t recycle_epoch;    /**< Segments recycled. */
+    uint64_t is_durable;       /**< 1 if the store is durable. */
+    uint64_t syncs;            /**< Durable stores: syncs completed, the creation included. */
+    uint64_t last_sync_ms;     /**< Durable stores: when the last one was completed, in milliseconds since 1970. */
+    uint64_t is_poisoned;      /**< Durable stores: 1 if a flush has failed. */
+    uint64_t clients;          /**< Clients of this moment: see ::hm_each_client. */
+} hm_stats;
+
+/** Statistics. Nobody is stopped for them. @return #HM_OK */
+int hm_get_stats(hm_store *store, hm_stats *stats, hm_error *error);
+
+/** One client: a writing thread of a process. */
+typedef struct hm_client {
+    uint32_t slot;     /**< Client slot. */
+    uint32_t pid;      /**< Process id in its own PID namespace. */
+    uint64_t since_ms; /**< When it opened the store, in milliseconds since 1970. */
+    uint64_t hits;     /**< Reads that found their key. */
+    uint64_t misses;   /**< Reads that did not. */
+    uint64_t sets;     /**< Values stored. */
+    uint64_t deletes;  /**< Keys deleted. */
+    uint64_t pins;     /**< Views that it holds. */
+    hm_bytes name;     /**< The name of the process. */
+} hm_client;
+
+/** Is shown a client, whose pointers die when it returns. Return 0 to go on, anything else to end. */
+typedef int (*hm_show_client)(void *user, const hm_client *client);
+
+/** Shows the clients of this moment. @return #HM_OK */
+int hm_each_client(hm_store *store, hm_show_client show, void *user, hm_error *error);
+
+/** What ::hm_check found. */
+typedef struct hm_report {
+    size_t size;       /**< Set it to `sizeof(hm_report)` before the call. */
+    uint64_t problems; /**< How many things are wrong, at most 1000. */
+    uint64_t items;    /**< Index entries that lead to a good record. */
+    uint64_t segments; /**< Segments looked at. */
+    uint64_t leaves;   /**< Leaves of the index looked at. */
+} hm_report;
+
+/** Is shown a problem: a stable word for its kind, the byte of the file, and what it is. Return 0 to go on, else to end. */
+typedef int (*hm_show_problem)(void *user, hm_bytes code, uint64_t offset, hm_bytes text);
+
+/**
+ * Reads the whole store and names what contradicts itself. `report` and `show` may be NULL.
+ * @return #HM_OK if all is well, #HM_DIFFERENT if something is not
+ */
+int hm_check(hm_store *store, hm_report *report, hm_show_problem show, void *user, hm_error *error);
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HASHMERE_H */

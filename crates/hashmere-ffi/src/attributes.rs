@@ -1,0 +1,65 @@
+//! Expiry and marks.
+
+use crate::abi::{HmAttributes, HmMeta, HmStored};
+use crate::arg::{Attached, Buffer, Bytes, Expiry, Maybe, Open, Out, Plain, Seen};
+use crate::failure::Failure;
+use crate::handle::HmStore;
+use crate::reading::{copied_item, present};
+use crate::result::{DIFFERENT, OK};
+use crate::writing::written;
+use hashmere::Item;
+use std::ffi::{c_int, c_void};
+
+entry! {
+    /// See `hashmere.h`.
+    fn hm_touch(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        ttl: Expiry = (expiry: c_int, expiry_ms: i64),
+    ) {
+        Ok(present(store.touch(key, ttl)?))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_get_and_touch(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        ttl: Expiry = (expiry: c_int, expiry_ms: i64),
+        buffer: Buffer = (buffer: *mut c_void, room: usize),
+        meta: Out<HmMeta> = (meta: *mut HmMeta),
+    ) {
+        let item = store.get_and_touch(key, ttl)?;
+        if let Some(item) = &item {
+            if let Some(room) = buffer.get_mut(..item.value.len()) {
+                room.copy_from_slice(&item.value);
+            }
+        }
+        Ok(copied_item(item.map(|item| item.meta), buffer, &meta))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_set_marked(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        marks: Plain = (marks: u32),
+        seen: Seen = (seen: *const HmMeta),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(written(store.set_marked(key, value, attributes, marks, seen.as_ref())?, DIFFERENT, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_remark(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        seen: Seen = (seen: *const HmMeta),
+        marks: Plain = (marks: u32),
+    ) {
+        let meta = seen.ok_or(Failure::Argument("seen", "it is NULL, but only a key that is there has marks"))?;
+        let item = Item { value: value.to_vec(), meta };
+        Ok(if store.remark(key, &item, marks)? { OK } else { DIFFERENT })
+    }
+}

@@ -1,0 +1,157 @@
+//! Conditional changes and visitors.
+
+use crate::abi::{HmAttributes, HmChange, HmPair, HmStored, HmVisitor};
+use crate::arg::{Attached, Bytes, Callback, Maybe, Open, Plain};
+use crate::failure::Failure;
+use crate::handle::HmStore;
+use crate::result::{ABSENT, DIFFERENT, KEPT, OK, REMOVED};
+use hashmere::{Attributes, Cas, Change, Expected, Item, Update, Updated, Version, WriteError};
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+/// Reports what a conditional change did.
+fn compared(done: Cas, stored: &Maybe<HmStored>) -> c_int {
+    match done {
+        Cas::Stored(done) => {
+            stored.put(done);
+            OK
+        }
+        Cas::Removed => OK,
+        Cas::Mismatch(version) => {
+            stored.put(HmStored { version: version.0, uid: 0, created: 0 });
+            DIFFERENT
+        }
+        Cas::NotFound => ABSENT,
+    }
+}
+
+/// Version 0 is that of an absent key.
+fn at_version<'a>(version: u64) -> Expected<'a> {
+    match version {
+        0 => Expected::Absent,
+        version => Expected::Version(Version(version)),
+    }
+}
+
+/// A change as the header has it, asked of a visitor.
+pub(crate) struct Asked {
+    visitor: HmVisitor,
+    user: *mut c_void,
+    /// What was wrong with its answer.
+    failure: Option<Failure>,
+}
+
+impl Asked {
+    pub(crate) fn new(visitor: HmVisitor, user: *mut c_void) -> Asked {
+        Asked { visitor, user, failure: None }
+    }
+
+    /// Shows a key to the visitor. A bad answer leaves the key as it is.
+    pub(crate) fn ask(&mut self, key: &[u8], item: Option<&Item>) -> Update {
+        let pair = item.map(|item| HmPair::of_item(key, item));
+        let nothing = HmAttributes { flags: 0, expiry: 0, expiry_ms: 0 };
+        let value = crate::abi::HmBytes { data: ptr::null(), len: 0 };
+        let mut change = HmChange { action: 0, reserved: 0, value, attributes: nothing };
+        (self.visitor)(self.user, pair.as_ref().map_or(ptr::null(), ptr::from_ref), &mut change);
+        update_from(&change).unwrap_or_else(|failure| {
+            self.failure = Some(failure);
+            Update::Keep
+        })
+    }
+
+    /// Reports what the whole call did.
+    pub(crate) fn done(self, updated: Result<Updated, WriteError>, stored: &Maybe<HmStored>) -> Result<c_int, Failure> {
+        let updated = updated?;
+        if let Some(failure) = self.failure {
+            return Err(failure);
+        }
+        Ok(match updated {
+            Updated::Kept => KEPT,
+            Updated::Removed => REMOVED,
+            Updated::Stored(done) => {
+                stored.put(done);
+                OK
+            }
+        })
+    }
+}
+
+fn update_from(change: &HmChange) -> Result<Update, Failure> {
+    if change.reserved != 0 {
+        return Err(Failure::Argument("change", "`reserved` is not 0"));
+    }
+    let value = || {
+        // SAFETY: the visitor keeps what it answered with.
+        unsafe { Bytes::read("change", change.value.data, change.value.len) }.map(<[u8]>::to_vec)
+    };
+    match change.action {
+        0 => Ok(Update::Keep),
+        1 => Ok(Update::Set(value()?)),
+        2 => Ok(Update::SetWith(value()?, change.attributes.check()?)),
+        3 => Ok(Update::Remove),
+        _ => Err(Failure::Argument("change", "`action` is none of HM_KEEP, HM_SET, HM_SET_WITH and HM_REMOVE")),
+    }
+}
+
+/// A change to a value with attributes.
+fn to<'a>(value: &'a [u8], attributes: Attributes) -> Change<'a> {
+    Change::SetWith(value, attributes)
+}
+
+entry! {
+    /// See `hashmere.h`.
+    fn hm_cas_version(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        version: Plain = (version: u64),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(compared(store.compare_and_set(key, at_version(version), to(value, attributes))?, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_cas_value(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        old: Bytes = (old: *const c_void, old_len: usize),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(compared(store.compare_and_set(key, Expected::Value(old), to(value, attributes))?, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_delete_version(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        version: Plain = (version: u64),
+    ) {
+        let expected = Expected::Version(Version(version));
+        Ok(compared(store.compare_and_set(key, expected, Change::Remove)?, &Maybe::none()))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_delete_value(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        old: Bytes = (old: *const c_void, old_len: usize),
+    ) {
+        Ok(compared(store.compare_and_set(key, Expected::Value(old), Change::Remove)?, &Maybe::none()))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_update(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        visitor: Callback = (visitor: Option<HmVisitor>),
+        user: Plain = (user: *mut c_void),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        let mut asked = Asked::new(visitor, user);
+        let updated = store.update(key, |item| asked.ask(key, item));
+        asked.done(updated, &stored)
+    }
+}

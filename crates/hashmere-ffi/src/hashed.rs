@@ -1,0 +1,116 @@
+//! Keys with a hash that the caller supplies.
+
+use crate::abi::{HmAttributes, HmCounter, HmMeta, HmStored, HmVisitor};
+use crate::arg::{Attached, Buffer, Bytes, Callback, Create, Maybe, Open, Out, Plain};
+use crate::conditions::Asked;
+use crate::counters::counted;
+use crate::handle::HmStore;
+use crate::reading::{copied, copied_item, present};
+use crate::result::{ABSENT, OK, PRESENT};
+use crate::writing::written;
+use std::ffi::c_void;
+
+entry! {
+    /// See `hashmere.h`.
+    fn hm_hashed_get(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+        buffer: Buffer = (buffer: *mut c_void, room: usize),
+        len: Out<usize> = (len: *mut usize),
+    ) {
+        Ok(copied(store.hashed().copy_to(key, hash, buffer)?, buffer, &len))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_get_item(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+        buffer: Buffer = (buffer: *mut c_void, room: usize),
+        meta: Out<HmMeta> = (meta: *mut HmMeta),
+    ) {
+        Ok(copied_item(store.hashed().copy_item_to(key, hash, buffer)?, buffer, &meta))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_exists(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+    ) {
+        Ok(present(store.hashed().exists(key, hash)?))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_uid_of(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+        uid: Out<u32> = (uid: *mut u32),
+    ) {
+        let Some(found) = store.hashed().uid_of(key, hash)? else { return Ok(ABSENT) };
+        uid.put(found.0);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_set(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        stored.put(store.hashed().set_with(key, hash, value, attributes)?);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_add(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(written(store.hashed().add(key, hash, value, attributes)?, PRESENT, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_delete(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+    ) {
+        Ok(present(store.hashed().delete(key, hash)?))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_incr(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+        by: Plain = (by: u64),
+        create: Create = (create: *const HmCounter),
+        now: Maybe<u64> = (now: *mut u64),
+    ) {
+        Ok(counted(store.hashed().incr(key, hash, by, create)?, &now))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_hashed_update(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        hash: Plain = (hash: u64),
+        visitor: Callback = (visitor: Option<HmVisitor>),
+        user: Plain = (user: *mut c_void),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        let mut asked = Asked::new(visitor, user);
+        let updated = store.hashed().update(key, hash, |item| asked.ask(key, item));
+        asked.done(updated, &stored)
+    }
+}

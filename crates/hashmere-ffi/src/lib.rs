@@ -1,0 +1,35 @@
+//! The C interface: `include/hashmere.h` is its documentation and its contract.
+//!
+//! Each function of the header is an `entry!` in one of the modules below, named as the groups of the header are. The macro
+//! makes it `extern "C"`, turns the raw arguments into Rust's own types (`arg`), keeps panics inside, and writes the error
+//! text (`failure`). So nothing outside `arg`, `entry`, `failure`, `handle` and the structures that a caller provides room
+//! for (`view`, `reserve`, `scan`) is unsafe.
+//!
+//! The structures in `abi` are those of the header, field by field; `tests/header.rs` and the committed `abi.txt` hold them to
+//! it.
+
+// What a caller has to keep to stands in the header, once.
+#![allow(clippy::missing_safety_doc)]
+
+#[macro_use]
+mod entry;
+
+pub mod abi;
+mod arg;
+mod failure;
+mod handle;
+pub mod result;
+
+pub mod attributes;
+pub mod bulk;
+pub mod conditions;
+pub mod counters;
+pub mod hashed;
+pub mod numbers;
+pub mod opening;
+pub mod reading;
+pub mod reserve;
+pub mod scanning;
+pub mod view;
+pub mod whole;
+pub mod writing;

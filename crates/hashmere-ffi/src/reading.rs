@@ -1,0 +1,106 @@
+//! Reading.
+
+use crate::abi::HmMeta;
+use crate::arg::{Buffer, Bytes, Maybe, Open, Out};
+use crate::handle::HmStore;
+use crate::result::{ABSENT, OK, SHORT};
+use hashmere::{Meta, Remaining};
+use std::ffi::{c_int, c_void};
+
+/// The answer to a read of so many bytes into a buffer.
+#[inline(always)]
+pub(crate) fn fits(len: usize, buffer: &[u8]) -> c_int {
+    if len <= buffer.len() {
+        OK
+    } else {
+        SHORT
+    }
+}
+
+/// Reports how long a value is, and whether it fitted.
+#[inline(always)]
+pub(crate) fn copied(found: Option<usize>, buffer: &[u8], len: &Out<usize>) -> c_int {
+    let Some(found) = found else { return ABSENT };
+    len.put(found);
+    fits(found, buffer)
+}
+
+/// The same for an item.
+#[inline(always)]
+pub(crate) fn copied_item(found: Option<Meta>, buffer: &[u8], meta: &Out<HmMeta>) -> c_int {
+    let Some(found) = found else { return ABSENT };
+    meta.put(found.into());
+    fits(found.value_len as usize, buffer)
+}
+
+/// Yes or no.
+pub(crate) fn present(is: bool) -> c_int {
+    if is {
+        OK
+    } else {
+        ABSENT
+    }
+}
+
+entry! {
+    /// See `hashmere.h`.
+    fn hm_get(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        buffer: Buffer = (buffer: *mut c_void, room: usize),
+        len: Out<usize> = (len: *mut usize),
+    ) {
+        Ok(copied(store.copy_to(key, buffer)?, buffer, &len))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_get_item(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        buffer: Buffer = (buffer: *mut c_void, room: usize),
+        meta: Out<HmMeta> = (meta: *mut HmMeta),
+    ) {
+        Ok(copied_item(store.copy_item_to(key, buffer)?, buffer, &meta))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_peek(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        meta: Maybe<HmMeta> = (meta: *mut HmMeta),
+    ) {
+        let Some(found) = store.meta(key)? else { return Ok(ABSENT) };
+        meta.put(found);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_exists(store: Open = (store: *mut HmStore), key: Bytes = (key: *const c_void, key_len: usize)) {
+        Ok(present(store.exists(key)?))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_length(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        len: Out<usize> = (len: *mut usize),
+    ) {
+        let Some(found) = store.value_len(key)? else { return Ok(ABSENT) };
+        len.put(found as usize);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_ttl(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        ms: Out<i64> = (ms: *mut i64),
+    ) {
+        ms.put(match store.ttl(key)? {
+            None => return Ok(ABSENT),
+            Some(Remaining::Forever) => -1,
+            Some(Remaining::For(left)) => i64::try_from(left.as_millis()).unwrap_or(i64::MAX),
+        });
+        Ok(OK)
+    }
+}

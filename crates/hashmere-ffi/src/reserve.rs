@@ -1,0 +1,112 @@
+//! Values written in place, in room that the caller provides.
+
+use crate::abi::{HmAttributes, HmReservation, HmStored};
+use crate::arg::{Attached, Bytes, Maybe, Open, Plain};
+use crate::failure::Failure;
+use crate::handle::HmStore;
+use crate::result::OK;
+use hashmere::{Reservation, Store};
+use std::ffi::c_void;
+use std::mem::{align_of, size_of};
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::thread::{self, ThreadId};
+
+const LIVE: u64 = u64::from_le_bytes(*b"hm_room\0");
+const GONE: u64 = 0;
+
+/// What stands in `opaque` behind the word that says whether there is something.
+struct Held {
+    /// Borrows from `store`; dropped first, as fields are dropped in order.
+    reservation: Reservation<'static>,
+    /// The thread that made it: the client slot that it writes with is that thread's.
+    thread: ThreadId,
+    /// Keeps the file open. Shared, so that it stays where it is.
+    _store: Arc<Store>,
+}
+
+const _: () = assert!(size_of::<Held>() <= 45 * 8 && align_of::<Held>() <= 8);
+
+/// Room for a reservation.
+struct Room(NonNull<HmReservation>);
+impl Room {
+    unsafe fn read(name: &'static str, room: *mut HmReservation) -> Result<Room, Failure> {
+        let room = NonNull::new(room).map(Room).ok_or(Failure::Argument(name, "it is NULL"))?;
+        // SAFETY: not NULL, so the caller's to write.
+        unsafe { room.place().0.write(GONE) };
+        Ok(room)
+    }
+
+    fn place(&self) -> (*mut u64, *mut Held) {
+        // SAFETY: the field lies within the structure.
+        let opaque = unsafe { (&raw mut (*self.0.as_ptr()).opaque).cast::<u64>() };
+        (opaque, opaque.wrapping_add(1).cast())
+    }
+
+    fn fill(&self, mut held: Held) {
+        let room = self.0.as_ptr();
+        let (state, place) = self.place();
+        // SAFETY: the structure is the caller's to write during the call, and `Held` fits where it goes. The bytes do not move with
+        // it: they stand in the file.
+        unsafe {
+            (&raw mut (*room).data).write(held.reservation.as_mut_ptr().cast());
+            (&raw mut (*room).len).write(held.reservation.len());
+            place.write(held);
+            state.write(LIVE);
+        }
+    }
+}
+
+/// A reservation on its way out, if it is live and this thread's.
+struct Taken;
+impl Taken {
+    unsafe fn read(name: &'static str, room: *mut HmReservation) -> Result<Held, Failure> {
+        let room = NonNull::new(room).map(Room).ok_or(Failure::Argument(name, "it is NULL"))?;
+        let (state, place) = room.place();
+        // SAFETY: the caller's structure; if the state is `LIVE`, `fill` wrote what is there, and nobody has taken it out yet.
+        unsafe {
+            if state.read() != LIVE {
+                return Err(Failure::Misuse("the reservation was committed or abandoned before, or was never made"));
+            }
+            if (*place).thread != thread::current().id() {
+                return Err(Failure::Misuse("the reservation belongs to another thread; commit or abandon it there"));
+            }
+            state.write(GONE);
+            Ok(place.read())
+        }
+    }
+}
+
+entry! {
+    /// See `hashmere.h`.
+    fn hm_reserve(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        value_len: Plain = (value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        room: Room = (reservation: *mut HmReservation),
+    ) {
+        let store = Arc::new(store.clone());
+        // SAFETY: the store does not move, is kept beside the reservation, and dropped after it.
+        let borrowed: &'static Store = unsafe { &*Arc::as_ptr(&store) };
+        let reservation = borrowed.reserve_with(key, value_len as u64, attributes)?;
+        room.fill(Held { reservation, thread: thread::current().id(), _store: store });
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_commit(
+        held: Taken = (reservation: *mut HmReservation),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        let Held { reservation, _store, .. } = held;
+        stored.put(reservation.commit()?);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_abandon(held: Taken = (reservation: *mut HmReservation)) {
+        drop(held);
+        Ok(OK)
+    }
+}

@@ -1,0 +1,93 @@
+//! The numbers of the header that are not the engine's own, and the names of all.
+
+use std::ffi::{c_char, c_int};
+
+/// Done; yes.
+pub const OK: c_int = 0;
+/// There is no such key or store.
+pub const ABSENT: c_int = -1;
+/// The key is there already.
+pub const PRESENT: c_int = -2;
+/// The key is not as expected.
+pub const DIFFERENT: c_int = -3;
+/// The buffer is too short.
+pub const SHORT: c_int = -4;
+/// The scan is finished.
+pub const END: c_int = -5;
+/// The visitor left the key as it was.
+pub const KEPT: c_int = -6;
+/// The visitor removed the key.
+pub const REMOVED: c_int = -7;
+
+/// An argument is not allowed.
+pub const ARGUMENT: c_int = 80;
+/// The store is closed.
+pub const CLOSED: c_int = 81;
+/// A panic was caught.
+pub const INTERNAL: c_int = 82;
+
+/// The version, as the header reckons it.
+const VERSION: u32 = {
+    const fn number(text: &str) -> u32 {
+        let digits = text.as_bytes();
+        let (mut at, mut n) = (0, 0);
+        while at < digits.len() {
+            n = n * 10 + (digits[at] - b'0') as u32;
+            at += 1;
+        }
+        n
+    }
+    10_000 * number(env!("CARGO_PKG_VERSION_MAJOR"))
+        + 100 * number(env!("CARGO_PKG_VERSION_MINOR"))
+        + number(env!("CARGO_PKG_VERSION_PATCH"))
+};
+
+/// See `hashmere.h`.
+#[no_mangle]
+pub extern "C" fn hm_version() -> u32 {
+    VERSION
+}
+
+/// See `hashmere.h`.
+#[no_mangle]
+pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
+    let name = match result {
+        OK => c"Ok",
+        ABSENT => c"Absent",
+        PRESENT => c"Present",
+        DIFFERENT => c"Different",
+        SHORT => c"Short",
+        END => c"End",
+        KEPT => c"Kept",
+        REMOVED => c"Removed",
+        1 => c"NotFound",
+        2 => c"AlreadyExists",
+        3 => c"NotAStore",
+        4 => c"Mismatch",
+        5 => c"BadOption",
+        6 => c"TooManyClients",
+        7 => c"BadName",
+        8 => c"Unsafe",
+        9 => c"Unclean",
+        10 => c"Io",
+        12 => c"NoSpace",
+        20 => c"Corrupt",
+        21 => c"Stale",
+        22 => c"OutOfMemory",
+        23 => c"BadCursor",
+        30 => c"ReadOnly",
+        31 => c"Full",
+        32 => c"Busy",
+        33 => c"TooLarge",
+        34 => c"WrongLength",
+        35 => c"NotANumber",
+        36 => c"TooManyCollisions",
+        37 => c"Misuse",
+        38 => c"Poisoned",
+        ARGUMENT => c"Argument",
+        CLOSED => c"Closed",
+        INTERNAL => c"Internal",
+        _ => c"Unknown",
+    };
+    name.as_ptr()
+}

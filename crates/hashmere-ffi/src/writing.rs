@@ -1,0 +1,111 @@
+//! Writing one key.
+
+use crate::abi::{HmAttributes, HmMeta, HmStored};
+use crate::arg::{Attached, Buffer, Bytes, Maybe, Open, Out};
+use crate::handle::HmStore;
+use crate::reading::present;
+use crate::result::{ABSENT, OK, PRESENT, SHORT};
+use hashmere::{Cas, Change, Expected, Stored};
+use std::ffi::{c_int, c_void};
+
+/// Reports a write that may not have taken place.
+pub(crate) fn written(done: Option<Stored>, otherwise: c_int, stored: &Maybe<HmStored>) -> c_int {
+    let Some(done) = done else { return otherwise };
+    stored.put(done);
+    OK
+}
+
+entry! {
+    /// See `hashmere.h`.
+    fn hm_set(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        value: Bytes = (value: *const c_void, value_len: usize),
+    ) {
+        store.set(key, value)?;
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_set_with(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        stored.put(store.set_with(key, value, attributes)?);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_add(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(written(store.add(key, value, attributes)?, PRESENT, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_replace(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        value: Bytes = (value: *const c_void, value_len: usize),
+        attributes: Attached = (attributes: *const HmAttributes),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(written(store.replace(key, value, attributes)?, ABSENT, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_append(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        tail: Bytes = (tail: *const c_void, tail_len: usize),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(written(store.append(key, tail)?, ABSENT, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_prepend(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        head: Bytes = (head: *const c_void, head_len: usize),
+        stored: Maybe<HmStored> = (stored: *mut HmStored),
+    ) {
+        Ok(written(store.prepend(key, head)?, ABSENT, &stored))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_delete(store: Open = (store: *mut HmStore), key: Bytes = (key: *const c_void, key_len: usize)) {
+        Ok(present(store.delete(key)?))
+    }
+
+    /// See `hashmere.h`.
+    fn hm_take(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        buffer: Buffer = (buffer: *mut c_void, room: usize),
+        len: Out<usize> = (len: *mut usize),
+        meta: Maybe<HmMeta> = (meta: *mut HmMeta),
+    ) {
+        // Not before it has arrived in the buffer is it removed, and only if it is still what arrived there.
+        loop {
+            let Some(item) = store.copy_item_to(key, buffer)? else { return Ok(ABSENT) };
+            let found = item.value_len as usize;
+            if found > buffer.len() {
+                len.put(found);
+                return Ok(SHORT);
+            }
+            if let Cas::Removed = store.compare_and_set(key, Expected::Version(item.version), Change::Remove)? {
+                len.put(found);
+                meta.put(item);
+                return Ok(OK);
+            }
+        }
+    }
+}

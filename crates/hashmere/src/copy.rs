@@ -1,0 +1,189 @@
+//! Reading into memory that the caller provides, without a `Vec`: for other languages, and for callers that allocate nothing.
+//!
+//! Each call copies the value if it fits, and says how long it is in any case. If it does not fit, what the buffer holds is
+//! not defined.
+
+use crate::engine::{KeyHash, PIN_FROM};
+use crate::error::ReadError;
+use crate::hashed::Hashed;
+use crate::types::{Address, Meta};
+use crate::Store;
+use hashmere_format::row::Stat;
+use hashmere_mem::Mem;
+
+/// What a read with a buffer found.
+enum Copied<R> {
+    /// The value was copied, or is too long for the buffer.
+    Done(R),
+    /// The value fits, but copying takes so long that it needs a pin.
+    Long,
+}
+
+impl Store {
+    /// Copies the value of a key to the start of `buffer` and returns its length. If that is more than the buffer has, nothing
+    /// useful was copied. `None`: no such key.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    #[inline]
+    pub fn copy_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
+        self.copy_hashed(key, self.engine().hash(key), buffer, |meta_len, _| meta_len)
+    }
+
+    /// The same, with everything else about the key; [`Meta::value_len`] is the length.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    #[inline]
+    pub fn copy_item_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
+        self.copy_hashed(key, self.engine().hash(key), buffer, |_, meta| meta())
+    }
+
+    /// The value of what a UID or handle names: as [`copy_item_to`](Self::copy_item_to).
+    ///
+    /// # Errors
+    /// As [`get_at`](Self::get_at).
+    pub fn copy_at_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<Meta, ReadError> {
+        let engine = self.engine();
+        self.read_at(at.into(), |found| {
+            if let Some(room) = buffer.get_mut(..found.head.value_len as usize) {
+                engine.mem.read(found.value(), room);
+                engine.visit(found);
+            }
+            Ok(engine.meta_of_found(found))
+        })
+    }
+
+    /// Copies the key that a UID or handle names to the start of `buffer` and returns its length: as
+    /// [`copy_to`](Self::copy_to).
+    ///
+    /// # Errors
+    /// As [`get_at`](Self::get_at).
+    pub fn copy_key_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<usize, ReadError> {
+        let engine = self.engine();
+        self.read_at(at.into(), |found| {
+            let len = found.head.key_len as usize;
+            if let Some(room) = buffer.get_mut(..len) {
+                engine.mem.read(found.key, room);
+            }
+            Ok(len)
+        })
+    }
+
+    #[inline(always)]
+    fn copy_hashed<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut [u8],
+        answer: impl Fn(usize, &dyn Fn() -> Meta) -> R,
+    ) -> Result<Option<R>, ReadError> {
+        let engine = self.engine();
+        let copied = engine.read(key, kh, |found| {
+            let len = found.head.value_len as usize;
+            if let Some(room) = buffer.get_mut(..len) {
+                if found.head.value_len > PIN_FROM {
+                    return Ok(Copied::Long);
+                }
+                engine.mem.read(found.value(), room);
+                engine.visit(found);
+            }
+            Ok(Copied::Done(answer(len, &|| engine.meta_of_found(found))))
+        })?;
+        engine.count(if copied.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        match copied {
+            None => Ok(None),
+            Some(Copied::Done(done)) => Ok(Some(done)),
+            Some(Copied::Long) => self.copy_long(key, kh, buffer, answer),
+        }
+    }
+
+    #[cold]
+    fn copy_long<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut [u8],
+        answer: impl Fn(usize, &dyn Fn() -> Meta) -> R,
+    ) -> Result<Option<R>, ReadError> {
+        let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
+        if let Some(room) = buffer.get_mut(..view.len()) {
+            room.copy_from_slice(&view);
+        }
+        Ok(Some(answer(view.len(), &|| view.meta())))
+    }
+}
+
+impl Hashed<'_> {
+    /// As [`Store::copy_to`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn copy_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
+        self.store().copy_hashed(key, self.store().engine().supplied(hash), buffer, |len, _| len)
+    }
+
+    /// As [`Store::copy_item_to`].
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn copy_item_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
+        self.store().copy_hashed(key, self.store().engine().supplied(hash), buffer, |_, meta| meta())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Options, Store};
+
+    fn store(name: &str) -> Store {
+        let path = std::env::temp_dir().join(format!("hashmere-copy-{name}-{}.mere", std::process::id()));
+        Options::new().exclusive().delete_on_last_exit().open(path).expect("a new store")
+    }
+
+    #[test]
+    fn a_value_is_copied_if_it_fits_and_its_length_is_told_in_any_case() {
+        let store = store("lengths");
+        for len in [0usize, 1, 7, 8, 63, 511, 512, 5000, 32 << 10, 32 << 10 | 1, 200_000, 1 << 20] {
+            let value: Vec<u8> = (0..len).map(|i| i as u8).collect();
+            store.set(b"key", &value).unwrap();
+            store.hashed().set(b"key", 77, &value).unwrap();
+            let handle = store.handle_of(b"key").unwrap().unwrap();
+            for room in [0, len.saturating_sub(1), len, len + 5] {
+                let mut buffer = vec![0xee; room];
+                let fits = room >= len;
+                let holds = |found: usize, buffer: &mut [u8]| {
+                    assert_eq!(found, len);
+                    assert!(!fits || buffer[..len] == value && buffer[len..].iter().all(|b| *b == 0xee));
+                    buffer.fill(0xee);
+                };
+                holds(store.copy_to(b"key", &mut buffer).unwrap().unwrap(), &mut buffer);
+                let meta = store.copy_item_to(b"key", &mut buffer).unwrap().unwrap();
+                assert_eq!(Some(meta), store.meta(b"key").unwrap());
+                holds(meta.value_len as usize, &mut buffer);
+                holds(store.copy_at_to(handle, &mut buffer).unwrap().value_len as usize, &mut buffer);
+                holds(store.copy_at_to(handle.uid(), &mut buffer).unwrap().value_len as usize, &mut buffer);
+                holds(store.hashed().copy_to(b"key", 77, &mut buffer).unwrap().unwrap(), &mut buffer);
+                let meta = store.hashed().copy_item_to(b"key", 77, &mut buffer).unwrap().unwrap();
+                holds(meta.value_len as usize, &mut buffer);
+            }
+        }
+    }
+
+    #[test]
+    fn absent_keys_and_keys_of_numbers() {
+        let store = store("absent");
+        let mut buffer = [0; 16];
+        assert_eq!(store.copy_to(b"no", &mut buffer).unwrap(), None);
+        assert_eq!(store.copy_item_to(b"no", &mut buffer).unwrap(), None);
+        assert_eq!(store.hashed().copy_to(b"no", 1, &mut buffer).unwrap(), None);
+        store.set(b"long key", b"").unwrap();
+        let handle = store.handle_of(b"long key").unwrap().unwrap();
+        assert_eq!(store.copy_key_to(handle, &mut buffer[..3]).unwrap(), 8);
+        assert_eq!(store.copy_key_to(handle, &mut buffer).unwrap(), 8);
+        assert_eq!(&buffer[..8], b"long key");
+        store.delete(b"long key").unwrap();
+        assert_eq!(store.copy_key_to(handle, &mut buffer).unwrap_err().code(), 21);
+        assert_eq!(store.copy_at_to(handle, &mut buffer).unwrap_err().code(), 21);
+    }
+}
