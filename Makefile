@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise step hold storm hostile prove bench bench-serve install clean miri
+.PHONY: help demo test lint unit models promise step hold storm hostile canaries prove bench bench-serve install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -15,6 +15,7 @@ help:
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make hostile  damaged files opened and used for MINUTES=10'
+	@echo 'make canaries known faults of the engine, each of which some test must find'
 	@echo 'make prove    all of these for longer, in less than an hour, with one table at the end'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make bench-serve  the memcached server beside memcached: CPU time a request'
@@ -72,6 +73,11 @@ hostile:
 	@cargo build --quiet --release -p hashmere-testkit
 	@mkdir -p target/hostile
 	target/release/hashmere-kit-hostile --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
+
+# One with any test: HASHMERE_CANARY=Name cargo test -p hashmere --lib
+canaries:
+	@scripts/setup rust
+	@scripts/canaries
 
 prove:
 	@scripts/prove

@@ -1,5 +1,6 @@
 //! Access by UID and handle.
 
+use crate::canary::{self, Canary};
 use crate::engine::{Found, KeyHash};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Address, Cas, Change, Expected, Handle, Item, Pair, Stored, Uid, Update, Updated};
@@ -42,7 +43,7 @@ impl Store {
             };
             let read = engine.read_slot(root, at.uid.0, slot_offset, slot, |found| {
                 if let Some(wanted) = at.fingerprint {
-                    if fingerprint(self.key_hash(found).hash) != wanted {
+                    if fingerprint(self.key_hash(found).hash) != wanted && !canary::is(Canary::HandleUnchecked) {
                         return Ok(None);
                     }
                 }

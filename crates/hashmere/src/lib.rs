@@ -25,6 +25,7 @@
 //! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then this crate.
 
 mod by_number;
+mod canary;
 mod copy;
 mod engine;
 mod error;

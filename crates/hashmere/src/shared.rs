@@ -1,5 +1,6 @@
 //! One open store of this process: the engine behind all clones of a handle, and what fork does to it.
 
+use crate::canary::{self, Canary};
 use crate::engine::{Access, Engine, NewStore, Refusal};
 use crate::error::{OpenError, WriteError};
 use crate::options::{Create, Mode, Options};
@@ -65,7 +66,7 @@ impl Shared {
 
     #[inline(always)]
     pub(crate) fn opened(&self) -> &Opened {
-        if self.born.load(Ordering::Relaxed) != fork::generation() {
+        if self.born.load(Ordering::Relaxed) != fork::generation() && !canary::is(Canary::ForkIgnored) {
             self.reopen();
         }
         // SAFETY: the pointer came from `Box::into_raw` and is freed by `drop` alone; a fork replaces it by another such one

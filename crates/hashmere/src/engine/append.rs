@@ -4,6 +4,7 @@ use super::clean::Cleaning;
 use super::client::back_error;
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord, PAGE};
 use hashmere_format::record::Head;
@@ -99,7 +100,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     let to = if whole { open.end } else { open.end.min((open.head + bytes).next_multiple_of(STEP)) };
                     // Where there is no memory for the whole step there may be for this record.
                     for to in [to, (open.head + bytes).next_multiple_of(PAGE)] {
-                        match self.mem.back(open.ready, to - open.ready).map_err(back_error) {
+                        let bytes = if canary::is(Canary::MemoryUnasked) { 0 } else { to - open.ready };
+                        match self.mem.back(open.ready, bytes).map_err(back_error) {
                             Ok(()) => {
                                 open.ready = to;
                                 return Ok(open.head);
@@ -321,7 +323,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             let whole = self.segments() >= WHOLE_FROM || need == Need::Reserve || !failed.is_empty();
             let bytes = if whole { self.segment_bytes() } else { STEP.min(self.segment_bytes()) };
-            match self.mem.back(self.segment_offset(segment), bytes).map_err(back_error) {
+            let asked = if canary::is(Canary::MemoryUnasked) { 0 } else { bytes };
+            match self.mem.back(self.segment_offset(segment), asked).map_err(back_error) {
                 Ok(()) => {
                     found = Some((segment, bytes));
                     if need == Need::Normal {

@@ -3,6 +3,7 @@
 
 use super::write::Held;
 use super::{Engine, Found, KeyHash, Lane};
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot};
@@ -248,6 +249,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         let found = self.find_record(lane, root, record, (key, kh), &mut held);
+        if canary::is(Canary::MoveBelieved) {
+            self.unlock_key(lane, &held);
+            if !self.lock_key(lane, root, kh.hash, &mut held)? {
+                return Ok(());
+            }
+        }
         if let Ok(Some(found)) = &found {
             act(self, lane, root, found, &mut held);
         }
@@ -297,7 +304,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.counted(lane);
         }
         let dead = self.mem.load(record, Ordering::Relaxed) | field::DEAD;
-        self.mem.store(record, dead, Ordering::Relaxed);
+        // Release: not before the slot leads elsewhere, or a death in between would leave a record that is in use and marked.
+        self.mem.store(record, dead, canary::relaxes(Canary::MarkRelaxed));
         // Counted like any other: a segment whose cleaning is cut short is worth the more next time.
         let entry = self.entry_of(self.segment_of(record));
         self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
@@ -314,7 +322,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn may_stay(&self, found: &Found, bytes: u64, policy: &mut Policy) -> bool {
         let Policy::Evict { budget } = policy else { return true };
-        let stays = self.use_up_mark(found) && bytes <= *budget;
+        let stays = self.use_up_mark(found) && bytes <= *budget && !canary::is(Canary::MarkIgnored);
         *budget -= if stays { bytes } else { 0 };
         stays
     }

@@ -1,6 +1,7 @@
 //! Clients: rows of the client table. See [`super::lane`] for what a process does with them.
 
 use super::Engine;
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::row::{self, Stat};
@@ -22,7 +23,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if !claimed {
                 continue;
             }
-            if let Err(error) = self.recover(slot) {
+            let repaired = if canary::is(Canary::RowUnrepaired) { Ok(()) } else { self.recover(slot) };
+            if let Err(error) = repaired {
                 self.host.release(slot);
                 return Err(error);
             }

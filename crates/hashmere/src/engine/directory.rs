@@ -4,6 +4,7 @@ use super::client::back_error;
 use super::index::Tree;
 use super::segments::Need;
 use super::Engine;
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, Meta, LINE, META};
@@ -133,6 +134,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let offset = self.arena_room(slot, root, bytes)?;
             self.put(pointer, offset.wrapping_sub(8 * chunk_start(chunk)));
             self.put(block + root::at::ARENA, offset + bytes);
+        }
+        if canary::is(Canary::DepthEarly) {
+            self.set_depth(block, tree, depth + 1);
         }
         for index in 0..old {
             let leaf = self.word(self.entry_inside(block, tree, index)?);

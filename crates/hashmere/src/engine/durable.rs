@@ -5,7 +5,8 @@
 //! segment whole records stand without gaps, and whatever the medium kept of them, a record that died before a
 //! completed sync is known to be dead. `docs/durability.md` has the proof.
 
-use super::{fault, Draft, Engine};
+use super::{Draft, Engine};
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, flag};
 use hashmere_format::leaf::Slot;
@@ -63,7 +64,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Completes the sum of a sealed draft, whose version is there by now.
     pub(super) fn finish_sum(&self, record: u64) {
-        let stamp = if fault::is_on(fault::ALIVE_BEFORE_COMMIT) { ALIVE } else { NEVER };
+        let stamp = if canary::is(Canary::BornEarly) { ALIVE } else { NEVER };
         self.set_sum(record, Sum::new(self.record_sum(record, self.sum(record).checksum()), stamp));
     }
 
@@ -80,21 +81,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Says in a superseded record that it died in this period, unless it says so already.
     pub(super) fn stamp(&self, record: u64) {
         let sum = self.sum(record);
-        if sum.stamp() == ALIVE && !fault::is_on(fault::NO_STAMPS) {
+        if sum.stamp() == ALIVE && !canary::is(Canary::DeathUnstamped) {
             // SYNC(stamp): pairs with the fence in `sync`. The number is loaded after the commit: if it is that of a sync under way or
             // past, that sync flushes what took the record's place.
             self.mem.fence(Ordering::SeqCst);
-            let now = match fault::early_number() {
-                Some(number) => number,
-                None => self.mem.load(at::SYNC_NEXT, Ordering::SeqCst),
-            };
-            self.set_sum(record, sum.stamped(now));
+            self.set_sum(record, sum.stamped(self.mem.load(at::SYNC_NEXT, Ordering::SeqCst)));
         }
     }
 
     /// Completes the sums of a commit whose writer died after it.
     pub(super) fn complete_sums(&self, new: Slot, old: Slot) {
-        if fault::is_on(fault::NO_STAMP_IN_REPAIR) {
+        if canary::is(Canary::RepairUnstamped) {
             return;
         }
         if !new.is_empty() && self.is_inside(new.offset(), 16) && self.sum(new.offset()).stamp() == NEVER {

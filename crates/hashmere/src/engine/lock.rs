@@ -5,8 +5,8 @@
 //! the waiter repairs everything the owner left before it goes on. If not, it waits on, and at the end returns `Busy` with the
 //! owner's name. Time alone never gives anyone a lock.
 
-use super::canary::{self, Canary};
 use super::Engine;
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::leaf::Meta;
 use hashmere_format::row::{self, Stat};
@@ -28,10 +28,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn acquire(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
         let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
-        if seen.is_free() && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
+        if Self::may_take(seen) && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
             return Ok(seen);
         }
         self.acquire_slowly(slot, offset)
+    }
+
+    #[inline(always)]
+    fn may_take(seen: Meta) -> bool {
+        seen.is_free() || canary::is(Canary::LockIgnored)
     }
 
     #[cold]
@@ -40,7 +45,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.count_at(row::offset(slot), Stat::LockWaits, 1);
         for _ in 0..SPINS {
             let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
-            if seen.is_free() && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
+            if Self::may_take(seen) && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
                 return Ok(seen);
             }
             self.mem.relax();

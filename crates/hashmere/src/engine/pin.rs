@@ -3,8 +3,8 @@
 //! A pin word holds a segment (plus one) and how many views of this client hold it. A stopped client holds back
 //! its few segments, nothing else; a dead one is swept.
 
-use super::canary::{self, Canary};
 use super::Engine;
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Slot;

@@ -3,9 +3,9 @@
 //! The fast way is one epoch: load it, find, copy, and if it is still the same, nothing that was read had been
 //! reused. When segments are being recycled all the time, the generation of the one segment decides.
 
-use super::canary::{self, Canary};
 use super::index::{Place, Tree};
 use super::{corrupt, Engine, KeyHash};
+use crate::canary::{self, Canary};
 use crate::error::ReadError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot, META};
@@ -80,7 +80,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 // It was just recycled, or the file is damaged: the long way finds out which.
                 return self.read_by_generation(key, kh, &mut take);
             };
-            if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_at, key) {
+            let is_key = || canary::is(Canary::ReadUncompared) || self.mem.matches(key_at, key);
+            if head.key_len as usize == key.len() && head.hash == kh.supplied && is_key() {
                 let (record, leaf, tree) = (slot.offset(), place.leaf, Tree::First);
                 let found = Found { head, record, key: key_at, slot_offset, slot, leaf, tree };
                 if !self.is_expired(&found.head) {
@@ -273,7 +274,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn is_expired(&self, head: &Head) -> bool {
         match head.expires {
             None => false,
-            Some(at) => at <= self.host.now_ms(),
+            Some(at) => at <= self.host.now_ms() && !canary::is(Canary::ExpiryIgnored),
         }
     }
 

@@ -4,9 +4,9 @@
 //! dead client's own slot number, so that its own death leaves the same row behind, to be repaired again:
 //! every step may be repeated.
 
-use super::canary::{self, Canary};
 use super::index::Tree;
 use super::Engine;
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, Meta, META};
@@ -25,6 +25,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let active = self.mem.load(row + row::at::ACTIVE, Ordering::Relaxed);
         let root = if active == 0 { self.root() } else { active };
+        if canary::is(Canary::RepairUnnamed) {
+            self.mem.store(row + row::at::STATE, state & !1, Ordering::Release);
+        }
         self.recover_commit(row);
         self.recover_index(slot, root)?;
         // While the locks of the dead client are still held: nobody can have moved what its key leads to.
@@ -34,8 +37,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for pin in 0..row::PINS {
             self.mem.store(row + row::at::PINS + 8 * pin, 0, Ordering::Relaxed);
         }
-        self.mem.store(row + row::at::OPEN, 0, Ordering::Relaxed);
-        self.mem.store(row + row::at::ACTIVE, 0, Ordering::Relaxed);
+        // Release: what they led this repair to is done before they go.
+        self.mem.store(row + row::at::OPEN, 0, Ordering::Release);
+        self.mem.store(row + row::at::ACTIVE, 0, Ordering::Release);
         self.mem.store(row + row::at::STATE, state & !1, Ordering::Release);
         Ok(())
     }
@@ -99,7 +103,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.acquire_global(slot, at::INDEX_LOCK)?;
             let new = self.mem.load(row + row::at::LEAF, Ordering::Relaxed);
             if new != 0 && self.is_leaf_of(new, root) {
-                if self.is_in_index(root, new) {
+                if self.is_in_index(root, new) && !canary::is(Canary::SpareTwice) {
                     self.unlock_leaf(slot, new);
                 } else {
                     self.spare_leaf(slot, root, new);
@@ -126,6 +130,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             .leaf_buckets(old)
             .next()
             .is_some_and(|b| Meta(self.mem.load(b + META, Ordering::Acquire)).owner() == Some(slot));
+        let mine = mine && !canary::is(Canary::SplitUndone);
         if let (Some(id), true, true) = (id, mine, target != 0 && self.is_inside(target, self.leaf_bytes())) {
             self.publish(slot, root, Tree::from_number(id.tree), old, target);
         } else {
@@ -141,10 +146,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if bucket != 0 && bucket & (leaf::LINE - 1) == 0 && self.is_inside(bucket, leaf::LINE) {
                 let word = Meta(self.mem.load(bucket + META, Ordering::Acquire));
                 if word.owner() == Some(slot) {
-                    self.release(bucket + META, Meta(word.0.wrapping_add(Meta::STEP)));
+                    let step = if canary::is(Canary::VersionRepeated) { 0 } else { Meta::STEP };
+                    self.release(bucket + META, Meta(word.0.wrapping_add(step)));
                 }
             }
-            self.mem.store(row + field, 0, Ordering::Relaxed);
+            // Release: a row that forgets a lock before it is free would leave it to whoever has the slot next.
+            self.mem.store(row + field, 0, canary::relaxes(Canary::RowRelaxed));
         }
         for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK] {
             if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {

@@ -5,10 +5,10 @@
 //! each place in every leaf that now covers a part of the interval. An entry never changes its place or leaves
 //! its hash's interval, so one that exists all the while is seen exactly once.
 
-use super::canary::{self, Canary};
 use super::index::Tree;
 use super::read::Found;
 use super::{corrupt, Engine};
+use crate::canary::{self, Canary};
 use crate::error::ReadError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Identity, Slot, LINE, SLOTS};
@@ -76,7 +76,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The position behind (`at`, in the leaf `id`): the next leaf at this place, then the next place, then the next interval.
     fn after(&self, at: Scan, id: Identity, bits: u32) -> Scan {
-        let interval = 1u32 << (bits - at.depth);
+        let depth = if canary::is(Canary::CursorSlips) { id.depth } else { at.depth };
+        let interval = 1u32 << (bits - depth);
         let origin = at.reached & !(interval - 1);
         let reached = at.reached + (1u32 << (bits - id.depth));
         if reached < origin + interval {
@@ -150,7 +151,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let slot_offset = leaf + u64::from(place.line) * LINE + 8 * u64::from(place.slot);
             let slot = self.slot(slot_offset);
             let mask = (1u64 << tree.depth_max()) - 1;
-            if !slot.is_empty() && slot.tag() & mask == u64::from(place.bits) {
+            let mask = if canary::is(Canary::UidUnchecked) { 0 } else { mask };
+            if !slot.is_empty() && (slot.tag() ^ u64::from(place.bits)) & mask == 0 {
                 return Ok(Some((slot_offset, slot)));
             }
             self.mem.fence(Ordering::Acquire);

@@ -4,7 +4,8 @@
 //! and a word that names an owner is repaired by whoever proves that owner dead.
 
 use super::client::back_error;
-use super::{fault, Engine};
+use super::Engine;
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
@@ -115,7 +116,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         need: Need,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
-        let floor = if need == Need::Reserve { 0 } else { RESERVE };
+        let floor = if need == Need::Reserve || canary::is(Canary::ReserveSpent) { 0 } else { RESERVE };
         if self.free_segments() > floor {
             if let Some(segment) = self.claim_free(slot) {
                 return Ok(Some(segment));
@@ -187,7 +188,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<u64>, WriteError> {
         let max = self.segments_max();
         // The reserve may be free segments or growth that is still possible.
-        let floor = if need == Need::Reserve || max.saturating_sub(self.segments()) > n + RESERVE {
+        let reserved = need == Need::Normal && !canary::is(Canary::ReserveSpent);
+        let floor = if !reserved || max.saturating_sub(self.segments()) > n + RESERVE {
             0
         } else {
             RESERVE.saturating_sub(self.free_segments())
@@ -299,13 +301,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
         self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);
-        self.mem.fetch_add(self.entry_of(segment) + segment::at::GENERATION, 1, Ordering::AcqRel);
+        let bump = u64::from(!canary::is(Canary::RecycleUnsaid));
+        self.mem.fetch_add(self.entry_of(segment) + segment::at::GENERATION, bump, Ordering::AcqRel);
         // SYNC(recycle): pairs with the acquire fence of readers. The bump comes before any reuse of the bytes.
-        self.mem.fetch_add(at::EPOCH, 1, Ordering::SeqCst);
+        self.mem.fetch_add(at::EPOCH, bump, Ordering::SeqCst);
         // From the end: a tail becomes ours by name, the head forgets it, then it is free. So at any death a segment is
         // either led by its head or found under our name.
         for tail in (1..length).rev() {
             let head = self.state(segment);
+            if canary::is(Canary::TailForgotten) {
+                self.set_state(segment, head.long(tail as u32));
+            }
             self.set_state(segment + tail, Word::owned(State::Claimed, slot));
             self.set_state(segment, head.long(tail as u32));
             each(segment + tail);
@@ -355,7 +361,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Frees a segment that held records and holds none that live: in a durable store after the next sync, for what the
     /// medium has of it may still be needed. The caller owns it.
     pub(super) fn free_records(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
-        if !self.is_durable() || fault::is_on(fault::NO_QUARANTINE) {
+        if !self.is_durable() || canary::is(Canary::QuarantineSkipped) {
             return self.free_unless_held(segment, slot);
         }
         // SYNC(dead): every stamp in it was stored before its death was counted or its cleaner passed.

@@ -3,9 +3,9 @@
 //! The splitter takes every lock of the leaf, builds the new leaf in private, then notes it in the old one: from
 //! that store on the split only goes forward, whoever completes it. Each later step may be done twice.
 
-use super::canary::{self, Canary};
 use super::index::Tree;
 use super::{Engine, Lane};
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{self, Identity, Meta, LINE, META, SLOTS};

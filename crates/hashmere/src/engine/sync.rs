@@ -1,6 +1,7 @@
 //! Syncs: everything that was acknowledged before one begins survives a power cut after it.
 
-use super::{fault, Engine, Lane};
+use super::{Engine, Lane};
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, flag};
 use hashmere_format::root;
@@ -71,11 +72,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.fence(Ordering::SeqCst);
         // After the number: what a clear leaves behind waits for a sync that knows its floor.
         let floor = self.mem.load(self.root_block(self.root()) + root::at::FLOOR, Ordering::Acquire);
-        if !fault::is_on(fault::POINT_BEFORE_DATA) {
+        if !canary::is(Canary::PointEarly) {
             self.flush()?;
         }
         self.write_point(SyncPoint { number, floor, time: self.host.now_ms() });
-        if !fault::is_on(fault::POINT_NOT_FLUSHED) {
+        if !canary::is(Canary::PointUnflushed) {
             self.flush()?;
         }
         self.mem.store(at::SYNC_DONE, number, Ordering::Release);
@@ -96,7 +97,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn write_point(&self, point: SyncPoint) {
         let last = self.last_point().1;
         let [first, second] = at::SYNC_POINTS;
-        let slot = if last == Some(first) { second } else { first };
+        let slot = if (last == Some(first)) != canary::is(Canary::PointInPlace) { second } else { first };
         for (word, value) in point.pack(self.seed).into_iter().enumerate() {
             self.mem.store(slot + 8 * word as u64, value, Ordering::Release);
         }
@@ -106,14 +107,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// that the others did not.
     pub(crate) fn flush(&self) -> Result<(), WriteError> {
         self.mem.sync().map_err(|source| {
-            self.change_life(flag::POISONED, 0);
+            if !canary::is(Canary::PoisonIgnored) {
+                self.change_life(flag::POISONED, 0);
+            }
             WriteError::Io { action: "write the store to disk", source }
         })
     }
 
     /// Waits until every commit that may be visible already is complete. The dead are repaired.
     fn wait_for_commits(&self, own: u32) -> Result<(), WriteError> {
-        if fault::is_on(fault::NO_WAIT) {
+        if canary::is(Canary::CommitsUnawaited) {
             return Ok(());
         }
         self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_commit(slot))

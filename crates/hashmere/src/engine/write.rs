@@ -3,9 +3,9 @@
 //! Nothing is called back into the user while a lock is held, and the critical section makes no system call: the record
 //! was written before, in memory that is already there.
 
-use super::canary::{self, Canary};
 use super::index::{Path, Place, Tree};
-use super::{fault, Draft, Engine, Found, KeyHash, Lane};
+use super::{Draft, Engine, Found, KeyHash, Lane};
+use crate::canary::{self, Canary};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Uid, Version};
 use hashmere_format::header::{self, RootWord};
@@ -249,13 +249,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         if self.is_durable() {
             self.finish_sum(draft.offset);
-            fault::note_number(|| self.mem.load(header::at::SYNC_NEXT, Ordering::SeqCst));
         }
-        self.advance(lane, &draft);
+        if !canary::is(Canary::HeadLate) {
+            self.advance(lane, &draft);
+        }
         let Some(slot_offset) = self.commit_record(lane, root, &draft, &site) else {
             self.take_back(lane, &draft);
             return Ok(if site.tree == Tree::First { Attempt::NoSlot } else { Attempt::NoOverflowSlot(site.hash) });
         };
+        if canary::is(Canary::HeadLate) {
+            self.advance(lane, &draft);
+        }
         if draft.is_large() {
             self.settle_large(&draft, root);
         }
@@ -315,7 +319,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let slot_offset = place.take_slot(&mut mask);
             let slot = self.slot(slot_offset);
             let Some((head, key_offset)) = self.parse(slot.offset()) else { continue };
-            if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
+            let is_key = || canary::is(Canary::KeyUncompared) || self.mem.matches(key_offset, key);
+            if head.key_len as usize == key.len() && head.hash == kh.supplied && is_key() {
                 return Some(Found {
                     head,
                     record: slot.offset(),
@@ -425,8 +430,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let (place, hash) = self.lock_overflow(lane, root, key, held)?;
         let Some(free) = self.free_slot(place) else { return Ok(Err(Attempt::NoOverflowSlot(hash))) };
         // The note comes before the entry: a reader that misses in the buckets must know to look on.
-        held.meta = Meta(held.meta.0 | Meta::OVERFLOW);
-        self.mem.fetch_or(held.place.first + META, Meta::OVERFLOW, Ordering::Release);
+        if !canary::is(Canary::OverflowUnsaid) {
+            held.meta = Meta(held.meta.0 | Meta::OVERFLOW);
+            self.mem.fetch_or(held.place.first + META, Meta::OVERFLOW, Ordering::Release);
+        }
         Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
     }
 
@@ -435,6 +442,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn commit_record(&self, lane: &mut Lane, root: u64, draft: &Draft, site: &Site) -> Option<u64> {
         let new = Slot::new(site.hash, draft.offset);
         if let Some(old) = &site.found {
+            if self.is_durable() && canary::is(Canary::StampEarly) {
+                self.stamp(old.record);
+            }
             self.announce(lane, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
             // SYNC(commit): the record's words are seen by whoever sees the slot.
             self.mem.store(old.slot_offset, new.0, Ordering::Release);
@@ -465,7 +475,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn commit_removal(&self, lane: &mut Lane, root: u64, old: &Found) {
         let gone = old.bytes() as i64;
         self.announce(lane, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
-        self.mem.store(old.slot_offset, 0, Ordering::Release);
+        self.mem.store(old.slot_offset, 0, canary::relaxes(Canary::CommitRelaxed));
         self.bury_record(lane, old);
         self.counted(lane);
     }
@@ -504,7 +514,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(row + at::INTENT_NEW, new.0, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_ITEMS, items, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_LIVE, live, Ordering::Relaxed);
-        self.mem.store(row + at::INTENT, slot_offset, Ordering::Release);
+        if !canary::is(Canary::IntentUnsaid) {
+            self.mem.store(row + at::INTENT, slot_offset, Ordering::Release);
+        }
     }
 
     /// After the commit: the tallies become what the intent said.

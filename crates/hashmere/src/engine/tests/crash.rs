@@ -1,14 +1,17 @@
 //! Death at every store: each operation is cut off before each of its stores in turn, and the others go on.
 //!
 //! A killed process leaves a prefix of its stores behind, so an operation of `n` stores leaves `n + 1` states, and
-//! all of them are looked at. After each death, a survivor must see what was acknowledged exactly and what was under
+//! all of them are looked at, and those beside them in which a store came late ([`super::late`]). After each death, a survivor must see what was acknowledged exactly and what was under
 //! way not at all or completely, repair it (also when it dies itself at any store of the repair), find nothing wrong,
 //! count right, lose no segment, and go on.
 
 use super::audit::{audit, Audit};
-use super::probe::until_death;
+use super::probe::{until_death, Stored};
 use super::world::{Client, Geometry, World};
+use crate::canary;
+use crate::engine::When;
 use crate::error::WriteError;
+use crate::types::Attributes;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::ops::Range;
@@ -54,17 +57,24 @@ pub(super) struct Effort {
 }
 
 /// What the enumeration of one operation did.
+#[derive(Default)]
 pub(super) struct Tally {
     pub(super) deaths: u64,
+    pub(super) late: u64,
     pub(super) repairs: u64,
     failures: BTreeMap<String, (u64, String)>,
 }
 
 impl Tally {
-    fn add(&mut self, at: String, outcome: Result<(), String>) {
+    pub(super) fn add(&mut self, at: String, outcome: Result<(), String>) {
         if let Err(text) = outcome {
             self.failures.entry(text).or_insert((0, at)).0 += 1;
         }
+    }
+
+    /// Whether a canary was found: once is enough.
+    pub(super) fn is_enough(&self) -> bool {
+        canary::is_any() && !self.failures.is_empty()
     }
 
     /// Panics with everything that went wrong.
@@ -86,10 +96,11 @@ pub(super) fn attempt<R>(act: impl FnOnce() -> Result<R, String>) -> Result<R, S
 }
 
 /// What the operation does when nobody dies.
-struct Frame {
-    stores: u64,
+pub(super) struct Frame {
+    pub(super) stores: u64,
+    pub(super) trace: Vec<Stored>,
     /// Stores that go on in a row of words, long ones only.
-    bulks: Vec<Range<u64>>,
+    pub(super) bulks: Vec<Range<u64>>,
     before: State,
     after: State,
     lost_index: u64,
@@ -97,11 +108,11 @@ struct Frame {
 }
 
 /// The rows of at least 256 stores to words that follow each other.
-fn bulks(offsets: &[u64]) -> Vec<Range<u64>> {
+pub(super) fn bulks(stores: &[Stored]) -> Vec<Range<u64>> {
     let mut bulks = Vec::new();
     let mut start = 0;
-    for end in 1..=offsets.len() {
-        if offsets.get(end).copied() != offsets[end - 1].checked_add(8) {
+    for end in 1..=stores.len() {
+        if stores.get(end).map(|store| store.off) != stores[end - 1].off.checked_add(8) {
             if end - start >= 256 {
                 bulks.push(start as u64..end as u64);
             }
@@ -115,9 +126,9 @@ impl Scenario {
     /// Tries the deaths.
     pub(super) fn enumerate(&self, effort: Effort) -> Tally {
         let frame = self.frame();
-        let mut tally = Tally { deaths: 0, repairs: 0, failures: BTreeMap::new() };
+        let mut tally = Tally::default();
         let mut at = 0;
-        while at <= frame.stores {
+        while at <= frame.stores && !tally.is_enough() {
             self.die_at(at, &frame, effort, &mut tally);
             tally.deaths += 1;
             // The last few stores are always tried: they are the ones after the commit.
@@ -130,7 +141,12 @@ impl Scenario {
                     .unwrap();
             }
         }
-        println!("{}: {} stores, {} deaths, {} of a repairer", self.name, frame.stores, tally.deaths, tally.repairs);
+        self.come_late(&frame, effort, &mut tally);
+        let Tally { deaths, late, repairs, .. } = tally;
+        println!(
+            "{}: {} stores, {deaths} deaths, {late} with a late store, {repairs} of a repairer",
+            self.name, frame.stores
+        );
         tally
     }
 
@@ -141,14 +157,15 @@ impl Scenario {
         cast.victim.probe.record();
         (self.act)(&mut cast.victim);
         let stores = cast.victim.probe.stores();
-        let bulks = bulks(&cast.victim.probe.recorded());
+        let trace = cast.victim.probe.recorded();
+        let bulks = bulks(&trace);
         let after = dump(&world.reader(), &State::new()).unwrap();
         cast.victim.kill();
         let survivor = world.client();
         survivor.sweep().unwrap();
         let lost_index = audit(&survivor).unwrap().lost_index;
         let room_after = self.room_of(&world, &survivor, &after);
-        Frame { stores, bulks, before, after, lost_index, room: self.room_without().min(room_after) }
+        Frame { stores, trace, bulks, before, after, lost_index, room: self.room_without().min(room_after) }
     }
 
     /// How many records fit if the operation never began.
@@ -216,9 +233,10 @@ impl Scenario {
         let trial = world.image();
         let seen = self.look(&trial, frame)?;
         let repairer = trial.client();
-        repairer.probe.rewind();
+        repairer.probe.record();
         repairer.sweep().map_err(|e| format!("sweep: {e}"))?;
         let stores = repairer.probe.stores();
+        self.come_late_in_repair(world, (&repairer.probe.recorded(), &seen), frame, effort.repairs / 4, log);
         let step = stores.div_ceil(effort.repairs.max(1)).max(1);
         for second in (0..stores).step_by(step as usize) {
             let outcome = attempt(|| {
@@ -248,7 +266,7 @@ impl Scenario {
     }
 
     /// What a reader sees before anybody repairs.
-    fn look(&self, world: &World, frame: &Frame) -> Result<State, String> {
+    pub(super) fn look(&self, world: &World, frame: &Frame) -> Result<State, String> {
         let union = frame.before.iter().chain(&frame.after).map(|(k, v)| (k.clone(), v.clone())).collect();
         let seen = dump(&world.reader(), &union)?;
         let as_was = |key: &Vec<u8>| seen.get(key) == frame.before.get(key) || seen.get(key) == frame.after.get(key);
@@ -262,7 +280,13 @@ impl Scenario {
         Err(format!("seen is neither before nor after: {}", difference(&seen, &frame.before)))
     }
 
-    fn is_repaired(&self, world: &World, survivor: &Client, seen: &State, frame: &Frame) -> Result<(), String> {
+    pub(super) fn is_repaired(
+        &self,
+        world: &World,
+        survivor: &Client,
+        seen: &State,
+        frame: &Frame,
+    ) -> Result<(), String> {
         let now = dump(&world.reader(), seen)?;
         if now != *seen {
             return Err(format!("the repair changed what is there: {}", difference(&now, seen)));
@@ -276,7 +300,7 @@ impl Scenario {
     }
 
     /// What the count should be. Of what expires nobody can say how much was cleaned away already.
-    fn count(&self, survivor: &Client, state: &State) -> u64 {
+    pub(super) fn count(&self, survivor: &Client, state: &State) -> u64 {
         if self.rule == Rule::Evicts {
             survivor.check().items
         } else {
@@ -299,7 +323,7 @@ impl Scenario {
     }
 
     /// Overwrites everything, deletes every third key, adds some.
-    fn work(&self, world: &World, survivor: &Client, seen: State) -> Result<State, String> {
+    pub(super) fn work(&self, world: &World, survivor: &Client, seen: State) -> Result<State, String> {
         let mut state = seen;
         let fresh = (0..6).map(|i| format!("fresh{i}").into_bytes());
         let keys: Vec<_> = state.keys().cloned().chain(fresh).collect();
@@ -312,8 +336,15 @@ impl Scenario {
                 continue;
             }
             let value = format!("new value of {} {}", key.escape_ascii(), "+".repeat(i % 40)).into_bytes();
-            match survivor.t_set(key, &value) {
-                Ok(()) => drop(state.insert(key.clone(), value)),
+            let before = survivor.peek(key, survivor.t_hash(key)).map_err(|e| format!("peek: {e}"))?;
+            match survivor.t_put(key, &value, Attributes::NONE, When::Always) {
+                Ok(stored) => {
+                    let (old, new) = (before.map(|meta| meta.version), stored.map(|stored| stored.version));
+                    if old >= new {
+                        return Err(format!("{} has version {new:?} after {old:?}", key.escape_ascii()));
+                    }
+                    state.insert(key.clone(), value);
+                }
                 Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if !self.geometry.cache => {}
                 Err(error) => return Err(format!("set: {error}")),
             }

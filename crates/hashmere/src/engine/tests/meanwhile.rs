@@ -283,7 +283,7 @@ fn many(c: &Client, state: &mut State) -> Result<(), String> {
 
 /// Catches a scan that returns a key twice or not at all because leaves split, and a record that was overwritten.
 #[test]
-fn scan_while_the_index_grows() {
+pub(super) fn scan_while_the_index_grows() {
     fn scan(c: &Client, state: &mut State) -> Result<(), String> {
         let mut pairs = c.t_scan().map_err(|e| format!("scan: {e}"))?;
         pairs.retain(|(k, _)| !k.starts_with(b"m"));
@@ -421,6 +421,17 @@ fn maintain_while_records_come_and_go() {
     }
     let act = |c: &Client, _: &mut State| tolerate(c.t_maintain());
     Case { name: "maintain/churn", geometry: strict(24), setup, act, meanwhile: churn, exact: true }.run();
+}
+
+/// Catches a cleaner that moves what somebody has just overwritten: the value of before would be back.
+#[test]
+pub(super) fn clean_while_what_lives_is_overwritten() {
+    fn act(c: &Client, _: &mut State) -> Result<(), String> {
+        let mut lane = c.lane().map_err(|e| e.to_string())?;
+        (0..c.segments()).try_for_each(|segment| tolerate(c.clean_segment(&mut lane, segment, Policy::Move)))
+    }
+    let meanwhile = |c: &Client, state: &mut State| set(c, state, "a0", wide("overwritten"));
+    Case { name: "clean/replace", geometry: strict(24), setup: filled, act, meanwhile, exact: true }.run();
 }
 
 /// Catches a clear that loses or keeps what is written at the same time, or frees what is still in use.

@@ -1,10 +1,12 @@
 //! Tests of the engine on heap memory: in one process, deterministic, and most of them under Miri as well.
 
 mod audit;
+mod canaries;
 mod crash;
 mod crash_cases;
 mod durable_cases;
 mod history;
+mod late;
 mod meanwhile;
 mod medium;
 #[cfg(feature = "shuttle")]
@@ -12,7 +14,6 @@ mod models;
 mod ops;
 mod power;
 mod power_between;
-mod power_faults;
 mod probe;
 mod quick;
 mod refused;

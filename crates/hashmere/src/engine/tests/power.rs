@@ -218,7 +218,7 @@ fn a_full_store_syncs_for_room() {
 }
 
 #[test]
-fn a_disk_that_fails_poisons() {
+pub(super) fn a_disk_that_fails_poisons() {
     let history = History::new(strict(64).durable(), 1);
     let (one, other) = (history.world.client(), history.world.client());
     one.t_set(b"a", b"1").unwrap();

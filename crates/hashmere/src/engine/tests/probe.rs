@@ -18,6 +18,29 @@ struct Killed;
 
 type Hook = Box<dyn FnOnce() + Send>;
 
+/// How far a store may come later than the source says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// Relaxed: past others of its kind, up to the next that is not.
+    Relaxed,
+    /// Release: not before what precedes it; relaxed stores that follow may come earlier.
+    Release,
+    /// A read-modify-write, a sequentially consistent store, a system call: nothing passes it.
+    Full,
+}
+
+/// A store of the client under watch.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Stored {
+    /// Of the word; `u64::MAX` for a system call.
+    pub(super) off: u64,
+    /// What the word held.
+    pub(super) before: u64,
+    pub(super) kind: Kind,
+    /// Fences before it that keep stores in order.
+    pub(super) fences: u64,
+}
+
 /// What a test sees and does of one client's accesses.
 pub(super) struct Probe {
     stores: AtomicU64,
@@ -26,8 +49,9 @@ pub(super) struct Probe {
     limit: AtomicU64,
     hook_at: AtomicU64,
     hook: Mutex<Option<Hook>>,
-    /// Offsets of the stores, where they are wanted.
-    trace: Mutex<Option<Vec<u64>>>,
+    /// The stores, where they are wanted.
+    trace: Mutex<Option<Vec<Stored>>>,
+    fences: AtomicU64,
     /// Requests for memory so far, and those that are refused.
     requests: AtomicU64,
     refuse: Mutex<Range<u64>>,
@@ -45,6 +69,7 @@ impl Probe {
             hook_at: AtomicU64::new(u64::MAX),
             hook: Mutex::new(None),
             trace: Mutex::new(None),
+            fences: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             refuse: Mutex::new(0..0),
             lenient: AtomicBool::new(false),
@@ -69,14 +94,14 @@ impl Probe {
         self.hook_at.store(u64::MAX, Ordering::Relaxed);
     }
 
-    /// Counts from zero, and notes the offset of every store.
+    /// Counts from zero, and notes every store.
     pub(super) fn record(&self) {
         self.rewind();
         *self.trace.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
     }
 
-    /// The offsets of the stores since [`Probe::record`]; those of system calls are `u64::MAX`.
-    pub(super) fn recorded(&self) -> Vec<u64> {
+    /// The stores since [`Probe::record`].
+    pub(super) fn recorded(&self) -> Vec<Stored> {
         self.trace.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or_default()
     }
 
@@ -130,13 +155,14 @@ impl Probe {
         }
     }
 
-    fn store(&self, off: u64) {
+    fn store(&self, heap: &HeapMem, off: u64, kind: Kind) {
         if self.stores.load(Ordering::Relaxed) >= self.fuse.load(Ordering::Relaxed) {
             die();
         }
         self.stores.fetch_add(1, Ordering::Relaxed);
         if let Some(trace) = self.trace.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
-            trace.push(off);
+            let before = if off == u64::MAX { 0 } else { heap.load(off, Ordering::Relaxed) };
+            trace.push(Stored { off, before, kind, fences: self.fences.load(Ordering::Relaxed) });
         }
     }
 }
@@ -189,9 +215,9 @@ impl ProbeMem {
     }
 
     #[inline]
-    fn writing(&self, off: u64) -> &HeapMem {
+    fn writing(&self, off: u64, kind: Kind) -> &HeapMem {
         self.probe.access();
-        self.probe.store(off);
+        self.probe.store(&self.heap, off, kind);
         assert!(
             self.heap.has_memory(off),
             "a store where no memory is, in segment {}",
@@ -205,7 +231,7 @@ impl ProbeMem {
     /// One can die just before it.
     fn system_call(&self) -> &HeapMem {
         self.probe.access();
-        self.probe.store(u64::MAX);
+        self.probe.store(&self.heap, u64::MAX, Kind::Full);
         &self.heap
     }
 }
@@ -216,7 +242,7 @@ impl Words for ProbeMem {
     }
 
     fn store_word(&self, off: u64, value: u64) {
-        self.writing(off).store(off, value, Ordering::Relaxed);
+        self.writing(off, Kind::Relaxed).store(off, value, Ordering::Relaxed);
         self.stored(off);
     }
 }
@@ -231,7 +257,12 @@ impl Mem for ProbeMem {
     }
 
     fn store(&self, off: u64, value: u64, order: Ordering) {
-        self.writing(off).store(off, value, order);
+        let kind = match order {
+            Ordering::Relaxed => Kind::Relaxed,
+            Ordering::Release => Kind::Release,
+            _ => Kind::Full,
+        };
+        self.writing(off, kind).store(off, value, order);
         self.stored(off);
     }
 
@@ -239,7 +270,7 @@ impl Mem for ProbeMem {
         // One that fails stores nothing, so nobody can die just before that.
         self.probe.access();
         if self.heap.load(off, Ordering::Relaxed) == current {
-            self.probe.store(off);
+            self.probe.store(&self.heap, off, Kind::Full);
         }
         let done = self.heap.compare_exchange(off, current, new);
         if done.is_ok() {
@@ -249,24 +280,27 @@ impl Mem for ProbeMem {
     }
 
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        let before = self.writing(off).swap(off, value, order);
+        let before = self.writing(off, Kind::Full).swap(off, value, order);
         self.stored(off);
         before
     }
 
     fn fetch_add(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        let before = self.writing(off).fetch_add(off, value, order);
+        let before = self.writing(off, Kind::Full).fetch_add(off, value, order);
         self.stored(off);
         before
     }
 
     fn fetch_or(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        let before = self.writing(off).fetch_or(off, value, order);
+        let before = self.writing(off, Kind::Full).fetch_or(off, value, order);
         self.stored(off);
         before
     }
 
     fn fence(&self, order: Ordering) {
+        if order != Ordering::Acquire {
+            self.probe.fences.fetch_add(1, Ordering::Relaxed);
+        }
         self.heap.fence(order);
     }
 
@@ -303,7 +337,7 @@ impl Mem for ProbeMem {
 
     unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
         // SAFETY: the caller's promise is the same.
-        unsafe { self.writing(off).slice_mut(off, len) }
+        unsafe { self.writing(off, Kind::Relaxed).slice_mut(off, len) }
     }
 
     fn back(&self, off: u64, len: u64) -> Result<(), BackError> {

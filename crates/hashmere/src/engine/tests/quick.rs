@@ -64,7 +64,7 @@ fn calls_of_every_kind() {
 }
 
 #[test]
-fn leaves_split_and_overflow() {
+pub(super) fn leaves_split_and_overflow() {
     let mut case = Case::new(strict(12).small_leaves());
     let client = case.world.client();
     (0..30).for_each(|n| case.set(&client, format!("k{n}"), b"spread"));

@@ -4,7 +4,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOR_EVER};
-use crate::engine::canary::Canary;
+use crate::canary::Canary;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::strict;
 use hashmere_mem::shuttle::thread;

@@ -1,7 +1,7 @@
 //! Runs a story under the schedulers.
 
 use super::bursts::Bursts;
-use crate::engine::canary::{self, Canary};
+use crate::canary::{self, Canary};
 use hashmere_mem::shuttle::scheduler::{PctScheduler, Scheduler};
 use hashmere_mem::shuttle::{Config, FailurePersistence, MaxSteps, Runner};
 use std::panic::{self, AssertUnwindSafe};
@@ -82,7 +82,7 @@ pub(super) fn must_find(canary: Canary, story: impl Fn() + Send + Sync + 'static
     let Err(panic) = outcome else { panic!("{canary:?} was not found in {told} tellings") };
     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
     let text = text.unwrap_or_default();
-    println!("{canary:?} was found at telling {told}: {text}");
+    println!("canary {canary:?} | models, telling {told} | {text}");
     assert!(text.starts_with(FOUND), "{canary:?} showed itself by another failure: {text}");
 }
 

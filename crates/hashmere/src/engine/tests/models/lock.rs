@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
-use crate::engine::canary::Canary;
+use crate::canary::Canary;
 use crate::engine::tests::world::strict;
 use crate::engine::write::Held;
 use crate::error::WriteError;
@@ -155,4 +155,9 @@ fn finds_a_robbed_owner() {
 #[test]
 fn finds_two_who_repair() {
     must_find(Canary::RepairUnguarded, owner_is_dead());
+}
+
+#[test]
+fn finds_a_lock_that_lets_everybody_in() {
+    must_find(Canary::LockIgnored, owner_stops());
 }

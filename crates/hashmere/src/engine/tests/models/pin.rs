@@ -5,7 +5,7 @@
 use super::emptied::{is_value, overwrite, stage, value, writer};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
-use crate::engine::canary::Canary;
+use crate::canary::Canary;
 use crate::engine::tests::crash::State;
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::Mem;

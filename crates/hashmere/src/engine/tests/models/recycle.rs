@@ -6,7 +6,7 @@
 use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
-use crate::engine::canary::Canary;
+use crate::canary::Canary;
 use crate::engine::clean::Policy;
 use crate::engine::tests::crash::State;
 use crate::error::WriteError;
@@ -122,4 +122,9 @@ fn finds_a_reader_that_ignores_the_epoch() {
 #[test]
 fn finds_a_reader_that_ignores_the_generation() {
     must_find(Canary::GenerationIgnored, while_overwritten(get_by_generation));
+}
+
+#[test]
+fn finds_a_segment_that_is_recycled_in_silence() {
+    must_find(Canary::RecycleUnsaid, while_overwritten(get));
 }

@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOR_EVER};
-use crate::engine::canary::Canary;
+use crate::canary::Canary;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::{strict, Client, World};
 use hashmere_mem::shuttle::thread;

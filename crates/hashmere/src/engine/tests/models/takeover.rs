@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
-use crate::engine::canary::Canary;
+use crate::canary::Canary;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::strict;
 use crate::error::WriteError;
@@ -108,4 +108,9 @@ fn finds_a_commit_that_is_not_completed() {
 #[test]
 fn finds_a_robbed_owner() {
     must_find(Canary::OwnerRobbed, owner_stops());
+}
+
+#[test]
+fn finds_a_counter_that_is_read_too_early() {
+    must_find(Canary::CountEarly, owner_stops());
 }

@@ -1,0 +1,223 @@
+//! Canaries: known faults, one line each where the engine would have them, that the tests switch on to prove that they would
+//! notice (see `docs/testing.md`, which has the table of who finds which).
+//!
+//! In any other build [`is`] is the constant `false`: no build that anybody uses contains a canary. With the feature `canary`
+//! the variable `HASHMERE_CANARY` switches one on for a whole process.
+
+use std::sync::atomic::Ordering;
+
+macro_rules! canaries {
+    ($($(#[doc = $text:literal])+ $name:ident,)+) => {
+        /// One fault: what the engine then does wrong.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Canary {
+            $($(#[doc = $text])+ $name,)+
+        }
+
+        #[cfg(any(test, feature = "canary"))]
+        impl Canary {
+            /// All of them, with their names and what they do.
+            pub(crate) const ALL: &'static [(Canary, &'static str, &'static str)] =
+                &[$((Canary::$name, stringify!($name), concat!($($text),+)),)+];
+        }
+    };
+}
+
+canaries! {
+    // Writing.
+    /// A commit comes before the head of the segment has passed the record.
+    HeadLate,
+    /// A commit is not announced in the row.
+    IntentUnsaid,
+    /// A writer takes a record with its key's hash and length for its key's.
+    KeyUncompared,
+    /// A writer that has locked a key does not look whether its leaf was split meanwhile.
+    LeafBelieved,
+    /// A writer that creates a key does not look again under the lock.
+    AbsenceBelieved,
+    /// A writer takes a free slot without looking whether another key just did.
+    SlotBelieved,
+    /// A bucket does not say that one of its keys went to the overflow tree.
+    OverflowUnsaid,
+    /// A counter is read before its key is locked.
+    CountEarly,
+    /// Compare and set does not compare.
+    CasUncompared,
+    /// An expired record is there.
+    ExpiryIgnored,
+
+    // Locks and death.
+    /// A writer takes a lock that somebody holds.
+    LockIgnored,
+    /// A waiter takes a lock over without proof that its owner is dead.
+    OwnerRobbed,
+    /// A waiter gives the dead owner's liveness lock back before it repairs.
+    RepairUnguarded,
+    /// A dead owner's commit is not completed before its locks go.
+    CommitForgotten,
+    /// A lock taken from the dead gives the next writer a version that the dead one may have given out.
+    VersionRepeated,
+    /// A repair takes the row off the dead owner before it is done.
+    RepairUnnamed,
+    /// A client slot is claimed without repairing what its last owner left.
+    RowUnrepaired,
+    /// A forked child goes on under its parent's name.
+    ForkIgnored,
+
+    // Reading.
+    /// A read compares hash and length, and not the key.
+    ReadUncompared,
+    /// A read that found its key does not look whether a segment was recycled meanwhile.
+    EpochIgnored,
+    /// A read by generation does not look whether the record's own segment was.
+    GenerationIgnored,
+    /// A read that found nothing does not look whether the leaf was split meanwhile.
+    MissBelieved,
+    /// An offset from the file is not compared with the size of the file.
+    BoundsIgnored,
+    /// A scan does not look whether the leaf was split before it read the slot.
+    ScanBelieved,
+    /// A scan goes on from where a leaf of today ends, not from where its interval does.
+    CursorSlips,
+    /// A UID means whatever stands in its place.
+    UidUnchecked,
+    /// A handle means whatever key its UID means.
+    HandleUnchecked,
+
+    // Splitting and the directory.
+    /// A split clears the entries that moved before the directory leads to where they are.
+    SplitClearsFirst,
+    /// A split that had passed the point of no return is undone by a repair.
+    SplitUndone,
+    /// A directory is twice as deep before its new half is filled.
+    DepthEarly,
+    /// A repair puts a leaf that got into the index on the list of spare ones.
+    SpareTwice,
+
+    // Segments and cleaning.
+    /// A recycled segment has the generation of before, and so has the store.
+    RecycleUnsaid,
+    /// Whoever frees a segment does not look at pins.
+    PinIgnored,
+    /// A view does not look whether the record moved before it was pinned.
+    PinBelieved,
+    /// Whoever frees a segment does not look for operations that began before a clear.
+    ActiveIgnored,
+    /// Whoever frees a segment does not look for a writer that is about to count in it.
+    BurialIgnored,
+    /// A cleaner moves what it found before it locked the key.
+    MoveBelieved,
+    /// Writers take the segments that are kept for the cleaner.
+    ReserveSpent,
+    /// Memory is written to before it was asked for.
+    MemoryUnasked,
+    /// A large record whose writer died is freed although the index leads to it.
+    LargeUnasked,
+    /// The head of a large record forgets a tail before the tail is anybody's.
+    TailForgotten,
+    /// The index of before a clear goes before the new one is complete.
+    RootEarly,
+    /// Evicting does not look whether a record was visited.
+    MarkIgnored,
+
+    // Durable stores.
+    /// What took a record's place is committed after the record is said to be dead.
+    StampEarly,
+    /// The dead are not stamped.
+    DeathUnstamped,
+    /// A record lives before its commit.
+    BornEarly,
+    /// A repair leaves the stamps of an unfinished commit as they are.
+    RepairUnstamped,
+    /// What is emptied is free at once.
+    QuarantineSkipped,
+    /// A sync does not wait for commits under way.
+    CommitsUnawaited,
+    /// A sync writes its number before what it stands for is on the medium.
+    PointEarly,
+    /// A sync returns before its number is on the medium.
+    PointUnflushed,
+    /// A sync writes its number over the last one.
+    PointInPlace,
+    /// After a flush that failed writing goes on.
+    PoisonIgnored,
+    /// A rebuild takes every record for whole.
+    SumsBelieved,
+    /// A rebuild takes the first record of a key that it meets.
+    FirstWins,
+    /// A rebuild does not look at what a clear left behind.
+    FloorIgnored,
+    /// A rebuild leaves what it cannot read where it is.
+    GhostsLeft,
+
+    // Orderings, for the enumeration of stores that come late.
+    /// The store that commits a deletion does not wait for those before it.
+    CommitRelaxed,
+    /// The mark of death of a record that was moved does not wait for its slot.
+    MarkRelaxed,
+    /// A repair's row forgets a lock without waiting for its release.
+    RowRelaxed,
+}
+
+#[cfg(not(any(test, feature = "canary")))]
+#[inline(always)]
+pub(crate) const fn is(_: Canary) -> bool {
+    false
+}
+
+/// The order of a store that must release, unless the canary is on.
+#[inline(always)]
+pub(crate) fn relaxes(canary: Canary) -> Ordering {
+    if is(canary) {
+        Ordering::Relaxed
+    } else {
+        Ordering::Release
+    }
+}
+
+#[cfg(any(test, feature = "canary"))]
+pub(crate) use switch::is;
+#[cfg(test)]
+pub(crate) use switch::{is_any, with};
+
+#[cfg(any(test, feature = "canary"))]
+mod switch {
+    use super::Canary;
+    use std::cell::Cell;
+    use std::sync::OnceLock;
+
+    // Of the thread of the test, which runs all threads of its models.
+    thread_local! {
+        static ON: Cell<Option<Canary>> = const { Cell::new(None) };
+    }
+
+    /// Whether this fault is to be made.
+    pub(crate) fn is(canary: Canary) -> bool {
+        ON.get().or_else(of_process) == Some(canary)
+    }
+
+    fn of_process() -> Option<Canary> {
+        static NAMED: OnceLock<Option<Canary>> = OnceLock::new();
+        *NAMED.get_or_init(|| {
+            let name = std::env::var("HASHMERE_CANARY").ok()?;
+            let found = Canary::ALL.iter().find(|(_, known, _)| *known == name);
+            assert!(found.is_some(), "there is no canary {name}");
+            found.map(|(canary, _, _)| *canary)
+        })
+    }
+
+    /// Whether any is.
+    #[cfg(test)]
+    pub(crate) fn is_any() -> bool {
+        ON.get().is_some()
+    }
+
+    /// Runs something in an engine with this fault, or with none.
+    #[cfg(test)]
+    pub(crate) fn with<R>(canary: impl Into<Option<Canary>>, act: impl FnOnce() -> R) -> R {
+        let before = ON.replace(canary.into());
+        let result = act();
+        ON.set(before);
+        result
+    }
+}

@@ -1,0 +1,165 @@
+//! Each canary is switched on, and a test of this folder must notice.
+//!
+//! What the models must find stands beside their stories; what only whole processes show is hunted by `scripts/canaries`.
+
+use super::crash::attempt;
+use super::history::History;
+use super::power::{all_that_arrived, ghosts, verify};
+use super::power_between::{interleave, kill_then_sync, sync, WRITES};
+use super::world::strict;
+use super::{crash_cases, meanwhile, power, quick};
+use crate::canary::{self, Canary};
+
+/// A fault, where it shows, and what fails if it does.
+type Hunt = (Canary, &'static str, fn());
+
+const WRITING: &[Hunt] = &[
+    (Canary::HeadLate, "deaths: set new", crash_cases::set_of_a_new_key),
+    (Canary::IntentUnsaid, "deaths: set new", crash_cases::set_of_a_new_key),
+    (Canary::KeyUncompared, "calls: overflow", quick::leaves_split_and_overflow),
+    (Canary::ReadUncompared, "deaths: overflow", crash_cases::overflowing),
+    (Canary::OverflowUnsaid, "deaths: overflow", crash_cases::overflowing),
+    (Canary::VersionRepeated, "deaths: replace", crash_cases::replacement),
+    (Canary::RepairUnnamed, "deaths: replace", crash_cases::replacement),
+    (Canary::RowUnrepaired, "deaths: next segment, claim, release", crash_cases::opening_segments),
+    (Canary::CommitRelaxed, "late stores: delete", crash_cases::deletion),
+    (Canary::MarkRelaxed, "late stores: clean by force", crash_cases::cleaning_by_force),
+    (Canary::RowRelaxed, "late stores: delete", crash_cases::deletion),
+    (Canary::SplitUndone, "deaths: split", crash_cases::splitting),
+    (Canary::SpareTwice, "deaths: split", crash_cases::splitting),
+    (Canary::DepthEarly, "deaths: split", crash_cases::splitting),
+];
+
+const SEGMENTS: &[Hunt] = &[
+    (Canary::CursorSlips, "one interruption: scan/split", meanwhile::scan_while_the_index_grows),
+    (Canary::MoveBelieved, "one interruption: clean/replace", meanwhile::clean_while_what_lives_is_overwritten),
+    (Canary::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
+    (Canary::MemoryUnasked, "deaths: large records", crash_cases::large_records),
+    (Canary::LargeUnasked, "deaths: large records", crash_cases::large_records),
+    (Canary::TailForgotten, "deaths: large records", crash_cases::large_records),
+    (Canary::RootEarly, "deaths: clear", crash_cases::clearing),
+];
+
+const DURABLE: &[Hunt] = &[
+    (Canary::QuarantineSkipped, "power cuts: histories", || histories(2)),
+    (Canary::DeathUnstamped, "power cuts: histories", || histories(0)),
+    (Canary::PointUnflushed, "power cuts: histories", || histories(0)),
+    (Canary::PointEarly, "power cuts: histories", || histories(40)),
+    (Canary::PointInPlace, "power cuts: histories", || histories(0)),
+    (Canary::FloorIgnored, "power cuts: histories", || histories(2)),
+    (Canary::SumsBelieved, "power cuts: histories", || histories(1)),
+    (Canary::PoisonIgnored, "power cuts: a disk that fails", power::a_disk_that_fails_poisons),
+];
+
+const BETWEEN: &[Hunt] = &[
+    (Canary::StampEarly, "power cuts: a sync at each access", at_each_access),
+    (Canary::RepairUnstamped, "power cuts: a death before a sync", after_death),
+    (Canary::CommitsUnawaited, "power cuts: a death before a sync", after_death),
+    (Canary::BornEarly, "power cuts: a death before a sync", after_death),
+    (Canary::FirstWins, "power cuts: what arrived is there", || (0..20).try_for_each(all_that_arrived).unwrap()),
+    (Canary::GhostsLeft, "power cuts: ghosts", || ghosts().unwrap()),
+];
+
+/// Found by stories of `models`, which say so themselves.
+const MODELS: &[Canary] = &[
+    Canary::LockIgnored,
+    Canary::OwnerRobbed,
+    Canary::RepairUnguarded,
+    Canary::CommitForgotten,
+    Canary::CountEarly,
+    Canary::LeafBelieved,
+    Canary::AbsenceBelieved,
+    Canary::SlotBelieved,
+    Canary::EpochIgnored,
+    Canary::GenerationIgnored,
+    Canary::MissBelieved,
+    Canary::ScanBelieved,
+    Canary::SplitClearsFirst,
+    Canary::PinIgnored,
+    Canary::PinBelieved,
+    Canary::RecycleUnsaid,
+    Canary::ActiveIgnored,
+    Canary::BurialIgnored,
+];
+
+/// Found by tests with whole processes: `scripts/canaries` names them.
+const PROCESSES: &str = include_str!("../../../../../scripts/canaries");
+
+/// Where all of them are named.
+const PUBLISHED: &str = include_str!("../../../../../docs/testing.md");
+
+/// Histories, until a power cut shows the fault. `first` is where that is known to be soon.
+fn histories(first: u64) {
+    for seed in first..first + 400 {
+        let mut history = History::new(strict(64).durable().small_leaves(), seed);
+        history.run(120);
+        history.cut(27, &mut |history, moment, choice, heap, len| {
+            if let Err(error) = verify(history, moment, heap, len) {
+                panic!("history {seed}, {choice:?}: {error}");
+            }
+        });
+    }
+}
+
+fn at_each_access() {
+    for (_, act, step) in WRITES {
+        interleave(act, strict(64).durable(), sync, step).unwrap();
+    }
+}
+
+fn after_death() {
+    for (_, act, step) in WRITES {
+        kill_then_sync(act, strict(64).durable(), step).unwrap();
+    }
+}
+
+fn hunt(hunts: &[Hunt]) {
+    let mut missed = Vec::new();
+    for (canary, by, run) in hunts {
+        let found = canary::with(*canary, || {
+            attempt(|| {
+                run();
+                Ok(())
+            })
+        });
+        match found {
+            Err(text) => println!("canary {canary:?} | {by} | {}", text.replace('\n', " ")),
+            Ok(()) => missed.push(canary),
+        }
+    }
+    assert!(missed.is_empty(), "nobody noticed {missed:?}");
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn faults_of_writing_show() {
+    hunt(WRITING);
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn faults_of_segments_show() {
+    hunt(SEGMENTS);
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn faults_of_durable_stores_show() {
+    hunt(DURABLE);
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn faults_between_two_clients_and_a_power_cut_show() {
+    hunt(BETWEEN);
+}
+
+#[test]
+fn every_canary_is_hunted() {
+    let here = [WRITING, SEGMENTS, DURABLE, BETWEEN].concat();
+    for (canary, name, what) in Canary::ALL {
+        let hunted = here.iter().any(|(hunted, _, _)| hunted == canary) || MODELS.contains(canary);
+        assert!(hunted || PROCESSES.contains(&format!("hunt {name} ")), "nobody hunts {name}:{what}");
+        assert!(PUBLISHED.contains(&format!("| `{name}` |")), "docs/testing.md does not name {name}");
+    }
+}
