@@ -2,11 +2,11 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise step hold storm hostile canaries prove bench bench-serve install clean miri
+.PHONY: help demo test lint unit models promise step hold storm hostile canaries prove bench bench-serve bench-python python install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, models, miri'
+	@echo 'make test     all of: lint, unit, promise, models, miri, python'
 	@echo 'make unit     unit tests, crash enumeration'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
@@ -16,9 +16,11 @@ help:
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make hostile  damaged files opened and used for MINUTES=10'
 	@echo 'make canaries known faults of the engine, each of which some test must find'
+	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make prove    all of these for longer, in less than an hour, with one table at the end'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make bench-serve  the memcached server beside memcached: CPU time a request'
+	@echo 'make bench-python  the Python package beside dict, lmdb, pymemcache and diskcache'
 	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
 
 demo:
@@ -26,7 +28,7 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit promise models miri
+test: lint unit promise models miri python
 
 lint:
 	@scripts/setup rust
@@ -92,10 +94,23 @@ miri:
 bench:
 	@scripts/setup rust
 	@bench/run
+	@$(MAKE) --no-print-directory bench-python
 
 bench-serve:
 	@scripts/setup rust
 	@bench/serve
+
+bench-python:
+	@scripts/setup rust
+	@scripts/setup python
+	@scripts/setup packages memcached
+	@bindings/python/run bench
+
+# Builds the package into an environment of its own, target/python.
+python:
+	@scripts/setup rust
+	@scripts/setup python
+	@bindings/python/run test
 
 PREFIX ?= $(HOME)/.local
 install:

@@ -1,6 +1,18 @@
 //! Sleeping on a word that processes share.
 
+use std::sync::OnceLock;
 use std::time::Duration;
+
+/// What is called around every sleep: it has to call its argument once, and return.
+pub type Around = fn(sleep: &mut dyn FnMut());
+
+static AROUND: OnceLock<Around> = OnceLock::new();
+
+/// Has `around` called around every sleep of this process, so that an interpreter can let its other threads run meanwhile. The
+/// first call counts; later ones are ignored.
+pub fn around_sleeps(around: Around) {
+    let _ = AROUND.set(around);
+}
 
 /// Why [`wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,18 +40,25 @@ pub fn wait(address: *const u32, expected: u32, timeout: Duration) -> Wait {
         tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
         tv_nsec: timeout.subsec_nanos().into(),
     };
-    // SAFETY: the kernel only reads the word, through its own checked access, and the
-    // timespec outlives the call.
-    let result =
-        unsafe { libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAIT, expected, &limit as *const libc::timespec) };
-    if result == 0 {
-        return Wait::Woken;
+    let mut outcome = Wait::Interrupted;
+    let mut sleep = || {
+        // SAFETY: the kernel only reads the word, through its own checked access, and the
+        // timespec outlives the call.
+        let result = unsafe {
+            libc::syscall(libc::SYS_futex, address, libc::FUTEX_WAIT, expected, &limit as *const libc::timespec)
+        };
+        outcome = match std::io::Error::last_os_error().raw_os_error() {
+            _ if result == 0 => Wait::Woken,
+            Some(libc::EAGAIN) => Wait::Changed,
+            Some(libc::ETIMEDOUT) => Wait::TimedOut,
+            _ => Wait::Interrupted,
+        };
+    };
+    match AROUND.get() {
+        Some(around) => around(&mut sleep),
+        None => sleep(),
     }
-    match std::io::Error::last_os_error().raw_os_error() {
-        Some(libc::EAGAIN) => Wait::Changed,
-        Some(libc::ETIMEDOUT) => Wait::TimedOut,
-        _ => Wait::Interrupted,
-    }
+    outcome
 }
 
 /// Wakes up to `count` sleepers on the word at `address`, in any process; returns how many there

@@ -36,6 +36,7 @@ mod hashed;
 mod many;
 mod marks;
 mod options;
+mod room;
 mod scan;
 mod shared;
 mod store;
@@ -48,6 +49,7 @@ pub use error::{Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;
 pub use hashed::Hashed;
 pub use options::{Mode, Options};
+pub use room::Roomed;
 pub use scan::Scan;
 pub use store::Store;
 pub use types::{

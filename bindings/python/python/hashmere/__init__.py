@@ -1,0 +1,52 @@
+"""One hash table in one file that every process on a machine maps and reads and writes directly, at memory speed.
+
+    import hashmere
+
+    store = hashmere.open("sessions")       # any process of this user opens the same one
+    store["user:7"] = "Ada"
+    store["user:7"]                         # b"Ada"
+    store.incr("hits", initial=1)
+    store.set("token", "x", ttl=30)
+    with store.view("user:7") as value:     # no copy
+        value.tobytes()
+
+A name is a file in ``/dev/shm/hashmere-<uid>/`` (``HASHMERE_DIR`` replaces the folder). With a slash, or when it ends in
+``.mere``, it is a path.
+"""
+
+from ._hashmere import Hashed, Reservation, Scan, View, __version__, path_of, remove
+from ._store import Store
+from ._types import KEEP, REMOVE, Handle, Record, Uid, Verdict
+from .coders import JSON, PICKLE, RAW, Coded, Coder
+from .errors import (
+    AlreadyExists,
+    BadCursor,
+    BadName,
+    BadOption,
+    Busy,
+    Closed,
+    Corrupt,
+    Error,
+    Full,
+    Io,
+    Mismatch,
+    Misuse,
+    NoSpace,
+    NotANumber,
+    NotAStore,
+    NotFound,
+    OutOfMemory,
+    Poisoned,
+    ReadOnly,
+    Stale,
+    TooLarge,
+    TooManyClients,
+    TooManyCollisions,
+    Unclean,
+    Unsafe,
+    WrongLength,
+)
+from .memo import memoize
+
+open = Store
+"""Opens a store: see `Store`."""

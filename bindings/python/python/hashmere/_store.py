@@ -1,0 +1,172 @@
+"""The store as a mapping."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import ItemsView, KeysView, MutableMapping, ValuesView
+from typing import Any, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar, Union, overload
+
+from . import _hashmere, _open
+from ._types import Record
+
+Key = Union[bytes, str]
+Value = Union[bytes, bytearray, memoryview, str]
+Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
+T = TypeVar("T")
+_MISSING: Any = object()
+
+
+class Store(_hashmere.Store):
+    """A store of bytes, shared with every process that opens it: a `MutableMapping` and more.
+
+    Keys are `bytes` or `str`, which is the same key as its UTF-8. Values are `bytes`, `str` or anything with the buffer
+    protocol; what is read is `bytes`. For other objects see `coded`.
+
+    The handle may be used from any number of threads. A forked child goes on using it; pickled, it is opened again where it
+    is unpickled. It is closed by `close`, by `with`, or at the end of the process.
+    """
+
+    __slots__ = ("__weakref__", "_options")
+    _options: Mapping[str, Any]
+
+    def __init__(self, name: Path, /, **options: Any) -> None:
+        # What concerns creation only has no place in a copy.
+        self._options = {k: v for k, v in options.items() if k in _AGAIN}
+        _open.opened(self)
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return _reopen, (self.path, dict(self._options))
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return "<hashmere.Store closed>" if self.closed else f"<hashmere.Store {os.fsdecode(self.path)!r}>"
+
+    def __iter__(self) -> Iterator[bytes]:
+        return self.scan_keys()
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both have the same pairs, as for any mapping."""
+        if self is other:
+            return True
+        if not isinstance(other, (Store, Mapping)):
+            return NotImplemented
+        return dict(self.items()) == dict(other.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # Scans
+
+    def scan(
+        self, *, cursor: int = 0, prefix: Optional[Key] = None, glob: Optional[Key] = None
+    ) -> _hashmere.Scan[Tuple[bytes, bytes]]:
+        """An iterator over ``(key, value)``, from a cursor on, of keys with a prefix or matching a pattern.
+
+        The pattern has ``*``, ``?``, ``[a-z]``, ``[!a-z]``, and ``\\`` takes the next byte as it is. The iterator's ``cursor``
+        is a number with which any process can go on at any later time.
+        """
+        return self._scan("pairs", cursor, prefix, glob)
+
+    def scan_keys(
+        self, *, cursor: int = 0, prefix: Optional[Key] = None, glob: Optional[Key] = None
+    ) -> _hashmere.Scan[bytes]:
+        """The same over keys."""
+        return self._scan("keys", cursor, prefix, glob)
+
+    def scan_records(
+        self, *, cursor: int = 0, prefix: Optional[Key] = None, glob: Optional[Key] = None
+    ) -> _hashmere.Scan[Record]:
+        """The same over `Record`."""
+        return self._scan("records", cursor, prefix, glob)
+
+    # What a mapping has besides
+
+    def keys(self) -> KeysView[bytes]:
+        """A view of the keys."""
+        return KeysView(self)
+
+    def items(self) -> ItemsView[bytes, bytes]:
+        """A view of the pairs."""
+        return _Items(self)
+
+    def values(self) -> ValuesView[bytes]:
+        """A view of the values."""
+        return _Values(self)
+
+    def pop(self, key: Key, default: Any = _MISSING, /) -> Any:
+        """Removes a key and returns its value; exactly one of several callers gets it."""
+        value = self.take(key, default)
+        if value is _MISSING:
+            raise KeyError(key)
+        return value
+
+    def popitem(self) -> Tuple[bytes, bytes]:
+        """Removes a random pair and returns it."""
+        while True:
+            record = self.random_pair()
+            if record is None:
+                raise KeyError("popitem(): the store is empty")
+            if self.delete(record.key, version=record.version):
+                return record.key, record.value
+
+    def setdefault(self, key: Key, default: Value = b"", /) -> bytes:
+        """The value of a key, which is stored first if it is absent."""
+        while True:
+            value = self.get(key)
+            if value is not None:
+                return value
+            if self.add(key, default):
+                return default.encode() if isinstance(default, str) else bytes(default)
+
+    def update(self, pairs: Union[Mapping[Any, Value], Iterable[Tuple[Key, Value]]] = (), /, **more: Value) -> None:
+        """Stores several pairs. To change one key by what it has, see `modify`."""
+        self.set_many(pairs)
+        if more:
+            self.set_many(more)
+
+    def drop(self) -> None:
+        """Closes the store and removes its file."""
+        path = self.path
+        self.close()
+        _hashmere.remove(path)
+
+    @overload
+    def coded(self, coder: None = None) -> "Coded[Any]": ...
+    @overload
+    def coded(self, coder: "Coder[T]") -> "Coded[T]": ...
+    def coded(self, coder: Optional["Coder[Any]"] = None) -> "Coded[Any]":
+        """The same store with objects as values; a coder turns them into bytes and back (`hashmere.JSON` if none is given)."""
+        from .coders import JSON, Coded
+
+        return Coded(self, coder if coder is not None else JSON)
+
+
+MutableMapping.register(Store)
+
+_AGAIN = frozenset(("read_only", "busy_timeout", "delete_on_last_exit", "sync_every", "allow_foreign_owner"))
+
+
+def _reopen(path: str, options: Mapping[str, Any]) -> Store:
+    return Store(path, create=False, **options)
+
+
+class _Items(ItemsView[bytes, bytes]):
+    """Pairs from one scan, rather than a look-up for each key."""
+
+    def __iter__(self) -> Iterator[Tuple[bytes, bytes]]:
+        return self._mapping.scan()  # type: ignore[attr-defined, no-any-return]
+
+
+class _Values(ValuesView[bytes]):
+    def __iter__(self) -> Iterator[bytes]:
+        return (value for _, value in self._mapping.scan())  # type: ignore[attr-defined]
+
+    def __contains__(self, value: object) -> bool:
+        return any(value == found for found in self)
+
+
+from .coders import Coded, Coder  # noqa: E402

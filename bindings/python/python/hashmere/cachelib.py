@@ -1,0 +1,94 @@
+"""A cache for `cachelib`, and so for Flask-Caching and Flask-Session.
+
+    from hashmere.cachelib import HashmereCache
+
+    cache = HashmereCache("my-site", max_bytes=256 << 20)
+
+Flask-Caching makes one with ``CACHE_TYPE = "hashmere.cachelib.HashmereCache"`` and ``CACHE_ARGS``, ``CACHE_OPTIONS``.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional
+
+from cachelib.base import BaseCache
+
+from ._store import Store
+from .coders import PICKLE
+
+
+class HashmereCache(BaseCache):
+    """Objects go through ``coder`` (pickle, as in cachelib's own caches: only trusted processes may write to the file); integers
+    are kept as decimal text. The other options are those of `hashmere.open`; without ``max_bytes`` it is 64 MiB."""
+
+    def __init__(self, name: Any, default_timeout: int = 300, coder: Any = PICKLE, **options: Any) -> None:
+        super().__init__(default_timeout)
+        self.store = Store(name, **{"cache": True, "max_bytes": 64 << 20, **options})
+        self._coder = coder
+
+    @classmethod
+    def factory(cls, app: Any, config: Any, args: Any, kwargs: Any) -> "HashmereCache":
+        """What Flask-Caching calls."""
+        return cls(*args, **kwargs)
+
+    def _dumps(self, value: Any) -> Any:
+        return b"%d" % value if type(value) is int else self._coder.dumps(value)
+
+    def _loads(self, data: Optional[bytes]) -> Any:
+        if data is None:
+            return None
+        try:
+            return int(data)
+        except ValueError:
+            return self._coder.loads(data)
+
+    def _ttl(self, timeout: Optional[int]) -> Optional[int]:
+        """Seconds; 0 means for ever in cachelib."""
+        timeout = self.default_timeout if timeout is None else timeout
+        return timeout if timeout else None
+
+    def get(self, key: str) -> Any:
+        return self._loads(self.store.get(key))
+
+    def set(self, key: str, value: Any, timeout: Optional[int] = None) -> Optional[bool]:
+        ttl = self._ttl(timeout)
+        if ttl is not None and ttl < 0:
+            self.store.delete(key)
+        else:
+            self.store.set(key, self._dumps(value), ttl=ttl)
+        return True
+
+    def add(self, key: str, value: Any, timeout: Optional[int] = None) -> bool:
+        return bool(self.store.add(key, self._dumps(value), ttl=self._ttl(timeout)))
+
+    def delete(self, key: str) -> bool:
+        return self.store.delete(key)
+
+    def has(self, key: str) -> bool:
+        return key in self.store
+
+    def get_many(self, *keys: str) -> List[Any]:
+        return [self._loads(data) for data in self.store.get_many(keys)]
+
+    def set_many(self, mapping: Dict[str, Any], timeout: Optional[int] = None) -> List[Any]:
+        self.store.set_many({key: self._dumps(value) for key, value in mapping.items()}, ttl=self._ttl(timeout))
+        return list(mapping)
+
+    def delete_many(self, *keys: str) -> List[Any]:
+        return [key for key in keys if self.store.delete(key)]
+
+    def inc(self, key: str, delta: int = 1) -> Optional[int]:
+        def more(data: Optional[bytes]) -> Any:
+            return self._dumps((self._loads(data) or 0) + delta)
+
+        return self._loads(self.store.modify(key, more))  # type: ignore[no-any-return]
+
+    def dec(self, key: str, delta: int = 1) -> Optional[int]:
+        return self.inc(key, -delta)
+
+    def clear(self) -> bool:
+        self.store.clear()
+        return True
+
+
+__all__ = ["HashmereCache"]

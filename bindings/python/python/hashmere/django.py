@@ -1,0 +1,142 @@
+"""A cache backend for Django.
+
+    CACHES = {
+        "default": {
+            "BACKEND": "hashmere.django.HashmereCache",
+            "LOCATION": "my-site",                      # a name or a path, as for hashmere.open
+            "OPTIONS": {"max_bytes": 256 << 20},
+        }
+    }
+
+Every worker process of the machine shares it, without a server. Integers are kept as decimal text, so that they can be counted with
+from any language; other objects go through a coder, which is pickle as in Django's own backends: only trusted processes may write
+to the file. ``OPTIONS`` may name another ``coder``, and has what `hashmere.open` takes; without ``max_bytes`` it is 64 MiB. What
+is not used for long is dropped when the cache is full, so ``MAX_ENTRIES`` and ``CULL_FREQUENCY`` mean nothing here.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
+
+from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from django.utils.module_loading import import_string
+
+from ._store import Store
+from ._types import KEEP
+from .coders import PICKLE
+
+_MAX_BYTES = 64 << 20
+# Django makes a backend for each thread; they share the handle.
+_stores: Dict[Tuple[str, str], Store] = {}
+_opening = threading.Lock()
+
+
+def _open(name: str, options: Mapping[str, Any]) -> Store:
+    which = (name, repr(sorted(options.items())))
+    with _opening:
+        store = _stores.get(which)
+        if store is None or store.closed:
+            store = _stores[which] = Store(name, **options)
+        return store
+
+
+class HashmereCache(BaseCache):
+    """See the module."""
+
+    def __init__(self, location: str, params: Dict[str, Any]) -> None:
+        super().__init__(params)
+        options = {"cache": True, "max_bytes": _MAX_BYTES, **params.get("OPTIONS", {})}
+        for django_only in ("MAX_ENTRIES", "CULL_FREQUENCY"):
+            options.pop(django_only, None)
+        coder = options.pop("coder", PICKLE)
+        self._coder = import_string(coder) if isinstance(coder, str) else coder
+        self._location, self._options = location, options
+        self._opened: Optional[Store] = None
+
+    @property
+    def store(self) -> Store:
+        """The store, opened when it is first asked for."""
+        if self._opened is None or self._opened.closed:
+            self._opened = _open(self._location, self._options)
+        return self._opened
+
+    def _dumps(self, value: Any) -> Any:
+        return b"%d" % value if type(value) is int else self._coder.dumps(value)
+
+    def _loads(self, data: bytes) -> Any:
+        try:
+            return int(data)
+        except ValueError:
+            return self._coder.loads(data)
+
+    def _ttl(self, timeout: Any) -> Optional[float]:
+        """Seconds to live, not more than 0 for what has expired already."""
+        return self.default_timeout if timeout is DEFAULT_TIMEOUT else timeout
+
+    def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Optional[int] = None) -> bool:
+        key, ttl = self.make_and_validate_key(key, version=version), self._ttl(timeout)
+        data = self._dumps(value)
+        if ttl is not None and ttl <= 0:
+            return key not in self.store
+        return bool(self.store.add(key, data, ttl=ttl))
+
+    def get(self, key: Any, default: Any = None, version: Optional[int] = None) -> Any:
+        data = self.store.get(self.make_and_validate_key(key, version=version))
+        return default if data is None else self._loads(data)
+
+    def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: Optional[int] = None) -> None:
+        key, ttl = self.make_and_validate_key(key, version=version), self._ttl(timeout)
+        data = self._dumps(value)
+        if ttl is not None and ttl <= 0:
+            self.store.delete(key)
+        else:
+            self.store.set(key, data, ttl=ttl)
+
+    def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: Optional[int] = None) -> bool:
+        key, ttl = self.make_and_validate_key(key, version=version), self._ttl(timeout)
+        if ttl is not None and ttl <= 0:
+            return self.store.delete(key)
+        return self.store.touch(key, ttl)
+
+    def delete(self, key: Any, version: Optional[int] = None) -> bool:
+        return self.store.delete(self.make_and_validate_key(key, version=version))
+
+    def has_key(self, key: Any, version: Optional[int] = None) -> bool:
+        return self.make_and_validate_key(key, version=version) in self.store
+
+    def incr(self, key: Any, delta: int = 1, version: Optional[int] = None) -> Any:
+        def more(data: Optional[bytes]) -> Any:
+            return KEEP if data is None else self._dumps(self._loads(data) + delta)
+
+        data = self.store.modify(self.make_and_validate_key(key, version=version), more)
+        if data is None:
+            raise ValueError(f"Key '{key}' not found")
+        return self._loads(data)
+
+    def get_many(self, keys: Iterable[Any], version: Optional[int] = None) -> Dict[Any, Any]:
+        names = {self.make_and_validate_key(key, version=version): key for key in keys}
+        found = zip(names.values(), self.store.get_many(names))
+        return {key: self._loads(data) for key, data in found if data is not None}
+
+    def set_many(self, data: Mapping[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: Optional[int] = None) -> List[Any]:
+        ttl = self._ttl(timeout)
+        pairs = {self.make_and_validate_key(key, version=version): self._dumps(value) for key, value in data.items()}
+        if ttl is not None and ttl <= 0:
+            self.store.delete_many(pairs)
+        else:
+            self.store.set_many(pairs, ttl=ttl)
+        return []
+
+    def delete_many(self, keys: Iterable[Any], version: Optional[int] = None) -> None:
+        self.store.delete_many([self.make_and_validate_key(key, version=version) for key in keys])
+
+    def clear(self) -> None:
+        """Removes everything from the store, under whatever prefix."""
+        self.store.clear()
+
+    def close(self, **kwargs: Any) -> None:
+        """Called after each request: the handle stays open, for opening is the dear part."""
+
+
+__all__ = ["HashmereCache"]

@@ -1,0 +1,171 @@
+"""What can go wrong: one class for each code. The codes are the same in every language and never change their meaning.
+
+Each is a `hashmere.Error`, and where Python has a class for the kind of thing, one of those too.
+"""
+
+from __future__ import annotations
+
+from typing import Dict, Type
+
+
+class Error(Exception):
+    """Any error of a store."""
+
+    code: int = 0
+    """The stable number."""
+
+
+class NotFound(Error, FileNotFoundError):
+    """There is no such store, and the call was not allowed to create it."""
+
+    code = 1
+
+
+class AlreadyExists(Error, FileExistsError):
+    """There is such a store, and the call was only allowed to create it."""
+
+    code = 2
+
+
+class NotAStore(Error, ValueError):
+    """The file is not a store, or not one that this version may open."""
+
+    code = 3
+
+
+class Mismatch(Error, ValueError):
+    """The store was created with another value of an option."""
+
+    code = 4
+
+
+class BadOption(Error, ValueError):
+    """An option has a value that no store can have."""
+
+    code = 5
+
+
+class TooManyClients(Error):
+    """All client slots are taken by living processes."""
+
+    code = 6
+
+
+class BadName(Error, ValueError):
+    """The name is not one that a store can have."""
+
+    code = 7
+
+
+class Unsafe(Error, PermissionError):
+    """The file or its folder is not safe to use."""
+
+    code = 8
+
+
+class Unclean(Error):
+    """The file was in use when the machine went down."""
+
+    code = 9
+
+
+class Io(Error, OSError):
+    """The system refused."""
+
+    code = 10
+
+
+class NoSpace(Error, OSError):
+    """The file system, or a limit of this process, has no room."""
+
+    code = 12
+
+
+class Corrupt(Error):
+    """The file contradicts itself; `Store.check` says where."""
+
+    code = 20
+
+
+class Stale(Error, LookupError):
+    """The UID or handle names a key that is not there any more."""
+
+    code = 21
+
+
+class OutOfMemory(Error, MemoryError):
+    """The value does not fit the memory of this process."""
+
+    code = 22
+
+
+class BadCursor(Error, ValueError):
+    """The cursor is not one that a scan of this store returned."""
+
+    code = 23
+
+
+class ReadOnly(Error, PermissionError):
+    """The store was opened read-only."""
+
+    code = 30
+
+
+class Full(Error):
+    """The store is at its maximum size and nothing can be cleaned."""
+
+    code = 31
+
+
+class Busy(Error, TimeoutError):
+    """A living process holds the lock of this key for longer than the busy timeout."""
+
+    code = 32
+    pid: int = 0
+    """The process, as it is numbered in its own PID namespace."""
+
+
+class TooLarge(Error, ValueError):
+    """Key and value together are too long."""
+
+    code = 33
+
+
+class WrongLength(Error, ValueError):
+    """The store has a fixed key or value length, and this is another."""
+
+    code = 34
+
+
+class NotANumber(Error, ValueError):
+    """A counter call met a value that is not a decimal number below 2^64."""
+
+    code = 35
+
+
+class TooManyCollisions(Error):
+    """Too many keys share the same hash bits for the index to separate."""
+
+    code = 36
+
+
+class Misuse(Error):
+    """A call that does not fit this store or this moment."""
+
+    code = 37
+
+
+class Poisoned(Error):
+    """A durable store could not be written to disk earlier, so what is there is not known."""
+
+    code = 38
+
+
+class Closed(Error, ValueError):
+    """The handle was closed."""
+
+    code = 81
+
+
+BY_CODE: Dict[int, Type[Error]] = {error.code: error for error in Error.__subclasses__()}
+"""The class for each code."""

@@ -1,0 +1,323 @@
+//! Reading and changing one key, beyond `hot`.
+
+use crate::attributes::{attributes, expiry, unsigned};
+use crate::bytes::{self, Key, Value};
+use crate::error::OrRaise;
+use crate::record::{record, seconds};
+use crate::store::StoreBase;
+use hashmere::{Attributes, Cas, Change, Counter, Expected, Item, Remaining, Ttl, Update, Updated, Version};
+use pyo3::exceptions::{PyOverflowError, PyTypeError};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+type Any<'a, 'py> = Option<&'a Bound<'py, PyAny>>;
+
+/// What `expected` and `version` of a conditional call say; exactly one of them.
+fn condition<'a>(version: Any<'_, '_>, expected: Option<&'a Value<'_>>) -> PyResult<Expected<'a>> {
+    match (version, expected) {
+        (Some(version), None) => Ok(Expected::Version(Version(unsigned(version, "version")?))),
+        (None, Some(value)) => Ok(Expected::Value(&value.0)),
+        _ => Err(PyTypeError::new_err("give either version or expected")),
+    }
+}
+
+/// What is attached to a counter that is created.
+fn counter(initial: Any<'_, '_>, ttl: Any<'_, '_>, expires_at: Any<'_, '_>, flags: Any<'_, '_>) -> PyResult<Counter> {
+    let initial = initial.map(|n| unsigned(n, "initial")).transpose()?;
+    Ok(Counter { initial, attributes: attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE) })
+}
+
+/// A signed step.
+fn step(by: &Bound<'_, PyAny>) -> PyResult<Result<u64, i64>> {
+    match by.extract::<u64>() {
+        Ok(by) => Ok(Ok(by)),
+        Err(error) if error.is_instance_of::<PyTypeError>(by.py()) => Err(bytes::refused(by, "by must be an int")),
+        Err(_) => by
+            .extract::<i64>()
+            .map(Err)
+            .map_err(|_| PyOverflowError::new_err("by must be from -9223372036854775808 to 18446744073709551615")),
+    }
+}
+
+#[pymethods]
+impl StoreBase {
+    /// Stores a value if the key is absent. The version, or ``None``: it is there, and stays as it is.
+    #[pyo3(signature = (key, value, /, *, ttl=None, expires_at=None, flags=None))]
+    fn add(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        value: Value<'_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<u64>> {
+        let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
+        Ok(self.enter(py)?.add(key.0, &value.0, with).or_raise(py)?.map(|stored| stored.version.0))
+    }
+
+    /// Stores a value if the key is there. The version, or ``None``: it is absent, and stays so.
+    #[pyo3(signature = (key, value, /, *, ttl=None, expires_at=None, flags=None))]
+    fn replace(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        value: Value<'_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<u64>> {
+        let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
+        Ok(self.enter(py)?.replace(key.0, &value.0, with).or_raise(py)?.map(|stored| stored.version.0))
+    }
+
+    /// Puts bytes behind a value; flags and expiry stay. The version, or ``None``: the key is absent.
+    #[pyo3(signature = (key, tail, /))]
+    fn append(&self, py: Python<'_>, key: Key<'_>, tail: Value<'_>) -> PyResult<Option<u64>> {
+        Ok(self.enter(py)?.append(key.0, &tail.0).or_raise(py)?.map(|stored| stored.version.0))
+    }
+
+    /// Puts bytes in front of a value; flags and expiry stay. The version, or ``None``: the key is absent.
+    #[pyo3(signature = (key, head, /))]
+    fn prepend(&self, py: Python<'_>, key: Key<'_>, head: Value<'_>) -> PyResult<Option<u64>> {
+        Ok(self.enter(py)?.prepend(key.0, &head.0).or_raise(py)?.map(|stored| stored.version.0))
+    }
+
+    /// Removes a key, given a condition only if it has that ``version`` or the ``expected`` value. Whether it was removed.
+    #[pyo3(signature = (key, /, *, version=None, expected=None))]
+    fn delete(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        version: Any<'_, '_>,
+        expected: Option<Value<'_>>,
+    ) -> PyResult<bool> {
+        let store = self.enter(py)?;
+        if version.is_none() && expected.is_none() {
+            return store.delete(key.0).or_raise(py);
+        }
+        let condition = condition(version, expected.as_ref())?;
+        Ok(matches!(store.compare_and_set(key.0, condition, Change::Remove).or_raise(py)?, Cas::Removed))
+    }
+
+    /// Removes a key and returns its value; exactly one of several callers gets it. Without the key the default.
+    #[pyo3(signature = (key, default=None, /))]
+    fn take<'py>(
+        &self,
+        py: Python<'py>,
+        key: Key<'_>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let taken = self.enter(py)?.take(key.0).or_raise(py)?;
+        Ok(taken.map(|value| PyBytes::new(py, &value).into_any()).or(default))
+    }
+
+    /// Stores a value if the key has this ``version`` or the ``expected`` value. The new version; ``None``: it is otherwise.
+    #[pyo3(signature = (key, value, /, *, version=None, expected=None, ttl=None, expires_at=None, flags=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn cas(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        value: Value<'_>,
+        version: Any<'_, '_>,
+        expected: Option<Value<'_>>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<u64>> {
+        let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
+        let condition = condition(version, expected.as_ref())?;
+        let change = Change::SetWith(&value.0, with);
+        Ok(match self.enter(py)?.compare_and_set(key.0, condition, change).or_raise(py)? {
+            Cas::Stored(stored) => Some(stored.version.0),
+            _ => None,
+        })
+    }
+
+    /// Calls ``f`` with the value of a key (``None``: absent) and does what it returns: stores bytes, leaves the key with
+    /// ``KEEP``, removes it with ``REMOVE``. If somebody changed the key meanwhile, ``f`` is asked again. Flags and expiry stay
+    /// unless some are given. Returns the value that is there afterwards.
+    #[pyo3(signature = (key, f, /, *, ttl=None, expires_at=None, flags=None))]
+    fn modify<'py>(
+        &self,
+        py: Python<'py>,
+        key: Key<'_>,
+        f: &Bound<'py, PyAny>,
+        ttl: Any<'_, 'py>,
+        expires_at: Any<'_, 'py>,
+        flags: Any<'_, 'py>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let with = attributes(ttl, expires_at, flags)?;
+        let store = self.enter(py)?;
+        let mut visitor = Visitor { f, with, failed: None, seen: None, said: None };
+        let updated = store.update(key.0, |item| visitor.ask(item)).or_raise(py)?;
+        visitor.outcome(updated)
+    }
+
+    /// Adds to a counter, which is a decimal number; returns its new value. It wraps at 2^64 and, with a negative step, stops at
+    /// zero. A missing counter is created with ``initial`` (to which nothing is added); without that the result is ``None``.
+    #[pyo3(signature = (key, by=None, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn incr(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        by: Any<'_, '_>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<u64>> {
+        let counter = counter(initial, ttl, expires_at, flags)?;
+        let by = by.map_or(Ok(Ok(1)), step)?;
+        let store = self.enter(py)?;
+        match by {
+            Ok(by) => store.incr(key.0, by, counter),
+            Err(by) => store.add_signed(key.0, by, counter),
+        }
+        .or_raise(py)
+    }
+
+    /// Subtracts from a counter, stopping at zero: see ``incr``.
+    #[pyo3(signature = (key, by=None, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn decr(
+        &self,
+        py: Python<'_>,
+        key: Key<'_>,
+        by: Any<'_, '_>,
+        initial: Any<'_, '_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+        flags: Any<'_, '_>,
+    ) -> PyResult<Option<u64>> {
+        let counter = counter(initial, ttl, expires_at, flags)?;
+        let by = by.map_or(Ok(1), |by| unsigned(by, "by"))?;
+        self.enter(py)?.decr(key.0, by, counter).or_raise(py)
+    }
+
+    /// Counts a reference: creates the key at 1, or adds 1. Returns the count.
+    #[pyo3(signature = (key, /))]
+    fn retain_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<u64> {
+        self.enter(py)?.retain_ref(key.0).or_raise(py)
+    }
+
+    /// Gives a reference back, and removes the key with the last one. Returns the count; ``None``: the key is absent.
+    #[pyo3(signature = (key, /))]
+    fn release_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
+        self.enter(py)?.release_ref(key.0).or_raise(py)
+    }
+
+    /// A key with its value, version, flags, expiry and UID as a ``Record``; ``None``: absent.
+    #[pyo3(signature = (key, /))]
+    fn record<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let item = self.enter(py)?.get_item(key.0).or_raise(py)?;
+        item.map(|item| record(py, key.0, &item.value, &item.meta)).transpose()
+    }
+
+    /// The version of a key's value; ``None``: absent.
+    #[pyo3(signature = (key, /))]
+    fn version(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
+        Ok(self.enter(py)?.meta(key.0).or_raise(py)?.map(|meta| meta.version.0))
+    }
+
+    /// The length of a value in bytes; ``None``: absent.
+    #[pyo3(signature = (key, /))]
+    fn value_len(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
+        self.enter(py)?.value_len(key.0).or_raise(py)
+    }
+
+    /// How many seconds a key still lives: ``math.inf`` if it does not expire, ``None`` if it is absent.
+    #[pyo3(signature = (key, /))]
+    fn ttl(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<f64>> {
+        Ok(self.enter(py)?.ttl(key.0).or_raise(py)?.map(|left| match left {
+            Remaining::Forever => f64::INFINITY,
+            Remaining::For(left) => left.as_secs_f64(),
+        }))
+    }
+
+    /// When a key expires, in seconds since 1970; ``None``: never, or it is absent.
+    #[pyo3(signature = (key, /))]
+    fn expires_at(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<f64>> {
+        Ok(self.enter(py)?.meta(key.0).or_raise(py)?.and_then(|meta| seconds(meta.expires_at_ms)))
+    }
+
+    /// Gives a key another expiry; without one it does not expire any more. Its version stays. Whether it is there.
+    #[pyo3(signature = (key, /, ttl=None, *, expires_at=None))]
+    fn touch(&self, py: Python<'_>, key: Key<'_>, ttl: Any<'_, '_>, expires_at: Any<'_, '_>) -> PyResult<bool> {
+        let ttl: Ttl = expiry(ttl, expires_at)?;
+        self.enter(py)?.touch(key.0, ttl).or_raise(py)
+    }
+
+    /// Gives a key another expiry and returns its value; ``None``: absent.
+    #[pyo3(signature = (key, /, ttl=None, *, expires_at=None))]
+    fn get_and_touch<'py>(
+        &self,
+        py: Python<'py>,
+        key: Key<'_>,
+        ttl: Any<'_, '_>,
+        expires_at: Any<'_, '_>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let ttl = expiry(ttl, expires_at)?;
+        let item = self.enter(py)?.get_and_touch(key.0, ttl).or_raise(py)?;
+        Ok(item.map(|item| PyBytes::new(py, &item.value)))
+    }
+}
+
+/// A Python function that is asked what becomes of a key.
+pub struct Visitor<'a, 'py> {
+    pub f: &'a Bound<'py, PyAny>,
+    pub with: Option<Attributes>,
+    pub failed: Option<PyErr>,
+    /// The value that it was last shown, and the one that it last returned.
+    pub seen: Option<Vec<u8>>,
+    pub said: Option<Vec<u8>>,
+}
+
+impl<'py> Visitor<'_, 'py> {
+    /// What it says. If it raises, the key is left as it is.
+    pub fn ask(&mut self, item: Option<&Item>) -> Update {
+        self.try_ask(item).unwrap_or_else(|error| {
+            self.failed = Some(error);
+            Update::Keep
+        })
+    }
+
+    fn try_ask(&mut self, item: Option<&Item>) -> PyResult<Update> {
+        let py = self.f.py();
+        self.seen = item.map(|item| item.value.clone());
+        let answer = self.f.call1((item.map(|item| PyBytes::new(py, &item.value)),))?;
+        let types = py.import("hashmere._types")?;
+        if answer.is(types.getattr("KEEP")?) {
+            return Ok(Update::Keep);
+        }
+        if answer.is(types.getattr("REMOVE")?) {
+            return Ok(Update::Remove);
+        }
+        let value = bytes::value(answer.as_borrowed())
+            .map_err(|error| match answer.is_none() {
+                true => PyTypeError::new_err("the function must return a value, hashmere.KEEP or hashmere.REMOVE, not None"),
+                false => error,
+            })?
+            .to_vec();
+        self.said = Some(value.clone());
+        Ok(match self.with {
+            Some(with) => Update::SetWith(value, with),
+            None => Update::Set(value),
+        })
+    }
+
+    /// The value that is there after the update.
+    pub fn outcome(self, updated: Updated) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        if let Some(error) = self.failed {
+            return Err(error);
+        }
+        let value = match updated {
+            Updated::Kept => self.seen,
+            Updated::Stored(_) => self.said,
+            Updated::Removed => None,
+        };
+        Ok(value.map(|value| PyBytes::new(self.f.py(), &value)))
+    }
+}

@@ -1,0 +1,91 @@
+//! Errors of the engine as Python exceptions: one class for each code, in `hashmere.errors`.
+
+use hashmere::{Error, OpenError, ReadError, WriteError};
+use pyo3::exceptions::PyRuntimeError;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyDict, PyTuple};
+
+/// The code of a closed handle.
+pub const CLOSED: i32 = 81;
+
+static CLASSES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+
+fn classes<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyDict>> {
+    let load = || Ok::<_, PyErr>(py.import("hashmere.errors")?.getattr("BY_CODE")?.cast_into::<PyDict>()?.unbind());
+    Ok(CLASSES.get_or_try_init(py, load)?.bind(py))
+}
+
+/// The exception for a code. With an `errno` it is an `OSError` as well.
+fn exception(py: Python<'_>, code: i32, text: String, errno: Option<i32>) -> PyErr {
+    let make = || -> PyResult<PyErr> {
+        let Some(class) = classes(py)?.get_item(code)? else {
+            return Ok(PyRuntimeError::new_err(format!("{text} (code {code})")));
+        };
+        let arguments = match errno {
+            Some(errno) => (errno, text).into_pyobject(py)?.into_any(),
+            None => (text,).into_pyobject(py)?.into_any(),
+        };
+        Ok(PyErr::from_value(class.call1(arguments.cast::<PyTuple>()?)?))
+    };
+    make().unwrap_or_else(|error| error)
+}
+
+fn os_number(source: &std::io::Error) -> Option<i32> {
+    source.raw_os_error()
+}
+
+/// An error of the engine, to be raised.
+pub fn raised(py: Python<'_>, error: impl Into<Error>) -> PyErr {
+    let error = error.into();
+    let errno = match &error {
+        Error::Open(OpenError::NotFound { .. }) => Some(2),
+        Error::Open(OpenError::AlreadyExists { .. }) => Some(17),
+        Error::Open(OpenError::Unsafe { .. }) => Some(13),
+        Error::Open(OpenError::Io { source, .. } | OpenError::NoSpace { source, .. })
+        | Error::Write(WriteError::Io { source, .. } | WriteError::NoSpace(source)) => os_number(source),
+        _ => None,
+    };
+    let raised = exception(py, error.code(), error.to_string(), errno);
+    if let Error::Write(WriteError::Busy { pid, .. }) = &error {
+        // Only this one has a number to ask for.
+        if let Err(failed) = raised.value(py).setattr("pid", *pid) {
+            return failed;
+        }
+    }
+    raised
+}
+
+/// The error of a closed handle.
+pub fn closed(py: Python<'_>) -> PyErr {
+    exception(py, CLOSED, "the store was closed; open it again".into(), None)
+}
+
+/// A call that does not fit the state of things.
+pub fn misuse(py: Python<'_>, what: &'static str) -> PyErr {
+    raised(py, WriteError::Misuse(what))
+}
+
+/// `?` for results of the engine, with the interpreter at hand.
+pub trait OrRaise<T> {
+    /// Raises the error.
+    fn or_raise(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> OrRaise<T> for Result<T, ReadError> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| raised(py, error))
+    }
+}
+
+impl<T> OrRaise<T> for Result<T, WriteError> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| raised(py, error))
+    }
+}
+
+impl<T> OrRaise<T> for Result<T, OpenError> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| raised(py, error))
+    }
+}

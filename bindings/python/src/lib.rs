@@ -1,0 +1,49 @@
+//! The Python module `hashmere._hashmere`: the engine's calls as methods of one class, on bytes.
+//!
+//! What Python programs see is the package around it (`python/hashmere`): mapping, coders, caches. Here is what has to be fast or
+//! has to touch the engine. `hot` has the calls of the inner loops, made by hand; everything else is PyO3.
+
+mod attributes;
+mod by_number;
+mod bytes;
+mod change;
+mod error;
+mod handle;
+mod hashed;
+mod hot;
+mod key_lock;
+mod many;
+mod raw;
+mod record;
+mod reserve;
+mod scan;
+mod stats;
+mod store;
+mod view;
+
+use pyo3::prelude::*;
+
+/// The engine behind the package ``hashmere``.
+#[pymodule(gil_used = false)]
+mod _hashmere {
+    use super::*;
+
+    #[pymodule_export]
+    use crate::hashed::Hashed;
+    #[pymodule_export]
+    use crate::key_lock::KeyLock;
+    #[pymodule_export]
+    use crate::scan::Scan;
+    #[pymodule_export]
+    use crate::store::{path_of, remove};
+
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        hashmere_os::futex::around_sleeps(crate::handle::let_others_run);
+        module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        module.add("Store", hot::make(module.py())?)?;
+        module.add("Reservation", reserve::make(module.py())?)?;
+        module.add("View", view::make(module.py())?)?;
+        Ok(())
+    }
+}

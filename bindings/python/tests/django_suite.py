@@ -1,0 +1,58 @@
+"""Runs Django's tests of a cache backend on ours. Usage: django_suite.py UNPACKED_DJANGO"""
+
+import sys
+
+source = sys.argv[1]
+sys.path.insert(0, f"{source}/tests")
+
+import django  # noqa: E402
+from django.conf import settings  # noqa: E402
+
+settings.configure(
+    INSTALLED_APPS=["django.contrib.contenttypes", "django.contrib.auth", "django.contrib.sites", "cache"],
+    DATABASES={name: {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"} for name in ("default", "other")},
+    SITE_ID=1,
+    SECRET_KEY="for tests",
+    ROOT_URLCONF="urls",
+    USE_TZ=False,
+    DEFAULT_AUTO_FIELD="django.db.models.AutoField",
+)
+django.setup()
+
+from cache.tests import BaseCacheTests, caches_setting_for_tests  # noqa: E402
+from django.core.cache import cache, caches  # noqa: E402
+from django.test import TestCase, override_settings  # noqa: E402
+from django.test.runner import DiscoverRunner  # noqa: E402
+
+
+# Culling by number is not how the store makes room, so there are no caches for those tests, as for memcached and Redis.
+@override_settings(
+    CACHES=caches_setting_for_tests(
+        BACKEND="hashmere.django.HashmereCache", LOCATION="django", exclude={"cull", "zero_cull"}
+    )
+)
+class HashmereCacheTests(BaseCacheTests, TestCase):
+    incr_decr_type_error = TypeError
+
+    def test_integers_are_counters_for_everyone(self):
+        cache.set("n", 5)
+        self.assertEqual(cache.store.incr(cache.make_key("n"), 2), 7)
+        self.assertEqual(cache.get("n"), 7)
+
+    def test_threads_share_a_handle(self):
+        self.assertIs(caches["default"].store, caches["prefix"].store)
+
+    def test_other_coders(self):
+        other = caches.create_connection("default").__class__("django", {"OPTIONS": {"coder": "hashmere.JSON"}})
+        other.set("json", {"a": [1]})
+        self.assertEqual(other.store[other.make_key("json")], b'{"a":[1]}')
+        self.assertEqual(other.get("json"), {"a": [1]})
+
+
+class Runner(DiscoverRunner):
+    def build_suite(self, *args, **kwargs):
+        return self.test_loader.loadTestsFromTestCase(HashmereCacheTests)
+
+
+if __name__ == "__main__":
+    sys.exit(bool(Runner(verbosity=1).run_tests([])))

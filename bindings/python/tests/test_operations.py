@@ -1,0 +1,306 @@
+"""Every operation of the engine through Python: what it returns, and what it leaves."""
+
+import datetime
+import math
+import time
+
+import pytest
+
+import hashmere
+from hashmere import KEEP, REMOVE
+
+
+def test_add_and_replace(store):
+    assert store.replace("k", "1") is None and "k" not in store
+    first = store.add("k", "1")
+    assert first and store.add("k", "2") is None and store["k"] == b"1"
+    assert store.replace("k", "3") > first and store["k"] == b"3"
+
+
+def test_append_and_prepend(store):
+    assert store.append("k", "x") is None and store.prepend("k", "x") is None
+    store.set("k", "b", flags=5, ttl=100)
+    assert store.append("k", "c") and store.prepend("k", b"a")
+    record = store.record("k")
+    assert (record.value, record.flags) == (b"abc", 5) and record.expires_at is not None
+
+
+def test_take_and_conditional_delete(store):
+    version = store.set("k", "v")
+    assert not store.delete("k", version=version + 1) and not store.delete("k", expected="w")
+    assert store.delete("k", expected="v") and not store.delete("k")
+    version = store.set("k", "v")
+    assert store.delete("k", version=version)
+    store["k"] = "v"
+    assert store.take("k") == b"v" and store.take("k") is None and store.take("k", 3) == 3
+
+
+def test_compare_and_set(store):
+    version = store.set("k", "1")
+    assert store.cas("k", "2", version=version + 1) is None
+    second = store.cas("k", "2", version=version, flags=9)
+    assert second > version and store.version("k") == second and store.record("k").flags == 9
+    assert store.cas("k", "3", expected="1") is None and store.cas("k", "3", expected="2")
+    assert store.cas("absent", "3", expected="2") is None and store.version("absent") is None
+    with pytest.raises(TypeError):
+        store.cas("k", "v")
+    with pytest.raises(TypeError):
+        store.cas("k", "v", version=1, expected="2")
+
+
+def test_modify(store):
+    assert store.modify("k", lambda old: "new" if old is None else None) == b"new"
+    assert store.modify("k", lambda old: old + b"er") == b"newer"
+    assert store.modify("k", lambda old: KEEP) == b"newer" and store["k"] == b"newer"
+    assert store.modify("k", lambda old: "x", ttl=100, flags=3) == b"x" and store.record("k").flags == 3
+    assert store.modify("k", lambda old: REMOVE) is None and "k" not in store
+    assert store.modify("k", lambda old: KEEP) is None
+
+    def fails(old):
+        raise ZeroDivisionError("on purpose")
+
+    store["k"] = "stays"
+    with pytest.raises(ZeroDivisionError):
+        store.modify("k", fails)
+    assert store["k"] == b"stays"
+
+
+def test_modify_may_use_the_store_and_even_close_it(store):
+    def nested(old):
+        store["other"] = "1"
+        return store["other"]
+
+    assert store.modify("k", nested) == b"1"
+
+    def closes(old):
+        store.close()
+        return "last"
+
+    assert store.modify("k", closes) == b"last"
+    with pytest.raises(hashmere.Closed):
+        store["k"]
+    with hashmere.open("test") as again:
+        assert again["k"] == b"last"
+
+
+def test_counters(store):
+    assert store.incr("n") is None
+    assert store.incr("n", initial=5) == 5 and store.incr("n") == 6 and store.incr("n", 10) == 16
+    assert store.decr("n", 6) == 10 and store["n"] == b"10"
+    assert store.incr("n", -4) == 6 and store.incr("n", -100) == 0 and store.decr("n") == 0
+    store["n"] = str(2**64 - 1)
+    assert store.incr("n") == 0, "wraps"
+    assert store.incr("m", initial=1, ttl=50, flags=4) == 1 and store.record("m").flags == 4
+    assert store.retain_ref("r") == 1 and store.retain_ref("r") == 2
+    assert store.release_ref("r") == 1 and store.release_ref("r") == 0 and "r" not in store
+    assert store.release_ref("r") is None
+
+
+def test_time_to_live(store):
+    assert store.ttl("k") is None and store.expires_at("k") is None
+    store["k"] = "v"
+    assert store.ttl("k") == math.inf and store.expires_at("k") is None
+    assert store.touch("k", 100) and 99 < store.ttl("k") <= 100
+    assert store.touch("k", datetime.timedelta(minutes=1)) and 59 < store.ttl("k") <= 60
+    when = time.time() + 30
+    assert store.touch("k", expires_at=when) and abs(store.expires_at("k") - when) < 0.002
+    assert store.touch("k", expires_at=datetime.datetime.fromtimestamp(when, datetime.timezone.utc))
+    assert abs(store.expires_at("k") - when) < 0.002
+    assert store.get_and_touch("k", 70) == b"v" and store.ttl("k") > 60
+    assert store.touch("k") and store.ttl("k") == math.inf
+    assert not store.touch("absent", 1) and store.get_and_touch("absent", 1) is None
+    store.set("soon", "v", ttl=0.03)
+    store.set("now", "v", ttl=0)
+    assert "now" not in store and store["soon"] == b"v"
+    time.sleep(0.05)
+    assert store.get("soon") is None
+    store.set("inf", "v", ttl=math.inf)
+    assert store.ttl("inf") == math.inf
+
+
+def test_flags_and_records(store):
+    version = store.set("k", "v", flags=2**32 - 1)
+    record = store.record("k")
+    assert record == (b"k", b"v", version, 2**32 - 1, None, store.uid("k")) and record.key == b"k"
+    assert store.record("absent") is None and store.value_len("absent") is None
+    store["k"] = "w"
+    assert store.record("k").flags == 0
+
+
+def test_many(store):
+    pairs = {f"k{n}": f"v{n}" for n in range(1000)}
+    assert store.set_many(pairs) == 1000
+    assert store.get_many(list(pairs) + ["absent"]) == [v.encode() for v in pairs.values()] + [None]
+    assert store.get_many(k for k in ("k1", b"k2")) == [b"v1", b"v2"] and store.get_many([]) == []
+    assert store.set_many([("x", "1"), (b"y", bytearray(b"2"))], ttl=50, flags=1) == 2
+    assert store.record("y")[1:4:2] == (b"2", 1) and store.ttl("x") <= 50
+    assert store.delete_many(["k1", "k1", "absent", b"k2"]) == 2 and len(store) == 1000
+    for wrong in ("abc", b"abc", 5, None, [1], ["a", None]):
+        with pytest.raises(TypeError):
+            store.get_many(wrong)
+        with pytest.raises(TypeError):
+            store.delete_many(wrong)
+    with pytest.raises((TypeError, ValueError)):
+        store.set_many([("a", "b", "c")])
+
+
+def test_numbers_of_keys(store):
+    store["k"] = "v"
+    uid, handle = store.uid("k"), store.handle("k")
+    assert isinstance(uid, hashmere.Uid) and isinstance(handle, hashmere.Handle) and handle.uid == uid
+    for at in (uid, handle):
+        assert store.get_at(at) == store["k"] and store.record_at(at).key == b"k"
+        assert store.set_at(at, "w") == store.version("k") and store["k"] == b"w"
+        assert store.modify_at(at, lambda old: old + b"!") == b"w!"
+    assert store.uid("k") == uid
+    store.delete_at(handle)
+    assert "k" not in store and store.uid("k") is None and store.handle("k") is None
+    for call in (store.get_at, store.record_at, store.delete_at, lambda at: store.set_at(at, "x")):
+        with pytest.raises(hashmere.Stale):
+            call(handle)
+
+
+def test_supplied_hashes(store):
+    h = store.hashed
+    assert h.set("k", 7, "v", flags=2) and h.get("k", 7) == b"v" and h.get("k", 8) is None and h.get("k", 8, 1) == 1
+    assert "k" not in store and h.exists("k", 7) and h.record("k", 7).flags == 2
+    assert h.add("k", 7, "w") is None and h.incr("n", 1, initial=4) == 4 and h.incr("n", 1) == 5
+    assert h.modify("k", 7, lambda old: old + b"!") == b"v!"
+    assert h.delete("k", 7) and not h.delete("k", 7)
+    with pytest.raises(OverflowError):
+        h.get("k", 2**64)
+
+
+def test_scans(store):
+    for n in range(3000):
+        store[f"user:{n}"] = str(n)
+        store[f"item:{n}"] = str(n)
+    assert len(list(store.scan())) == len(set(store.scan_keys())) == 6000
+    assert {key for key, _ in store.scan(prefix="user:")} == {b"user:%d" % n for n in range(3000)}
+    assert {r.key for r in store.scan_records(glob="item:1?")} == {b"item:%d" % n for n in range(10, 20)}
+    assert all(r.value == r.key.split(b":")[1] for r in store.scan_records(prefix=b"item:"))
+
+
+def test_scan_goes_on_from_a_cursor(store):
+    store.update({str(n): str(n) for n in range(2000)})
+    seen, cursor = [], 0
+    while cursor is not None:
+        scan = store.scan(cursor=cursor)
+        for _ in range(77):
+            pair = next(scan, None)
+            if pair is None:
+                break
+            seen.append(pair[0])
+        cursor = scan.cursor
+    assert sorted(seen) == sorted(b"%d" % n for n in range(2000))
+
+
+def test_scan_while_the_store_changes(store):
+    store.update({f"stays{n}": "v" for n in range(2000)})
+    seen = []
+    for n, key in enumerate(store):
+        seen.append(key)
+        store[f"new{n}"] = "v" * 50
+        store.pop(f"new{n - 3}", None)
+    stays = [key for key in seen if key.startswith(b"stays")]
+    assert len(stays) == len(set(stays)) == 2000
+
+
+def test_parallel_scan(store):
+    store.update({str(n): str(n * 2) for n in range(2000)})
+    seen = {}
+    store.parallel_scan(seen.__setitem__, threads=3, glob="*[13579]")
+    assert seen == {b"%d" % n: b"%d" % (2 * n) for n in range(1, 2000, 2)}
+
+    def fails(key, value):
+        raise ZeroDivisionError("on purpose")
+
+    with pytest.raises(ZeroDivisionError):
+        store.parallel_scan(fails)
+    with pytest.raises(ValueError):
+        store.parallel_scan(print, threads=0)
+
+
+def test_random_pair_stats_check_maintain(store):
+    assert store.random_pair() is None
+    store["k"] = "v"
+    assert store.random_pair()[:2] == (b"k", b"v") and store.get("absent") is None
+    stats = store.stats()
+    assert stats["items"] == 1 and stats["mode"] == "strict" and stats["sets"] == 1 and stats["misses"] == 1
+    assert stats["clients"][0]["pid"] > 0 and store.check() == [] and store.maintain() >= 0
+
+
+def test_cache_mode_stays_small(folder):
+    with hashmere.open("cache", cache=True, max_bytes=4 << 20) as cache:
+        for n in range(20_000):
+            cache[str(n)] = b"x" * 1000
+        stats = cache.stats()
+        assert stats["evictions"] > 0 and stats["bytes_file"] <= 5 << 20 and stats["mode"] == "cache"
+
+
+def test_full_store(folder):
+    with hashmere.open("full", max_bytes=4 << 20) as store:
+        store["old"] = "value"
+        with pytest.raises(hashmere.Full, match="max_bytes"):
+            for n in range(100_000):
+                store[str(n)] = b"x" * 1000
+        with pytest.raises(hashmere.Full):
+            store["old"] = b"y" * 100_000
+        assert store["old"] == b"value"
+        for key in list(store.scan_keys(glob="[0-9]*")):
+            del store[key]
+        store["old"] = b"y" * 100_000
+
+
+def test_fixed_lengths(folder):
+    with hashmere.open("fixed", fixed_key_len=4, fixed_value_len=8) as store:
+        store["abcd"] = b"12345678"
+        with pytest.raises(hashmere.WrongLength):
+            store["abc"] = b"12345678"
+        with pytest.raises(ValueError):
+            store["abcd"] = b"1"
+
+
+def test_durable(tmp_path):
+    with hashmere.open(tmp_path / "d.mere", durable=True, sync_every=100) as store:
+        store["k"] = "v"
+        store.sync()
+        assert store.stats()["syncs"] >= 2 and store.stats()["durable"]
+    with hashmere.open(tmp_path / "d.mere") as store:
+        assert store["k"] == b"v"
+
+
+def test_sync_of_a_volatile_store(store):
+    with pytest.raises(hashmere.Misuse):
+        store.sync()
+
+
+def test_names_and_paths(folder, tmp_path):
+    assert hashmere.path_of("x") == f"{folder}/x.mere"
+    for name in (tmp_path / "a.mere", str(tmp_path / "b.mere"), bytes(tmp_path / "c.mere")):
+        with hashmere.open(name, exclusive=True) as store:
+            assert store.path.startswith(str(tmp_path))
+        assert hashmere.remove(name) and not hashmere.remove(name)
+
+
+def test_read_only_and_drop(store):
+    store["k"] = "v"
+    with hashmere.open("test", read_only=True) as reader:
+        assert reader["k"] == b"v" and reader.read_only and not store.read_only
+        with pytest.raises(hashmere.ReadOnly):
+            reader["k"] = "w"
+        with pytest.raises(PermissionError):
+            reader.delete("k")
+    store.drop()
+    assert store.closed
+    with pytest.raises(hashmere.NotFound):
+        hashmere.open("test", create=False)
+
+
+def test_delete_on_last_exit(folder):
+    store, other = (hashmere.open("gone", delete_on_last_exit=True) for _ in range(2))
+    store.close()
+    assert hashmere.path_of("gone") == other.path
+    other.close()
+    with pytest.raises(FileNotFoundError):
+        hashmere.open("gone", create=False)

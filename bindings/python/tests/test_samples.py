@@ -1,0 +1,19 @@
+"""The samples print what they print in every language."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+HERE = os.path.dirname(__file__)
+
+
+@pytest.mark.parametrize("name", ["basic", "counters", "view", "cache"])
+def test_sample(folder, name):
+    with open(os.path.join(HERE, "..", "..", "samples", f"{name}.expected")) as expected:
+        wanted = expected.read()
+    script = os.path.join(HERE, "..", "samples", f"{name}.py")
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr, done.returncode) == (wanted, "", 0)
+    assert os.listdir(folder) == []
