@@ -297,7 +297,9 @@ impl<'py> Visitor<'_, 'py> {
         }
         let value = bytes::value(answer.as_borrowed())
             .map_err(|error| match answer.is_none() {
-                true => PyTypeError::new_err("the function must return a value, hashmere.KEEP or hashmere.REMOVE, not None"),
+                true => {
+                    PyTypeError::new_err("the function must return a value, hashmere.KEEP or hashmere.REMOVE, not None")
+                }
                 false => error,
             })?
             .to_vec();

@@ -162,7 +162,7 @@ impl StoreBase {
 
 /// # Safety
 /// As Python calls slots: with an instance of the class, and attached.
-unsafe fn base<'a>(this: &'a *mut ffi::PyObject) -> &'a ReservationBase {
+unsafe fn base(this: &*mut ffi::PyObject) -> &ReservationBase {
     // SAFETY: the caller's word.
     unsafe { Bound::ref_from_ptr(Python::assume_attached(), this).cast_unchecked::<ReservationBase>() }.get()
 }

@@ -9,6 +9,8 @@ from typing_extensions import Buffer, Self
 
 from ._types import Handle, Record, Uid, Verdict
 
+__all__ = ["Hashed", "KeyLock", "Scan", "path_of", "remove", "__version__", "Store", "Reservation", "View"]
+
 _Key = Union[bytes, str]
 _Value = Union[Buffer, str]
 _Ttl = Union[float, timedelta, None]

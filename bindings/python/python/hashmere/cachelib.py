@@ -9,12 +9,15 @@ Flask-Caching makes one with ``CACHE_TYPE = "hashmere.cachelib.HashmereCache"`` 
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional
+from datetime import timedelta
+from typing import Any, Dict, List, Optional, Union
 
 from cachelib.base import BaseCache
 
 from ._store import Store
 from .coders import PICKLE
+
+_Timeout = Union[int, timedelta, None]
 
 
 class HashmereCache(BaseCache):
@@ -42,15 +45,16 @@ class HashmereCache(BaseCache):
         except ValueError:
             return self._coder.loads(data)
 
-    def _ttl(self, timeout: Optional[int]) -> Optional[int]:
+    def _ttl(self, timeout: _Timeout) -> Optional[float]:
         """Seconds; 0 means for ever in cachelib."""
         timeout = self.default_timeout if timeout is None else timeout
-        return timeout if timeout else None
+        seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
+        return seconds if seconds else None
 
     def get(self, key: str) -> Any:
         return self._loads(self.store.get(key))
 
-    def set(self, key: str, value: Any, timeout: Optional[int] = None) -> Optional[bool]:
+    def set(self, key: str, value: Any, timeout: _Timeout = None) -> Optional[bool]:
         ttl = self._ttl(timeout)
         if ttl is not None and ttl < 0:
             self.store.delete(key)
@@ -58,7 +62,7 @@ class HashmereCache(BaseCache):
             self.store.set(key, self._dumps(value), ttl=ttl)
         return True
 
-    def add(self, key: str, value: Any, timeout: Optional[int] = None) -> bool:
+    def add(self, key: str, value: Any, timeout: _Timeout = None) -> bool:
         return bool(self.store.add(key, self._dumps(value), ttl=self._ttl(timeout)))
 
     def delete(self, key: str) -> bool:
@@ -70,7 +74,7 @@ class HashmereCache(BaseCache):
     def get_many(self, *keys: str) -> List[Any]:
         return [self._loads(data) for data in self.store.get_many(keys)]
 
-    def set_many(self, mapping: Dict[str, Any], timeout: Optional[int] = None) -> List[Any]:
+    def set_many(self, mapping: Dict[str, Any], timeout: _Timeout = None) -> List[Any]:
         self.store.set_many({key: self._dumps(value) for key, value in mapping.items()}, ttl=self._ttl(timeout))
         return list(mapping)
 
