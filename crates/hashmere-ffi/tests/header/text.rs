@@ -1,0 +1,146 @@
+//! Reads the header and the Rust sources as far as their rules of style go.
+
+use std::collections::BTreeMap;
+
+/// A function's parameters: `const void *key`, `size_t key_len` and so on.
+pub type Parameters = Vec<String>;
+
+/// What the header declares.
+pub struct Header {
+    /// Structures with their fields, in order.
+    pub structures: Vec<(String, Vec<String>)>,
+    /// Constants, in order.
+    pub constants: Vec<(String, i64)>,
+    /// Functions, by name.
+    pub functions: BTreeMap<String, Parameters>,
+}
+
+impl Header {
+    pub fn parse(source: &str) -> Header {
+        let text = without_comments(source);
+        let mut header = Header { structures: Vec::new(), constants: Vec::new(), functions: BTreeMap::new() };
+        let mut rest = text.as_str();
+        while let Some((statement, behind)) = next_statement(rest) {
+            header.take(&statement);
+            rest = behind;
+        }
+        header
+    }
+
+    fn take(&mut self, statement: &str) {
+        if let Some((head, body)) = statement.split_once('{') {
+            let body = body.rsplit_once('}').expect("a closing brace").0;
+            if head.starts_with("typedef struct") {
+                let name = head.split_whitespace().nth(2).expect("a name").to_string();
+                self.structures.push((name, body.split(';').filter_map(field).collect()));
+            } else if head.starts_with("enum") {
+                self.constants.extend(body.split(',').filter_map(constant));
+            }
+        } else if !statement.starts_with("typedef") {
+            let (head, parameters) = statement.split_once('(').expect("a function");
+            let name = head.split([' ', '*']).next_back().expect("a name");
+            let parameters = parameters.trim_end_matches(')');
+            let parameters = parameters.split(',').map(str::trim).filter(|p| *p != "void").map(String::from).collect();
+            self.functions.insert(name.into(), parameters);
+        }
+    }
+}
+
+fn without_comments(source: &str) -> String {
+    let mut text = String::new();
+    let mut rest = source;
+    while let Some((before, comment)) = rest.split_once("/*") {
+        text.push_str(before);
+        rest = comment.split_once("*/").expect("a comment's end").1;
+    }
+    text.push_str(rest);
+    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.starts_with("extern") && *line != "}");
+    lines.collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Up to the semicolon that is in no braces.
+fn next_statement(text: &str) -> Option<(String, &str)> {
+    let mut depth = 0;
+    let end = text.find(|c| {
+        depth += i32::from(c == '{') - i32::from(c == '}');
+        c == ';' && depth == 0
+    })?;
+    Some((text[..end].trim().to_string(), &text[end + 1..]))
+}
+
+fn field(declaration: &str) -> Option<String> {
+    let name = declaration.split('[').next()?.split([' ', '*']).rfind(|word| !word.is_empty())?;
+    Some(name.to_string())
+}
+
+fn constant(text: &str) -> Option<(String, i64)> {
+    let (name, value) = text.split_once('=')?;
+    let value = value.trim();
+    let number = match value.split_once("<<") {
+        Some((one, by)) => one.trim().parse::<i64>().ok()? << by.trim().parse::<u32>().ok()?,
+        None => value.parse().ok()?,
+    };
+    Some((name.trim().to_string(), number))
+}
+
+/// The entries of a source file, with the parameters of C that they have.
+pub fn collect_entries(source: &str, into: &mut BTreeMap<String, Parameters>) {
+    let mut sources = vec![source.to_string()];
+    // Calls by number are written once, for two kinds of number.
+    for line in source.lines().filter(|line| line.starts_with("by_number!(")) {
+        let arguments: Vec<_> = line.split(['(', ')', ',', ':', '=']).map(|a| a.trim_matches([' ', '>'])).collect();
+        let (number, kind) = (arguments[1], arguments[2]);
+        let mut text = source.replace("$number", number).replace("$type", kind);
+        for (at, placeholder) in ["$get", "$key", "$set", "$delete", "$update"].iter().enumerate() {
+            text = text.replace(&format!("fn {placeholder}("), &format!("fn {}(", arguments[4 + at]));
+        }
+        sources.push(text);
+    }
+    for source in &sources {
+        for entry in source.split("fn hm_").skip(1) {
+            let (name, rest) = entry.split_once('(').expect("parameters");
+            // The parameters end where the body begins; functions that are not entries have a result type there.
+            let Some((parameters, _)) = rest.split_once(") {\n") else { continue };
+            if parameters.contains("->") || !parameters.contains(" = (") {
+                continue;
+            }
+            let raw =
+                parameters.split(" = (").skip(1).flat_map(|kind| kind.split(')').next().unwrap_or("").split(", "));
+            let mut raw: Parameters = raw.map(in_c).collect();
+            raw.push("hm_error *error".into());
+            into.insert(format!("hm_{name}"), raw);
+        }
+    }
+}
+
+/// `const void *key` from `key: *const c_void`.
+fn in_c(parameter: &str) -> String {
+    let (name, kind) = parameter.split_once(": ").expect("a type");
+    format!("{}{name}", type_in_c(kind.trim()))
+}
+
+fn type_in_c(kind: &str) -> String {
+    if let Some(callback) = kind.strip_prefix("Option<") {
+        return type_in_c(callback.trim_end_matches('>'));
+    }
+    if let Some(target) = kind.strip_prefix("*mut *const ").or(kind.strip_prefix("*mut *mut ")) {
+        return format!("{}**", type_in_c(target));
+    }
+    if let Some(target) = kind.strip_prefix("*mut ") {
+        return format!("{}*", type_in_c(target));
+    }
+    if let Some(target) = kind.strip_prefix("*const ") {
+        return format!("const {}*", type_in_c(target));
+    }
+    let name = match kind {
+        "c_void" => "void",
+        "c_char" => "char",
+        "c_int" => "int",
+        "usize" => "size_t",
+        "u64" => "uint64_t",
+        "u32" => "uint32_t",
+        "i64" => "int64_t",
+        structure => return format!("{} ", super::shout(structure).to_lowercase()),
+    };
+    format!("{name} ")
+}
