@@ -2,15 +2,16 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise step hold storm hostile canaries prove bench bench-serve bench-python python install clean miri
+.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove bench bench-serve bench-bindings bench-python docs python install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, models, miri, python'
+	@echo 'make test     all of: lint, unit, promise, models, bindings, python, miri'
 	@echo 'make unit     unit tests, crash enumeration'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
 	@echo 'make miri     the memory abstraction and the calls of the engine under Miri'
+	@echo 'make bindings C, C++ and the samples of Rust: tests, sanitizers, the ABI'
 	@echo 'make step     death behind every machine instruction of the release build'
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
@@ -21,14 +22,16 @@ help:
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make bench-serve  the memcached server beside memcached: CPU time a request'
 	@echo 'make bench-python  the Python package beside dict, lmdb, pymemcache and diskcache'
-	@echo 'make install  the hashmere command into PREFIX (default ~/.local)'
+	@echo 'make bench-bindings  a call from C beside the same in Rust'
+	@echo 'make docs     the reference of each language, into target/docs'
+	@echo 'make install  command, library, headers and their packages into PREFIX (default ~/.local)'
 
 demo:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit promise models miri python
+test: lint unit promise models bindings python miri
 
 lint:
 	@scripts/setup rust
@@ -49,6 +52,11 @@ models:
 promise:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere-testkit -p hashmere-cli -p hashmere-server
+
+bindings:
+	@scripts/setup rust
+	@scripts/setup compilers
+	bindings/test c cpp rust
 
 # Single-stepping: HASHMERE_SEED replays the sampled instructions of the longest operations.
 step:
@@ -94,6 +102,7 @@ miri:
 bench:
 	@scripts/setup rust
 	@bench/run
+	@$(MAKE) --no-print-directory bench-bindings
 	@$(MAKE) --no-print-directory bench-python
 
 bench-serve:
@@ -112,13 +121,26 @@ python:
 	@scripts/setup python
 	@bindings/python/run test
 
+bench-bindings:
+	@scripts/setup rust
+	@scripts/setup compilers
+	@bench/bindings
+
+docs:
+	@scripts/setup rust
+	@scripts/setup doxygen
+	@scripts/setup python
+	@bindings/docs
+
+# DESTDIR is put in front of everything; LIBDIR (default PREFIX/lib) is where the library goes.
 PREFIX ?= $(HOME)/.local
 install:
 	@scripts/setup rust
 	cargo build --quiet --release -p hashmere-cli
-	install -D -m 755 target/release/hashmere $(PREFIX)/bin/hashmere
-	target/release/hashmere man $(PREFIX)/share/man/man1
-	@echo 'installed $(PREFIX)/bin/hashmere and its manual pages'
+	install -D -m 755 $(or $(CARGO_TARGET_DIR),target)/release/hashmere $(DESTDIR)$(PREFIX)/bin/hashmere
+	$(or $(CARGO_TARGET_DIR),target)/release/hashmere man $(DESTDIR)$(PREFIX)/share/man/man1
+	bindings/c/install $(PREFIX)
+	@echo 'installed hashmere, its manual pages, libhashmere, hashmere.h and hashmere.hpp below $(DESTDIR)$(PREFIX)'
 
 clean:
 	cargo clean

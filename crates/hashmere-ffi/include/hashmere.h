@@ -447,7 +447,7 @@ typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
  * Shows a key to a visitor and does what it says, atomically for that key.
  *
  * No lock is held meanwhile, so the visitor may take its time and use the store. If somebody changed the key meanwhile, it is
- * called again with what is there then.
+ * called again with what is there then: so it must not change that key itself.
  * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED
  */
 int hm_update(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,

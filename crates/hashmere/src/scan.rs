@@ -56,9 +56,10 @@ impl Store {
         let threads = threads.clamp(1, 1024) as u64;
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {
+            let mut crew = Vec::with_capacity(threads as usize);
             for part in 0..threads {
                 let (each, failure) = (&each, &failure);
-                scope.spawn(move || {
+                crew.push(scope.spawn(move || {
                     for tree in 0..2 {
                         let space = 1u64 << depth_max(tree);
                         let bound = |n: u64| (n * space / threads) as u32;
@@ -78,7 +79,12 @@ impl Store {
                             }
                         }
                     }
-                });
+                }));
+            }
+            // Joined one by one: the scope would wait for them by a futex, which the thread sanitizer of a program in C does not
+            // take for the end of a thread.
+            for thread in crew {
+                thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }
         });
         failure.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner).map_or(Ok(()), Err)

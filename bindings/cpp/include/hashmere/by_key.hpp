@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/// @file by_key.hpp
+/// The calls that take keys.
+#ifndef HASHMERE_BY_KEY_HPP
+#define HASHMERE_BY_KEY_HPP
+
+#include "calling.hpp"
+#include "held.hpp"
+
+namespace hashmere {
+
+/// The calls that take keys. What each does, guarantees and can fail with stands at its function in hashmere.h.
+template <class Policy> class by_key : public calling<Policy> {
+public:
+    template <class T> using returns = typename calling<Policy>::template returns<T>;
+
+    /// @name Reading
+    /// @{
+
+    /// The value of a key.
+    returns<std::optional<std::string>> get(bytes key) const {
+        return text([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_get(c_, key.data(), key.size(), to, room, &len, e);
+        });
+    }
+    /// Copies the value of a key to `to` and returns its length, which may be more than `room`: then nothing useful was copied.
+    returns<std::optional<std::size_t>> get_into(bytes key, void *to, std::size_t room) const {
+        std::size_t len = 0;
+        return base::template maybe<std::size_t>(
+            [&](hm_error *e) { return found(hm_get(c_, key.data(), key.size(), to, room, &len, e)); },
+            [&] { return len; });
+    }
+    /// The value of a key with everything else about it.
+    returns<std::optional<item>> get_item(bytes key) const {
+        return whole_item([&](void *to, std::size_t room, hm_meta &m, hm_error *e) {
+            return hm_get_item(c_, key.data(), key.size(), to, room, &m, e);
+        });
+    }
+    /// Everything about a key except its value.
+    returns<std::optional<meta>> peek(bytes key) const {
+        hm_meta m = {};
+        return base::template maybe<meta>([&](hm_error *e) { return hm_peek(c_, key.data(), key.size(), &m, e); }, [&] { return m; });
+    }
+    returns<bool> exists(bytes key) const {
+        return yes([&](hm_error *e) { return hm_exists(c_, key.data(), key.size(), e); });
+    }
+    returns<std::optional<std::size_t>> length(bytes key) const {
+        std::size_t len = 0;
+        return base::template maybe<std::size_t>([&](hm_error *e) { return hm_length(c_, key.data(), key.size(), &len, e); },
+                                  [&] { return len; });
+    }
+    /// How long a key still lives; -1 is for ever.
+    returns<std::optional<std::chrono::milliseconds>> ttl(bytes key) const {
+        std::int64_t ms = 0;
+        return base::template maybe<std::chrono::milliseconds>(
+            [&](hm_error *e) { return hm_ttl(c_, key.data(), key.size(), &ms, e); },
+            [&] { return std::chrono::milliseconds(ms); });
+    }
+    /// A view of a value where it stands.
+    returns<std::optional<hashmere::view>> view(bytes key) const {
+        hm_view v;
+        return base::template maybe<hashmere::view>([&](hm_error *e) { return hm_view_acquire(c_, key.data(), key.size(), &v, e); },
+                                     [&] { return hashmere::view(v); });
+    }
+    /// @}
+
+    /// @name Writing
+    /// @{
+
+    returns<void> set(bytes key, bytes value) {
+        return done([&](hm_error *e) { return hm_set(c_, key.data(), key.size(), value.data(), value.size(), e); });
+    }
+    returns<stored> set(bytes key, bytes value, const attributes &with) {
+        hm_stored s = {};
+        return base::template answer<stored>(
+            [&](hm_error *e) {
+                return hm_set_with(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), &s, e);
+            },
+            [&](int) { return s; });
+    }
+    /// Empty: the key is there already.
+    returns<std::optional<stored>> add(bytes key, bytes value, const attributes &with = {}) {
+        return write([&](hm_stored *s, hm_error *e) {
+            return hm_add(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), s, e);
+        });
+    }
+    /// Empty: the key is absent.
+    returns<std::optional<stored>> replace(bytes key, bytes value, const attributes &with = {}) {
+        return write([&](hm_stored *s, hm_error *e) {
+            return hm_replace(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), s, e);
+        });
+    }
+    returns<std::optional<stored>> append(bytes key, bytes tail) {
+        return write([&](hm_stored *s, hm_error *e) {
+            return hm_append(c_, key.data(), key.size(), tail.data(), tail.size(), s, e);
+        });
+    }
+    returns<std::optional<stored>> prepend(bytes key, bytes head) {
+        return write([&](hm_stored *s, hm_error *e) {
+            return hm_prepend(c_, key.data(), key.size(), head.data(), head.size(), s, e);
+        });
+    }
+    /// Removes a key; false if it was not there.
+    returns<bool> erase(bytes key) {
+        return yes([&](hm_error *e) { return hm_delete(c_, key.data(), key.size(), e); });
+    }
+    /// Removes a key and returns its value; exactly one of several callers gets it.
+    returns<std::optional<std::string>> take(bytes key) {
+        return text([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_take(c_, key.data(), key.size(), to, room, &len, nullptr, e);
+        });
+    }
+    /// Room for a value, to be filled in place.
+    returns<reservation> reserve(bytes key, std::size_t value_len, const attributes &with = {}) {
+        hm_reservation r;
+        return base::template answer<reservation>(
+            [&](hm_error *e) { return hm_reserve(c_, key.data(), key.size(), value_len, &with.c(), &r, e); },
+            [&](int) { return reservation(r); });
+    }
+    /// @}
+
+    /// @name Conditions
+    /// @{
+
+    /// Stores a value if the key has this version; 0 is absent.
+    returns<compared> cas(bytes key, std::uint64_t version, bytes value, const attributes &with = {}) {
+        return compare([&](hm_stored *s, hm_error *e) {
+            return hm_cas_version(c_, key.data(), key.size(), version, value.data(), value.size(), &with.c(), s, e);
+        });
+    }
+    /// Stores a value if the key has the value `old`.
+    returns<compared> cas(bytes key, bytes old, bytes value, const attributes &with = {}) {
+        return compare([&](hm_stored *s, hm_error *e) {
+            return hm_cas_value(c_, key.data(), key.size(), old.data(), old.size(), value.data(), value.size(),
+                                &with.c(), s, e);
+        });
+    }
+    returns<outcome> erase_version(bytes key, std::uint64_t version) {
+        return base::template answer<outcome>([&](hm_error *e) { return hm_delete_version(c_, key.data(), key.size(), version, e); },
+                               outcome_of);
+    }
+    returns<outcome> erase_value(bytes key, bytes old) {
+        return base::template answer<outcome>(
+            [&](hm_error *e) { return hm_delete_value(c_, key.data(), key.size(), old.data(), old.size(), e); },
+            outcome_of);
+    }
+    /// Shows a key to `f`, a function of `std::optional<pair>` that returns a `change`, and does what it says, atomically for
+    /// that key. What `f` throws leaves the key as it is.
+    template <class F> returns<updated> update(bytes key, F &&f) {
+        return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
+            return hm_update(c_, key.data(), key.size(), visitor, user, nullptr, e);
+        });
+    }
+    /// @}
+
+    /// @name Counters and references
+    /// @{
+
+    /// Adds to a counter; empty: it is missing and was not to be created.
+    returns<std::optional<std::uint64_t>> incr(bytes key, std::uint64_t by = 1, std::optional<counter> create = {}) {
+        return count([&](std::uint64_t *now, hm_error *e) {
+            return hm_incr(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    /// Subtracts from a counter, stopping at zero.
+    returns<std::optional<std::uint64_t>> decr(bytes key, std::uint64_t by = 1, std::optional<counter> create = {}) {
+        return count([&](std::uint64_t *now, hm_error *e) {
+            return hm_decr(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    /// Adds a signed number.
+    returns<std::optional<std::uint64_t>> add_signed(bytes key, std::int64_t by, std::optional<counter> create = {}) {
+        return count([&](std::uint64_t *now, hm_error *e) {
+            return hm_add_signed(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    returns<std::uint64_t> ref_retain(bytes key) {
+        std::uint64_t now = 0;
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_ref_retain(c_, key.data(), key.size(), &now, e); },
+                                     [&](int) { return now; });
+    }
+    returns<std::optional<std::uint64_t>> ref_release(bytes key) {
+        return count(
+            [&](std::uint64_t *now, hm_error *e) { return hm_ref_release(c_, key.data(), key.size(), now, e); });
+    }
+    /// @}
+
+    /// @name Expiry and marks
+    /// @{
+
+    returns<bool> touch(bytes key, expiry when) {
+        return yes([&](hm_error *e) { return hm_touch(c_, key.data(), key.size(), when.kind(), when.ms(), e); });
+    }
+    returns<std::optional<item>> get_and_touch(bytes key, expiry when) {
+        return whole_item([&](void *to, std::size_t room, hm_meta &m, hm_error *e) {
+            return hm_get_and_touch(c_, key.data(), key.size(), when.kind(), when.ms(), to, room, &m, e);
+        });
+    }
+    /// Stores a value with marks if the key is still as it was `seen` (empty: absent). Empty: somebody changed it meanwhile.
+    returns<std::optional<stored>> set_marked(bytes key, bytes value, const attributes &with, std::uint32_t marks,
+                                              const std::optional<meta> &seen) {
+        return write([&](hm_stored *s, hm_error *e) {
+            return hm_set_marked(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), marks,
+                                 seen ? &*seen : nullptr, s, e);
+        });
+    }
+    /// Gives a key other marks if it is still the item that was seen.
+    returns<bool> remark(bytes key, const item &seen, std::uint32_t marks) {
+        return yes([&](hm_error *e) {
+            return hm_remark(c_, key.data(), key.size(), seen.value.data(), seen.value.size(), &seen.meta, marks, e);
+        });
+    }
+    /// @}
+
+    /// @name Several keys at once
+    /// @{
+
+    /// Calls `f(std::size_t index, std::optional<bytes> value)` for each key of a range. If it returns a `bool`, false ends the
+    /// call.
+    template <class Keys, class F> returns<void> get_many(const Keys &keys, F &&f) const {
+        const auto array = detail::array_of(keys);
+        detail::shown<std::remove_reference_t<F>> to{f, {}};
+        return done([&](hm_error *e) {
+            const int rc = hm_get_many(c_, array.data(), array.size(), &decltype(to)::value, &to, e);
+            return to.wall.lift(), rc;
+        });
+    }
+    /// Stores the pairs of a range, each with `first` and `second`.
+    template <class Pairs> returns<void> set_many(const Pairs &pairs, const attributes &with = {}) {
+        std::vector<hm_bytes> keys, values;
+        for (const auto &each : pairs) {
+            const bytes key(each.first), value(each.second);
+            keys.push_back({key.data(), key.size()});
+            values.push_back({value.data(), value.size()});
+        }
+        return done([&](hm_error *e) {
+            return hm_set_many(c_, keys.data(), values.data(), keys.size(), &with.c(), e);
+        });
+    }
+    /// Removes the keys of a range; returns how many were there.
+    template <class Keys> returns<std::size_t> erase_many(const Keys &keys) {
+        const auto array = detail::array_of(keys);
+        std::size_t removed = 0;
+        return base::template answer<std::size_t>(
+            [&](hm_error *e) { return hm_delete_many(c_, array.data(), array.size(), &removed, e); },
+            [&](int) { return removed; });
+    }
+    /// @}
+
+protected:
+    using base = calling<Policy>;
+    using calling<Policy>::calling;
+    using base::c_;
+    using base::compare;
+    using base::count;
+    using base::done;
+    using base::found;
+    using base::outcome_of;
+    using base::text;
+    using base::visit;
+    using base::whole_item;
+    using base::write;
+    using base::yes;
+};
+
+} // namespace hashmere
+
+#endif

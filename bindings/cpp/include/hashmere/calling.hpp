@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/// @file calling.hpp
+/// How the outcomes of C become those of C++.
+#ifndef HASHMERE_CALLING_HPP
+#define HASHMERE_CALLING_HPP
+
+#include "detail.hpp"
+
+namespace hashmere {
+
+/// A store of C, and how it is called with one way of reporting errors.
+template <class Policy> class calling {
+public:
+    /// `T` or `result<T>`.
+    template <class T> using returns = typename Policy::template type<T>;
+
+    /// The store of C, for calls that are not here. NULL if it was moved away.
+    hm_store *c() const noexcept { return c_; }
+
+protected:
+    explicit calling(hm_store *c) noexcept : c_(c) {}
+    hm_store *c_;
+
+    /// Runs a call; `make` turns a result that is no error into the value.
+    template <class T, class Call, class Make> static returns<T> answer(Call &&call, Make &&make) {
+        hm_error e;
+        const int rc = call(&e);
+        if (rc > 0) return Policy::template fail<T>(failure(e));
+        return Policy::template ok<T>([&]() -> T { return make(rc); });
+    }
+    template <class Call> static returns<void> done(Call &&call) {
+        return answer<void>(call, [](int) {});
+    }
+    template <class Call> static returns<bool> yes(Call &&call) {
+        return answer<bool>(call, [](int rc) { return rc == HM_OK; });
+    }
+    template <class T, class Call, class Make> static returns<std::optional<T>> maybe(Call &&call, Make &&make) {
+        return answer<std::optional<T>>(
+            call, [&](int rc) { return rc == HM_OK ? std::optional<T>(make()) : std::nullopt; });
+    }
+    /// A value that did not fit was found as well.
+    static int found(int rc) noexcept { return rc == HM_SHORT ? HM_OK : rc; }
+
+    template <class Read> static returns<std::optional<std::string>> text(Read &&read) {
+        std::string value;
+        return maybe<std::string>(
+            [&](hm_error *e) {
+                return detail::grow(
+                    value, [&](char *to, std::size_t room, std::size_t &len) { return read(to, room, len, e); });
+            },
+            [&] { return std::move(value); });
+    }
+    template <class Read> static returns<std::string> sure(Read &&read) {
+        std::string value;
+        return answer<std::string>(
+            [&](hm_error *e) {
+                return detail::grow(
+                    value, [&](char *to, std::size_t room, std::size_t &len) { return read(to, room, len, e); });
+            },
+            [&](int) { return std::move(value); });
+    }
+    template <class Read> static returns<std::optional<item>> whole_item(Read &&read) {
+        item all = {};
+        return maybe<item>(
+            [&](hm_error *e) {
+                return detail::grow(all.value, [&](char *to, std::size_t room, std::size_t &len) {
+                    const int rc = read(to, room, all.meta, e);
+                    len = static_cast<std::size_t>(all.meta.value_len);
+                    return rc;
+                });
+            },
+            [&] { return std::move(all); });
+    }
+    template <class Call> static returns<std::optional<stored>> write(Call &&call) {
+        hm_stored s = {};
+        return maybe<stored>([&](hm_error *e) { return call(&s, e); }, [&] { return s; });
+    }
+    template <class Call> static returns<std::optional<std::uint64_t>> count(Call &&call) {
+        std::uint64_t now = 0;
+        return maybe<std::uint64_t>([&](hm_error *e) { return call(&now, e); }, [&] { return now; });
+    }
+    static outcome outcome_of(int rc) noexcept {
+        return rc == HM_OK ? outcome::done : rc == HM_DIFFERENT ? outcome::different : outcome::absent;
+    }
+    template <class Call> static returns<compared> compare(Call &&call) {
+        hm_stored s = {};
+        return answer<compared>([&](hm_error *e) { return call(&s, e); },
+                                [&](int rc) { return compared{outcome_of(rc), s}; });
+    }
+    template <class F, class Call> static returns<updated> visit(F &f, Call &&call) {
+        detail::visitor<F> v{f, std::nullopt, {}};
+        return answer<updated>(
+            [&](hm_error *e) {
+                const int rc = call(&detail::visitor<F>::visit, &v, e);
+                return v.wall.lift(), rc;
+            },
+            [](int rc) {
+                return rc == HM_OK ? updated::written : rc == HM_KEPT ? updated::kept : updated::removed;
+            });
+    }
+};
+
+} // namespace hashmere
+
+#endif

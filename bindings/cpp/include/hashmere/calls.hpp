@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/// @file calls.hpp
+/// All calls on a store, once, for both ways of reporting errors.
+#ifndef HASHMERE_CALLS_HPP
+#define HASHMERE_CALLS_HPP
+
+#include "by_key.hpp"
+#include "scan.hpp"
+
+namespace hashmere {
+
+/// The calls on an open store. `Policy` is `throwing` (as `store` has them) or `expecting` (as `store::expected()` has them);
+/// `returns<T>` is `T` or `result<T>`. What each call does, guarantees and can fail with stands at its function in hashmere.h.
+template <class Policy> class calls : public by_key<Policy> {
+public:
+    template <class T> using returns = typename calling<Policy>::template returns<T>;
+    using by_key<Policy>::add;
+    using by_key<Policy>::erase;
+    using by_key<Policy>::exists;
+    using by_key<Policy>::get;
+    using by_key<Policy>::get_item;
+    using by_key<Policy>::incr;
+    using by_key<Policy>::set;
+    using by_key<Policy>::update;
+
+    /// @name Access by number
+    /// A `handle` that is stale is error HM_E_STALE; a `uid` may come to mean another key.
+    /// @{
+
+    returns<std::optional<hashmere::uid>> uid_of(bytes key) const {
+        std::uint32_t n = 0;
+        return base::template maybe<hashmere::uid>([&](hm_error *e) { return hm_uid_of(c_, key.data(), key.size(), &n, e); },
+                                    [&] { return hashmere::uid(n); });
+    }
+    returns<std::optional<hashmere::handle>> handle_of(bytes key) const {
+        std::uint64_t n = 0;
+        return base::template maybe<hashmere::handle>([&](hm_error *e) { return hm_handle_of(c_, key.data(), key.size(), &n, e); },
+                                       [&] { return hashmere::handle(n); });
+    }
+    returns<std::string> get(hashmere::handle at) const {
+        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_handle_get(c_, static_cast<std::uint64_t>(at), to, room, &len, nullptr, e);
+        });
+    }
+    returns<std::string> get(hashmere::uid at) const {
+        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_uid_get(c_, static_cast<std::uint32_t>(at), to, room, &len, nullptr, e);
+        });
+    }
+    returns<std::string> key_of(hashmere::handle at) const {
+        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_handle_key(c_, static_cast<std::uint64_t>(at), to, room, &len, e);
+        });
+    }
+    returns<std::string> key_of(hashmere::uid at) const {
+        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_uid_key(c_, static_cast<std::uint32_t>(at), to, room, &len, e);
+        });
+    }
+    returns<void> set(hashmere::handle at, bytes value) {
+        return done([&](hm_error *e) {
+            return hm_handle_set(c_, static_cast<std::uint64_t>(at), value.data(), value.size(), nullptr, e);
+        });
+    }
+    returns<void> set(hashmere::uid at, bytes value) {
+        return done([&](hm_error *e) {
+            return hm_uid_set(c_, static_cast<std::uint32_t>(at), value.data(), value.size(), nullptr, e);
+        });
+    }
+    returns<void> erase(hashmere::handle at) {
+        return done([&](hm_error *e) { return hm_handle_delete(c_, static_cast<std::uint64_t>(at), e); });
+    }
+    returns<void> erase(hashmere::uid at) {
+        return done([&](hm_error *e) { return hm_uid_delete(c_, static_cast<std::uint32_t>(at), e); });
+    }
+    template <class F> returns<updated> update(hashmere::handle at, F &&f) {
+        return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
+            return hm_handle_update(c_, static_cast<std::uint64_t>(at), visitor, user, nullptr, e);
+        });
+    }
+    template <class F> returns<updated> update(hashmere::uid at, F &&f) {
+        return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
+            return hm_uid_update(c_, static_cast<std::uint32_t>(at), visitor, user, nullptr, e);
+        });
+    }
+    /// @}
+
+    /// @name Keys with a hash of the caller's
+    /// @{
+
+    returns<std::optional<std::string>> get(const hashed &k) const {
+        return text([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_hashed_get(c_, k.key.data(), k.key.size(), k.hash, to, room, &len, e);
+        });
+    }
+    returns<std::optional<item>> get_item(const hashed &k) const {
+        return whole_item([&](void *to, std::size_t room, hm_meta &m, hm_error *e) {
+            return hm_hashed_get_item(c_, k.key.data(), k.key.size(), k.hash, to, room, &m, e);
+        });
+    }
+    returns<bool> exists(const hashed &k) const {
+        return yes([&](hm_error *e) { return hm_hashed_exists(c_, k.key.data(), k.key.size(), k.hash, e); });
+    }
+    returns<std::optional<hashmere::uid>> uid_of(const hashed &k) const {
+        std::uint32_t n = 0;
+        return base::template maybe<hashmere::uid>(
+            [&](hm_error *e) { return hm_hashed_uid_of(c_, k.key.data(), k.key.size(), k.hash, &n, e); },
+            [&] { return hashmere::uid(n); });
+    }
+    returns<stored> set(const hashed &k, bytes value, const attributes &with = {}) {
+        hm_stored s = {};
+        return base::template answer<stored>(
+            [&](hm_error *e) {
+                return hm_hashed_set(c_, k.key.data(), k.key.size(), k.hash, value.data(), value.size(), &with.c(), &s,
+                                     e);
+            },
+            [&](int) { return s; });
+    }
+    returns<std::optional<stored>> add(const hashed &k, bytes value, const attributes &with = {}) {
+        return write([&](hm_stored *s, hm_error *e) {
+            return hm_hashed_add(c_, k.key.data(), k.key.size(), k.hash, value.data(), value.size(), &with.c(), s, e);
+        });
+    }
+    returns<bool> erase(const hashed &k) {
+        return yes([&](hm_error *e) { return hm_hashed_delete(c_, k.key.data(), k.key.size(), k.hash, e); });
+    }
+    returns<std::optional<std::uint64_t>> incr(const hashed &k, std::uint64_t by = 1,
+                                               std::optional<counter> create = {}) {
+        return count([&](std::uint64_t *now, hm_error *e) {
+            return hm_hashed_incr(c_, k.key.data(), k.key.size(), k.hash, by, create ? &create->c : nullptr, now, e);
+        });
+    }
+    template <class F> returns<updated> update(const hashed &k, F &&f) {
+        return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
+            return hm_hashed_update(c_, k.key.data(), k.key.size(), k.hash, visitor, user, nullptr, e);
+        });
+    }
+    /// @}
+
+    /// @name All keys
+    /// @{
+
+    /// Every pair that passes the filter, from a cursor on.
+    returns<hashmere::scan> scan(const filter &which = {}, cursor from = cursor::start) const {
+        hm_scan *s = nullptr;
+        const hm_filter c = which.c();
+        return base::template answer<hashmere::scan>(
+            [&](hm_error *e) { return hm_scan_open(c_, &c, static_cast<std::uint64_t>(from), &s, e); },
+            [&](int) { return hashmere::scan(s); });
+    }
+    /// Scans with several threads. `f(const pair &)` is called from all of them; if it returns a `bool`, false ends the call. It
+    /// must not throw.
+    template <class F> returns<void> parallel_scan(std::size_t threads, const filter &which, F &&f) const {
+        using function = std::remove_reference_t<F>;
+        const hm_filter c = which.c();
+        auto show = [](void *user, const hm_pair *p) noexcept -> int {
+            return detail::goes_on(*static_cast<function *>(user), pair(*p)) ? 0 : 1;
+        };
+        void *user = const_cast<void *>(static_cast<const void *>(std::addressof(f)));
+        return done([&](hm_error *e) { return hm_parallel_scan(c_, threads, &c, show, user, e); });
+    }
+    /// A pair chosen at random; empty: the store is.
+    returns<std::optional<owned_pair>> random() const {
+        std::optional<owned_pair> found;
+        auto keep = [&](const pair &p) { found.emplace(p); };
+        detail::shown<decltype(keep)> to{keep, {}};
+        return base::template answer<std::optional<owned_pair>>(
+            [&](hm_error *e) {
+                const int rc = hm_random(c_, &decltype(to)::pair, &to, e);
+                return to.wall.lift(), rc;
+            },
+            [&](int) { return std::move(found); });
+    }
+    /// @}
+
+    /// @name The whole store
+    /// @{
+
+    /// How many keys there are.
+    returns<std::uint64_t> size() const {
+        std::uint64_t n = 0;
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_count(c_, &n, e); }, [&](int) { return n; });
+    }
+    returns<void> clear() {
+        return done([&](hm_error *e) { return hm_clear(c_, e); });
+    }
+    returns<void> sync() {
+        return done([&](hm_error *e) { return hm_sync(c_, e); });
+    }
+    /// Returns the bytes that became free.
+    returns<std::uint64_t> maintain() {
+        std::uint64_t n = 0;
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_maintain(c_, &n, e); }, [&](int) { return n; });
+    }
+    returns<hashmere::stats> stats() const {
+        hm_stats s = {};
+        s.size = sizeof s;
+        return base::template answer<hashmere::stats>([&](hm_error *e) { return hm_get_stats(c_, &s, e); }, [&](int) { return s; });
+    }
+    returns<std::vector<client>> clients() const {
+        std::vector<client> all;
+        auto keep = [](void *user, const hm_client *c) noexcept {
+            std::string name(static_cast<const char *>(c->name.data), c->name.len);
+            static_cast<std::vector<client> *>(user)->push_back(
+                {c->slot, c->pid, c->since_ms, c->hits, c->misses, c->sets, c->deletes, c->pins, std::move(name)});
+            return 0;
+        };
+        return base::template answer<std::vector<client>>([&](hm_error *e) { return hm_each_client(c_, keep, &all, e); },
+                                           [&](int) { return std::move(all); });
+    }
+    /// Reads the whole store and names what contradicts itself.
+    returns<report> check() const {
+        report found = {};
+        hm_report r = {};
+        r.size = sizeof r;
+        auto keep = [](void *user, hm_bytes code, std::uint64_t offset, hm_bytes what) noexcept {
+            static_cast<report *>(user)->problems.push_back(
+                {std::string(bytes(code.data, code.len)), offset, std::string(bytes(what.data, what.len))});
+            return 0;
+        };
+        return base::template answer<report>([&](hm_error *e) { return hm_check(c_, &r, keep, &found, e); },
+                              [&](int) {
+                                  found.items = r.items;
+                                  found.segments = r.segments;
+                                  found.leaves = r.leaves;
+                                  return std::move(found);
+                              });
+    }
+    returns<std::string> path() const {
+        return sure([&](char *to, std::size_t room, std::size_t &len, hm_error *e) {
+            const int rc = hm_path(c_, to, room, &len, e);
+            return rc == HM_SHORT ? (++len, rc) : rc; // the NUL needs room too
+        });
+    }
+    returns<bool> is_read_only() const {
+        return yes([&](hm_error *e) { return hm_is_read_only(c_, e); });
+    }
+    /// @}
+
+protected:
+    using typename by_key<Policy>::base;
+    using by_key<Policy>::by_key;
+    using base::c_;
+    using base::count;
+    using base::done;
+    using base::text;
+    using base::visit;
+    using base::whole_item;
+    using base::write;
+    using base::yes;
+    using base::sure;
+    friend class store;
+};
+
+} // namespace hashmere
+
+#endif

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/// @file types.hpp
+/// The small values that calls take and return.
+#ifndef HASHMERE_TYPES_HPP
+#define HASHMERE_TYPES_HPP
+
+#include "result.hpp"
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <vector>
+
+namespace hashmere {
+
+/// Bytes of somebody else: a `std::string_view` that is also made of containers of bytes.
+class bytes : public std::string_view {
+    template <class C, class V = typename C::value_type>
+    static constexpr bool is_bytes = sizeof(V) == 1 && std::is_trivially_copyable_v<V>;
+
+public:
+    using std::string_view::string_view;
+    constexpr bytes(std::string_view text) noexcept : std::string_view(text) {}
+    bytes(const std::string &text) noexcept : std::string_view(text) {}
+    bytes(const void *data, std::size_t size) noexcept : std::string_view(static_cast<const char *>(data), size) {}
+    /// Of a vector, an array or a span of bytes.
+    template <class C, class = std::enable_if_t<is_bytes<C>>, class = decltype(std::declval<const C &>().data())>
+    bytes(const C &container) noexcept : bytes(static_cast<const void *>(container.data()), container.size()) {}
+    /// The bytes of one plain value, in the order of this machine.
+    template <class T> static bytes of(const T &value) noexcept {
+        static_assert(std::is_trivially_copyable_v<T>, "only plain values have bytes that mean something elsewhere");
+        return bytes(static_cast<const void *>(&value), sizeof value);
+    }
+};
+
+/// Everything about a present key except its bytes: see ::hm_meta.
+using meta = hm_meta;
+/// A write that took place: see ::hm_stored.
+using stored = hm_stored;
+/// Statistics: see ::hm_stats.
+using stats = hm_stats;
+
+/// The stable 32-bit number of a present key.
+enum class uid : std::uint32_t {};
+/// A UID that notices when its key is gone.
+enum class handle : std::uint64_t {};
+/// Where a scan goes on.
+enum class cursor : std::uint64_t { start = 0 };
+
+/// A key with a hash that the caller supplies.
+struct hashed {
+    bytes key;
+    std::uint64_t hash;
+};
+
+/// When a record expires.
+class expiry {
+public:
+    /// Never.
+    constexpr expiry() noexcept = default;
+    /// So long from now. Negative is refused by the call that it is given to.
+    static expiry after(std::chrono::milliseconds time) noexcept { return expiry(HM_AFTER, time.count()); }
+    /// At this time of the wall clock.
+    static expiry at(std::chrono::system_clock::time_point time) noexcept {
+        using std::chrono::milliseconds;
+        return expiry(HM_AT, std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count());
+    }
+    int kind() const noexcept { return kind_; }
+    std::int64_t ms() const noexcept { return ms_; }
+
+private:
+    constexpr expiry(int kind, std::int64_t ms) noexcept : kind_(kind), ms_(ms) {}
+    int kind_ = HM_NEVER;
+    std::int64_t ms_ = 0;
+};
+
+/// What a write attaches to its value.
+class attributes {
+public:
+    attributes() noexcept = default;
+    attributes(expiry when) noexcept { expires(when); }
+    attributes &flags(std::uint32_t flags) noexcept { return c_.flags = flags, *this; }
+    attributes &expires(expiry when) noexcept {
+        c_.expiry = when.kind();
+        c_.expiry_ms = when.ms();
+        return *this;
+    }
+    attributes &after(std::chrono::milliseconds time) noexcept { return expires(expiry::after(time)); }
+    attributes &at(std::chrono::system_clock::time_point time) noexcept { return expires(expiry::at(time)); }
+    const hm_attributes &c() const noexcept { return c_; }
+
+private:
+    hm_attributes c_ = {};
+};
+
+/// What a missing counter is created with.
+struct counter {
+    explicit counter(std::uint64_t initial, const attributes &attached = {}) noexcept : c{initial, attached.c()} {}
+    hm_counter c;
+};
+
+/// A value with what is attached to it.
+struct item {
+    std::string value;
+    hashmere::meta meta;
+};
+
+/// A key with its value. From a scan and in callbacks they are good until the next step.
+struct pair {
+    bytes key;
+    bytes value;
+    hashmere::meta meta;
+
+    explicit pair(const hm_pair &c)
+        : key(c.key.data, c.key.len), value(c.value.data, c.value.len), meta(c.meta) {}
+};
+
+/// A key with its value that owns its bytes.
+struct owned_pair {
+    std::string key;
+    std::string value;
+    hashmere::meta meta;
+
+    explicit owned_pair(const pair &p) : key(p.key), value(p.value), meta(p.meta) {}
+};
+
+/// What a conditional change found.
+enum class outcome {
+    done,      ///< The key was as expected, and was changed.
+    different, ///< It is there, but not as expected; `stored::version` is its version now.
+    absent     ///< It is not there.
+};
+
+/// The outcome of a conditional change, with what was stored.
+struct compared {
+    hashmere::outcome outcome;
+    hashmere::stored stored;
+    explicit operator bool() const noexcept { return outcome == hashmere::outcome::done; }
+};
+
+/// What a visitor wants done.
+class change {
+public:
+    /// Leave the key as it is.
+    static change keep() { return change(HM_KEEP); }
+    /// Store a value, keeping the flags and the expiry that the key has.
+    static change set(std::string value) { return change(HM_SET, std::move(value)); }
+    /// Store a value with attributes.
+    static change set(std::string value, const attributes &attached) {
+        return change(HM_SET_WITH, std::move(value), attached);
+    }
+    /// Remove the key.
+    static change remove() { return change(HM_REMOVE); }
+
+    int action() const noexcept { return action_; }
+    const std::string &value() const noexcept { return value_; }
+    const attributes &attached() const noexcept { return attached_; }
+
+private:
+    explicit change(int action, std::string value = {}, const attributes &attached = {})
+        : action_(action), value_(std::move(value)), attached_(attached) {}
+    int action_;
+    std::string value_;
+    attributes attached_;
+};
+
+/// What a visitor did.
+enum class updated { written, kept, removed };
+
+/// How a store is opened: see ::hm_options.
+class options {
+public:
+    options() noexcept { c_.size = sizeof c_; }
+    options &existing() noexcept { return flag(HM_EXISTING); }
+    options &exclusive() noexcept { return flag(HM_EXCLUSIVE); }
+    options &read_only() noexcept { return flag(HM_READ_ONLY); }
+    options &strict() noexcept { return flag(HM_STRICT); }
+    options &cache() noexcept { return flag(HM_CACHE); }
+    options &durable() noexcept { return flag(HM_DURABLE); }
+    options &delete_on_last_exit() noexcept { return flag(HM_DELETE_ON_LAST_EXIT); }
+    options &foreign_owner() noexcept { return flag(HM_FOREIGN_OWNER); }
+    options &no_values() noexcept { return flag(HM_NO_VALUES); }
+    options &max_bytes(std::uint64_t bytes) noexcept { return c_.max_bytes = bytes, *this; }
+    options &expected_items(std::uint64_t items) noexcept { return c_.expected_items = items, *this; }
+    /// Negative times count as none.
+    options &busy_timeout(std::chrono::milliseconds time) noexcept { return c_.busy_timeout_ms = ms(time), *this; }
+    options &sync_every(std::chrono::milliseconds time) noexcept { return c_.sync_every_ms = ms(time), *this; }
+    options &segment_bytes(std::uint32_t bytes) noexcept { return c_.segment_bytes = bytes, *this; }
+    options &leaf_bytes(std::uint32_t bytes) noexcept { return c_.leaf_bytes = bytes, *this; }
+    options &fixed_key_len(std::uint32_t bytes) noexcept { return c_.fixed_key_len = bytes, *this; }
+    options &fixed_value_len(std::uint32_t bytes) noexcept { return c_.fixed_value_len = bytes, *this; }
+    options &permissions(std::uint32_t mode) noexcept { return c_.permissions = mode, *this; }
+    const hm_options &c() const noexcept { return c_; }
+
+private:
+    options &flag(std::uint64_t flag) noexcept { return c_.flags |= flag, *this; }
+    static std::uint64_t ms(std::chrono::milliseconds time) noexcept {
+        return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
+    }
+    hm_options c_ = {};
+};
+
+/// One client of a store: see ::hm_client.
+struct client {
+    std::uint32_t slot, pid;
+    std::uint64_t since_ms, hits, misses, sets, deletes, pins;
+    std::string name;
+};
+
+/// A contradiction that `check` found.
+struct problem {
+    std::string code;
+    std::uint64_t offset;
+    std::string text;
+};
+
+/// What `check` found.
+struct report {
+    std::vector<problem> problems;
+    std::uint64_t items, segments, leaves;
+    bool is_clean() const noexcept { return problems.empty(); }
+};
+
+} // namespace hashmere
+
+#endif

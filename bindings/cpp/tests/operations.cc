@@ -1,0 +1,192 @@
+// Every call of the C++ face once, and what each outcome looks like.
+#include "test.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <map>
+#include <set>
+
+using namespace std::chrono_literals;
+using namespace std::string_literals;
+using hashmere::change, hashmere::counter, hashmere::outcome, hashmere::updated;
+
+static void reading(hashmere::store &store) {
+    CHECK(!store.get("no") && !store.get_item("no") && !store.peek("no") && !store.length("no") && !store.ttl("no"));
+    CHECK(!store.exists("no") && !store.view("no") && !store.get_into("no", nullptr, 0));
+    store.set("key", "value");
+    CHECK(store.get("key") == "value" && store.exists("key") && store.length("key") == 5u);
+    char small[3], large[9];
+    CHECK(store.get_into("key", small, sizeof small) == 5u && store.get_into("key", large, sizeof large) == 5u);
+    CHECK(std::string(large, 5) == "value");
+    const auto item = store.get_item("key");
+    CHECK(item && item->value == "value" && item->meta.version == store.peek("key")->version);
+    CHECK(store.ttl("key") == -1ms);
+    // Values longer than what a string has room for at first, NULs, empty ones, containers of bytes.
+    const std::string large_value(100'000, 'x');
+    store.set("large", large_value);
+    CHECK(store.get("large") == large_value && store.get_item("large")->value == large_value);
+    store.set("a\0b"s, "\0\0"s);
+    CHECK(store.get("a\0b"s) == "\0\0"s && !store.exists("a"));
+    store.set("", "");
+    CHECK(store.get("") == "");
+    store.set(std::vector<unsigned char>{1, 2}, std::array<char, 2>{'h', 'i'});
+    CHECK(store.get("\1\2") == "hi");
+    const double pi = 3.25;
+    store.set("pod", hashmere::bytes::of(pi));
+    CHECK(store.get("pod") == hashmere::bytes::of(pi));
+}
+
+static void writing(hashmere::store &store) {
+    const auto stored = store.set("w", "1", hashmere::attributes().flags(9));
+    CHECK(stored.created == 1 && store.peek("w")->flags == 9);
+    CHECK(!store.add("w", "2") && store.add("added", "2") && !store.replace("absent", "x") && store.replace("w", "b"));
+    CHECK(store.append("w", "c") && store.prepend("w", "a") && !store.append("absent", "x"));
+    CHECK(store.take("w") == "abc" && !store.take("w"));
+    CHECK(store.erase("added") && !store.erase("added"));
+    {
+        auto given_up = store.reserve("r", 4);
+        auto room = store.reserve("r", 4, hashmere::attributes().flags(3));
+        auto moved = std::move(room);
+        std::copy_n("room", 4, moved.begin());
+        CHECK(moved.commit().created == 1);
+        CHECK(fails(HM_E_MISUSE, [&] { moved.commit(); }) && moved.try_commit().code() == HM_E_MISUSE);
+    }
+    CHECK(store.get("r") == "room" && store.peek("r")->flags == 3);
+    auto view = store.view("r");
+    store.set("r", "else");
+    hashmere::view second = std::move(*view);
+    view = store.view("r");
+    CHECK(second.bytes() == "room" && second.is_zero_copy() && view->bytes() == "else" && second.meta().flags == 3);
+    second = std::move(*view);
+    CHECK(std::string(second.begin(), second.end()) == "else" && second.data()[1] == 'l');
+}
+
+static void conditions(hashmere::store &store) {
+    const auto first = store.cas("c", 0, "x");
+    CHECK(first && first.stored.created == 1);
+    CHECK(store.cas("c", 0, "y").outcome == outcome::different && store.cas("no", 1, "y").outcome == outcome::absent);
+    CHECK(store.cas("c", 0, "y").stored.version == first.stored.version);
+    const auto second = store.cas("c", first.stored.version, "y");
+    CHECK(second && store.cas("c", "y", "z") && !store.cas("c", "y", "z"));
+    CHECK(store.erase_version("c", 1) == outcome::different && store.erase_value("c", "y") == outcome::different);
+    CHECK(store.erase_value("c", "z") == outcome::done && store.erase_version("c", 1) == outcome::absent);
+
+    auto keep = [](std::optional<hashmere::pair> old) { return old ? change::remove() : change::keep(); };
+    CHECK(store.update("u", keep) == updated::kept);
+    auto with = [](auto) { return change::set("1", hashmere::attributes().flags(4)); };
+    CHECK(store.update("u", with) == updated::written && store.peek("u")->flags == 4);
+    auto longer = [](std::optional<hashmere::pair> old) { return change::set(std::string(old->value) + "2"); };
+    CHECK(store.update("u", longer) == updated::written && store.get("u") == "12" && store.peek("u")->flags == 4);
+    CHECK(store.update("u", [](auto) { return change::remove(); }) == updated::removed && !store.exists("u"));
+}
+
+static void counting(hashmere::store &store) {
+    CHECK(!store.incr("n") && store.incr("n", 1, counter(10)) == 10u && store.incr("n") == 11u);
+    CHECK(store.decr("n", 20) == 0u && store.add_signed("n", 7) == 7u && store.add_signed("n", -9) == 0u);
+    CHECK(store.ref_retain("ref") == 1 && store.ref_retain("ref") == 2);
+    CHECK(store.ref_release("ref") == 1u && store.ref_release("ref") == 0u && !store.ref_release("ref"));
+
+    store.set("t", "x", hashmere::attributes().after(1min));
+    CHECK(store.ttl("t") > 50s && store.touch("t", {}) && store.ttl("t") == -1ms);
+    const auto tomorrow = std::chrono::system_clock::now() + 24h;
+    CHECK(store.get_and_touch("t", hashmere::expiry::at(tomorrow))->value == "x" && store.ttl("t") > 23h);
+    CHECK(!store.touch("no", {}) && !store.get_and_touch("no", {}));
+
+    CHECK(store.set_marked("m", "v", {}, 2, {}) && !store.set_marked("m", "v", {}, 2, {}));
+    const auto seen = *store.get_item("m");
+    CHECK(seen.meta.marks == 2 && store.remark("m", seen, 3) && !store.remark("m", seen, 4));
+    CHECK(store.set_marked("m", "w", {}, 0, *store.peek("m")));
+}
+
+static void numbers(hashmere::store &store) {
+    CHECK(!store.uid_of("no") && !store.handle_of("no"));
+    store.set("number", "one");
+    const auto uid = *store.uid_of("number");
+    const auto handle = *store.handle_of("number");
+    CHECK(store.get(uid) == "one" && store.get(handle) == "one");
+    CHECK(store.key_of(uid) == "number" && store.key_of(handle) == "number");
+    store.set(uid, "two");
+    store.set(handle, "three");
+    auto twice = [](std::optional<hashmere::pair> old) { return change::set(std::string(old->value).append(old->value)); };
+    CHECK(store.update(uid, twice) == updated::written && store.update(handle, twice) == updated::written);
+    CHECK(store.get("number") == "threethreethreethree");
+    store.erase(handle);
+    CHECK(fails(HM_E_STALE, [&] { store.erase(uid); }) && fails(HM_E_STALE, [&] { (void)store.get(handle); }));
+
+    const hashmere::hashed one{"h", 1}, two{"h", 2};
+    CHECK(store.set(one, "1").created == 1 && store.add(two, "2") && !store.add(two, "2") && !store.exists("h"));
+    CHECK(store.get(one) == "1" && store.get_item(two)->value == "2" && store.exists(two));
+    CHECK(store.uid_of(one) != store.uid_of(two) && store.incr(one) == 2u);
+    CHECK(store.update(two, [](auto) { return change::remove(); }) == updated::removed && store.erase(one));
+}
+
+static void many(hashmere::store &store) {
+    store.clear();
+    std::map<std::string, std::string> pairs;
+    for (int i = 0; i < 1000; i++) pairs["k" + std::to_string(i)] = std::to_string(i);
+    store.set_many(pairs);
+    std::vector<std::string> keys = {"k1", "no", "k999"};
+    std::string seen;
+    store.get_many(keys, [&](std::size_t i, auto value) { seen += std::to_string(i) + std::string(value.value_or("-")); });
+    CHECK(seen == "011-2999");
+    store.get_many(keys, [&](std::size_t i, auto) { return seen = std::to_string(i), i != 1; });
+    CHECK(seen == "1");
+
+    std::map<std::string, std::string> found;
+    auto all = store.scan(hashmere::filter().keys_only());
+    all = store.scan();
+    for (const auto &pair : all) found.emplace(pair.key, pair.value);
+    CHECK(found == pairs);
+    std::set<std::string> some;
+    auto scan = store.scan(hashmere::filter().prefix("k1").glob("*[05]").keys_only());
+    for (const auto &pair : scan) CHECK(pair.value.empty() && some.emplace(pair.key).second);
+    CHECK(some.size() == 22);
+    CHECK(!scan.next() && !scan.position());
+    auto part = store.scan();
+    for (int i = 0; i < 10; i++) CHECK(pairs.erase(std::string(part.next()->key)) == 1);
+    for (auto rest = store.scan({}, *part.position()); auto pair = rest.next();)
+        CHECK(pairs.erase(std::string(pair->key)) == 1);
+    CHECK(pairs.empty());
+
+    std::atomic<int> count{0};
+    store.parallel_scan(3, {}, [&](const hashmere::pair &) { count++; });
+    CHECK(count == 1000);
+    CHECK(store.random()->key[0] == 'k');
+    CHECK(store.erase_many(keys) == 2 && store.size() == 998);
+}
+
+static void whole(hashmere::store &store) {
+    CHECK(store.stats().items == store.size() && store.clients().at(0).sets > 0 && store.check().is_clean());
+    store.maintain();
+    CHECK(fails(HM_E_MISUSE, [&] { store.sync(); }));
+    const std::string path = store.path();
+    CHECK(path.size() > 16 && path.substr(path.size() - 15) == "operations.mere");
+    CHECK(!store.is_read_only() && hashmere::store(path, hashmere::options().read_only()).is_read_only());
+    store.clear();
+    CHECK(store.size() == 0 && !store.random());
+    CHECK(!hashmere::store::remove("nobody"));
+
+    hashmere::store other = new_store("moved", hashmere::options().fixed_key_len(2).busy_timeout(10ms).expected_items(9));
+    hashmere::store taken = std::move(other);
+    taken.set("ab", "x");
+    CHECK(fails(HM_E_WRONG_LENGTH, [&] { taken.set("abc", "x"); }) && other.c() == nullptr);
+    other = std::move(taken);
+    CHECK(other.get("ab") == "x");
+    auto durable = new_store("synced", hashmere::options().durable().sync_every(1h).segment_bytes(4096).leaf_bytes(256));
+    durable.set("k", "v");
+    durable.sync();
+    auto set = new_store("set", hashmere::options().no_values().permissions(0600).strict());
+    set.set("member", "");
+}
+
+int main() {
+    auto store = new_store("operations");
+    reading(store);
+    writing(store);
+    conditions(store);
+    counting(store);
+    numbers(store);
+    many(store);
+    whole(store);
+}
