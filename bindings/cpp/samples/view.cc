@@ -26,7 +26,8 @@ int main() {
     room.commit();
 
     std::cout << "written in place:";
-    for (const unsigned char square : *store.view("squares")) std::cout << ' ' << int(square);
+    const auto squares = store.view("squares");
+    for (const unsigned char square : *squares) std::cout << ' ' << int(square);
     std::cout << '\n';
 
     store.close();
