@@ -82,8 +82,8 @@ impl Lengths {
 
 /// The parts of a record before its bytes.
 ///
-/// All fields are words, also where less would do: heads are copied on every read, and a copy of fields of mixed
-/// sizes cannot be forwarded from the stores before it (that cost a tenth of a read).
+/// All fields are words, also where less would do: a copy of fields of mixed sizes cannot be forwarded from the stores
+/// before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Head {
     /// Bytes of the key.
@@ -103,58 +103,65 @@ pub struct Head {
 }
 
 impl Head {
-    fn is_long(&self, lengths: Lengths) -> bool {
-        lengths.fixed.is_none() && (self.key_len > KEY_MAX || self.value_len > VALUE_MAX)
+    /// The head word, and where the parts of the record will be.
+    #[inline(always)]
+    pub fn outline(&self, lengths: Lengths) -> Outline {
+        let mut word = (self.version << VERSION_SHIFT) | (self.dead * field::DEAD);
+        let mut lead = lengths.lead;
+        if lengths.fixed.is_none() {
+            if self.key_len > KEY_MAX || self.value_len > VALUE_MAX {
+                word |= field::LONG;
+                lead += 8;
+            } else {
+                word |= self.key_len << KEY_SHIFT | self.value_len << VALUE_SHIFT;
+            }
+        }
+        let fields = [
+            (self.expires.is_some(), field::EXPIRES),
+            (self.flags != 0, field::FLAGS),
+            (self.hash.is_some(), field::HASHED),
+        ];
+        for (is_there, bit) in fields {
+            if is_there {
+                word |= bit;
+                lead += 8;
+            }
+        }
+        Outline { word, lead, key_len: self.key_len, value_len: self.value_len }
     }
 
     /// Words before the key.
     #[inline]
     pub fn words(&self, lengths: Lengths) -> u64 {
-        lengths.lead / 8
-            + u64::from(self.is_long(lengths))
-            + u64::from(self.expires.is_some())
-            + u64::from(self.flags != 0)
-            + u64::from(self.hash.is_some())
+        self.outline(lengths).lead / 8
     }
 
     /// Bytes of the whole record: a multiple of 8.
     #[inline]
     pub fn record_bytes(&self, lengths: Lengths) -> u64 {
-        (self.words(lengths) * 8 + self.key_len + self.value_len + 7) & !7
+        self.outline(lengths).bytes()
     }
 
     /// The header word.
     #[inline]
     pub fn pack(&self, lengths: Lengths) -> u64 {
-        let mut word = self.version << VERSION_SHIFT;
-        if self.is_long(lengths) {
-            word |= field::LONG;
-        } else if lengths.fixed.is_none() {
-            word |= self.key_len << KEY_SHIFT | self.value_len << VALUE_SHIFT;
-        }
-        if self.expires.is_some() {
-            word |= field::EXPIRES;
-        }
-        if self.flags != 0 {
-            word |= field::FLAGS;
-        }
-        if self.hash.is_some() {
-            word |= field::HASHED;
-        }
-        word | (self.dead * field::DEAD)
+        self.outline(lengths).word
     }
 
-    /// Writes the head through `store(word index, word)`; returns how many words it took.
-    #[inline]
-    pub fn write(&self, lengths: Lengths, mut store: impl FnMut(u64, u64)) -> u64 {
-        store(0, self.pack(lengths));
+    /// Writes the head of this outline through `store(word index, word)`.
+    #[inline(always)]
+    pub fn write(&self, lengths: Lengths, outline: Outline, mut store: impl FnMut(u64, u64)) {
+        store(0, outline.word);
+        if outline.lead == 8 {
+            return;
+        }
         let mut at = 1;
         if lengths.have_sums() {
             // No record yet: a draft that is never committed must never look like one.
             store(at, 0);
             at += 1;
         }
-        if self.is_long(lengths) {
+        if outline.has(field::LONG) {
             store(at, self.key_len | self.value_len << 32);
             at += 1;
         }
@@ -168,14 +175,37 @@ impl Head {
         }
         if let Some(hash) = self.hash {
             store(at, hash);
-            at += 1;
         }
-        at
     }
 
-    /// Reads a head of one word; `None` if it has more.
+    /// Reads a head through `load(word index)`. The result is what the words say; whether it fits its segment is for the
+    /// caller to check.
+    pub fn read(lengths: Lengths, mut load: impl FnMut(u64) -> u64) -> Head {
+        let word = load(0);
+        Outline::read(lengths, word, &mut load).head(load)
+    }
+}
+
+/// What a look-up needs of a head: the first word, and where the parts of the record are.
+///
+/// A head has nine words and is not copied about on the hot paths: copies of structures that size pass through memory, and
+/// wait there for the stores before them. What stands between the first word and the key is loaded when it is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outline {
+    /// The header word.
+    pub word: u64,
+    /// Bytes before the key.
+    pub lead: u64,
+    /// Bytes of the key.
+    pub key_len: u64,
+    /// Bytes of the value.
+    pub value_len: u64,
+}
+
+impl Outline {
+    /// The outline of a record that has no words but those that every record of its store has; `None` if it has more.
     #[inline(always)]
-    pub fn read_small(lengths: Lengths, word: u64) -> Option<Head> {
+    pub fn small(lengths: Lengths, word: u64) -> Option<Outline> {
         if word & (field::LONG | field::EXPIRES | field::FLAGS | field::HASHED) != 0 {
             return None;
         }
@@ -183,48 +213,74 @@ impl Head {
             None => (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX),
             Some((key, value)) => (u64::from(key), u64::from(value)),
         };
-        let (version, dead) = (word >> VERSION_SHIFT, u64::from(word & field::DEAD != 0));
-        Some(Head { key_len, value_len, expires: None, flags: 0, hash: None, version, dead })
+        Some(Outline { word, lead: lengths.lead, key_len, value_len })
     }
 
-    /// Reads a head through `load(word index)`. The result is what the words say; whether it fits its segment is for the
-    /// caller to check.
-    #[inline(always)]
-    pub fn read(lengths: Lengths, mut load: impl FnMut(u64) -> u64) -> Head {
-        let word = load(0);
-        let mut at = lengths.lead / 8;
-        let (key_len, value_len) = match lengths.fixed {
-            Some((key, value)) => (u64::from(key), u64::from(value)),
-            None if word & field::LONG == 0 => (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX),
+    /// The outline of any record, given its first word.
+    #[inline]
+    pub fn read(lengths: Lengths, word: u64, load: impl FnOnce(u64) -> u64) -> Outline {
+        let fields = (word & (field::EXPIRES | field::FLAGS | field::HASHED)).count_ones();
+        let lead = lengths.lead + 8 * u64::from(fields);
+        match lengths.fixed {
+            Some((key, value)) => Outline { word, lead, key_len: key.into(), value_len: value.into() },
+            None if word & field::LONG == 0 => {
+                Outline { word, lead, key_len: word >> KEY_SHIFT & KEY_MAX, value_len: word >> VALUE_SHIFT & VALUE_MAX }
+            }
             None => {
-                let both = load(at);
-                at += 1;
-                (both & u64::from(u32::MAX), both >> 32)
-            }
-        };
-        let mut head = Head {
-            key_len,
-            value_len,
-            expires: None,
-            flags: 0,
-            hash: None,
-            version: word >> VERSION_SHIFT,
-            dead: u64::from(word & field::DEAD != 0),
-        };
-        if word & (field::EXPIRES | field::FLAGS | field::HASHED) != 0 {
-            if word & field::EXPIRES != 0 {
-                head.expires = Some(load(at));
-                at += 1;
-            }
-            if word & field::FLAGS != 0 {
-                head.flags = load(at);
-                at += 1;
-            }
-            if word & field::HASHED != 0 {
-                head.hash = Some(load(at));
+                let both = load(lengths.lead / 8);
+                Outline { word, lead: lead + 8, key_len: both & u64::from(u32::MAX), value_len: both >> 32 }
             }
         }
-        head
+    }
+
+    /// The version.
+    #[inline(always)]
+    pub fn version(self) -> u64 {
+        self.word >> VERSION_SHIFT
+    }
+
+    /// Whether the record has a word for one of [`field`]'s bits.
+    #[inline(always)]
+    pub fn has(self, bit: u64) -> bool {
+        self.word & bit != 0
+    }
+
+    /// Bytes of the whole record: a multiple of 8.
+    #[inline(always)]
+    pub fn bytes(self) -> u64 {
+        (self.lead + self.key_len + self.value_len + 7) & !7
+    }
+
+    /// Bytes from the start of the record to its hash word, if it has one. (These words stand directly before the key.)
+    #[inline(always)]
+    pub fn hash_at(self) -> u64 {
+        self.lead - 8
+    }
+
+    /// Bytes from the start of the record to its flags word, if it has one.
+    #[inline(always)]
+    pub fn flags_at(self) -> u64 {
+        self.hash_at() - 8 * u64::from(self.has(field::HASHED))
+    }
+
+    /// Bytes from the start of the record to its expiry word, if it has one.
+    #[inline(always)]
+    pub fn expires_at(self) -> u64 {
+        self.flags_at() - 8 * u64::from(self.has(field::FLAGS))
+    }
+
+    /// The whole head, its further words through `load(word index)`.
+    pub fn head(self, mut load: impl FnMut(u64) -> u64) -> Head {
+        let mut word = |bit, at: u64| self.has(bit).then(|| load(at / 8));
+        Head {
+            key_len: self.key_len,
+            value_len: self.value_len,
+            expires: word(field::EXPIRES, self.expires_at()),
+            flags: word(field::FLAGS, self.flags_at()).unwrap_or(0),
+            hash: word(field::HASHED, self.hash_at()),
+            version: self.version(),
+            dead: u64::from(self.has(field::DEAD)),
+        }
     }
 }
 
@@ -234,8 +290,14 @@ mod tests {
 
     fn round_trip(head: Head, lengths: Lengths) {
         let mut words = [0u64; 8];
-        let n = head.write(lengths, |i, w| words[i as usize] = w);
-        assert_eq!(n, head.words(lengths));
+        let outline = head.outline(lengths);
+        let mut written = 0;
+        head.write(lengths, outline, |i, w| {
+            words[i as usize] = w;
+            written = i + 1;
+        });
+        assert_eq!(8 * written, outline.lead);
+        assert_eq!(Outline::read(lengths, words[0], |i| words[i as usize]), outline);
         assert_eq!(Head::read(lengths, |i| words[i as usize]), head);
     }
 
@@ -266,12 +328,18 @@ mod tests {
     fn the_short_way_reads_the_same() {
         for (key_len, value_len) in [(0, 0), (127, 511), (8, 8)] {
             for lengths in [Lengths::VARIABLE, Lengths::fixed(key_len as u32, value_len as u32)] {
-                let head = Head { key_len, value_len, version: 9, dead: 1, ..Head::default() };
-                assert_eq!(Head::read_small(lengths, head.pack(lengths)), Some(head));
+                for lengths in [lengths, lengths.with_sums()] {
+                    let head = Head { key_len, value_len, version: 9, dead: 1, ..Head::default() };
+                    let outline = Outline::small(lengths, head.pack(lengths)).expect("a small record");
+                    assert_eq!(outline.head(|_| unreachable!("it has no further words")), head);
+                    assert_eq!(outline, Outline::read(lengths, outline.word, |_| unreachable!("nor a length word")));
+                    assert_eq!(outline.bytes(), head.record_bytes(lengths));
+                    assert_eq!((outline.lead, outline.version()), (8 * head.words(lengths), 9));
+                }
             }
         }
         let long = Head { key_len: 128, version: 1, ..Head::default() };
-        assert_eq!(Head::read_small(Lengths::VARIABLE, long.pack(Lengths::VARIABLE)), None);
+        assert_eq!(Outline::small(Lengths::VARIABLE, long.pack(Lengths::VARIABLE)), None);
     }
 
     #[test]

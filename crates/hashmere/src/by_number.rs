@@ -62,13 +62,13 @@ impl Store {
 
     fn key_hash(&self, found: &Found) -> KeyHash {
         let engine = self.engine();
-        match found.head.hash {
-            Some(hash) => KeyHash { hash, supplied: Some(hash) },
+        match engine.supplied_with(found) {
+            Some(hash) => KeyHash { hash, is_supplied: true },
             None => {
                 let mut small = [0u8; 64];
-                let len = found.head.key_len as usize;
+                let len = found.key_len();
                 if let Some(key) = small.get_mut(..len) {
-                    engine.mem.read(found.key, key);
+                    engine.mem.read(found.key(), key);
                     return engine.hash(key);
                 }
                 engine.hash(&self.key_at(found))
@@ -77,8 +77,8 @@ impl Store {
     }
 
     fn key_at(&self, found: &Found) -> Vec<u8> {
-        let mut key = Vec::with_capacity(found.head.key_len as usize);
-        self.engine().mem.append_to(found.key, found.head.key_len as usize, &mut key);
+        let mut key = Vec::with_capacity(found.key_len());
+        self.engine().mem.append_to(found.key(), found.key_len(), &mut key);
         key
     }
 
@@ -90,7 +90,7 @@ impl Store {
         let engine = self.engine();
         self.read_at(at.into(), |found| {
             let mut value = Vec::new();
-            let len = found.head.value_len as usize;
+            let len = found.value_len();
             value.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
             engine.mem.append_to(found.value(), len, &mut value);
             engine.visit(found);
@@ -106,7 +106,7 @@ impl Store {
         let engine = self.engine();
         self.read_at(at.into(), |found| {
             buffer.clear();
-            engine.mem.append_to(found.value(), found.head.value_len as usize, buffer);
+            engine.mem.append_to(found.value(), found.value_len(), buffer);
             engine.visit(found);
             Ok(())
         })
@@ -119,7 +119,7 @@ impl Store {
             let key = self.key_at(found);
             let kh = self.key_hash(found);
             let mut value = Vec::new();
-            engine.mem.append_to(found.value(), found.head.value_len as usize, &mut value);
+            engine.mem.append_to(found.value(), found.value_len(), &mut value);
             Ok((key, kh, Item { value, meta: engine.meta_of_found(found) }))
         })?)
     }

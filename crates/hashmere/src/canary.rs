@@ -33,6 +33,8 @@ canaries! {
     KeyUncompared,
     /// A writer that has locked a key does not look whether its leaf was split meanwhile.
     LeafBelieved,
+    /// The plain set does not look whether what it saw before it had the lock is still so.
+    SightBelieved,
     /// A writer that creates a key does not look again under the lock.
     AbsenceBelieved,
     /// A writer takes a free slot without looking whether another key just did.

@@ -73,12 +73,12 @@ impl Store {
         let start = buffer.len();
         let fetched = engine.read(key, kh, |found| {
             buffer.truncate(start);
-            if found.head.value_len > PIN_FROM {
+            if found.outline.value_len > PIN_FROM {
                 return Ok(Fetched::Long);
             }
             let meta = engine.meta_of_found(found);
             frame(&meta, buffer);
-            engine.mem.append_to(found.value(), found.head.value_len as usize, buffer);
+            engine.mem.append_to(found.value(), found.value_len(), buffer);
             engine.visit(found);
             Ok(Fetched::Copied(meta))
         });

@@ -42,7 +42,8 @@ impl Hashed<'_> {
     /// See [`ReadError`].
     pub fn get_into(&self, key: &[u8], hash: u64, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
         buffer.clear();
-        self.store.fetch_bytes(key, self.store.engine().supplied(hash), buffer)
+        let engine = self.store.engine();
+        self.store.fetch_bytes(engine, key, engine.supplied(hash), buffer)
     }
 
     /// As [`Store::get_item`].

@@ -57,9 +57,10 @@ impl Store {
         bytes: &mut Vec<u8>,
         ends: &mut Vec<(usize, bool)>,
     ) -> Result<(), ReadError> {
+        let engine = self.engine();
         for keys in keys.chunks(BATCH) {
             for (key, kh) in keys.iter().zip(self.hash_and_fetch(keys).into_iter().flatten()) {
-                let found = self.fetch_bytes(key.as_ref(), kh, bytes)?;
+                let found = self.fetch_bytes(engine, key.as_ref(), kh, bytes)?;
                 ends.push((bytes.len(), found));
             }
         }

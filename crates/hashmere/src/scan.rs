@@ -133,8 +133,8 @@ impl Store {
                 if engine.is_past(found) {
                     return Ok(None);
                 }
-                let mut key = Vec::with_capacity(found.head.key_len as usize);
-                engine.mem.append_to(found.key, found.head.key_len as usize, &mut key);
+                let mut key = Vec::with_capacity(found.key_len());
+                engine.mem.append_to(found.key(), found.key_len(), &mut key);
                 let passes =
                     key.starts_with(&filter.prefix) && filter.glob.as_ref().is_none_or(|g| glob::matches(g, &key));
                 if !passes {
@@ -142,7 +142,7 @@ impl Store {
                 }
                 let mut value = Vec::new();
                 if !filter.keys_only {
-                    let len = found.head.value_len as usize;
+                    let len = found.value_len();
                     value.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
                     engine.mem.append_to(found.value(), len, &mut value);
                 }

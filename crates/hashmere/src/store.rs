@@ -92,13 +92,20 @@ impl Store {
     #[inline]
     pub fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
         buffer.clear();
-        self.fetch_bytes(key, self.engine().hash(key), buffer)
+        let engine = self.engine();
+        self.fetch_bytes(engine, key, engine.hash(key), buffer)
     }
 
     /// Copies a value to the end of a buffer; `false` on a miss.
     #[inline(always)]
-    pub(crate) fn fetch_bytes(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
-        match self.engine().fetch(key, kh, buffer, |_| ())? {
+    pub(crate) fn fetch_bytes(
+        &self,
+        engine: &FileEngine,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        match engine.fetch(key, kh, buffer, |_| ())? {
             None => Ok(false),
             Some(Fetched::Copied(())) => Ok(true),
             Some(Fetched::Long) => Ok(self.fetch_long(key, kh, buffer)?.is_some()),
@@ -155,7 +162,7 @@ impl Store {
             if exhausted {
                 // A copy by generation: as good as a view, only not free of charge.
                 let copied = engine.read(key, kh, |found| {
-                    let len = found.head.value_len as usize;
+                    let len = found.value_len();
                     let mut bytes = Vec::new();
                     bytes.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
                     engine.mem.append_to(found.value(), len, &mut bytes);

@@ -7,7 +7,7 @@ use super::{Engine, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord, PAGE};
-use hashmere_format::record::Head;
+use hashmere_format::record::{Head, Outline};
 use hashmere_format::row;
 use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
@@ -57,7 +57,7 @@ pub(crate) struct Draft {
     pub(super) expires: u64,
     /// 1 if it stands in segments of its own, else 0. (A word like the others: a draft is copied often, and a copy of mixed
     /// sizes waits for the stores before it.)
-    large: u64,
+    pub(super) large: u64,
 }
 
 impl Draft {
@@ -220,30 +220,38 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
         capacity: u64,
     ) -> Result<Draft, WriteError> {
+        let outline = head.outline(self.lengths);
         let bytes = if capacity == head.value_len {
-            head.record_bytes(self.lengths)
+            outline.bytes()
         } else {
             Head { value_len: capacity, ..head }.record_bytes(self.lengths)
         };
         if self.is_large(bytes) {
-            return self.draft_large(lane, key, kh, head, bytes);
+            let large = self.draft_large(lane, key, kh, Head { ..head }, bytes)?;
+            return Ok(Draft { ..large });
         }
         let offset = self.room(lane, bytes)?;
-        Ok(self.write_head(offset, key, kh, head, false))
+        Ok(self.write_outlined(offset, key, head, outline, false))
     }
 
     /// Writes head and key at `offset`.
     #[inline(always)]
     pub(super) fn write_head(&self, offset: u64, key: &[u8], kh: KeyHash, head: Head, large: bool) -> Draft {
-        debug_assert!(head.hash == kh.supplied && head.version == 0 && head.dead == 0);
-        let bytes = head.record_bytes(self.lengths);
+        debug_assert!(head.hash == kh.word() && head.version == 0 && head.dead == 0);
+        self.write_outlined(offset, key, head, head.outline(self.lengths), large)
+    }
+
+    #[inline(always)]
+    fn write_outlined(&self, offset: u64, key: &[u8], head: Head, outline: Outline, large: bool) -> Draft {
+        let bytes = outline.bytes();
         // The padding of the last word is zero: equal records are equal bytes.
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
-        let words = head.write(self.lengths, |word, value| self.mem.store(offset + 8 * word, value, Ordering::Relaxed));
-        self.mem.write(offset + 8 * words, key);
-        let value = offset + 8 * words + key.len() as u64;
+        let store = |word, value| self.mem.store(offset + 8 * word, value, Ordering::Relaxed);
+        head.write(self.lengths, outline, store);
+        self.mem.write(offset + outline.lead, key);
+        let value = offset + outline.lead + key.len() as u64;
         let expires = head.expires.unwrap_or(u64::MAX);
-        Draft { offset, word: head.pack(self.lengths), bytes, value, expires, large: u64::from(large) }
+        Draft { offset, word: outline.word, bytes, value, expires, large: u64::from(large) }
     }
 
     /// A draft that is a copy of a whole record.

@@ -241,11 +241,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         record: u64,
         act: impl FnOnce(&Self, &mut Lane, u64, &Found, &mut Held),
     ) -> Result<(), WriteError> {
-        let mut held = Held::default();
-        let root = loop {
+        let (root, mut held) = loop {
             let root = self.enter(lane);
-            if self.lock_key(lane, root, kh.hash, &mut held)? {
-                break root;
+            if let Some(locked) = self.lock_key(lane, root, kh.hash)? {
+                break (root, Held::key(locked));
             }
         };
         let found = self.find_record(lane, root, record, (key, kh), &mut held);
@@ -276,7 +275,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) {
         let (record, bytes) = (found.record, head.record_bytes(self.lengths));
         // As it is now, under the lock: it may have been touched since it was first looked at.
-        let expired = self.is_expired(&found.head);
+        let expired = self.is_past(found);
         if expired || !self.may_stay(found, bytes, policy) {
             self.commit_removal(lane, root, found);
             held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
@@ -291,7 +290,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.is_durable() {
             self.sum_copy(target, bytes);
         }
-        self.advance(lane, &self.copied(target, &found.head, bytes));
+        self.advance(lane, &self.copied(target, &self.head_of(found), bytes));
         if self.is_durable() {
             // Of the two records one must be dead for the medium, also if we die in between: so a move is announced like a write.
             self.announce(lane, root, found.slot_offset, found.slot, moved, 0, 0);
@@ -315,7 +314,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The hash under which a record was stored.
     pub(super) fn hash_of(&self, head: &Head, key: &[u8]) -> KeyHash {
         match head.hash {
-            Some(hash) => KeyHash { hash, supplied: Some(hash) },
+            Some(hash) => KeyHash { hash, is_supplied: true },
             None => self.hash(key),
         }
     }

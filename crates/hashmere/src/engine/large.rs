@@ -98,7 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut referred = false;
         self.mutate_record(lane, (&key, kh), record, |engine, lane, root, found, held| {
             referred = true;
-            let expired = engine.is_expired(&found.head);
+            let expired = engine.is_past(found);
             let goes = match whose {
                 Lot::Expired => false,
                 Lot::Unvisited => !engine.use_up_mark(found),
@@ -121,7 +121,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The entry of a large record says what the record does: it may have been touched, and shall not be looked at in vain
     /// again and again. Needs the key's lock.
     fn note_expiry(&self, segment: u64, found: &Found) {
-        let expires = found.head.expires.filter(|at| *at != u64::MAX);
+        let expires = self.expiry_of(found);
         self.set_field(segment, segment::at::EXPIRE_MIN, expires.unwrap_or(u64::MAX));
         self.set_field(segment, segment::at::EXPIRE_MAX, expires.unwrap_or(0));
     }

@@ -23,6 +23,7 @@ mod lock;
 mod marks;
 mod ops;
 mod pin;
+mod put;
 mod read;
 mod rebuild;
 mod recover;
@@ -66,11 +67,16 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     pub(crate) lengths: Lengths,
     /// Fixed key length and fixed value length, each on its own.
     pub(crate) fixed: (Option<u32>, Option<u32>),
+    /// Whether any of the two is fixed.
+    has_fixed: bool,
     pub(crate) hasher: Hasher,
     seed: u64,
     pub(crate) busy_timeout: Duration,
     sync_every: Option<Duration>,
     pub(crate) read_only: bool,
+    /// Bytes of a segment and of a leaf, as the shape says.
+    segment_bytes: u64,
+    leaf_bytes: u64,
     /// Lines of a leaf, its first bucket line, its buckets.
     lines: u64,
     first: u64,
@@ -90,20 +96,27 @@ pub(crate) struct Engine<M: Mem, H: Host> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct KeyHash {
     pub(crate) hash: u64,
-    pub(crate) supplied: Option<u64>,
+    pub(crate) is_supplied: bool,
+}
+
+impl KeyHash {
+    /// What a record of this key has in its hash word.
+    #[inline(always)]
+    fn word(self) -> Option<u64> {
+        self.is_supplied.then_some(self.hash)
+    }
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// The hash of a key.
     #[inline(always)]
     pub(crate) fn hash(&self, key: &[u8]) -> KeyHash {
-        KeyHash { hash: self.hasher.key(key), supplied: None }
+        KeyHash { hash: self.hasher.key(key), is_supplied: false }
     }
 
     /// The hash that stands for one the caller supplied.
     pub(crate) fn supplied(&self, hash: u64) -> KeyHash {
-        let hash = self.hasher.supplied(hash);
-        KeyHash { hash, supplied: Some(hash) }
+        KeyHash { hash: self.hasher.supplied(hash), is_supplied: true }
     }
 
     #[inline(always)]
@@ -116,12 +129,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.segment_offset(RootWord::unpack(root).segment)
     }
 
+    #[inline(always)]
     fn segment_bytes(&self) -> u64 {
-        1 << self.shape.segment_shift
+        self.segment_bytes
     }
 
+    #[inline(always)]
     pub(crate) fn leaf_bytes(&self) -> u64 {
-        1 << self.shape.leaf_shift
+        self.leaf_bytes
     }
 
     #[inline(always)]

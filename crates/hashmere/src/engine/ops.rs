@@ -1,11 +1,13 @@
 //! The operations on one key, on top of reading and [`mutate`](Engine::mutate).
 
+use super::index::Tree;
+use super::read::Probe;
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
 use crate::canary::{self, Canary};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Meta, Ttl, Uid, Update, Updated, Version};
 use hashmere_format::header::limit;
-use hashmere_format::record::Head;
+use hashmere_format::record::{field, Head};
 use hashmere_format::row::Stat;
 use hashmere_format::segment::State;
 use hashmere_mem::{Host, Mem};
@@ -41,12 +43,13 @@ pub(crate) enum Fetched<R> {
 impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(crate) fn meta_of_found(&self, found: &Found) -> Meta {
+        let flags = self.flags_of(found);
         Meta {
-            value_len: found.head.value_len,
-            flags: found.head.flags as u32,
-            marks: (found.head.flags >> 32) as u32,
-            version: Version(found.head.version),
-            expires_at_ms: found.head.expires.filter(|at| *at != u64::MAX),
+            value_len: found.outline.value_len,
+            flags: flags as u32,
+            marks: (flags >> 32) as u32,
+            version: Version(found.version()),
+            expires_at_ms: self.expiry_of(found),
             uid: Uid(self.uid(found.tree, found.leaf, found.slot_offset, found.slot.tag())),
         }
     }
@@ -62,12 +65,42 @@ impl<M: Mem, H: Host> Engine<M, H> {
         also: impl Fn(&Found) -> R,
     ) -> Result<Option<Fetched<R>>, ReadError> {
         let start = buffer.len();
-        let fetched = self.read(key, kh, |found| {
-            if found.head.value_len > PIN_FROM {
+        match self.probe(key, kh) {
+            Probe::At(found, epoch) if found.outline.value_len <= PIN_FROM => {
+                self.mem.append_to(found.value(), found.value_len(), buffer);
+                self.visit(&found);
+                let also = also(&found);
+                if self.stood(epoch) {
+                    self.count(Stat::Hits, 1);
+                    return Ok(Some(Fetched::Copied(also)));
+                }
+                buffer.truncate(start);
+            }
+            Probe::Absent => {
+                self.count(Stat::Misses, 1);
+                return Ok(None);
+            }
+            _ => {}
+        }
+        self.fetch_slowly(key, kh, buffer, also)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn fetch_slowly<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut Vec<u8>,
+        also: impl Fn(&Found) -> R,
+    ) -> Result<Option<Fetched<R>>, ReadError> {
+        let start = buffer.len();
+        let fetched = self.read_by_generation(key, kh, &mut |found| {
+            if found.outline.value_len > PIN_FROM {
                 return Ok(Fetched::Long);
             }
             buffer.truncate(start);
-            self.mem.append_to(found.value(), found.head.value_len as usize, buffer);
+            self.mem.append_to(found.value(), found.value_len(), buffer);
             self.visit(found);
             Ok(Fetched::Copied(also(found)))
         })?;
@@ -90,17 +123,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // S3-FIFO's small queue is for).
             let unmarked = || self.mem.load(word, Ordering::Relaxed) & bit == 0;
             if unmarked() && self.state(self.segment_of(found.record)).state != State::Open {
-                self.mark_visited(found, word, bit);
+                self.mark_visited(found.tree, found.leaf, found.slot.tag(), word, bit);
             }
         }
     }
 
     /// Sets a mark, as an operation under the root of now: a leaf of the past may be something else already.
     #[cold]
-    fn mark_visited(&self, found: &Found, word: u64, bit: u64) {
+    fn mark_visited(&self, tree: Tree, leaf: u64, tag: u64, word: u64, bit: u64) {
         let Ok(mut lane) = self.lane() else { return };
         let root = self.enter(&mut lane);
-        if matches!(self.leaf_of(root, found.tree, found.slot.tag()), Ok(Some(leaf)) if leaf == found.leaf) {
+        if matches!(self.leaf_of(root, tree, tag), Ok(Some(now)) if now == leaf) {
             self.mem.fetch_or(word, bit, Ordering::Relaxed);
         }
         self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
@@ -121,7 +154,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Refuses keys and values that this store cannot hold.
     #[inline(always)]
     pub(crate) fn admit(&self, key_len: u64, value_len: u64) -> Result<(), WriteError> {
-        if self.fixed != (None, None) {
+        if self.has_fixed {
             self.admit_fixed(key_len, value_len)?;
         }
         let bytes = key_len.saturating_add(value_len);
@@ -143,15 +176,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     pub(super) fn head(&self, key: &[u8], kh: KeyHash, value_len: u64, attributes: Attributes) -> Head {
-        Head {
-            key_len: key.len() as u64,
-            value_len,
-            expires: self.deadline(attributes.ttl),
-            flags: u64::from(attributes.flags),
-            hash: kh.supplied,
-            version: 0,
-            dead: 0,
-        }
+        let (expires, flags) = (self.deadline(attributes.ttl), attributes.flags.into());
+        Head { expires, flags, ..Self::plain_head(key, kh, value_len) }
+    }
+
+    /// The head of a draft without attributes.
+    #[inline(always)]
+    fn plain_head(key: &[u8], kh: KeyHash, value_len: u64) -> Head {
+        Head { key_len: key.len() as u64, value_len, hash: kh.word(), expires: None, flags: 0, version: 0, dead: 0 }
     }
 
     /// A draft with head and key written, the value to be filled in.
@@ -192,48 +224,58 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(crate) fn store(
         &self,
         lane: &mut Lane,
-        name: (&[u8], KeyHash),
+        (key, kh): (&[u8], KeyHash),
         value: &[u8],
         attributes: Attributes,
         when: When,
     ) -> Result<bool, WriteError> {
-        match self.store_once(lane, name, value, attributes, when) {
-            Err(error) if lane.index_full => self.store_again(lane, error, name, value, attributes, when),
+        let (expires, flags) = (self.deadline(attributes.ttl), attributes.flags);
+        match self.store_once(lane, key, kh, value, expires, flags, when) {
+            Err(error) if lane.index_full => self.store_again(lane, error, key, kh, value, expires, flags, when),
             done => done,
         }
     }
 
     #[cold]
     #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
     fn store_again(
         &self,
         lane: &mut Lane,
         error: WriteError,
-        name: (&[u8], KeyHash),
+        key: &[u8],
+        kh: KeyHash,
         value: &[u8],
-        attributes: Attributes,
+        expires: Option<u64>,
+        flags: u32,
         when: When,
     ) -> Result<bool, WriteError> {
         lane.index_full = false;
         if !self.free_for_index(lane)? {
             return Err(error);
         }
-        self.with_index_room(lane, |lane| self.store_once(lane, name, value, attributes, when))
+        self.with_index_room(lane, |lane| self.store_once(lane, key, kh, value, expires, flags, when))
     }
 
     #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
     fn store_once(
         &self,
         lane: &mut Lane,
-        (key, kh): (&[u8], KeyHash),
+        key: &[u8],
+        kh: KeyHash,
         value: &[u8],
-        attributes: Attributes,
+        expires: Option<u64>,
+        flags: u32,
         when: When,
     ) -> Result<bool, WriteError> {
         if when != When::Always && self.peek(key, kh)?.is_some() != (when == When::Present) {
             return Ok(false);
         }
-        let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
+        let value_len = value.len() as u64;
+        self.admit(key.len() as u64, value_len)?;
+        let head = Head { expires, flags: flags.into(), ..Self::plain_head(key, kh, value_len) };
+        let draft = self.draft(lane, key, kh, head, value_len)?;
         self.mem.write(draft.value, value);
         self.finish(lane, key, kh, draft, when)
     }
@@ -249,15 +291,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         when: When,
     ) -> Result<bool, WriteError> {
         self.seal(&draft);
-        let outcome = self.mutate(lane, key, kh, |current| {
-            Ok(match (when, current) {
-                (When::Absent, Some(_)) if canary::is(Canary::AbsenceBelieved) => Decision::Put(draft),
-                (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
-                _ => Decision::Put(draft),
-            })
-        });
-        let outcome = self.conclude(lane, draft, outcome)?;
-        Ok(outcome == Outcome::Stored)
+        match self.put_draft(lane, key, kh, draft, when) {
+            Ok(Outcome::Stored) => {
+                self.count_at(lane.row, Stat::Sets, 1);
+                Ok(true)
+            }
+            other => {
+                self.abandon(lane, &Draft { ..draft });
+                other.map(|_| false)
+            }
+        }
     }
 
     /// Gives the draft up unless it became the record, and counts it if it did.
@@ -281,7 +324,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<bool, WriteError> {
         let outcome = self.mutate(lane, key, kh, |current| {
             Ok(match (only, current) {
-                (Some(version), Some(c)) if c.head.version != version.0 => Decision::Keep,
+                (Some(version), Some(c)) if c.version() != version.0 => Decision::Keep,
                 (Some(_), None) => Decision::Keep,
                 _ => Decision::Remove,
             })
@@ -320,7 +363,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             refused = match (expected, current) {
                 (Expected::Absent, None) => None,
                 (_, None) => Some(Cas::NotFound),
-                (_, Some(c)) => (!self.is_as(c, expected)).then_some(Cas::Mismatch(Version(c.head.version))),
+                (_, Some(c)) => (!self.is_as(c, expected)).then_some(Cas::Mismatch(Version(c.version()))),
             };
             Ok(match (refused, draft) {
                 (Some(_), _) => Decision::Keep,
@@ -345,10 +388,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         match expected {
             Expected::Absent => false,
-            Expected::Version(version) => current.head.version == version.0,
-            Expected::Value(value) => {
-                value.len() == current.head.value_len as usize && self.mem.matches(current.value(), value)
-            }
+            Expected::Version(version) => current.version() == version.0,
+            Expected::Value(value) => value.len() == current.value_len() && self.mem.matches(current.value(), value),
         }
     }
 
@@ -451,7 +492,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             flags: 1,
             key_len: key.len() as u64,
             value_len: wide,
-            hash: kh.supplied,
+            hash: kh.word(),
             ..Head::default()
         };
         let room = self.draft(lane, key, kh, widest, wide)?;
@@ -467,7 +508,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                         value = Some(0);
                         return Ok(Decision::Remove);
                     }
-                    Tick::Set(next) => (next, c.head),
+                    Tick::Set(next) => (next, self.head_of(c)),
                 },
                 None => match counter.initial {
                     None => return Ok(Decision::Keep),
@@ -516,7 +557,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The number that a value spells. Trailing spaces are allowed, as memcached leaves them after a decrement.
     fn number(&self, current: &Current) -> Result<u64, WriteError> {
         let mut text = [0u8; 32];
-        let len = current.head.value_len as usize;
+        let len = current.value_len();
         if len == 0 || len > text.len() {
             return Err(WriteError::NotANumber);
         }
@@ -546,8 +587,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mutate(lane, key, kh, |current| {
             done = match current {
                 None => Some(false),
-                Some(c) if only.is_some_and(|version| version.0 != c.head.version) => Some(false),
-                Some(c) if c.head.expires.is_some() || deadline.is_none() => {
+                Some(c) if only.is_some_and(|version| version.0 != c.version()) => Some(false),
+                Some(c) if c.outline.has(field::EXPIRES) || deadline.is_none() => {
                     self.set_expiry(c, deadline);
                     Some(true)
                 }
@@ -560,10 +601,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// One store: a reader sees the old expiry or the new one.
     fn set_expiry(&self, current: &Current, deadline: Option<u64>) {
-        if current.head.expires.is_none() {
+        if !current.outline.has(field::EXPIRES) {
             return;
         }
-        let word = current.key - 8 * (1 + u64::from(current.head.flags != 0) + u64::from(current.head.hash.is_some()));
+        let word = current.record + current.outline.expires_at();
         self.mem.store(word, deadline.unwrap_or(u64::MAX), Ordering::Release);
         if let Some(deadline) = deadline {
             let entry = self.entry_of(self.segment_of(current.record));

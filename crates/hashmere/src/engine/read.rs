@@ -9,20 +9,21 @@ use crate::canary::{self, Canary};
 use crate::error::ReadError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot, META};
-use hashmere_format::record::Head;
+use hashmere_format::record::{field, Head, Outline};
 use hashmere_format::row::Stat;
 use hashmere_format::segment;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 /// A record that a slot points at.
+///
+/// What it holds beyond the outline is loaded when it is asked for, which is sound as long as the record is: under its key's
+/// lock, under a pin, or before the proof that nothing was recycled.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Found {
-    pub(crate) head: Head,
+    pub(crate) outline: Outline,
     /// Offset of the record.
     pub(crate) record: u64,
-    /// Offset of the key's first byte; the value follows the key.
-    pub(crate) key: u64,
     /// Offset of the slot.
     pub(crate) slot_offset: u64,
     /// What it held.
@@ -32,16 +33,46 @@ pub(crate) struct Found {
 }
 
 impl Found {
-    /// Bytes of the whole record.
+    /// Offset of the key's first byte; the value follows the key.
     #[inline(always)]
-    pub(super) fn bytes(&self) -> u64 {
-        (self.value() + self.head.value_len - self.record + 7) & !7
+    pub(crate) fn key(&self) -> u64 {
+        self.record + self.outline.lead
+    }
+    /// Bytes of the key.
+    #[inline(always)]
+    pub(crate) fn key_len(&self) -> usize {
+        self.outline.key_len as usize
     }
     /// Offset of the value.
     #[inline(always)]
     pub(crate) fn value(&self) -> u64 {
-        self.key + self.head.key_len
+        self.key() + self.outline.key_len
     }
+    /// Bytes of the value.
+    #[inline(always)]
+    pub(crate) fn value_len(&self) -> usize {
+        self.outline.value_len as usize
+    }
+    /// Bytes of the whole record.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> u64 {
+        self.outline.bytes()
+    }
+    /// The version.
+    #[inline(always)]
+    pub(crate) fn version(&self) -> u64 {
+        self.outline.version()
+    }
+}
+
+/// What the fast way of reading came to.
+pub(crate) enum Probe {
+    /// The record, and the epoch under which it was found.
+    At(Found, u64),
+    /// The key is not there; proved.
+    Absent,
+    /// Something moved, or is damaged, or has expired: the whole protocol decides.
+    Unsure,
 }
 
 /// What a slot's record turned out to be.
@@ -66,35 +97,34 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         mut take: impl FnMut(&Found) -> Result<R, ReadError>,
     ) -> Result<Option<R>, ReadError> {
+        match self.probe(key, kh) {
+            Probe::At(found, epoch) => {
+                let taken = take(&found);
+                if self.stood(epoch) {
+                    return taken.map(Some);
+                }
+            }
+            Probe::Absent => return Ok(None),
+            Probe::Unsure => {}
+        }
+        self.read_by_generation(key, kh, &mut take)
+    }
+
+    /// The fast way: whoever gets a record copies what it needs and then asks [`stood`](Self::stood).
+    #[inline(always)]
+    pub(crate) fn probe(&self, key: &[u8], kh: KeyHash) -> Probe {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
         let root = self.root();
-        let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else {
-            return self.read_by_generation(key, kh, &mut take);
-        };
+        let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else { return Probe::Unsure };
         let place = self.place(path.leaf, kh.hash);
         let mut mask = self.matching(place, kh.hash);
-        while mask != 0 {
-            let slot_offset = place.take_slot(&mut mask);
-            let slot = self.slot(slot_offset);
-            let Some((head, key_at)) = self.parse(slot.offset()) else {
-                // It was just recycled, or the file is damaged: the long way finds out which.
-                return self.read_by_generation(key, kh, &mut take);
+        if mask != 0 {
+            // Not this key's, no record, or expired: the long way finds out which, whether that is damage, and whether another slot
+            // is the right one. No loop here: it would have its invariants computed for every look-up, and nearly none needs it.
+            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Canary::ReadUncompared) {
+                Some(found) if !self.is_past(&found) => Probe::At(found, epoch),
+                _ => Probe::Unsure,
             };
-            let is_key = || canary::is(Canary::ReadUncompared) || self.mem.matches(key_at, key);
-            if head.key_len as usize == key.len() && head.hash == kh.supplied && is_key() {
-                let (record, leaf, tree) = (slot.offset(), place.leaf, Tree::First);
-                let found = Found { head, record, key: key_at, slot_offset, slot, leaf, tree };
-                if !self.is_expired(&found.head) {
-                    let taken = take(&found);
-                    // SYNC(recycle): pairs with the release fence in `segments::take_free`. If any word above was written
-                    // after a recycling, the load below sees that recycling.
-                    self.mem.fence(Ordering::Acquire);
-                    if self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || canary::is(Canary::EpochIgnored) {
-                        return taken.map(Some);
-                    }
-                }
-                return self.read_by_generation(key, kh, &mut take);
-            }
         }
         let overflows = Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow();
         // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
@@ -102,16 +132,65 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.fence(Ordering::Acquire);
         let still = self.is_still(root, Tree::First, path) || canary::is(Canary::MissBelieved);
         if still && !overflows && self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch {
-            return Ok(None);
+            return Probe::Absent;
         }
-        self.read_by_generation(key, kh, &mut take)
+        Probe::Unsure
+    }
+
+    /// What a slot leads to, if that is this key's record. It may have been recycled meanwhile: the caller proves that it was not.
+    #[inline(always)]
+    pub(super) fn found_at(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        tree: Tree,
+        place: Place,
+        slot_offset: u64,
+        fault: Canary,
+    ) -> Option<Found> {
+        let slot = self.slot(slot_offset);
+        let record = slot.offset();
+        let outline = self.outline(record)?;
+        let found = Found { outline, record, slot_offset, slot, leaf: place.leaf, tree };
+        let is_alike = outline.key_len as usize == key.len() && self.has_hash(record, outline, kh);
+        (is_alike && (canary::is(fault) || self.mem.matches(record + outline.lead, key))).then_some(found)
+    }
+
+    /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it seemed.
+    #[inline(always)]
+    pub(crate) fn stood(&self, epoch: u64) -> bool {
+        // SYNC(recycle): pairs with the release fence in `segments::take_free`. If any word that was read since was written after a
+        // recycling, the load below sees that recycling.
+        self.mem.fence(Ordering::Acquire);
+        self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || canary::is(Canary::EpochIgnored)
+    }
+
+    /// Whether a record is this key's: the whole key counts, and whether the caller supplied its hash.
+    #[inline(always)]
+    pub(super) fn is_named(&self, record: u64, outline: Outline, key: &[u8], kh: KeyHash) -> bool {
+        outline.key_len as usize == key.len()
+            && self.has_hash(record, outline, kh)
+            && self.mem.matches(record + outline.lead, key)
+    }
+
+    #[inline(always)]
+    fn has_hash(&self, record: u64, outline: Outline, kh: KeyHash) -> bool {
+        if kh.is_supplied {
+            self.supplied_hash(record, outline) == Some(kh.hash)
+        } else {
+            !outline.has(field::HASHED)
+        }
+    }
+
+    fn supplied_hash(&self, record: u64, outline: Outline) -> Option<u64> {
+        outline.has(field::HASHED).then(|| self.mem.load(record + outline.hash_at(), Ordering::Relaxed))
     }
 
     /// The whole protocol: with the overflow tree, with expiry, and by generation, so that recycling of other segments does not
     /// disturb it.
     #[cold]
     #[inline(never)]
-    fn read_by_generation<R>(
+    pub(super) fn read_by_generation<R>(
         &self,
         key: &[u8],
         kh: KeyHash,
@@ -155,7 +234,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 break;
             }
         }
-        // SYNC(split): as in `read`.
+        // SYNC(split): as in `probe`.
         self.mem.fence(Ordering::Acquire);
         for (tree, leaf) in [Tree::First, Tree::Overflow].into_iter().zip(leaves) {
             let same = |now| matches!(now, Ok(now) if now == leaf);
@@ -193,21 +272,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             let Some(generation) = self.hold_generation(slot_offset, slot, root)? else { return Ok(Seen::Torn) };
             let mut seen = Seen::Other;
-            let parsed = self.parse(slot.offset());
-            if let Some((head, key_offset)) = parsed {
-                if head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key) {
-                    let (record, leaf) = (slot.offset(), place.leaf);
-                    let found = Found { head, record, key: key_offset, slot_offset, slot, leaf, tree };
-                    seen = Seen::Match(if self.is_expired(&head) { None } else { Some(take(&found)) });
-                }
+            let outline = self.outline(slot.offset());
+            if let Some(outline) = outline.filter(|outline| self.is_named(slot.offset(), *outline, key, kh)) {
+                let (record, leaf) = (slot.offset(), place.leaf);
+                let found = Found { outline, record, slot_offset, slot, leaf, tree };
+                seen = Seen::Match(if self.is_expired(record, outline) { None } else { Some(take(&found)) });
             }
-            // SYNC(recycle): as in `read`.
+            // SYNC(recycle): as in `stood`.
             self.mem.fence(Ordering::Acquire);
             let recycled = self.generation(self.segment_of(slot.offset())) != generation;
             if recycled && !canary::is(Canary::GenerationIgnored) {
                 return Ok(Seen::Torn);
             }
-            if parsed.is_none() {
+            if outline.is_none() {
                 return Err(corrupt("a slot points at something that is no record", slot.offset()));
             }
             match seen {
@@ -238,41 +315,86 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(self.entry_of(segment) + segment::at::GENERATION, Ordering::Acquire)
     }
 
-    /// Reads a record's head; `None` if it cannot be one: its lengths do not fit where it stands.
+    /// The outline of a record; `None` if it cannot be one: its lengths do not fit where it stands.
     #[inline(always)]
-    pub(super) fn parse(&self, record: u64) -> Option<(Head, u64)> {
+    pub(super) fn outline(&self, record: u64) -> Option<Outline> {
         if !self.is_inside(record, 8) {
             return None;
         }
         let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         let word = self.mem.load(record, Ordering::Relaxed);
-        if let Some(head) = Head::read_small(self.lengths, word) {
-            let lead = self.lengths.lead();
-            let fits = lead + head.key_len + head.value_len <= room;
-            return fits.then_some((head, record + lead));
+        if let Some(small) = Outline::small(self.lengths, word) {
+            return (small.lead + small.key_len + small.value_len <= room).then_some(small);
         }
-        self.parse_long(record, room)
+        // Two words come back in registers; an outline would pass through memory, and the small ones with it.
+        let (lead, lens) = self.long_outline(record, word, room);
+        (lead != 0).then_some(Outline { word, lead, key_len: lens & u64::from(u32::MAX), value_len: lens >> 32 })
     }
 
-    /// A record with further words before its key.
+    /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be one.
     #[inline(never)]
-    fn parse_long(&self, record: u64, room: u64) -> Option<(Head, u64)> {
-        let head = Head::read(self.lengths, |word| {
+    fn long_outline(&self, record: u64, word: u64, room: u64) -> (u64, u64) {
+        let outline = Outline::read(self.lengths, word, |index| {
             // Only the last words of a segment can be reached here, and only by a damaged or torn record.
-            if 8 * word + 8 <= room {
-                self.mem.load(record + 8 * word, Ordering::Relaxed)
+            if 8 * index + 8 <= room {
+                self.mem.load(record + 8 * index, Ordering::Relaxed)
             } else {
-                0
+                u64::MAX
             }
         });
-        let bytes = head.record_bytes(self.lengths);
+        let bytes = outline.bytes();
         let large = room == self.segment_bytes() && self.is_inside(record, bytes);
-        (bytes <= room || large).then_some((head, record + 8 * head.words(self.lengths)))
+        if bytes <= room || large {
+            (outline.lead, outline.key_len | outline.value_len << 32)
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// Reads a record's whole head, and where its key is; `None` if it cannot be a record.
+    pub(super) fn parse(&self, record: u64) -> Option<(Head, u64)> {
+        let outline = self.outline(record)?;
+        Some((self.head_at(record, outline), record + outline.lead))
+    }
+
+    fn head_at(&self, record: u64, outline: Outline) -> Head {
+        outline.head(|index| self.mem.load(record + 8 * index, Ordering::Relaxed))
+    }
+
+    /// The whole head of a record.
+    pub(super) fn head_of(&self, found: &Found) -> Head {
+        self.head_at(found.record, found.outline)
+    }
+
+    /// The caller's flags of a record, and the marks above them.
+    #[inline(always)]
+    pub(super) fn flags_of(&self, found: &Found) -> u64 {
+        if !found.outline.has(field::FLAGS) {
+            return 0;
+        }
+        self.mem.load(found.record + found.outline.flags_at(), Ordering::Relaxed)
+    }
+
+    /// Wall clock of a record's expiry; `None` is never.
+    #[inline(always)]
+    pub(super) fn expiry_of(&self, found: &Found) -> Option<u64> {
+        self.expiry(found.record, found.outline).filter(|at| *at != u64::MAX)
+    }
+
+    /// What a record's expiry word says, if it has one.
+    #[inline(always)]
+    fn expiry(&self, record: u64, outline: Outline) -> Option<u64> {
+        outline.has(field::EXPIRES).then(|| self.mem.load(record + outline.expires_at(), Ordering::Relaxed))
+    }
+
+    /// The hash that the caller supplied with a record's key, if so.
+    pub(crate) fn supplied_with(&self, found: &Found) -> Option<u64> {
+        self.supplied_hash(found.record, found.outline)
     }
 
     #[inline(always)]
-    pub(super) fn is_expired(&self, head: &Head) -> bool {
-        match head.expires {
+    pub(super) fn is_expired(&self, record: u64, outline: Outline) -> bool {
+        match self.expiry(record, outline) {
             None => false,
             Some(at) => at <= self.host.now_ms() && !canary::is(Canary::ExpiryIgnored),
         }
@@ -280,14 +402,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Reads the record of a pinned slot anew; `None` if it is not this key's.
     pub(crate) fn look_again(&self, found: &Found, key: &[u8], kh: KeyHash) -> Option<Found> {
-        let (head, key_offset) = self.parse(found.record)?;
-        let same = head.key_len as usize == key.len() && head.hash == kh.supplied && self.mem.matches(key_offset, key);
-        same.then_some(Found { head, key: key_offset, ..*found })
+        let outline = self.outline(found.record)?;
+        self.is_named(found.record, outline, key, kh).then_some(Found { outline, ..*found })
     }
 
     /// Whether a record has expired.
+    #[inline(always)]
     pub(crate) fn is_past(&self, found: &Found) -> bool {
-        self.is_expired(&found.head)
+        self.is_expired(found.record, found.outline)
     }
 
     /// Asks for the cache lines of a hash's buckets.

@@ -232,10 +232,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut may_overflow = false;
         loop {
             let root = self.enter(lane);
-            let mut held = Held::default();
-            if !self.lock_key(lane, root, kh.hash, &mut held)? {
-                continue;
-            }
+            let Some(locked) = self.lock_key(lane, root, kh.hash)? else { continue };
+            let mut held = Held::key(locked);
             let adopted = self.adopt_locked(lane, root, (record, head), (name, kh), may_overflow, &mut held);
             self.unlock_key(lane, &held);
             match adopted? {
@@ -260,7 +258,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held,
     ) -> Result<Adopted, WriteError> {
         let mut site = self.locate(lane, root, name, kh, held)?;
-        if site.found.is_some_and(|found| !is_newer(head, &found.head)) {
+        if site.found.is_some_and(|found| !is_newer(head, &self.head_of(&found))) {
             return Ok(Adopted::Done(false));
         }
         if site.found.is_none() && site.free.is_none() {

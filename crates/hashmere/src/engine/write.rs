@@ -58,19 +58,25 @@ pub(super) struct Held {
     second: Option<(u64, Meta)>,
 }
 
+impl Held {
+    /// A key's lock alone, as [`Engine::lock_key`] returned it.
+    pub(super) fn key((place, meta): (Place, Meta)) -> Held {
+        Held { place, meta, second: None }
+    }
+}
+
 /// Where the key stands, or could.
 pub(super) struct Site {
     pub(super) found: Option<Found>,
     /// A free slot in the emptier of the buckets.
     pub(super) free: Option<u64>,
     pub(super) tree: Tree,
-    leaf: u64,
+    pub(super) leaf: u64,
     pub(super) hash: u64,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Changes one key atomically. `decide` sees what is there (nothing, if it has expired) and may be asked again.
-    #[inline(always)]
     pub(crate) fn mutate(
         &self,
         lane: &mut Lane,
@@ -78,22 +84,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         mut decide: impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Outcome, WriteError> {
-        // The two ends are written out, so that success is a byte in a register and not a copy of a result.
-        match self.mutate_while_active(lane, key, kh, &mut decide) {
-            Ok(outcome) => {
-                self.leave(lane);
-                Ok(outcome)
-            }
-            Err(error) => {
-                self.leave(lane);
-                Err(error)
-            }
-        }
+        // By reference: one copy of the machine code serves them all. The plain set has its own, see `put_draft`.
+        let outcome = self.mutate_while_active(lane, key, kh, &mut decide);
+        self.leave(lane);
+        outcome
     }
 
     /// The operation is over: nothing is held back for it any more, and what it left is tidied.
     #[inline(always)]
-    fn leave(&self, lane: &mut Lane) {
+    pub(super) fn leave(&self, lane: &mut Lane) {
         self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
         if lane.dead_large.is_some() || lane.made_dead >= self.segment_bytes() {
             self.tidy(lane);
@@ -101,13 +100,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.sync_if_due(lane);
     }
 
-    #[inline(always)]
     fn mutate_while_active(
         &self,
         lane: &mut Lane,
         key: &[u8],
         kh: KeyHash,
-        decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
+        decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Outcome, WriteError> {
         self.refuse_if_poisoned()?;
         let mut may_overflow = false;
@@ -142,7 +140,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    #[inline(always)]
     fn attempt(
         &self,
         lane: &mut Lane,
@@ -150,29 +147,31 @@ impl<M: Mem, H: Host> Engine<M, H> {
         key: &[u8],
         kh: KeyHash,
         may_overflow: bool,
-        decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
+        decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
-        let mut held = Held::default();
-        if !self.lock_key(lane, root, kh.hash, &mut held)? {
-            return Ok(Attempt::Moved);
-        }
-        match self.change(lane, root, key, kh, may_overflow, &mut held, decide) {
-            Ok(attempt) => {
-                self.unlock_key(lane, &held);
-                Ok(attempt)
-            }
-            Err(error) => {
-                self.unlock_key(lane, &held);
-                Err(error)
-            }
-        }
+        let Some(locked) = self.lock_key(lane, root, kh.hash)? else { return Ok(Attempt::Moved) };
+        let mut held = Held::key(locked);
+        let attempt = self.change(lane, root, key, kh, may_overflow, &mut held, decide);
+        self.unlock_key(lane, &held);
+        attempt
     }
 
-    /// Locks the first bucket of a hash; `false` if its leaf changed before the lock was ours.
-    #[inline(always)]
-    pub(super) fn lock_key(&self, lane: &Lane, root: u64, hash: u64, held: &mut Held) -> Result<bool, WriteError> {
+    /// Locks the first bucket of a hash; `None` if its leaf changed before the lock was ours.
+    pub(super) fn lock_key(&self, lane: &Lane, root: u64, hash: u64) -> Result<Option<(Place, Meta)>, WriteError> {
         let path = self.home(root, hash)?;
         let place = self.place(path.leaf, hash);
+        Ok(self.lock_place(lane, root, path, place)?.map(|meta| (place, meta)))
+    }
+
+    /// The same, when it is known already where this is.
+    #[inline(always)]
+    pub(super) fn lock_place(
+        &self,
+        lane: &Lane,
+        root: u64,
+        path: Path,
+        place: Place,
+    ) -> Result<Option<Meta>, WriteError> {
         self.mem.store(lane.row + row::at::LOCK, place.first, Ordering::Relaxed);
         let meta = match self.acquire(lane.slot, place.first + META) {
             Ok(meta) => meta,
@@ -181,15 +180,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Err(error);
             }
         };
-        (held.place, held.meta, held.second) = (place, meta, None);
         if self.is_still(root, Tree::First, path) || canary::is(Canary::LeafBelieved) {
-            return Ok(true);
+            return Ok(Some(meta));
         }
-        self.unlock_key(lane, held);
-        Ok(false)
+        self.unlock_bucket(lane, place, meta);
+        Ok(None)
     }
 
-    #[inline(always)]
     fn home(&self, root: u64, hash: u64) -> Result<Path, WriteError> {
         match self.path_of(root, Tree::First, hash)? {
             Some(path) => Ok(path),
@@ -197,19 +194,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    #[inline(always)]
     pub(super) fn unlock_key(&self, lane: &Lane, held: &Held) {
         if let Some((bucket, meta)) = held.second {
             self.release(bucket + META, meta);
             self.mem.store(lane.row + row::at::LOCK_2, 0, Ordering::Release);
         }
-        self.release(held.place.first + META, held.meta);
+        self.unlock_bucket(lane, held.place, held.meta);
+    }
+
+    /// Gives a key's lock back, if that is the only one held.
+    #[inline(always)]
+    pub(super) fn unlock_bucket(&self, lane: &Lane, place: Place, meta: Meta) {
+        self.release(place.first + META, meta);
         // SYNC(dead): while this is set, the segment of the superseded record is held back (`is_held_back`).
         self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Release);
     }
 
     /// With the key locked: look, decide, commit.
-    #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn change(
         &self,
@@ -219,10 +220,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         may_overflow: bool,
         held: &mut Held,
-        decide: &mut impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
+        decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
         let mut site = self.locate(lane, root, key, kh, held)?;
-        let live = site.found.as_ref().filter(|f| !self.is_expired(&f.head));
+        let live = site.found.as_ref().filter(|f| !self.is_past(f));
         let created = live.is_none();
         let (draft, keep_version) = match decide(live)? {
             Decision::Keep => return Ok(Attempt::Done(Outcome::Kept)),
@@ -234,7 +235,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(Attempt::Done(if created { Outcome::Kept } else { Outcome::Removed }));
             }
             Decision::Put(draft) => (draft, None),
-            Decision::Refresh(draft) => (draft, live.map(|f| f.head.version)),
+            Decision::Refresh(draft) => (draft, live.map(Found::version)),
         };
         if site.found.is_none() && site.free.is_none() {
             if !may_overflow {
@@ -245,35 +246,52 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(full) => return Ok(full),
             }
         }
-        let version = keep_version.unwrap_or_else(|| ((held.meta.version() + 1) & VERSION_MAX).max(1));
+        if !self.commit_draft(lane, root, &draft, &site, keep_version, &mut held.meta) {
+            return Ok(if site.tree == Tree::First { Attempt::NoSlot } else { Attempt::NoOverflowSlot(site.hash) });
+        }
+        lane.stored.created = created;
+        Ok(Attempt::Done(Outcome::Stored))
+    }
+
+    /// Gives a draft its version, makes it the key's record, and notes in the lane what was stored, and in `meta` what the lock
+    /// word will hold. `false`: the free slots were taken by other keys meanwhile.
+    #[inline(always)]
+    pub(super) fn commit_draft(
+        &self,
+        lane: &mut Lane,
+        root: u64,
+        draft: &Draft,
+        site: &Site,
+        keep_version: Option<u64>,
+        meta: &mut Meta,
+    ) -> bool {
+        let version = keep_version.unwrap_or_else(|| ((meta.version() + 1) & VERSION_MAX).max(1));
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         if self.is_durable() {
             self.finish_sum(draft.offset);
         }
         if !canary::is(Canary::HeadLate) {
-            self.advance(lane, &draft);
+            self.advance(lane, draft);
         }
-        let Some(slot_offset) = self.commit_record(lane, root, &draft, &site) else {
-            self.take_back(lane, &draft);
-            return Ok(if site.tree == Tree::First { Attempt::NoSlot } else { Attempt::NoOverflowSlot(site.hash) });
+        let Some(slot_offset) = self.commit_record(lane, root, draft, site) else {
+            self.take_back(lane, draft);
+            return false;
         };
         if canary::is(Canary::HeadLate) {
-            self.advance(lane, &draft);
+            self.advance(lane, draft);
         }
         if draft.is_large() {
-            self.settle_large(&draft, root);
+            self.settle_large(draft, root);
         }
         if keep_version.is_none() {
-            held.meta = Meta(held.meta.0 & !VERSION_MASK | version << VERSION_SHIFT);
+            *meta = Meta(meta.0 & !VERSION_MASK | version << VERSION_SHIFT);
         }
         lane.stored.uid = Uid(self.uid(site.tree, site.leaf, slot_offset, site.hash));
         lane.stored.version = Version(version);
-        lane.stored.created = created;
-        Ok(Attempt::Done(Outcome::Stored))
+        true
     }
 
-    /// Finds the key among its candidates, and a free slot.
-    #[inline(always)]
+    /// Finds the key among its candidates, and a free slot, in both trees.
     pub(super) fn locate(
         &self,
         lane: &Lane,
@@ -282,61 +300,40 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         held: &mut Held,
     ) -> Result<Site, WriteError> {
-        let site = self.look(key, kh, kh.hash, held.place, Tree::First);
-        if site.found.is_some() || !held.meta.has_overflow() {
-            return Ok(site);
+        let place = held.place;
+        let found = self.look(key, kh, kh.hash, place, Tree::First);
+        if found.is_none() && held.meta.has_overflow() {
+            let (place, hash) = self.lock_overflow(lane, root, key, held)?;
+            let found = self.look(key, kh, hash, place, Tree::Overflow);
+            if found.is_some() {
+                return Ok(Site { found, free: None, tree: Tree::Overflow, leaf: place.leaf, hash });
+            }
         }
-        let overflow = self.lock_overflow(lane, root, key, held)?;
-        let second = self.look(key, kh, overflow.1, overflow.0, Tree::Overflow);
-        Ok(if second.found.is_some() { second } else { site })
+        let free = if found.is_none() { self.free_slot(place) } else { None };
+        Ok(Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash })
     }
 
     /// Looks at both buckets of one tree, holding the key's lock.
-    #[inline(always)]
-    fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Site {
-        let mut site = Site { found: None, free: None, tree, leaf: place.leaf, hash };
+    fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Option<Found> {
         loop {
             // Under the key's lock its own record stands still; another key's may be recycled while we look, and become a
             // draft of ours. So a match counts only if nothing at all was recycled meanwhile.
             let epoch = self.mem.load(header::at::EPOCH, Ordering::Acquire);
-            site.found = self.look_in(key, kh, tree, place, hash);
-            if site.found.is_none() {
-                site.free = self.free_slot(place);
-                return site;
+            let mut mask = self.matching(place, hash);
+            let mut found = None;
+            while mask != 0 && found.is_none() {
+                found = self.found_at(key, kh, tree, place, place.take_slot(&mut mask), Canary::KeyUncompared);
             }
-            // SYNC(recycle): as in `read`.
+            // SYNC(recycle): as in `stood`.
             self.mem.fence(Ordering::Acquire);
-            if self.mem.load(header::at::EPOCH, Ordering::Relaxed) == epoch {
-                return site;
+            if found.is_none() || self.mem.load(header::at::EPOCH, Ordering::Relaxed) == epoch {
+                return found;
             }
         }
-    }
-
-    #[inline(always)]
-    fn look_in(&self, key: &[u8], kh: KeyHash, tree: Tree, place: Place, hash: u64) -> Option<Found> {
-        let mut mask = self.matching(place, hash);
-        while mask != 0 {
-            let slot_offset = place.take_slot(&mut mask);
-            let slot = self.slot(slot_offset);
-            let Some((head, key_offset)) = self.parse(slot.offset()) else { continue };
-            let is_key = || canary::is(Canary::KeyUncompared) || self.mem.matches(key_offset, key);
-            if head.key_len as usize == key.len() && head.hash == kh.supplied && is_key() {
-                return Some(Found {
-                    head,
-                    record: slot.offset(),
-                    key: key_offset,
-                    slot_offset,
-                    slot,
-                    leaf: place.leaf,
-                    tree,
-                });
-            }
-        }
-        None
     }
 
     /// A free slot in the emptier of the two buckets.
-    fn free_slot(&self, place: Place) -> Option<u64> {
+    pub(super) fn free_slot(&self, place: Place) -> Option<u64> {
         let [a, b] = place.buckets().map(|bucket| {
             let free = Self::slots(bucket).filter(|s| self.slot(*s).is_empty());
             free.fold((0, None), |(n, first), s| (n + 1, first.or(Some(s))))
@@ -367,8 +364,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn slot_of_record(&self, place: Place, slot: Slot, tree: Tree) -> Option<Found> {
         let slot_offset = place.buckets().into_iter().flat_map(Self::slots).find(|s| self.slot(*s) == slot)?;
-        let (head, key) = self.parse(slot.offset())?;
-        Some(Found { head, record: slot.offset(), key, slot_offset, slot, leaf: place.leaf, tree })
+        let outline = self.outline(slot.offset())?;
+        Some(Found { outline, record: slot.offset(), slot_offset, slot, leaf: place.leaf, tree })
     }
 
     /// Whether the index leads to the record at `offset`. For repairs: nobody else may be changing its key.

@@ -52,7 +52,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn t_copy(&self, found: &Found) -> Item {
         let mut value = Vec::new();
-        self.mem.append_to(found.value(), found.head.value_len as usize, &mut value);
+        self.mem.append_to(found.value(), found.value_len(), &mut value);
         self.visit(found);
         Item { value, meta: self.meta_of_found(found) }
     }
@@ -141,7 +141,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         while let Some((uid, slot_offset, slot)) = entry {
             let read = self.read_slot(root, uid, slot_offset, slot, |found| {
                 let mut key = Vec::new();
-                self.mem.append_to(found.key, found.head.key_len as usize, &mut key);
+                self.mem.append_to(found.key(), found.key_len(), &mut key);
                 Ok((!self.is_past(found)).then(|| (key, self.t_copy(found).value)))
             })?;
             if let Some(read) = read {

@@ -26,8 +26,7 @@ fn section(client: &Player, me: u64, inside: &Inside) -> Result<(), WriteError> 
     let lane = &mut *client.lane()?;
     let hash = client.hash(b"key").hash;
     let root = client.enter(lane);
-    let mut held = Held::default();
-    assert!(client.lock_key(lane, root, hash, &mut held)?);
+    let locked = client.lock_key(lane, root, hash)?.expect("no leaf is split here");
     let before = inside.swap(me, Ordering::Relaxed);
     if before != 0 {
         wrong(format!("{me} was let in while {before} is inside"));
@@ -38,7 +37,7 @@ fn section(client: &Player, me: u64, inside: &Inside) -> Result<(), WriteError> 
     if inside.swap(0, Ordering::Relaxed) != me {
         wrong(format!("somebody was let in while {me} was inside"));
     }
-    client.unlock_key(lane, &held);
+    client.unlock_key(lane, &Held::key(locked));
     Ok(())
 }
 

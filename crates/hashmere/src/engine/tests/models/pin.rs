@@ -22,7 +22,7 @@ fn view(client: &Player) {
         if let Some(found) = &again {
             let looks = [(); 2].map(|()| {
                 let mut bytes = Vec::new();
-                client.mem.append_to(found.value(), found.head.value_len as usize, &mut bytes);
+                client.mem.append_to(found.value(), found.value_len(), &mut bytes);
                 is_value("key", &bytes);
                 bytes
             });

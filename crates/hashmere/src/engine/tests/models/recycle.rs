@@ -29,7 +29,7 @@ fn get_by_generation(client: &Player) {
     let read = client.read(b"key", client.hash(b"key"), |found| {
         client.mem.fetch_add(at::EPOCH, std::mem::take(&mut others), Ordering::SeqCst);
         let mut bytes = Vec::new();
-        client.mem.append_to(found.value(), found.head.value_len as usize, &mut bytes);
+        client.mem.append_to(found.value(), found.value_len(), &mut bytes);
         Ok(bytes)
     });
     match read {

@@ -1,0 +1,133 @@
+//! The plain set, straight through: the hottest write there is.
+//!
+//! It does what [`mutate`](Engine::mutate) does, by the same steps, but has no closure to ask and no way to turn: whatever
+//! is out of the ordinary (a split, a clear, a key in the overflow tree, no free slot) is left to `mutate`, which begins
+//! anew. What passes by reference to such a cold call would have to live in memory all the way, so only words do.
+
+use super::index::{Path, Place, Tree};
+use super::ops::When;
+use super::write::Site;
+use super::{Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
+use crate::canary::{self, Canary};
+use crate::error::WriteError;
+use hashmere_format::header::at;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Where a key was seen to stand, or not to.
+struct Sight {
+    epoch: u64,
+    root: u64,
+    path: Path,
+    place: Place,
+    found: Option<Found>,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Makes a sealed draft the key's record, if `when` allows it.
+    #[inline(always)]
+    pub(super) fn put_draft(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        draft: Draft,
+        when: When,
+    ) -> Result<Outcome, WriteError> {
+        self.refuse_if_poisoned()?;
+        let sight = self.sight(key, kh);
+        let root = self.enter(lane);
+        let done = match sight {
+            Some(sight) if sight.root == root => self.put_sighted(lane, sight, kh, &draft, when),
+            _ => Ok(None),
+        };
+        match done {
+            Ok(Some(outcome)) => {
+                self.leave(lane);
+                Ok(outcome)
+            }
+            Ok(None) => self.put_slowly(lane, key, kh, Draft { ..draft }, when),
+            Err(error) => {
+                self.leave(lane);
+                Err(error)
+            }
+        }
+    }
+
+    /// Finds the key before its lock is taken. The exchanges of `enter` and of the lock keep the processor from doing this ahead of
+    /// them, so the look goes first, beside the writing of the record, and under the lock one word is compared.
+    #[inline(always)]
+    fn sight(&self, key: &[u8], kh: KeyHash) -> Option<Sight> {
+        let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
+        let root = self.root();
+        let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else { return None };
+        let place = self.place(path.leaf, kh.hash);
+        let mut mask = self.matching(place, kh.hash);
+        if mask == 0 {
+            return Some(Sight { epoch, root, path, place, found: None });
+        }
+        // Should another key have the same tag, `mutate` looks on.
+        let found = self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Canary::KeyUncompared)?;
+        Some(Sight { epoch, root, path, place, found: Some(found) })
+    }
+
+    /// `None`: nothing has changed, and something is out of the ordinary.
+    #[inline(always)]
+    fn put_sighted(
+        &self,
+        lane: &mut Lane,
+        sight: Sight,
+        kh: KeyHash,
+        draft: &Draft,
+        when: When,
+    ) -> Result<Option<Outcome>, WriteError> {
+        let Sight { epoch, root, path, place, found } = sight;
+        let Some(mut meta) = self.lock_place(lane, root, path, place)? else { return Ok(None) };
+        let (free, ordinary) = match &found {
+            // The slot leads to the same record, and as in `look` nothing at all was recycled since it was read.
+            Some(found) => {
+                let same = self.slot(found.slot_offset) == found.slot && self.stood(epoch);
+                (None, same || canary::is(Canary::SightBelieved))
+            }
+            None if meta.has_overflow() || self.matching(place, kh.hash) != 0 => (None, false),
+            None => {
+                let free = self.free_slot(place);
+                (free, free.is_some())
+            }
+        };
+        let created = found.as_ref().is_none_or(|found| self.is_past(found));
+        let believed = canary::is(Canary::AbsenceBelieved);
+        let refused = when == When::Present && created || when == When::Absent && !created && !believed;
+        let mut done = None;
+        if ordinary && refused {
+            done = Some(Outcome::Kept);
+        } else if ordinary {
+            let site = Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash };
+            if self.commit_draft(lane, root, draft, &site, None, &mut meta) {
+                lane.stored.created = created;
+                done = Some(Outcome::Stored);
+            }
+        }
+        self.unlock_bucket(lane, place, meta);
+        Ok(done)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn put_slowly(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        draft: Draft,
+        when: When,
+    ) -> Result<Outcome, WriteError> {
+        self.mutate(lane, key, kh, |current| {
+            Ok(match (when, current) {
+                (When::Absent, Some(_)) if canary::is(Canary::AbsenceBelieved) => Decision::Put(draft),
+                (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
+                _ => Decision::Put(draft),
+            })
+        })
+    }
+}
