@@ -46,7 +46,7 @@ impl Store {
     pub fn copy_at_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<Meta, ReadError> {
         let engine = self.engine();
         self.read_at(at.into(), |found| {
-            if let Some(room) = buffer.get_mut(..found.head.value_len as usize) {
+            if let Some(room) = buffer.get_mut(..found.value_len()) {
                 engine.mem.read(found.value(), room);
                 engine.visit(found);
             }
@@ -62,9 +62,9 @@ impl Store {
     pub fn copy_key_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let engine = self.engine();
         self.read_at(at.into(), |found| {
-            let len = found.head.key_len as usize;
+            let len = found.key_len();
             if let Some(room) = buffer.get_mut(..len) {
-                engine.mem.read(found.key, room);
+                engine.mem.read(found.key(), room);
             }
             Ok(len)
         })
@@ -80,9 +80,9 @@ impl Store {
     ) -> Result<Option<R>, ReadError> {
         let engine = self.engine();
         let copied = engine.read(key, kh, |found| {
-            let len = found.head.value_len as usize;
+            let len = found.value_len();
             if let Some(room) = buffer.get_mut(..len) {
-                if found.head.value_len > PIN_FROM {
+                if found.outline.value_len > PIN_FROM {
                     return Ok(Copied::Long);
                 }
                 engine.mem.read(found.value(), room);

@@ -39,8 +39,6 @@ pub(super) enum Policy {
 
 /// Segments looked at in passing.
 const WINDOW: u64 = 64;
-/// Segments cleaned in passing: with half of each dead, two pay for the one that is being filled.
-const AT_ONCE: usize = 2;
 /// Dead segments' worth in the window below which nothing is cleaned in passing: the longer garbage may ripen, the less there
 /// is to move. With 256 KiB segments this is a MiB, which lies in a core's second-level cache.
 const RIPE: u64 = 4;
@@ -62,6 +60,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Looks at the next few segments and cleans the best of them if at least half would be gained.
     pub(super) fn clean_what_pays(&self, lane: &mut Lane) -> Result<(), WriteError> {
         lane.made_dead = 0;
+        // With half of each dead, two segments pay for the one that is being filled; with more, several cost no more.
+        let effort = self.segment_bytes() + self.segment_bytes() / 4;
+        self.clean_window(lane, RIPE * self.segment_bytes(), self.segment_bytes() / 2, effort)
+    }
+
+    /// Looks at the next few segments. If at least `ripe` bytes of them are dead, cleans those with at least `least` dead bytes each,
+    /// the deadest first, for as much `effort` as it is to move so many bytes.
+    fn clean_window(&self, lane: &mut Lane, ripe: u64, least: u64, mut effort: u64) -> Result<(), WriteError> {
         let total = self.segments().max(1);
         let hand = self.mem.load(at::CLEAN_HAND, Ordering::Relaxed) % total;
         let window = WINDOW.min(total);
@@ -72,18 +78,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let segment = (hand + i) % total;
             if let Some(dead) = self.glance(lane, segment)? {
                 sum += dead;
-                if dead * 2 >= self.segment_bytes() {
+                if dead >= least {
                     best.push((dead, segment));
                 }
             }
         }
-        if sum < RIPE * self.segment_bytes() {
+        if sum < ripe {
             return Ok(());
         }
         best.sort_unstable_by(|a, b| b.cmp(a));
         let before = lane.cleaning;
         lane.cleaning = Cleaning::InPassing;
-        for (_, segment) in best.into_iter().take(AT_ONCE) {
+        for (dead, segment) in best {
+            // To walk over what is dead is an eighth of the work of moving it.
+            let work = self.segment_bytes().saturating_sub(dead) + self.segment_bytes() / 8;
+            let Some(rest) = effort.checked_sub(work) else { break };
+            effort = rest;
             match self.clean_segment(lane, segment, Policy::Move) {
                 // No room to move to: cleaning by force will come when it must.
                 Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => break,
@@ -355,8 +365,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Ok(_) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => {}
             Err(error) => return Err(error),
         }
+        // Nobody waits for this one: a quarter is worth it, and all of them at once.
         for _ in 0..=self.segments() / WINDOW {
-            self.clean_what_pays(lane)?;
+            self.clean_window(lane, 0, self.segment_bytes() / 4, u64::MAX)?;
         }
         self.sync_for_room(lane)?;
         Ok(self.free_segments().saturating_sub(before))
