@@ -260,9 +260,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let found = self.find_record(lane, root, record, (key, kh), &mut held);
         if canary::is(Canary::MoveBelieved) {
             self.unlock_key(lane, &held);
-            if !self.lock_key(lane, root, kh.hash, &mut held)? {
-                return Ok(());
-            }
+            let Some(locked) = self.lock_key(lane, root, kh.hash)? else { return Ok(()) };
+            held = Held::key(locked);
         }
         if let Ok(Some(found)) = &found {
             act(self, lane, root, found, &mut held);

@@ -121,7 +121,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if mask != 0 {
             // Not this key's, no record, or expired: the long way finds out which, whether that is damage, and whether another slot
             // is the right one. No loop here: it would have its invariants computed for every look-up, and nearly none needs it.
-            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Canary::ReadUncompared) {
+            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Canary::ReadUncompared)
+            {
                 Some(found) if !self.is_past(&found) => Probe::At(found, epoch),
                 _ => Probe::Unsure,
             };

@@ -68,6 +68,7 @@ const MODELS: &[Canary] = &[
     Canary::CommitForgotten,
     Canary::CountEarly,
     Canary::LeafBelieved,
+    Canary::SightBelieved,
     Canary::AbsenceBelieved,
     Canary::SlotBelieved,
     Canary::EpochIgnored,

@@ -115,6 +115,11 @@ fn finds_a_writer_that_counts_too_late() {
 }
 
 #[test]
+fn finds_a_set_that_believes_what_it_saw_before_the_lock() {
+    must_find(Canary::SightBelieved, while_moved(get));
+}
+
+#[test]
 fn finds_a_reader_that_ignores_the_epoch() {
     must_find(Canary::EpochIgnored, while_overwritten(get));
 }
