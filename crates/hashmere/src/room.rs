@@ -34,7 +34,7 @@ impl Store {
         let kh = engine.hash(key);
         let mut made = None;
         let fetched = engine.read(key, kh, |found| {
-            let len = found.head.value_len;
+            let len = found.outline.value_len;
             if len > PIN_FROM {
                 return Ok(Fetched::Long);
             }
