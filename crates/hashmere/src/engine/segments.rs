@@ -18,6 +18,10 @@ pub(super) const RESERVE: u64 = 2;
 /// store stays small.
 const BLOCKS_FROM: u64 = 16 << 20;
 
+/// Free segments that keep their memory, at most: what writers and the cleaner pass to and fro. In a small store it is a
+/// sixteenth of all.
+const KEEP_MAX: u64 = 32;
+
 /// Who asks for a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
@@ -320,7 +324,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn free_one(&self, segment: u64) {
-        let keep = (self.segments() / 16).max(2 * RESERVE);
+        let keep = (self.segments() / 16).clamp(2 * RESERVE, KEEP_MAX);
         if self.mem.load(at::FREE_COUNT, Ordering::Relaxed) >= keep {
             self.mem.unback(self.segment_offset(segment), self.segment_bytes());
         }
