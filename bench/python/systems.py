@@ -19,6 +19,9 @@ class Wrong(Exception):
 class Mapping:
     """Anything with ``[]``."""
 
+    # What the process spends: while others have the core, nothing is counted.
+    clock = staticmethod(time.process_time)
+
     def __init__(self, mapping: Any) -> None:
         self.mapping = mapping
 
@@ -78,6 +81,7 @@ class Lmdb:
     """One operation in a transaction, as every write of the others is one that all processes see."""
 
     batch = 1
+    clock = staticmethod(time.process_time)
 
     def __init__(self, folder: str) -> None:
         import lmdb
@@ -123,6 +127,9 @@ class LmdbBatch(Lmdb):
 
 class Memcached:
     """pymemcache over a Unix socket, with a server of its own."""
+
+    # Its server works in another process, for which this one waits.
+    clock = staticmethod(time.perf_counter)
 
     def __init__(self, folder: str) -> None:
         from pymemcache.client.base import Client
