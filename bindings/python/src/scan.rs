@@ -7,7 +7,7 @@ use crate::store::StoreBase;
 use hashmere::{Cursor, Filter, Pair, ReadError, Store};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyType};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -178,6 +178,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Scan {
     fn __iter__(this: Bound<'_, Scan>) -> Bound<'_, Scan> {
         this
+    }
+
+    /// ``Scan[bytes]``, for annotations.
+    #[classmethod]
+    fn __class_getitem__<'py>(class: &Bound<'py, PyType>, item: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        class.py().import("types")?.getattr("GenericAlias")?.call1((class, item))
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {

@@ -19,6 +19,8 @@ _MISSING: Any = object()
 class Store(_hashmere.Store):
     """A store of bytes, shared with every process that opens it: a `MutableMapping` and more.
 
+    What is listed as inherited from `hashmere._hashmere.Store` belongs to it: single keys, several keys, numbers of keys, statistics.
+
     Keys are `bytes` or `str`, which is the same key as its UTF-8. Values are `bytes`, `str` or anything with the buffer
     protocol; what is read is `bytes`. For other objects see `coded`.
 

@@ -1,7 +1,5 @@
 """Small values that calls take and return."""
 
-from __future__ import annotations
-
 import enum
 from typing import Any, Final, NamedTuple, Optional, Tuple, Type
 
@@ -39,7 +37,7 @@ class Handle(int):
         """The UID in it."""
         return Uid(int(self) & 0xFFFFFFFF)
 
-    def __reduce__(self) -> Tuple[Type[Handle], Tuple[int]]:
+    def __reduce__(self) -> Tuple[Type["Handle"], Tuple[int]]:
         return Handle, (int(self),)
 
 
