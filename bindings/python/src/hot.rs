@@ -14,7 +14,7 @@ use hashmere::{Attributes, Error, Roomed, View};
 use pyo3::exceptions::{PyKeyError, PySystemError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyString, PyType};
 use std::ffi::{c_int, CStr};
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::ptr::null_mut;
@@ -325,7 +325,16 @@ pub fn make<'py>(py: Python<'py>) -> PyResult<Bound<'py, PyType>> {
         entry(slot::METHODS, methods.as_mut_ptr().cast()),
         entry(slot::DOC, DOC.as_ptr().cast_mut().cast()),
     ];
-    raw::subtype(&py.get_type::<StoreBase>(), c"hashmere._hashmere.Store", slots)
+    let base = py.get_type::<StoreBase>();
+    let store = raw::subtype(&base, c"hashmere._hashmere.Store", slots)?;
+    // The rest under the same roof, where documentation looks for it.
+    for name in base.dir()? {
+        let name = name.cast_into::<PyString>()?;
+        if !name.to_cow()?.starts_with('_') && !store.getattr("__dict__")?.contains(&name)? {
+            store.setattr(&name, base.getattr("__dict__")?.get_item(&name)?)?;
+        }
+    }
+    Ok(store)
 }
 
 fn entry(slot: c_int, what: *mut std::ffi::c_void) -> ffi::PyType_Slot {
