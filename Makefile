@@ -130,6 +130,7 @@ docs:
 	@scripts/setup rust
 	@scripts/setup doxygen
 	@scripts/setup python
+	@scripts/setup python
 	@bindings/docs
 
 # DESTDIR is put in front of everything; LIBDIR (default PREFIX/lib) is where the library goes.
