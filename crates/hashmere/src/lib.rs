@@ -53,7 +53,7 @@ pub use room::Roomed;
 pub use scan::Scan;
 pub use store::Store;
 pub use types::{
-    Address, Attributes, Cas, Change, Counter, Cursor, Expected, Filter, Handle, Item, Meta, Pair, Remaining, Stored,
-    Ttl, Uid, Update, Updated, Version,
+    Address, Attributes, Cas, Change, Counter, Cursor, Evicted, Expected, Filter, Handle, Item, Meta, Pair, Remaining,
+    Stored, Ttl, Uid, Update, Updated, Version,
 };
 pub use view::{Reservation, View};

@@ -186,9 +186,27 @@ impl Scan<'_> {
         })
     }
 
-    fn advance(&mut self) -> Result<Option<Pair>, ReadError> {
+    /// The next pair, if it stands within the next so many places of the index, which are taken off `places` as they are
+    /// passed: bounds the time of a stretch however empty the store is and however few keys pass the filter. `None`: nothing
+    /// there, or the scan is finished, which [`cursor`](Self::cursor) tells apart.
+    pub fn next_within(&mut self, places: &mut usize) -> Option<Result<Pair, ReadError>> {
+        if self.failed {
+            self.at = None;
+            self.failed = false;
+            return Some(Err(ReadError::BadCursor));
+        }
+        let next = self.advance(places).transpose();
+        if matches!(next, Some(Err(_))) {
+            self.at = None;
+        }
+        next
+    }
+
+    fn advance(&mut self, places: &mut usize) -> Result<Option<Pair>, ReadError> {
         let engine = self.store.engine();
-        while let Some(at) = self.at.filter(|at| !self.is_at_end(*at)) {
+        while *places > 0 {
+            let Some(at) = self.at.filter(|at| !self.is_at_end(*at)) else { break };
+            *places -= 1;
             let root = engine.root_word();
             let step = engine.scan_step(root, at)?;
             self.at = Some(step.next);
@@ -206,16 +224,7 @@ impl Iterator for Scan<'_> {
     type Item = Result<Pair, ReadError>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        if self.failed {
-            self.at = None;
-            self.failed = false;
-            return Some(Err(ReadError::BadCursor));
-        }
-        let next = self.advance().transpose();
-        if matches!(next, Some(Err(_))) {
-            self.at = None;
-        }
-        next
+        self.next_within(&mut { usize::MAX })
     }
 }
 

@@ -4,7 +4,7 @@ use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::options::Options;
 use crate::shared::{self, FileEngine, Shared};
-use crate::types::{Item, Meta, Remaining};
+use crate::types::{Evicted, Item, Meta, Remaining};
 use crate::view::View;
 use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
@@ -235,6 +235,13 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let mem = &self.engine().mem;
         self.engine().stats(mem.file_len().unwrap_or(0), mem.allocated_bytes().unwrap_or(0))
+    }
+
+    /// Begins (`true`) or ends to note which keys this process drops from a cache to make room; returns those that were noted
+    /// since the last call. What other processes drop is not among them, nor what expired. At most 4096 wait; more are
+    /// not noted.
+    pub fn evictions(&self, on: bool) -> Vec<Evicted> {
+        self.engine().evictions(on)
     }
 
     /// Reads the whole store and names what contradicts itself.

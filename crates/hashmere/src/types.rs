@@ -142,6 +142,20 @@ pub struct Pair {
     pub meta: Meta,
 }
 
+/// A key that a cache dropped to make room: see [`Store::evictions`](crate::Store::evictions).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Evicted {
+    /// The key.
+    pub key: Vec<u8>,
+    /// Length of its value in bytes.
+    pub value_len: u64,
+    /// When it would have expired, in milliseconds since 1970.
+    pub expires_at_ms: Option<u64>,
+    /// The UID that it had.
+    pub uid: Uid,
+}
+
 /// A write that took place.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stored {

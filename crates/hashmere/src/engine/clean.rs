@@ -222,11 +222,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Policy::Evict { budget: 0 } => Ok(0),
             _ => self.room(lane, head.record_bytes(self.lengths)),
         };
+        let mut evicted = None;
         let done = target.and_then(|target| {
             self.mutate_record(lane, (&name, kh), record, |engine, lane, root, found, held| {
-                engine.settle_locked(lane, root, found, head, target, policy, held);
+                if engine.settle_locked(lane, root, found, head, target, policy, held) {
+                    evicted = engine.describe_evicted(found);
+                }
             })
         });
+        self.note_evicted(&name, evicted);
         lane.key = name;
         done
     }
@@ -270,7 +274,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         found.map(|_| ())
     }
 
-    /// With the key locked: drops the record or moves it to `target`.
+    /// With the key locked: drops the record or moves it to `target`. `true`: it was dropped though it had not expired.
     #[allow(clippy::too_many_arguments)]
     fn settle_locked(
         &self,
@@ -281,7 +285,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         target: u64,
         policy: &mut Policy,
         held: &mut Held,
-    ) {
+    ) -> bool {
         let (record, bytes) = (found.record, head.record_bytes(self.lengths));
         // As it is now, under the lock: it may have been touched since it was first looked at.
         let expired = self.is_past(found);
@@ -289,7 +293,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.commit_removal(lane, root, found);
             held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
             self.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
-            return;
+            return !expired;
         }
         self.mem.copy(record, target, bytes);
         // The mark of death may have come between the look and the lock only from ourselves, in an earlier life.
@@ -318,6 +322,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let entry = self.entry_of(self.segment_of(record));
         self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
         self.count_at(lane.row, Stat::Moved, 1);
+        false
     }
 
     /// The hash under which a record was stored.

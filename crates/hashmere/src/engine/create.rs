@@ -213,6 +213,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             trusted_root: AtomicU64::new(0),
             spare: AtomicU64::new(0),
             unlimited: AtomicBool::new(false),
+            evicted: super::evicted::Log::default(),
             lanes: Lanes::new(),
         }
     }

@@ -272,6 +272,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.claim_row()
     }
 
+    /// Whether a row belongs to a lane of this process.
+    pub(super) fn has_row(&self, row: u64) -> bool {
+        self.lanes.cells.iter().any(|cell| cell.row.load(Ordering::Relaxed) == row)
+    }
+
     #[cold]
     fn claim_row(&self) -> u64 {
         if self.read_only || self.lanes.refused.load(Ordering::Relaxed) || self.lanes.disowned.load(Ordering::Relaxed) {

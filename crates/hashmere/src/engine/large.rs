@@ -95,7 +95,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut key = Vec::new();
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
         let kh = self.hash_of(&head, &key);
-        let mut referred = false;
+        let (mut referred, mut evicted) = (false, None);
         self.mutate_record(lane, (&key, kh), record, |engine, lane, root, found, held| {
             referred = true;
             let expired = engine.is_past(found);
@@ -108,10 +108,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 engine.commit_removal(lane, root, found);
                 held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
                 engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
+                evicted = if expired { None } else { engine.describe_evicted(found) };
             } else {
                 engine.note_expiry(segment, found);
             }
         })?;
+        self.note_evicted(&key, evicted);
         if !referred {
             self.give_up_large(lane.slot, segment, generation);
         }

@@ -14,6 +14,7 @@ mod create;
 mod directory;
 mod durable;
 mod evict;
+mod evicted;
 mod force;
 mod index;
 mod lane;
@@ -89,6 +90,7 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     spare: AtomicU64,
     /// While a store is rebuilt it may outgrow its maximum size.
     unlimited: AtomicBool,
+    evicted: evicted::Log,
     lanes: Lanes,
 }
 

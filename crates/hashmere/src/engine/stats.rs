@@ -101,11 +101,13 @@ pub struct ClientStats {
     pub slot: u32,
     /// Process id in its own PID namespace.
     pub pid: u32,
+    /// Whether it is a thread of this process. (Another PID namespace may have a process of the same id.)
+    pub own: bool,
     /// Its name when it opened the store.
     pub name: String,
     /// When it did, in milliseconds since 1970.
     pub since_ms: u64,
-    /// Reads that found their key.
+    /// Reads that found their key. This and the next three go on counting where the former client of the slot stopped.
     pub hits: u64,
     /// Reads that did not.
     pub misses: u64,
@@ -235,6 +237,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         ClientStats {
             slot,
             pid: self.mem.load(row + row::at::PID, Ordering::Relaxed) as u32,
+            own: self.has_row(row),
             name: self.row_name(slot),
             since_ms: self.mem.load(row + row::at::SINCE, Ordering::Relaxed),
             hits: get(Stat::Hits),
