@@ -1,53 +1,102 @@
-//! When keys were last asked for, for the flags `h` and `l` of the meta protocol.
+//! When keys were last asked for over a socket, for the flags `h` and `l` of the meta protocol, `me` and the dumps.
 //!
-//! The store does not keep this. The table is made when somebody asks for the first time, and notes accesses over the
-//! socket from then on; it forgets the older of two keys that fall on the same place.
+//! The store does not keep this: readers do not write. And to note it costs a miss of the cache for every request, so it begins
+//! when somebody asks for the first time, or at the start if the options say so. The table has room for about a million
+//! keys, found by their UID, which no two keys share. It forgets the key that was idle longest among those that fall on the
+//! same row.
 
+use hashmere::Uid;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::OnceLock;
 
-const PLACES: usize = 1 << 16;
-const FETCHED: u64 = 1 << 32;
-const NAME: u64 = !((1 << 33) - 1);
+/// Keys of one row: a cache line.
+const ROW: usize = 8;
+/// Rows.
+const ROWS: usize = 1 << 17;
+/// The key was fetched since it was stored.
+const FETCHED: u64 = 1 << 31;
+/// Seconds since the server started, and one: an unused place is zero.
+const SECONDS: u64 = FETCHED - 1;
 
-/// The table.
-#[derive(Debug, Default)]
+/// The table: 8 MiB, once it is there.
+#[derive(Debug)]
 pub struct Access {
     on: AtomicBool,
     places: OnceLock<Box<[AtomicU64]>>,
+    /// The second at which the server started.
+    start: u64,
 }
 
-/// FNV-1a, 64 bits.
-fn hash(key: &[u8]) -> u64 {
-    key.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3))
+/// What is known about a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Seen {
+    /// Whether it was fetched since it was stored.
+    pub fetched: bool,
+    /// The second of its last access.
+    pub last: u64,
 }
 
 impl Access {
-    /// Whether accesses are to be noted.
-    #[inline]
-    pub fn is_on(&self) -> bool {
-        self.on.load(Ordering::Relaxed)
+    /// Nothing is noted yet; the server starts at this second.
+    pub fn new(start: u64) -> Access {
+        Access { on: AtomicBool::new(false), places: OnceLock::new(), start }
+    }
+
+    /// Begins to note accesses.
+    pub fn begin(&self) {
+        self.places.get_or_init(|| (0..ROW * ROWS).map(|_| AtomicU64::new(0)).collect());
+        self.on.store(true, Ordering::Relaxed);
     }
 
     /// Notes that a key was stored (`false`) or fetched at this second.
-    pub fn note(&self, key: &[u8], fetched: bool, second: u64) {
-        let hash = hash(key);
-        let Some(place) = self.place(hash) else { return };
-        let fetched = if fetched { FETCHED } else { 0 };
-        place.store(hash & NAME | fetched | second & u64::from(u32::MAX), Ordering::Relaxed);
+    #[inline]
+    pub fn note(&self, uid: Uid, fetched: bool, second: u64) {
+        if self.on.load(Ordering::Relaxed) {
+            self.write(uid, fetched, second);
+        }
     }
 
-    /// Whether a key was fetched since it was stored, and the second of the last access. `None`: nothing is known.
-    pub fn look(&self, key: &[u8]) -> Option<(bool, u64)> {
-        self.places.get_or_init(|| (0..PLACES).map(|_| AtomicU64::new(0)).collect());
-        self.on.store(true, Ordering::Relaxed);
-        let hash = hash(key);
-        let word = self.place(hash)?.load(Ordering::Relaxed);
-        (word & NAME == hash & NAME).then_some((word & FETCHED != 0, word & u64::from(u32::MAX)))
+    fn write(&self, uid: Uid, fetched: bool, second: u64) {
+        let since = (second.saturating_sub(self.start) + 1).min(SECONDS);
+        let word = u64::from(uid.0) << 32 | if fetched { FETCHED } else { 0 } | since;
+        let row = self.row(uid);
+        let (mut idlest, mut least) = (None, u64::MAX);
+        for place in row {
+            let old = place.load(Ordering::Relaxed);
+            if old & SECONDS == 0 || old >> 32 == u64::from(uid.0) {
+                // Most accesses fall into the second of the one before.
+                if old != word {
+                    place.store(word, Ordering::Relaxed);
+                }
+                return;
+            }
+            if old & SECONDS < least {
+                (idlest, least) = (Some(place), old & SECONDS);
+            }
+        }
+        if let Some(place) = idlest {
+            place.store(word, Ordering::Relaxed);
+        }
     }
 
-    fn place(&self, hash: u64) -> Option<&AtomicU64> {
-        self.places.get()?.get(hash as usize % PLACES)
+    /// What is known about a key. One that was not met since this began counts as stored when the server started.
+    pub fn look(&self, uid: Uid) -> Seen {
+        if !self.on.load(Ordering::Relaxed) {
+            self.begin();
+        }
+        let word = self.row(uid).iter().map(|place| place.load(Ordering::Relaxed));
+        match word.into_iter().find(|word| word & SECONDS != 0 && word >> 32 == u64::from(uid.0)) {
+            Some(word) => Seen { fetched: word & FETCHED != 0, last: self.start + (word & SECONDS) - 1 },
+            None => Seen { fetched: false, last: self.start },
+        }
+    }
+
+    #[inline]
+    fn row(&self, uid: Uid) -> &[AtomicU64] {
+        // The bits of a UID that differ between keys stand at both ends: a multiplication mixes them into the upper half.
+        let mixed = u64::from(uid.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 47;
+        let start = mixed as usize % ROWS * ROW;
+        self.places.get().map_or(&[], |places| &places[start..start + ROW])
     }
 }
 
@@ -57,14 +106,27 @@ mod tests {
 
     #[test]
     fn accesses_are_noted_once_somebody_asks() {
-        let access = Access::default();
-        access.note(b"k", true, 5);
-        assert!(!access.is_on());
-        assert_eq!(access.look(b"k"), None);
-        access.note(b"k", false, 7);
-        assert_eq!(access.look(b"k"), Some((false, 7)));
-        access.note(b"k", true, 9);
-        assert_eq!(access.look(b"k"), Some((true, 9)));
-        assert_eq!(access.look(b"other"), None);
+        let access = Access::new(1000);
+        let seen = |fetched, last| Seen { fetched, last };
+        access.note(Uid(7), true, 1005);
+        assert_eq!(access.look(Uid(7)), seen(false, 1000));
+        access.note(Uid(7), false, 1007);
+        assert_eq!(access.look(Uid(7)), seen(false, 1007));
+        access.note(Uid(7), true, 1009);
+        assert_eq!((access.look(Uid(7)), access.look(Uid(0))), (seen(true, 1009), seen(false, 1000)));
+        // The clock was set back.
+        access.note(Uid(0), true, 900);
+        assert_eq!(access.look(Uid(0)), seen(true, 1000));
+    }
+
+    #[test]
+    fn a_full_row_forgets_who_was_idle_longest() {
+        let access = Access::new(0);
+        access.begin();
+        let row = |uid: u32| access.row(Uid(uid)).as_ptr();
+        let same: Vec<Uid> = (1..).filter(|uid| row(*uid) == row(1)).take(ROW + 1).map(Uid).collect();
+        same.iter().zip(10..).for_each(|(uid, second)| access.note(*uid, true, second));
+        assert_eq!(access.look(same[0]), Seen { fetched: false, last: 0 });
+        assert!((1..=ROW).all(|i| access.look(same[i]) == Seen { fetched: true, last: 10 + i as u64 }));
     }
 }

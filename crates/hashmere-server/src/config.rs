@@ -61,6 +61,10 @@ pub struct Config {
     pub may_flush: bool,
     /// Whether listing keys is allowed.
     pub may_dump: bool,
+    /// Whether accesses to keys are noted from the start, and not only when somebody has asked for them.
+    pub access_times: bool,
+    /// Whether `watch` is allowed.
+    pub may_watch: bool,
     /// Whether the `shutdown` command is allowed.
     pub may_shutdown: bool,
     /// How much is said on standard error.
@@ -95,6 +99,8 @@ impl Default for Config {
             cas: true,
             may_flush: true,
             may_dump: true,
+            access_times: false,
+            may_watch: true,
             may_shutdown: false,
             verbosity: 0,
             accounts: None,

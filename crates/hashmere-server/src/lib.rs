@@ -23,6 +23,7 @@ pub mod protocol;
 mod server;
 mod stats;
 mod tls;
+mod watch;
 
 pub use config::{Config, Dialects, TlsFiles};
 pub use net::serve;

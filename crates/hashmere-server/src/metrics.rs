@@ -54,13 +54,29 @@ fn reply(server: &Server, mut stream: TcpStream) -> io::Result<()> {
     )
 }
 
-/// Every number of the general statistics and of the store's own.
+/// Groups of statistics, with what their numbers are called.
+const GROUPS: &[(&[u8], &str)] = &[
+    (b"", "hashmere_"),
+    (b"hashmere", "hashmere_store_"),
+    (b"items", "hashmere_items_"),
+    (b"slabs", "hashmere_slabs_"),
+    (b"settings", "hashmere_settings_"),
+];
+
+/// Every number of the statistics. Switches are numbers, too.
 pub fn text(server: &Server) -> String {
     let mut text = String::from("# TYPE hashmere_up gauge\nhashmere_up 1\n");
-    for (group, prefix) in [(&b""[..], "hashmere_"), (b"hashmere", "hashmere_store_")] {
+    for (group, prefix) in GROUPS {
         stats::group(server, group, None, &mut |name, value| {
+            let value = match value {
+                "yes" | "on" => "1",
+                "no" | "off" => "0",
+                other => other,
+            };
             if value.parse::<f64>().is_ok() {
-                let kind = if is_gauge(name) { "gauge" } else { "counter" };
+                // There is one class.
+                let name = name.trim_start_matches("items:").trim_start_matches("1:");
+                let kind = if *group == b"settings" || is_gauge(name) { "gauge" } else { "counter" };
                 // Writing to a string does not fail.
                 let _ = writeln!(text, "# TYPE {prefix}{name} {kind}\n{prefix}{name} {value}");
             }
@@ -73,6 +89,7 @@ fn is_gauge(name: &str) -> bool {
     const GAUGES: &[&str] = &["pid", "time", "uptime", "threads", "items", "bytes", "clients", "pointer_size"];
     const PARTS: &[&str] = &["curr_", "max_", "_max", "limit_", "bytes_live", "bytes_dead", "bytes_free", "bytes_file"];
     const MORE: &[&str] =
-        &["bytes_allocated", "accepting", "hash_", "structures", "processes_", "read_buf", "reserved"];
-    GAUGES.contains(&name) || PARTS.iter().chain(MORE).any(|part| name.contains(part))
+        &["bytes_allocated", "accepting", "hash_", "structures", "processes_", "read_buf", "reserved", "log_watchers"];
+    const CLASS: &[&str] = &["number", "age", "chunk", "pages", "mem_requested", "active_slabs", "total_malloced"];
+    GAUGES.contains(&name) || PARTS.iter().chain(MORE).chain(CLASS).any(|part| name.contains(part))
 }

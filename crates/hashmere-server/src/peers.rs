@@ -17,6 +17,14 @@ pub struct Peer {
     pub active: AtomicU64,
 }
 
+impl Peer {
+    /// Address, port and transport, as logs name them.
+    pub fn parts(&self) -> (&str, &str, &str) {
+        let place = self.address.strip_prefix("tcp:").and_then(|place| place.rsplit_once(':'));
+        place.map_or(("unix", "0", "local"), |(ip, port)| (ip.trim_matches(['[', ']']), port, "tcp"))
+    }
+}
+
 /// The open connections.
 #[derive(Debug, Default)]
 pub struct Peers {

@@ -5,9 +5,11 @@ use crate::auth::Accounts;
 use crate::config::Config;
 use crate::peers::Peers;
 use crate::stats::counters::Counters;
-use hashmere::Store;
+use crate::tls::Acceptor;
+use crate::watch::Watchers;
+use hashmere::{ClientStats, Stats, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// One server.
@@ -29,13 +31,60 @@ pub struct Server {
     pub input: AtomicUsize,
     /// How much is said.
     pub verbosity: AtomicU8,
-    /// Accesses to keys.
-    pub access: Access,
+    /// Accesses to keys over sockets.
+    pub(crate) access: Access,
+    /// Who is told what happens.
+    pub(crate) watchers: Watchers,
     /// When everything is to be removed, in milliseconds since 1970; 0 for never.
     pub flush_at: AtomicU64,
     /// The server is stopping.
     pub stopping: AtomicBool,
+    /// What other processes had done with the store when counting began.
+    others: Mutex<Others>,
+    /// Makes TLS connections, if they are asked for.
+    pub(crate) tls: Option<Acceptor>,
     accounts: RwLock<Option<Arc<Accounts>>>,
+}
+
+/// What other processes did with the store, servers among them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Others {
+    /// Reads that found their key.
+    pub(crate) hits: u64,
+    /// Reads that did not.
+    pub(crate) misses: u64,
+    /// Values stored.
+    pub(crate) sets: u64,
+    /// Keys deleted.
+    pub(crate) deletes: u64,
+}
+
+impl Others {
+    /// Since the store was made, as long as this process takes no more client slots: all, less what this one's slots counted.
+    fn of(stats: &Stats) -> Others {
+        let own = |of: fn(&ClientStats) -> u64| stats.clients.iter().filter(|client| client.own).map(of).sum::<u64>();
+        Others {
+            hits: stats.hits.wrapping_sub(own(|client| client.hits)),
+            misses: stats.misses.wrapping_sub(own(|client| client.misses)),
+            sets: stats.sets.wrapping_sub(own(|client| client.sets)),
+            deletes: stats.deletes.wrapping_sub(own(|client| client.deletes)),
+        }
+    }
+}
+
+/// What the server reads from files that others may not read: while it is still allowed to.
+#[derive(Debug)]
+pub(crate) struct Secrets {
+    accounts: Option<Accounts>,
+    tls: Option<Acceptor>,
+}
+
+impl Secrets {
+    /// Reads what the options name.
+    pub(crate) fn load(config: &Config) -> Result<Secrets, String> {
+        let accounts = config.accounts.as_deref().map(Accounts::load).transpose()?;
+        Ok(Secrets { accounts, tls: Acceptor::new(config)? })
+    }
 }
 
 /// Milliseconds since 1970.
@@ -47,11 +96,20 @@ impl Server {
     /// A server on this store.
     ///
     /// # Errors
-    /// The account file cannot be read.
+    /// The account file, a certificate or a key cannot be read.
     pub fn new(store: Store, config: Config) -> Result<Server, String> {
-        let accounts = config.accounts.as_deref().map(Accounts::load).transpose()?.map(Arc::new);
+        let secrets = Secrets::load(&config)?;
+        Ok(Server::with(store, config, secrets))
+    }
+
+    /// A server on this store, with what was read before.
+    pub(crate) fn with(store: Store, config: Config, secrets: Secrets) -> Server {
         let threads = config.threads.max(1);
-        Ok(Server {
+        let access = Access::new(now_ms() / 1000);
+        if config.access_times {
+            access.begin();
+        }
+        Server {
             store,
             counters: (0..threads).map(|_| Counters::default()).collect(),
             started: Instant::now(),
@@ -59,12 +117,40 @@ impl Server {
             peers: Peers::default(),
             input: AtomicUsize::new(0),
             verbosity: AtomicU8::new(config.verbosity),
-            access: Access::default(),
+            access,
+            watchers: Watchers::default(),
             flush_at: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
-            accounts: RwLock::new(accounts),
+            others: Mutex::default(),
+            tls: secrets.tls,
+            accounts: RwLock::new(secrets.accounts.map(Arc::new)),
             config,
-        })
+        }
+    }
+
+    /// Counts what other processes do from now on. Every event loop must have used the store before.
+    pub(crate) fn start_counting(&self) {
+        *self.others.lock().unwrap_or_else(PoisonError::into_inner) = Others::of(&self.store.stats());
+    }
+
+    /// What other processes have done since counting began.
+    pub(crate) fn others(&self, stats: &Stats) -> Others {
+        let before = *self.others.lock().unwrap_or_else(PoisonError::into_inner);
+        let now = Others::of(stats);
+        // The figures are taken one after the other while others work: a difference may be off by what happens meanwhile.
+        let since = |now: u64, before: u64| u64::try_from(now.wrapping_sub(before) as i64).unwrap_or(0);
+        Others {
+            hits: since(now.hits, before.hits),
+            misses: since(now.misses, before.misses),
+            sets: since(now.sets, before.sets),
+            deletes: since(now.deletes, before.deletes),
+        }
+    }
+
+    /// Sets all counters to zero.
+    pub(crate) fn reset_counters(&self) {
+        self.counters.iter().for_each(Counters::reset);
+        self.start_counting();
     }
 
     /// The accounts, if connections have to authenticate.
@@ -72,15 +158,25 @@ impl Server {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads the account file again. What cannot be read leaves the accounts as they are.
+    /// Reads accounts and certificates again. What cannot be read leaves them as they are.
     ///
     /// # Errors
-    /// Why it cannot be read.
-    pub fn reload_accounts(&self) -> Result<(), String> {
-        let Some(path) = self.config.accounts.as_deref() else { return Ok(()) };
-        let accounts = Arc::new(Accounts::load(path)?);
-        *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Some(accounts);
-        Ok(())
+    /// Why they cannot be read.
+    pub fn reload(&self) -> Result<(), String> {
+        if let Some(path) = self.config.accounts.as_deref() {
+            let accounts = Arc::new(Accounts::load(path)?);
+            *self.accounts.write().unwrap_or_else(PoisonError::into_inner) = Some(accounts);
+        }
+        self.reload_certificates().map(|_| ())
+    }
+
+    /// Reads certificates and key again: connections from now on get them, those that are open keep theirs. `false`: there
+    /// is no TLS.
+    ///
+    /// # Errors
+    /// Why they cannot be read; the old ones stay.
+    pub fn reload_certificates(&self) -> Result<bool, String> {
+        self.tls.as_ref().map_or(Ok(false), |tls| tls.reload().map(|()| true))
     }
 
     /// Removes everything now, and forgets a removal that was planned.

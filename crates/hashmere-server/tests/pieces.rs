@@ -2,9 +2,11 @@
 //! eat more than it was given. Catches: state that is lost between two reads, lengths that are trusted.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::Options;
-use hashmere_server::command::{Context, Next, Session};
-use hashmere_server::{Config, Dialects, Outbox, Server};
+mod session;
+
+use hashmere_server::command::{Next, Session};
+use hashmere_server::{Dialects, Server};
+use session::converse;
 
 /// splitmix64.
 struct Rng(u64);
@@ -22,39 +24,15 @@ impl Rng {
 fn server(dialects: Dialects, name: &str) -> Server {
     let folder = std::env::temp_dir().join(format!("hashmere-pieces-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let store = Options::new().delete_on_last_exit().open(folder.join(format!("{name}.mere"))).unwrap();
-    // Versions of two runs differ; they are not shown.
-    Server::new(store, Config { dialects, item_max: 4096, threads: 1, cas: false, ..Config::default() }).unwrap()
+    session::server(dialects, folder.join(format!("{name}.mere")))
 }
 
-/// Feeds everything, cut at random, and returns all replies.
-fn converse(server: &Server, input: &[u8], mut cut: impl FnMut() -> usize) -> Vec<u8> {
-    server.store.clear().unwrap();
-    let mut session = Session::new(server);
-    let (mut have, mut replies, mut at) = (Vec::new(), Vec::new(), 0);
-    while at < input.len() {
-        let end = (at + cut().max(1)).min(input.len());
-        have.extend_from_slice(&input[at..end]);
-        at = end;
-        for round in 0.. {
-            assert!(round < 10_000, "the session does not come to rest");
-            let mut out = Outbox::default();
-            let counters = &server.counters[0];
-            let (eaten, next) = session.feed(&mut Context { server, counters, out: &mut out, now: 1 << 30 }, &have);
-            have.drain(..eaten);
-            while let Some(bytes) = out.single().filter(|bytes| !bytes.is_empty()) {
-                replies.extend_from_slice(bytes);
-                let sent = bytes.len();
-                out.advance(sent);
-            }
-            match next {
-                Next::Output => {}
-                Next::Input(_) => break,
-                Next::Close => return replies,
-            }
-        }
-    }
-    replies
+/// Removes what [`server`] made.
+fn remove(server: Server) {
+    let folder = server.store.path().parent().map(std::path::Path::to_path_buf).unwrap();
+    drop(server);
+    // Another test may still be using it.
+    let _ = std::fs::remove_dir(folder);
 }
 
 const TEXT: &[&[u8]] = &[
@@ -141,10 +119,7 @@ fn same_however_it_is_cut(dialects: Dialects, name: &str, make: impl Fn(&mut Rng
             pieces.escape_ascii()
         );
     }
-    let folder = server.store.path().parent().map(std::path::Path::to_path_buf).unwrap();
-    drop(server);
-    // The other test may still be using it.
-    let _ = std::fs::remove_dir(folder);
+    remove(server);
 }
 
 #[test]
@@ -155,4 +130,42 @@ fn text_however_it_is_cut() {
 #[test]
 fn binary_however_it_is_cut() {
     same_however_it_is_cut(Dialects::Binary, "binary", binary);
+}
+
+/// Promise: a walk over the keys lets others go first after a stretch, also where no key passes. Catches: a listing that holds
+/// the event loop until it has found something.
+#[test]
+fn walks_come_in_stretches() {
+    const KEYS: usize = 20_000;
+    let server = server(Dialects::Text, "walk");
+    for i in 0..KEYS {
+        server.store.set(format!("key{i}").as_bytes(), b"x").unwrap();
+    }
+    for (request, expected) in [
+        (&b"lru_crawler metadump all\r\n"[..], KEYS),
+        (b"lru_crawler mgdump all\r\n", KEYS),
+        (b"stats cachedump 1 0\r\n", KEYS),
+        (b"hashmere keys key1\r\n", KEYS / 2 + 1111),
+        (b"hashmere keys none\r\n", 0),
+        (b"hashmere delete none\r\n", 0),
+    ] {
+        let (mut session, mut replies, mut longest) = (Session::new(&server), Vec::new(), 0);
+        let (mut turns, mut input) = (0, request);
+        loop {
+            let start = replies.len();
+            let (eaten, next) = session::step(&server, &mut session, input, &mut replies);
+            input = &input[eaten..];
+            longest = longest.max(replies[start..].iter().filter(|byte| **byte == b'\n').count());
+            match next {
+                Next::Output => turns += 1,
+                _ => break,
+            }
+        }
+        let name = request.escape_ascii();
+        let lines = replies.iter().filter(|byte| **byte == b'\n').count();
+        assert_eq!(lines, expected + 1, "{name}");
+        assert!(longest <= 2048 + 1, "{name}: {longest} keys in one turn");
+        assert!(turns >= KEYS / 2048, "{name}: {turns} turns");
+    }
+    remove(server);
 }

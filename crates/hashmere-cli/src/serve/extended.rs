@@ -55,6 +55,8 @@ pub struct Extended {
     pub drain: Option<u64>,
     /// Bytes.
     pub input_max: Option<usize>,
+    /// Whether accesses to keys are noted from the start.
+    pub access_times: bool,
     /// PEM.
     pub chain: Option<PathBuf>,
     /// PEM.
@@ -76,6 +78,7 @@ impl Extended {
                 "idle_timeout" => extended.idle_timeout = Some(number()?),
                 "drain" => extended.drain = Some(number()?),
                 "input_max" => extended.input_max = Some(text::parse_size(value)? as usize),
+                "access_times" => extended.access_times = true,
                 "ssl_chain_cert" => extended.chain = Some(value.into()),
                 "ssl_key" => extended.key = Some(value.into()),
                 "ssl_ca_cert" => extended.authorities = Some(value.into()),

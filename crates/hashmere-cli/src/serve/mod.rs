@@ -74,7 +74,7 @@ pub struct Serve {
     /// File for the process id
     #[arg(short = 'P', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pidfile: Option<PathBuf>,
-    /// User to become once the sockets are open
+    /// User to become once the sockets are open and secrets are read; the store is opened as that user
     #[arg(short, long, value_name = "NAME")]
     user: Option<String>,
     /// Say more on standard error; repeat for still more
@@ -92,16 +92,20 @@ pub struct Serve {
     /// Refuse listings of keys
     #[arg(short = 'X', long)]
     disable_dumping: bool,
+    /// Refuse `watch`
+    #[arg(short = 'W', long)]
+    disable_watch: bool,
     /// File of name:password lines; every connection has to authenticate (read again on SIGHUP)
     #[arg(short = 'Y', long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     auth_file: Option<PathBuf>,
     /// Authenticate by SASL (PLAIN) in the binary protocol; accounts from -Y or MEMCACHED_SASL_PWDB
     #[arg(short = 'S', long)]
     enable_sasl: bool,
-    /// TLS on the TCP sockets, with -o ssl_chain_cert=FILE,ssl_key=FILE[,ssl_ca_cert=FILE,ssl_verify_mode=2]
+    /// TLS on the TCP sockets, with -o ssl_chain_cert=FILE,ssl_key=FILE[,ssl_ca_cert=FILE,ssl_verify_mode=2]; read again
+    /// on SIGHUP and on `refresh_certs`
     #[arg(short = 'Z', long)]
     enable_ssl: bool,
-    /// Further options: idle_timeout=SECONDS, drain=SECONDS, input_max=SIZE, ssl_...; those of memcached's slabs and LRU are
+    /// Further options: idle_timeout=SECONDS, drain=SECONDS, input_max=SIZE, access_times, ssl_...; those of memcached's slabs and LRU are
     /// accepted and do nothing
     #[arg(short = 'o', long, value_name = "NAME=VALUE", value_delimiter = ',')]
     extended: Vec<String>,
@@ -127,9 +131,6 @@ struct Harmless {
     _core: bool,
     #[arg(short = 'L', long = "enable-largepages", hide = true)]
     _pages: bool,
-    /// `watch` is not offered anyway.
-    #[arg(short = 'W', long = "disable-watch", hide = true)]
-    _watch: bool,
     #[arg(short = 'D', value_name = "CHAR", hide = true)]
     _delimiter: Option<String>,
 }
@@ -145,6 +146,20 @@ enum Protocol {
     Binary,
 }
 
+/// Why serving ended.
+enum Ended {
+    /// The store could not be opened.
+    Store(Failure),
+    /// The server could not start.
+    Server(String),
+}
+
+impl From<String> for Ended {
+    fn from(text: String) -> Ended {
+        Ended::Server(text)
+    }
+}
+
 impl Serve {
     /// Runs it.
     pub fn run(self, quiet: bool) -> Outcome {
@@ -155,12 +170,10 @@ impl Serve {
             return daemon::start();
         }
         let config = self.config()?;
-        let store = self.open()?;
-        let path = store.path().display().to_string();
         let pidfile = self.pidfile.as_deref();
-        let ready = |addresses: &[String]| {
+        let ready = |store: &Store, addresses: &[String]| {
             if !quiet {
-                eprintln!("hashmere serve: {path} on {}", addresses.join(" "));
+                eprintln!("hashmere serve: {} on {}", store.path().display(), addresses.join(" "));
             }
             if let Some(pidfile) = pidfile {
                 if let Err(error) = std::fs::write(pidfile, format!("{}\n", std::process::id())) {
@@ -169,12 +182,15 @@ impl Serve {
             }
             daemon::tell_parent();
         };
-        let served = hashmere_server::serve(store, config, ready);
+        let served = hashmere_server::serve(config, || self.open().map_err(Ended::Store), ready);
         if let Some(pidfile) = pidfile {
             // It may never have been written.
             let _ = std::fs::remove_file(pidfile);
         }
-        served.map_err(|text| Failure::error(crate::failure::code::SERVE, text))
+        served.map_err(|ended| match ended {
+            Ended::Store(failure) => failure,
+            Ended::Server(text) => Failure::error(crate::failure::code::SERVE, text),
+        })
     }
 
     fn config(&self) -> Result<Config, Failure> {
@@ -221,6 +237,8 @@ impl Serve {
             cas: !self.disable_cas,
             may_flush: !self.disable_flush_all,
             may_dump: !self.disable_dumping,
+            access_times: extended.access_times,
+            may_watch: !self.disable_watch,
             may_shutdown: self.enable_shutdown,
             verbosity: self.verbose,
             accounts: self.accounts()?,

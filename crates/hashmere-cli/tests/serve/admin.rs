@@ -1,6 +1,6 @@
 //! Statistics, listings, flushing, limits and stopping.
 
-use crate::support::Server;
+use crate::support::{Scratch, Server};
 use hashmere::Options;
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -118,21 +118,103 @@ fn every_number_that_is_read_elsewhere_is_there() {
     assert_eq!(stats(&client.ask("stats\r\n"))["cmd_get"], "0");
 }
 
+/// Names that a group of statistics has.
+fn names(server: &Server, group: &str) -> Vec<String> {
+    let mut client = server.connect();
+    client.ask("set k 0 0 1\r\nx\r\nget k\r\n");
+    let text = client.ask(&format!("stats {group}\r\n"));
+    // One class of items is enough, whatever its number.
+    let plain = |name: &str| name.replace("items:1:", "items:").trim_start_matches("1:").to_string();
+    let mut names: Vec<String> = stats(&text).keys().map(|name| plain(name)).collect();
+    names.sort();
+    names
+}
+
+/// memcached_exporter, memcached-tool and dashboards ask for numbers by name.
+#[test]
+fn every_name_that_memcached_has_is_there() {
+    let Some(theirs) = Server::memcached(&[]) else { return };
+    let metrics = crate::support::free_port();
+    let ours = Server::start(&["--metrics", &format!("127.0.0.1:{metrics}")]);
+    for group in ["", "settings", "items", "slabs"] {
+        let ours = names(&ours, group);
+        let missing: Vec<String> = names(&theirs, group).into_iter().filter(|name| !ours.contains(name)).collect();
+        assert!(missing.is_empty(), "stats {group} lacks {missing:?}");
+    }
+    let text = http(metrics, "/metrics");
+    for (group, prefix) in [("", ""), ("settings", "settings_"), ("items", "items_"), ("slabs", "slabs_")] {
+        let mut client = ours.connect();
+        for (name, value) in stats(&client.ask(&format!("stats {group}\r\n"))) {
+            let name = name.replace("items:1:", "").replace("1:", "");
+            let number = value.parse::<f64>().is_ok() || ["yes", "no", "on", "off"].contains(&value.as_str());
+            let line = format!("\nhashmere_{prefix}{name} ");
+            assert!(!number || text.contains(&line), "no metric {line}");
+        }
+    }
+}
+
+fn http(port: u16, path: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    answer
+}
+
 #[test]
 fn local_traffic_is_told_from_socket_traffic() {
-    let server = Server::start(&[]);
-    let store = Options::new().existing_only().open(server.folder().join("memcached.mere")).unwrap();
+    let scratch = Scratch::new();
+    // What an earlier server and earlier processes did is neither: the next ones take over their places in the file.
+    let first = Server::on(&scratch, &[]);
+    first.connect().ask(&"set s 0 0 1\r\nx\r\nget s none\r\n".repeat(20));
+    let path = scratch.path().join("ns/memcached.mere");
+    let open = || Options::new().existing_only().open(&path).unwrap();
+    let store = open();
+    store.set(b"l", b"x").unwrap();
+    drop(store);
+    drop(first);
+    let server = Server::on(&scratch, &[]);
+    let store = open();
     let mut client = server.connect();
-    for i in 0..10 {
-        store.set(format!("l{i}").as_bytes(), b"x").unwrap();
-        store.get(format!("l{i}").as_bytes()).unwrap();
-    }
-    client.ask("set s 0 0 1\r\nx\r\nget s s s\r\n");
-    let numbers = stats(&client.ask("stats hashmere\r\n"));
-    let number = |name: &str| numbers[name].parse::<u64>().unwrap();
-    assert_eq!((number("local_sets"), number("local_hits")), (10, 10));
-    assert_eq!((number("socket_stored"), number("socket_hits")), (1, 3));
-    assert_eq!(number("processes_other"), 1);
+    let mut check = |socket: [u64; 4], local: [u64; 4]| {
+        let numbers = stats(&client.ask("stats hashmere\r\n"));
+        let number = |name: &str| numbers[name].parse::<u64>().unwrap();
+        let names = |who: &str, names: [&str; 4]| names.map(|name| number(&format!("{who}_{name}")));
+        assert_eq!(names("socket", ["hits", "misses", "stored", "deletes"]), socket);
+        assert_eq!(names("local", ["hits", "misses", "sets", "deletes"]), local);
+        number("processes_other")
+    };
+    check([0; 4], [0; 4]);
+    std::thread::scope(|scope| {
+        for thread in 0..3 {
+            let store = &store;
+            scope.spawn(move || {
+                for i in 0..100 {
+                    let key = format!("l{thread}-{i}");
+                    store.set(key.as_bytes(), b"x").unwrap();
+                    store.get(key.as_bytes()).unwrap();
+                    store.get(b"none").unwrap();
+                }
+                store.delete(format!("l{thread}-0").as_bytes()).unwrap();
+            });
+        }
+        for i in 0..4 {
+            let mut other = server.connect();
+            scope.spawn(move || {
+                other.ask(&format!("set s{i} 0 0 1\r\nx\r\n"));
+                other.ask(&format!("get s{i} none s{i}\r\nmg s{i} v\r\nmg none v\r\n"));
+                other.ask(&format!("delete s{i}\r\n"));
+            });
+        }
+    });
+    let socket = [12, 8, 4, 4];
+    assert_eq!(check(socket, [300, 300, 300, 3]), 1);
+    // Another process that comes and goes, also by a signal, is counted as well.
+    drop(store);
+    open().set(b"again", b"x").unwrap();
+    check(socket, [300, 300, 301, 3]);
+    assert_eq!(server.connect().ask("stats reset\r\n"), "RESET\r\n");
+    assert_eq!(check([0; 4], [0; 4]), 0);
 }
 
 #[test]
@@ -209,10 +291,7 @@ fn metrics_are_served_over_http() {
     let port = crate::support::free_port();
     let server = Server::start(&["--metrics", &format!("127.0.0.1:{port}")]);
     server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n");
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
-    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
+    let answer = http(port, "/metrics");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     for line in
         ["hashmere_get_hits 1", "hashmere_cmd_set 1", "hashmere_curr_items 1", "# TYPE hashmere_curr_items gauge"]

@@ -29,6 +29,24 @@ fn ruby_dalli() {
 }
 
 #[test]
+#[ignore = "installs a compiler: make clients"]
+fn go_gomemcache() {
+    script("go", &Server::start(&[]));
+}
+
+#[test]
+#[ignore = "installs a compiler: make clients"]
+fn java_spymemcached() {
+    script("java", &Server::start(&[]));
+}
+
+#[test]
+#[ignore = "installs an interpreter: make clients"]
+fn node_memjs() {
+    script("node", &Server::start(&[]));
+}
+
+#[test]
 fn a_server_in_the_background_says_when_it_listens() {
     let scratch = Scratch::new();
     let (port, pidfile) = (crate::support::free_port(), scratch.path().join("pid"));

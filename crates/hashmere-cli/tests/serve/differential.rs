@@ -118,7 +118,7 @@ fn the_same_answers_as_memcached() {
     let Some(theirs) = Server::memcached(&["-o", "no_lru_maintainer,no_lru_crawler"]) else { return };
     let mut rng = Rng::for_test("differential");
     let mut theirs = Side::new(theirs);
-    let mut ours = Side::new(Server::start(&[]));
+    let mut ours = Side::new(Server::start(&["-o", "access_times"]));
     let rounds = std::env::var("HASHMERE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4000);
     let mut different = Vec::new();
     let mut history = Vec::new();

@@ -132,7 +132,7 @@ fn flags(rng: &mut Rng, all: &[&'static str]) -> String {
 }
 
 fn meta_get(rng: &mut Rng, key: &str) -> String {
-    let all = ["v", "v", "c", "f", "k", "s", "t", "q", "u", "O123", "T1000", "N1000", "R30", "R2000", "v", "!", "Tx"];
+    let all = ["v", "v", "c", "f", "k", "s", "t", "q", "u", "O123", "T1000", "N1000", "R30", "R2000", "h", "!", "Tx"];
     if rng.below(15) == 0 {
         return format!("mg {} b{}\r\n", pick(rng, &["azE=", "azI=", "!!", "azE"]), flags(rng, &all));
     }

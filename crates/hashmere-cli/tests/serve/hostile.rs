@@ -144,3 +144,56 @@ fn silent_connections_are_closed_if_asked_for() {
     assert!(!silent.until(b"never").1);
     assert!(server.connect().ask("stats\r\n").contains("STAT idle_kicks 1\r\n"));
 }
+
+#[test]
+fn slow_loris() {
+    const CLIENTS: usize = 2000;
+    let server = Server::start(&["-c", "3000", "-o", "idle_timeout=2"]);
+    let mut other = server.connect();
+    let before = server.memory("RssAnon:");
+    // Each has begun a line, a value, a packet, or nothing, and goes on by a byte now and then.
+    let beginnings: [&[u8]; 4] = [b"get kkkkkkkk", b"set k 0 0 1000\r\nabc", b"\x80\x01\x00\x01\x08\x00", b""];
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| server.connect()).collect();
+    for (i, client) in clients.iter_mut().enumerate() {
+        client.send(beginnings[i % 4]);
+    }
+    for _ in 0..3 {
+        clients.iter_mut().step_by(4).for_each(|client| client.send(b"k"));
+        assert_eq!(other.ask("set k 0 0 1\r\nx\r\n"), "STORED\r\n");
+    }
+    // A beginning takes what has come, and at most as much as is to come.
+    let grown = server.memory("RssAnon:").saturating_sub(before);
+    assert!(grown < CLIENTS as u64 * 4096 + SLACK, "memory grew by {grown}");
+    // Who says nothing more is closed, in the middle of a request or not.
+    let start = Instant::now();
+    for (i, client) in clients.iter_mut().enumerate() {
+        assert!(!client.until(b"never").1, "client {i}");
+    }
+    assert!(start.elapsed() < Duration::from_secs(30));
+    let mut other = server.connect();
+    assert!(other.ask("stats\r\n").contains("STAT curr_connections 1\r\n"));
+}
+
+#[test]
+fn half_closed_and_reset_connections() {
+    let server = Server::start(&[]);
+    // Its end is sent behind its requests: they are answered first.
+    let mut client = server.connect();
+    client.send(&b"set k 0 0 1\r\nx\r\nget k\r\n".repeat(100));
+    client.stream.shutdown(std::net::Shutdown::Write).unwrap();
+    let (answers, open) = client.until(b"never");
+    assert!(!open);
+    assert_eq!(answers, b"STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n".repeat(100));
+    // Gone with answers unread, or in the middle of a value: the socket breaks under the server.
+    for _ in 0..200 {
+        let mut client = server.connect();
+        client.send(&b"get k\r\n".repeat(1000));
+        client.send(b"set half 0 0 5000\r\nabc");
+    }
+    let mut other = server.connect();
+    assert_eq!(other.ask("get half\r\n"), "END\r\n");
+    let deadline = Instant::now() + Duration::from_secs(10);
+    while !other.ask("stats\r\n").contains("STAT curr_connections 1\r\n") {
+        assert!(Instant::now() < deadline, "connections are left");
+    }
+}

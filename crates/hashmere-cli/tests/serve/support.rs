@@ -173,13 +173,21 @@ impl Client {
 
     /// Exactly so many bytes.
     pub fn exactly(&mut self, bytes: usize) -> Vec<u8> {
+        self.try_exactly(bytes).expect("closed")
+    }
+
+    /// Exactly so many bytes; `None` if the server closes before.
+    pub fn try_exactly(&mut self, bytes: usize) -> Option<Vec<u8>> {
         while self.got.len() < bytes {
             let mut buffer = [0; 65536];
-            let more = self.stream.read(&mut buffer).unwrap();
-            assert!(more > 0, "closed");
-            self.got.extend_from_slice(&buffer[..more]);
+            match self.stream.read(&mut buffer) {
+                Ok(0) => return None,
+                Ok(more) => self.got.extend_from_slice(&buffer[..more]),
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
+                Err(error) => panic!("no answer: {error}"),
+            }
         }
         let rest = self.got.split_off(bytes);
-        std::mem::replace(&mut self.got, rest)
+        Some(std::mem::replace(&mut self.got, rest))
     }
 }

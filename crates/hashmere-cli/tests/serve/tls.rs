@@ -6,10 +6,14 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 fn certificate(folder: &Path) -> Option<(String, String)> {
+    named(folder, "localhost")
+}
+
+fn named(folder: &Path, name: &str) -> Option<(String, String)> {
     let (key, chain) = (folder.join("key.pem"), folder.join("chain.pem"));
     let mut command = Command::new("openssl");
     command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2"]);
-    command.args(["-subj", "/CN=localhost", "-keyout"]).arg(&key).arg("-out").arg(&chain);
+    command.args(["-subj", &format!("/CN={name}"), "-keyout"]).arg(&key).arg("-out").arg(&chain);
     match command.stdout(Stdio::null()).stderr(Stdio::null()).status() {
         Ok(status) if status.success() => Some((key.display().to_string(), chain.display().to_string())),
         _ => {
@@ -47,4 +51,45 @@ fn the_same_protocol_through_tls() {
     let mut plain = server.connect();
     plain.send(b"version\r\nversion\r\nversion\r\n");
     assert!(!plain.until(b"VERSION").1);
+}
+
+/// Whom the certificate names that a new connection gets.
+fn subject(server: &Server) -> String {
+    let mut command = Command::new("openssl");
+    command.args(["s_client", "-connect", &format!("127.0.0.1:{}", server.port)]);
+    let output = command.stdin(Stdio::null()).stderr(Stdio::null()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    text.lines().find_map(|line| line.strip_prefix("subject=")).unwrap_or("none").replace(' ', "")
+}
+
+#[test]
+fn certificates_are_read_again() {
+    let folder = Scratch::new();
+    let Some((key, chain)) = named(folder.path(), "first") else { return };
+    let unix = folder.path().join("plain.sock");
+    let options = format!("ssl_chain_cert={chain},ssl_key={key}");
+    let server = Server::start(&["-Z", "-o", &options, "-s", unix.to_str().unwrap()]);
+    assert_eq!(subject(&server), "CN=first");
+    let mut plain = std::os::unix::net::UnixStream::connect(&unix).unwrap();
+    let mut refresh = || {
+        plain.write_all(b"refresh_certs\r\n").unwrap();
+        let mut answer = [0; 1000];
+        let bytes = plain.read(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer[..bytes]).into_owned()
+    };
+    named(folder.path(), "second");
+    assert_eq!(refresh(), "OK\r\n");
+    assert_eq!(subject(&server), "CN=second");
+    // What cannot be used leaves the old one in use.
+    std::fs::write(&chain, "no certificate").unwrap();
+    assert!(refresh().starts_with("Error cannot read certificates from "));
+    assert_eq!(subject(&server), "CN=second");
+    named(folder.path(), "third");
+    server.signal("HUP");
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while subject(&server) != "CN=third" {
+        assert!(std::time::Instant::now() < deadline, "SIGHUP did not read the certificate");
+    }
+    let without = Server::start(&[]);
+    assert_eq!(without.connect().ask("refresh_certs\r\n"), "Error TLS not enabled\r\n");
 }

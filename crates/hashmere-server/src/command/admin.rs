@@ -25,8 +25,8 @@ impl Context<'_> {
             b"slabs" => self.slabs(words),
             b"lru" => self.accept_if(words, &[b"tune", b"mode", b"temp_ttl"]),
             b"lru_crawler" => return self.crawler(words),
-            b"watch" => self.out.line("CLIENT_ERROR watch commands not allowed"),
-            b"refresh_certs" => self.out.line("ERROR TLS certificates are read at start only"),
+            b"watch" => return self.watch(words).map_or(Step::Done, Step::Watch),
+            b"refresh_certs" => self.refresh_certs(),
             b"hashmere" => return self.hashmere(words),
             _ => self.out.line(ERROR),
         }
@@ -148,6 +148,14 @@ impl Context<'_> {
             Ok(_) if noreply => {}
             Ok(_) => self.out.line("OK"),
             Err(_) => self.out.line("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"),
+        }
+    }
+
+    fn refresh_certs(&mut self) {
+        match self.server.reload_certificates() {
+            Ok(true) => self.out.line("OK"),
+            Ok(false) => self.out.line("Error TLS not enabled"),
+            Err(error) => self.out.line(&format!("Error {error}")),
         }
     }
 

@@ -167,10 +167,12 @@ impl Context<'_> {
         self.counters.cmd_get.add(1);
         let framed =
             self.server.store.get_framed(packet.key, &mut self.out.bytes, |meta, out| head(meta, cas(meta), out));
+        self.log_fetch(packet.key, matches!(framed, Ok(Framed::Copied(_) | Framed::Long(_))));
         match framed {
-            Ok(Framed::Copied(_)) => {}
+            Ok(Framed::Copied(meta)) => self.note(meta.uid, true),
             Ok(Framed::Long(view)) => {
                 let meta = view.meta();
+                self.note(meta.uid, true);
                 head(&meta, cas(&meta), &mut self.out.bytes);
                 self.out.push_view(view);
             }
@@ -181,7 +183,6 @@ impl Context<'_> {
             }
         }
         self.counters.get_hits.add(1);
-        self.note(packet.key, true);
     }
 
     /// A miss. With the key in the reply there is no room for a text.

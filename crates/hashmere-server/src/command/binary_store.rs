@@ -44,7 +44,7 @@ impl Context<'_> {
         let attributes = Attributes { flags, ttl: exptime::ttl(i64::from(exptime)) };
         match self.put(verb, packet.key, packet.value, attributes, cas) {
             Outcome::Stored(_) if packet.quiet => {}
-            Outcome::Stored(version) => self.reply(packet, self.shown(version), b"", b"", b""),
+            Outcome::Stored(stored) => self.reply(packet, self.shown(stored.version), b"", b"", b""),
             Outcome::NotStored => self.fail(
                 packet,
                 match packet.opcode {
@@ -112,6 +112,7 @@ impl Context<'_> {
         if packet.opcode == opcode::TOUCH {
             return match self.touch(packet.key, exptime) {
                 Ok(true) => {
+                    self.note_key(packet.key, true);
                     let meta = self.server.store.meta(packet.key).ok().flatten();
                     let (cas, flags) = meta.map_or((0, 0), |meta| (self.cas(&meta), meta.flags));
                     self.reply(packet, cas, &flags.to_be_bytes(), b"", b"");

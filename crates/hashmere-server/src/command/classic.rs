@@ -84,7 +84,10 @@ impl Context<'_> {
 
     fn classic_touch(&mut self, key: &[u8], exptime: i64, noreply: bool) {
         match self.touch(key, exptime) {
-            Ok(true) => self.say_unless(noreply, "TOUCHED"),
+            Ok(true) => {
+                self.note_key(key, true);
+                self.say_unless(noreply, "TOUCHED");
+            }
             Ok(false) => self.say_unless(noreply, "NOT_FOUND"),
             Err(error) => self.out.line(&failure(&error)),
         }
@@ -96,11 +99,17 @@ impl Context<'_> {
         self.counters.cmd_touch.add(1);
         if touched {
             self.counters.touch_hits.add(1);
-            self.note(key, true);
         } else {
             self.counters.touch_misses.add(1);
         }
         Ok(touched)
+    }
+
+    /// Notes an access of a key whose UID is not at hand.
+    pub fn note_key(&self, key: &[u8], fetched: bool) {
+        if let Ok(Some(meta)) = self.server.store.meta(key) {
+            self.note(meta.uid, fetched);
+        }
     }
 
     fn classic_delete(&mut self, key: &[u8], noreply: bool) {
@@ -113,9 +122,11 @@ impl Context<'_> {
 
     /// Deletes a key, and counts that.
     pub fn delete(&self, key: &[u8]) -> Result<bool, hashmere::WriteError> {
+        let size = self.size_if_watched(key);
         let deleted = self.server.store.delete(key)?;
         if deleted {
             self.counters.delete_hits.add(1);
+            self.log_delete(key, "delete", size);
         } else {
             self.counters.delete_misses.add(1);
         }

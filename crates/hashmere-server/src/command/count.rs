@@ -83,6 +83,7 @@ impl Context<'_> {
 
     fn tick(&self, key: &[u8], count: Count) -> Outcome {
         let mut refused = Outcome::NotFound;
+        let mut longer = false;
         let mut counted = Counted { number: 0, version: Version(0), created: false, expires_at_ms: None };
         let updated = self.server.store.update(key, |item| {
             let Some(item) = item else {
@@ -105,13 +106,20 @@ impl Context<'_> {
             counted.created = false;
             counted.expires_at_ms = item.meta.expires_at_ms;
             let text = text_of(counted.number, item.value.len());
+            longer = text.len() > item.value.len();
             match count.ttl {
                 None => Update::Set(text),
                 Some(ttl) => Update::SetWith(text, Attributes { flags: item.meta.flags, ttl }),
             }
         });
         match updated {
-            Ok(Updated::Stored(stored)) => Outcome::Done(Counted { version: stored.version, ..counted }),
+            Ok(Updated::Stored(stored)) => {
+                // Within its length a counter is counted in place, which is no access; else it is stored anew.
+                if counted.created || longer {
+                    self.note(stored.uid, false);
+                }
+                Outcome::Done(Counted { version: stored.version, ..counted })
+            }
             Ok(_) => refused,
             Err(error) => Outcome::Failed(error),
         }

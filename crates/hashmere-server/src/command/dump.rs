@@ -1,12 +1,13 @@
 //! Walking over all keys: dumps, listings, deleting by prefix. A walk goes on where it stopped when its output was taken.
 
 use super::{Context, OUTPUT_MAX};
+use crate::access::Seen;
 use crate::protocol::uri;
 use hashmere::{Cursor, Filter, Pair};
 use std::io::Write;
 
-/// Keys looked at before other connections get their turn.
-const STRIDE: usize = 4096;
+/// Places of the index that are looked at before other connections get their turn: below a millisecond.
+const STRIDE: usize = 2048;
 
 /// What is written of each key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,12 +44,9 @@ impl Dump {
     /// Walks a stretch; `true` when the walk is over and its end was written.
     pub fn walk(&mut self, cx: &mut Context<'_>) -> bool {
         let mut scan = cx.server.store.scan(self.cursor, self.filter.clone());
-        for _ in 0..STRIDE {
-            if cx.out.len() >= OUTPUT_MAX {
-                break;
-            }
-            let pair = if self.left == 0 { None } else { scan.next() };
-            match pair {
+        let mut places = STRIDE;
+        while self.left > 0 && cx.out.len() < OUTPUT_MAX {
+            match scan.next_within(&mut places) {
                 Some(Ok(pair)) => {
                     self.left -= 1;
                     self.show(cx, &pair);
@@ -58,13 +56,11 @@ impl Dump {
                     cx.out.line("SERVER_ERROR the store cannot be read");
                     return true;
                 }
-                None => {
-                    self.end(cx);
-                    return true;
-                }
+                // The stretch is over, or the scan is.
+                None => break,
             }
         }
-        match scan.cursor() {
+        match scan.cursor().filter(|_| self.left > 0) {
             Some(cursor) => {
                 self.cursor = cursor;
                 false
@@ -84,7 +80,7 @@ impl Dump {
             Shape::Metadump => {
                 out.extend_from_slice(b"key=");
                 uri::write(&pair.key, out);
-                let (fetched, last) = cx.server.access.look(&pair.key).unwrap_or((false, cx.now));
+                let Seen { fetched, last } = cx.server.access.look(meta.uid);
                 let expiry = expiry.map_or("-1".into(), |at| at.to_string());
                 // Writing to a vector does not fail.
                 let _ = writeln!(

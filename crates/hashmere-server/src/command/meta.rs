@@ -2,6 +2,7 @@
 
 use super::text::Step;
 use super::{exptime, Context};
+use crate::access::Seen;
 use crate::protocol::classic::{BAD_FORMAT, ERROR};
 use crate::protocol::meta::{self, Flags, Key};
 use crate::protocol::number;
@@ -114,7 +115,7 @@ impl Context<'_> {
         let now = now_ms();
         match self.server.store.meta(key) {
             Ok(Some(meta)) => {
-                let (fetched, last) = self.server.access.look(key).unwrap_or((false, self.now));
+                let Seen { fetched, last } = self.server.access.look(meta.uid);
                 let out = &mut self.out.bytes;
                 out.extend_from_slice(b"ME ");
                 match request.flags.has(b'b') {
@@ -141,7 +142,7 @@ impl Context<'_> {
     }
 
     /// The flags of a reply that tell something about an item.
-    pub fn item_flag(&self, letter: u8, key: &[u8], meta: &Meta, out: &mut Vec<u8>) {
+    pub fn item_flag(&self, letter: u8, meta: &Meta, out: &mut Vec<u8>) {
         match letter {
             b'c' => meta::flag(b'c', self.cas(meta), out),
             b'f' => meta::flag(b'f', u64::from(meta.flags), out),
@@ -151,11 +152,10 @@ impl Context<'_> {
                 None => out.extend_from_slice(b" t-1"),
             },
             b'h' => {
-                let fetched = self.server.access.look(key).is_some_and(|(fetched, _)| fetched);
-                meta::flag(b'h', u64::from(fetched), out);
+                meta::flag(b'h', u64::from(self.server.access.look(meta.uid).fetched), out);
             }
             b'l' => {
-                let last = self.server.access.look(key).map_or(self.now, |(_, last)| last);
+                let last = self.server.access.look(meta.uid).last;
                 meta::flag(b'l', self.now.saturating_sub(last), out);
             }
             _ => {}

@@ -3,15 +3,19 @@
 use super::meta::{Request, STALE};
 use super::put::{failure, Outcome};
 use super::{exptime, Context};
-use hashmere::{Attributes, Cas, Change, Expected, Ttl, Version};
+use hashmere::{Attributes, Cas, Change, Expected, Stored, Ttl, Version};
 
 impl Context<'_> {
     /// Performs `md`.
     pub fn meta_delete(&mut self, request: &Request<'_>) {
         let flags = &request.flags;
+        let size = self.size_if_watched(request.key.bytes());
         let outcome = if flags.has(b'I') || flags.has(b'x') { self.invalidate(request) } else { self.remove(request) };
         match outcome {
-            Outcome::Stored(_) => self.counters.delete_hits.add(1),
+            Outcome::Stored(_) => {
+                self.counters.delete_hits.add(1);
+                self.log_delete(request.key.bytes(), "md", size);
+            }
             Outcome::NotFound => self.counters.delete_misses.add(1),
             _ => {}
         }
@@ -30,7 +34,7 @@ impl Context<'_> {
         let (store, key) = (&self.server.store, request.key.bytes());
         let Some(version) = request.flags.compare else {
             return match store.delete(key) {
-                Ok(true) => Outcome::Stored(Version(0)),
+                Ok(true) => Outcome::Stored(Stored::default()),
                 Ok(false) => Outcome::NotFound,
                 Err(error) => Outcome::Failed(error),
             };
@@ -38,7 +42,7 @@ impl Context<'_> {
         match store.compare_and_set(key, Expected::Version(Version(version)), Change::Remove) {
             Ok(Cas::Mismatch(_)) => Outcome::Exists,
             Ok(Cas::NotFound) => Outcome::NotFound,
-            Ok(_) => Outcome::Stored(Version(0)),
+            Ok(_) => Outcome::Stored(Stored::default()),
             Err(error) => Outcome::Failed(error),
         }
     }
@@ -62,7 +66,7 @@ impl Context<'_> {
             let marks = if stale { STALE } else { item.meta.marks };
             match store.set_marked(key, value, Attributes { flags: client, ttl }, marks, Some(&item.meta)) {
                 Ok(None) => {}
-                Ok(Some(stored)) => return Outcome::Stored(stored.version),
+                Ok(Some(stored)) => return Outcome::Stored(stored),
                 Err(error) => return Outcome::Failed(error),
             }
         }

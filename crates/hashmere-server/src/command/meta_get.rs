@@ -35,9 +35,13 @@ impl Context<'_> {
             }
         };
         self.counters.cmd_get.add(1);
-        if found {
+        self.log_fetch(request.key.bytes(), found.is_some());
+        if let Some(uid) = found {
             self.counters.get_hits.add(1);
-            self.note(request.key.bytes(), true);
+            // The reply showed what was before.
+            if !flags.has(b'u') {
+                self.note(uid, true);
+            }
             return;
         }
         self.counters.get_misses.add(1);
@@ -47,35 +51,38 @@ impl Context<'_> {
         }
     }
 
-    /// Answers an item as it is; `false` if there is none. If it has to be computed anew and nobody does yet, tries to win that.
-    fn meta_get_reading(&mut self, request: &Request<'_>, shown: Shown) -> Result<bool, ReadError> {
+    /// Answers an item as it is; `None` if there is none. If it has to be computed anew and nobody does yet, tries to win that.
+    fn meta_get_reading(&mut self, request: &Request<'_>, shown: Shown) -> Result<Option<Uid>, ReadError> {
         let key = request.key.bytes();
         let start = self.out.bytes.len();
         let mut shown = shown;
+        let mut uid = None;
         for attempt in 0..ATTEMPTS {
             let wanting = |meta: &Meta| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta, shown.before);
             let meta = match self.meta_read(request, shown)? {
-                None => return Ok(false),
+                None => return Ok(None),
                 Some(Ok(meta)) => meta,
                 Some(Err(view)) => {
                     if !wanting(&view.meta()) {
                         self.reply_head(request, &view.meta(), shown);
+                        uid = Some(view.meta().uid);
                         self.out.push_view(view);
                         self.out.text("\r\n");
-                        return Ok(true);
+                        return Ok(uid);
                     }
                     view.meta()
                 }
             };
+            uid = Some(meta.uid);
             if !wanting(&meta) {
-                return Ok(true);
+                break;
             }
             self.out.bytes.truncate(start);
             if self.win(key) {
                 shown.won = true;
             }
         }
-        Ok(true)
+        Ok(uid)
     }
 
     /// Reads an item into a reply, or returns a view of it if it is long.
@@ -127,7 +134,7 @@ impl Context<'_> {
         crate::protocol::meta::reply_flags(request.words, request.shown_key(), out, |letter, out| match letter {
             // What is created gets its time from either flag.
             b'T' | b'N' if letter == changing || changing == b'N' => shown_meta.expires_at_ms = meta.expires_at_ms,
-            _ => self.item_flag(letter, request.key.bytes(), &shown_meta, out),
+            _ => self.item_flag(letter, &shown_meta, out),
         });
         if meta.marks & WON != 0 && !shown.won {
             out.extend_from_slice(b" Z");
@@ -149,17 +156,18 @@ impl Context<'_> {
     }
 
     /// The same for a request that changes the expiry, or creates what is missing.
-    fn meta_get_writing(&mut self, request: &Request<'_>) -> Result<bool, WriteError> {
+    fn meta_get_writing(&mut self, request: &Request<'_>) -> Result<Option<Uid>, WriteError> {
         let key = request.key.bytes();
         let store = &self.server.store;
         for _ in 0..ATTEMPTS {
             let Some(before) = store.meta(key)? else {
-                let Some(vivify) = request.flags.vivify else { return Ok(false) };
+                let Some(vivify) = request.flags.vivify else { return Ok(None) };
                 let attributes = Attributes { flags: 0, ttl: exptime::ttl(vivify) };
                 let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
                 self.reply_created(request, stored.version, attributes);
                 self.counters.stored.add(1);
-                return Ok(true);
+                self.note(stored.uid, false);
+                return Ok(Some(stored.uid));
             };
             let mut shown = Shown::default();
             if let Some(exptime) = request.flags.ttl {
@@ -168,11 +176,11 @@ impl Context<'_> {
                 }
                 shown.before = Some((b'T', before.expires_at_ms));
             }
-            if self.meta_get_reading(request, shown)? {
-                return Ok(true);
+            if let Some(uid) = self.meta_get_reading(request, shown)? {
+                return Ok(Some(uid));
             }
         }
-        Ok(false)
+        Ok(None)
     }
 
     fn reply_created(&mut self, request: &Request<'_>, version: Version, attributes: Attributes) {

@@ -6,7 +6,7 @@ use super::text::Step;
 use super::{exptime, Context};
 use crate::protocol::classic::{Verb, BAD_CHUNK, TOO_LARGE};
 use crate::protocol::meta;
-use hashmere::{Attributes, Stored, Ttl, Version, WriteError};
+use hashmere::{Attributes, Ttl, Version, WriteError};
 
 impl Context<'_> {
     /// Performs `ms` with a value of `len` bytes.
@@ -55,7 +55,7 @@ impl Context<'_> {
         let mut version = Version(0);
         let text = match outcome {
             Outcome::Stored(stored) => {
-                version = *stored;
+                version = stored.version;
                 if request.is_quiet() {
                     return;
                 }
@@ -90,7 +90,10 @@ impl Context<'_> {
             let marks = STALE | seen.marks & WON;
             match self.server.store.set_marked(key, value, attributes, marks, Some(&seen)) {
                 Ok(None) => {}
-                Ok(Some(Stored { version, .. })) => return Outcome::Stored(version),
+                Ok(Some(stored)) => {
+                    self.note(stored.uid, false);
+                    return Outcome::Stored(stored);
+                }
                 Err(error) => return Outcome::Failed(error),
             }
         }

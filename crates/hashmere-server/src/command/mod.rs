@@ -9,6 +9,7 @@ mod classic;
 mod count;
 mod dump;
 mod exptime;
+mod log;
 mod meta;
 mod meta_count;
 mod meta_delete;
@@ -23,9 +24,11 @@ use crate::outbox::Outbox;
 use crate::protocol::binary::REQUEST;
 use crate::server::Server;
 use crate::stats::counters::Counters;
+use crate::watch::Watcher;
 use dump::Dump;
-use hashmere::Meta;
+use hashmere::{Meta, Uid};
 use retrieve::Retrieval;
+use std::sync::Arc;
 
 /// A connection with more than this to send is not served until it took some of it.
 pub const OUTPUT_MAX: usize = 256 << 10;
@@ -45,6 +48,10 @@ pub struct Context<'a> {
     pub out: &'a mut Outbox,
     /// Seconds since 1970.
     pub now: u64,
+    /// The event loop.
+    pub worker: usize,
+    /// The number of the connection.
+    pub connection: u64,
 }
 
 impl Context<'_> {
@@ -58,12 +65,10 @@ impl Context<'_> {
         }
     }
 
-    /// Notes an access to a key, if somebody wants to know.
+    /// Notes that a key was stored (`false`) or fetched.
     #[inline]
-    fn note(&self, key: &[u8], fetched: bool) {
-        if self.server.access.is_on() {
-            self.server.access.note(key, fetched, self.now);
-        }
+    fn note(&self, uid: Uid, fetched: bool) {
+        self.server.access.note(uid, fetched, self.now);
     }
 }
 
@@ -97,6 +102,8 @@ pub struct Session {
     retrieval: Option<Retrieval>,
     /// A walk over the keys that was interrupted.
     dump: Option<Box<Dump>>,
+    /// It says nothing more, but is told what happens.
+    watcher: Option<Arc<Watcher>>,
 }
 
 impl Session {
@@ -107,7 +114,18 @@ impl Session {
             Dialects::Text => Dialect::Text,
             Dialects::Binary => Dialect::Binary,
         };
-        Session { dialect, locked: server.config.accounts.is_some(), swallow: 0, retrieval: None, dump: None }
+        let locked = server.config.accounts.is_some();
+        Session { dialect, locked, swallow: 0, retrieval: None, dump: None, watcher: None }
+    }
+
+    /// Whether it is told what happens; then its input is ignored.
+    pub fn is_watching(&self) -> bool {
+        self.watcher.is_some()
+    }
+
+    /// Takes the lines that wait for it; `false` if there are none.
+    pub fn take_lines(&self, out: &mut Outbox) -> bool {
+        self.watcher.as_ref().is_some_and(|watcher| watcher.take(out))
     }
 
     /// Whether it is in the middle of nothing: a stopping server may close it.
@@ -119,6 +137,9 @@ impl Session {
     /// behind it.
     pub fn feed(&mut self, cx: &mut Context<'_>, input: &[u8]) -> (usize, Next) {
         let mut eaten = 0;
+        if self.is_watching() {
+            return (input.len(), Next::Input(0));
+        }
         if self.swallow > 0 {
             let now = self.swallow.min(input.len() as u64);
             self.swallow -= now;

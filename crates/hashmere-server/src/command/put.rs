@@ -10,8 +10,8 @@ const ITEM_OVERHEAD: u64 = 59;
 /// What came of it.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Stored, with this version.
-    Stored(Version),
+    /// Stored.
+    Stored(Stored),
     /// The condition on presence is not met.
     NotStored,
     /// The key has another version.
@@ -27,7 +27,7 @@ pub enum Outcome {
 impl From<Result<Option<Stored>, WriteError>> for Outcome {
     fn from(stored: Result<Option<Stored>, WriteError>) -> Outcome {
         match stored {
-            Ok(Some(stored)) => Outcome::Stored(stored.version),
+            Ok(Some(stored)) => Outcome::Stored(stored),
             Ok(None) => Outcome::NotStored,
             Err(error) => Outcome::Failed(error),
         }
@@ -65,7 +65,7 @@ impl Context<'_> {
             Verb::Cas(version) => {
                 let expected = Expected::Version(Version(version));
                 match store.compare_and_set(key, expected, Change::SetWith(value, attributes)) {
-                    Ok(Cas::Stored(stored)) => Outcome::Stored(stored.version),
+                    Ok(Cas::Stored(stored)) => Outcome::Stored(stored),
                     Ok(Cas::Mismatch(_)) => Outcome::Exists,
                     Ok(_) => Outcome::NotFound,
                     Err(error) => Outcome::Failed(error),
@@ -73,8 +73,9 @@ impl Context<'_> {
             }
         };
         self.count_put(&outcome, matches!(verb, Verb::Cas(_)) || only.is_some());
-        if let Outcome::Stored(_) = outcome {
-            self.note(key, false);
+        self.log_store(verb, key, value.len(), attributes, &outcome);
+        if let Outcome::Stored(stored) = &outcome {
+            self.note(stored.uid, false);
         }
         outcome
     }
@@ -112,7 +113,7 @@ impl Context<'_> {
             Update::Set(value)
         });
         match updated {
-            Ok(Updated::Stored(stored)) => Outcome::Stored(stored.version),
+            Ok(Updated::Stored(stored)) => Outcome::Stored(stored),
             Ok(_) => refused,
             Err(error) => Outcome::Failed(error),
         }
@@ -121,6 +122,7 @@ impl Context<'_> {
     /// After a value that could not be taken: what it was to replace must not be taken for it.
     pub fn drop_old(&self, verb: Verb, key: &[u8]) {
         self.counters.too_large.add(1);
+        self.log_store(verb, key, 0, Attributes::NONE, &Outcome::TooLarge);
         if verb == Verb::Set {
             // There is nobody to tell: the client is told that its value was refused.
             let _ = self.server.store.delete(key);

@@ -4,6 +4,7 @@ use super::{exptime, Context, OUTPUT_MAX};
 use crate::protocol::classic::Retrieve;
 use crate::protocol::number;
 use crate::protocol::words::Words;
+use crate::watch::FETCHERS;
 use hashmere::{Framed, Item, Meta, ReadError, WriteError};
 
 /// Keys of one bulk read.
@@ -49,11 +50,13 @@ impl Context<'_> {
             }
             return words.rest();
         }
+        // Who watches wants to know of each key by itself.
+        let most = if self.server.watchers.wants(FETCHERS) { 1 } else { BATCH };
         loop {
             let mut batch = [&b""[..]; BATCH];
             let mut ends = [words; BATCH];
             let mut count = 0;
-            while count < BATCH {
+            while count < most {
                 let Some(key) = words.next() else { break };
                 batch[count] = key;
                 ends[count] = words;
@@ -72,21 +75,24 @@ impl Context<'_> {
     /// Answers keys; returns how many, which may be less than all.
     #[inline]
     fn get_batch(&mut self, keys: &[&[u8]], cas: bool) -> usize {
-        let store = &self.server.store;
+        let (store, access, now) = (&self.server.store, &self.server.access, self.now);
         let with_cas = cas && self.server.config.cas;
         let cas_of = |meta: &Meta| cas.then_some(if with_cas { meta.version.0 } else { 0 });
         let (mut done, mut hits) = (0, 0);
         let read = if let [key] = keys {
             done = 1;
-            match store.get_framed(key, &mut self.out.bytes, |meta, out| head(key, meta, cas_of(meta), out)) {
-                Ok(Framed::Copied(_)) => {
+            let read = match store.get_framed(key, &mut self.out.bytes, |meta, out| head(key, meta, cas_of(meta), out))
+            {
+                Ok(Framed::Copied(meta)) => {
                     hits = 1;
+                    self.note(meta.uid, true);
                     self.out.bytes.extend_from_slice(b"\r\n");
                     Ok(())
                 }
                 Ok(Framed::Long(view)) => {
                     hits = 1;
                     let meta = view.meta();
+                    self.note(meta.uid, true);
                     head(key, &meta, cas_of(&meta), &mut self.out.bytes);
                     self.out.push_view(view);
                     self.out.bytes.extend_from_slice(b"\r\n");
@@ -94,7 +100,9 @@ impl Context<'_> {
                 }
                 Ok(Framed::Absent) => Ok(()),
                 Err(error) => Err(error),
-            }
+            };
+            self.log_fetch(key, hits == 1);
+            read
         } else {
             let mut long = None;
             let mut from = 0;
@@ -106,8 +114,9 @@ impl Context<'_> {
                     |_, framed, out| {
                         done += 1;
                         match framed {
-                            Framed::Copied(_) => {
+                            Framed::Copied(meta) => {
                                 hits += 1;
+                                access.note(meta.uid, true, now);
                                 out.extend_from_slice(b"\r\n");
                             }
                             Framed::Long(view) => {
@@ -123,6 +132,7 @@ impl Context<'_> {
                 from = done;
                 let Some(view) = long.take() else { break read };
                 let meta = view.meta();
+                access.note(meta.uid, true, now);
                 head(keys[done - 1], &meta, cas_of(&meta), &mut self.out.bytes);
                 self.out.push_view(view);
                 self.out.bytes.extend_from_slice(b"\r\n");
@@ -138,9 +148,6 @@ impl Context<'_> {
         self.counters.cmd_get.add(done as u64);
         self.counters.get_hits.add(hits);
         self.counters.get_misses.add(done as u64 - hits);
-        if self.server.access.is_on() {
-            keys.iter().take(done).for_each(|key| self.note(key, true));
-        }
         done
     }
 
@@ -155,10 +162,11 @@ impl Context<'_> {
         let counters = self.counters;
         counters.cmd_touch.add(1);
         counters.cmd_get.add(1);
-        if item.is_some() {
+        self.log_fetch(key, item.is_some());
+        if let Some(item) = &item {
             counters.touch_hits.add(1);
             counters.get_hits.add(1);
-            self.note(key, true);
+            self.note(item.meta.uid, true);
         } else {
             counters.touch_misses.add(1);
             counters.get_misses.add(1);

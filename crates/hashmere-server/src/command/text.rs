@@ -22,6 +22,8 @@ pub enum Step {
     Dump(Dump),
     /// It begins a retrieval; the keys start at this byte of the line.
     Retrieve(Retrieval, usize),
+    /// It makes the connection one that is told about events of these kinds.
+    Watch(u16),
     /// The connection is to be closed.
     Close,
 }
@@ -55,6 +57,15 @@ impl Session {
                 Step::DoneWith(block) => at += end + 1 + block,
                 Step::Wants(block) => return (at, Next::Input(end + 1 + block)),
                 Step::Close => return (at + end + 1, Next::Close),
+                Step::Watch(kinds) => {
+                    at += end + 1;
+                    self.watcher = cx.server.watchers.enter(kinds, cx.worker);
+                    if self.is_watching() {
+                        cx.out.line("OK");
+                        return (input.len(), Next::Input(0));
+                    }
+                    cx.out.line("WATCHER_TOO_MANY log watcher limit reached");
+                }
                 Step::Dump(dump) => {
                     self.dump = Some(Box::new(dump));
                     at += end + 1;

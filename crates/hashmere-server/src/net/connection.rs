@@ -57,10 +57,14 @@ pub struct Connection {
     readable: bool,
     /// The session has more to do with the input that it has.
     busy: bool,
-    /// The other side sent its end.
+    /// The other side's end is behind what there is to read.
+    end_ahead: bool,
+    /// The other side's end was read.
     ended: bool,
     /// To be closed when the output is gone.
     closing: bool,
+    /// The socket failed.
+    broken: bool,
     /// Bytes charged to the server's account of input.
     charged: usize,
 }
@@ -78,6 +82,8 @@ pub struct Loan<'a> {
     pub out: &'a mut Outbox,
     /// Seconds since 1970.
     pub now: u64,
+    /// The number of the event loop.
+    pub worker: usize,
 }
 
 impl Connection {
@@ -93,8 +99,10 @@ impl Connection {
             output: Outbox::default(),
             readable: false,
             busy: false,
+            end_ahead: false,
             ended: false,
             closing: false,
+            broken: false,
             charged: 0,
         }
     }
@@ -104,45 +112,66 @@ impl Connection {
         self.readable = true;
     }
 
+    /// The end of its input has arrived: no further event will tell.
+    pub fn note_end_ahead(&mut self) {
+        self.end_ahead = true;
+    }
+
     /// Whether it waits for nothing but its next request.
     pub fn is_at_rest(&self) -> bool {
         self.output.is_empty() && self.input.is_empty() && self.session.is_idle() && !self.stream.is_holding()
     }
 
+    /// Whether it is told what happens.
+    pub fn is_watching(&self) -> bool {
+        self.session.is_watching()
+    }
+
+    /// Whether its socket failed.
+    pub fn is_broken(&self) -> bool {
+        self.broken
+    }
+
     /// Moves it on as far as its socket and its share of the time allow.
     pub fn turn(&mut self, loan: &mut Loan<'_>) -> Fate {
+        let fate = self.advance(loan);
+        fate.unwrap_or_else(|_| {
+            self.broken = true;
+            Fate::Close
+        })
+    }
+
+    fn advance(&mut self, loan: &mut Loan<'_>) -> io::Result<Fate> {
         let (mut brought, mut rounds) = (0, 0);
         loop {
-            match self.send_kept(loan) {
-                Sent::All => {}
-                Sent::Part => return Fate::Wait,
-                Sent::Failed => return Fate::Close,
+            if self.send_kept(loan)? == Sent::Part {
+                return Ok(Fate::Wait);
             }
             if self.closing {
-                return Fate::Close;
+                return Ok(Fate::Close);
             }
             if brought >= TURN || rounds >= ROUNDS {
                 loan.counters.yields.add(1);
-                return Fate::Again;
+                return Ok(Fate::Again);
             }
             rounds += 1;
             if self.busy {
                 self.busy = false;
                 let input = std::mem::take(&mut self.input);
                 self.eat(loan, &input);
+            } else if self.session.take_lines(loan.out) {
+                // They are sent below.
             } else if !self.readable {
-                return if self.ended { Fate::Close } else { Fate::Wait };
+                return Ok(if self.ended { Fate::Close } else { Fate::Wait });
             } else {
                 match self.receive(loan) {
                     Ok(bytes) => brought += bytes,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(_) => return Fate::Close,
+                    Err(error) => return Err(error),
                 }
             }
-            if !self.send_new(loan) {
-                return Fate::Close;
-            }
+            self.send_new(loan)?;
         }
     }
 
@@ -184,7 +213,7 @@ impl Connection {
         if bytes == 0 {
             self.ended = true;
             self.readable = false;
-        } else if bytes < asked && self.stream.short_reads_are_final() {
+        } else if bytes < asked && !self.end_ahead && self.stream.short_reads_are_final() {
             // What comes from now on makes a new event.
             self.readable = false;
         }
@@ -192,9 +221,9 @@ impl Connection {
 
     /// Feeds the session, and keeps what it cannot use yet.
     fn eat(&mut self, loan: &mut Loan<'_>, input: &[u8]) {
-        let (server, counters, now) = (loan.server, loan.counters, loan.now);
+        let (server, counters, now, worker) = (loan.server, loan.counters, loan.now, loan.worker);
         self.peer.active.store(now, Ordering::Relaxed);
-        let mut cx = Context { server, counters, out: loan.out, now };
+        let mut cx = Context { server, counters, out: loan.out, now, worker, connection: self.peer.id };
         let (eaten, next) = self.session.feed(&mut cx, input);
         self.wanted = 0;
         match next {
@@ -245,32 +274,32 @@ impl Connection {
         }
     }
 
-    /// Sends what the session just wrote; keeps what the socket does not take. `false`: the socket is broken.
-    fn send_new(&mut self, loan: &mut Loan<'_>) -> bool {
+    /// Sends what the session just wrote; keeps what the socket does not take.
+    fn send_new(&mut self, loan: &mut Loan<'_>) -> io::Result<()> {
         if loan.out.is_empty() {
-            return true;
+            return Ok(());
         }
         match send(&mut self.stream, loan.out, loan.counters) {
-            Sent::All => {}
+            Ok(Sent::All) => {}
             // What TLS holds back is not in the outbox any more.
-            Sent::Part => std::mem::swap(&mut self.output, loan.out),
-            Sent::Failed => {
+            Ok(Sent::Part) => std::mem::swap(&mut self.output, loan.out),
+            Err(error) => {
                 *loan.out = Outbox::default();
-                return false;
+                return Err(error);
             }
         }
-        true
+        Ok(())
     }
 
     /// Sends what was kept.
-    fn send_kept(&mut self, loan: &Loan<'_>) -> Sent {
+    fn send_kept(&mut self, loan: &Loan<'_>) -> io::Result<Sent> {
         if self.output.is_empty() && !self.stream.is_holding() {
-            return Sent::All;
+            return Ok(Sent::All);
         }
-        let sent = send(&mut self.stream, &mut self.output, loan.counters);
-        if let Sent::All = sent {
+        let sent = send(&mut self.stream, &mut self.output, loan.counters)?;
+        if sent == Sent::All {
             self.output = Outbox::default();
         }
-        sent
+        Ok(sent)
     }
 }

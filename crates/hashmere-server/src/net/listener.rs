@@ -48,6 +48,8 @@ pub fn open_all(config: &Config, inherited: Vec<OwnedFd>) -> Result<Vec<Listener
 fn tcp(address: SocketAddr, backlog: i32) -> io::Result<Listener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
+    // Connections inherit it: a client that is gone without a word is noticed after hours.
+    socket.set_keepalive(true)?;
     if address.is_ipv6() {
         // Each family has its own socket, so that both can be asked for.
         socket.set_only_v6(true)?;

@@ -1,32 +1,53 @@
 //! Moving bytes: one event loop a thread, the first of them accepts.
 
 mod connection;
+mod events;
 mod listener;
-mod mailbox;
+pub(crate) mod mailbox;
 mod send;
 mod stream;
 mod worker;
 
 use crate::config::Config;
-use crate::server::Server;
+use crate::server::{Secrets, Server};
 use hashmere::Store;
 use listener::Listener;
 use mailbox::Mailbox;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
+use std::net::TcpListener;
 use std::sync::atomic::Ordering;
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
 use worker::Worker;
 
 /// Files that a process needs beside its connections.
 const OTHER_FILES: u64 = 64;
 
 /// Serves a store until SIGTERM, SIGINT or the `shutdown` command; then lets clients take the replies that are on their way.
-/// SIGHUP reads the account file again. `ready` is called once every socket listens, with their addresses.
+/// SIGHUP reads accounts and certificates again. `open` opens the store, as the user that the server becomes. `ready` is
+/// called once every socket listens, with the store and their addresses.
 ///
 /// # Errors
-/// A socket that cannot be opened, a file that cannot be read, in words.
-pub fn serve(store: Store, config: Config, ready: impl FnOnce(&[String])) -> Result<(), String> {
+/// A socket that cannot be opened, a file that cannot be read, in words; and what `open` says.
+pub fn serve<E: From<String>>(
+    config: Config,
+    open: impl FnOnce() -> Result<Store, E>,
+    ready: impl FnOnce(&Store, &[String]),
+) -> Result<(), E> {
+    let prepared = prepare(config)?;
+    let store = open()?;
+    Ok(run(store, prepared, ready)?)
+}
+
+/// What needs the rights that the server gives up.
+struct Prepared {
+    config: Config,
+    listeners: Vec<Listener>,
+    metrics: Option<TcpListener>,
+    secrets: Secrets,
+}
+
+fn prepare(config: Config) -> Result<Prepared, String> {
     let mut config = config;
     let inherited = std::mem::take(&mut config.inherited);
     let listeners = listener::open_all(&config, inherited)?;
@@ -42,21 +63,27 @@ pub fn serve(store: Store, config: Config, ready: impl FnOnce(&[String])) -> Res
         Err(error) => return Err(format!("cannot raise the limit on open files: {error}")),
         Ok(_) => {}
     }
+    let secrets = Secrets::load(&config)?;
     if let Some(user) = &config.user {
         hashmere_os::process::become_user(user).map_err(|error| format!("cannot become user {user}: {error}"))?;
     }
+    Ok(Prepared { config, listeners, metrics, secrets })
+}
+
+fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) -> Result<(), String> {
+    let Prepared { config, listeners, metrics, secrets } = prepared;
     let mut signals =
         Signals::new([SIGTERM, SIGINT, SIGHUP]).map_err(|error| format!("cannot handle signals: {error}"))?;
-    let server = Arc::new(Server::new(store, config)?);
+    let server = Arc::new(Server::with(store, config, secrets));
     let workers = start(&server, listeners)?;
     if let Some(listener) = metrics {
         crate::metrics::start(listener, server.clone())?;
     }
-    ready(&workers.addresses);
+    ready(&server.store, &workers.addresses);
     for signal in signals.forever() {
         match signal {
-            SIGHUP => match server.reload_accounts() {
-                Ok(()) => server.say(1, || "accounts read again".into()),
+            SIGHUP => match server.reload() {
+                Ok(()) => server.say(1, || "accounts and certificates read again".into()),
                 Err(error) => server.say(0, || error),
             },
             _ => break,
@@ -74,7 +101,6 @@ struct Running {
 
 fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, String> {
     let failed = |error: std::io::Error| format!("cannot start an event loop: {error}");
-    let tls = crate::tls::Acceptor::new(&server.config)?;
     let addresses = listeners.iter().map(|listener| listener.name.clone()).collect();
     let mut polls = Vec::new();
     let mut mailboxes = Vec::new();
@@ -83,15 +109,26 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
         mailboxes.push(Arc::new(Mailbox::new(&poll).map_err(failed)?));
         polls.push(poll);
     }
+    server.watchers.set_wakers(&mailboxes);
     let mut listeners = Some(listeners);
     let mut threads = Vec::new();
+    let started = Arc::new(Barrier::new(polls.len() + 1));
     for (index, poll) in polls.into_iter().enumerate() {
         let listeners = listeners.take().unwrap_or_default();
-        let worker = Worker::new(server.clone(), index, poll, mailboxes.clone(), listeners, tls.clone());
+        let worker = Worker::new(server.clone(), index, poll, mailboxes.clone(), listeners);
         let mut worker = worker.map_err(failed)?;
         let thread = std::thread::Builder::new().name(format!("serve-{index}"));
-        threads.push(thread.spawn(move || worker.run()).map_err(failed)?);
+        let (server, started) = (server.clone(), started.clone());
+        let run = move || {
+            // From its first use of the store on a thread has a client slot of its own, whose figures are this server's.
+            let _ = server.store.exists(b"");
+            started.wait();
+            worker.run();
+        };
+        threads.push(thread.spawn(run).map_err(failed)?);
     }
+    started.wait();
+    server.start_counting();
     Ok(Running { threads, mailboxes, addresses })
 }
 

@@ -12,12 +12,13 @@ pub enum Sent {
     All,
     /// The socket takes no more for now.
     Part,
-    /// The socket is broken.
-    Failed,
 }
 
 /// Sends until everything is gone or the socket takes no more.
-pub fn send(stream: &mut Stream, out: &mut Outbox, counters: &Counters) -> Sent {
+///
+/// # Errors
+/// The socket is broken.
+pub fn send(stream: &mut Stream, out: &mut Outbox, counters: &Counters) -> io::Result<Sent> {
     while !out.is_empty() {
         let sent = match out.single() {
             Some(bytes) => stream.write(bytes),
@@ -28,19 +29,19 @@ pub fn send(stream: &mut Stream, out: &mut Outbox, counters: &Counters) -> Sent 
             }
         };
         match sent {
-            Ok(0) => return Sent::Failed,
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
             Ok(bytes) => {
                 counters.bytes_written.add(bytes as u64);
                 out.advance(bytes);
             }
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Sent::Part,
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(Sent::Part),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(_) => return Sent::Failed,
+            Err(error) => return Err(error),
         }
     }
     match stream.flush() {
-        Ok(()) => Sent::All,
-        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Sent::Part,
-        Err(_) => Sent::Failed,
+        Ok(()) => Ok(Sent::All),
+        Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => Ok(Sent::Part),
+        Err(error) => Err(error),
     }
 }

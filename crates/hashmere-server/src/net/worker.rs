@@ -1,12 +1,12 @@
 //! An event loop.
 
 use super::connection::{Connection, Fate, Loan};
+use super::events;
 use super::listener::Listener;
 use super::mailbox::{self, Arrival, Mailbox};
 use crate::command::Session;
 use crate::outbox::Outbox;
 use crate::server::{now_ms, Server};
-use crate::tls::Acceptor;
 use mio::{Events, Interest, Poll, Token};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -30,11 +30,14 @@ pub struct Worker {
     poll: Poll,
     mailboxes: Vec<Arc<Mailbox>>,
     listeners: Vec<Listener>,
-    tls: Option<Acceptor>,
     connections: Vec<Option<Connection>>,
     free: Vec<usize>,
     /// Connections that have more to do.
     queue: Vec<usize>,
+    /// Connections that are told what happens.
+    watching: Vec<usize>,
+    /// The store notes what it evicts.
+    evictions: bool,
     /// Where the next connection goes.
     next: usize,
     buffer: Vec<u8>,
@@ -53,7 +56,6 @@ impl Worker {
         poll: Poll,
         mailboxes: Vec<Arc<Mailbox>>,
         mut listeners: Vec<Listener>,
-        tls: Option<Acceptor>,
     ) -> io::Result<Worker> {
         for (i, listener) in listeners.iter_mut().enumerate() {
             poll.registry().register(listener.source(), Token(LISTENERS + i), Interest::READABLE)?;
@@ -64,10 +66,11 @@ impl Worker {
             poll,
             mailboxes,
             listeners,
-            tls,
             connections: Vec::new(),
             free: Vec::new(),
             queue: Vec::new(),
+            watching: Vec::new(),
+            evictions: false,
             next: 0,
             buffer: vec![0; BUFFER],
             out: Outbox::default(),
@@ -96,11 +99,15 @@ impl Worker {
                         if event.is_readable() || event.is_read_closed() || event.is_error() {
                             connection.note_readable();
                         }
+                        if event.is_read_closed() {
+                            connection.note_end_ahead();
+                        }
                         self.turn(token);
                     }
                 }
             }
             self.serve_queue();
+            self.serve_watchers();
             if self.ticked.elapsed() >= self.interval() {
                 self.tick();
             }
@@ -138,6 +145,21 @@ impl Worker {
         }
     }
 
+    /// Gives those who watch what was noted for them.
+    fn serve_watchers(&mut self) {
+        events::evictions(&self.server, self.index, &mut self.evictions);
+        if self.watching.is_empty() {
+            return;
+        }
+        let mut watching = std::mem::take(&mut self.watching);
+        watching.iter().for_each(|token| self.turn(*token));
+        // The place of one that is gone may be another's by now.
+        watching.retain(|token| matches!(self.connections.get(*token), Some(Some(c)) if c.is_watching()));
+        self.watching.append(&mut watching);
+        self.watching.sort_unstable();
+        self.watching.dedup();
+    }
+
     fn turn(&mut self, token: usize) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         if connection.queued {
@@ -149,20 +171,28 @@ impl Worker {
             buffer: &mut self.buffer,
             out: &mut self.out,
             now: self.now,
+            worker: self.index,
         };
-        match connection.turn(&mut loan) {
+        let fate = connection.turn(&mut loan);
+        if connection.is_watching() && !self.watching.contains(&token) {
+            self.watching.push(token);
+        }
+        match fate {
             Fate::Wait => {}
             Fate::Again => {
                 connection.queued = true;
                 self.queue.push(token);
             }
-            Fate::Close => self.close(token),
+            Fate::Close => self.close(token, "normal"),
         }
     }
 
-    fn close(&mut self, token: usize) {
+    /// Closes a connection. `reason` is told to those who watch, unless the socket failed.
+    fn close(&mut self, token: usize, reason: &str) {
         let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) else { return };
         connection.release(&self.server);
+        let reason = if connection.is_broken() { "error" } else { reason };
+        events::goes(&self.server, self.index, &connection.peer, reason);
         connection.stream.deregister(self.poll.registry());
         self.server.peers.leave(&connection.peer);
         self.server.open.fetch_sub(1, Ordering::Relaxed);
@@ -172,7 +202,7 @@ impl Worker {
     fn accept(&mut self, listener: usize) {
         loop {
             let Some(socket) = self.listeners.get(listener) else { return };
-            match socket.accept(self.tls.as_ref()) {
+            match socket.accept(self.server.tls.as_ref()) {
                 Ok(arrival) => self.dispatch(arrival),
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -217,12 +247,13 @@ impl Worker {
             self.connections.len() - 1
         });
         let peer = self.server.peers.enter(arrival.address, arrival.listener, self.now);
+        events::came(&self.server, self.index, &peer);
         let mut connection = Connection::new(arrival.stream, peer, Session::new(&self.server));
         let registered = connection.stream.register(self.poll.registry(), Token(token));
         self.connections[token] = Some(connection);
         if let Err(error) = registered {
             self.server.say(0, || format!("cannot watch a connection: {error}"));
-            self.close(token);
+            self.close(token, "error");
         }
     }
 
@@ -240,7 +271,7 @@ impl Worker {
         if let Some(idle) = self.server.config.idle {
             self.close_where(|connection, server, now| {
                 let quiet = now.saturating_sub(connection.peer.active.load(Ordering::Relaxed));
-                let late = quiet > idle.as_secs();
+                let late = quiet > idle.as_secs() && !connection.is_watching();
                 if late {
                     server.say(2, || format!("{} said nothing for {quiet} s", connection.peer.address));
                 }
@@ -254,7 +285,7 @@ impl Worker {
             let Some(Some(connection)) = self.connections.get(token) else { continue };
             if late(connection, &self.server, self.now) {
                 self.server.counters[self.index].idle_kicks.add(1);
-                self.close(token);
+                self.close(token, "idle_timeout");
             }
         }
     }
@@ -273,7 +304,7 @@ impl Worker {
                 self.turn(token);
             }
             if self.connections.get(token).is_some_and(|c| c.as_ref().is_some_and(Connection::is_at_rest)) {
-                self.close(token);
+                self.close(token, "shutdown");
             }
         }
         self.connections.iter().all(Option::is_none)

@@ -33,10 +33,12 @@ pub fn general(server: &Server, sink: &mut Sink<'_>) {
         put(sink, name, 0);
     }
     put(sink, "malloc_fails", 0);
-    for name in ["log_worker_dropped", "log_worker_written", "log_watcher_skipped", "log_watcher_sent", "log_watchers"]
-    {
-        put(sink, name, 0);
-    }
+    let watch = server.watchers.figures();
+    put(sink, "log_worker_dropped", 0);
+    put(sink, "log_worker_written", watch.events);
+    put(sink, "log_watcher_skipped", watch.skipped);
+    put(sink, "log_watcher_sent", watch.sent);
+    put(sink, "log_watchers", watch.watchers);
     put(sink, "unexpected_napi_ids", 0);
     put(sink, "round_robin_fallback", 0);
     put(sink, "bytes", store.bytes_live);
@@ -132,16 +134,14 @@ pub fn hashmere(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "processes_other", other_processes(&store));
     put(sink, "socket_gets", totals.cmd_get);
     put(sink, "socket_hits", totals.get_hits);
+    put(sink, "socket_misses", totals.get_misses);
     put(sink, "socket_stored", totals.stored);
     put(sink, "socket_deletes", totals.delete_hits);
-    // What all processes did since the store was made, this one included: the clients of this process are taken out.
-    let mine = |of: fn(&hashmere::ClientStats) -> u64| {
-        store.clients.iter().filter(|client| client.pid == process::pid()).map(of).sum::<u64>()
-    };
-    put(sink, "local_hits", store.hits.saturating_sub(mine(|client| client.hits)));
-    put(sink, "local_misses", store.misses.saturating_sub(mine(|client| client.misses)));
-    put(sink, "local_sets", store.sets.saturating_sub(mine(|client| client.sets)));
-    put(sink, "local_deletes", store.deletes.saturating_sub(mine(|client| client.deletes)));
+    let others = server.others(&store);
+    put(sink, "local_hits", others.hits);
+    put(sink, "local_misses", others.misses);
+    put(sink, "local_sets", others.sets);
+    put(sink, "local_deletes", others.deletes);
     put(sink, "expiries", store.expiries);
     put(sink, "evictions", store.evictions);
     put(sink, "lock_waits", store.lock_waits);
@@ -149,8 +149,8 @@ pub fn hashmere(server: &Server, sink: &mut Sink<'_>) {
 }
 
 fn other_processes(store: &hashmere::Stats) -> u64 {
-    let mut pids: Vec<u32> = store.clients.iter().map(|client| client.pid).collect();
+    let mut pids: Vec<u32> = store.clients.iter().filter(|client| !client.own).map(|client| client.pid).collect();
     pids.sort_unstable();
     pids.dedup();
-    pids.iter().filter(|pid| **pid != process::pid()).count() as u64
+    pids.len() as u64
 }

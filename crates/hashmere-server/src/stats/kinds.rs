@@ -7,6 +7,7 @@ use std::sync::atomic::Ordering;
 /// Items by class.
 pub fn items(server: &Server, sink: &mut Sink<'_>) {
     let store = server.store.stats();
+    let totals = super::counters::Totals::of(&server.counters);
     if store.items == 0 {
         return;
     }
@@ -31,7 +32,9 @@ pub fn items(server: &Server, sink: &mut Sink<'_>) {
         put(sink, &format!("items:1:{name}"), 0);
     }
     put(sink, "items:1:direct_reclaims", 0);
-    put(sink, "items:1:hits_to_cold", store.hits);
+    for name in ["hot", "warm", "cold", "temp"] {
+        put(sink, &format!("items:1:hits_to_{name}"), if name == "cold" { totals.get_hits } else { 0 });
+    }
 }
 
 /// Memory by class: a chunk is eight bytes, a page is a segment.

@@ -38,7 +38,7 @@ pub fn group(server: &Server, name: &[u8], argument: Option<&[u8]>, sink: &mut S
         b"hashmere" => general::hashmere(server, sink),
         b"extstore" | b"proxy" => {}
         b"reset" => {
-            server.counters.iter().for_each(counters::Counters::reset);
+            server.reset_counters();
             return Answer::Reset;
         }
         b"detail" => match argument {

@@ -42,15 +42,67 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "item_size_max", server.config.item_max);
     sink("maxconns_fast", "yes");
     put(sink, "hashpower_init", 0);
-    for name in ["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "slab_chunk_max"] {
-        sink(name, "no");
-    }
-    put(sink, "slab_automove", 0);
+    sink("shutdown_command", yes(config.may_shutdown));
+    absent(sink);
     put(sink, "idle_timeout", config.idle.map_or(0, |idle| idle.as_secs()));
     sink("flush_enabled", yes(config.may_flush));
     sink("dump_enabled", yes(config.may_dump));
-    sink("watch_enabled", "no");
+    sink("watch_enabled", yes(config.may_watch));
     sink("hash_algorithm", "rapidhash");
     sink("ssl_enabled", yes(config.tls.is_some()));
+    tls(server, sink);
     sink("version", VERSION);
+}
+
+/// What memcached tells about slabs, lists, its hash table and its second storage: dashboards ask for it by name.
+fn absent(sink: &mut Sink<'_>) {
+    const OFF: &[&str] =
+        &["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "temp_lru", "track_sizes"];
+    const ZERO: &[&str] = &[
+        "slab_automove",
+        "slab_automove_window",
+        "slab_chunk_max",
+        "lru_crawler_sleep",
+        "lru_crawler_tocrawl",
+        "tail_repair_time",
+        "hot_lru_pct",
+        "warm_lru_pct",
+        "temporary_ttl",
+        "worker_logbuf_size",
+        "read_buf_mem_limit",
+        "ext_item_size",
+        "ext_item_age",
+        "ext_low_ttl",
+        "ext_recache_rate",
+        "ext_wbuf_size",
+        "ext_compact_under",
+        "ext_drop_under",
+        "ext_max_sleep",
+    ];
+    const FRACTION: &[&str] =
+        &["slab_automove_ratio", "slab_automove_freeratio", "hot_max_factor", "warm_max_factor", "ext_max_frag"];
+    OFF.iter().for_each(|name| sink(name, "no"));
+    ZERO.iter().for_each(|name| put(sink, name, 0));
+    FRACTION.iter().for_each(|name| sink(name, "0.00"));
+    sink("inline_ascii_response", "no");
+    sink("ext_drop_unread", "no");
+    put(sink, "watcher_logbuf_size", crate::watch::PENDING_MAX as u64);
+    sink("num_napi_ids", "(null)");
+    sink("memory_file", "(null)");
+}
+
+fn tls(server: &Server, sink: &mut Sink<'_>) {
+    let files = server.config.tls.as_ref();
+    let shown = |path: Option<&std::path::PathBuf>| path.map_or("(null)".into(), |path| path.display().to_string());
+    sink("ssl_chain_cert", &shown(files.map(|files| &files.chain)));
+    sink("ssl_key", &shown(files.map(|files| &files.key)));
+    let clients = files.and_then(|files| files.clients.as_ref());
+    put(sink, "ssl_verify_mode", if clients.is_some() { 2 } else { 0 });
+    put(sink, "ssl_keyformat", 1);
+    sink("ssl_ciphers", "NULL");
+    sink("ssl_ca_cert", &clients.map_or("NULL".into(), |path| path.display().to_string()));
+    put(sink, "ssl_wbuf_size", 65536);
+    sink("ssl_session_cache", "no");
+    sink("ssl_kernel_tls", "no");
+    sink("ssl_min_version", "tlsv1.2");
 }

@@ -8,24 +8,34 @@ use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 use std::io::{self, IoSlice, Read, Write};
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// Encrypted bytes that a connection may hold for a socket that takes none.
 const HELD_MAX: usize = 64 << 10;
 
 /// Makes TLS connections.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Acceptor {
-    config: Arc<ServerConfig>,
+    files: TlsFiles,
+    config: RwLock<Arc<ServerConfig>>,
 }
 
 impl Acceptor {
     /// Reads certificates and key, if TLS is asked for.
     pub fn new(config: &Config) -> Result<Option<Acceptor>, String> {
-        config.tls.as_ref().map(Acceptor::load).transpose()
+        let load =
+            |files: &TlsFiles| Ok(Acceptor { files: files.clone(), config: RwLock::new(Acceptor::load(files)?) });
+        config.tls.as_ref().map(load).transpose()
     }
 
-    fn load(files: &TlsFiles) -> Result<Acceptor, String> {
+    /// Reads them again, for connections from now on.
+    pub fn reload(&self) -> Result<(), String> {
+        let config = Acceptor::load(&self.files)?;
+        *self.config.write().unwrap_or_else(PoisonError::into_inner) = config;
+        Ok(())
+    }
+
+    fn load(files: &TlsFiles) -> Result<Arc<ServerConfig>, String> {
         let chain = certificates(&files.chain)?;
         let key = PrivateKeyDer::from_pem_file(&files.key)
             .map_err(|error| format!("cannot read the key {}: {error}", files.key.display()))?;
@@ -48,12 +58,13 @@ impl Acceptor {
         let config = builder
             .with_single_cert(chain, key)
             .map_err(|error| format!("cannot use {} with {}: {error}", files.chain.display(), files.key.display()))?;
-        Ok(Acceptor { config: Arc::new(config) })
+        Ok(Arc::new(config))
     }
 
     /// TLS over a connection; the handshake is done as bytes come.
     pub fn accept(&self, socket: TcpStream) -> io::Result<TlsStream> {
-        let mut tls = ServerConnection::new(self.config.clone()).map_err(io::Error::other)?;
+        let config = self.config.read().unwrap_or_else(PoisonError::into_inner).clone();
+        let mut tls = ServerConnection::new(config).map_err(io::Error::other)?;
         tls.set_buffer_limit(Some(HELD_MAX));
         Ok(TlsStream { tls, socket })
     }

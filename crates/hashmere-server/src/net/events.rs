@@ -1,0 +1,52 @@
+//! What watchers are told about connections and about keys that had to make room.
+
+use crate::peers::Peer;
+use crate::server::{now_ms, Server};
+use crate::watch::{self, CONNECTIONS, EVICTIONS};
+use std::io::Write;
+
+/// A connection came.
+pub fn came(server: &Server, worker: usize, peer: &Peer) {
+    connection(server, worker, peer, "conn_new", None);
+}
+
+/// A connection goes, for this reason.
+pub fn goes(server: &Server, worker: usize, peer: &Peer, reason: &str) {
+    connection(server, worker, peer, "conn_close", Some(reason));
+}
+
+fn connection(server: &Server, worker: usize, peer: &Peer, event: &str, reason: Option<&str>) {
+    if !server.watchers.wants(CONNECTIONS) {
+        return;
+    }
+    server.watchers.tell(CONNECTIONS, Some(worker), |line| {
+        let (ip, port, transport) = peer.parts();
+        // Writing to a vector does not fail.
+        let _ = write!(line, "{event} rip={ip} rport={port} transport={transport}");
+        if let Some(reason) = reason {
+            let _ = write!(line, " reason={reason}");
+        }
+        let _ = write!(line, " cfd={}", peer.id);
+    });
+}
+
+/// Tells about what this process evicted since the last time. `noting`: whether the store was told to note that.
+pub fn evictions(server: &Server, worker: usize, noting: &mut bool) {
+    let wanted = server.watchers.wants(EVICTIONS);
+    if !wanted && !*noting {
+        return;
+    }
+    *noting = wanted;
+    for evicted in server.store.evictions(wanted) {
+        server.watchers.tell(EVICTIONS, Some(worker), |line| {
+            let now = now_ms();
+            let seen = server.access.look(evicted.uid);
+            let ttl = evicted.expires_at_ms.map_or(-1, |at| (at / 1000) as i64 - (now / 1000) as i64);
+            line.extend_from_slice(b"eviction");
+            watch::key(&evicted.key, line);
+            let fetched = if seen.fetched { "yes" } else { "no" };
+            let idle = (now / 1000).saturating_sub(seen.last);
+            let _ = write!(line, " fetch={fetched} ttl={ttl} la={idle} clsid=1 size={}", evicted.value_len);
+        });
+    }
+}

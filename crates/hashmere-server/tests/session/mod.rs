@@ -1,0 +1,58 @@
+//! A session on a small store, without a socket: what the tests of pieces and the fuzzers drive.
+
+use hashmere::{Mode, Options};
+use hashmere_server::command::{Context, Next, Session};
+use hashmere_server::{Config, Dialects, Outbox, Server};
+use std::path::PathBuf;
+
+/// Times that a session may ask for room for one piece of input before it counts as caught in a loop.
+const ROUNDS_MAX: u32 = 10_000;
+
+/// A server on a small cache at this path, which goes with it. Values stay short; versions, which two runs do not share, are
+/// not shown.
+pub fn server(dialects: Dialects, path: PathBuf) -> Server {
+    let options = Options::new().mode(Mode::Cache).segment_bytes(8192).max_bytes(4 << 20).delete_on_last_exit();
+    let config = Config { dialects, item_max: 4096, threads: 1, cas: false, ..Config::default() };
+    Server::new(options.open(path).expect("a store"), config).expect("a server")
+}
+
+/// Feeds input, cut as `cut` says, to a session on an empty store; returns all replies.
+///
+/// # Panics
+/// If the session eats more than it was given, or does not come to rest.
+pub fn converse(server: &Server, input: &[u8], mut cut: impl FnMut() -> usize) -> Vec<u8> {
+    server.store.clear().expect("an empty store");
+    let mut session = Session::new(server);
+    let (mut have, mut replies, mut at) = (Vec::new(), Vec::new(), 0);
+    while at < input.len() {
+        let end = at.saturating_add(cut().max(1)).min(input.len());
+        have.extend_from_slice(&input[at..end]);
+        at = end;
+        for round in 0.. {
+            assert!(round < ROUNDS_MAX, "the session does not come to rest");
+            let (eaten, next) = step(server, &mut session, &have, &mut replies);
+            assert!(eaten <= have.len(), "more was eaten than given");
+            have.drain(..eaten);
+            match next {
+                Next::Output => {}
+                Next::Input(_) => break,
+                Next::Close => return replies,
+            }
+        }
+    }
+    replies
+}
+
+/// Feeds a session once, and takes its replies.
+pub fn step(server: &Server, session: &mut Session, input: &[u8], replies: &mut Vec<u8>) -> (usize, Next) {
+    let mut out = Outbox::default();
+    let counters = &server.counters[0];
+    let mut cx = Context { server, counters, out: &mut out, now: 1 << 30, worker: 0, connection: 0 };
+    let done = session.feed(&mut cx, input);
+    while let Some(bytes) = out.single().filter(|bytes| !bytes.is_empty()) {
+        replies.extend_from_slice(bytes);
+        let sent = bytes.len();
+        out.advance(sent);
+    }
+    done
+}
