@@ -1,5 +1,5 @@
 #![no_main]
 
-mod session;
+mod whole;
 
-libfuzzer_sys::fuzz_target!(|input: &[u8]| session::run(hashmere_server::Dialects::Text, input));
+libfuzzer_sys::fuzz_target!(|input: &[u8]| whole::run(hashmere_server::Dialects::Text, input));
