@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove bench bench-serve bench-bindings bench-python docs python install clean miri
+.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python docs python install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -19,8 +19,9 @@ help:
 	@echo 'make canaries known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make prove    all of these for longer, in less than an hour, with one table at the end'
+	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
-	@echo 'make bench-serve  the memcached server beside memcached: CPU time a request'
+	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
 	@echo 'make bench-python  the Python package beside dict, lmdb, pymemcache and diskcache'
 	@echo 'make bench-bindings  a call from C beside the same in Rust'
 	@echo 'make docs     the reference of each language, into target/docs'
@@ -98,6 +99,11 @@ miri:
 	@scripts/setup miri
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-strict-provenance' cargo +nightly miri test --quiet -p hashmere-mem --lib --test conformance
 	MIRIFLAGS='-Zmiri-disable-isolation -Zmiri-strict-provenance' cargo +nightly miri test --quiet -p hashmere --lib quick
+
+# Go, Java and Node want packages that are too large for `make test`.
+clients:
+	@scripts/setup rust
+	cargo test --quiet -p hashmere-cli --test serve clients -- --include-ignored --nocapture
 
 bench:
 	@scripts/setup rust
