@@ -15,9 +15,19 @@ enum Stream {
     Unix(UnixStream),
 }
 
+/// Whom it speaks to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Language {
+    /// memcached's text protocol.
+    Memcached,
+    /// Redis's protocol, version 2.
+    Redis,
+}
+
 /// The connection.
 pub struct Connection {
     stream: Stream,
+    language: Language,
     request: Vec<u8>,
     expected: Vec<u8>,
     got: usize,
@@ -27,7 +37,7 @@ pub struct Connection {
 }
 
 /// The text of a key: eight bytes.
-fn name(key: u64) -> [u8; 8] {
+pub fn name(key: u64) -> [u8; 8] {
     let mut name = *b"00000000";
     let mut rest = key;
     for digit in name.iter_mut().rev() {
@@ -38,7 +48,7 @@ fn name(key: u64) -> [u8; 8] {
 }
 
 /// The value of a key.
-fn value(key: u64) -> [u8; VALUE] {
+pub fn value(key: u64) -> [u8; VALUE] {
     let name = name(key);
     let mut value = [b'v'; VALUE];
     value[..8].copy_from_slice(&name);
@@ -47,8 +57,12 @@ fn value(key: u64) -> [u8; VALUE] {
 }
 
 impl Connection {
-    /// Opens one, to `host:port` or to a path.
+    /// Opens one, to `host:port` or to a path, with `redis:` in front if it is a Redis.
     pub fn open(address: &str) -> Outcome<Connection> {
+        let (language, address) = match address.strip_prefix("redis:") {
+            Some(address) => (Language::Redis, address),
+            None => (Language::Memcached, address),
+        };
         let stream = if address.contains('/') {
             Stream::Unix(UnixStream::connect(address)?)
         } else {
@@ -59,6 +73,7 @@ impl Connection {
         };
         Ok(Connection {
             stream,
+            language,
             request: Vec::new(),
             expected: Vec::new(),
             got: 0,
@@ -85,6 +100,15 @@ impl Connection {
 
     /// Adds a set.
     pub fn set(&mut self, key: u64) {
+        if self.language == Language::Redis {
+            self.request.extend_from_slice(b"*3\r\n$3\r\nSET\r\n$8\r\n");
+            self.request.extend_from_slice(&name(key));
+            self.request.extend_from_slice(b"\r\n$32\r\n");
+            self.request.extend_from_slice(&value(key));
+            self.request.extend_from_slice(b"\r\n");
+            self.expected.extend_from_slice(b"+OK\r\n");
+            return;
+        }
         self.request.extend_from_slice(b"set ");
         self.request.extend_from_slice(&name(key));
         self.request.extend_from_slice(b" 0 0 32\r\n");
@@ -95,6 +119,9 @@ impl Connection {
 
     /// Adds a get of several keys.
     pub fn get(&mut self, keys: impl Iterator<Item = u64>) {
+        if self.language == Language::Redis {
+            return keys.for_each(|key| self.get_redis(key));
+        }
         self.request.extend_from_slice(b"get");
         for key in keys {
             self.request.push(b' ');
@@ -107,6 +134,15 @@ impl Connection {
         }
         self.request.extend_from_slice(b"\r\n");
         self.expected.extend_from_slice(b"END\r\n");
+    }
+
+    fn get_redis(&mut self, key: u64) {
+        self.request.extend_from_slice(b"*2\r\n$3\r\nGET\r\n$8\r\n");
+        self.request.extend_from_slice(&name(key));
+        self.request.extend_from_slice(b"\r\n");
+        self.expected.extend_from_slice(b"$32\r\n");
+        self.expected.extend_from_slice(&value(key));
+        self.expected.extend_from_slice(b"\r\n");
     }
 
     /// Sends what was added.

@@ -12,6 +12,8 @@ enum Kind {
     Set(u64),
     /// So many gets of so many keys at once.
     Multi(u64, u64),
+    /// So many rounds: every connection sets its share of so many keys one by one, then gets them.
+    Rounds(u64, u64),
 }
 
 /// One part.
@@ -24,7 +26,7 @@ pub struct Job {
 }
 
 /// All of them.
-pub fn all() -> [Job; 7] {
+pub fn all() -> [Job; 8] {
     let job = |name, connections, kind| Job { name, connections, kind };
     [
         job("get", 4, Kind::Get(64)),
@@ -34,6 +36,7 @@ pub fn all() -> [Job; 7] {
         job("set50", 50, Kind::Set(1)),
         job("get100", 4, Kind::Get(100)),
         job("set100", 4, Kind::Set(100)),
+        job("rounds", 20, Kind::Rounds(10, 10_000)),
     ]
 }
 
@@ -42,17 +45,36 @@ impl Job {
     pub fn requests(&self) -> u64 {
         match self.kind {
             Kind::Get(depth) | Kind::Set(depth) | Kind::Multi(depth, _) => depth,
+            Kind::Rounds(..) => 1,
         }
     }
 
-    /// Sends the next.
-    pub fn ask(&self, connection: &mut Connection, random: &mut Random) -> Outcome {
+    /// How many answers a connection gets in all, if that is what ends the job.
+    pub fn answers(&self) -> Option<u64> {
+        match self.kind {
+            Kind::Rounds(rounds, keys) => Some(rounds * 2 * keys / self.connections as u64),
+            _ => None,
+        }
+    }
+
+    /// Sends the next of the connection with this number; it has got so many answers.
+    pub fn ask(&self, connection: &mut Connection, random: &mut Random, number: usize, answered: u64) -> Outcome {
         connection.begin();
+        if let Kind::Rounds(_, keys) = self.kind {
+            let share = keys / self.connections as u64;
+            let (turn, key) = (answered / share, number as u64 * share + answered % share);
+            match turn % 2 {
+                0 => connection.set(key),
+                _ => connection.get(std::iter::once(key)),
+            }
+            return connection.send();
+        }
         for _ in 0..self.requests() {
             match self.kind {
                 Kind::Get(_) => connection.get(std::iter::once(random.below(KEYS))),
                 Kind::Set(_) => connection.set(random.below(KEYS)),
                 Kind::Multi(_, keys) => connection.get((0..keys).map(|_| random.below(KEYS))),
+                Kind::Rounds(..) => {}
             }
         }
         connection.send()

@@ -1,8 +1,10 @@
 //! The server's benchmark (W5): a client of one thread that speaks the text protocol, compares every byte of every answer,
 //! and reads the server's CPU time from the kernel's accounting. `bench/serve` starts the servers and pins everything.
 
+mod bars;
 mod connection;
 mod jobs;
+mod local;
 
 use crate::histogram::Histogram;
 use crate::workload::Random;
@@ -17,8 +19,14 @@ pub const KEYS: u64 = 100_000;
 /// The kernel counts CPU time in these.
 const TICKS_A_SECOND: u64 = 100;
 
-/// Runs `serve PID ADDRESS|PATH SECONDS [JOB...]` and prints `job requests/s cpu-ns/request p50-us p99-us` lines.
+/// Runs `serve PID [redis:]ADDRESS|PATH SECONDS [JOB...]` and prints `job requests/s cpu-ns/request p50-us p99-us` lines;
+/// `serve local STORE ADDRESS` compares a local process with a client; `serve bars FILE` judges the lines of several runs.
 pub fn main(arguments: &[String]) -> Outcome {
+    match arguments {
+        [what, store, address] if what == "local" => return local::run(store, address),
+        [what, file] if what == "bars" => return bars::judge(file),
+        _ => {}
+    }
     let [pid, address, seconds, wanted @ ..] = arguments else { return Err(crate::USAGE.into()) };
     let time = Duration::from_secs_f64(seconds.parse()?);
     let mut random = Random(11);
@@ -28,7 +36,9 @@ pub fn main(arguments: &[String]) -> Outcome {
             continue;
         }
         // Once to warm up.
-        run(&job, address, time / 4, &mut random)?;
+        if job.answers().is_none() {
+            run(&job, address, time / 4, &mut random)?;
+        }
         let before = cpu(pid)?;
         let measured = run(&job, address, time, &mut random)?;
         let cpu = cpu(pid)? - before;
@@ -80,10 +90,11 @@ fn run(job: &Job, address: &str, time: Duration, random: &mut Random) -> Outcome
         connection.register(poll.registry(), Token(token))?;
         connections.push(connection);
     }
+    let mut answered = vec![0u64; connections.len()];
     let start = Instant::now();
     let mut measured = Measured { requests: 0, time, times: Histogram::new() };
-    for connection in &mut connections {
-        job.ask(connection, random)?;
+    for (number, connection) in connections.iter_mut().enumerate() {
+        job.ask(connection, random, number, 0)?;
     }
     let mut asking = connections.len();
     while asking > 0 {
@@ -92,15 +103,23 @@ fn run(job: &Job, address: &str, time: Duration, random: &mut Random) -> Outcome
             return Err("the server does not answer".into());
         }
         for event in &events {
-            let Some(connection) = connections.get_mut(event.token().0) else { continue };
+            let Token(number) = event.token();
+            let (Some(connection), Some(answered)) = (connections.get_mut(number), answered.get_mut(number)) else {
+                continue;
+            };
             while connection.receive()? {
                 measured.times.add(connection.asked.elapsed().as_nanos() as u64);
                 measured.requests += job.requests();
-                if start.elapsed() >= time {
+                *answered += 1;
+                let over = match job.answers() {
+                    Some(answers) => *answered == answers,
+                    None => start.elapsed() >= time,
+                };
+                if over {
                     asking -= 1;
                     break;
                 }
-                job.ask(connection, random)?;
+                job.ask(connection, random, number, *answered)?;
             }
         }
     }
