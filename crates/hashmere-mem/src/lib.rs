@@ -66,6 +66,10 @@ pub enum BackError {
 pub trait Mem: Send + Sync + 'static {
     /// Bytes of address range: no access may end beyond it.
     fn capacity(&self) -> u64;
+    /// Bytes that may be touched now: those of the file. Costs a system call where there is one.
+    fn reach(&self) -> u64 {
+        self.capacity()
+    }
     /// Loads the word at `off`.
     fn load(&self, off: u64, order: Ordering) -> u64;
     /// Stores the word at `off`.

@@ -143,6 +143,11 @@ impl Mem for MapMem {
         self.capacity
     }
 
+    #[cold]
+    fn reach(&self) -> u64 {
+        self.file_len().map_or(0, |len| len.min(self.capacity))
+    }
+
     #[inline(always)]
     fn load(&self, off: u64, order: Ordering) -> u64 {
         self.word(off).load(order)

@@ -3,6 +3,8 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WriteError};
+use hashmere_format::hash::Hasher;
+use hashmere_format::header::at;
 use hashmere_testkit::files::apparent;
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::rng::Rng;
@@ -99,6 +101,34 @@ fn one_hash_for_all() {
 fn one_hash_of_all_zeros_and_all_ones() {
     assert!(run("collide-zero", 300, |_| 0) >= 16);
     assert!(run("collide-ones", 300, |_| u64::MAX) >= 16);
+}
+
+/// Who can read the file knows its seed, and can look for keys that all want one place in the index.
+#[test]
+fn flooded_by_one_who_knows_the_seed() {
+    const FLOOD: usize = 2000;
+    let _watchdog = Watchdog::start("collide-flood", Duration::from_secs(100));
+    let scratch = Scratch::new("collide-flood");
+    let path = scratch.store("flooded");
+    let store = Options::new().open(&path).unwrap();
+    let header = std::fs::read(&path).unwrap();
+    let seed = u64::from_le_bytes(header[at::SEED as usize..][..8].try_into().unwrap());
+    let hasher = Hasher::new(seed);
+    // The low bits choose the leaf: with so many of them alike, splitting separates nothing for long.
+    let wanted = hasher.key(&key(0)) & 0xfff;
+    let keys: Vec<Vec<u8>> = (0..).map(key).filter(|key| hasher.key(key) & 0xfff == wanted).take(FLOOD).collect();
+    for (number, key) in keys.iter().enumerate() {
+        store.set(key, &value(number as u64)).unwrap();
+    }
+    for (number, key) in keys.iter().enumerate() {
+        assert_eq!(store.get(key).unwrap().as_deref(), Some(&value(number as u64)[..]));
+    }
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    let file = apparent(&path);
+    println!("flooded: {FLOOD} keys in {file} bytes");
+    assert!(file < 8 << 20, "{FLOOD} keys take {file} bytes");
+    keys.iter().for_each(|key| assert!(store.delete(key).unwrap()));
+    assert_eq!(store.count(), 0);
 }
 
 /// Every order of deleting from a small group of keys with one hash leaves the others.

@@ -3,6 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{OpenError, Options, Store};
+use hashmere_format::header::{self, at};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
@@ -134,6 +135,48 @@ fn another_format_is_refused() {
             assert!(std::fs::read(&path).unwrap() == other, "byte {byte}: the file was changed");
         }
     }
+}
+
+/// Header words of files that are stores, but not such as can be opened here: each is told apart.
+#[test]
+fn each_foreign_format_has_its_own_words() {
+    let scratch = Scratch::new("open-foreign-formats");
+    let path = scratch.store("foreign");
+    let whole = a_store(&path);
+    let word = |bytes: &[u8], offset: u64| u64::from_le_bytes(bytes[offset as usize..][..8].try_into().unwrap());
+    let open = |change: &[(u64, u64)], options: &Options| {
+        let mut bytes = whole.clone();
+        let mut put = |offset: u64, value: u64| bytes[offset as usize..][..8].copy_from_slice(&value.to_le_bytes());
+        change.iter().for_each(|(offset, value)| put(*offset, *value));
+        let frozen: Vec<u64> = (0..at::CHECKSUM / 8).map(|number| word(&bytes, 8 * number)).collect();
+        bytes[at::CHECKSUM as usize..][..8].copy_from_slice(&header::checksum(&frozen).to_le_bytes());
+        std::fs::write(&path, &bytes).unwrap();
+        let outcome = options.open(&path).map(drop).map_err(|error| error.to_string());
+        assert!(outcome.is_ok() || std::fs::read(&path).unwrap() == bytes, "a refused file was changed");
+        outcome
+    };
+    let (plain, reading) = (Options::new().existing_only(), Options::new().read_only());
+    let refused = [
+        (at::MAGIC, header::MAGIC.swap_bytes(), "big-endian"),
+        (at::MAGIC, 0, "magic number"),
+        (at::FORMAT, header::FORMAT + 1, "upgrade hashmere"),
+        (at::FORMAT, header::FORMAT - 1, "dump it with the version that wrote it"),
+        (at::INCOMPAT, 1 << 40, "features this version does not know"),
+        (at::LAYOUT, 1, "another layout"),
+        (at::SHAPE, u64::MAX, "shape"),
+    ];
+    for (offset, value, said) in refused {
+        for options in [&plain, &reading] {
+            let text = open(&[(offset, value)], options).unwrap_err();
+            assert!(text.contains(said) && text.contains("foreign"), "{text}");
+        }
+    }
+    // What may be read and not written.
+    let text = open(&[(at::RO_COMPAT, 1)], &plain).unwrap_err();
+    assert!(text.contains("read-only"), "{text}");
+    open(&[(at::RO_COMPAT, 1)], &reading).unwrap();
+    // What need not be known.
+    open(&[(at::COMPAT, 1 << 9)], &plain).unwrap();
 }
 
 #[test]

@@ -68,7 +68,7 @@ pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) ->
     stay_on_one_processor();
     let case = Case::new(program, scenario, 0);
     let instructions = case.length();
-    let stride = (instructions * instructions / 2).div_ceil(effort.instructions.max(1)).max(1);
+    let stride = (instructions * instructions / 2).div_ceil((effort.instructions * scenario.share).max(1)).max(1);
     let mut tally = Tally {
         name: scenario.name,
         instructions,

@@ -131,9 +131,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn check_directory(&self, root: u64, tree: Tree, report: &mut CheckReport) {
-        let Some(depth) = self.depth(self.root_block(root), tree) else { return };
+        let Some(depth) = self.depth(self.block_within(root), tree) else { return };
         if depth > tree.depth_max() {
-            report.add("directory-too-deep", self.root_block(root), format!("the directory claims depth {depth}"));
+            report.add("directory-too-deep", self.block_within(root), format!("the directory claims depth {depth}"));
             return;
         }
         for index in 0..1u64 << depth {
@@ -142,7 +142,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 _ => {
                     report.add(
                         "bad-directory-entry",
-                        self.entry(self.root_block(root), tree, index),
+                        self.entry(self.block_within(root), tree, index),
                         format!("directory entry {index} leads nowhere"),
                     );
                     continue;

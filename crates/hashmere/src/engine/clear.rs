@@ -69,7 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// A version above every one that was given out so far: no bucket can have gone further from where all of them
     /// started than there were writes in all. (Clients that die between a write and its count are in the margin.)
     fn next_version(&self) -> u64 {
-        let block = self.root_block(self.root());
+        let block = self.block_within(self.root());
         let base = self.mem.load(block + root::at::VERSION, Ordering::Relaxed);
         let writes =
             [Stat::Sets, Stat::Deletes, Stat::Evicted, Stat::Expired, Stat::Takeovers].map(|stat| self.total(stat));
@@ -104,7 +104,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Leaves of a tree, each once.
     pub(super) fn leaves(&self, root_word: u64, tree: Tree) -> impl Iterator<Item = u64> + '_ {
-        let block = self.root_block(root_word);
+        let block = self.block_within(root_word);
         let depth = self.depth(block, tree);
         let entries = depth.map_or(0, |d| 1u64 << d.min(root::DEPTH_MAX));
         (0..entries).filter_map(move |index| {

@@ -136,7 +136,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Segments in a row that the index needs at most for its next step: a chunk of a directory is one piece.
     fn next_chunk(&self) -> u64 {
-        let block = self.root_block(self.root());
+        let block = self.block_within(self.root());
         let depth = [Tree::First, Tree::Overflow].map(|tree| self.depth(block, tree).unwrap_or(0));
         (8u64 << depth[0].max(depth[1])).div_ceil(self.segment_bytes())
     }

@@ -131,6 +131,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.segment_offset(RootWord::unpack(root).segment)
     }
 
+    /// The same for a root word that nothing has followed yet: one that leads out of the file, which somebody damaged
+    /// under our hands, stands for the last good one.
+    fn block_within(&self, root: u64) -> u64 {
+        let block = self.root_block(root);
+        if self.is_inside(block, hashmere_format::root::BYTES) {
+            block
+        } else {
+            self.root_block(self.trusted_root.load(Ordering::Relaxed))
+        }
+    }
+
     #[inline(always)]
     fn segment_bytes(&self) -> u64 {
         self.segment_bytes
@@ -164,6 +175,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn is_inside_now(&self, at: u64, len: u64) -> bool {
         let segments = self.mem.load(at::SEGMENTS, Ordering::Acquire).min(hashmere_format::header::limit::SEGMENTS);
         let known = (segments << self.shape.segment_shift).min(self.mem.capacity().saturating_sub(at::DATA));
+        if at >= known || len > known - at {
+            return false;
+        }
+        // It has grown, then, and the file grew first. Somebody may have written nonsense into the header since we opened it, and
+        // what lies behind the end of the file must not be touched.
+        let known = known.min(self.mem.reach().saturating_sub(at::DATA));
         self.known.store(known, Ordering::Relaxed);
         at < known && len <= known - at
     }

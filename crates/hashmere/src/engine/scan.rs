@@ -33,7 +33,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !fresh && (line < self.first || line >= self.lines) || from.reached >> bits != 0 {
             return Err(ReadError::BadCursor);
         }
-        if tree == Tree::Overflow && self.depth(self.root_block(root), tree).is_none() {
+        if tree == Tree::Overflow && self.depth(self.block_within(root), tree).is_none() {
             return Ok(Step { next: Scan { tree: 2, ..Scan::START }, entry: None });
         }
         loop {
@@ -169,7 +169,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// A random place of the index: a leaf with the chance of its share of the hashes, a slot in it.
     pub(crate) fn random_place(&self, root: u64, random: u64) -> Result<Option<(u32, u64, Slot)>, ReadError> {
-        let block = self.root_block(root);
+        let block = self.block_within(root);
         let overflow = self.depth(block, Tree::Overflow);
         let leaves = 1u64 << self.depth(block, Tree::First).unwrap_or(0);
         let extra = overflow.map_or(0, |d| 1u64 << d);

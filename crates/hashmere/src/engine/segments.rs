@@ -233,8 +233,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Writes the entry of a segment that does not exist yet.
     fn init_entry(&self, segment: u64, word: Word) {
-        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire);
-        let entry = chunk + segment % CHUNK_ENTRIES * segment::BYTES;
+        let entry = self.new_entry(segment);
         self.mem.store(entry + segment::at::EXPIRE_MIN, u64::MAX, Ordering::Relaxed);
         self.mem.store(entry + segment::at::STATE, word.pack(), Ordering::Release);
     }
@@ -281,9 +280,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn back_entry(&self, segment: u64) -> Result<(), WriteError> {
-        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire);
-        let entry = chunk + segment % CHUNK_ENTRIES * segment::BYTES;
-        self.mem.back(entry & !(PAGE - 1), PAGE).map_err(back_error)
+        self.mem.back(self.new_entry(segment) & !(PAGE - 1), PAGE).map_err(back_error)
+    }
+
+    /// Where the entry of a segment will stand that does not count yet; its chunk need not either. What a damaged pointer leads
+    /// to is not touched.
+    fn new_entry(&self, segment: u64) -> u64 {
+        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire) & !7;
+        let entry = chunk.saturating_add(segment % CHUNK_ENTRIES * segment::BYTES);
+        let fits = entry.checked_add(segment::BYTES).is_some_and(|end| end <= self.mem.reach());
+        if fits {
+            entry
+        } else {
+            at::CHUNK_0
+        }
     }
 
     /// Frees a claimed or emptied segment that `slot` owns (state cleaning, claimed or large, with its tail): from here on

@@ -161,7 +161,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             segment_bytes: self.segment_bytes(),
             index_slots: 0,
             index_used: 0,
-            index_depth: u64::from(self.depth(self.root_block(root), Tree::First).unwrap_or(0)),
+            index_depth: u64::from(self.depth(self.block_within(root), Tree::First).unwrap_or(0)),
             index_overflow: 0,
             splits: total(Stat::Splits),
             segments_cleaned: total(Stat::Cleaned),

@@ -71,7 +71,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.swap(at::SYNC_NEXT, number + 1, Ordering::SeqCst);
         self.mem.fence(Ordering::SeqCst);
         // After the number: what a clear leaves behind waits for a sync that knows its floor.
-        let floor = self.mem.load(self.root_block(self.root()) + root::at::FLOOR, Ordering::Acquire);
+        let floor = self.mem.load(self.block_within(self.root()) + root::at::FLOOR, Ordering::Acquire);
         if !canary::is(Canary::PointEarly) {
             self.flush()?;
         }

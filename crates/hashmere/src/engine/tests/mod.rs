@@ -3,6 +3,7 @@
 mod audit;
 mod canaries;
 mod crash;
+mod crash_calls;
 mod crash_cases;
 mod durable_cases;
 mod history;

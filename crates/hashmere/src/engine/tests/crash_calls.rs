@@ -1,0 +1,88 @@
+//! The calls of the public interface whose stores are not those of another call: what `crash_cases` has not.
+//!
+//! (A prepend is an append; the calls by UID, by hash and in bulk are those by key; a `get` and a touch are a touch.)
+
+use super::crash::{Cast, Effort, Rule, Scenario};
+use super::world::{strict, Client, World};
+use crate::engine::{Tick, When};
+use crate::types::{Attributes, Change, Counter, Expected, Ttl, Update, Version};
+use hashmere_mem::Mem;
+
+const EFFORT: Effort = if cfg!(miri) { Effort { step: 41, repairs: 2 } } else { Effort { step: 1, repairs: 12 } };
+
+fn few(world: &World) -> Cast {
+    let (other, victim) = (world.client(), world.client());
+    other.t_set(b"other", b"of the other").unwrap();
+    (0..4).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
+    victim.t_incr(b"n", 1, Some(1)).unwrap();
+    Cast { victim, others: vec![other] }
+}
+
+fn run(name: &'static str, act: fn(&mut Client)) {
+    Scenario { name, geometry: strict(24), setup: few, act, rule: Rule::Whole }.enumerate(EFFORT).expect_clean(name);
+}
+
+fn version(client: &Client, key: &[u8]) -> Version {
+    client.peek(key, client.hash(key)).unwrap().unwrap().version
+}
+
+#[test]
+fn conditional_stores() {
+    run("add", |c| assert!(c.t_put(b"new", b"added", Attributes::NONE, When::Absent).unwrap().is_some()));
+    run("add, refused", |c| assert!(c.t_put(b"key1", b"added", Attributes::NONE, When::Absent).unwrap().is_none()));
+    run("replace, if there", |c| {
+        assert!(c.t_put(b"key1", b"replaced", Attributes::NONE, When::Present).unwrap().is_some());
+    });
+}
+
+#[test]
+fn removals() {
+    run("take", |c| {
+        let seen = version(c, b"key2");
+        assert!(c.remove(&mut c.lane().unwrap(), b"key2", c.hash(b"key2"), Some(seen)).unwrap());
+    });
+    run("cas, removing", |c| {
+        let seen = Expected::Version(version(c, b"key2"));
+        c.compare_and_set(&mut c.lane().unwrap(), b"key2", c.hash(b"key2"), seen, Change::Remove).unwrap();
+    });
+    run("cas, refused", |c| {
+        let (seen, change) = (Expected::Value(b"something else"), Change::Set(b"compared"));
+        c.compare_and_set(&mut c.lane().unwrap(), b"key2", c.hash(b"key2"), seen, change).unwrap();
+    });
+    run("update, removing", |c| {
+        let kh = c.hash(b"key2");
+        c.update(b"key2", kh, &mut || c.t_item(b"key2", kh), &mut |_| Ok(Update::Remove)).unwrap();
+    });
+    run("last reference released", |c| {
+        let mut lane = c.lane().unwrap();
+        assert_eq!(c.tick(&mut lane, b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete).unwrap(), Some(0));
+    });
+}
+
+#[test]
+fn values_of_other_kinds() {
+    run("update, with attributes", |c| {
+        let (kh, with) = (c.hash(b"key2"), Attributes { flags: 3, ttl: Ttl::At(90_000) });
+        let mut change = |_: Option<&_>| Ok(Update::SetWith(b"updated".to_vec(), with));
+        c.update(b"key2", kh, &mut || c.t_item(b"key2", kh), &mut change).unwrap();
+    });
+    run("set with marks", |c| {
+        let seen = c.peek(b"key2", c.hash(b"key2")).unwrap();
+        let name = (&b"key2"[..], c.hash(b"key2"));
+        let stored =
+            c.store_marked(&mut c.lane().unwrap(), name, b"marked", (Attributes::NONE, 7), seen.as_ref(), false);
+        assert!(stored.unwrap().is_some());
+    });
+    run("reserve, commit", |c| {
+        let mut lane = c.lane().unwrap();
+        let kh = c.hash(b"key2");
+        let draft = c.begin(&mut lane, b"key2", kh, 30, Attributes::NONE).unwrap();
+        c.mem.write(draft.value, &[b'r'; 30]);
+        assert!(c.finish(&mut lane, b"key2", kh, draft, When::Always).unwrap());
+    });
+    run("reserve, abandon", |c| {
+        let mut lane = c.lane().unwrap();
+        let draft = c.begin(&mut lane, b"key2", c.hash(b"key2"), 3000, Attributes::NONE).unwrap();
+        c.abandon(&lane, &draft);
+    });
+}
