@@ -11,7 +11,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut args = std::env::args().skip(1);
     let (Some(name), Some(gets)) = (args.next(), args.next()) else { return Err("usage: hot STORE GETS".into()) };
     let gets: u32 = gets.parse()?;
-    let keys: Vec<[u8; 8]> = (0..KEYS).map(|i| format!("{i:08}").into_bytes().try_into().unwrap_or_default()).collect();
+    // Of a length that the compiler does not know, as in C: else it makes a get for eight bytes.
+    let keys: Vec<Vec<u8>> = (0..KEYS).map(|i| format!("{i:08}").into_bytes()).collect();
     let store = Store::open(name)?;
     for key in &keys {
         store.set(key, key)?;
@@ -25,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for _ in 0..gets {
             draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223); // Numerical Recipes
             let key = &keys[(draw >> 22) as usize];
-            if !store.get_into(key, &mut value)? || value != key {
+            if !store.get_into(key, &mut value)? || &value != key {
                 return Err("a wrong value".into());
             }
         }
