@@ -72,6 +72,8 @@ pub mod at {
     pub const INDEX_LOCK: u64 = 320;
     /// Lock of the cleaner that may use the reserve.
     pub const RESERVE_LOCK: u64 = 384;
+    /// Lock of whoever names a region, drops one, or changes what several processes agree on in one.
+    pub const REGION_LOCK: u64 = 448;
 
     /// Ring of recently freed segments, each plus one (a hint).
     pub const FREE_RING: u64 = 512;
@@ -91,6 +93,11 @@ pub mod at {
     /// Durable stores: the two [`SyncPoint`](crate::sync::SyncPoint)s, each in a sector of its own.
     pub const SYNC_POINTS: [u64; 2] = [1024, 1536];
 
+    /// One bit for each group of keys that somebody waits for; the last one: somebody waits for several keys.
+    pub const WAITED: u64 = 2048;
+    /// [`WAIT_GROUPS`](super::WAIT_GROUPS) words to sleep on, one for each bit: how often something in the group changed.
+    pub const EVENTS: u64 = 2112;
+
     /// Pointers to the chunks of the segment table.
     pub const CHUNKS: u64 = 4096;
     /// First chunk of the segment table.
@@ -100,6 +107,9 @@ pub mod at {
     /// Where segment 0 starts.
     pub const DATA: u64 = 1 << 20;
 }
+
+/// Groups that keys are put into by their hash, so that a writer wakes few who wait for another key.
+pub const WAIT_GROUPS: u64 = 64;
 
 /// Bits of the feature words.
 pub mod feature {
@@ -205,6 +215,8 @@ pub fn layout_hash() -> u64 {
         at::ROOT,
         at::SPACE_LOCK,
         at::INDEX_LOCK,
+        at::REGION_LOCK,
+        at::WAITED,
         at::CHUNKS,
         at::CHUNK_0,
         at::CLIENTS,
@@ -214,6 +226,8 @@ pub fn layout_hash() -> u64 {
         crate::segment::BYTES,
         crate::root::at::DIR_0,
         crate::root::at::DIR_1,
+        crate::segment::State::Region as u64,
+        crate::region::DATA,
         u64::from(crate::hash::TAG_BITS),
         crate::record::VERSION_SHIFT.into(),
     ])
@@ -224,7 +238,8 @@ const _: () = {
     assert!(at::CHUNK_0 + crate::segment::CHUNK_BYTES <= at::CLIENTS);
     assert!(at::CLIENTS + limit::CLIENTS as u64 * crate::row::BYTES <= at::DATA);
     assert!(at::FREE_RING + 8 * at::FREE_RING_LEN <= at::SYNC_NEXT);
-    assert!(at::SYNC_POINTS[1] + crate::sync::BYTES <= at::CHUNKS);
+    assert!(at::SYNC_POINTS[1] + crate::sync::BYTES <= at::WAITED);
+    assert!(at::EVENTS + 8 * WAIT_GROUPS <= at::CHUNKS);
 };
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ pub mod hash;
 pub mod header;
 pub mod leaf;
 pub mod record;
+pub mod region;
 pub mod root;
 pub mod row;
 pub mod segment;

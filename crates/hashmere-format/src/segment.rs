@@ -57,12 +57,14 @@ pub enum State {
     Table = 10,
     /// Being taken from free to something else by its owner, who has not yet written anything.
     Claimed = 11,
+    /// First segment of a region: a named object's own, for as long as it exists. Never cleaned, evicted or cleared.
+    Region = 12,
 }
 
 impl State {
     fn from_byte(byte: u8) -> Option<State> {
         use State::*;
-        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed]
+        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed, Region]
             .get(byte as usize)
             .copied()
     }
@@ -136,7 +138,7 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for s in 0..12 {
+        for s in 0..13 {
             let word = Word { state: State::from_byte(s).unwrap(), owner: 1024, length: 8192 };
             assert_eq!(Word::unpack(word.pack()), Some(word));
         }

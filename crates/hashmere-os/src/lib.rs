@@ -14,6 +14,7 @@ compile_error!("Hashmere runs on 64-bit little-endian Linux only");
 pub mod boot;
 pub mod bytelock;
 pub mod clock;
+pub mod eventfd;
 pub mod file;
 pub mod fork;
 pub mod futex;

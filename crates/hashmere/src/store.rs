@@ -2,7 +2,7 @@
 
 use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
 use crate::error::{OpenError, ReadError, WriteError};
-use crate::options::Options;
+use crate::options::{Mode, Options};
 use crate::shared::{self, FileEngine, Shared};
 use crate::types::{Evicted, Item, Meta, Remaining};
 use crate::view::View;
@@ -68,6 +68,15 @@ impl Store {
     /// Whether it was opened read-only.
     pub fn is_read_only(&self) -> bool {
         self.engine().read_only
+    }
+
+    /// Whether it refuses when it is full, or evicts.
+    pub fn mode(&self) -> Mode {
+        if self.engine().shape.cache {
+            Mode::Cache
+        } else {
+            Mode::Strict
+        }
     }
 
     #[inline(always)]

@@ -45,7 +45,7 @@ impl CheckReport {
         self.problems.is_empty()
     }
 
-    fn add(&mut self, code: &'static str, offset: u64, text: String) {
+    pub(super) fn add(&mut self, code: &'static str, offset: u64, text: String) {
         if self.problems.len() < 1000 {
             self.problems.push(Problem { code, offset, text });
         }
@@ -57,6 +57,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(crate) fn check(&self) -> CheckReport {
         let mut report = CheckReport::default();
         self.check_segments(&mut report);
+        self.check_regions(&mut report);
         let root = self.root();
         let mut live = HashMap::new();
         for tree in [Tree::First, Tree::Overflow] {

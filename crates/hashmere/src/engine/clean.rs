@@ -271,6 +271,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             act(self, lane, root, found, &mut held);
         }
         self.unlock_key(lane, &held);
+        self.changed(kh.hash);
         found.map(|_| ())
     }
 

@@ -27,6 +27,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             cleared => cleared?,
         }
+        self.all_changed();
         self.retire_segment(lane);
         for segment in 0..self.segments() {
             self.glance(lane, segment)?;

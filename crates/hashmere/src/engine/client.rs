@@ -79,6 +79,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
+    /// Whether the client that had claimed this slot for the time of this number is there no more, after repairing what it left.
+    pub(crate) fn is_gone(&self, slot: u32, times: u64) -> Result<bool, WriteError> {
+        let state = row::offset(slot) + row::at::STATE;
+        let is_other = || self.mem.load(state, Ordering::Acquire) != times << 8 | 1;
+        if u64::from(slot) >= self.mem.load(at::CLIENTS_HIGH, Ordering::Acquire) || is_other() {
+            return Ok(true);
+        }
+        let _one_at_a_time = self.lanes.claims();
+        if !self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "probe a client", source })? {
+            return Ok(is_other());
+        }
+        let done = self.recover(slot);
+        self.host.release(slot);
+        done.map(|()| true)
+    }
+
     /// Counts something for this thread.
     #[inline(always)]
     pub(crate) fn count(&self, stat: Stat, n: u64) {

@@ -72,6 +72,13 @@ pub(crate) struct Lane {
     pub(crate) stored: Stored,
 }
 
+impl Lane {
+    /// Its client slot.
+    pub(crate) fn slot(&self) -> u32 {
+        self.slot
+    }
+}
+
 /// A lane in use by this thread.
 pub(crate) struct LaneGuard<'a> {
     cell: &'a LaneCell,

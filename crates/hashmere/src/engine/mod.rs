@@ -28,6 +28,7 @@ mod put;
 mod read;
 mod rebuild;
 mod recover;
+mod region;
 mod run;
 mod salvage;
 mod scan;
@@ -35,6 +36,7 @@ mod segments;
 mod split;
 mod stats;
 mod sync;
+mod wait;
 mod write;
 
 #[cfg(test)]
@@ -47,6 +49,8 @@ pub(crate) use lane::{Lane, LaneGuard};
 pub(crate) use ops::{Fetched, Tick, When, PIN_FROM};
 pub(crate) use pin::Pin;
 pub(crate) use read::Found;
+pub use region::RegionInfo;
+pub(crate) use region::Place;
 pub use stats::{ClientStats, Stats};
 pub(crate) use write::{Current, Decision, Outcome};
 

@@ -39,7 +39,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         None
     }
 
-    fn raise_pin(&self, row: u64, segment: u64) -> Option<Pin> {
+    pub(super) fn raise_pin(&self, row: u64, segment: u64) -> Option<Pin> {
         let mut free = None;
         for i in 0..row::PINS {
             let offset = row + row::at::PINS + 8 * i;

@@ -43,6 +43,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         match done {
             Ok(Some(outcome)) => {
+                self.changed(kh.hash);
                 self.leave(lane);
                 Ok(outcome)
             }

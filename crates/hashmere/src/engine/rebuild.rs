@@ -80,6 +80,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             at::INDEX_LOCK,
             at::RESERVE_LOCK,
             at::SYNC_LOCK,
+            at::REGION_LOCK,
+            at::WAITED,
             at::CLEAN_HAND,
             at::FREE_HAND,
             at::FREE_COUNT,

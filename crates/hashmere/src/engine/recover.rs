@@ -153,7 +153,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // Release: a row that forgets a lock before it is free would leave it to whoever has the slot next.
             self.mem.store(row + field, 0, canary::relaxes(Canary::RowRelaxed));
         }
-        for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK] {
+        for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK, at::REGION_LOCK] {
             if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
                 self.release_global(offset);
             }
@@ -187,7 +187,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     if last != segment {
                         self.set_state(last, Word::new(State::Tail));
                     }
-                    let state = if last != segment { State::Large } else { State::Sealed };
+                    // A region that was dropped has no bytes of records in use.
+                    let is_region = self.field(segment, segment::at::USED) == 0;
+                    let state = match last != segment {
+                        true if is_region => State::Limbo,
+                        true => State::Large,
+                        false => State::Sealed,
+                    };
                     self.set_state(segment, Word::new(state).long(word.length));
                 }
                 State::Claimed => self.free(segment, u64::from(word.length), slot),

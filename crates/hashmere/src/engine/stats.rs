@@ -41,6 +41,10 @@ pub struct Stats {
     pub segments_large: u64,
     /// Free segments.
     pub segments_free: u64,
+    /// Regions: pools of queues, logs.
+    pub regions: u64,
+    /// Segments of regions.
+    pub segments_region: u64,
     /// Bytes of a segment.
     pub segment_bytes: u64,
     /// Slots of the index.
@@ -158,6 +162,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             segments_index: 0,
             segments_large: 0,
             segments_free: 0,
+            regions: 0,
+            segments_region: 0,
             segment_bytes: self.segment_bytes(),
             index_slots: 0,
             index_used: 0,
@@ -210,6 +216,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 State::Large | State::LargeNew => {
                     stats.segments_large += u64::from(word.length);
                     stats.bytes_dead = stats.bytes_dead.saturating_add(dead);
+                }
+                State::Region => {
+                    stats.regions += 1;
+                    stats.segments_region += u64::from(word.length);
                 }
                 State::Index | State::Table => stats.segments_index += u64::from(word.length),
                 State::Tail | State::Claimed => {}

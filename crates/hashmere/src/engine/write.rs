@@ -86,6 +86,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Outcome, WriteError> {
         // By reference: one copy of the machine code serves them all. The plain set has its own, see `put_draft`.
         let outcome = self.mutate_while_active(lane, key, kh, &mut decide);
+        if !matches!(outcome, Ok(Outcome::Kept)) {
+            self.changed(kh.hash);
+        }
         self.leave(lane);
         outcome
     }

@@ -25,6 +25,7 @@ pub(super) struct Audit {
     pub(super) index: u64,
     pub(super) limbo: u64,
     pub(super) table: u64,
+    pub(super) region: u64,
     /// Bytes of index segments that are no leaf, no directory and not in the arena any more.
     pub(super) lost_index: u64,
 }
@@ -71,6 +72,7 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
                 audit_large(engine, number, &live)?;
             }
             State::Table => audit.table += u64::from(word.length),
+            State::Region => audit.region += u64::from(word.length),
             State::Tail => {}
         }
     }

@@ -18,4 +18,5 @@ mod power_between;
 mod probe;
 mod quick;
 mod refused;
+mod regions;
 mod world;

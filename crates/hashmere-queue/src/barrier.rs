@@ -1,0 +1,216 @@
+//! A barrier: so many participants start together, again and again; those who die are not waited for.
+
+use crate::error::QueueError;
+use crate::mutex::refuse_cache;
+use hashmere::{ClientId, Store, Update};
+use std::time::{Duration, Instant};
+
+/// The longest sleep between two looks at whether the others live.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
+
+/// A participant of a barrier between processes. The key is its own. Dropping it leaves: the others go on without.
+#[derive(Debug)]
+pub struct Barrier {
+    store: Store,
+    key: Vec<u8>,
+    me: Participant,
+    /// The round that this one has arrived for.
+    target: Option<u64>,
+}
+
+/// All have started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Start {
+    /// Number of the round, from 1.
+    pub round: u64,
+    /// How many participants had died or left by then.
+    pub lost: u64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Participant {
+    client: u64,
+    /// Tells those of one client apart.
+    number: u64,
+    /// The last round that it arrived for.
+    arrived: u64,
+}
+
+/// What the key holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct State {
+    round: u64,
+    size: u64,
+    lost: u64,
+    /// Participants so far, for their numbers.
+    joined: u64,
+    present: Vec<Participant>,
+}
+
+impl State {
+    fn decode(value: &[u8]) -> Result<State, QueueError> {
+        let (chunks, rest) = value.as_chunks::<8>();
+        let words: Vec<u64> = chunks.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        match words.split_first_chunk::<4>() {
+            Some((&[round, size, lost, joined], list)) if rest.is_empty() && list.len() % 3 == 0 => {
+                let present = list.chunks_exact(3);
+                let present = present.map(|w| Participant { client: w[0], number: w[1], arrived: w[2] }).collect();
+                Ok(State { round, size, lost, joined, present })
+            }
+            _ => Err(QueueError::Broken("the key of a barrier holds something else")),
+        }
+    }
+
+    fn encode(&self) -> Vec<u8> {
+        let head = [self.round, self.size, self.lost, self.joined];
+        let list = self.present.iter().flat_map(|p| [p.client, p.number, p.arrived]);
+        head.into_iter().chain(list).flat_map(u64::to_le_bytes).collect()
+    }
+
+    /// Opens the barrier if everybody who will still come is there.
+    fn settle(&mut self) {
+        let arrived = self.present.iter().filter(|p| p.arrived == self.round + 1).count() as u64;
+        if arrived > 0 && arrived + self.lost >= self.size {
+            self.round += 1;
+        }
+    }
+}
+
+impl Barrier {
+    /// Joins the barrier of a key as one of `size` participants; the first to come makes it.
+    ///
+    /// # Errors
+    /// [`Broken`](QueueError::Broken) if it is one of another size, or has that many participants;
+    /// [`BadOption`](QueueError::BadOption) if the store is a cache or the size is 0.
+    pub fn join(store: &Store, key: &[u8], size: u64) -> Result<Barrier, QueueError> {
+        refuse_cache(store)?;
+        if size == 0 {
+            return Err(QueueError::BadOption("a barrier has at least one participant"));
+        }
+        let client = store.client()?.pack();
+        let mut barrier = Barrier {
+            store: store.clone(),
+            key: key.to_vec(),
+            me: Participant { client, number: 0, arrived: 0 },
+            target: None,
+        };
+        let mut me = barrier.me;
+        barrier.change(|state| {
+            if state.size == 0 {
+                state.size = size;
+            }
+            if state.size != size {
+                return Err(QueueError::Broken("there is a barrier of another size under this key"));
+            }
+            if state.present.len() as u64 + state.lost >= size {
+                return Err(QueueError::Broken("the barrier has all its participants already"));
+            }
+            state.joined += 1;
+            me = Participant { client, number: state.joined, arrived: state.round };
+            state.present.push(me);
+            Ok(())
+        })?;
+        barrier.me = me;
+        Ok(barrier)
+    }
+
+    /// Changes the state; returns what it is then.
+    fn change(&self, mut act: impl FnMut(&mut State) -> Result<(), QueueError>) -> Result<State, QueueError> {
+        let mut outcome = Ok(State::default());
+        self.store.update(&self.key, |item| {
+            let state = item.map_or(Ok(State::default()), |item| State::decode(&item.value));
+            outcome = state.and_then(|mut state| act(&mut state).map(|()| state));
+            match &outcome {
+                Ok(state) if state.present.is_empty() => Update::Remove,
+                Ok(state) if item.is_some_and(|item| item.value == state.encode()) => Update::Keep,
+                Ok(state) => Update::Set(state.encode()),
+                Err(_) => Update::Keep,
+            }
+        })?;
+        outcome
+    }
+
+    /// Arrives, and waits until all others have, as long as `timeout`. `None`: somebody who lives has not; call it again to wait on.
+    ///
+    /// # Errors
+    /// The store's; [`Broken`](QueueError::Broken) if the key was changed by somebody else.
+    pub fn wait(&mut self, timeout: Duration) -> Result<Option<Start>, QueueError> {
+        let until = Instant::now().checked_add(timeout);
+        let number = self.me.number;
+        let mut target = self.target;
+        self.change(|state| {
+            let round = target.unwrap_or(state.round + 1);
+            target = Some(round);
+            let me = state.present.iter_mut().find(|p| p.number == number);
+            me.ok_or(QueueError::Broken("this participant was taken off the barrier"))?.arrived = round;
+            state.settle();
+            Ok(())
+        })?;
+        self.target = target;
+        loop {
+            let item = self.store.get_item(&self.key)?;
+            let item = item.ok_or(QueueError::Broken("the key of the barrier was deleted"))?;
+            let state = State::decode(&item.value)?;
+            if Some(state.round) >= target {
+                self.target = None;
+                return Ok(Some(Start { round: state.round, lost: state.lost }));
+            }
+            if self.take_off_the_dead(&state)? {
+                continue;
+            }
+            let left = until.map_or(LOOK_EVERY, |until| until.saturating_duration_since(Instant::now()));
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.store.wait(&self.key, Some(item.meta.version), left.min(LOOK_EVERY))?;
+        }
+    }
+
+    fn take_off_the_dead(&self, state: &State) -> Result<bool, QueueError> {
+        let mut gone = Vec::new();
+        for participant in &state.present {
+            if ClientId::unpack(participant.client).is_none_or(|client| self.store.is_gone(client).unwrap_or(false)) {
+                gone.push(participant.number);
+            }
+        }
+        if gone.is_empty() {
+            return Ok(false);
+        }
+        self.change(|state| {
+            let before = state.present.len();
+            state.present.retain(|p| !gone.contains(&p.number));
+            state.lost += (before - state.present.len()) as u64;
+            state.settle();
+            Ok(())
+        })?;
+        Ok(true)
+    }
+}
+
+impl Drop for Barrier {
+    fn drop(&mut self) {
+        let number = self.me.number;
+        let _ = self.change(|state| {
+            let before = state.present.len();
+            state.present.retain(|p| p.number != number);
+            state.lost += (before - state.present.len()) as u64;
+            state.settle();
+            Ok(())
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn states_round_trip_and_nonsense_is_refused() {
+        let present = (1..4).map(|i| Participant { client: i, number: i * 7, arrived: i % 2 }).collect();
+        let state = State { round: 5, size: 4, lost: 1, joined: 9, present };
+        assert_eq!(State::decode(&state.encode()).unwrap(), state);
+        for bad in [&b""[..], b"12345678", &[0; 33], &[0; 40]] {
+            assert!(State::decode(bad).is_err());
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Why something with queues failed. Empty and full are results, not errors.
+
+use hashmere::{Error, ReadError, WriteError};
+use std::fmt;
+
+/// Any error of this crate. Small, since it is part of the result of operations of a few nanoseconds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum QueueError {
+    /// The store says no; its code.
+    Store(
+        /// What it says.
+        Box<Error>,
+    ),
+    /// There is no such pool or queue. Code 60.
+    NotFound(
+        /// Its name.
+        Box<str>,
+    ),
+    /// There is such a pool or queue already, of other sizes or kind than asked for. Code 61.
+    Exists(
+        /// Its name, and how it differs.
+        Box<str>,
+    ),
+    /// A size, a name or an option that cannot be. Code 62.
+    BadOption(
+        /// What is wrong, and what would be right.
+        &'static str,
+    ),
+    /// All queues, hands or slots of the pool are taken. Code 63.
+    TooMany(
+        /// Which, and what to do.
+        &'static str,
+    ),
+    /// Another hand is the only one that may do this with this queue, until it is dropped or its process dies. Code 64.
+    Taken(
+        /// `"producer"` or `"consumer"`.
+        &'static str,
+    ),
+    /// This process was forked from the one that opened the pool: open it anew. Code 65.
+    Forked,
+    /// The pool was dropped. Code 66.
+    Dropped,
+    /// The queue is of another pool than the hand. Code 67.
+    OtherPool,
+    /// A participant that others counted on is gone, or the key holds something else. Code 68.
+    Broken(
+        /// What was found.
+        &'static str,
+    ),
+}
+
+impl QueueError {
+    pub(crate) fn damaged(what: &'static str, offset: u64) -> QueueError {
+        WriteError::Corrupt { what, offset }.into()
+    }
+
+    /// The stable number of this error, the same in every language.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::NotFound(_) => 60,
+            Self::Exists(_) => 61,
+            Self::BadOption(_) => 62,
+            Self::TooMany(_) => 63,
+            Self::Taken(_) => 64,
+            Self::Forked => 65,
+            Self::Dropped => 66,
+            Self::OtherPool => 67,
+            Self::Broken(_) => 68,
+        }
+    }
+}
+
+impl fmt::Display for QueueError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::NotFound(name) => write!(f, "there is no {name}; create it, or check the name"),
+            Self::Exists(name) => write!(f, "there is a {name}; open it, drop it, or choose another name"),
+            Self::BadOption(what) => f.write_str(what),
+            Self::TooMany(what) => f.write_str(what),
+            Self::Taken(role) => {
+                write!(f, "another hand is the {role} of this queue, which has one at a time; drop that hand first, or use an MPMC queue")
+            }
+            Self::Forked => f.write_str("the pool was opened before a fork; open it again in this process"),
+            Self::Dropped => f.write_str("the pool was dropped; create a new one"),
+            Self::OtherPool => f.write_str("the queue is of another pool; elements move within one pool only"),
+            Self::Broken(what) => f.write_str(what),
+        }
+    }
+}
+
+impl std::error::Error for QueueError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            _ => None,
+        }
+    }
+}
+
+impl From<WriteError> for QueueError {
+    fn from(error: WriteError) -> QueueError {
+        QueueError::Store(Box::new(error.into()))
+    }
+}
+impl From<ReadError> for QueueError {
+    fn from(error: ReadError) -> QueueError {
+        QueueError::Store(Box::new(error.into()))
+    }
+}
+impl From<Error> for QueueError {
+    fn from(error: Error) -> QueueError {
+        QueueError::Store(Box::new(error))
+    }
+}

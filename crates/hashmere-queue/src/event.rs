@@ -1,0 +1,127 @@
+//! A queue in an event loop: a file descriptor that becomes readable when there is something to pull.
+//!
+//! An eventfd has no name by which another process could find it, so nobody else raises it: a thread of this
+//! process sleeps on the queue as any waiting pull does, and raises it. Whoever pushes pays no more than for that.
+
+use crate::error::QueueError;
+use crate::layout::queue;
+use crate::pool::{Inner, Queue};
+use crate::ring::Ring;
+use crate::sleep::{is_ready, sleep, Patience};
+use hashmere::WriteError;
+use hashmere_mem::Mem;
+use hashmere_os::eventfd::EventFd;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Readable when a queue has something to pull. In an event loop: wait until it is readable, [`acknowledge`](Self::acknowledge),
+/// pull as much as you like, and wait again; if something is left it is readable at once.
+pub struct Readiness {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    pool: Arc<Inner>,
+    ring: Ring,
+    event: EventFd,
+    stop: AtomicBool,
+    /// Whether the last event was acknowledged.
+    armed: Mutex<bool>,
+    bell: Condvar,
+}
+
+impl Queue {
+    /// A file descriptor for event loops. Starts a thread of this process, which ends when it is dropped.
+    ///
+    /// # Errors
+    /// Those of making a descriptor and a thread.
+    pub fn readiness(&self) -> Result<Readiness, QueueError> {
+        let io = |action| move |source| QueueError::from(WriteError::Io { action, source });
+        let shared = Arc::new(Shared {
+            pool: self.pool.clone(),
+            ring: self.ring,
+            event: EventFd::new().map_err(io("make an event descriptor"))?,
+            stop: AtomicBool::new(false),
+            armed: Mutex::new(true),
+            bell: Condvar::new(),
+        });
+        let watched = shared.clone();
+        let thread = std::thread::Builder::new().name("hashmere-ready".into()).spawn(move || watched.watch());
+        Ok(Readiness { shared, thread: Some(thread.map_err(io("start a thread"))?) })
+    }
+}
+
+impl Shared {
+    fn watch(&self) {
+        while !self.stop.load(Ordering::Acquire) {
+            if !self.wait_until_ready() {
+                return;
+            }
+            let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+            *armed = false;
+            self.event.raise();
+            while !*armed && !self.stop.load(Ordering::Acquire) {
+                armed = self.bell.wait(armed).unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+    }
+
+    fn wait_until_ready(&self) -> bool {
+        let mut patience = Patience::new(Duration::MAX);
+        let mem = self.pool.mem();
+        while !is_ready(mem, &self.ring) {
+            if self.stop.load(Ordering::Acquire) {
+                return false;
+            }
+            // Whoever died may have held what is waited for. What cannot be repaired now may be the next time.
+            let _ = self.pool.recover();
+            sleep(mem, &self.ring, patience.next().unwrap_or_default());
+        }
+        true
+    }
+}
+
+impl Readiness {
+    /// Takes the event back. Call it before pulling.
+    pub fn acknowledge(&self) {
+        let mut armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.event.clear();
+        *armed = true;
+        self.shared.bell.notify_one();
+    }
+}
+
+impl AsFd for Readiness {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.event.as_fd()
+    }
+}
+
+impl AsRawFd for Readiness {
+    fn as_raw_fd(&self) -> RawFd {
+        self.shared.event.as_raw_fd()
+    }
+}
+
+impl Drop for Readiness {
+    fn drop(&mut self) {
+        if !self.shared.pool.region.is_ours() {
+            // A forked child has no such thread.
+            return;
+        }
+        self.shared.stop.store(true, Ordering::Release);
+        let armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.bell.notify_one();
+        drop(armed);
+        let mem = self.shared.pool.mem();
+        mem.fetch_add(self.shared.ring.entry + queue::EVENT, 1, Ordering::AcqRel);
+        mem.wake(self.shared.ring.entry + queue::EVENT);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Queues between processes, without copies, in the file of a Hashmere store; and waiting for each other.
+//!
+//! A [`Pool`] has so many elements of so many bytes, and named [`Queue`]s, all of them in the store's file. An element is moved
+//! from queue to queue by reference. It is always in one place: in a queue, or in somebody's [`Hand`]. If the process of
+//! a hand dies, at any instruction, what it held is found and goes back to where it came from, exactly once.
+//!
+//! ```
+//! # let dir = std::env::temp_dir().join(format!("hashmere-queue-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&dir)?;
+//! # std::env::set_var("HASHMERE_DIR", &dir);
+//! use hashmere::Store;
+//! use hashmere_queue::{Pool, PoolOptions};
+//! use std::time::Duration;
+//!
+//! let store = Store::open("jobs")?;
+//! let pool = PoolOptions::new(1000, 4096).open(&store, "jobs")?; // any process opens the same one
+//! let todo = pool.queue("todo")?;
+//!
+//! let hand = pool.hand()?;
+//! if let Some(mut job) = hand.pull(pool.free())? {
+//!     job[..5].copy_from_slice(b"hello");
+//!     job.push(&todo)?;
+//! }
+//! if let Some(job) = hand.pull_wait(&todo, Duration::from_secs(1))? {
+//!     assert_eq!(&job[..5], b"hello");
+//!     job.push(pool.free())?;
+//! }
+//! # drop(hand);
+//! # std::fs::remove_dir_all(&dir)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! *It is not* a message broker: elements have one size, nothing is kept over a crash of the machine, and nobody outside the
+//! machine can take part. `docs/queues.md` has the bytes, the protocol and the argument.
+
+mod barrier;
+mod element;
+mod error;
+mod event;
+mod hand;
+mod layout;
+mod mutex;
+mod once;
+mod pool;
+mod ring;
+mod settle;
+mod sleep;
+
+#[cfg(test)]
+mod tests;
+
+pub use barrier::{Barrier, Start};
+pub use element::{Element, Plain};
+pub use error::QueueError;
+pub use event::Readiness;
+pub use hand::Hand;
+pub use layout::Kind;
+pub use mutex::{Mutex, MutexGuard};
+pub use once::once;
+pub use pool::{OnDeath, Pool, PoolOptions, PoolStats, Queue, QueueOptions, QueueStats};

@@ -1,0 +1,127 @@
+//! Waiting until there is something to pull: spinning as long as that has paid lately, then asleep on a word of the queue.
+//!
+//! Who sleeps wakes by itself after a while, to see whether somebody died with what it waits for. Nobody is ever taken for dead
+//! because of time.
+
+use crate::element::Element;
+use crate::error::QueueError;
+use crate::hand::Hand;
+use crate::layout::queue;
+use crate::pool::Queue;
+use crate::ring::Ring;
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+/// Looks at the queue before going to sleep: from this many, when spinning has not paid, to that many.
+pub(crate) const SPINS_MIN: u32 = 64;
+const SPINS_MAX: u32 = 1 << 14;
+/// Of these, the first many follow each other at once; between the later ones the processor rests.
+const EAGER: u32 = 512;
+/// The first sleep bounds what a wake-up costs that was lost between two store buffers; later ones are twice as long each.
+const SLEEP_MIN: Duration = Duration::from_millis(1);
+const SLEEP_MAX: Duration = Duration::from_millis(128);
+
+/// Whether the first element of a queue is there to be pulled.
+#[inline(always)]
+pub(crate) fn is_ready<M: Mem>(mem: &M, ring: &Ring) -> bool {
+    let head = ring.head(mem).position();
+    (mem.load(ring.cell(head), Ordering::Acquire) >> 32) as u32 == ring.tag(head)
+}
+
+/// Sleeps until something is pushed, at most `timeout`; may return early for no reason.
+pub(crate) fn sleep<M: Mem>(mem: &M, ring: &Ring, timeout: Duration) {
+    let event = mem.load(ring.entry + queue::EVENT, Ordering::Acquire);
+    // SYNC(sleepers): our flag is there before the last look. See `ring::wake_sleepers`.
+    mem.swap(ring.entry + queue::SLEEPERS, 1, Ordering::SeqCst);
+    if !is_ready(mem, ring) {
+        mem.wait(ring.entry + queue::EVENT, event as u32, timeout);
+    }
+}
+
+/// How long to sleep next.
+#[derive(Debug)]
+pub(crate) struct Patience {
+    until: Option<Instant>,
+    sleep: Duration,
+}
+
+impl Patience {
+    pub(crate) fn new(timeout: Duration) -> Patience {
+        Patience { until: Instant::now().checked_add(timeout), sleep: SLEEP_MIN }
+    }
+
+    /// `None`: the time is up.
+    pub(crate) fn next(&mut self) -> Option<Duration> {
+        let left = self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+        let sleep = self.sleep.min(left);
+        self.sleep = (self.sleep * 2).min(SLEEP_MAX);
+        (!left.is_zero()).then_some(sleep)
+    }
+}
+
+impl Hand {
+    /// Takes the first element of a queue, waiting for one as long as `timeout`. `None`: there was none in that time.
+    ///
+    /// No system call is made, by neither side, while the wait is short enough to be spun through.
+    ///
+    /// # Errors
+    /// As [`pull`](Self::pull); [`Dropped`](QueueError::Dropped) if the pool is dropped meanwhile.
+    #[inline]
+    pub fn pull_wait(&self, from: &Queue, timeout: Duration) -> Result<Option<Element<'_>>, QueueError> {
+        if let Some(element) = self.pull(from)? {
+            return Ok(Some(element));
+        }
+        let mut patience = Patience::new(timeout);
+        loop {
+            if !self.wait_with(from, &mut patience)? {
+                return Ok(None);
+            }
+            if let Some(element) = self.pull(from)? {
+                return Ok(Some(element));
+            }
+        }
+    }
+
+    /// Waits until there is something to pull; `false`: there was nothing when the time was up.
+    ///
+    /// # Errors
+    /// As [`pull_wait`](Self::pull_wait).
+    pub fn wait(&self, from: &Queue, timeout: Duration) -> Result<bool, QueueError> {
+        self.wait_with(from, &mut Patience::new(timeout))
+    }
+
+    fn wait_with(&self, from: &Queue, patience: &mut Patience) -> Result<bool, QueueError> {
+        if self.spin(from) {
+            return Ok(true);
+        }
+        loop {
+            let Some(time) = patience.next() else { return Ok(is_ready(self.mem(), &from.ring)) };
+            if from.pool.region.is_dropped() {
+                return Err(QueueError::Dropped);
+            }
+            self.look_for_the_dead()?;
+            sleep(self.mem(), &from.ring, time);
+            if is_ready(self.mem(), &from.ring) {
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Spins for twice as long as last time if that paid, and half as long if it did not.
+    #[inline]
+    fn spin(&self, from: &Queue) -> bool {
+        let spins = self.spins.get();
+        for i in 0..spins {
+            if is_ready(self.mem(), &from.ring) {
+                self.spins.set((spins * 2).min(SPINS_MAX));
+                return true;
+            }
+            if i >= EAGER {
+                self.mem().relax();
+            }
+        }
+        self.spins.set((spins / 2).max(SPINS_MIN));
+        false
+    }
+}
