@@ -49,10 +49,10 @@ struct State {
 
 impl State {
     fn decode(value: &[u8]) -> Result<State, QueueError> {
-        let (chunks, rest) = value.as_chunks::<8>();
-        let words: Vec<u64> = chunks.iter().map(|bytes| u64::from_le_bytes(*bytes)).collect();
+        let word = |bytes: &[u8]| bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
+        let words: Vec<u64> = value.chunks_exact(8).map(word).collect();
         match words.split_first_chunk::<4>() {
-            Some((&[round, size, lost, joined], list)) if rest.is_empty() && list.len() % 3 == 0 => {
+            Some((&[round, size, lost, joined], list)) if value.len() % 8 == 0 && list.len() % 3 == 0 => {
                 let present = list.chunks_exact(3);
                 let present = present.map(|w| Participant { client: w[0], number: w[1], arrived: w[2] }).collect();
                 Ok(State { round, size, lost, joined, present })

@@ -41,7 +41,8 @@ impl Hand {
             pool.recover()?;
             grip = pool.core().take_hand(me);
         }
-        let grip = grip.ok_or(QueueError::TooMany("all hands of the pool are in use; drop some, or create it with more"))?;
+        let grip =
+            grip.ok_or(QueueError::TooMany("all hands of the pool are in use; drop some, or create it with more"))?;
         let spins = Cell::new(crate::sleep::SPINS_MIN);
         let looked = Cell::new(Instant::now());
         Ok(Hand { pool: pool.clone(), grip, free: Cell::new(u64::MAX), empty: Cell::new(0), looked, spins })

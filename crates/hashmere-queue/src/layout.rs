@@ -275,8 +275,7 @@ impl Geometry {
             return Err(damaged);
         }
         let bytes = get(pool::BYTES);
-        let geometry =
-            Geometry::new(get(pool::ELEMENTS), bytes, get(pool::QUEUES), get(pool::HANDS), get(pool::BATCH));
+        let geometry = Geometry::new(get(pool::ELEMENTS), bytes, get(pool::QUEUES), get(pool::HANDS), get(pool::BATCH));
         match geometry {
             // No product of these overflows: 2^31 elements of 2^32 bytes.
             Some(geometry) if geometry.stride == get(pool::STRIDE) && geometry.size() <= len => Ok(geometry),

@@ -33,7 +33,9 @@ pub(crate) fn holder_of(value: &[u8]) -> Result<ClientId, QueueError> {
 /// Keys that processes agree by must not be evicted.
 pub(crate) fn refuse_cache(store: &Store) -> Result<(), QueueError> {
     match store.mode() {
-        Mode::Cache => Err(QueueError::BadOption("a cache may drop the key at any time; use a strict store to wait for each other")),
+        Mode::Cache => Err(QueueError::BadOption(
+            "a cache may drop the key at any time; use a strict store to wait for each other",
+        )),
         _ => Ok(()),
     }
 }

@@ -97,7 +97,9 @@ impl PoolOptions {
             OnDeath::Queue(name) => Some(name),
         };
         if on_death.is_some_and(|name| !is_name(name) || self.queues < 2) {
-            return Err(QueueError::BadOption("the queue for elements of the dead needs a name of 1 to 64 bytes, and room for a second queue"));
+            return Err(QueueError::BadOption(
+                "the queue for elements of the dead needs a name of 1 to 64 bytes, and room for a second queue",
+            ));
         }
         let free = self.on_death == OnDeath::Queue(FREE);
         let fill = |mem: &MapMem, base: u64| {
@@ -299,7 +301,8 @@ impl Pool {
         let core = self.inner.core();
         let geometry = &self.inner.geometry;
         let free = (0..geometry.queues).find(|id| core.word(geometry.queue(*id) + queue::STATE) == 0);
-        let id = free.ok_or(QueueError::TooMany("the pool has as many queues as it was created for; create it with more"))?;
+        let id =
+            free.ok_or(QueueError::TooMany("the pool has as many queues as it was created for; create it with more"))?;
         let bound = options.bound.unwrap_or(u64::MAX).min(geometry.elements);
         write_queue(&core, id, name, options.kind.unwrap_or(Kind::Mpmc), bound);
         self.find(name).ok_or(QueueError::damaged("a queue was not found after it was made", core.base))

@@ -14,12 +14,7 @@ impl Store {
     ///
     /// # Errors
     /// [`ReadOnly`](WriteError::ReadOnly), since whoever waits says so in the file; and those of reading.
-    pub fn wait(
-        &self,
-        key: &[u8],
-        seen: Option<Version>,
-        timeout: Duration,
-    ) -> Result<Option<Option<Version>>, Error> {
+    pub fn wait(&self, key: &[u8], seen: Option<Version>, timeout: Duration) -> Result<Option<Option<Version>>, Error> {
         Ok(self.wait_any(&[(key, seen)], timeout)?.map(|(_, now)| now))
     }
 

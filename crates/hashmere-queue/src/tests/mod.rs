@@ -1,1 +1,6 @@
+//! Queues on heap memory: in one process, deterministic, most of them under Miri as well.
 
+mod crash;
+mod moves;
+mod traced;
+mod world;

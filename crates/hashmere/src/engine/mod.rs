@@ -49,8 +49,8 @@ pub(crate) use lane::{Lane, LaneGuard};
 pub(crate) use ops::{Fetched, Tick, When, PIN_FROM};
 pub(crate) use pin::Pin;
 pub(crate) use read::Found;
-pub use region::RegionInfo;
 pub(crate) use region::Place;
+pub use region::RegionInfo;
 pub use stats::{ClientStats, Stats};
 pub(crate) use write::{Current, Decision, Outcome};
 

@@ -1,0 +1,183 @@
+//! Heap memory on which a client dies after so many stores, or lets somebody else act before one of its accesses.
+
+use hashmere_mem::words::{self, Words};
+use hashmere_mem::{BackError, HeapMem, Mem};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// The payload of the panic that is a client's death.
+struct Killed;
+
+type Hook = Box<dyn FnOnce() + Send>;
+
+/// The memory as one client reaches it.
+pub(super) struct Traced {
+    heap: Arc<HeapMem>,
+    stores: AtomicU64,
+    fuse: AtomicU64,
+    accesses: AtomicU64,
+    hook: Mutex<Option<(u64, Hook)>>,
+}
+
+impl Traced {
+    pub(super) fn new(heap: &Arc<HeapMem>) -> Traced {
+        Traced {
+            heap: heap.clone(),
+            stores: AtomicU64::new(0),
+            fuse: AtomicU64::new(u64::MAX),
+            accesses: AtomicU64::new(0),
+            hook: Mutex::new(None),
+        }
+    }
+
+    /// The client dies before its store of this number, from 0.
+    pub(super) fn die_at(&self, store: u64) {
+        self.fuse.store(store, Ordering::Relaxed);
+    }
+
+    /// Somebody acts before the client's access of this number, from 0.
+    pub(super) fn interrupt(&self, access: u64, act: impl FnOnce() + Send + 'static) {
+        *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some((access, Box::new(act)));
+    }
+
+    pub(super) fn stores(&self) -> u64 {
+        self.stores.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn accesses(&self) -> u64 {
+        self.accesses.load(Ordering::Relaxed)
+    }
+
+    fn access(&self) -> &HeapMem {
+        let n = self.accesses.fetch_add(1, Ordering::Relaxed);
+        assert!(n < 10_000_000, "the operation does not end");
+        let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
+        if hook.as_ref().is_some_and(|(at, _)| *at == n) {
+            if let Some((_, act)) = hook.take() {
+                drop(hook);
+                act();
+            }
+        }
+        &self.heap
+    }
+
+    fn writing(&self) -> &HeapMem {
+        let heap = self.access();
+        if self.stores.load(Ordering::Relaxed) >= self.fuse.load(Ordering::Relaxed) {
+            panic::resume_unwind(Box::new(Killed));
+        }
+        self.stores.fetch_add(1, Ordering::Relaxed);
+        heap
+    }
+}
+
+/// Runs what a client does up to its end or its death: `None`.
+pub(super) fn until_death<R>(act: impl FnOnce() -> R) -> Option<R> {
+    match panic::catch_unwind(AssertUnwindSafe(act)) {
+        Ok(result) => Some(result),
+        Err(payload) if payload.is::<Killed>() => None,
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+impl Words for Traced {
+    fn load_word(&self, off: u64) -> u64 {
+        self.access().load(off, Ordering::Relaxed)
+    }
+
+    fn store_word(&self, off: u64, value: u64) {
+        self.writing().store(off, value, Ordering::Relaxed);
+    }
+}
+
+impl Mem for Traced {
+    fn capacity(&self) -> u64 {
+        self.heap.capacity()
+    }
+
+    fn load(&self, off: u64, order: Ordering) -> u64 {
+        self.access().load(off, order)
+    }
+
+    fn store(&self, off: u64, value: u64, order: Ordering) {
+        self.writing().store(off, value, order);
+    }
+
+    fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
+        // One that fails stores nothing, so nobody can die just before that.
+        match self.access().load(off, Ordering::Relaxed) {
+            now if now == current => self.writing().compare_exchange(off, current, new),
+            now => Err(now),
+        }
+    }
+
+    fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
+        self.writing().swap(off, value, order)
+    }
+
+    fn fetch_add(&self, off: u64, value: u64, order: Ordering) -> u64 {
+        self.writing().fetch_add(off, value, order)
+    }
+
+    fn fetch_or(&self, off: u64, value: u64, order: Ordering) -> u64 {
+        self.writing().fetch_or(off, value, order)
+    }
+
+    fn fence(&self, order: Ordering) {
+        self.heap.fence(order);
+    }
+
+    fn prefetch(&self, _off: u64) {}
+
+    fn read(&self, off: u64, dst: &mut [u8]) {
+        words::read(self, off, dst);
+    }
+
+    fn append_to(&self, off: u64, len: usize, dst: &mut Vec<u8>) {
+        words::append_to(self, off, len, dst);
+    }
+
+    fn write(&self, off: u64, src: &[u8]) {
+        words::write(self, off, src);
+    }
+
+    fn matches(&self, off: u64, bytes: &[u8]) -> bool {
+        words::matches(self, off, bytes)
+    }
+
+    fn copy(&self, from: u64, to: u64, len: u64) {
+        words::copy(self, from, to, len);
+    }
+
+    fn zero(&self, off: u64, len: u64) {
+        words::zero(self, off, len);
+    }
+
+    unsafe fn slice(&self, off: u64, len: usize) -> &[u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.heap.slice(off, len) }
+    }
+
+    unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.heap.slice_mut(off, len) }
+    }
+
+    fn back(&self, off: u64, len: u64) -> Result<(), BackError> {
+        self.heap.back(off, len)
+    }
+
+    fn unback(&self, off: u64, len: u64) -> bool {
+        self.heap.unback(off, len)
+    }
+
+    fn wait(&self, _off: u64, _expected: u32, _timeout: Duration) {}
+
+    fn wake(&self, _off: u64) {
+        self.access();
+    }
+
+    fn relax(&self) {}
+}

@@ -1,0 +1,125 @@
+//! A pool on heap memory, clients of it, and a look at where every element is.
+
+use super::traced::Traced;
+use crate::layout::{hand, queue, Geometry, Held, Kind};
+use crate::ring::{Grip, Ring};
+use crate::settle::{Core, Peers};
+use hashmere::{ClientId, WriteError};
+use hashmere_mem::{HeapMem, Mem};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+
+/// Queues of the pool: `free`, two of the kind that is looked at, and one for what the dead held.
+pub(super) const QUEUES: u64 = 4;
+const BASE: u64 = 256;
+
+/// Those who are gone.
+pub(super) struct Gone(pub(super) Vec<ClientId>);
+
+impl Peers for Gone {
+    fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
+        Ok(self.0.contains(&client))
+    }
+}
+
+/// A client by number.
+pub(super) fn client(number: u64) -> ClientId {
+    ClientId::unpack(1 << 16 | number + 1).unwrap()
+}
+
+#[derive(Clone)]
+pub(super) struct World {
+    pub(super) heap: Arc<HeapMem>,
+    pub(super) geometry: Geometry,
+}
+
+impl World {
+    /// A pool of `elements`; queues 1 and 2 are of this kind and bound.
+    pub(super) fn new(elements: u64, kind: Kind, bound: u64, on_death: u64) -> World {
+        let geometry = Geometry::new(elements, 8, QUEUES, 4, elements.min(8)).unwrap();
+        let heap = Arc::new(HeapMem::new(BASE + geometry.size()));
+        heap.back(0, heap.capacity()).unwrap();
+        geometry.format(&*heap, BASE, on_death);
+        for (id, kind, bound) in
+            [(0, Kind::Mpmc, elements), (1, kind, bound), (2, kind, bound), (3, Kind::Mpmc, elements)]
+        {
+            let entry = BASE + geometry.queue(id);
+            heap.store(entry + queue::KIND, kind as u64, Ordering::Relaxed);
+            heap.store(entry + queue::BOUND, bound, Ordering::Relaxed);
+            heap.store(entry + queue::STATE, 1, Ordering::Relaxed);
+        }
+        World { heap, geometry }
+    }
+
+    pub(super) fn image(&self) -> World {
+        World { heap: Arc::new(self.heap.image()), geometry: self.geometry }
+    }
+
+    pub(super) fn actor(&self) -> Actor<Traced> {
+        Actor { mem: Traced::new(&self.heap), geometry: self.geometry }
+    }
+
+    /// What each queue holds, in order; every element must be in exactly one, and nobody's hand may hold any.
+    pub(super) fn census(&self) -> Result<Vec<Vec<u32>>, String> {
+        let core = Core { mem: &*self.heap, base: BASE, geometry: &self.geometry };
+        for index in 0..self.geometry.hands {
+            let word = |at: u64| core.word(self.geometry.hand(index) + at);
+            let held = (0..hand::SINGLES).filter(|slot| word(hand::SLOTS + 8 * slot) != 0).count();
+            if word(hand::INTENT) != 0 || held != 0 || word(hand::START) < word(hand::END) {
+                return Err(format!("hand {index} holds {held} elements or is doing something"));
+            }
+        }
+        let mut times = vec![0; self.geometry.elements as usize];
+        let mut queues = Vec::new();
+        for ring in core.rings() {
+            let (head, len) = (ring.head(&*self.heap).position(), ring.len(&*self.heap));
+            let mut content = Vec::new();
+            for position in head..head + len {
+                let cell = self.heap.load(ring.cell(position), Ordering::Relaxed);
+                if (cell >> 32) as u32 != ring.tag(position) {
+                    return Err(format!("queue {}: the cell of position {position} was not filled", ring.id));
+                }
+                times[cell as u32 as usize] += 1;
+                content.push(cell as u32);
+            }
+            queues.push(content);
+        }
+        match times.iter().position(|times| *times != 1) {
+            Some(element) => Err(format!("element {element} is there {} times: {queues:?}", times[element])),
+            None => Ok(queues),
+        }
+    }
+}
+
+/// Somebody who uses the pool.
+pub(super) struct Actor<M> {
+    pub(super) mem: M,
+    pub(super) geometry: Geometry,
+}
+
+impl<M: Mem> Actor<M> {
+    pub(super) fn core(&self) -> Core<'_, M> {
+        Core { mem: &self.mem, base: BASE, geometry: &self.geometry }
+    }
+
+    pub(super) fn ring(&self, id: u64) -> Ring {
+        self.core().ring(id).unwrap()
+    }
+
+    pub(super) fn hand(&self, number: u64) -> Grip {
+        self.core().take_hand(client(number)).unwrap()
+    }
+
+    /// What a single slot holds.
+    pub(super) fn element(&self, grip: &Grip, slot: u64) -> u32 {
+        Held::unpack(self.mem.load(grip.slot(slot), Ordering::Relaxed)).element
+    }
+
+    /// The end of a queue that has one producer and one consumer is this hand's, as the public interface would note it.
+    pub(super) fn take_roles(&self, grip: &Grip) {
+        for ring in [self.ring(1), self.ring(2)] {
+            self.mem.store(ring.entry + queue::PRODUCER, grip.who, Ordering::Relaxed);
+            self.mem.store(ring.entry + queue::CONSUMER, grip.who, Ordering::Relaxed);
+        }
+    }
+}
