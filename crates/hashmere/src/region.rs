@@ -24,7 +24,7 @@ impl ClientId {
 
     /// As one word that is never zero; the upper 8 bits are.
     pub fn pack(self) -> u64 {
-        self.0 & (1 << 56) - 1
+        self.0 & ((1 << 56) - 1)
     }
 
     /// From such a word; `None` if it is none.

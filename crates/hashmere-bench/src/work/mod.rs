@@ -3,6 +3,7 @@
 mod growth;
 mod hot;
 mod million;
+mod queue;
 mod rate;
 mod space;
 
@@ -34,6 +35,8 @@ pub fn main(arguments: &[String]) -> Outcome {
         seed: seed.parse()?,
     };
     match system.as_str() {
+        "hashmere" if test.starts_with("queue-") => queue::run(&call),
+        "crossbeam" | "rtrb" => queue::run_rival(&call),
         "hashmere" => mere(&call, None),
         "hashmere-expected" => mere(&call, Some(call.records.into())),
         "hashmap-rapidhash" => table(&call, &mut Map::<Rapidhash>::default()),

@@ -1,0 +1,172 @@
+//! Moves of elements: in batches, alone and beside the other process; one by one round two queues.
+
+use super::{open, pin, span, Call, Control, Peer, COUNT, GO, READY};
+use crate::work::say;
+use crate::Outcome;
+use hashmere_queue::{Hand, Kind, Pool, PoolOptions, Queue, QueueOptions};
+use std::time::Instant;
+
+const BATCH: u64 = 1000;
+const BYTES: u64 = 4096;
+/// Moves between two looks at the clock.
+const STRIDE: u64 = 64;
+
+/// Every element says its number.
+fn mark(pool: &Pool) -> Outcome {
+    let mut hand = pool.hand()?;
+    let n = pool.elements();
+    let mut done = 0;
+    while done < n {
+        let pulled = hand.pull_many(pool.free(), BATCH)?;
+        for i in 0..pulled {
+            let number = done + i;
+            hand.batch_mut(i)[..8].copy_from_slice(&number.to_le_bytes());
+        }
+        done += hand.push_many(pool.free(), pulled)?;
+    }
+    Ok(())
+}
+
+/// Every number is there once.
+fn verify(pool: &Pool) -> Outcome {
+    let mut hand = pool.hand()?;
+    let mut seen = vec![false; pool.elements() as usize];
+    for queue in pool.queues() {
+        while hand.pull_many(&queue, BATCH)? > 0 {
+            for i in 0..hand.batch_len() {
+                let number = hand.batch(i).first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
+                let place =
+                    number.and_then(|number| seen.get_mut(number as usize)).ok_or("an element is not what it was")?;
+                if std::mem::replace(place, true) {
+                    return Err(format!("element {number:?} is there twice").into());
+                }
+            }
+            let kept = pool.queue("verified")?;
+            hand.push_many(&kept, BATCH)?;
+            if queue.name() == "verified" {
+                break;
+            }
+        }
+    }
+    if seen.iter().any(|seen| !seen) {
+        return Err("an element was lost".into());
+    }
+    Ok(())
+}
+
+fn shift(hand: &mut Hand, from: &Queue, to: &Queue) -> Outcome<u64> {
+    hand.pull_many(from, BATCH)?;
+    Ok(hand.push_many(to, BATCH)?)
+}
+
+fn rate(moves: u64, since: Instant) -> f64 {
+    moves as f64 / since.elapsed().as_secs_f64() / 1e6
+}
+
+/// Three queues, batches of a thousand.
+pub fn batches(call: &Call) -> Outcome {
+    pin(0)?;
+    let (store, control) = open(call)?;
+    let control = Control(control);
+    let pool = PoolOptions::new(call.records.into(), BYTES).create(&store, "w4")?;
+    mark(&pool)?;
+    let (free, ab, ba) = (pool.free().clone(), pool.queue("a-to-b")?, pool.queue("b-to-a")?);
+    let mut hand = pool.hand()?;
+
+    let (start, mut moves) = (Instant::now(), 0);
+    while start.elapsed() < span(call) {
+        for (from, to) in [(&free, &ab), (&ab, &ba), (&ba, &free)] {
+            moves += shift(&mut hand, from, to)?;
+        }
+    }
+    say("batch_alone_mps", rate(moves, start));
+
+    let peer = Peer::start(call)?;
+    control.wait_for(READY, 1)?;
+    control.set(GO, 1);
+    let (start, mut moves) = (Instant::now(), 0);
+    while start.elapsed() < span(call) {
+        moves += shift(&mut hand, &free, &ab)? + shift(&mut hand, &ba, &free)?;
+    }
+    say("batch_beside_mps", rate(moves, start));
+    control.set(GO, 2);
+    peer.finish()?;
+    say("batch_peer_mps", control.get(COUNT) as f64 / 1e3);
+    drop(hand);
+    verify(&pool)
+}
+
+/// The other process.
+pub fn batches_peer(call: &Call) -> Outcome {
+    pin(1)?;
+    let (store, control) = open(call)?;
+    let control = Control(control);
+    let pool = Pool::open(&store, "w4")?;
+    let (ab, ba) = (pool.queue("a-to-b")?, pool.queue("b-to-a")?);
+    let mut hand = pool.hand()?;
+    control.set(READY, 1);
+    control.wait_for(GO, 1)?;
+    let (start, mut moves) = (Instant::now(), 0);
+    while control.get(GO) == 1 {
+        moves += shift(&mut hand, &ab, &ba)?;
+    }
+    control.set(COUNT, (rate(moves, start) * 1e3) as u64);
+    Ok(())
+}
+
+fn ring(call: &Call, pool: &Pool) -> Outcome<(Queue, Queue)> {
+    let kind = if call.test.starts_with("queue-spsc") { Kind::Spsc } else { Kind::Mpmc };
+    let options = QueueOptions::new().kind(kind);
+    Ok((pool.queue_with("there", options)?, pool.queue_with("back", options)?))
+}
+
+/// Element after element to the other process and back.
+pub fn singles(call: &Call) -> Outcome {
+    pin(0)?;
+    let (store, control) = open(call)?;
+    let control = Control(control);
+    let pool = PoolOptions::new(call.records.into(), BYTES).create(&store, "w4")?;
+    mark(&pool)?;
+    let (there, back) = ring(call, &pool)?;
+    let peer = Peer::start(call)?;
+    control.wait_for(READY, 1)?;
+    let hand = pool.hand()?;
+    while let Some(element) = hand.pull(pool.free())? {
+        element.push(&there)?;
+    }
+    control.set(GO, 1);
+    let (start, mut moves) = (Instant::now(), 0);
+    while start.elapsed() < span(call) {
+        for _ in 0..STRIDE {
+            if let Some(element) = hand.pull(&back)? {
+                element.push(&there)?;
+                moves += 1;
+            }
+        }
+    }
+    say("single_mps", rate(moves, start));
+    control.set(GO, 2);
+    peer.finish()?;
+    drop(hand);
+    verify(&pool)
+}
+
+/// The other process.
+pub fn singles_peer(call: &Call) -> Outcome {
+    pin(1)?;
+    let (store, control) = open(call)?;
+    let control = Control(control);
+    let pool = Pool::open(&store, "w4")?;
+    let (there, back) = ring(call, &pool)?;
+    let hand = pool.hand()?;
+    control.set(READY, 1);
+    control.wait_for(GO, 1)?;
+    while control.get(GO) == 1 {
+        for _ in 0..STRIDE {
+            if let Some(element) = hand.pull(&there)? {
+                element.push(&back)?;
+            }
+        }
+    }
+    Ok(())
+}
