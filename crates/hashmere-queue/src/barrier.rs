@@ -42,6 +42,8 @@ struct State {
     round: u64,
     size: u64,
     lost: u64,
+    /// What `lost` was when the round opened.
+    lost_then: u64,
     /// Participants so far, for their numbers.
     joined: u64,
     present: Vec<Participant>,
@@ -51,18 +53,18 @@ impl State {
     fn decode(value: &[u8]) -> Result<State, QueueError> {
         let word = |bytes: &[u8]| bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let words: Vec<u64> = value.chunks_exact(8).map(word).collect();
-        match words.split_first_chunk::<4>() {
-            Some((&[round, size, lost, joined], list)) if value.len() % 8 == 0 && list.len() % 3 == 0 => {
+        match words.split_first_chunk::<5>() {
+            Some((&[round, size, lost, lost_then, joined], list)) if value.len() % 8 == 0 && list.len() % 3 == 0 => {
                 let present = list.chunks_exact(3);
                 let present = present.map(|w| Participant { client: w[0], number: w[1], arrived: w[2] }).collect();
-                Ok(State { round, size, lost, joined, present })
+                Ok(State { round, size, lost, lost_then, joined, present })
             }
             _ => Err(QueueError::Broken("the key of a barrier holds something else")),
         }
     }
 
     fn encode(&self) -> Vec<u8> {
-        let head = [self.round, self.size, self.lost, self.joined];
+        let head = [self.round, self.size, self.lost, self.lost_then, self.joined];
         let list = self.present.iter().flat_map(|p| [p.client, p.number, p.arrived]);
         head.into_iter().chain(list).flat_map(u64::to_le_bytes).collect()
     }
@@ -72,6 +74,7 @@ impl State {
         let arrived = self.present.iter().filter(|p| p.arrived == self.round + 1).count() as u64;
         if arrived > 0 && arrived + self.lost >= self.size {
             self.round += 1;
+            self.lost_then = self.lost;
         }
     }
 }
@@ -153,7 +156,7 @@ impl Barrier {
             let state = State::decode(&item.value)?;
             if Some(state.round) >= target {
                 self.target = None;
-                return Ok(Some(Start { round: state.round, lost: state.lost }));
+                return Ok(Some(Start { round: state.round, lost: state.lost_then }));
             }
             if self.take_off_the_dead(&state)? {
                 continue;
@@ -207,9 +210,9 @@ mod tests {
     #[test]
     fn states_round_trip_and_nonsense_is_refused() {
         let present = (1..4).map(|i| Participant { client: i, number: i * 7, arrived: i % 2 }).collect();
-        let state = State { round: 5, size: 4, lost: 1, joined: 9, present };
+        let state = State { round: 5, size: 4, lost: 1, lost_then: 0, joined: 9, present };
         assert_eq!(State::decode(&state.encode()).unwrap(), state);
-        for bad in [&b""[..], b"12345678", &[0; 33], &[0; 40]] {
+        for bad in [&b""[..], b"12345678", &[0; 41], &[0; 48]] {
             assert!(State::decode(bad).is_err());
         }
     }

@@ -24,7 +24,7 @@ impl Peers for Gone {
 
 /// A client by number.
 pub(super) fn client(number: u64) -> ClientId {
-    ClientId::unpack(1 << 16 | number + 1).unwrap()
+    ClientId::unpack((1 << 16) | (number + 1)).unwrap()
 }
 
 #[derive(Clone)]

@@ -7,6 +7,7 @@ mod fork;
 mod hammer;
 pub mod mix;
 mod opener;
+mod queue;
 mod reader;
 mod shell;
 mod viewer;
@@ -26,11 +27,16 @@ pub fn run(role: &str, arguments: Vec<String>) {
     match role {
         "crowd" => crowd::crowd(&mut arguments),
         "fill" => fill::run(&mut arguments),
+        "barrier" => queue::barrier(&mut arguments),
         "fork" => fork::run(&mut arguments),
         "hammer" => hammer::run(&mut arguments),
+        "holder" => queue::holder(&mut arguments),
         "mix" => mix::run(&mut arguments),
+        "mutex" => queue::mutex(&mut arguments),
+        "once" => queue::once_only(&mut arguments),
         "opener" => opener::run(&mut arguments),
         "passers" => crowd::passers(&mut arguments),
+        "queue" => queue::run(&mut arguments),
         "reader" => reader::run(&mut arguments),
         "shell" => shell::run(&mut arguments),
         "viewer" => viewer::run(&mut arguments),
@@ -45,6 +51,11 @@ impl Arguments {
     fn next<T: FromStr>(&mut self) -> T {
         let text = self.0.next().expect("one more argument");
         text.parse().unwrap_or_else(|_| panic!("argument {text:?}"))
+    }
+
+    /// All that are left.
+    fn rest(&mut self) -> Vec<String> {
+        self.0.by_ref().collect()
     }
 
     /// Opens the existing store that is the next argument.

@@ -1,0 +1,287 @@
+//! Promise: an element of a pool is always in one place, whoever is killed at whatever instruction; queues go on, nobody hangs.
+//! Catches: elements lost or doubled by a death, hands and roles that are never given back, wake-ups that are lost, pools whose
+//! room is not free after a drop.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Options, Store};
+use hashmere_queue::{Hand, Kind, OnDeath, Pool, PoolOptions, QueueError, QueueOptions};
+use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::procs::{Worker, LIMIT};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{tiny, worker};
+use std::collections::BTreeMap;
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
+
+const ELEMENTS: u64 = 40;
+
+/// Every element says its number, and that nobody holds it.
+fn mark(pool: &Pool) {
+    let hand = pool.hand().unwrap();
+    for number in 0..pool.elements() {
+        let mut element = hand.pull(pool.free()).unwrap().unwrap();
+        assert_eq!(u64::from(element.number()), number);
+        element[..8].copy_from_slice(&number.to_le_bytes());
+        assert!(element.push(pool.free()).unwrap().is_none());
+    }
+}
+
+/// How often each number is in the queues.
+fn census(pool: &Pool) -> BTreeMap<u64, u32> {
+    let mut hand = pool.hand().unwrap();
+    let mut seen = BTreeMap::new();
+    for queue in pool.queues() {
+        for _ in 0..queue.len() {
+            if hand.pull_many(&queue, 1).unwrap() == 1 {
+                let number = u64::from_le_bytes(*hand.batch(0).first_chunk().unwrap());
+                *seen.entry(number).or_insert(0) += 1;
+                assert_eq!(hand.push_many(&queue, 1).unwrap(), 1);
+            }
+        }
+    }
+    seen
+}
+
+fn assert_conserved(pool: &Pool) {
+    pool.recover().unwrap();
+    let stats = pool.stats();
+    assert_eq!((stats.held, stats.hands), (0, 0), "{stats:?}");
+    let expected: BTreeMap<u64, u32> = (0..pool.elements()).map(|number| (number, 1)).collect();
+    assert_eq!(census(pool), expected);
+}
+
+fn storm(name: &'static str, on_death: OnDeath, kind: Kind) {
+    let time = Duration::from_millis(if quick() { 2500 } else { 8000 });
+    let _watchdog = Watchdog::start(name, time + Duration::from_secs(120));
+    let scratch = Scratch::new(name);
+    let mut rng = Rng::for_test(name);
+    let store = tiny().open(scratch.store("queues")).unwrap();
+    let pool = PoolOptions::new(ELEMENTS, 16).batch(8).on_death(on_death).create(&store, "pool").unwrap();
+    mark(&pool);
+    pool.queue_with("b", QueueOptions::new().kind(kind)).unwrap();
+    pool.queue_with("c", QueueOptions::new().bound(5)).unwrap();
+    let start = |rng: &mut Rng| {
+        let seed = rng.word();
+        Worker::start(worker!(), "queue", &[&store.path().display(), &"pool", &seed, &"free", &"b", &"c"])
+    };
+    let mut workers: Vec<Worker> = (0..3).map(|_| start(&mut rng)).collect();
+    let (begin, mut kills) = (Instant::now(), 0);
+    while begin.elapsed() < time {
+        std::thread::sleep(Duration::from_micros(3000 + rng.below(12_000)));
+        let victim = rng.index(workers.len());
+        if rng.chance(30) {
+            workers[victim].signal(libc::SIGSTOP);
+            std::thread::sleep(Duration::from_micros(rng.below(3000)));
+        }
+        let ended = workers.swap_remove(victim).kill();
+        assert!(ended.killed_by(libc::SIGKILL), "a worker had failed by itself: {ended:?}");
+        kills += 1;
+        workers.push(start(&mut rng));
+        if kills % 16 == 0 {
+            pool.recover().unwrap();
+        }
+    }
+    let mut moved = 0u64;
+    for worker in workers {
+        let lines = worker.finish(LIMIT).ok("queue");
+        moved += lines[0].strip_prefix("moved ").unwrap().parse::<u64>().unwrap();
+    }
+    assert_conserved(&pool);
+    let stats = pool.stats();
+    println!("{name}: {kills} kills, {} elements given back, {moved} moves of the last workers", stats.recovered);
+    assert!(stats.recovered > 0, "this run has shown nothing");
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
+#[test]
+fn killed_at_random_elements_go_back_to_where_they_came_from() {
+    storm("queues-origin", OnDeath::Origin, Kind::Mpmc);
+}
+
+#[test]
+fn killed_at_random_the_only_producer_and_the_only_consumer() {
+    storm("queues-spsc", OnDeath::Origin, Kind::Spsc);
+}
+
+#[test]
+fn killed_at_random_elements_go_to_the_queue_of_the_dead() {
+    storm("queues-lost", OnDeath::Queue("lost"), Kind::Mpmc);
+}
+
+fn small(scratch: &Scratch) -> (Store, Pool) {
+    let store = Options::new().open(scratch.store("queues")).unwrap();
+    let pool = PoolOptions::new(ELEMENTS, 16).open(&store, "pool").unwrap();
+    (store, pool)
+}
+
+/// What a killed worker had pulled comes back while somebody waits for it, without anybody being told.
+#[test]
+fn a_sleeper_is_given_what_the_dead_held() {
+    let _watchdog = Watchdog::start("queues-sleeper", Duration::from_secs(60));
+    let scratch = Scratch::new("queues-sleeper");
+    let store = Options::new().open(scratch.store("queues")).unwrap();
+    let pool = PoolOptions::new(1, 8).create(&store, "pool").unwrap();
+    // It holds the only element when it dies.
+    let path = store.path().display();
+    for _ in 0..5 {
+        let mut worker = Worker::start(worker!(), "holder", &[&path, &"pool"]);
+        worker.expect("holding");
+        let hand = pool.hand().unwrap();
+        assert!(hand.pull_wait(pool.free(), Duration::from_millis(20)).unwrap().is_none(), "a living one keeps it");
+        worker.kill();
+        let element = hand.pull_wait(pool.free(), Duration::from_secs(10)).unwrap();
+        assert!(element.is_some(), "nobody gave it back");
+    }
+}
+
+#[test]
+fn roles_are_given_back_by_the_dropped_and_the_dead() {
+    let scratch = Scratch::new("queues-roles");
+    let (_store, pool) = small(&scratch);
+    let queue = pool.queue_with("spsc", QueueOptions::new().kind(Kind::Spsc)).unwrap();
+    let push = |hand: &Hand| hand.pull(pool.free()).unwrap().unwrap().push(&queue).map(|_| ());
+    let (a, b) = (pool.hand().unwrap(), pool.hand().unwrap());
+    push(&a).unwrap();
+    assert!(matches!(push(&b), Err(QueueError::Taken("producer"))));
+    assert!(b.pull(&queue).unwrap().is_some());
+    assert!(matches!(a.pull(&queue), Err(QueueError::Taken("consumer"))));
+    drop(a);
+    push(&b).unwrap();
+    drop(b);
+    let c = pool.hand().unwrap();
+    push(&c).unwrap();
+    assert_eq!(pool.stats().held, 0);
+}
+
+#[test]
+fn pools_and_queues_are_found_by_name_and_dropped() {
+    let scratch = Scratch::new("queues-names");
+    let (store, pool) = small(&scratch);
+    let free = store.stats().segments_free;
+    assert_eq!(store.stats().regions, 1);
+    assert_eq!(Pool::list(&store), ["pool"]);
+    pool.queue_with("few", QueueOptions::new().bound(2)).unwrap();
+    assert!(matches!(pool.queue_with("few", QueueOptions::new().bound(3)), Err(QueueError::Exists(_))));
+    assert!(matches!(pool.queue(""), Err(QueueError::BadOption(_))));
+    assert!(matches!(PoolOptions::new(3, 16).open(&store, "pool"), Err(QueueError::Exists(_))));
+    assert!(matches!(Pool::open(&store, "other"), Err(QueueError::NotFound(_))));
+    assert!(matches!(PoolOptions::new(0, 16).create(&store, "none"), Err(QueueError::BadOption(_))));
+    let made = (0..).take_while(|n| pool.queue(&format!("queue {n}")).is_ok()).count();
+    assert_eq!(made, 6, "eight queues, of which two were there");
+    let other = Pool::open(&store, "pool").unwrap();
+    assert_eq!(other.queues().len(), 8);
+    // From one handle of the pool to the other.
+    let hand = other.hand().unwrap();
+    let few = pool.queue("few").unwrap();
+    for _ in 0..2 {
+        assert!(hand.pull(other.free()).unwrap().unwrap().push(&few).unwrap().is_none());
+    }
+    let back = hand.pull(pool.free()).unwrap().unwrap().push(&few).unwrap();
+    assert!(back.is_some(), "the bound is two");
+    drop(back);
+    drop(hand);
+    assert!(Pool::remove(&store, "pool").unwrap() && !Pool::remove(&store, "pool").unwrap());
+    assert!(pool.is_dropped() && matches!(pool.hand(), Err(QueueError::Dropped)));
+    drop((pool, other, few));
+    store.maintain().unwrap();
+    assert!(store.stats().segments_free > free && store.stats().regions == 0);
+}
+
+#[test]
+fn elements_are_where_they_were_after_everybody_closed_the_store() {
+    let scratch = Scratch::new("queues-reopen");
+    let (store, pool) = small(&scratch);
+    mark(&pool);
+    let queue = pool.queue("kept").unwrap();
+    let mut hand = pool.hand().unwrap();
+    hand.pull_many(pool.free(), 7).unwrap();
+    hand.push_many(&queue, 5).unwrap();
+    drop((hand, queue, pool, store));
+    let (_store, pool) = small(&scratch);
+    assert_eq!((pool.queue("kept").unwrap().len(), pool.free().len()), (5, ELEMENTS - 5));
+    assert_eq!(pool.queue("kept").unwrap().peek().unwrap()[..8], 0u64.to_le_bytes());
+    assert_conserved(&pool);
+}
+
+/// 5 MiB and 400 MiB, in a store of segments of 256 KiB.
+#[test]
+fn pools_of_all_sizes() {
+    let scratch = Scratch::new("queues-sizes");
+    let store = Options::new().open(scratch.store("queues")).unwrap();
+    for (elements, bytes) in [(1, 1), (1280, 4096), (100_000, 4096)] {
+        let pool = PoolOptions::new(elements, bytes).create(&store, "pool").unwrap();
+        let mut hand = pool.hand().unwrap();
+        let (queue, mut moved) = (pool.queue("all").unwrap(), 0);
+        while hand.pull_many(pool.free(), 1000).unwrap() > 0 {
+            let last = hand.batch_len() - 1;
+            hand.batch_mut(last).fill(1);
+            moved += hand.push_many(&queue, 1000).unwrap();
+        }
+        assert_eq!((moved, queue.len()), (elements, elements));
+        assert_eq!(hand.drain(&queue, pool.free()).unwrap(), elements);
+        drop((hand, queue, pool));
+        assert!(Pool::remove(&store, "pool").unwrap());
+    }
+    assert!(store.check().is_clean());
+}
+
+#[test]
+fn a_descriptor_is_readable_while_there_is_something_to_pull() {
+    let _watchdog = Watchdog::start("queues-readiness", Duration::from_secs(60));
+    let scratch = Scratch::new("queues-readiness");
+    let (_store, pool) = small(&scratch);
+    let queue = pool.queue("events").unwrap();
+    let ready = queue.readiness().unwrap();
+    let poll = |milliseconds| {
+        let mut entry = libc::pollfd { fd: ready.as_raw_fd(), events: libc::POLLIN, revents: 0 };
+        // SAFETY: one entry that lives.
+        unsafe { libc::poll(&mut entry, 1, milliseconds) == 1 }
+    };
+    assert!(!poll(20));
+    let hand = pool.hand().unwrap();
+    for round in 0..20 {
+        std::thread::sleep(Duration::from_millis(round));
+        for _ in 0..2 {
+            hand.pull(pool.free()).unwrap().unwrap().push(&queue).unwrap();
+        }
+        assert!(poll(10_000));
+        ready.acknowledge();
+        assert!(hand.pull(&queue).unwrap().is_some());
+        // One is left: readable again without a push.
+        assert!(poll(10_000));
+        ready.acknowledge();
+        assert!(hand.pull(&queue).unwrap().is_some());
+    }
+}
+
+/// Typed views; a handle of the parent is refused in a forked child.
+#[test]
+fn values_in_elements() {
+    let scratch = Scratch::new("queues-typed");
+    let (_store, pool) = small(&scratch);
+    let hand = pool.hand().unwrap();
+    let mut element = hand.pull(pool.free()).unwrap().unwrap();
+    *element.view_mut::<[u32; 4]>() = [1, 2, 3, 4];
+    assert_eq!(*element.view::<u64>(), 2 << 32 | 1);
+    let wide = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| *element.view::<[u64; 3]>()));
+    assert!(wide.is_err(), "longer than the element");
+    // SAFETY: the child only looks and exits.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let refused = matches!(hand.pull(pool.free()), Err(QueueError::Forked));
+        // SAFETY: ends the child without running anything else of the test.
+        unsafe { libc::_exit(if refused { 0 } else { 1 }) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for that child.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    assert_eq!(status, 0);
+    drop(element);
+    drop(hand);
+    assert_conserved_numbers(&pool);
+}
+
+fn assert_conserved_numbers(pool: &Pool) {
+    assert_eq!((pool.free().len(), pool.stats().held), (ELEMENTS, 0));
+}

@@ -1,0 +1,152 @@
+//! Promise: who waits for a key learns of its change from any process; a mutex, a lease and a barrier are not kept by the dead.
+//! Catches: lost wake-ups, locks that a dead process keeps, values computed twice, barriers that wait for the dead.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Options, Store, WriteError};
+use hashmere_queue::{once, Barrier, Mutex, QueueError};
+use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::procs::{Worker, LIMIT};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::worker;
+use std::time::{Duration, Instant};
+
+const LONG: Duration = Duration::from_secs(20);
+
+fn store(name: &'static str) -> (Scratch, Store) {
+    let scratch = Scratch::new(name);
+    let store = Options::new().open(scratch.store("waiting")).unwrap();
+    (scratch, store)
+}
+
+#[test]
+fn a_change_wakes_whoever_waits_for_it() {
+    let _watchdog = Watchdog::start("waiting-change", Duration::from_secs(60));
+    let (_scratch, store) = store("waiting-change");
+    let set = store.set(b"key", b"1").unwrap().version;
+    assert_eq!(store.wait(b"key", Some(set), Duration::from_millis(5)).unwrap(), None);
+    assert_eq!(store.wait(b"key", None, LONG).unwrap(), Some(Some(set)), "it is there already");
+    for i in 0..50u64 {
+        let other = store.clone();
+        let seen = store.meta(b"key").unwrap().map(|meta| meta.version);
+        let begin = Instant::now();
+        let writer = std::thread::spawn(move || {
+            std::thread::sleep(Duration::from_millis(i % 7));
+            other.set(b"other", b"x").unwrap();
+            if i % 2 == 0 {
+                other.delete(b"key").unwrap();
+            } else {
+                other.incr(b"key", 1, hashmere::Counter::or_create(1)).unwrap();
+            }
+        });
+        let now = store.wait(b"key", seen, LONG).unwrap().expect("it was changed");
+        assert_ne!(now, seen);
+        assert!(begin.elapsed() < Duration::from_secs(5));
+        writer.join().unwrap();
+    }
+    let seen = [(&b"a"[..], None), (&b"b"[..], None), (&b"key"[..], store.meta(b"key").unwrap().map(|m| m.version))];
+    let other = store.clone();
+    let writer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        other.set(b"b", b"1").unwrap();
+    });
+    assert_eq!(store.wait_any(&seen, LONG).unwrap().map(|(which, _)| which), Some(1));
+    writer.join().unwrap();
+    let b = store.meta(b"b").unwrap().unwrap().version;
+    let other = store.clone();
+    let clearer = std::thread::spawn(move || {
+        std::thread::sleep(Duration::from_millis(30));
+        other.clear().unwrap();
+    });
+    assert_eq!(store.wait(b"b", Some(b), LONG).unwrap(), Some(None), "cleared");
+    clearer.join().unwrap();
+    assert!(store.wait_any(&[], LONG).is_err());
+    let reader = Options::new().read_only().open(store.path()).unwrap();
+    assert!(matches!(reader.wait(b"b", None, LONG), Err(hashmere::Error::Write(WriteError::ReadOnly))));
+}
+
+/// Killed while they hold it, or not: nobody else is inside at the same time, nobody waits for ever.
+#[test]
+fn a_mutex_is_nobodys_after_the_death_of_its_holder() {
+    let _watchdog = Watchdog::start("waiting-mutex", Duration::from_secs(120));
+    let (_scratch, store) = store("waiting-mutex");
+    let mut rng = Rng::for_test("waiting-mutex");
+    let path = store.path().display();
+    let start = || {
+        let mut worker = Worker::start(worker!(), "mutex", &[&path, &"lock", &"counter"]);
+        worker.expect("ready");
+        worker
+    };
+    let mut survivor = start();
+    for _ in 0..if quick() { 15 } else { 60 } {
+        let victim = start();
+        std::thread::sleep(Duration::from_micros(rng.below(5000)));
+        victim.kill();
+    }
+    survivor.no_more();
+    let added: u64 = survivor.hear(LIMIT).strip_prefix("added ").unwrap().parse().unwrap();
+    survivor.finish(LIMIT).ok("mutex");
+    let total: u64 = String::from_utf8(store.get(b"counter").unwrap().unwrap()).unwrap().parse().unwrap();
+    assert!(total >= added, "{total} after {added} by the survivor alone");
+    let mutex = Mutex::new(&store, b"lock").unwrap();
+    let held = mutex.lock(LONG).unwrap().expect("nobody holds it");
+    assert!(mutex.lock(Duration::from_millis(10)).unwrap().is_none());
+    drop(held);
+    assert!(!store.exists(b"lock").unwrap());
+    store.set(b"lock", b"something else").unwrap();
+    assert!(matches!(mutex.lock(LONG), Err(QueueError::Broken(_))));
+}
+
+#[test]
+fn a_value_is_computed_once_and_again_if_who_computes_dies() {
+    let _watchdog = Watchdog::start("waiting-once", Duration::from_secs(60));
+    let (_scratch, store) = store("waiting-once");
+    let path = store.path().display();
+    let mut victim = Worker::start(worker!(), "once", &[&path, &"key", &true]);
+    victim.expect("computing");
+    let compute = || Ok::<_, QueueError>(b"mine".to_vec());
+    assert_eq!(once(&store, b"key", Duration::from_millis(20), compute).unwrap(), None, "it lives");
+    let mut others: Vec<Worker> = (0..3).map(|_| Worker::start(worker!(), "once", &[&path, &"key", &false])).collect();
+    std::thread::sleep(Duration::from_millis(30));
+    victim.kill();
+    let mut computed = 0;
+    for other in &mut others {
+        let mut line = other.hear(LIMIT);
+        if line == "computing" {
+            computed += 1;
+            line = other.hear(LIMIT);
+        }
+        assert_eq!(line, "value computed");
+    }
+    assert_eq!(computed, 1);
+    others.into_iter().for_each(|other| drop(other.finish(LIMIT).ok("once")));
+    assert_eq!(once(&store, b"key", LONG, compute).unwrap().as_deref(), Some(&b"computed"[..]));
+}
+
+#[test]
+fn a_barrier_opens_for_all_and_without_the_dead() {
+    let _watchdog = Watchdog::start("waiting-barrier", Duration::from_secs(60));
+    let (_scratch, store) = store("waiting-barrier");
+    let path = store.path().display();
+    let start = |rounds: u64| {
+        let mut worker = Worker::start(worker!(), "barrier", &[&path, &"race", &4, &rounds]);
+        worker.expect("joined");
+        worker
+    };
+    let mut two = [start(3), start(3)];
+    let victim = start(1);
+    let mut barrier = Barrier::join(&store, b"race", 4).unwrap();
+    assert!(matches!(Barrier::join(&store, b"race", 4), Err(QueueError::Broken(_))), "there are four");
+    assert!(matches!(Barrier::join(&store, b"race", 5), Err(QueueError::Broken(_))));
+    let first = barrier.wait(LONG).unwrap().unwrap();
+    assert_eq!((first.round, first.lost), (1, 0));
+    two.iter_mut().for_each(|worker| worker.expect("round 1 lost 0"));
+    victim.kill();
+    let second = barrier.wait(LONG).unwrap().unwrap();
+    assert_eq!((second.round, second.lost), (2, 1));
+    two.iter_mut().for_each(|worker| worker.expect("round 2 lost 1"));
+    assert_eq!(barrier.wait(LONG).unwrap().unwrap().round, 3);
+    drop(barrier);
+    two.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("barrier")));
+    assert!(!store.exists(b"race").unwrap(), "the last to leave takes the key along");
+}
