@@ -94,6 +94,11 @@ pub trait Mem: Send + Sync + 'static {
     fn fence(&self, order: Ordering);
     /// A hint that the cache line of `off` is wanted soon. Any offset is allowed.
     fn prefetch(&self, off: u64);
+    /// The same for a line that is to be written soon, which another core may have.
+    #[inline(always)]
+    fn prefetch_write(&self, off: u64) {
+        self.prefetch(off);
+    }
     /// Fills `dst` from `off` on.
     fn read(&self, off: u64, dst: &mut [u8]);
     /// Appends `len` bytes from `off` on to `dst` (which has been given room by the caller or grows).

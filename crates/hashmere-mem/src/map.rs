@@ -209,6 +209,14 @@ impl Mem for MapMem {
         let _ = off;
     }
 
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    #[inline(always)]
+    fn prefetch_write(&self, off: u64) {
+        use core::arch::x86_64::{_mm_prefetch, _MM_HINT_ET0};
+        // SAFETY: as above; a processor that does not know this hint ignores it.
+        unsafe { _mm_prefetch::<_MM_HINT_ET0>(self.raw.at(off).cast()) };
+    }
+
     #[inline(always)]
     fn read(&self, off: u64, dst: &mut [u8]) {
         self.check(off, dst.len() as u64);

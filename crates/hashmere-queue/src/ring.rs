@@ -9,6 +9,10 @@ use hashmere_mem::Mem;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 
+/// Cells of a line, and how far ahead a batch asks for the next ones: as many lines as a core can wait for at a time.
+const LINE: u64 = 8;
+const AHEAD: u64 = 16 * 64;
+
 /// A queue's place in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ring {
@@ -267,6 +271,9 @@ fn copy_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, position: u64, first: u
         let (tag, cell, slot) = (ring.tag(at), ring.cell(at), grip.slot(first + n));
         let mark = Held { element: 0, origin: ring.id }.pack();
         for i in 0..row {
+            if i % LINE == 0 {
+                mem.prefetch(cell + 8 * i + AHEAD);
+            }
             // SYNC(cell): as in `pull_one`.
             let word = mem.load(cell + 8 * i, Ordering::Acquire);
             if (word >> 32) as u32 != tag {
@@ -331,6 +338,9 @@ pub(crate) fn push_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> 
         let row = (ring.mask + 1 - (at & ring.mask)).min(n - filled);
         let (tag, cell, slot) = (u64::from(ring.tag(at)) << 32, ring.cell(at), grip.slot(first + filled));
         for i in 0..row {
+            if i % LINE == 0 {
+                mem.prefetch_write(cell + 8 * i + AHEAD);
+            }
             let element = mem.load(slot + 8 * i, Ordering::Relaxed) & 0xffff_ffff;
             // SYNC(cell): as in `push_one`.
             mem.store(cell + 8 * i, tag | element, Ordering::Release);

@@ -7,6 +7,7 @@ mod hot;
 mod jobs;
 mod million;
 mod plan;
+mod queue;
 mod scale;
 mod space;
 mod systems;
@@ -23,12 +24,13 @@ pub fn main(arguments: &[String]) -> Outcome<bool> {
     let mut jobs = Jobs::new(&plan);
     let mut bars = Bars::new(plan.quick);
     type Group = fn(&Plan, &mut Jobs, &mut Bars) -> Outcome;
-    let groups: [(&str, Group); 5] = [
+    let groups: [(&str, Group); 6] = [
         ("w1", hot::report),
         ("w2", million::report),
         ("scale", scale::report),
         ("growth", growth::report),
         ("empty", space::report),
+        ("queue", queue::report),
     ];
     for (name, report) in groups {
         if plan.wants(name) {

@@ -18,7 +18,7 @@ pub struct Plan {
     only: Option<String>,
 }
 
-const GROUPS: [&str; 5] = ["w1", "w2", "scale", "growth", "empty"];
+const GROUPS: [&str; 6] = ["w1", "w2", "scale", "growth", "empty", "queue"];
 
 impl Plan {
     /// Reads the arguments of `report`.

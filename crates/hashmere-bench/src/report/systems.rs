@@ -64,3 +64,7 @@ pub const TINY: System = private("tkrzw tiny", "Tkrzw TinyDBM");
 pub const TKRZW_HASH: System = shared("tkrzw hash", "Tkrzw HashDBM (file)");
 /// memcached.
 pub const MEMCACHED: System = shared("memcached", "memcached, unix socket, client on its core");
+/// A queue between threads.
+pub const CROSSBEAM: System = private("crossbeam", "crossbeam ArrayQueue, two threads");
+/// A queue between threads.
+pub const RTRB: System = private("rtrb", "rtrb, two threads");

@@ -9,6 +9,7 @@ pub mod expiry;
 pub mod generate;
 pub mod info;
 pub mod load;
+pub mod queue;
 pub mod read;
 pub mod remove;
 pub mod scan;

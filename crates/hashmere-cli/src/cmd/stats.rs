@@ -54,7 +54,7 @@ fn to_json(path: &str, stats: &Stats) -> Value {
         "bytes_file": stats.bytes_file, "bytes_allocated": stats.bytes_allocated, "bytes_max": stats.bytes_max,
         "segments_total": stats.segments_total, "segments_log": stats.segments_log,
         "segments_index": stats.segments_index, "segments_large": stats.segments_large,
-        "segments_free": stats.segments_free, "segment_bytes": stats.segment_bytes,
+        "segments_free": stats.segments_free, "regions": stats.regions, "segments_region": stats.segments_region, "segment_bytes": stats.segment_bytes,
         "index_slots": stats.index_slots, "index_used": stats.index_used, "index_depth": stats.index_depth,
         "index_overflow": stats.index_overflow, "splits": stats.splits,
         "segments_cleaned": stats.segments_cleaned, "records_moved": stats.records_moved,

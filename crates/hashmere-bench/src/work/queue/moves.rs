@@ -144,7 +144,7 @@ pub fn singles(call: &Call) -> Outcome {
             }
         }
     }
-    say("single_mps", rate(moves, start));
+    say(if call.test == "queue-spsc" { "spsc_mps" } else { "mpmc_mps" }, rate(moves, start));
     control.set(GO, 2);
     peer.finish()?;
     drop(hand);

@@ -1,0 +1,128 @@
+//! `queue`: a look at the pools and queues of a store, and help for what is stuck.
+
+use super::Outcome;
+use crate::args::StoreArgs;
+use crate::failure::Failure;
+use crate::output::{print_line, Output};
+use clap::{Args, Subcommand};
+use hashmere_queue::{Pool, PoolStats, QueueError};
+use serde_json::json;
+
+/// List, look at, drain and drop pools of queues.
+#[derive(Args, Debug)]
+pub struct QueueOf {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Subcommand, Debug)]
+enum Verb {
+    /// Print the names of all pools, one a line
+    List(StoreArgs),
+    /// Print a pool's sizes and what is in its queues
+    Stat {
+        #[command(flatten)]
+        pool: PoolArgs,
+        /// One JSON object
+        #[arg(short, long)]
+        json: bool,
+    },
+    /// Move everything from one queue of a pool to another, and print how many elements that was
+    Drain {
+        #[command(flatten)]
+        pool: PoolArgs,
+        /// The queue to empty
+        from: String,
+        /// The queue to fill
+        #[arg(default_value = "free")]
+        to: String,
+    },
+    /// Give back what dead processes held, and print how many elements that was
+    Recover(PoolArgs),
+    /// Remove a pool. Its room is free again when nobody has it open any more
+    Drop(PoolArgs),
+}
+
+#[derive(Args, Debug)]
+struct PoolArgs {
+    #[command(flatten)]
+    store: StoreArgs,
+    /// Name of the pool
+    pool: String,
+}
+
+impl PoolArgs {
+    fn open(&self) -> Result<Pool, Failure> {
+        Pool::open(&self.store.writer()?, &self.pool).map_err(failed)
+    }
+}
+
+fn failed(error: QueueError) -> Failure {
+    Failure::error(error.code(), error.to_string())
+}
+
+impl QueueOf {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        match self.verb {
+            Verb::List(store) => {
+                let mut output = Output::new();
+                Pool::list(&store.reader()?).iter().try_for_each(|name| output.line(name))?;
+                output.finish()
+            }
+            Verb::Stat { pool, json } => stat(&pool.open()?, json),
+            Verb::Drain { pool, from, to } => {
+                let pool = pool.open()?;
+                let find = |name: &str| {
+                    let queue = pool.queues().into_iter().find(|queue| queue.name() == name);
+                    queue.ok_or_else(|| failed(QueueError::NotFound(format!("queue {name:?}").into())))
+                };
+                let (from, to) = (find(&from)?, find(&to)?);
+                let mut hand = pool.hand().map_err(failed)?;
+                print_line(hand.drain(&from, &to).map_err(failed)?.to_string())
+            }
+            Verb::Recover(pool) => print_line(pool.open()?.recover().map_err(failed)?.to_string()),
+            Verb::Drop(pool) => {
+                if Pool::remove(&pool.store.writer()?, &pool.pool).map_err(failed)? {
+                    return Ok(());
+                }
+                Err(Failure::NotMet(format!("no pool {:?}", pool.pool)))
+            }
+        }
+    }
+}
+
+fn stat(pool: &Pool, json: bool) -> Outcome {
+    let stats = pool.stats();
+    let mut output = Output::new();
+    if json {
+        output.line(to_json(pool.name(), &stats).to_string())?;
+        return output.finish();
+    }
+    output
+        .line(format!("{} elements of {} bytes, {} bytes in all", stats.elements, stats.element_bytes, stats.bytes))?;
+    let hands = format!("{} of {} hands hold {} elements", stats.hands, stats.hands_max, stats.held);
+    output.line(format!("{hands}; {} were given back from the dead", stats.recovered))?;
+    for queue in &stats.queues {
+        let sleepers = if queue.has_sleepers { "  somebody sleeps" } else { "" };
+        let kind = format!("{:?}", queue.kind).to_lowercase();
+        let (len, bound) = (queue.len, queue.bound);
+        output
+            .line(format!("{:<24} {kind:<5} {len:>10} of {bound:<10} pushed {}{sleepers}", queue.name, queue.pushed))?;
+    }
+    output.finish()
+}
+
+fn to_json(name: &str, stats: &PoolStats) -> serde_json::Value {
+    let queues = stats.queues.iter().map(|queue| {
+        json!({
+            "name": queue.name, "kind": format!("{:?}", queue.kind).to_lowercase(), "bound": queue.bound,
+            "len": queue.len, "pushed": queue.pushed, "has_sleepers": queue.has_sleepers,
+        })
+    });
+    json!({
+        "name": name, "elements": stats.elements, "element_bytes": stats.element_bytes, "bytes": stats.bytes,
+        "hands": stats.hands, "hands_max": stats.hands_max, "queues_max": stats.queues_max, "held": stats.held,
+        "recovered": stats.recovered, "queues": queues.collect::<Vec<_>>(),
+    })
+}
