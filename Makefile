@@ -2,11 +2,11 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python docs python install clean miri
+.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python docs python ruby install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, models, bindings, python, miri'
+	@echo 'make test     all of: lint, unit, promise, models, bindings, python, ruby, miri'
 	@echo 'make unit     unit tests, crash enumeration'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
@@ -18,6 +18,7 @@ help:
 	@echo 'make hostile  damaged files opened and used for MINUTES=10'
 	@echo 'make canaries known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
+	@echo 'make ruby     the gem: built, installed, its tests and samples'
 	@echo 'make prove    all of these for longer, in less than an hour, with one table at the end'
 	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
@@ -32,7 +33,7 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit promise models bindings python miri
+test: lint unit promise models bindings python ruby miri
 
 lint:
 	@scripts/setup rust
@@ -126,6 +127,12 @@ python:
 	@scripts/setup rust
 	@scripts/setup python
 	@bindings/python/run test
+
+# The gem is installed into the stage of bindings/test, nowhere else.
+ruby:
+	@scripts/setup rust
+	@scripts/setup ruby
+	@bindings/test ruby
 
 bench-bindings:
 	@scripts/setup rust

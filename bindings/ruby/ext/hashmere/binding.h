@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* What the files of the extension share. Ruby's exceptions are longjmps: none is raised while the library is on the stack. */
+#ifndef HASHMERE_RUBY_BINDING_H
+#define HASHMERE_RUBY_BINDING_H
+
+#include <hashmere.h>
+#include <ruby.h>
+#include <ruby/encoding.h>
+#include <sys/types.h>
+
+/* A value from here on is copied without the GVL: below, letting go of it costs more than the copy. */
+#define LONG_VALUE ((size_t)128 << 10)
+/* Keys from which on a bulk call lets go of the GVL. */
+#define MANY_KEYS 256
+
+/* An open store: Hashmere::Store. */
+typedef struct store {
+    hm_store *hm;        /* NULL: closed, or never opened. */
+    hm_store *closing;   /* Closed by Ruby while a call of another thread was still in it. */
+    int encoding;        /* What strings that are read are tagged with. */
+    uint64_t timeout_ms; /* How long a write waits for a lock. */
+    unsigned in_use;     /* Calls in the library without the GVL. */
+    pid_t pid;           /* The process to which in_use belongs. */
+} store;
+
+/* One call of the library, so that it can be made without the GVL and repeated. */
+typedef struct call {
+    int (*run)(struct call *);
+    hm_store *hm;
+    hm_bytes key;
+    hm_bytes value;
+    hm_bytes old;
+    hm_attributes attributes;
+    uint64_t number;
+    const void *input;
+    void *output;
+    size_t room;
+    size_t len;
+    hm_stored stored;
+    int result;
+    int ran;
+    hm_error error;
+} call;
+
+#ifndef RBOOL /* public from Ruby 3.2 on */
+#define RBOOL(is) ((is) ? Qtrue : Qfalse)
+#endif
+
+extern VALUE hashmere_module, store_class, error_class;
+extern const rb_data_type_t store_type;
+
+/* error.c */
+NORETURN(void raise_error(const hm_error *error));
+NORETURN(void raise_closed(const char *what));
+void init_errors(void);
+
+/* store.c: the open store of a receiver, or Hashmere::Closed. */
+static inline store *open_store(VALUE self) {
+    store *s = RTYPEDDATA_DATA(self);
+    if (RB_UNLIKELY(!s->hm))
+        raise_closed("the store");
+    return s;
+}
+void init_store(void);
+
+/* call.c */
+/* Makes a call; without the GVL if `release`, and in any case again without it as long as a lock is held by somebody else and
+ * the time is not over. Raises what is an error; returns zero or a negative result. */
+int perform(store *s, call *c, int release);
+/* The same behind a call that was made directly and had this result. */
+int perform_on(store *s, call *c, int result);
+
+/* convert.c */
+uint64_t to_u64(VALUE number, const char *what);
+uint32_t to_u32(VALUE number, const char *what);
+hm_attributes to_attributes(VALUE flags, VALUE expiry, VALUE ms);
+VALUE from_meta(const hm_meta *meta, VALUE value);
+
+/* The bytes of a key: a String, a Symbol, or what has `to_str`. `*key` becomes the String that holds them. */
+VALUE string_of(VALUE key);
+static inline hm_bytes bytes_of(VALUE *string) {
+    if (RB_UNLIKELY(!RB_TYPE_P(*string, T_STRING)))
+        *string = string_of(*string);
+    return (hm_bytes){RSTRING_PTR(*string), (size_t)RSTRING_LEN(*string)};
+}
+/* Bytes that stay as they are while other threads run: a frozen String that shares the buffer. */
+static inline hm_bytes frozen_bytes_of(VALUE *string) {
+    bytes_of(string);
+    *string = rb_str_new_frozen(*string);
+    return bytes_of(string);
+}
+
+static inline VALUE tag(const store *s, VALUE string) {
+    if (RB_LIKELY(s->encoding < ENCODING_INLINE_MAX))
+        RB_ENCODING_SET_INLINED(string, s->encoding);
+    else
+        rb_enc_associate_index(string, s->encoding);
+    return string;
+}
+/* A new String with these bytes, in the encoding of the store. */
+static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
+    return tag(s, rb_str_new(bytes, (long)len));
+}
+
+void init_hot(void);
+void init_write(void);
+void init_bulk(void);
+void init_number(void);
+void init_scan(void);
+void init_whole(void);
+void init_view(void);
+
+#endif

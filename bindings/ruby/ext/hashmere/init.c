@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The extension, file by file. It is not declared safe for Ractors: Ruby raises Ractor::UnsafeError outside of the main one. */
+#include "binding.h"
+
+VALUE hashmere_module;
+
+RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
+    hashmere_module = rb_define_module("Hashmere");
+    init_errors();
+    init_store();
+    init_hot();
+    init_write();
+    init_bulk();
+    init_number();
+    init_scan();
+    init_whole();
+    init_view();
+    uint32_t version = hm_version();
+    rb_define_const(hashmere_module, "LIBRARY_VERSION",
+                    rb_sprintf("%u.%u.%u", version / 10000, version / 100 % 100, version % 100));
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Hashmere::Scan, and a random pair. */
+#include "binding.h"
+#include <stdlib.h>
+
+/* A scan keeps the file open by itself, so it needs no reference to its store. */
+typedef struct scan {
+    hm_scan *hm;
+    int encoding;
+    int keys_only;
+} scan;
+
+static VALUE scan_class;
+
+static void scan_free(void *data) {
+    hm_scan_close(((scan *)data)->hm);
+    xfree(data);
+}
+
+static size_t scan_size(const void *data) {
+    return sizeof(scan);
+}
+
+static const rb_data_type_t scan_type = {
+    .wrap_struct_name = "Hashmere::Scan",
+    .function = {.dfree = scan_free, .dsize = scan_size},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+static VALUE text_of(int encoding, hm_bytes bytes) {
+    store s = {.encoding = encoding};
+    return new_string(&s, bytes.data, bytes.len);
+}
+
+/* _scan(prefix or nil, glob or nil, cursor, keys_only) */
+static VALUE store_scan(VALUE self, VALUE prefix, VALUE glob, VALUE cursor, VALUE keys_only) {
+    hm_filter filter = {.size = sizeof filter};
+    if (!NIL_P(prefix))
+        filter.prefix = frozen_bytes_of(&prefix);
+    if (!NIL_P(glob)) {
+        filter.glob = frozen_bytes_of(&glob);
+        if (!filter.glob.data)
+            filter.glob.data = "";
+    }
+    filter.flags = RTEST(keys_only) ? HM_KEYS_ONLY : 0;
+    uint64_t from = to_u64(cursor, "cursor");
+    scan *made;
+    VALUE object = TypedData_Make_Struct(scan_class, scan, &scan_type, made);
+    store *s = open_store(self);
+    hm_error error;
+    if (hm_scan_open(s->hm, &filter, from, &made->hm, &error) > 0)
+        raise_error(&error);
+    made->encoding = s->encoding;
+    made->keys_only = RTEST(keys_only);
+    RB_GC_GUARD(prefix);
+    RB_GC_GUARD(glob);
+    return object;
+}
+
+/* The next pair (or key), nil at the end. */
+static VALUE scan_next(VALUE self) {
+    scan *s = RTYPEDDATA_DATA(self);
+    if (!s->hm)
+        raise_closed("the scan");
+    hm_pair pair;
+    hm_error error;
+    int result = hm_scan_next(s->hm, &pair, &error);
+    if (result > 0)
+        raise_error(&error);
+    if (result == HM_END)
+        return Qnil;
+    VALUE key = text_of(s->encoding, pair.key);
+    return s->keys_only ? key : rb_assoc_new(key, text_of(s->encoding, pair.value));
+}
+
+/* Where to go on at any later time, nil at the end. */
+static VALUE scan_cursor(VALUE self) {
+    scan *s = RTYPEDDATA_DATA(self);
+    if (!s->hm)
+        raise_closed("the scan");
+    uint64_t cursor;
+    hm_error error;
+    int result = hm_scan_cursor(s->hm, &cursor, &error);
+    if (result > 0)
+        raise_error(&error);
+    return result == HM_OK ? ULL2NUM(cursor) : Qnil;
+}
+
+static VALUE scan_close(VALUE self) {
+    scan *s = RTYPEDDATA_DATA(self);
+    hm_scan_close(s->hm);
+    s->hm = NULL;
+    return Qnil;
+}
+
+/* A pair copied aside: Strings cannot be made while the library is on the stack. */
+typedef struct copy {
+    char *bytes;
+    size_t key_len, value_len;
+    int failed;
+} copy;
+
+static int keep_pair(void *user, const hm_pair *pair) {
+    copy *c = user;
+    c->key_len = pair->key.len;
+    c->value_len = pair->value.len;
+    c->bytes = malloc(c->key_len + c->value_len + 1);
+    if (!c->bytes) {
+        c->failed = 1;
+        return 1;
+    }
+    memcpy(c->bytes, pair->key.data, c->key_len);
+    memcpy(c->bytes + c->key_len, pair->value.data, c->value_len);
+    return 0;
+}
+
+typedef struct drawn {
+    store *store;
+    copy copy;
+} drawn;
+
+static VALUE pair_of(VALUE argument) {
+    drawn *d = (drawn *)argument;
+    VALUE key = new_string(d->store, d->copy.bytes, d->copy.key_len);
+    return rb_assoc_new(key, new_string(d->store, d->copy.bytes + d->copy.key_len, d->copy.value_len));
+}
+
+static VALUE release_copy(VALUE argument) {
+    free(((drawn *)argument)->copy.bytes);
+    return Qnil;
+}
+
+/* [key, value], each with nearly the same chance; nil if the store is empty. */
+static VALUE store_random_pair(VALUE self) {
+    drawn d = {.store = open_store(self)};
+    hm_error error;
+    int result = hm_random(d.store->hm, keep_pair, &d.copy, &error);
+    if (result > 0)
+        raise_error(&error);
+    if (d.copy.failed)
+        rb_memerror();
+    if (result != HM_OK)
+        return Qnil;
+    return rb_ensure(pair_of, (VALUE)&d, release_copy, (VALUE)&d);
+}
+
+void init_scan(void) {
+    scan_class = rb_define_class_under(hashmere_module, "Scan", rb_cObject);
+    rb_undef_alloc_func(scan_class);
+    rb_define_method(scan_class, "next", scan_next, 0);
+    rb_define_method(scan_class, "cursor", scan_cursor, 0);
+    rb_define_method(scan_class, "close", scan_close, 0);
+    rb_define_private_method(store_class, "_scan", store_scan, 4);
+    rb_define_method(store_class, "random_pair", store_random_pair, 0);
+}

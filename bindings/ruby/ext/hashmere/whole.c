@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The store as a whole: count, clear, sync, statistics, clients, check. All but the count let go of the GVL. */
+#include "binding.h"
+#include <stdlib.h>
+
+static VALUE store_size(VALUE self) {
+    uint64_t count;
+    hm_error error;
+    if (hm_count(open_store(self)->hm, &count, &error) > 0)
+        raise_error(&error);
+    return ULL2NUM(count);
+}
+
+static int run_clear(call *c) {
+    return hm_clear(c->hm, &c->error);
+}
+static int run_sync(call *c) {
+    return hm_sync(c->hm, &c->error);
+}
+static int run_maintain(call *c) {
+    return hm_maintain(c->hm, c->output, &c->error);
+}
+static int run_stats(call *c) {
+    return hm_get_stats(c->hm, c->output, &c->error);
+}
+
+static int whole(VALUE self, int (*run)(call *), void *output) {
+    store *s = open_store(self);
+    call c;
+    c.run = run;
+    c.hm = s->hm;
+    c.output = output;
+    return perform(s, &c, 1);
+}
+
+static VALUE store_clear(VALUE self) {
+    whole(self, run_clear, NULL);
+    return self;
+}
+
+static VALUE store_sync(VALUE self) {
+    whole(self, run_sync, NULL);
+    return self;
+}
+
+/* How many bytes became free. */
+static VALUE store_maintain(VALUE self) {
+    uint64_t freed = 0;
+    whole(self, run_maintain, &freed);
+    return ULL2NUM(freed);
+}
+
+#define FIELDS(F)                                                                                                     \
+    F(is_cache)     F(items)     F(bytes_live)     F(bytes_dead)     F(bytes_free)     F(bytes_file)                  \
+    F(bytes_allocated)     F(bytes_max)     F(segments_total)     F(segments_log)     F(segments_index)               \
+    F(segments_large)     F(segments_free)     F(segments_waiting)     F(segment_bytes)     F(index_slots)            \
+    F(index_used)     F(index_depth)     F(index_overflow)     F(splits)     F(segments_cleaned)                      \
+    F(records_moved)     F(evictions)     F(expiries)     F(hits)     F(misses)     F(sets)     F(deletes)            \
+    F(lock_waits)     F(takeovers)     F(read_retries)     F(clears)     F(recycle_epoch)     F(is_durable)           \
+    F(syncs)     F(last_sync_ms)     F(is_poisoned)     F(clients)                                                    
+
+static VALUE store_stats(VALUE self) {
+    hm_stats stats = {.size = sizeof stats};
+    whole(self, run_stats, &stats);
+    VALUE hash = rb_hash_new();
+#define F(NAME) rb_hash_aset(hash, ID2SYM(rb_intern(#NAME)), ULL2NUM(stats.NAME));
+    FIELDS(F)
+#undef F
+    return hash;
+}
+
+/* Texts collected while the library is on the stack, where no Ruby object can be made: each with its NUL behind the other. */
+typedef struct texts {
+    char *bytes;
+    size_t len, room;
+    int failed;
+} texts;
+
+static int append(texts *t, const void *bytes, size_t len) {
+    if (t->room - t->len < len) {
+        size_t room = t->room * 2 + len + 1024;
+        char *larger = realloc(t->bytes, room);
+        if (!larger) {
+            t->failed = 1;
+            return 1;
+        }
+        t->bytes = larger;
+        t->room = room;
+    }
+    memcpy(t->bytes + t->len, bytes, len);
+    t->len += len;
+    return 0;
+}
+
+static int keep_problem(void *user, hm_bytes code, uint64_t offset, hm_bytes text) {
+    texts *t = user;
+    char at[48];
+    int len = snprintf(at, sizeof at, " at %llu: ", (unsigned long long)offset);
+    return append(t, code.data, code.len) || append(t, at, (size_t)len) || append(t, text.data, text.len) ||
+           append(t, "\n", 1);
+}
+
+static int run_check(call *c) {
+    texts *t = c->output;
+    t->len = 0;
+    return hm_check(c->hm, NULL, keep_problem, t, &c->error);
+}
+
+typedef struct listing {
+    VALUE self;
+    texts texts;
+} listing;
+
+static VALUE check(VALUE argument) {
+    listing *l = (listing *)argument;
+    whole(l->self, run_check, &l->texts);
+    if (l->texts.failed)
+        rb_memerror();
+    VALUE text = rb_utf8_str_new(l->texts.bytes, (long)l->texts.len);
+    return rb_str_split(text, "\n");
+}
+
+/* A client as bytes: the numbers, the length of its name, the name. */
+static int keep_client(void *user, const hm_client *client) {
+    texts *t = user;
+    return append(t, client, sizeof *client) || append(t, client->name.data, client->name.len);
+}
+
+static int run_clients(call *c) {
+    texts *t = c->output;
+    t->len = 0;
+    return hm_each_client(c->hm, keep_client, t, &c->error);
+}
+
+static VALUE clients(VALUE argument) {
+    listing *l = (listing *)argument;
+    whole(l->self, run_clients, &l->texts);
+    if (l->texts.failed)
+        rb_memerror();
+    VALUE all = rb_ary_new();
+    for (size_t at = 0; at < l->texts.len;) {
+        hm_client client;
+        memcpy(&client, l->texts.bytes + at, sizeof client);
+        at += sizeof client;
+        VALUE one = rb_hash_new();
+#define F(NAME) rb_hash_aset(one, ID2SYM(rb_intern(#NAME)), ULL2NUM(client.NAME));
+        F(slot) F(pid) F(since_ms) F(hits) F(misses) F(sets) F(deletes) F(pins)
+#undef F
+        rb_hash_aset(one, ID2SYM(rb_intern("name")), rb_utf8_str_new(l->texts.bytes + at, (long)client.name.len));
+        at += client.name.len;
+        rb_ary_push(all, one);
+    }
+    return all;
+}
+
+static VALUE release_texts(VALUE argument) {
+    free(((listing *)argument)->texts.bytes);
+    return Qnil;
+}
+
+static VALUE store_check(VALUE self) {
+    listing l = {.self = self};
+    return rb_ensure(check, (VALUE)&l, release_texts, (VALUE)&l);
+}
+
+static VALUE store_clients(VALUE self) {
+    listing l = {.self = self};
+    return rb_ensure(clients, (VALUE)&l, release_texts, (VALUE)&l);
+}
+
+void init_whole(void) {
+    rb_define_method(store_class, "size", store_size, 0);
+    rb_define_method(store_class, "clear", store_clear, 0);
+    rb_define_method(store_class, "sync", store_sync, 0);
+    rb_define_method(store_class, "maintain", store_maintain, 0);
+    rb_define_method(store_class, "stats", store_stats, 0);
+    rb_define_method(store_class, "check", store_check, 0);
+    rb_define_method(store_class, "clients", store_clients, 0);
+}

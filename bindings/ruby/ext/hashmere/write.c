@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Writes with attributes and conditions, counters, expiry, records with all that belongs to them. */
+#include "binding.h"
+
+/* Sets up a call on a key, and on a value unless it is Qundef. The Strings are frozen ones: calls may wait without the GVL. */
+static store *prepare(VALUE self, call *c, VALUE *key, VALUE *value) {
+    c->key = frozen_bytes_of(key);
+    c->value = (hm_bytes){NULL, 0};
+    if (*value != Qundef) {
+        StringValue(*value);
+        c->value = frozen_bytes_of(value);
+    }
+    store *s = open_store(self);
+    c->hm = s->hm;
+    return s;
+}
+
+static VALUE version_or_nil(int result, const call *c) {
+    return result == HM_OK ? ULL2NUM(c->stored.version) : Qnil;
+}
+
+#define PUT(NAME)                                                                                                       \
+    static int run_##NAME(call *c) {                                                                                    \
+        return hm_##NAME(c->hm, c->key.data, c->key.len, c->value.data, c->value.len, &c->attributes, &c->stored,       \
+                         &c->error);                                                                                    \
+    }                                                                                                                   \
+    static VALUE store_##NAME(VALUE self, VALUE key, VALUE value, VALUE flags, VALUE expiry, VALUE ms) {                \
+        call c;                                                                                                         \
+        c.run = run_##NAME;                                                                                             \
+        c.attributes = to_attributes(flags, expiry, ms);                                                                \
+        store *s = prepare(self, &c, &key, &value);                                                                     \
+        VALUE version = version_or_nil(perform(s, &c, c.value.len >= LONG_VALUE), &c);                                  \
+        RB_GC_GUARD(key);                                                                                               \
+        RB_GC_GUARD(value);                                                                                             \
+        return version;                                                                                                 \
+    }
+PUT(set_with)
+PUT(add)
+PUT(replace)
+
+#define JOIN(NAME)                                                                                                      \
+    static int run_##NAME(call *c) {                                                                                    \
+        return hm_##NAME(c->hm, c->key.data, c->key.len, c->value.data, c->value.len, &c->stored, &c->error);           \
+    }                                                                                                                   \
+    static VALUE store_##NAME(VALUE self, VALUE key, VALUE value) {                                                     \
+        call c;                                                                                                         \
+        c.run = run_##NAME;                                                                                             \
+        store *s = prepare(self, &c, &key, &value);                                                                     \
+        VALUE version = version_or_nil(perform(s, &c, c.value.len >= LONG_VALUE), &c);                                  \
+        RB_GC_GUARD(key);                                                                                               \
+        RB_GC_GUARD(value);                                                                                             \
+        return version;                                                                                                 \
+    }
+JOIN(append)
+JOIN(prepend)
+
+static int run_cas_version(call *c) {
+    return hm_cas_version(c->hm, c->key.data, c->key.len, c->number, c->value.data, c->value.len, &c->attributes,
+                          &c->stored, &c->error);
+}
+
+static VALUE store_cas_version(VALUE self, VALUE key, VALUE version, VALUE value, VALUE flags, VALUE expiry, VALUE ms) {
+    call c;
+    c.run = run_cas_version;
+    c.number = to_u64(version, "version");
+    c.attributes = to_attributes(flags, expiry, ms);
+    store *s = prepare(self, &c, &key, &value);
+    VALUE now = version_or_nil(perform(s, &c, c.value.len >= LONG_VALUE), &c);
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(value);
+    return now;
+}
+
+static int run_cas_value(call *c) {
+    return hm_cas_value(c->hm, c->key.data, c->key.len, c->old.data, c->old.len, c->value.data, c->value.len,
+                        &c->attributes, &c->stored, &c->error);
+}
+
+static VALUE store_cas_value(VALUE self, VALUE key, VALUE old, VALUE value, VALUE flags, VALUE expiry, VALUE ms) {
+    call c;
+    c.run = run_cas_value;
+    StringValue(old);
+    c.old = frozen_bytes_of(&old);
+    c.attributes = to_attributes(flags, expiry, ms);
+    store *s = prepare(self, &c, &key, &value);
+    VALUE now = version_or_nil(perform(s, &c, c.value.len >= LONG_VALUE), &c);
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(old);
+    RB_GC_GUARD(value);
+    return now;
+}
+
+static int run_delete(call *c) {
+    return hm_delete(c->hm, c->key.data, c->key.len, &c->error);
+}
+static int run_delete_version(call *c) {
+    return hm_delete_version(c->hm, c->key.data, c->key.len, c->number, &c->error);
+}
+static int run_delete_value(call *c) {
+    return hm_delete_value(c->hm, c->key.data, c->key.len, c->value.data, c->value.len, &c->error);
+}
+
+/* _remove(key, version or nil, expected value or nil) */
+static VALUE store_remove(VALUE self, VALUE key, VALUE version, VALUE expected) {
+    call c;
+    VALUE value = NIL_P(expected) ? Qundef : expected;
+    c.run = !NIL_P(version) ? run_delete_version : !NIL_P(expected) ? run_delete_value : run_delete;
+    c.number = NIL_P(version) ? 0 : to_u64(version, "version");
+    store *s = prepare(self, &c, &key, &value);
+    VALUE removed = RBOOL(perform(s, &c, 0) == HM_OK);
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(value);
+    return removed;
+}
+
+static int run_incr(call *c) {
+    return hm_incr(c->hm, c->key.data, c->key.len, c->number, c->input, c->output, &c->error);
+}
+static int run_decr(call *c) {
+    return hm_decr(c->hm, c->key.data, c->key.len, c->number, c->input, c->output, &c->error);
+}
+static int run_retain(call *c) {
+    return hm_ref_retain(c->hm, c->key.data, c->key.len, c->output, &c->error);
+}
+static int run_release(call *c) {
+    return hm_ref_release(c->hm, c->key.data, c->key.len, c->output, &c->error);
+}
+
+static VALUE count(VALUE self, VALUE key, call *c) {
+    uint64_t now;
+    VALUE none = Qundef;
+    c->output = &now;
+    store *s = prepare(self, c, &key, &none);
+    int result = perform(s, c, 0);
+    RB_GC_GUARD(key);
+    return result == HM_OK ? ULL2NUM(now) : Qnil;
+}
+
+/* _count(key, by, down, initial or nil, flags, expiry, ms) */
+static VALUE store_count(VALUE self, VALUE key, VALUE by, VALUE down, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
+    call c;
+    hm_counter create;
+    c.run = RTEST(down) ? run_decr : run_incr;
+    c.number = to_u64(by, "the step");
+    c.input = NULL;
+    if (!NIL_P(initial)) {
+        create = (hm_counter){to_u64(initial, "initial"), to_attributes(flags, expiry, ms)};
+        c.input = &create;
+    }
+    return count(self, key, &c);
+}
+
+static VALUE store_retain(VALUE self, VALUE key) {
+    call c;
+    c.run = run_retain;
+    return count(self, key, &c);
+}
+
+static VALUE store_release(VALUE self, VALUE key) {
+    call c;
+    c.run = run_release;
+    return count(self, key, &c);
+}
+
+static int run_touch(call *c) {
+    return hm_touch(c->hm, c->key.data, c->key.len, c->attributes.expiry, c->attributes.expiry_ms, &c->error);
+}
+
+static VALUE store_touch(VALUE self, VALUE key, VALUE expiry, VALUE ms) {
+    call c;
+    VALUE none = Qundef;
+    c.run = run_touch;
+    c.attributes = to_attributes(INT2FIX(0), expiry, ms);
+    store *s = prepare(self, &c, &key, &none);
+    VALUE touched = RBOOL(perform(s, &c, 0) == HM_OK);
+    RB_GC_GUARD(key);
+    return touched;
+}
+
+static int run_item(call *c) {
+    return hm_get_item(c->hm, c->key.data, c->key.len, c->output, c->room, (hm_meta *)c->input, &c->error);
+}
+
+/* _item(key): [value, version, uid, flags, expiry in ms, length], or nil. */
+static VALUE store_item(VALUE self, VALUE key) {
+    call c;
+    hm_meta meta;
+    VALUE none = Qundef;
+    c.run = run_item;
+    c.input = &meta;
+    store *s = prepare(self, &c, &key, &none);
+    VALUE value = rb_str_new(NULL, 128);
+    for (;;) {
+        c.output = RSTRING_PTR(value);
+        c.room = (size_t)RSTRING_LEN(value);
+        int result = perform(s, &c, c.room >= LONG_VALUE);
+        if (result == HM_ABSENT)
+            return Qnil;
+        rb_str_resize(value, (long)meta.value_len);
+        if (result == HM_OK)
+            break;
+        c.hm = open_store(self)->hm;
+    }
+    RB_GC_GUARD(key);
+    return from_meta(&meta, tag(s, value));
+}
+
+/* _peek(key): the same without the value. */
+static VALUE store_peek(VALUE self, VALUE key) {
+    store *s = open_store(self);
+    hm_bytes k = bytes_of(&key);
+    hm_meta meta;
+    hm_error error;
+    int result = hm_peek(s->hm, k.data, k.len, &meta, &error);
+    if (result > 0)
+        raise_error(&error);
+    return result == HM_OK ? from_meta(&meta, Qnil) : Qnil;
+}
+
+/* _ttl(key): milliseconds, -1 for ever, nil absent. */
+static VALUE store_ttl(VALUE self, VALUE key) {
+    store *s = open_store(self);
+    hm_bytes k = bytes_of(&key);
+    int64_t ms;
+    hm_error error;
+    int result = hm_ttl(s->hm, k.data, k.len, &ms, &error);
+    if (result > 0)
+        raise_error(&error);
+    return result == HM_OK ? LL2NUM(ms) : Qnil;
+}
+
+void init_write(void) {
+    rb_define_private_method(store_class, "_set", store_set_with, 5);
+    rb_define_private_method(store_class, "_add", store_add, 5);
+    rb_define_private_method(store_class, "_replace", store_replace, 5);
+    rb_define_method(store_class, "append", store_append, 2);
+    rb_define_method(store_class, "prepend", store_prepend, 2);
+    rb_define_private_method(store_class, "_cas_version", store_cas_version, 6);
+    rb_define_private_method(store_class, "_cas_value", store_cas_value, 6);
+    rb_define_private_method(store_class, "_remove", store_remove, 3);
+    rb_define_private_method(store_class, "_count", store_count, 7);
+    rb_define_method(store_class, "retain", store_retain, 1);
+    rb_define_method(store_class, "release", store_release, 1);
+    rb_define_private_method(store_class, "_touch", store_touch, 3);
+    rb_define_private_method(store_class, "_item", store_item, 1);
+    rb_define_private_method(store_class, "_peek", store_peek, 1);
+    rb_define_private_method(store_class, "_ttl", store_ttl, 1);
+}

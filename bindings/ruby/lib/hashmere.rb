@@ -1,0 +1,48 @@
+# frozen_string_literal: true
+
+require "hashmere/hashmere_ext"
+require_relative "hashmere/version"
+require_relative "hashmere/attributes"
+require_relative "hashmere/record"
+require_relative "hashmere/store"
+require_relative "hashmere/scans"
+
+# One hash table in one file that every process of a machine maps and reads and writes directly.
+#
+#   store = Hashmere.open("sessions")
+#   store["user:7"] = "Ada"
+#   store["user:7"] # => "Ada"
+#
+# Errors of the library are {Error} and one class for each code: {Full}, {Busy}, {Closed} and so on. Mistakes in a call are
+# TypeError, ArgumentError and RangeError.
+module Hashmere
+  # What the block of {Store#update} returns to remove the key.
+  REMOVE = Object.new
+  def REMOVE.inspect = "Hashmere::REMOVE"
+  REMOVE.freeze
+
+  # Opens a store, and creates it if it is missing. A *name* is a file in the namespace folder (HASHMERE_DIR, or else
+  # /dev/shm/hashmere-<uid>); with a slash in it, or `.mere` at its end, it is a *path*. See {Store#initialize} for options.
+  # With a block, it is closed behind the block, whose value is returned.
+  def self.open(name, **options)
+    store = Store.new(name, **options)
+    return store unless block_given?
+
+    begin
+      yield store
+    ensure
+      store.close
+    end
+  end
+
+  # The file that a name means, whether it exists or not.
+  def self.path_of(name) = _path_of(_name(name))
+
+  # Removes a store's file. Processes that have it open go on with the removed one.
+  # @return [Boolean] whether there was one
+  def self.remove(name) = _remove(_name(name))
+
+  # @private
+  def self._name(name) = name.respond_to?(:to_path) ? name.to_path : name
+  private_class_method :_path_of, :_remove
+end

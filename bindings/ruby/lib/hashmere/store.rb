@@ -1,0 +1,234 @@
+# frozen_string_literal: true
+
+module Hashmere
+  # An open store, used like a Hash whose keys and values are Strings.
+  #
+  # Keys may be Symbols, which mean their names. Bytes are stored as they are; what is read is tagged with the encoding of the
+  # store. It may be used by any number of threads and goes on working in forked children. It cannot be used from a Ractor other
+  # than the main one. Iteration has no order; a key that exists all the time is seen exactly once.
+  class Store
+    include Enumerable
+
+    # @private
+    NONE = Object.new.freeze
+    private_constant :NONE
+
+    # @param name [String, #to_path] see {Hashmere.open}
+    # @param create [Boolean] false: {NotFound} if there is none
+    # @param exclusive [Boolean] {AlreadyExists} if there is one
+    # @param cache [Boolean, nil] a full store drops what expired, then what was not used, instead of raising {Full}
+    # @param max_bytes [Integer, nil] the size that the file may reach; needed to create a cache
+    # @param busy_timeout [Numeric] seconds that a write waits for a lock before {Busy}
+    # @param durable [Boolean] survives power cuts up to the last {#sync}
+    # @param sync_every [Numeric, nil] a write that finds the last sync this many seconds old syncs
+    # @param encoding [Encoding, String] what is read is tagged with it
+    def initialize(name, create: true, exclusive: false, read_only: false, cache: nil, max_bytes: nil, expected_items: nil,
+                   busy_timeout: 5, durable: false, sync_every: nil, segment_bytes: nil, leaf_bytes: nil, fixed_key_len: nil,
+                   fixed_value_len: nil, permissions: nil, delete_on_last_exit: false, allow_foreign_owner: false,
+                   no_values: false, encoding: Encoding::UTF_8)
+      flags = 0
+      { EXISTING: !create, EXCLUSIVE: exclusive, READ_ONLY: read_only, STRICT: cache == false, CACHE: cache, DURABLE: durable,
+        DELETE: delete_on_last_exit, FOREIGN: allow_foreign_owner, NO_VALUES: no_values }
+        .each { |flag, set| flags |= OpenFlags.const_get(flag) if set }
+      numbers = [flags, max_bytes, expected_items, sync_every && Attributes.milliseconds(sync_every, "sync_every"),
+                 segment_bytes, leaf_bytes, fixed_key_len, fixed_value_len, permissions].map { |number| number || 0 }
+      timeout = Attributes.milliseconds(busy_timeout, "busy_timeout")
+      open_or_collect { _open(Hashmere._name(name), encoding, timeout, numbers) }
+    end
+
+    alias get []
+    alias store []=
+    alias has_key? key?
+    alias include? key?
+    alias member? key?
+    alias length size
+
+    # The value, or the default, or what the block makes of the key. KeyError without either, as of a Hash.
+    def fetch(key, default = NONE)
+      value = self[key]
+      return value unless value.nil?
+      return yield(key) if block_given?
+      return default unless NONE.equal?(default)
+
+      raise KeyError.new("key not found: #{key.inspect}", receiver: self, key: key)
+    end
+
+    # Stores a value. `ttl` is in seconds, `expires_at` a Time; `flags` are 32 bits of yours.
+    # @return [Integer] the version that it gave the key
+    def set(key, value, ttl: nil, expires_at: nil, flags: 0)
+      _set(key, value, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Stores a value if the key is absent. @return [Integer, nil] its version; nil: the key is there
+    def add(key, value, ttl: nil, expires_at: nil, flags: 0)
+      _add(key, value, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Stores a value if the key is there. @return [Integer, nil] its version; nil: it is not
+    def replace(key, value, ttl: nil, expires_at: nil, flags: 0)
+      _replace(key, value, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Stores a value if the key has this version (0: is absent) or this value. @return [Integer, nil] its version; nil: not so
+    def cas(key, value, version: nil, expected: nil, ttl: nil, expires_at: nil, flags: 0)
+      raise ArgumentError, "give version or expected" if version.nil? == expected.nil?
+
+      expiry = Attributes.expiry(ttl, expires_at)
+      return _cas_version(key, version, value, flags, *expiry) if version
+
+      _cas_value(key, expected, value, flags, *expiry)
+    end
+
+    # Replaces a value by what the block makes of it (of nil, if the key is absent), atomically for that key: if somebody
+    # changed it meanwhile, the block is called again. It may return nil to leave the key as it is, or {REMOVE}. No lock is held
+    # meanwhile. Without `ttl`, `expires_at` and `flags` the key keeps those that it has.
+    # @return [String, nil] the value that the key has now
+    def update(key, ttl: nil, expires_at: nil, flags: nil)
+      loop do
+        old = _item(key)
+        value = yield(old && old[0].dup)
+        return old && old[0] if value.nil?
+
+        if REMOVE.equal?(value)
+          return if old.nil? || _remove(key, old[1], nil)
+        else
+          kept = old && old[4].positive? ? [Attributes::AT, old[4]] : [Attributes::NEVER, 0]
+          expiry = ttl || expires_at ? Attributes.expiry(ttl, expires_at) : kept
+          return value if _cas_version(key, old ? old[1] : 0, value, flags || (old ? old[3] : 0), *expiry)
+        end
+      end
+    end
+
+    # Removes a key. @return [String, nil] its value; the block's, if there was none. Exactly one of several callers gets it.
+    def delete(key)
+      value = _take(key)
+      value.nil? && block_given? ? yield(key) : value
+    end
+
+    # Removes a key, if it has this version or value. @return [Boolean] whether it did
+    def remove(key, version: nil, expected: nil)
+      raise ArgumentError, "give version or expected, not both" if version && expected
+
+      _remove(key, version, expected)
+    end
+
+    # Adds to a counter: a key whose value is a decimal number below 2**64, where it wraps. A negative step subtracts. A missing
+    # key is created with `initial` (the step is not applied), or left missing.
+    # @return [Integer, nil] its new value; nil: there is none
+    def incr(key, by = 1, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      raise TypeError, "the step has to be an Integer, not #{by.class}" unless by.is_a?(Integer)
+
+      _count(key, by.abs, by.negative?, initial, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Subtracts from a counter, stopping at zero: see {#incr}.
+    def decr(key, by = 1, initial: nil, ttl: nil, expires_at: nil, flags: 0)
+      raise TypeError, "the step has to be an Integer, not #{by.class}" unless by.is_a?(Integer)
+
+      _count(key, by.abs, !by.negative?, initial, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Everything about a key: {Record}, or nil.
+    def record(key)
+      parts = _item(key)
+      parts && Record.from(parts)
+    end
+
+    # The version of a key's value; it grows with every change. nil: absent
+    def version(key) = _peek(key)&.at(1)
+
+    # The flags of a key. nil: absent
+    def flags(key) = _peek(key)&.at(3)
+
+    # The length of a value in bytes. nil: absent
+    def value_len(key) = _peek(key)&.at(5)
+
+    # Seconds that a key still lives; Float::INFINITY for ever; nil: absent
+    def ttl(key)
+      ms = _ttl(key)
+      ms && (ms.negative? ? Float::INFINITY : ms / 1000.0)
+    end
+
+    # When a key expires; nil: never, or absent
+    def expires_at(key)
+      parts = _peek(key)
+      parts && Record.time(parts[4])
+    end
+
+    # Gives a key another expiry; none: it lives for ever. @return [Boolean] whether it is there
+    def touch(key, ttl: nil, expires_at: nil) = _touch(key, *Attributes.expiry(ttl, expires_at))
+
+    # The values of several keys in order, nil where there is none.
+    def values_at(*keys) = _get_many(keys)
+
+    # Key and value of those that are there.
+    def slice(*keys) = keys.zip(_get_many(keys)).reject { |_, value| value.nil? }.to_h
+
+    # Stores the pairs of a Hash, all with the same attributes. @return [Integer] how many
+    def set_many(pairs, ttl: nil, expires_at: nil, flags: 0)
+      pairs = pairs.to_h
+      _set_many(pairs.keys, pairs.values, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    def merge!(*hashes)
+      hashes.each { |pairs| set_many(pairs) }
+      self
+    end
+
+    # Removes several keys. @return [Integer] how many were there
+    def delete_many(keys) = _delete_many(keys.to_a)
+
+    def empty? = size.zero?
+
+    # A value where it stands: {View}, or nil. With a block it is released behind it.
+    def view(key)
+      view = _acquire(key)
+      return view unless block_given? && view
+
+      begin
+        yield view
+      ensure
+        view.release
+      end
+    end
+
+    # Gives the block room for a value of `size` bytes in the file ({Reservation}), zeros at first. What it wrote there becomes
+    # the key's value when the block ends; nothing happens if the block does not end by itself.
+    # @return [Integer] the version
+    def reserve(key, size, ttl: nil, expires_at: nil, flags: 0)
+      room = _reserve(key, size, flags, *Attributes.expiry(ttl, expires_at))
+      begin
+        yield room
+        room.send(:_commit)
+      ensure
+        room.send(:_abandon)
+      end
+    end
+
+    # Closes the store and removes its file.
+    def drop
+      file = path
+      close
+      Hashmere.remove(file)
+      nil
+    end
+
+    def inspect
+      closed? ? "#<#{self.class} closed>" : "#<#{self.class} #{path}>"
+    end
+    alias to_s inspect
+
+    private
+
+    # An open store takes as many addresses as it may grow to, and a process has only so many: stores that were forgotten
+    # unclosed have to go first.
+    def open_or_collect
+      yield
+    rescue Io => e
+      raise unless e.os_error == Errno::ENOMEM::Errno
+
+      GC.start
+      yield
+    end
+  end
+end

@@ -1,0 +1,35 @@
+# frozen_string_literal: true
+
+require "hashmere"
+require "minitest/autorun"
+require "securerandom"
+
+# A test with a store of its own, removed behind it.
+class StoreTest < Minitest::Test
+  def setup
+    @store = Hashmere.open("test-#{Process.pid}-#{SecureRandom.hex(4)}", **options)
+    @path = @store.path
+  end
+
+  def teardown
+    @store.close
+    Hashmere.remove(@path)
+  end
+
+  def options = {}
+
+  # Runs the block in a child, which has to succeed.
+  def in_child(&block)
+    pid = fork do
+      ok = begin
+        block.call
+      rescue Exception => e
+        warn e.full_message
+        false
+      end
+      exit!(ok ? 0 : 1)
+    end
+    Process.wait(pid)
+    assert_predicate $?, :success?
+  end
+end

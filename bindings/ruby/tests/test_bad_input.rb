@@ -1,0 +1,146 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+# What is wrong raises Ruby's usual exception with a text that helps, and never crashes.
+class TestBadInput < StoreTest
+  def raises(kind, text = nil, &block)
+    error = assert_raises(kind, &block)
+    assert_match text, error.message if text
+  end
+
+  def test_wrong_types
+    [nil, 1, 1.5, [], {}, Object.new].each do |wrong|
+      raises(TypeError, /String/) { @store[wrong] }
+      raises(TypeError, /String/) { @store[wrong] = "x" }
+      raises(TypeError, /String/) { @store["x"] = wrong }
+      raises(TypeError) { @store.key?(wrong) }
+      raises(TypeError) { @store.delete(wrong) }
+      raises(TypeError) { @store.values_at("x", wrong) }
+      raises(TypeError) { @store.set_many({ "x" => wrong }) }
+      raises(TypeError) { @store.add("x", wrong) }
+      raises(TypeError) { @store.incr(wrong) }
+      raises(TypeError) { @store.view(wrong) }
+      raises(TypeError) { @store.uid(wrong) }
+      raises(TypeError) { @store.reserve(wrong, 1) { nil } }
+    end
+    raises(TypeError, /String/) { @store["x"] = :symbol }
+    raises(TypeError) { @store.update("x") { 7 } }
+    raises(TypeError) { @store.scan(prefix: 7) { nil } }
+    raises(TypeError) { Hashmere.open(nil) }
+    raises(TypeError) { Hashmere.open(7) }
+    raises(TypeError) { @store.incr("x", "1") }
+    raises(TypeError) { @store.incr("x", 1.5) }
+    raises(NoMethodError) { @store.set_many(7) }
+    assert_predicate @store, :empty?
+  end
+
+  def test_numbers
+    raises(RangeError, /flags.*negative/) { @store.set("x", "", flags: -1) }
+    raises(RangeError, /2\*\*32/) { @store.set("x", "", flags: 2**32) }
+    raises(RangeError, /2\*\*64/) { @store.incr("x", 2**64) }
+    raises(RangeError) { @store.incr("x", -2**70) }
+    raises(RangeError) { @store.incr("x", initial: -1) }
+    raises(RangeError) { @store.cas("x", "", version: -(2**65)) }
+    raises(RangeError) { @store.uid_get(-1) }
+    raises(RangeError) { @store.handle_get(2**64) }
+    raises(Hashmere::Error) { @store.handle_get(2**64 - 1) }
+    raises(Hashmere::Error) { @store.uid_get(2**32 - 1) }
+    raises(RangeError) { @store.scan(cursor: -1) { nil } }
+    raises(Hashmere::BadCursor) { @store.scan(cursor: 2**64 - 1) { nil } }
+    raises(ArgumentError) { @store.scan(limit: 0) { nil } }
+    raises(RangeError) { @store.reserve("x", -1) { nil } }
+    raises(Hashmere::TooLarge) { @store.reserve("x", 2**40) { nil } }
+    raises(RangeError) { Hashmere.open("y", max_bytes: -1) }
+    raises(Hashmere::BadOption) { Hashmere.open("y", segment_bytes: 5) }
+    raises(Hashmere::Error) { Hashmere.open("y", cache: true) }
+  end
+
+  def test_times
+    raises(ArgumentError, /negative/) { @store.set("x", "", ttl: -1) }
+    raises(ArgumentError, /finite/) { @store.set("x", "", ttl: Float::NAN) }
+    raises(ArgumentError, /finite/) { @store.set("x", "", ttl: Float::INFINITY) }
+    raises(RangeError, /too large/) { @store.set("x", "", ttl: 2**70) }
+    raises(TypeError, /number/) { @store.set("x", "", ttl: "5") }
+    raises(TypeError, /number/) { @store.set("x", "", ttl: Object.new) }
+    raises(ArgumentError, /not both/) { @store.set("x", "", ttl: 1, expires_at: Time.now) }
+    raises(ArgumentError, /negative/) { @store.touch("x", ttl: -0.5) }
+    @store.set("past", "", expires_at: Time.at(1))
+    refute @store.key?("past")
+    assert_predicate @store.keys, :empty?
+  end
+
+  def test_names
+    raises(ArgumentError, /null/) { Hashmere.open("a\0b") }
+    raises(Hashmere::BadName) { Hashmere.open("") }
+    raises(Hashmere::NotFound) { Hashmere.open("nowhere", create: false) }
+    raises(Hashmere::AlreadyExists) { Hashmere.open(@path, exclusive: true) }
+    raises(Hashmere::Error) { Hashmere.open("/proc/version") }
+    raises(ArgumentError) { Hashmere.open(@path, no_such_option: 1) }
+    raises(ArgumentError) { Hashmere.open(@path, encoding: "no-such") }
+    refute Hashmere.remove("nowhere")
+    assert_match(/nowhere/, Hashmere.path_of("nowhere"))
+  end
+
+  def test_closed
+    scan = @store.send(:_scan, nil, nil, 0, false)
+    @store["a"] = "1"
+    view = @store.view("a")
+    @store.close
+    @store.close
+    assert_predicate @store, :closed?
+    assert_match(/closed/, @store.inspect)
+    %i[size clear stats check maintain sync clients random_pair path keys to_a].each do |name|
+      raises(Hashmere::Closed, /closed/) { @store.public_send(name) }
+    end
+    raises(Hashmere::Closed) { @store["a"] }
+    raises(Hashmere::Closed) { @store["a"] = "1" }
+    raises(Hashmere::Closed) { @store.values_at("a") }
+    raises(Hashmere::Closed) { @store.update("a") { "2" } }
+    raises(Hashmere::Closed) { @store.incr("a") }
+    assert_equal 81, assert_raises(Hashmere::Closed) { @store.delete("a") }.code
+    assert_equal "1", view.to_s
+    assert_equal %w[a 1], scan.next
+    scan.close
+    raises(Hashmere::Closed) { scan.next }
+    view.release
+  end
+
+  def test_never_opened
+    store = Hashmere::Store.allocate
+    raises(Hashmere::Closed) { store["a"] }
+    assert_predicate store, :closed?
+    assert_nil store.close
+    raises(ArgumentError, /open already/) { @store.send(:initialize, @path) }
+    raises(NoMethodError) { @store.dup }
+    raises(TypeError) { Marshal.dump(@store) }
+    raises(TypeError) { Hashmere::View.allocate }
+  end
+
+  # to_str runs anything, even a close.
+  def test_conversions_with_side_effects
+    store = Hashmere.open(@path)
+    closing = Object.new
+    closing.define_singleton_method(:to_str) { store.close && nil || "a" }
+    raises(Hashmere::Error) { store["b"] = closing }
+    store = Hashmere.open(@path)
+    raises(Hashmere::Error) { store[closing] }
+  end
+
+  def test_errors_have_the_codes_of_the_library
+    codes = Hashmere.constants.map { |name| Hashmere.const_get(name) }
+                    .select { |it| it.is_a?(Class) && it < Hashmere::Error }.to_h { |it| [it.name, it::CODE] }
+    assert_equal [1, 31, 32, 81], codes.values_at("Hashmere::NotFound", "Hashmere::Full", "Hashmere::Busy", "Hashmere::Closed")
+    header = ENV.fetch("HASHMERE_HEADER", nil) or skip "without HASHMERE_HEADER"
+    wanted = File.read(header).scan(/^\s*HM_E_\w+ = (\d+)/).flatten.map(&:to_i)
+    assert_equal wanted.sort, codes.values.sort
+  end
+
+  def test_full
+    store = Hashmere.open("#{@path}-full.mere", max_bytes: 4 << 20, cache: false)
+    error = assert_raises(Hashmere::Full) { 4000.times { |n| store["k#{n}"] = "x" * 2000 } }
+    assert_equal 31, error.code
+    assert_equal 2000, store["k0"].size
+    store.drop
+  end
+end

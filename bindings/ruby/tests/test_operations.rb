@@ -1,0 +1,152 @@
+# frozen_string_literal: true
+
+require_relative "helper"
+
+# What a Hash does not have: conditions, counters, time, numbers, views.
+class TestOperations < StoreTest
+  def test_add_replace_append
+    assert_nil @store.replace("a", "0")
+    version = @store.add("a", "1")
+    assert_kind_of Integer, version
+    assert_nil @store.add("a", "2")
+    assert_operator @store.replace("a", "3"), :>, version
+    @store.append("a", "4")
+    @store.prepend("a", "2")
+    assert_equal "234", @store["a"]
+    assert_nil @store.append("b", "x")
+  end
+
+  def test_cas_and_remove
+    version = @store.cas("a", "1", version: 0)
+    assert_nil @store.cas("a", "2", version: 0)
+    assert_equal @store.version("a"), version
+    version = @store.cas("a", "2", version: version)
+    assert_nil @store.cas("a", "3", expected: "1")
+    assert @store.cas("a", "3", expected: "2")
+    refute @store.remove("a", version: version)
+    refute @store.remove("a", expected: "2")
+    assert @store.remove("a", expected: "3")
+    refute @store.remove("a")
+  end
+
+  def test_update
+    assert_equal "1", @store.update("a", ttl: 60) { |old| (old.to_i + 1).to_s }
+    assert_equal "2", @store.update("a") { |old| (old.to_i + 1).to_s }
+    assert_in_delta 60, @store.ttl("a"), 5
+    assert_equal "2", @store.update("a") { nil }
+    calls = 0
+    @store.update("a") do |old|
+      @store["a"] = "10" if (calls += 1) == 1
+      "#{old}!"
+    end
+    assert_equal ["10!", 2], [@store["a"], calls]
+    assert_raises(ArgumentError) { @store.update("a") { raise ArgumentError } }
+    assert_equal :out, @store.update("a") { break :out }
+    assert_nil @store.update("a") { Hashmere::REMOVE }
+    refute @store.key?("a")
+  end
+
+  def test_counters
+    assert_nil @store.incr("n")
+    assert_equal 5, @store.incr("n", initial: 5)
+    assert_equal 15, @store.incr("n", 10)
+    assert_equal 14, @store.decr("n")
+    assert_equal 0, @store.decr("n", 100)
+    assert_equal 2, @store.decr("n", -2)
+    assert_equal 0, @store.incr("n", -3)
+    assert_equal 2**64 - 1, @store.incr("n", 2**64 - 1)
+    assert_equal 0, @store.incr("n")
+    @store["word"] = "x"
+    assert_raises(Hashmere::NotANumber) { @store.incr("word") }
+    assert_equal [1, 2, 1, 0, nil], [@store.retain("r"), @store.retain("r"), @store.release("r"), @store.release("r"), @store.release("r")]
+  end
+
+  def test_time
+    @store.set("a", "1", ttl: 0.03, flags: 9)
+    assert_equal "1", @store["a"]
+    sleep 0.05
+    assert_nil @store["a"]
+    assert_nil @store.ttl("a")
+    @store.set("b", "1", expires_at: Time.now + 100)
+    assert_in_delta 100, @store.ttl("b"), 5
+    assert_in_delta Time.now.to_f + 100, @store.expires_at("b").to_f, 5
+    assert @store.touch("b")
+    assert_equal Float::INFINITY, @store.ttl("b")
+    refute @store.touch("a", ttl: 1)
+    @store.set("c", "1", ttl: 0)
+    refute @store.key?("c")
+  end
+
+  def test_records_and_numbers
+    @store.set("a", "1", flags: 2**32 - 1)
+    record = @store.record("a")
+    assert_equal ["1", 2**32 - 1, nil], [record.value, record.flags, record.expires_at]
+    uid = @store.uid("a")
+    handle = @store.handle("a")
+    assert_equal record.uid, uid
+    assert_equal %w[1 1 a a], [@store.uid_get(uid), @store.handle_get(handle), @store.uid_key(uid), @store.handle_key(handle)]
+    @store.uid_set(uid, "x" * 500)
+    assert_equal 500, @store.handle_get(handle).size
+    @store.handle_set(handle, "2")
+    assert_equal "2", @store["a"]
+    @store.handle_delete(handle)
+    assert_raises(Hashmere::Stale) { @store.handle_get(handle) }
+    assert_raises(Hashmere::Stale) { @store.uid_get(uid) }
+    assert_nil @store.uid("a")
+  end
+
+  def test_random_pair
+    assert_nil @store.random_pair
+    20.times { |n| @store["k#{n}"] = n.to_s }
+    drawn = Array.new(500) { @store.random_pair }
+    assert_operator drawn.uniq.size, :>, 10
+    assert(drawn.all? { |key, value| key == "k#{value}" })
+  end
+
+  def test_views
+    @store["v"] = "0123456789"
+    view = @store.view("v")
+    @store["v"] = "new"
+    assert_predicate view, :zero_copy?
+    assert_equal "0123456789", view.to_s
+    assert_equal ["234", 51, "89", "", nil, nil], [view[2, 3], view[3], view[-2..], view[10..], view[11..], view[-11]]
+    assert_equal "12", view[1...3]
+    view.release
+    view.release
+    assert_raises(Hashmere::Closed) { view.to_s }
+    assert_nil @store.view("absent")
+    assert_raises(RuntimeError) { @store.reserve("w", 3) { |room| room.write(0, "abc"); raise "no" } }
+    refute @store.key?("w")
+    @store.reserve("w", 5) { |room| room.write(1, "abc") }
+    assert_equal "\0abc\0", @store["w"]
+    assert_raises(IndexError) { @store.reserve("w", 3) { |room| room.write(1, "abc") } }
+    assert_raises(IndexError) { @store.reserve("w", 3) { |room| room[3] = 1 } }
+  end
+
+  def test_the_whole
+    @store["a"] = "1"
+    stats = @store.stats
+    assert_equal 1, stats[:items]
+    assert_equal 0, stats[:is_durable]
+    assert_equal Process.pid, @store.clients.first[:pid]
+    assert_empty @store.check
+    assert_kind_of Integer, @store.maintain
+    assert_raises(Hashmere::Misuse) { @store.sync }
+    refute_predicate @store, :read_only?
+    Hashmere.open(@path, read_only: true) do |store|
+      assert_predicate store, :read_only?
+      assert_equal "1", store["a"]
+      assert_equal 30, assert_raises(Hashmere::ReadOnly) { store["a"] = "2" }.code
+    end
+  end
+
+  def test_durable
+    path = "#{@path}-durable.mere"
+    Hashmere.open(path, durable: true) do |store|
+      store["a"] = "1"
+      assert_same store, store.sync
+      store.drop
+    end
+    refute_path_exists path
+  end
+end
