@@ -1,0 +1,105 @@
+# frozen_string_literal: true
+
+require "active_support"
+require "active_support/cache"
+require "hashmere"
+
+module ActiveSupport
+  module Cache
+    # A cache in a store that all processes of a machine share:
+    #
+    #   config.cache_store = :hashmere_store, "my-site", { max_bytes: 256 << 20, expires_in: 1.hour }
+    #
+    # Options beside those of every cache store are those of Hashmere::Store. A full cache drops what expired, then what was not
+    # used. Entries are stored by the `coder` of the cache, Marshal by default as for every cache store: whoever may write the file
+    # may run code in its readers. Values written with `raw: true` are stored as they are; `increment` and `decrement` work on
+    # those, atomically across processes. `clear` empties the store under every namespace.
+    class HashmereStore < Store
+      DEFAULT_MAX_BYTES = 256 << 20
+      # Flags of a record: 0 is a raw value, which other languages can read.
+      ENTRY = 1
+      # How much longer than its entry a record lives, so that it can be handed out while one process makes the next.
+      RACE_SECONDS = 300
+      UNIVERSAL = %i[namespace compress compress_threshold expires_in race_condition_ttl coder skip_nil raw].freeze
+
+      def self.supports_cache_versioning? = true
+
+      # @return [Hashmere::Store]
+      attr_reader :store
+
+      def initialize(name = "rails-cache", options = nil)
+        name, options = "rails-cache", name if name.is_a?(Hash)
+        options = (options || {}).dup
+        super(options.slice(*UNIVERSAL))
+        @store = Hashmere.open(name, cache: true, max_bytes: DEFAULT_MAX_BYTES, **options.except(*UNIVERSAL))
+      end
+
+      # Adds to a raw value; a missing one becomes `amount`.
+      def increment(name, amount = 1, options = nil) = count(:increment, name, amount, amount, options)
+
+      # Subtracts from a raw value, stopping at zero; a missing one becomes 0.
+      def decrement(name, amount = 1, options = nil) = count(:decrement, name, -amount, 0, options)
+
+      def delete_matched(matcher, options = nil)
+        options = merged_options(options)
+        matcher = key_matcher(matcher, options)
+        instrument(:delete_matched, matcher.inspect) do
+          @store.each_key { |key| @store.remove(key) if matcher.match?(key.scrub) }
+        end
+      end
+
+      # Gives back the room of what expired.
+      def cleanup(options = nil)
+        instrument(:cleanup, nil) { @store.maintain }
+      end
+
+      def clear(options = nil)
+        instrument(:clear, nil) { @store.clear }
+        true
+      end
+
+      def stats = @store.stats
+
+      private
+
+      def count(operation, name, by, initial, options)
+        options = merged_options(options)
+        instrument(operation, name, amount: by.abs) do
+          @store.incr(normalize_key(name, options), by, initial: initial, ttl: options[:expires_in]&.to_f)
+        end
+      end
+
+      def read_entry(key, **_options)
+        record = @store.record(key)
+        record && entry_of(record.value, record.flags)
+      end
+
+      def entry_of(value, flags)
+        return Entry.new(value, compress: false) unless flags == ENTRY
+
+        deserialize_entry(value.force_encoding(Encoding::BINARY))
+      end
+
+      # False if the cache cannot take it now: a cache that fails is a cache that has nothing.
+      def write_entry(key, entry, **options)
+        write = options[:unless_exist] ? :add : :set
+        value = options[:raw] ? entry.value.to_s : serialize_entry(entry)
+        @store.public_send(write, key, value, ttl: lifetime(entry, options), flags: options[:raw] ? 0 : ENTRY) ? true : false
+      rescue Hashmere::Full, Hashmere::NoSpace, Hashmere::Busy, Hashmere::TooLarge => e
+        logger&.error("Hashmere (#{e.class.name}): #{e.message}")
+        false
+      end
+
+      def lifetime(entry, options)
+        return unless entry.expires_at
+
+        more = options[:race_condition_ttl] && !options[:raw] ? RACE_SECONDS : 0
+        [entry.expires_at - Time.now.to_f + more, 0].max
+      end
+
+      def delete_entry(key, **_options) = @store.remove(key)
+
+      def delete_multi_entries(keys, **_options) = @store.delete_many(keys)
+    end
+  end
+end
