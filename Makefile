@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python docs python ruby install clean miri
+.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -24,6 +24,7 @@ help:
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
 	@echo 'make bench-python  the Python package beside dict, lmdb, pymemcache and diskcache'
+	@echo 'make bench-ruby  the gem beside a plain Hash and Dalli with memcached'
 	@echo 'make bench-bindings  a call from C beside the same in Rust'
 	@echo 'make docs     the reference of each language, into target/docs'
 	@echo 'make install  command, library, headers and their packages into PREFIX (default ~/.local)'
@@ -111,6 +112,7 @@ bench:
 	@bench/run
 	@$(MAKE) --no-print-directory bench-bindings
 	@$(MAKE) --no-print-directory bench-python
+	@$(MAKE) --no-print-directory bench-ruby
 
 bench-serve:
 	@scripts/setup rust
@@ -127,6 +129,12 @@ python:
 	@scripts/setup rust
 	@scripts/setup python
 	@bindings/python/run test
+
+bench-ruby:
+	@scripts/setup rust
+	@scripts/setup ruby
+	@scripts/setup packages memcached ruby-dalli
+	@bench/ruby/run
 
 # The gem is installed into the stage of bindings/test, nowhere else.
 ruby:
