@@ -5,11 +5,13 @@
 //! hashmere-bench report ...                                         runs everything, prints one report
 //! hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED    one system, one test, in this process
 //! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
+//! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
 //! ```
 //! The report starts every measurement as a process of its own (`work`, or a program of `bench/peers` with the same
 //! arguments) and reads `metric value` lines from it.
 #![forbid(unsafe_code)]
 
+mod backup;
 mod budget;
 mod histogram;
 mod machine;
@@ -29,6 +31,7 @@ const USAGE: &str = "usage: hashmere-bench report [--quick] [--only GROUP] [--ru
                              --peers FOLDER --folder FOLDER
        hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED
        hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER
+       hashmere-bench backup RECORDS ROUNDS FOLDER
        hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
 fn main() -> ExitCode {
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         "report" => report::main(rest),
         "work" => work::main(rest).map(|()| true),
         "serve" => serve::main(rest).map(|()| true),
+        "backup" => backup::main(rest).map(|()| true),
         "budget" => budget::main(rest).map(|()| true),
         _ => Err(USAGE.into()),
     };

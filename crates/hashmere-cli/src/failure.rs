@@ -1,6 +1,6 @@
 //! How a command fails: one type, which knows its text and its exit code.
 
-use hashmere::{OpenError, ReadError, WriteError};
+use hashmere::{BackupError, OpenError, ReadError, WriteError};
 use std::fmt;
 use std::io;
 use std::process::ExitCode;
@@ -98,6 +98,19 @@ impl From<OpenError> for Failure {
 impl From<ReadError> for Failure {
     fn from(error: ReadError) -> Failure {
         Failure::Error { code: error.code(), text: error.to_string() }
+    }
+}
+
+impl From<BackupError> for Failure {
+    fn from(error: BackupError) -> Failure {
+        let failure = Failure::Error { code: error.code(), text: error.to_string() };
+        match error {
+            BackupError::Exists { .. } => failure.and("--force replaces a store"),
+            BackupError::Abandoned => {
+                failure.and("`hashmere create STORE --or-open --max-bytes SIZE` raises the maximum")
+            }
+            _ => failure,
+        }
     }
 }
 

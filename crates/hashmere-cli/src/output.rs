@@ -3,6 +3,7 @@
 use crate::failure::Failure;
 use crate::text;
 use hashmere::{Pair, Stored};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::io::{BufWriter, IsTerminal, StdoutLock, Write};
 
 /// Buffered standard output.
@@ -94,4 +95,15 @@ pub fn print_line(text: impl AsRef<[u8]>) -> Result<(), Failure> {
     let mut output = Output::new();
     output.line(text)?;
     output.finish()
+}
+
+/// A bar on standard error, drawn only if that is a terminal.
+pub fn progress_bar(records: u64, quiet: bool) -> ProgressBar {
+    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+    let bar = ProgressBar::with_draw_target(Some(records), target);
+    let style = "{wide_bar:.cyan/blue} {human_pos}/{human_len} records, {per_sec}, {eta} left";
+    if let Ok(style) = ProgressStyle::with_template(style) {
+        bar.set_style(style);
+    }
+    bar
 }

@@ -47,12 +47,14 @@ pub mod at {
     pub const LIFE: u64 = 152;
 
     /// Generation and segment of the index root, packed by [`RootWord`](super::RootWord). Read by every operation;
-    /// its cache line is written only on clear, recycling and growth.
+    /// its cache line is written only on clear, recycling, growth and by backups.
     pub const ROOT: u64 = 192;
     /// Recycle epoch: grows before any byte that a reader may still see is reused.
     pub const EPOCH: u64 = 200;
     /// Segments in the file.
     pub const SEGMENTS: u64 = 208;
+    /// The backup under way, packed by [`Snapshot`](crate::snapshot::Snapshot). Read by every write.
+    pub const SNAPSHOT: u64 = 216;
 
     /// Lock of growth (an owner word, see [`crate::leaf::Meta`]).
     pub const SPACE_LOCK: u64 = 256;
@@ -230,6 +232,8 @@ pub fn layout_hash() -> u64 {
         crate::region::DATA,
         u64::from(crate::hash::TAG_BITS),
         crate::record::VERSION_SHIFT.into(),
+        crate::record::field::KEPT,
+        at::SNAPSHOT,
     ])
 }
 

@@ -12,6 +12,7 @@ pub mod region;
 pub mod root;
 pub mod row;
 pub mod segment;
+pub mod snapshot;
 pub mod sum;
 pub mod sync;
 pub mod uid;

@@ -33,8 +33,8 @@ pub mod field {
     pub const HASHED: u64 = 8;
     /// The record was superseded or deleted. Set after the fact: a hint for the cleaner.
     pub const DEAD: u64 = 16;
-    /// Unused; must be zero.
-    pub const UNUSED: u64 = 32;
+    /// The record was there when a backup began and is about to be superseded, or was: the backup still wants it.
+    pub const KEPT: u64 = 32;
 }
 
 const KEY_BITS: u32 = 7;

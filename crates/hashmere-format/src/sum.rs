@@ -7,7 +7,7 @@
 //! +--------------------------------+--------------------------------+
 //! ```
 //! The checksum (CRC-32C) covers the words behind the sum word except the expiry, which changes in place; then the head
-//! word without its mark of death; then where the record stands and the seed of the file. So an image of a record
+//! word without its marks of death and of being kept; then where the record stands and the seed of the file. So an image of a record
 //! inside a value, or one that an older life of the segment left, is no record.
 
 use crate::crc32c::Crc;
@@ -60,7 +60,7 @@ pub fn of_payload(head: u64, words: u64, mut load: impl FnMut(u64) -> u64) -> u3
 /// The checksum of the whole record, given that of its payload.
 pub fn of_record(payload: u32, head: u64, offset: u64, seed: u64) -> u32 {
     // Zero is what stands in a word that was never written.
-    Crc::resume(payload).word(head & !field::DEAD).word(offset ^ seed).value().max(1)
+    Crc::resume(payload).word(head & !(field::DEAD | field::KEPT)).word(offset ^ seed).value().max(1)
 }
 
 #[cfg(test)]
@@ -87,9 +87,9 @@ mod tests {
     }
 
     #[test]
-    fn place_seed_and_version_count_and_death_does_not() {
+    fn place_seed_and_version_count_and_marks_do_not() {
         let sum = of_record(1, 1 << 22, 4096, 7);
-        assert_eq!(sum, of_record(1, 1 << 22 | field::DEAD, 4096, 7));
+        assert_eq!(sum, of_record(1, 1 << 22 | field::DEAD | field::KEPT, 4096, 7));
         for other in [of_record(2, 1 << 22, 4096, 7), of_record(1, 2 << 22, 4096, 7), of_record(1, 1 << 22, 4104, 7)] {
             assert_ne!(sum, other);
         }

@@ -54,7 +54,7 @@ pub fn create_unnamed(dir: &Path, mode: u32) -> io::Result<Unpublished> {
 
 fn create_provisional(dir: &Path, mode: u32) -> io::Result<Unpublished> {
     loop {
-        let path = dir.join(format!(".hashmere-{:016x}", crate::boot::random_u64()?));
+        let path = provisional_name(dir)?;
         let created = OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(&path);
         match created {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
@@ -62,6 +62,10 @@ fn create_provisional(dir: &Path, mode: u32) -> io::Result<Unpublished> {
             Ok(file) => return Ok(Unpublished { file, provisional: Some(path) }),
         }
     }
+}
+
+fn provisional_name(dir: &Path) -> io::Result<PathBuf> {
+    Ok(dir.join(format!(".hashmere-{:016x}", crate::boot::random_u64()?)))
 }
 
 /// Gives the file its name, in one step: whoever opens `path` sees the complete file or none.
@@ -90,6 +94,31 @@ pub fn publish(unpublished: Unpublished, path: &Path) -> io::Result<File> {
         }
     }
     unpublished.file.try_clone()
+}
+
+/// Like [`publish`], but a file that stands under `path` already is replaced in the same step.
+///
+/// The new file gets a provisional name first (as [`create_unnamed`] gives them); a process killed before the step leaves
+/// that name behind.
+///
+/// # Errors
+/// Those of `link` and `rename`. Our file is gone.
+pub fn publish_over(mut unpublished: Unpublished, path: &Path) -> io::Result<()> {
+    let folder = match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    };
+    let name = match unpublished.provisional.take() {
+        Some(name) => name,
+        None => {
+            let name = provisional_name(folder)?;
+            publish(Unpublished { file: unpublished.file.try_clone()?, provisional: None }, &name)?;
+            name
+        }
+    };
+    fs::rename(&name, path).inspect_err(|_| {
+        let _ = fs::remove_file(&name);
+    })
 }
 
 fn link(dir: libc::c_int, from: &CStr, to: &CStr, flags: libc::c_int) -> io::Result<()> {

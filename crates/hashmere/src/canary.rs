@@ -152,6 +152,22 @@ canaries! {
     /// A rebuild leaves what it cannot read where it is.
     GhostsLeft,
 
+    // Backups.
+    /// Under a backup, a write gives versions as always.
+    VersionsUnraised,
+    /// Under a backup, what is superseded is not marked.
+    KeptUnmarked,
+    /// It is marked only after the commit.
+    KeptLate,
+    /// Segments with kept records are reused.
+    KeptReused,
+    /// A backup takes the marks of one that died for its own.
+    OldMarksBelieved,
+    /// A backup does not wait for those who do not know its floor.
+    FloorUnawaited,
+    /// A backup does not wait for those who may still mark what they supersede.
+    MarksUnawaited,
+
     // Orderings, for the enumeration of stores that come late.
     /// The store that commits a deletion does not wait for those before it.
     CommitRelaxed,

@@ -187,6 +187,32 @@ pub enum WriteError {
     },
 }
 
+/// Why a backup failed. The store goes on as before, and nothing stands under the name of the copy.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BackupError {
+    /// Another backup of this store is being made. Code 50.
+    Running {
+        /// Its process id, in its own PID namespace.
+        pid: u32,
+        /// The name of its process.
+        name: String,
+    },
+    /// A write needed the room that the backup held back, so the backup was given up. Code 51.
+    Abandoned,
+    /// There is a file under the name of the copy already. Code 52.
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The store could not be read, or not be told of the backup. The code is that of the cause.
+    Source(WriteError),
+    /// The copy could not be filled. The code is that of the cause.
+    Target(WriteError),
+    /// The copy could not be created or named. The code is that of the cause.
+    Create(OpenError),
+}
+
 /// Any error of this crate.
 #[derive(Debug)]
 #[non_exhaustive]
@@ -197,4 +223,6 @@ pub enum Error {
     Read(ReadError),
     /// From writing.
     Write(WriteError),
+    /// From making a backup.
+    Backup(BackupError),
 }

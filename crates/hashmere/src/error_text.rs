@@ -1,6 +1,6 @@
 //! Codes and texts of the errors.
 
-use crate::error::{Error, OpenError, ReadError, WriteError};
+use crate::error::{BackupError, Error, OpenError, ReadError, WriteError};
 use std::fmt;
 
 impl OpenError {
@@ -149,6 +149,58 @@ impl std::error::Error for WriteError {
     }
 }
 
+impl BackupError {
+    /// The stable number of this error, the same in every language.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Running { .. } => 50,
+            Self::Abandoned => 51,
+            Self::Exists { .. } => 52,
+            Self::Source(e) | Self::Target(e) => e.code(),
+            Self::Create(e) => e.code(),
+        }
+    }
+}
+
+impl fmt::Display for BackupError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Running { pid, name } => write!(f, "pid {pid} ({name}) is making a backup of this store; wait for it"),
+            Self::Abandoned => f.write_str("a write needed the room that the backup held back, so the backup was given up; try again when less is written, or open the store with a larger max_bytes"),
+            Self::Exists { path } => write!(f, "{} is there already; choose another name, or have it replaced", path.display()),
+            Self::Source(e) => write!(f, "the store cannot be backed up: {e}"),
+            Self::Target(e) => write!(f, "the copy cannot be written: {e}"),
+            Self::Create(e) => write!(f, "the copy cannot be made: {e}"),
+        }
+    }
+}
+
+impl std::error::Error for BackupError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Source(e) | Self::Target(e) => Some(e),
+            Self::Create(e) => Some(e),
+            _ => None,
+        }
+    }
+}
+
+impl From<WriteError> for BackupError {
+    fn from(e: WriteError) -> BackupError {
+        BackupError::Source(e)
+    }
+}
+impl From<ReadError> for BackupError {
+    fn from(e: ReadError) -> BackupError {
+        BackupError::Source(e.into())
+    }
+}
+impl From<BackupError> for Error {
+    fn from(e: BackupError) -> Error {
+        Error::Backup(e)
+    }
+}
+
 impl Error {
     /// The stable number of this error, the same in every language.
     pub fn code(&self) -> i32 {
@@ -156,6 +208,7 @@ impl Error {
             Self::Open(e) => e.code(),
             Self::Read(e) => e.code(),
             Self::Write(e) => e.code(),
+            Self::Backup(e) => e.code(),
         }
     }
 }
@@ -166,6 +219,7 @@ impl fmt::Display for Error {
             Self::Open(e) => e.fmt(f),
             Self::Read(e) => e.fmt(f),
             Self::Write(e) => e.fmt(f),
+            Self::Backup(e) => e.fmt(f),
         }
     }
 }
@@ -176,6 +230,7 @@ impl std::error::Error for Error {
             Self::Open(e) => e.source(),
             Self::Read(e) => e.source(),
             Self::Write(e) => e.source(),
+            Self::Backup(e) => e.source(),
         }
     }
 }

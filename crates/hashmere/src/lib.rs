@@ -24,9 +24,11 @@
 //!
 //! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then this crate.
 
+mod backup;
 mod by_number;
 mod canary;
 mod copy;
+mod copy_file;
 mod engine;
 mod error;
 mod error_text;
@@ -46,8 +48,9 @@ mod view;
 mod wait;
 mod write;
 
+pub use backup::{Backup, BackupReport};
 pub use engine::{CheckReport, ClientStats, Problem, RegionInfo, Stats};
-pub use error::{Error, OpenError, ReadError, WriteError};
+pub use error::{BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;
 pub use hashed::Hashed;
 pub use options::{Mode, Options};

@@ -6,7 +6,7 @@ use crate::error::{OpenError, WriteError};
 use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
 use hashmere_mem::{MapMem, OsHost};
-use hashmere_os::file::{self, NamespaceError, OpenRefusal};
+use hashmere_os::file::{self, NamespaceError, OpenRefusal, Unpublished};
 use hashmere_os::{boot, clock, fork, ByteLocks, Map};
 use std::ffi::OsStr;
 use std::fs::File;
@@ -120,7 +120,7 @@ impl Drop for Shared {
 
 impl Opened {
     /// Brings everything to the medium, being the only one to have the store open.
-    fn is_flushed(&self) -> bool {
+    pub(crate) fn is_flushed(&self) -> bool {
         if self.engine.is_durable() {
             return self.engine.sweep().and_then(|()| self.engine.sync_alone()).is_ok();
         }
@@ -272,17 +272,12 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         let reason = format!("{max} is too small; a store with segments of {segment} bytes needs at least {least}");
         return Err(OpenError::BadOption { option: "max_bytes", reason });
     }
-    let folder = match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
     let durable = options.durable.unwrap_or(false);
     if durable && options.mode == Some(Mode::Cache) {
         let reason =
             "a cache drops what it likes, at once, and a durable store keeps what it has until a sync; choose one";
         return Err(OpenError::BadOption { option: "durable", reason: reason.into() });
     }
-    let unnamed = file::create_unnamed(folder, options.permissions.unwrap_or(0o600)).map_err(io("create"))?;
     let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
     let new = NewStore {
         shape: Shape {
@@ -297,14 +292,11 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         boot: boot_words(),
         durable,
     };
-    let file = unnamed.file().try_clone().map_err(io("open"))?;
-    let (mem, host, presence) = parts(path, file, options)?;
-    let engine = Engine::format(mem, host, &new, access(options)).map_err(|error| open_write(path, error))?;
-    let opened = Opened { engine, presence };
-    opened.prepare(path, options)?;
+    let (unnamed, opened) = format(path, &new, options)?;
     if durable {
         opened.engine.flush().map_err(|error| open_write(path, error))?;
     }
+    let folder = folder_of(path);
     match file::publish(unnamed, path) {
         Ok(_) if durable => file::sync_dir(folder).map(|()| opened).map_err(io("write the folder to disk of")),
         Ok(_) => Ok(opened),
@@ -315,7 +307,26 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     }
 }
 
-fn open_io(path: &Path, action: &'static str, source: io::Error) -> OpenError {
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A new store that nobody can open yet, because it has no name.
+pub(crate) fn format(path: &Path, new: &NewStore, options: &Options) -> Result<(Unpublished, Opened), OpenError> {
+    let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
+    let unnamed = file::create_unnamed(folder_of(path), options.permissions.unwrap_or(0o600)).map_err(io("create"))?;
+    let file = unnamed.file().try_clone().map_err(io("open"))?;
+    let (mem, host, presence) = parts(path, file, options)?;
+    let engine = Engine::format(mem, host, new, access(options)).map_err(|error| open_write(path, error))?;
+    let opened = Opened { engine, presence };
+    opened.prepare(path, options)?;
+    Ok((unnamed, opened))
+}
+
+pub(crate) fn open_io(path: &Path, action: &'static str, source: io::Error) -> OpenError {
     match source.kind() {
         io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
             OpenError::NoSpace { path: path.into(), source }
@@ -506,7 +517,7 @@ impl Opened {
     }
 }
 
-fn boot_words() -> [u64; 2] {
+pub(crate) fn boot_words() -> [u64; 2] {
     let id = boot::boot_id().unwrap_or_default();
     let word = |half: &[u8]| half.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
     [word(&id[..8]), word(&id[8..])]

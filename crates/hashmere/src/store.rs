@@ -1,5 +1,6 @@
 //! The handle, and reading.
 
+use crate::copy_file;
 use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::options::{Mode, Options};
@@ -39,7 +40,7 @@ impl Store {
     /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`Options::open`].
     pub fn remove(name_or_path: impl AsRef<Path>) -> Result<bool, OpenError> {
         let path = Self::path_of(name_or_path)?;
-        match Options::new().read_only().open(path_with_slash(&path)) {
+        match Options::new().read_only().open(copy_file::path_with_slash(&path)) {
             Err(OpenError::NotFound { .. }) => return Ok(false),
             // What cannot be used after a crash may still be removed.
             Ok(_) | Err(OpenError::Unclean { .. }) => {}
@@ -290,14 +291,5 @@ impl Store {
 impl std::fmt::Debug for Store {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Store").field("path", &self.path()).finish_non_exhaustive()
-    }
-}
-
-/// A path that cannot be taken for a name.
-fn path_with_slash(path: &Path) -> PathBuf {
-    if path.components().count() == 1 {
-        Path::new(".").join(path)
-    } else {
-        path.to_path_buf()
     }
 }

@@ -4,18 +4,20 @@ use super::scan::FilterArgs;
 use super::Outcome;
 use crate::args::{Escape, StoreArgs};
 use crate::failure::Failure;
+use crate::output::progress_bar;
 use crate::record::Format;
 use clap::{Args, ValueHint};
-use hashmere::{Cursor, Store};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::fs::File;
+use hashmere::{Cursor, Options, Store};
+use indicatif::ProgressBar;
+use std::fs::{DirBuilder, File};
 use std::io::Write;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 /// Write all records, with their flags and expiry times, in a form that `load` reads.
 ///
-/// Others may write meanwhile: a key that is there during the whole dump is written exactly once. A file appears
-/// under its name only when it is complete.
+/// Others may write meanwhile: a key that is there during the whole dump is written exactly once. With --snapshot the
+/// dump is of one moment, like a backup. A file appears under its name only when it is complete.
 #[derive(Args, Debug)]
 pub struct Dump {
     #[command(flatten)]
@@ -26,6 +28,9 @@ pub struct Dump {
     /// The format (default: by the name of the file, or else tsv)
     #[arg(short, long, value_enum)]
     format: Option<Format>,
+    /// Dump the store as it is at one moment; needs room for a copy of it in TMPDIR
+    #[arg(long)]
+    snapshot: bool,
     #[command(flatten)]
     filter: FilterArgs,
     #[command(flatten)]
@@ -35,9 +40,9 @@ pub struct Dump {
 impl Dump {
     /// Runs it.
     pub fn run(self, quiet: bool) -> Outcome {
-        let store = self.store.reader()?;
+        let store = if self.snapshot { snapshot(&self.store.writer()?)? } else { self.store.reader()? };
         let file = self.file.as_deref().filter(|file| *file != Path::new("-"));
-        let bar = bar(store.count(), quiet);
+        let bar = progress_bar(store.count(), quiet);
         let result = match file {
             None => {
                 let mut stdout = std::io::stdout().lock();
@@ -87,13 +92,15 @@ impl Dump {
     }
 }
 
-/// A bar on standard error, drawn only if that is a terminal.
-fn bar(records: u64, quiet: bool) -> ProgressBar {
-    let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
-    let bar = ProgressBar::with_draw_target(Some(records), target);
-    let style = "{wide_bar:.cyan/blue} {human_pos}/{human_len} records, {per_sec}, {eta} left";
-    if let Ok(style) = ProgressStyle::with_template(style) {
-        bar.set_style(style);
-    }
-    bar
+/// A copy of one moment, which is gone when it is closed.
+fn snapshot(store: &Store) -> Result<Store, Failure> {
+    let failed = |e: std::io::Error| Failure::io("make a folder in TMPDIR", &e);
+    let folder = std::env::temp_dir().join(format!("hashmere-dump-{}", std::process::id()));
+    DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
+    let path = folder.join("snapshot.mere");
+    let made = store.backup(&path).map_err(Failure::from);
+    let opened = made.and_then(|_| Ok(Options::new().read_only().open(&path)?));
+    // The open copy needs no name.
+    let _ = std::fs::remove_dir_all(&folder);
+    opened
 }

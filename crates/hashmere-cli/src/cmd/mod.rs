@@ -1,6 +1,7 @@
 //! The subcommands, one group a file.
 
 pub mod admin;
+pub mod backup;
 pub mod cas;
 pub mod check;
 pub mod counter;

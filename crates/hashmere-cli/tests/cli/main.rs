@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 mod admin;
+mod backup;
 mod basic;
 mod bench_demo;
 mod conditions;

@@ -1,6 +1,7 @@
 //! What the worker program can be: one file per role. A role ends when its standard input is closed, and panics (the
 //! process then fails) when the store does what it must not.
 
+pub mod backup;
 mod crowd;
 mod fill;
 mod fork;
@@ -25,6 +26,7 @@ use std::sync::Arc;
 pub fn run(role: &str, arguments: Vec<String>) {
     let mut arguments = Arguments(arguments.into_iter());
     match role {
+        "backup" => backup::backup(&mut arguments),
         "crowd" => crowd::crowd(&mut arguments),
         "fill" => fill::run(&mut arguments),
         "barrier" => queue::barrier(&mut arguments),
@@ -38,6 +40,8 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "passers" => crowd::passers(&mut arguments),
         "queue" => queue::run(&mut arguments),
         "reader" => reader::run(&mut arguments),
+        "sequence" => backup::sequence(&mut arguments),
+        "echo" => backup::echo(&mut arguments),
         "shell" => shell::run(&mut arguments),
         "viewer" => viewer::run(&mut arguments),
         _ => panic!("no role {role:?}"),

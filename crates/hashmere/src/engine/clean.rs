@@ -89,7 +89,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         best.sort_unstable_by(|a, b| b.cmp(a));
         let before = lane.cleaning;
         lane.cleaning = Cleaning::InPassing;
-        for (dead, segment) in best {
+        // What a backup holds back would not become free.
+        let frees = |(_, segment): &(u64, u64)| !self.snapshot().is_held() || !self.has_kept(*segment);
+        for (dead, segment) in best.into_iter().filter(frees) {
             // To walk over what is dead is an eighth of the work of moving it.
             let work = self.segment_bytes().saturating_sub(dead) + self.segment_bytes() / 8;
             let Some(rest) = effort.checked_sub(work) else { break };
@@ -297,8 +299,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return !expired;
         }
         self.mem.copy(record, target, bytes);
-        // The mark of death may have come between the look and the lock only from ourselves, in an earlier life.
-        let word = self.mem.load(target, Ordering::Relaxed) & !field::DEAD;
+        // The mark of death may have come between the look and the lock only from ourselves, in an earlier life; that of being
+        // kept, from one who died before its commit.
+        let word = self.mem.load(target, Ordering::Relaxed) & !(field::DEAD | field::KEPT);
         self.mem.store(target, word, Ordering::Relaxed);
         let moved = Slot::new(found.slot.tag(), target);
         if self.is_durable() {

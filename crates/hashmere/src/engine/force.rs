@@ -46,6 +46,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         act: impl FnOnce(&mut Lane) -> Result<R, WriteError>,
     ) -> Result<R, WriteError> {
         self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
+        self.give_up_snapshot();
         lane.cleaning = Cleaning::Forced;
         let done = act(lane);
         lane.cleaning = Cleaning::No;

@@ -260,6 +260,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn retire_lane(&self, mut lane: Lane) {
+        self.withdraw_snapshot(lane.slot);
         self.retire_segment(&mut lane);
         for pin in 0..row::PINS {
             self.mem.store(lane.row + row::at::PINS + 8 * pin, 0, Ordering::Release);

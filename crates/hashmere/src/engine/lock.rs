@@ -113,7 +113,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // Its row did not name this word, then: it is free all the same, for the owner is dead.
             let word = Meta(self.mem.load(offset, Ordering::Acquire));
             if done.is_ok() && word.owner() == Some(owner) {
-                self.release(offset, Meta(word.0.wrapping_add(Meta::STEP)));
+                self.release(offset, self.moved_on(word));
             }
             self.host.release(owner);
             self.count_at(row::offset(slot), Stat::Takeovers, 1);

@@ -2,7 +2,7 @@
 //! Miri and under a model checker.
 //!
 //! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
-//! records go), [`segments`], [`clean`], [`split`], [`recover`]; for durable stores [`durable`], [`sync`], [`salvage`],
+//! records go), [`segments`], [`clean`], [`split`], [`recover`]; for backups [`snapshot`], [`kept`], [`copy`]; for durable stores [`durable`], [`sync`], [`salvage`],
 //! [`rebuild`].
 
 mod append;
@@ -10,6 +10,7 @@ mod check;
 mod clean;
 mod clear;
 mod client;
+mod copy;
 mod create;
 mod directory;
 mod durable;
@@ -17,6 +18,7 @@ mod evict;
 mod evicted;
 mod force;
 mod index;
+mod kept;
 mod lane;
 mod large;
 mod life;
@@ -33,6 +35,7 @@ mod run;
 mod salvage;
 mod scan;
 mod segments;
+mod snapshot;
 mod split;
 mod stats;
 mod sync;
@@ -51,6 +54,7 @@ pub(crate) use pin::Pin;
 pub(crate) use read::Found;
 pub(crate) use region::Place;
 pub use region::RegionInfo;
+pub(crate) use snapshot::Held as Snapshot;
 pub use stats::{ClientStats, Stats};
 pub(crate) use write::{Current, Decision, Outcome};
 
@@ -75,7 +79,7 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     /// Whether any of the two is fixed.
     has_fixed: bool,
     pub(crate) hasher: Hasher,
-    seed: u64,
+    pub(crate) seed: u64,
     pub(crate) busy_timeout: Duration,
     sync_every: Option<Duration>,
     pub(crate) read_only: bool,

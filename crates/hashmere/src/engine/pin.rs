@@ -84,10 +84,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.is_inside(old.offset(), 8) && self.segment_of(old.offset()) == segment
     }
 
-    /// Whether a living client holds a segment back: by a pin, by being about to count a record in it as dead, or by an
+    /// Whether a living client holds a segment back: by a backup that wants something in it, by a pin, by being about to count a record in it as dead, or by an
     /// operation that began before the store was cleared, when the segment was in use already: the locks of the index of
     /// today do not keep it out. Dead ones are repaired on the way.
     pub(super) fn is_held_back(&self, segment: u64) -> Result<bool, WriteError> {
+        if self.is_kept_back(segment)? {
+            return Ok(true);
+        }
         let root = self.root();
         let first = Born::unpack(self.mem.load(self.entry_of(segment) + segment::at::BORN, Ordering::Relaxed)).first;
         for slot in self.rows() {

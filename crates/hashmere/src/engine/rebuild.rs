@@ -14,6 +14,7 @@ use hashmere_format::header::{at, flag, limit, RootWord, PAGE};
 use hashmere_format::record::{field, Head, VERSION_MAX};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
+use hashmere_format::snapshot::Snapshot;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -160,7 +161,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Err(self.full(refused));
         };
         let word = RootWord { generation, segment };
-        let version = self.host.now_ms().max(survey.version + MARGIN) & VERSION_MAX;
+        // What a backup left in the header is of some moment since the last sync, or before: a lower bound.
+        let version = self.host.now_ms().max(survey.version.max(self.snapshot().floor()) + MARGIN) & VERSION_MAX;
+        self.mem.store(at::SNAPSHOT, Snapshot::idle(version, true).0, Ordering::Relaxed);
         self.plant(word, version, survey.point.floor)?;
         self.set_field(segment, segment::at::BORN, generation);
         self.mem.store(at::ROOT, word.pack(), Ordering::SeqCst);
@@ -203,7 +206,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    fn count_dead(&self, record: u64, bytes: u64) {
+    pub(super) fn count_dead(&self, record: u64, bytes: u64) {
         let word = self.mem.load(record, Ordering::Relaxed);
         self.mem.store(record, word | field::DEAD, Ordering::Relaxed);
         let entry = self.entry_of(self.segment_of(record));
@@ -216,7 +219,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         name.clear();
         self.mem.append_to(key, head.key_len as usize, &mut name);
         let word = self.mem.load(record, Ordering::Relaxed);
-        self.mem.store(record, word & !field::DEAD, Ordering::Relaxed);
+        self.mem.store(record, word & !(field::DEAD | field::KEPT), Ordering::Relaxed);
         let won = self.adopt_by_name(lane, record, head, &name);
         self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
         lane.key = name;
@@ -229,7 +232,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    fn adopt_by_name(&self, lane: &mut Lane, record: u64, head: &Head, name: &[u8]) -> Result<bool, WriteError> {
+    pub(super) fn adopt_by_name(
+        &self,
+        lane: &mut Lane,
+        record: u64,
+        head: &Head,
+        name: &[u8],
+    ) -> Result<bool, WriteError> {
         let kh = self.hash_of(head, name);
         let mut may_overflow = false;
         loop {

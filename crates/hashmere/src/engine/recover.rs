@@ -10,6 +10,7 @@ use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, Meta, META};
+use hashmere_format::record::{VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
@@ -19,6 +20,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Repairs and frees the row of `slot`, if it has an owner, who is dead.
     pub(super) fn recover(&self, slot: u32) -> Result<(), WriteError> {
         let row = row::offset(slot);
+        // First: what it holds back needs no repair.
+        self.withdraw_snapshot(slot);
         let state = self.mem.load(row + row::at::STATE, Ordering::Acquire);
         if state & 1 == 0 {
             return Ok(());
@@ -138,7 +141,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Bucket locks, and the other global ones. The version moves on: the dead owner may have given it out.
+    /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup: the next one may have been
+    /// given out.
+    pub(super) fn moved_on(&self, word: Meta) -> Meta {
+        if canary::is(Canary::VersionRepeated) {
+            return word;
+        }
+        let version = (word.version() + 1).max(self.snapshot().floor() + 1) & VERSION_MAX;
+        Meta(word.0 & !VERSION_MASK | version << VERSION_SHIFT)
+    }
+
+    /// Bucket locks, and the other global ones.
     fn recover_locks(&self, slot: u32) {
         let row = row::offset(slot);
         for field in [row::at::LOCK_2, row::at::LOCK] {
@@ -146,8 +159,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if bucket != 0 && bucket & (leaf::LINE - 1) == 0 && self.is_inside(bucket, leaf::LINE) {
                 let word = Meta(self.mem.load(bucket + META, Ordering::Acquire));
                 if word.owner() == Some(slot) {
-                    let step = if canary::is(Canary::VersionRepeated) { 0 } else { Meta::STEP };
-                    self.release(bucket + META, Meta(word.0.wrapping_add(step)));
+                    self.release(bucket + META, self.moved_on(word));
                 }
             }
             // Release: a row that forgets a lock before it is free would leave it to whoever has the slot next.

@@ -93,6 +93,8 @@ pub struct Stats {
     pub segments_waiting: u64,
     /// Durable stores: a flush has failed, and nothing can be written any more.
     pub poisoned: bool,
+    /// The process that is making a backup at this moment, in its own PID namespace.
+    pub backup_pid: Option<u32>,
     /// The clients of this moment.
     pub clients: Vec<ClientStats>,
 }
@@ -188,6 +190,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             last_sync_ms: if self.is_durable() { self.last_point().0.time } else { 0 },
             segments_waiting: 0,
             poisoned: self.life() & flag::POISONED != 0,
+            backup_pid: self.backup_pid(),
             clients: self.rows().filter(|s| self.is_active(*s)).map(|s| self.client_stats(s)).collect(),
         };
         self.count_segments(&mut stats);

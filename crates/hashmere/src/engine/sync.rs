@@ -14,9 +14,9 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a sync sleeps between two looks at a commit under way.
-const LOOK: Duration = Duration::from_micros(200);
-/// Looks before the first sleep: about as long as a critical section takes.
-const SPINS: u32 = 200;
+pub(super) const LOOK: Duration = Duration::from_micros(200);
+/// Looks before the first sleep: about as long as a critical section takes. (In models each costs a step.)
+pub(super) const SPINS: u32 = if cfg!(all(test, feature = "shuttle")) { 2 } else { 200 };
 /// From this many segments that wait for a sync on, and at half of the file, a write syncs before the file grows.
 const WAITING_MOST: u64 = 256;
 
@@ -150,7 +150,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    fn bury_if_dead(&self, slot: u32) -> Result<bool, WriteError> {
+    pub(super) fn bury_if_dead(&self, slot: u32) -> Result<bool, WriteError> {
         let probe = |source| WriteError::Io { action: "probe the owner of a commit", source };
         let dead = self.host.try_claim(slot).map_err(probe)?;
         if dead {

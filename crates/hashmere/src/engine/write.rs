@@ -268,7 +268,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         keep_version: Option<u64>,
         meta: &mut Meta,
     ) -> bool {
-        let version = keep_version.unwrap_or_else(|| ((meta.version() + 1) & VERSION_MAX).max(1));
+        let mut version = keep_version.unwrap_or_else(|| ((meta.version() + 1) & VERSION_MAX).max(1));
+        // SYNC(snapshot): loaded after `enter`, so whoever waits for us to leave knows that we saw it or are before it.
+        if self.snapshot().concerns_writers() {
+            let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
+            version = self.heed_snapshot(old, version, keep_version.is_some());
+        }
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         if self.is_durable() {
             self.finish_sum(draft.offset);
@@ -473,6 +478,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     pub(super) fn commit_removal(&self, lane: &mut Lane, root: u64, old: &Found) {
+        if self.snapshot().concerns_writers() {
+            self.keep_for_snapshot(old.slot);
+        }
         let gone = old.bytes() as i64;
         self.announce(lane, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
         self.mem.store(old.slot_offset, 0, canary::relaxes(Canary::CommitRelaxed));
@@ -545,6 +553,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.stamp(old.record);
         }
         let word = self.mem.load(old.record, Ordering::Relaxed);
+        let late = canary::is(Canary::KeptLate) && self.snapshot().is_marking();
+        let word = if late { word | field::KEPT } else { word };
         self.mem.store(old.record, word | field::DEAD, Ordering::Release);
         // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.
         let number = self.segment_of(old.record);

@@ -7,7 +7,7 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
-use super::{crash_cases, meanwhile, power, quick};
+use super::{backup, backup_cases, crash_cases, meanwhile, power, quick};
 use crate::canary::{self, Canary};
 
 /// A fault, where it shows, and what fails if it does.
@@ -60,6 +60,14 @@ const BETWEEN: &[Hunt] = &[
     (Canary::GhostsLeft, "power cuts: ghosts", || ghosts().unwrap()),
 ];
 
+const BACKUPS: &[Hunt] = &[
+    (Canary::VersionsUnraised, "backups: others write", backup::others_write_all_the_time),
+    (Canary::KeptUnmarked, "backups: others write", backup::others_write_all_the_time),
+    (Canary::KeptLate, "backups: deaths of writers", backup_cases::writers_may_die_during_a_backup),
+    (Canary::KeptReused, "backups: room is wanted", backup_cases::kept_records_are_not_reused),
+    (Canary::OldMarksBelieved, "backups: after a dead one", backup_cases::nothing_deleted_comes_back),
+];
+
 /// Found by stories of `models`, which say so themselves.
 const MODELS: &[Canary] = &[
     Canary::LockIgnored,
@@ -81,6 +89,8 @@ const MODELS: &[Canary] = &[
     Canary::RecycleUnsaid,
     Canary::ActiveIgnored,
     Canary::BurialIgnored,
+    Canary::FloorUnawaited,
+    Canary::MarksUnawaited,
 ];
 
 /// Found by tests with whole processes: `scripts/canaries` names them.
@@ -156,8 +166,14 @@ fn faults_between_two_clients_and_a_power_cut_show() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore)]
+fn faults_of_backups_show() {
+    hunt(BACKUPS);
+}
+
+#[test]
 fn every_canary_is_hunted() {
-    let here = [WRITING, SEGMENTS, DURABLE, BETWEEN].concat();
+    let here = [WRITING, SEGMENTS, DURABLE, BETWEEN, BACKUPS].concat();
     for (canary, name, what) in Canary::ALL {
         let hunted = here.iter().any(|(hunted, _, _)| hunted == canary) || MODELS.contains(canary);
         assert!(hunted || PROCESSES.contains(&format!("hunt {name} ")), "nobody hunts {name}:{what}");

@@ -1,6 +1,8 @@
 //! Tests of the engine on heap memory: in one process, deterministic, and most of them under Miri as well.
 
 mod audit;
+mod backup;
+mod backup_cases;
 mod canaries;
 mod crash;
 mod crash_calls;

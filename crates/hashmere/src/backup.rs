@@ -1,0 +1,132 @@
+//! Hot backup: a copy of one moment while everybody goes on.
+
+use crate::copy_file::{self, Copy};
+use crate::engine::{Lane, Snapshot};
+use crate::error::{BackupError, OpenError, WriteError};
+use crate::options::Options;
+use crate::shared::FileEngine;
+use crate::store::Store;
+use hashmere_mem::{MapMem, OsHost};
+use std::path::{Path, PathBuf};
+
+/// Is told how many keys of about how many are copied.
+type Progress<'a> = Box<dyn FnMut(u64, u64) + 'a>;
+
+/// A backup about to be made: see [`Store::backup_to`].
+pub struct Backup<'a> {
+    store: &'a Store,
+    path: PathBuf,
+    replace: bool,
+    progress: Progress<'a>,
+}
+
+/// What a backup did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct BackupReport {
+    /// Keys in the copy.
+    pub items: u64,
+    /// Size of the copy in bytes, as `ls` shows it.
+    pub bytes_file: u64,
+    /// A cache that was full dropped, while it was copied, some keys that were there at the moment of the snapshot.
+    pub thinned: bool,
+}
+
+impl Store {
+    /// Copies the store to a new file as it is at one moment, while other threads and processes go on reading and
+    /// writing. [`backup_to`](Self::backup_to) with the defaults.
+    ///
+    /// # Errors
+    /// See [`BackupError`].
+    pub fn backup(&self, path: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
+        self.backup_to(path).run()
+    }
+
+    /// A backup to the file `path` (always a path, also without a slash), to be run with [`Backup::run`].
+    ///
+    /// The copy holds every write that was acknowledged before the call, and none that began after the first progress is told.
+    /// Of the writes under way at that moment each is in it as a whole or not at all, and if one write
+    /// was acknowledged before another began, the copy does not have the second without the first. So it is a state that a
+    /// pause of all writers could have shown. Values, flags, marks, versions, supplied hashes and times to live are the
+    /// same; UIDs and handles are not. Of a key whose time to live is changed meanwhile it has the old one or the new one.
+    ///
+    /// The copy has the options of the store: mode, maximum size, fixed lengths, durability, permissions. It can be opened
+    /// like any store, also after a crash of the machine. Its name appears when it is complete and on the medium.
+    ///
+    /// What is superseded meanwhile takes room in the store until the backup ends. A write that would fail for want of room
+    /// ends the backup instead ([`BackupError::Abandoned`]). A cache at its maximum size never waits for a backup: what
+    /// it drops is missing in the copy ([`BackupReport::thinned`]).
+    pub fn backup_to(&self, path: impl AsRef<Path>) -> Backup<'_> {
+        Backup { store: self, path: path.as_ref().to_path_buf(), replace: false, progress: Box::new(|_, _| ()) }
+    }
+}
+
+impl<'a> Backup<'a> {
+    /// Replaces a store that stands under the name already, in one step, when the copy is complete. Processes that have
+    /// the old one open keep it. Default: [`BackupError::Exists`].
+    pub fn replace(mut self, replace: bool) -> Backup<'a> {
+        self.replace = replace;
+        self
+    }
+
+    /// Is told now and then how many keys of about how many are copied, first when the moment of the snapshot has passed.
+    pub fn on_progress(mut self, progress: impl FnMut(u64, u64) + 'a) -> Backup<'a> {
+        self.progress = Box::new(progress);
+        self
+    }
+
+    /// Makes the backup.
+    ///
+    /// # Errors
+    /// See [`BackupError`]; [`Busy`](WriteError::Busy) within it names a process that is stopped within a write.
+    pub fn run(mut self) -> Result<BackupReport, BackupError> {
+        let engine = self.store.engine();
+        if engine.read_only {
+            return Err(WriteError::ReadOnly.into());
+        }
+        self.may_be_named()?;
+        let mut lane = engine.lane()?;
+        let snapshot = engine.begin_snapshot(&mut lane)?;
+        let copy = Copy::new(engine, self.store.path(), &self.path).map_err(BackupError::Create)?;
+        self.fill(snapshot, &mut lane, copy)
+    }
+
+    fn fill(
+        &mut self,
+        snapshot: Snapshot<'_, MapMem, OsHost>,
+        lane: &mut Lane,
+        copy: Copy,
+    ) -> Result<BackupReport, BackupError> {
+        let target: &FileEngine = copy.engine();
+        let copied = {
+            let mut to = target.lane().map_err(BackupError::Target)?;
+            snapshot.copy_to(lane, target, &mut to, &mut self.progress)?
+        };
+        let bytes_file = target.mem.file_len().unwrap_or(0);
+        match copy.publish(&self.path, self.replace) {
+            Err(OpenError::AlreadyExists { path }) => Err(BackupError::Exists { path }),
+            Err(error) => Err(BackupError::Create(error)),
+            Ok(()) => Ok(BackupReport { items: copied.items, bytes_file, thinned: copied.thinned }),
+        }
+    }
+
+    /// Refuses what can be refused before anything is done.
+    fn may_be_named(&self) -> Result<(), BackupError> {
+        let path = &self.path;
+        let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
+        if !self.replace || copy_file::is_same_file(&there, self.store.path()) {
+            return Err(BackupError::Exists { path: path.clone() });
+        }
+        // Only a store is replaced, as only a store is removed.
+        match Options::new().read_only().open(copy_file::path_with_slash(path)) {
+            Ok(_) | Err(OpenError::Unclean { .. } | OpenError::NotFound { .. }) => Ok(()),
+            Err(error) => Err(BackupError::Create(error)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Backup<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Backup").field("path", &self.path).field("replace", &self.replace).finish_non_exhaustive()
+    }
+}
