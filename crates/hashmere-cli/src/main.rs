@@ -1,5 +1,7 @@
 //! The `hashmere` command: every operation of a store from the shell.
 
+// One `json!` names every statistic.
+#![recursion_limit = "256"]
 #![forbid(unsafe_code)]
 
 mod args;

@@ -96,8 +96,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
                 State::Open => self.used_of_open(segment, word),
                 State::Cleaning => None,
-                // Claimed or filled anew: whatever stood there was not to be kept.
-                State::Free | State::Claimed | State::LargeNew | State::Index | State::Tail | State::Table => {
+                // Claimed or filled anew: whatever stood there was not to be kept. (Regions hold no records.)
+                State::Free
+                | State::Claimed
+                | State::LargeNew
+                | State::Index
+                | State::Tail
+                | State::Table
+                | State::Region => {
                     self.unpin(pin);
                     return Ok(None);
                 }
