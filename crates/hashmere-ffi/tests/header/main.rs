@@ -59,7 +59,9 @@ fn the_errors_are_those_of_the_engine() {
     let all =
         header.constants.iter().filter_map(|(name, n)| Some((name.strip_prefix("HM_E_")?.to_string(), *n as i32)));
     let (own, shared): (BTreeMap<_, _>, BTreeMap<_, _>) = all.partition(|(_, n)| (80..90).contains(n));
-    assert_eq!(shared, codes_of_the_engine());
+    // C has no call that makes backups, so it has no use for their errors (50 to 59).
+    let engine: BTreeMap<_, _> = codes_of_the_engine().into_iter().filter(|(_, n)| !(50..60).contains(n)).collect();
+    assert_eq!(shared, engine);
     let own: Vec<_> = own.into_iter().collect();
     assert_eq!(own, [("ARGUMENT".into(), 80), ("CLOSED".into(), 81), ("INTERNAL".into(), 82)]);
 }
