@@ -175,37 +175,9 @@ impl Mem for HeapMem {
         atomic::fence(order);
     }
 
-    #[inline]
-    fn prefetch(&self, _off: u64) {}
-
-    #[inline]
-    fn read(&self, off: u64, dst: &mut [u8]) {
-        words::read(self, off, dst);
-    }
-
-    #[inline]
-    fn append_to(&self, off: u64, len: usize, dst: &mut Vec<u8>) {
-        words::append_to(self, off, len, dst);
-    }
-
-    #[inline]
-    fn write(&self, off: u64, src: &[u8]) {
-        words::write(self, off, src);
-    }
-
-    #[inline]
-    fn matches(&self, off: u64, bytes: &[u8]) -> bool {
-        words::matches(self, off, bytes)
-    }
-
-    fn copy(&self, from: u64, to: u64, len: u64) {
-        debug_assert!((from | to | len) % 8 == 0);
-        debug_assert!(from + len <= to || to + len <= from, "the ranges overlap");
-        words::copy(self, from, to, len);
-    }
+    crate::bytes_by_words!();
 
     fn zero(&self, off: u64, len: u64) {
-        debug_assert!((off | len) % 8 == 0);
         words::zero(self, off, len);
     }
 

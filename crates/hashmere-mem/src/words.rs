@@ -182,6 +182,8 @@ fn short(bytes: &[u8]) -> u64 {
 /// overlap.
 #[inline]
 pub fn copy<W: Words + ?Sized>(words: &W, from: u64, to: u64, len: u64) {
+    debug_assert!((from | to | len) % 8 == 0);
+    debug_assert!(from + len <= to || to + len <= from, "the ranges overlap");
     for at in (0..len).step_by(8) {
         words.store_word(to + at, words.load_word(from + at));
     }
@@ -190,9 +192,44 @@ pub fn copy<W: Words + ?Sized>(words: &W, from: u64, to: u64, len: u64) {
 /// Stores zero in `len / 8` words; `off` and `len` are multiples of 8.
 #[inline]
 pub fn zero<W: Words + ?Sized>(words: &W, off: u64, len: u64) {
+    debug_assert!((off | len) % 8 == 0);
     for at in (0..len).step_by(8) {
         words.store_word(off + at, 0);
     }
+}
+
+/// The byte operations of an `impl Mem` for something that has [`Words`]: what this module defines, and no prefetch.
+/// `zero` is not among them, as some memories have a quicker one.
+#[macro_export]
+macro_rules! bytes_by_words {
+    () => {
+        #[inline]
+        fn prefetch(&self, _off: u64) {}
+
+        #[inline]
+        fn read(&self, off: u64, dst: &mut [u8]) {
+            $crate::words::read(self, off, dst);
+        }
+
+        #[inline]
+        fn append_to(&self, off: u64, len: usize, dst: &mut Vec<u8>) {
+            $crate::words::append_to(self, off, len, dst);
+        }
+
+        #[inline]
+        fn write(&self, off: u64, src: &[u8]) {
+            $crate::words::write(self, off, src);
+        }
+
+        #[inline]
+        fn matches(&self, off: u64, bytes: &[u8]) -> bool {
+            $crate::words::matches(self, off, bytes)
+        }
+
+        fn copy(&self, from: u64, to: u64, len: u64) {
+            $crate::words::copy(self, from, to, len);
+        }
+    };
 }
 
 #[cfg(test)]

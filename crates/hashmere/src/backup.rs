@@ -3,8 +3,8 @@
 use crate::copy_file::{self, Copy};
 use crate::engine::{Lane, Snapshot};
 use crate::error::{BackupError, OpenError, WriteError};
+use crate::open::FileEngine;
 use crate::options::Options;
-use crate::shared::FileEngine;
 use crate::store::Store;
 use hashmere_mem::{MapMem, OsHost};
 use std::path::{Path, PathBuf};

@@ -2,8 +2,8 @@
 
 use crate::engine::NewStore;
 use crate::error::OpenError;
+use crate::open::{self, FileEngine, Opened};
 use crate::options::Options;
-use crate::shared::{self, FileEngine, Opened};
 use hashmere_format::header::flag;
 use hashmere_os::file::{self, Unpublished};
 use std::fs::Metadata;
@@ -29,11 +29,11 @@ impl Copy {
             // Supplied hashes are stored spread, and the seed says how.
             seed: source.seed,
             life: 0,
-            boot: shared::boot_words(),
+            boot: open::boot_words(),
             durable: source.is_durable(),
         };
         let options = Options::new().permissions(mode & 0o777 | 0o600);
-        let (unnamed, opened) = shared::format(path, &new, &options)?;
+        let (unnamed, opened) = open::format(path, &new, &options)?;
         Ok(Copy { unnamed, opened })
     }
 
@@ -47,17 +47,17 @@ impl Copy {
         let Copy { unnamed, mut opened } = self;
         opened.engine.retire();
         if !opened.is_flushed() {
-            return Err(shared::open_io(path, "write to disk", io::Error::last_os_error()));
+            return Err(open::open_io(path, "write to disk", io::Error::last_os_error()));
         }
         opened.engine.change_life(flag::CLEAN, 0);
-        let io = |action: &'static str| move |source: io::Error| shared::open_io(path, action, source);
+        let io = |action: &'static str| move |source: io::Error| open::open_io(path, action, source);
         opened.engine.mem.file().sync_all().map_err(io("write to disk"))?;
         if replace {
             file::publish_over(unnamed, path).map_err(io("name"))?;
         } else {
             file::publish(unnamed, path).map_err(io("name"))?;
         }
-        file::sync_dir(shared::folder_of(path)).map_err(io("write the folder to disk of"))
+        file::sync_dir(open::folder_of(path)).map_err(io("write the folder to disk of"))
     }
 }
 

@@ -226,3 +226,14 @@ pub enum Error {
     /// From making a backup.
     Backup(BackupError),
 }
+
+impl From<ReadError> for WriteError {
+    fn from(error: ReadError) -> WriteError {
+        match error {
+            ReadError::Corrupt { what, offset } => WriteError::Corrupt { what, offset },
+            ReadError::Stale => WriteError::Stale,
+            ReadError::OutOfMemory { bytes } => WriteError::TooLarge { bytes, limit: usize::MAX as u64 },
+            ReadError::BadCursor => WriteError::Misuse("a cursor that no scan returned"),
+        }
+    }
+}

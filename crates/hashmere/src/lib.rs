@@ -37,6 +37,7 @@ mod glob;
 mod hashed;
 mod many;
 mod marks;
+mod open;
 mod options;
 mod region;
 mod room;

@@ -3,7 +3,8 @@
 
 use crate::engine::{Place, RegionInfo};
 use crate::error::WriteError;
-use crate::shared::{FileEngine, Shared};
+use crate::open::FileEngine;
+use crate::shared::Shared;
 use crate::Store;
 use hashmere_format::row;
 use hashmere_mem::{MapMem, Mem};

@@ -3,12 +3,12 @@
 use crate::engine::Found;
 use crate::error::ReadError;
 use crate::glob;
-use crate::shared::dice;
 use crate::types::{Cursor, Filter, Pair};
 use crate::Store;
 use hashmere_format::leaf::Slot;
 use hashmere_format::uid::{depth_max, reverse, Scan as Position};
 use hashmere_mem::Mem;
+use hashmere_os::{boot, clock};
 use std::sync::Mutex;
 
 /// Looks at random places before a random pair is taken from a scan: a table filled to one in a hundred still answers at
@@ -226,6 +226,11 @@ impl Iterator for Scan<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         self.next_within(&mut { usize::MAX })
     }
+}
+
+/// A seed for choices that need not be good.
+fn dice() -> u64 {
+    boot::random_u64().unwrap_or_else(|_| clock::monotonic().as_nanos() as u64)
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 use crate::copy_file;
 use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
 use crate::error::{OpenError, ReadError, WriteError};
+use crate::open::{resolve, FileEngine};
 use crate::options::{Mode, Options};
-use crate::shared::{self, FileEngine, Shared};
+use crate::shared::Shared;
 use crate::types::{Evicted, Item, Meta, Remaining};
 use crate::view::View;
 use hashmere_format::row::Stat;
@@ -58,7 +59,7 @@ impl Store {
     /// # Errors
     /// [`OpenError::BadName`], or what is wrong with the namespace folder.
     pub fn path_of(name_or_path: impl AsRef<Path>) -> Result<PathBuf, OpenError> {
-        shared::resolve(name_or_path.as_ref())
+        resolve(name_or_path.as_ref())
     }
 
     /// The file.

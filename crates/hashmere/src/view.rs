@@ -2,7 +2,8 @@
 
 use crate::engine::{Draft, KeyHash, LaneGuard, Pin, When};
 use crate::error::WriteError;
-use crate::shared::{FileEngine, Shared};
+use crate::open::FileEngine;
+use crate::shared::Shared;
 use crate::types::{Meta, Stored};
 use hashmere_mem::Mem;
 use hashmere_os::fork;

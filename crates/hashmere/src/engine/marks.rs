@@ -17,10 +17,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         attributes: Attributes,
         marks: u32,
     ) -> Result<Draft, WriteError> {
-        self.admit(key.len() as u64, value_len)?;
         let plain = self.head(key, kh, value_len, attributes);
-        let head = Head { flags: plain.flags | u64::from(marks) << 32, ..plain };
-        self.draft(lane, key, kh, head, value_len)
+        self.begin_with(lane, key, kh, Head { flags: plain.flags | u64::from(marks) << 32, ..plain })
     }
 
     /// Stores a value with marks if the key is as it was seen (`None`: absent), expiry included. With `keep` the version

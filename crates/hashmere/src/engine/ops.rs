@@ -5,9 +5,9 @@ use super::read::Probe;
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
 use crate::canary::{self, Canary};
 use crate::error::{ReadError, WriteError};
-use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Meta, Ttl, Uid, Update, Updated, Version};
+use crate::types::{Attributes, Cas, Change, Expected, Item, Meta, Ttl, Uid, Update, Updated, Version};
 use hashmere_format::header::limit;
-use hashmere_format::record::{field, Head};
+use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
 use hashmere_format::segment::State;
 use hashmere_mem::{Host, Mem};
@@ -15,8 +15,6 @@ use std::sync::atomic::Ordering;
 
 /// Values above this are copied under a pin: copying them optimistically could fail again and again.
 pub(crate) const PIN_FROM: u64 = 32 << 10;
-/// Digits of the largest counter.
-const DIGITS: u64 = 20;
 /// Wall clock values are below this, so that every expiry fits 48 bits.
 const TIME_MAX: u64 = (1 << 48) - 1;
 
@@ -28,10 +26,16 @@ pub(crate) enum When {
     Present,
 }
 
-/// What a counter call makes of a present counter.
-pub(crate) enum Tick {
-    Set(u64),
-    Delete,
+impl When {
+    /// Whether it takes place, given whether the key is there.
+    #[inline(always)]
+    pub(super) fn allows(self, is_there: bool) -> bool {
+        match self {
+            When::Always => true,
+            When::Absent => !is_there || canary::is(Canary::AbsenceBelieved),
+            When::Present => is_there,
+        }
+    }
 }
 
 /// What a read found: the bytes are in the caller's buffer, or the value is long and should be pinned.
@@ -196,8 +200,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         value_len: u64,
         attributes: Attributes,
     ) -> Result<Draft, WriteError> {
-        self.admit(key.len() as u64, value_len)?;
-        self.draft(lane, key, kh, self.head(key, kh, value_len, attributes), value_len)
+        self.begin_with(lane, key, kh, self.head(key, kh, value_len, attributes))
+    }
+
+    /// The same with this head.
+    #[inline(always)]
+    pub(super) fn begin_with(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, head: Head) -> Result<Draft, WriteError> {
+        self.admit(head.key_len, head.value_len)?;
+        self.draft(lane, key, kh, head, head.value_len)
     }
 
     /// Runs a write, and again after making room when the index had none to grow.
@@ -272,10 +282,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if when != When::Always && self.peek(key, kh)?.is_some() != (when == When::Present) {
             return Ok(false);
         }
-        let value_len = value.len() as u64;
-        self.admit(key.len() as u64, value_len)?;
-        let head = Head { expires, flags: flags.into(), ..Self::plain_head(key, kh, value_len) };
-        let draft = self.draft(lane, key, kh, head, value_len)?;
+        let head = Head { expires, flags: flags.into(), ..Self::plain_head(key, kh, value.len() as u64) };
+        let draft = self.begin_with(lane, key, kh, head)?;
         self.mem.write(draft.value, value);
         self.finish(lane, key, kh, draft, when)
     }
@@ -291,25 +299,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
         when: When,
     ) -> Result<bool, WriteError> {
         self.seal(&draft);
-        match self.put_draft(lane, key, kh, draft, when) {
-            Ok(Outcome::Stored) => {
-                self.count_at(lane.row, Stat::Sets, 1);
-                Ok(true)
-            }
-            other => {
-                self.abandon(lane, &Draft { ..draft });
-                other.map(|_| false)
-            }
-        }
+        let outcome = self.put_draft(lane, key, kh, draft, when);
+        Ok(self.conclude(lane, draft, outcome)? == Outcome::Stored)
     }
 
     /// Gives the draft up unless it became the record, and counts it if it did.
     #[inline(always)]
-    fn conclude(&self, lane: &Lane, draft: Draft, outcome: Result<Outcome, WriteError>) -> Result<Outcome, WriteError> {
+    pub(super) fn conclude(
+        &self,
+        lane: &Lane,
+        draft: Draft,
+        outcome: Result<Outcome, WriteError>,
+    ) -> Result<Outcome, WriteError> {
         if matches!(outcome, Ok(Outcome::Stored)) {
             self.count_at(lane.row, Stat::Sets, 1);
         } else {
-            self.abandon(lane, &draft);
+            // A copy of its own: a draft that passes by reference to a cold call would live in memory all the way.
+            self.abandon(lane, &Draft { ..draft });
         }
         outcome
     }
@@ -471,169 +477,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
         });
         let outcome = self.conclude(lane, draft, outcome)?;
         Ok((outcome == Outcome::Stored).then_some(Updated::Stored(lane.stored)))
-    }
-
-    /// Counts: reads a decimal number, lets `tick` say what becomes of it, writes it back, under the key's lock.
-    pub(crate) fn tick(
-        &self,
-        lane: &mut Lane,
-        key: &[u8],
-        kh: KeyHash,
-        counter: Counter,
-        tick: impl Fn(u64) -> Tick,
-    ) -> Result<Option<u64>, WriteError> {
-        let wide = match self.fixed.1 {
-            Some(len) => u64::from(len),
-            None => DIGITS,
-        };
-        self.admit(key.len() as u64, wide)?;
-        let widest = Head {
-            expires: Some(0),
-            flags: 1,
-            key_len: key.len() as u64,
-            value_len: wide,
-            hash: kh.word(),
-            ..Head::default()
-        };
-        let room = self.draft(lane, key, kh, widest, wide)?;
-        let mut value = None;
-        let mut early = None;
-        if canary::is(Canary::CountEarly) {
-            early = self.read(key, kh, |found| Ok(self.number(found).ok()))?.flatten();
-        }
-        let outcome = self.mutate(lane, key, kh, |current| {
-            let (next, head) = match current {
-                Some(c) => match tick(early.map_or_else(|| self.number(c), Ok)?) {
-                    Tick::Delete => {
-                        value = Some(0);
-                        return Ok(Decision::Remove);
-                    }
-                    Tick::Set(next) => (next, self.head_of(c)),
-                },
-                None => match counter.initial {
-                    None => return Ok(Decision::Keep),
-                    Some(initial) => (initial, self.head(key, kh, 0, counter.attributes)),
-                },
-            };
-            value = Some(next);
-            let mut digits = [0u8; DIGITS as usize];
-            let text = self.digits(next, &mut digits)?;
-            let head = Head { value_len: text.len() as u64, dead: 0, version: 0, ..head };
-            let draft = self.write_head(room.offset, key, kh, head, room.is_large());
-            self.mem.write(draft.value, text);
-            self.seal(&draft);
-            Ok(Decision::Put(draft))
-        });
-        let outcome = self.conclude(lane, room, outcome)?;
-        if outcome == Outcome::Removed {
-            self.count_at(lane.row, Stat::Deletes, 1);
-        }
-        Ok(value)
-    }
-
-    fn digits<'a>(&self, mut number: u64, buffer: &'a mut [u8; DIGITS as usize]) -> Result<&'a [u8], WriteError> {
-        let mut at = buffer.len();
-        loop {
-            at -= 1;
-            buffer[at] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                break;
-            }
-        }
-        if let Some(fixed) = self.fixed.1.map(|f| f as usize) {
-            let given = buffer.len() - at;
-            if fixed > buffer.len() || given > fixed {
-                return Err(WriteError::WrongLength { what: "value", given: given as u64, fixed: fixed as u64 });
-            }
-            // In a store of fixed lengths a counter is filled up with zeros in front.
-            let start = buffer.len() - fixed;
-            buffer[start..at].fill(b'0');
-            at = start;
-        }
-        Ok(&buffer[at..])
-    }
-
-    /// The number that a value spells. Trailing spaces are allowed, as memcached leaves them after a decrement.
-    fn number(&self, current: &Current) -> Result<u64, WriteError> {
-        let mut text = [0u8; 32];
-        let len = current.value_len();
-        if len == 0 || len > text.len() {
-            return Err(WriteError::NotANumber);
-        }
-        self.mem.read(current.value(), &mut text[..len]);
-        let text = text[..len].trim_ascii_end();
-        if text.is_empty() {
-            return Err(WriteError::NotANumber);
-        }
-        text.iter().try_fold(0u64, |number, byte| {
-            let digit = byte.checked_sub(b'0').filter(|d| *d < 10).ok_or(WriteError::NotANumber)?;
-            number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit))).ok_or(WriteError::NotANumber)
-        })
-    }
-
-    /// Sets a record's expiry where it stands, if it has a word for it. `None`: it has none, so it must be written anew;
-    /// `Some(false)`: the key is absent, or not
-    /// at the version that was asked for.
-    pub(crate) fn touch_in_place(
-        &self,
-        lane: &mut Lane,
-        key: &[u8],
-        kh: KeyHash,
-        deadline: Option<u64>,
-        only: Option<Version>,
-    ) -> Result<Option<bool>, WriteError> {
-        let mut done = Some(false);
-        self.mutate(lane, key, kh, |current| {
-            done = match current {
-                None => Some(false),
-                Some(c) if only.is_some_and(|version| version.0 != c.version()) => Some(false),
-                Some(c) if c.outline.has(field::EXPIRES) || deadline.is_none() => {
-                    self.set_expiry(c, deadline);
-                    Some(true)
-                }
-                Some(_) => None,
-            };
-            Ok(Decision::Keep)
-        })?;
-        Ok(done)
-    }
-
-    /// One store: a reader sees the old expiry or the new one.
-    fn set_expiry(&self, current: &Current, deadline: Option<u64>) {
-        if !current.outline.has(field::EXPIRES) {
-            return;
-        }
-        let word = current.record + current.outline.expires_at();
-        self.mem.store(word, deadline.unwrap_or(u64::MAX), Ordering::Release);
-        if let Some(deadline) = deadline {
-            let entry = self.entry_of(self.segment_of(current.record));
-            self.lower(entry + hashmere_format::segment::at::EXPIRE_MIN, deadline);
-            self.raise(entry + hashmere_format::segment::at::EXPIRE_MAX, deadline);
-            self.lower(hashmere_format::header::at::NEXT_EXPIRY, deadline);
-        }
-    }
-
-    /// Writes a value again with an expiry, if it still has this version; it keeps the version.
-    pub(crate) fn refresh(
-        &self,
-        lane: &mut Lane,
-        key: &[u8],
-        kh: KeyHash,
-        item: &Item,
-        deadline: Option<u64>,
-    ) -> Result<bool, WriteError> {
-        let attributes = Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At) };
-        let draft = self.begin_marked(lane, (key, kh), item.value.len() as u64, attributes, item.meta.marks)?;
-        self.mem.write(draft.value, &item.value);
-        self.seal(&draft);
-        let outcome = self.mutate(lane, key, kh, |current| {
-            let same = current.is_some_and(|c| self.meta_of_found(c).is_same_but_expiry(&item.meta));
-            Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })
-        });
-        if !matches!(outcome, Ok(Outcome::Stored)) {
-            self.abandon(lane, &draft);
-        }
-        Ok(outcome? == Outcome::Stored)
     }
 }

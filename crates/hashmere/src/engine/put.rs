@@ -97,10 +97,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         let created = found.as_ref().is_none_or(|found| self.is_past(found));
-        let believed = canary::is(Canary::AbsenceBelieved);
-        let refused = when == When::Present && created || when == When::Absent && !created && !believed;
         let mut done = None;
-        if ordinary && refused {
+        if ordinary && !when.allows(!created) {
             done = Some(Outcome::Kept);
         } else if ordinary {
             let site = Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash };
@@ -124,11 +122,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         when: When,
     ) -> Result<Outcome, WriteError> {
         self.mutate(lane, key, kh, |current| {
-            Ok(match (when, current) {
-                (When::Absent, Some(_)) if canary::is(Canary::AbsenceBelieved) => Decision::Put(draft),
-                (When::Absent, Some(_)) | (When::Present, None) => Decision::Keep,
-                _ => Decision::Put(draft),
-            })
+            Ok(if when.allows(current.is_some()) { Decision::Put(draft) } else { Decision::Keep })
         })
     }
 }

@@ -304,27 +304,7 @@ impl Mem for ProbeMem {
         self.heap.fence(order);
     }
 
-    fn prefetch(&self, _off: u64) {}
-
-    fn read(&self, off: u64, dst: &mut [u8]) {
-        words::read(self, off, dst);
-    }
-
-    fn append_to(&self, off: u64, len: usize, dst: &mut Vec<u8>) {
-        words::append_to(self, off, len, dst);
-    }
-
-    fn write(&self, off: u64, src: &[u8]) {
-        words::write(self, off, src);
-    }
-
-    fn matches(&self, off: u64, bytes: &[u8]) -> bool {
-        words::matches(self, off, bytes)
-    }
-
-    fn copy(&self, from: u64, to: u64, len: u64) {
-        words::copy(self, from, to, len);
-    }
+    hashmere_mem::bytes_by_words!();
 
     fn zero(&self, off: u64, len: u64) {
         words::zero(self, off, len);

@@ -1,0 +1,441 @@
+//! From a name and options to an open file: which file that is, who creates it, whether it is fit to be used.
+
+use crate::engine::{Access, Engine, NewStore, Refusal};
+use crate::error::{OpenError, WriteError};
+use crate::options::{Create, Mode, Options};
+use hashmere_format::header::{at, flag, limit, Shape};
+use hashmere_mem::{MapMem, OsHost};
+use hashmere_os::file::{self, NamespaceError, OpenRefusal, Unpublished};
+use hashmere_os::{boot, clock, ByteLocks, Map};
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The engine on a real file.
+pub(crate) type FileEngine = Engine<MapMem, OsHost>;
+
+/// Address range that a process reserves: the whole of what the format can address, and less where the system refuses.
+const RESERVE: u64 = limit::ADDRESS + at::DATA;
+/// The byte lock that every open handle holds shared; whoever can have it alone is the last.
+const PRESENCE: u64 = 1 << 20;
+/// The byte lock of a durable store that is held while one process makes it fit to be opened, and rebuilds it if need be.
+const REBUILD: u64 = PRESENCE + 1;
+/// Longest wait for a process that rebuilds: it may have terabytes to read.
+const REBUILD_TIMEOUT: Duration = Duration::from_secs(3600);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// An engine with what keeps its file open.
+pub(crate) struct Opened {
+    pub(crate) engine: FileEngine,
+    presence: ByteLocks,
+}
+
+impl Opened {
+    /// Brings everything to the medium, being the only one to have the store open.
+    pub(crate) fn is_flushed(&self) -> bool {
+        if self.engine.is_durable() {
+            return self.engine.sweep().and_then(|()| self.engine.sync_alone()).is_ok();
+        }
+        self.engine.mem.file().sync_all().is_ok()
+    }
+
+    /// Gives the client slots back; the last to close a store marks it clean, or removes it if that was asked for.
+    pub(crate) fn close(mut self, path: &Path) {
+        if !self.engine.read_only {
+            self.engine.retire();
+        }
+        let poisoned = self.engine.life() & flag::POISONED != 0;
+        let engine = &self.engine;
+        // Let go before asking to be alone: of two that close at once, one must find itself the last.
+        let alone = self.presence.unlock(PRESENCE).and_then(|()| self.presence.try_exclusive(PRESENCE));
+        if engine.read_only || !alone.unwrap_or(false) {
+            return;
+        }
+        let life = engine.life();
+        if life & flag::DELETE_ON_LAST_EXIT != 0 {
+            engine.change_life(flag::REMOVED, 0);
+            if self.has_name(path) {
+                let _ = std::fs::remove_file(path);
+            }
+        } else if life & flag::CLEAN == 0 && !poisoned && self.is_flushed() {
+            engine.change_life(flag::CLEAN, 0);
+            let _ = engine.mem.file().sync_all();
+        }
+    }
+}
+
+/// The file that a name or path means.
+pub(crate) fn resolve(name: &Path) -> Result<PathBuf, OpenError> {
+    let bytes = name.as_os_str().as_bytes();
+    let bad = |reason| Err(OpenError::BadName { name: name.to_string_lossy().into_owned(), reason });
+    if bytes.contains(&b'/') || bytes.ends_with(b".mere") {
+        return Ok(name.to_path_buf());
+    }
+    if bytes.is_empty() {
+        return bad("it is empty; give a name such as `sessions`, or a path");
+    }
+    if bytes == b"." || bytes == b".." || bytes[0] == b'.' {
+        return bad("it begins with a dot; give a name such as `sessions`, or a path with a slash in it");
+    }
+    if bytes.len() > 200 {
+        return bad("it is longer than 200 bytes");
+    }
+    if bytes.iter().any(|b| *b < 0x20 || *b == 0x7f) {
+        return bad("it contains control characters");
+    }
+    let folder = file::namespace_dir().map_err(namespace_error)?;
+    let mut file = OsStr::new(name).to_os_string();
+    file.push(".mere");
+    Ok(folder.join(file))
+}
+
+fn namespace_error(error: NamespaceError) -> OpenError {
+    let reason = error.to_string();
+    match error {
+        NamespaceError::Io { path, source } => OpenError::Io { path, action: "use the namespace folder", source },
+        NamespaceError::Symlink { path }
+        | NamespaceError::NotADirectory { path }
+        | NamespaceError::ForeignOwner { path, .. }
+        | NamespaceError::Exposed { path, .. } => OpenError::Unsafe { path, reason },
+        _ => OpenError::Unsafe { path: PathBuf::new(), reason },
+    }
+}
+
+pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+    check_options(options)?;
+    // Two rounds suffice unless others create and remove all the time.
+    for _ in 0..1000 {
+        if options.create != Create::Always || options.read_only {
+            match file::open_checked(path, options.read_only, options.allow_foreign_owner) {
+                Ok(file) => match attach(path, file, options)? {
+                    opened if opened.is_removed(path) => continue,
+                    opened => return Ok(opened),
+                },
+                Err(OpenRefusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                    if options.create == Create::Never || options.read_only {
+                        return Err(OpenError::NotFound { path: path.into() });
+                    }
+                }
+                Err(refusal) => return Err(refused(path, refusal)),
+            }
+        }
+        match create(path, options) {
+            Err(OpenError::AlreadyExists { .. }) if options.create == Create::IfMissing => continue,
+            other => return other,
+        }
+    }
+    Err(OpenError::Io {
+        path: path.into(),
+        action: "open or create",
+        source: io::Error::other("it is created and removed all the time"),
+    })
+}
+
+fn refused(path: &Path, refusal: OpenRefusal) -> OpenError {
+    let path = path.to_path_buf();
+    match refusal {
+        OpenRefusal::Io(source) => OpenError::Io { path, action: "open", source },
+        OpenRefusal::Symlink | OpenRefusal::ForeignOwner { .. } => {
+            OpenError::Unsafe { path, reason: refusal.to_string() }
+        }
+        other => OpenError::NotAStore { path, reason: other.to_string() },
+    }
+}
+
+fn check_options(options: &Options) -> Result<(), OpenError> {
+    let bad = |option, reason: String| Err(OpenError::BadOption { option, reason });
+    let power =
+        |bytes: u32, least: u32, most: u32| bytes.is_power_of_two() && (least..=most).contains(&bytes.trailing_zeros());
+    let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
+    if !power(segment, limit::SEGMENT_SHIFT_MIN, limit::SEGMENT_SHIFT_MAX) {
+        return bad("segment_bytes", format!("{segment} is not a power of two from 4096 to 67108864"));
+    }
+    let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
+    if !power(leaf, limit::LEAF_SHIFT_MIN, limit::LEAF_SHIFT_MAX) || leaf > segment / 8 {
+        return bad(
+            "leaf_bytes",
+            format!(
+                "{leaf} is not a power of two from 256 to 32768 and at most an eighth of a segment ({segment} bytes)"
+            ),
+        );
+    }
+    if options.mode == Some(Mode::Cache) && options.max_bytes.is_none() && options.create == Create::Always {
+        return bad("mode", "a cache needs max_bytes".into());
+    }
+    for (option, len) in [("fixed_key_len", options.fixed_key_len), ("fixed_value_len", options.fixed_value_len)] {
+        if len == Some(u32::MAX) {
+            return bad(option, "it must be below 4294967295".into());
+        }
+    }
+    if options.permissions.is_some_and(|p| p & !0o777 != 0 || p & 0o600 != 0o600) {
+        return bad("permissions", "they must be within 0o777 and let the owner read and write".into());
+    }
+    Ok(())
+}
+
+fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
+    let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
+    if options.mode == Some(Mode::Cache) && options.max_bytes.is_none() {
+        return Err(OpenError::BadOption { option: "mode", reason: "a cache needs max_bytes".into() });
+    }
+    let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
+    let least = at::DATA + 8 * u64::from(segment);
+    if let Some(max) = options.max_bytes.filter(|max| *max < least) {
+        let reason = format!("{max} is too small; a store with segments of {segment} bytes needs at least {least}");
+        return Err(OpenError::BadOption { option: "max_bytes", reason });
+    }
+    let durable = options.durable.unwrap_or(false);
+    if durable && options.mode == Some(Mode::Cache) {
+        let reason =
+            "a cache drops what it likes, at once, and a durable store keeps what it has until a sync; choose one";
+        return Err(OpenError::BadOption { option: "durable", reason: reason.into() });
+    }
+    let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
+    let new = NewStore {
+        shape: Shape {
+            segment_shift: segment.trailing_zeros(),
+            leaf_shift: leaf.trailing_zeros(),
+            cache: options.mode == Some(Mode::Cache),
+        },
+        fixed: (options.fixed_key_len, options.fixed_value_len),
+        max_bytes: options.max_bytes.unwrap_or(0),
+        seed: boot::random_u64().map_err(io("draw a random seed"))?,
+        life: if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 },
+        boot: boot_words(),
+        durable,
+    };
+    let (unnamed, opened) = format(path, &new, options)?;
+    if durable {
+        opened.engine.flush().map_err(|error| open_write(path, error))?;
+    }
+    let folder = folder_of(path);
+    match file::publish(unnamed, path) {
+        Ok(_) if durable => file::sync_dir(folder).map(|()| opened).map_err(io("write the folder to disk of")),
+        Ok(_) => Ok(opened),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            Err(OpenError::AlreadyExists { path: path.into() })
+        }
+        Err(source) => Err(open_io(path, "name", source)),
+    }
+}
+
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// A new store that nobody can open yet, because it has no name.
+pub(crate) fn format(path: &Path, new: &NewStore, options: &Options) -> Result<(Unpublished, Opened), OpenError> {
+    let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
+    let unnamed = file::create_unnamed(folder_of(path), options.permissions.unwrap_or(0o600)).map_err(io("create"))?;
+    let file = unnamed.file().try_clone().map_err(io("open"))?;
+    let (mem, host, presence) = parts(path, file, options)?;
+    let engine = Engine::format(mem, host, new, access(options)).map_err(|error| open_write(path, error))?;
+    let opened = Opened { engine, presence };
+    opened.prepare(path, options)?;
+    Ok((unnamed, opened))
+}
+
+pub(crate) fn open_io(path: &Path, action: &'static str, source: io::Error) -> OpenError {
+    match source.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge => {
+            OpenError::NoSpace { path: path.into(), source }
+        }
+        io::ErrorKind::AlreadyExists => OpenError::AlreadyExists { path: path.into() },
+        _ => OpenError::Io { path: path.into(), action, source },
+    }
+}
+
+fn open_write(path: &Path, error: WriteError) -> OpenError {
+    let path = path.to_path_buf();
+    match error {
+        WriteError::NoSpace(source) => OpenError::NoSpace { path, source },
+        WriteError::TooManyClients { limit } => OpenError::TooManyClients { path, limit },
+        WriteError::Io { action, source } => OpenError::Io { path, action, source },
+        other => OpenError::NotAStore { path, reason: other.to_string() },
+    }
+}
+
+fn access(options: &Options) -> Access {
+    Access {
+        read_only: options.read_only,
+        busy_timeout: options.busy_timeout.unwrap_or(BUSY_TIMEOUT),
+        sync_every: options.sync_every,
+    }
+}
+
+fn parts(path: &Path, file: File, options: &Options) -> Result<(MapMem, OsHost, ByteLocks), OpenError> {
+    let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
+    let writable = !options.read_only;
+    let len = file.metadata().map_err(io("look at"))?.len();
+    let least = len.max(FileEngine::least_map()).next_multiple_of(4096);
+    let map = Map::reserve_up_to(file.as_fd(), RESERVE.max(least), least, writable).map_err(io("map"))?;
+    let host = OsHost::new(&file).map_err(io("open the liveness locks of"))?;
+    let presence = ByteLocks::new(file.as_fd()).map_err(io("open the liveness locks of"))?;
+    // Those who cannot write need not be waited for by the last who can. The lock is not to be had at once only while
+    // somebody who was the last closes the store.
+    let start = clock::monotonic();
+    while writable && !presence.try_shared(PRESENCE).map_err(io("note our presence in"))? {
+        if clock::monotonic() - start > Duration::from_secs(30) {
+            return Err(open_io(path, "open", io::Error::other("another process has been closing it for 30 s")));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    Ok((MapMem::new(file, map, writable), host, presence))
+}
+
+/// Opens an existing file, and puts the options beside what it has.
+pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opened, OpenError> {
+    let len = file.metadata().map_err(|source| open_io(path, "look at", source))?.len();
+    if len < FileEngine::least_map().min(at::CLIENTS + 4096) {
+        let reason = format!("it has {len} bytes, which is too short for a store");
+        return Err(OpenError::NotAStore { path: path.into(), reason });
+    }
+    let (mem, host, presence) = parts(path, file, options)?;
+    let length = |mem: &MapMem| mem.file_len().unwrap_or(0);
+    let refused = |refusal: Refusal| OpenError::NotAStore { path: path.into(), reason: refusal.0 };
+    let engine = Engine::examine(mem, host, length, access(options)).map_err(refused)?;
+    let opened = Opened { engine, presence };
+    if opened.engine.is_durable() {
+        opened.make_fit(path, options)?;
+    } else {
+        opened.check_boot(path)?;
+    }
+    opened.engine.check_extent(length).map_err(refused)?;
+    opened.compare(path, options)?;
+    opened.prepare(path, options)?;
+    Ok(opened)
+}
+
+impl Opened {
+    /// Registers this client, repairs what dead ones left, honours the options that may change.
+    fn prepare(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
+        let engine = &self.engine;
+        if engine.read_only {
+            return Ok(());
+        }
+        if let Some(max) = options.max_bytes {
+            engine.raise_max(max);
+        }
+        let was_clean = engine.life() & flag::CLEAN != 0;
+        engine.change_life(if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 }, flag::CLEAN);
+        engine.set_boot(boot_words());
+        if was_clean {
+            // The medium must not say that the store is clean when the first write is on it.
+            engine.flush().map_err(|error| open_write(path, error))?;
+        }
+        engine.sweep().map_err(|error| open_write(path, error))?;
+        let mut lane = engine.lane().map_err(|error| open_write(path, error))?;
+        if let Some(items) = options.expected_items {
+            engine.presize(&mut lane, items).map_err(|error| open_write(path, error))?;
+        }
+        Ok(())
+    }
+
+    /// A volatile store may be torn if the machine went down while it was open.
+    fn check_boot(&self, path: &Path) -> Result<(), OpenError> {
+        let engine = &self.engine;
+        if engine.boot() != boot_words() && engine.life() & flag::CLEAN == 0 {
+            return Err(OpenError::Unclean { path: path.into(), durable: engine.is_durable() });
+        }
+        Ok(())
+    }
+
+    /// A durable store: one opener at a time looks whether the machine went down while it was open, rebuilds it then, and
+    /// says on the medium that it is open, before anyone writes.
+    fn make_fit(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
+        if self.engine.read_only {
+            return self.check_boot(path);
+        }
+        let io = |source| open_io(path, "lock", source);
+        let start = clock::monotonic();
+        while !self.presence.try_exclusive(REBUILD).map_err(io)? {
+            if clock::monotonic() - start > REBUILD_TIMEOUT {
+                return Err(io(io::Error::other("another process has been rebuilding it for an hour")));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let fit = self.make_fit_locked(options).map_err(|error| open_write(path, error));
+        self.presence.unlock(REBUILD).map_err(io)?;
+        fit
+    }
+
+    fn make_fit_locked(&self, options: &Options) -> Result<(), WriteError> {
+        let engine = &self.engine;
+        let clean = engine.life() & flag::CLEAN != 0;
+        if engine.boot() == boot_words() && !clean {
+            return Ok(());
+        }
+        if !clean {
+            let len = engine.mem.file_len().map_err(|source| WriteError::Io { action: "measure", source })?;
+            let progress = options.on_rebuild.unwrap_or(|_, _| ());
+            engine.rebuild(len, &mut |done, of| progress(done, of))?;
+        }
+        engine.change_life(0, flag::CLEAN);
+        engine.set_boot(boot_words());
+        engine.flush()
+    }
+
+    /// Refuses options that the store contradicts.
+    fn compare(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
+        let engine = &self.engine;
+        let mismatch =
+            |option, store: String, asked: String| Err(OpenError::Mismatch { path: path.into(), option, store, asked });
+        if let Some(asked) = options.durable.filter(|d| *d != engine.is_durable()) {
+            return mismatch("durable", engine.is_durable().to_string(), asked.to_string());
+        }
+        let mode = if engine.shape.cache { Mode::Cache } else { Mode::Strict };
+        if let Some(asked) = options.mode.filter(|m| *m != mode) {
+            return mismatch("mode", format!("{mode:?}"), format!("{asked:?}"));
+        }
+        let none = || "none".to_string();
+        for (option, has, asked) in [
+            ("fixed_key_len", engine.fixed.0, options.fixed_key_len),
+            ("fixed_value_len", engine.fixed.1, options.fixed_value_len),
+        ] {
+            if let Some(asked) = asked.filter(|a| Some(*a) != has) {
+                return mismatch(option, has.map_or_else(none, |h| h.to_string()), asked.to_string());
+            }
+        }
+        let (segment, leaf) = (1u32 << engine.shape.segment_shift, 1u32 << engine.shape.leaf_shift);
+        for (option, has, asked) in
+            [("segment_bytes", segment, options.segment_bytes), ("leaf_bytes", leaf, options.leaf_bytes)]
+        {
+            if let Some(asked) = asked.filter(|a| *a != has) {
+                return mismatch(option, has.to_string(), asked.to_string());
+            }
+        }
+        let max = engine.max_bytes();
+        if let Some(asked) = options.max_bytes.filter(|a| max == 0 || *a < max) {
+            let has = if max == 0 { none() } else { max.to_string() };
+            return mismatch("max_bytes", has, asked.to_string());
+        }
+        Ok(())
+    }
+
+    /// Whether the file lost its name between our finding and our locking it.
+    fn is_removed(&self, path: &Path) -> bool {
+        self.engine.life() & flag::REMOVED != 0 && !self.has_name(path)
+    }
+
+    /// Whether the path still leads to our file.
+    fn has_name(&self, path: &Path) -> bool {
+        let same = |ours: std::fs::Metadata| {
+            std::fs::symlink_metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (ours.dev(), ours.ino()))
+        };
+        self.engine.mem.file().metadata().is_ok_and(same)
+    }
+}
+
+pub(crate) fn boot_words() -> [u64; 2] {
+    let id = boot::boot_id().unwrap_or_default();
+    let word = |half: &[u8]| half.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
+    [word(&id[..8]), word(&id[8..])]
+}
