@@ -17,7 +17,8 @@ fn mark(pool: &Pool) -> Outcome {
     let n = pool.elements();
     let mut done = 0;
     while done < n {
-        let pulled = hand.pull_many(pool.free(), BATCH)?;
+        // No more than are unmarked: behind them come those that are.
+        let pulled = hand.pull_many(pool.free(), BATCH.min(n - done))?;
         for i in 0..pulled {
             let number = done + i;
             hand.batch_mut(i)[..8].copy_from_slice(&number.to_le_bytes());
