@@ -93,7 +93,7 @@ impl Plain {
 pub(crate) struct Callback;
 impl Callback {
     pub(crate) unsafe fn read<T>(name: &'static str, callback: Option<T>) -> Result<T, Failure> {
-        callback.ok_or(Failure::Argument(name, "it is NULL"))
+        callback.ok_or_else(|| Failure::Argument(name, "it is NULL"))
     }
 }
 
@@ -102,7 +102,9 @@ pub(crate) struct Out<T>(NonNull<T>);
 impl<T> Out<T> {
     #[inline(always)]
     pub(crate) unsafe fn read(name: &'static str, out: *mut T) -> Result<Out<T>, Failure> {
-        NonNull::new(out).map(Out).ok_or(Failure::Argument(name, "it is NULL, but a result has to go there"))
+        // Not `ok_or`, which would make an error and drop it with every call.
+        let is_null = || Failure::Argument(name, "it is NULL, but a result has to go there");
+        NonNull::new(out).map(Out).ok_or_else(is_null)
     }
 
     #[inline(always)]
@@ -312,7 +314,8 @@ pub(crate) struct Filled<T> {
 }
 impl<T: Versioned> Filled<T> {
     pub(crate) unsafe fn read(name: &'static str, out: *mut T) -> Result<Filled<T>, Failure> {
-        let out = NonNull::new(out).ok_or(Failure::Argument(name, "it is NULL, but a result has to go there"))?;
+        let out =
+            NonNull::new(out).ok_or_else(|| Failure::Argument(name, "it is NULL, but a result has to go there"))?;
         // SAFETY: not NULL, so at least its size is valid.
         let size = size_of_versioned::<T>(unsafe { out.cast::<usize>().read() })?;
         Ok(Filled { out, size })

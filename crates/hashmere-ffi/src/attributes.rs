@@ -58,7 +58,7 @@ entry! {
         seen: Seen = (seen: *const HmMeta),
         marks: Plain = (marks: u32),
     ) {
-        let meta = seen.ok_or(Failure::Argument("seen", "it is NULL, but only a key that is there has marks"))?;
+        let meta = seen.ok_or_else(|| Failure::Argument("seen", "it is NULL, but only a key that is there has marks"))?;
         let item = Item { value: value.to_vec(), meta };
         Ok(if store.remark(key, &item, marks)? { OK } else { DIFFERENT })
     }

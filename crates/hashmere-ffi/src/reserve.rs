@@ -31,7 +31,7 @@ const _: () = assert!(size_of::<Held>() <= 45 * 8 && align_of::<Held>() <= 8);
 struct Room(NonNull<HmReservation>);
 impl Room {
     unsafe fn read(name: &'static str, room: *mut HmReservation) -> Result<Room, Failure> {
-        let room = NonNull::new(room).map(Room).ok_or(Failure::Argument(name, "it is NULL"))?;
+        let room = NonNull::new(room).map(Room).ok_or_else(|| Failure::Argument(name, "it is NULL"))?;
         // SAFETY: not NULL, so the caller's to write.
         unsafe { room.place().0.write(GONE) };
         Ok(room)
@@ -61,7 +61,7 @@ impl Room {
 struct Taken;
 impl Taken {
     unsafe fn read(name: &'static str, room: *mut HmReservation) -> Result<Held, Failure> {
-        let room = NonNull::new(room).map(Room).ok_or(Failure::Argument(name, "it is NULL"))?;
+        let room = NonNull::new(room).map(Room).ok_or_else(|| Failure::Argument(name, "it is NULL"))?;
         let (state, place) = room.place();
         // SAFETY: the caller's structure; if the state is `LIVE`, `fill` wrote what is there, and nobody has taken it out yet.
         unsafe {

@@ -27,7 +27,7 @@ struct Running;
 impl Running {
     unsafe fn read<'a>(name: &'static str, scan: *mut HmScan) -> Result<&'a mut HmScan, Failure> {
         // SAFETY: NULL, or made by `hm_scan_open` and not closed; one thread at a time uses it.
-        unsafe { scan.as_mut() }.ok_or(Failure::Argument(name, "it is NULL; open one with hm_scan_open"))
+        unsafe { scan.as_mut() }.ok_or_else(|| Failure::Argument(name, "it is NULL; open one with hm_scan_open"))
     }
 }
 

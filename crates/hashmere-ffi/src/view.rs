@@ -29,7 +29,7 @@ impl Room {
         // SAFETY: as ours; only whether it is NULL is looked at.
         let _ = unsafe { Out::read(name, view) }?;
         let room = NonNull::new(view).map(Room);
-        let room = room.ok_or(crate::failure::Failure::Argument(name, "it is NULL"))?;
+        let room = room.ok_or_else(|| crate::failure::Failure::Argument(name, "it is NULL"))?;
         room.empty();
         Ok(room)
     }

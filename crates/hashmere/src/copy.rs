@@ -3,21 +3,15 @@
 //! Each call copies the value if it fits, and says how long it is in any case. If it does not fit, what the buffer holds is
 //! not defined.
 
-use crate::engine::{KeyHash, PIN_FROM};
+use crate::engine::{Found, KeyHash, Probe, PIN_FROM};
 use crate::error::ReadError;
 use crate::hashed::Hashed;
+use crate::open::FileEngine;
 use crate::types::{Address, Meta};
+use crate::view::View;
 use crate::Store;
 use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
-
-/// What a read with a buffer found.
-enum Copied<R> {
-    /// The value was copied, or is too long for the buffer.
-    Done(R),
-    /// The value fits, but copying takes so long that it needs a pin.
-    Long,
-}
 
 impl Store {
     /// Copies the value of a key to the start of `buffer` and returns its length. If that is more than the buffer has, nothing
@@ -27,7 +21,8 @@ impl Store {
     /// See [`ReadError`].
     #[inline]
     pub fn copy_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
-        self.copy_hashed(key, self.engine().hash(key), buffer, |meta_len, _| meta_len)
+        let engine = self.engine();
+        self.copy_hashed(engine, key, engine.hash(key), buffer, |_, found| found.value_len(), |view| view.len())
     }
 
     /// The same, with everything else about the key; [`Meta::value_len`] is the length.
@@ -36,7 +31,8 @@ impl Store {
     /// See [`ReadError`].
     #[inline]
     pub fn copy_item_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
-        self.copy_hashed(key, self.engine().hash(key), buffer, |_, meta| meta())
+        let engine = self.engine();
+        self.copy_hashed(engine, key, engine.hash(key), buffer, FileEngine::meta_of_found, View::meta)
     }
 
     /// The value of what a UID or handle names: as [`copy_item_to`](Self::copy_item_to).
@@ -70,47 +66,72 @@ impl Store {
         })
     }
 
+    /// Looks, copies and proves with everything in registers; what does not end well at once is done again from the start.
     #[inline(always)]
     fn copy_hashed<R>(
         &self,
+        engine: &FileEngine,
         key: &[u8],
         kh: KeyHash,
         buffer: &mut [u8],
-        answer: impl Fn(usize, &dyn Fn() -> Meta) -> R,
+        answer: impl Fn(&FileEngine, &Found) -> R,
+        answer_long: impl Fn(&View) -> R,
     ) -> Result<Option<R>, ReadError> {
-        let engine = self.engine();
-        let copied = engine.read(key, kh, |found| {
-            let len = found.value_len();
-            if let Some(room) = buffer.get_mut(..len) {
+        match engine.probe(key, kh) {
+            Probe::At(found, epoch) if found.outline.value_len <= PIN_FROM => {
+                if let Some(room) = buffer.get_mut(..found.value_len()) {
+                    engine.mem.read(found.value(), room);
+                    engine.visit(&found);
+                }
+                let answer = answer(engine, &found);
+                if engine.stood(epoch) {
+                    engine.count(Stat::Hits, 1);
+                    return Ok(Some(answer));
+                }
+            }
+            Probe::Absent => {
+                engine.count(Stat::Misses, 1);
+                return Ok(None);
+            }
+            _ => {}
+        }
+        self.copy_slowly(engine, key, kh, buffer, answer, answer_long)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn copy_slowly<R>(
+        &self,
+        engine: &FileEngine,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut [u8],
+        answer: impl Fn(&FileEngine, &Found) -> R,
+        answer_long: impl Fn(&View) -> R,
+    ) -> Result<Option<R>, ReadError> {
+        // The inner `None`: it fits, but copying takes so long that it needs a pin.
+        let copied = engine.read_by_generation(key, kh, &mut |found| {
+            if let Some(room) = buffer.get_mut(..found.value_len()) {
                 if found.outline.value_len > PIN_FROM {
-                    return Ok(Copied::Long);
+                    return Ok(None);
                 }
                 engine.mem.read(found.value(), room);
                 engine.visit(found);
             }
-            Ok(Copied::Done(answer(len, &|| engine.meta_of_found(found))))
+            Ok(Some(answer(engine, found)))
         })?;
         engine.count(if copied.is_some() { Stat::Hits } else { Stat::Misses }, 1);
         match copied {
             None => Ok(None),
-            Some(Copied::Done(done)) => Ok(Some(done)),
-            Some(Copied::Long) => self.copy_long(key, kh, buffer, answer),
+            Some(Some(answer)) => Ok(Some(answer)),
+            Some(None) => {
+                let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
+                if let Some(room) = buffer.get_mut(..view.len()) {
+                    room.copy_from_slice(&view);
+                }
+                Ok(Some(answer_long(&view)))
+            }
         }
-    }
-
-    #[cold]
-    fn copy_long<R>(
-        &self,
-        key: &[u8],
-        kh: KeyHash,
-        buffer: &mut [u8],
-        answer: impl Fn(usize, &dyn Fn() -> Meta) -> R,
-    ) -> Result<Option<R>, ReadError> {
-        let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
-        if let Some(room) = buffer.get_mut(..view.len()) {
-            room.copy_from_slice(&view);
-        }
-        Ok(Some(answer(view.len(), &|| view.meta())))
     }
 }
 
@@ -120,7 +141,9 @@ impl Hashed<'_> {
     /// # Errors
     /// See [`ReadError`].
     pub fn copy_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
-        self.store().copy_hashed(key, self.store().engine().supplied(hash), buffer, |len, _| len)
+        let (store, engine) = (self.store(), self.store().engine());
+        let length = |_: &FileEngine, found: &Found| found.value_len();
+        store.copy_hashed(engine, key, engine.supplied(hash), buffer, length, |view| view.len())
     }
 
     /// As [`Store::copy_item_to`].
@@ -128,7 +151,8 @@ impl Hashed<'_> {
     /// # Errors
     /// See [`ReadError`].
     pub fn copy_item_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
-        self.store().copy_hashed(key, self.store().engine().supplied(hash), buffer, |_, meta| meta())
+        let (store, engine) = (self.store(), self.store().engine());
+        store.copy_hashed(engine, key, engine.supplied(hash), buffer, FileEngine::meta_of_found, View::meta)
     }
 }
 

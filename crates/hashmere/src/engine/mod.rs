@@ -55,7 +55,7 @@ pub(crate) use create::{Access, NewStore, Refusal};
 pub(crate) use lane::{Lane, LaneGuard};
 pub(crate) use ops::{Fetched, When, PIN_FROM};
 pub(crate) use pin::Pin;
-pub(crate) use read::Found;
+pub(crate) use read::{Found, Probe};
 pub(crate) use region::Place;
 pub use region::RegionInfo;
 pub(crate) use snapshot::Held as Snapshot;

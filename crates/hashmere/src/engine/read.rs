@@ -191,7 +191,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// disturb it.
     #[cold]
     #[inline(never)]
-    pub(super) fn read_by_generation<R>(
+    pub(crate) fn read_by_generation<R>(
         &self,
         key: &[u8],
         kh: KeyHash,
