@@ -273,8 +273,9 @@ mod tests {
     fn each_covering_word_is_loaded_once_and_no_other() {
         let bytes: Vec<u8> = (0..64).map(|i| i * 3 + 1).collect();
         let traced = Traced::new(&bytes);
-        for off in 0..16 {
-            for len in 0..40 {
+        // Under Miri only some: it finds there what no comparison shows.
+        for off in (0..16).step_by(if cfg!(miri) { 5 } else { 1 }) {
+            for len in (0..40).step_by(if cfg!(miri) { 3 } else { 1 }) {
                 let expected = &bytes[off..off + len];
                 let mut got = vec![0; len];
                 read(&traced, off as u64, &mut got);

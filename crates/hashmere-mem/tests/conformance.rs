@@ -29,7 +29,7 @@ fn pattern(len: usize, seed: u64) -> Vec<u8> {
 /// Lengths for copies: all small ones, and both sides of every threshold.
 fn lengths() -> Vec<usize> {
     if cfg!(miri) {
-        return vec![0, 1, 3, 7, 8, 9, 17, 39];
+        return vec![0, 1, 7, 8, 17];
     }
     (0..=40).chain([47, 48, 49, 63, 64, 65, 66, 127, 128, 129, 191, 255, 1000, 1535, 1536, 1537]).collect()
 }
@@ -37,7 +37,7 @@ fn lengths() -> Vec<usize> {
 /// Offsets for copies: all alignments, around a page boundary, and at the very start.
 fn offsets(len: usize) -> Vec<u64> {
     let end = CAPACITY - len as u64;
-    let alignments = if cfg!(miri) { vec![1, 8] } else { (1..16).collect() };
+    let alignments = if cfg!(miri) { vec![3] } else { (1..16).collect() };
     let mut all: Vec<u64> = vec![0, end];
     all.extend(alignments.iter().map(|a| 64 + a));
     all.extend(alignments.iter().map(|a| PAGE - a));
@@ -195,8 +195,9 @@ fn large(mem: &impl Mem) {
 fn copies_and_zeroes(mem: &impl Mem) {
     let mut bytes = backed(mem);
     let lengths = [0, 72, 8, 16, 56, 64, 128, 136, 1016, 1024, 1536, 4096];
-    for &len in &lengths[..if cfg!(miri) { 2 } else { lengths.len() }] {
-        for (from, to) in [(0, 8192), (8200, 64), (PAGE - 8, 2 * PAGE + 8)] {
+    let pairs = [(PAGE - 8, 2 * PAGE + 8), (0, 8192), (8200, 64)];
+    for &len in if cfg!(miri) { &lengths[1..2] } else { &lengths[..] } {
+        for &(from, to) in &pairs[..if cfg!(miri) { 1 } else { pairs.len() }] {
             mem.copy(from, to, len);
             let (from, to, len) = (from as usize, to as usize, len as usize);
             bytes.copy_within(from..from + len, to);

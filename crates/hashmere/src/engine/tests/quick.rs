@@ -18,7 +18,7 @@ struct Case {
 
 impl Case {
     fn new(geometry: Geometry) -> Case {
-        Case { world: World::new(geometry), state: State::new() }
+        Case { world: World::plain(geometry), state: State::new() }
     }
 
     fn set(&mut self, client: &Client, key: String, value: &[u8]) {
@@ -90,7 +90,7 @@ fn segments_are_cleaned_and_used_again() {
 
 #[test]
 fn a_full_cache_evicts() {
-    let world = World::new(cache(6));
+    let world = World::plain(cache(6));
     let client = world.client();
     for n in 0..36 {
         client.t_set(format!("k{n}").as_bytes(), &[b'c'; 500]).unwrap();
@@ -103,7 +103,7 @@ fn a_full_cache_evicts() {
 
 #[test]
 fn the_dead_are_repaired() {
-    let mut case = Case::new(strict(12).small_leaves());
+    let mut case = Case { world: World::new(strict(12).small_leaves()), state: State::new() };
     let (victim, client) = (case.world.client(), case.world.client());
     case.set(&victim, "key".into(), b"first");
     case.set(&client, "other".into(), b"o");
@@ -187,21 +187,21 @@ fn together(world: &World, clients: [&Client; 4]) {
 
 #[test]
 fn processes_work_together() {
-    let world = World::new(strict(12));
+    let world = World::plain(strict(12));
     let clients = [(); 4].map(|()| world.client());
     together(&world, clients.each_ref());
 }
 
 #[test]
 fn threads_of_one_process_work_together() {
-    let world = World::new(strict(12));
+    let world = World::plain(strict(12));
     let client = world.client();
     together(&world, [&client; 4]);
 }
 
 #[test]
 fn a_value_stays_whole_while_its_segments_are_recycled() {
-    let world = World::new(strict(8));
+    let world = World::plain(strict(8));
     let clients = [(); 2].map(|()| world.client());
     clients[0].t_set(b"key", &value(0)).unwrap();
     thread::scope(|scope| {

@@ -47,6 +47,8 @@ pub(super) struct World {
     pub(super) heap: Arc<HeapMem>,
     pub(super) peers: Arc<LocalPeers>,
     pub(super) medium: Option<Arc<Medium>>,
+    /// Nothing is counted and nobody dies.
+    plain: bool,
 }
 
 const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300), sync_every: None };
@@ -54,18 +56,23 @@ const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_m
 impl World {
     /// A new store.
     pub(super) fn new(geometry: Geometry) -> World {
-        World::made(geometry, None)
+        World::made(geometry, None, false)
+    }
+
+    /// A new store whose clients are not traced: most of what Miri would do is to follow the counting.
+    pub(super) fn plain(geometry: Geometry) -> World {
+        World::made(geometry, None, true)
     }
 
     /// The same on a disk.
     pub(super) fn on_disk(geometry: Geometry) -> World {
         let medium = Medium::new(at::DATA + (geometry.segments << 12));
-        let world = World::made(geometry, Some(medium.clone()));
+        let world = World::made(geometry, Some(medium.clone()), false);
         medium.flush().unwrap();
         world
     }
 
-    fn made(geometry: Geometry, medium: Option<Arc<Medium>>) -> World {
+    fn made(geometry: Geometry, medium: Option<Arc<Medium>>, plain: bool) -> World {
         let bytes = at::DATA + (geometry.segments << 12);
         let heap = Arc::new(HeapMem::new(bytes));
         let peers = LocalPeers::new();
@@ -79,14 +86,14 @@ impl World {
             boot: [1, 2],
             durable: geometry.durable,
         };
-        let mem = ProbeMem::new(&heap, medium.clone());
-        Engine::format(mem, LocalHost::new(&peers), &new, ACCESS).unwrap();
-        World { heap, peers, medium }
+        let world = World { heap, peers, medium, plain };
+        Engine::format(world.mem(), LocalHost::new(&world.peers), &new, ACCESS).unwrap();
+        world
     }
 
     /// The bytes as they are now, in a file of their own; the processes are the same.
     pub(super) fn image(&self) -> World {
-        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone(), medium: None }
+        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone(), medium: None, plain: self.plain }
     }
 
     /// After a power cut: what the medium kept, and nobody alive.
@@ -94,12 +101,12 @@ impl World {
         let peers = LocalPeers::new();
         peers.set_now_ms(now_ms);
         let medium = Some(Medium::of(&heap));
-        World { heap: Arc::new(heap), peers, medium }
+        World { heap: Arc::new(heap), peers, medium, plain: false }
     }
 
     /// The one who opens after that, before it does anything.
     pub(super) fn rescuer(&self) -> Client {
-        let mem = ProbeMem::new(&self.heap, self.medium.clone());
+        let mem = self.mem();
         let probe = mem.probe();
         // It reads the whole file, holes included.
         probe.be_lenient();
@@ -107,8 +114,12 @@ impl World {
         Client { engine: Arc::new(engine), probe }
     }
 
+    fn mem(&self) -> ProbeMem {
+        ProbeMem::new(&self.heap, self.medium.clone(), self.plain)
+    }
+
     fn open(&self, access: Access) -> Client {
-        let mem = ProbeMem::new(&self.heap, self.medium.clone());
+        let mem = self.mem();
         let probe = mem.probe();
         let engine = Engine::attach(mem, LocalHost::new(&self.peers), ProbeMem::capacity, access).unwrap();
         Client { engine: Arc::new(engine), probe }
