@@ -15,7 +15,7 @@ help:
 	@echo 'make step     death behind every machine instruction of the release build'
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
-	@echo 'make hostile  damaged files opened and used for MINUTES=10'
+	@echo 'make hostile  files damaged before or while they are used, for MINUTES=10; ASAN=1 with AddressSanitizer'
 	@echo 'make canaries known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
@@ -80,12 +80,12 @@ storm:
 	@cargo build --quiet --release -p hashmere-testkit
 	target/release/storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
-# Keeps the file of each failure in target/hostile, and says how to try it again.
+# Keeps the file of each failure in target/hostile, and says how to try it again. ASAN=1 builds it with AddressSanitizer.
 hostile:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
 	@mkdir -p target/hostile
-	target/release/hashmere-kit-hostile --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
+	$(if $(ASAN),scripts/asan,target/release/hashmere-kit-hostile) --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
 
 # One with any test: HASHMERE_CANARY=Name cargo test -p hashmere --lib
 canaries:

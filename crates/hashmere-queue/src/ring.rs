@@ -111,7 +111,12 @@ impl Ring {
     #[inline(always)]
     fn room<M: Mem>(&self, mem: &M, tail: End) -> u64 {
         if self.bounded {
-            self.bound.saturating_sub(tail.since(self.head(mem)))
+            let len = tail.since(self.head(mem));
+            // The head may have passed a tail that is of the past: then it is not to be moved either, and is looked at again.
+            if len > self.mask + 1 {
+                return self.bound;
+            }
+            self.bound.saturating_sub(len)
         } else {
             // A queue has room for every element that there is.
             u64::MAX

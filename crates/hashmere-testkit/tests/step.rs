@@ -8,7 +8,7 @@
 
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::rng::Rng;
-use hashmere_testkit::step::{hold, is_allowed, run, Effort, HELD, SCENARIOS};
+use hashmere_testkit::step::{hold, is_allowed, run, run_queue, Effort, Tally, HELD, QUEUE_SCENARIOS, SCENARIOS};
 use std::time::Duration;
 
 #[test]
@@ -20,8 +20,11 @@ fn killed_and_stopped_behind_single_instructions() {
     let mut rng = Rng::for_test("step");
     let effort = Effort { instructions: if quick() { 10_000 } else { 100_000 }, walk: false, stops: 2 };
     let mut broken = 0;
-    for scenario in SCENARIOS {
-        let tally = run(env!("CARGO_BIN_EXE_hashmere-kit-step"), scenario, effort, &mut rng);
+    let program = env!("CARGO_BIN_EXE_hashmere-kit-step");
+    let keys = SCENARIOS.iter().map(|scenario| run(program, scenario, effort, &mut rng));
+    let tallies: Vec<Tally> = keys.collect();
+    let queues = QUEUE_SCENARIOS.iter().map(|scenario| run_queue(program, scenario, effort, &mut rng));
+    for tally in tallies.into_iter().chain(queues) {
         assert!(tally.deaths > 0 && tally.states > 0);
         println!("{tally:?}");
         broken += tally.failures.len();

@@ -3,7 +3,9 @@
 //! Prints what was tried of each, and fails if a promise was broken. It starts itself as the process that dies.
 
 use hashmere_testkit::rng::Rng;
-use hashmere_testkit::step::{hold, run, work, Effort, Held, Scenario, Tally, HELD, SCENARIOS};
+use hashmere_testkit::step::{
+    hold, run, run_queue, work, work_queue, Effort, Held, Tally, HELD, QUEUE_SCENARIOS, SCENARIOS,
+};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -15,6 +17,10 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     if let ["work", name, argument, path] = words[..] {
+        if let Some(scenario) = QUEUE_SCENARIOS.iter().find(|scenario| scenario.name == name) {
+            work_queue(scenario, Path::new(path));
+            return ExitCode::SUCCESS;
+        }
         let scenario = SCENARIOS.iter().find(|scenario| scenario.name == name);
         work(scenario.unwrap_or_else(|| usage()), number(argument), Path::new(path));
         return ExitCode::SUCCESS;
@@ -31,21 +37,24 @@ fn main() -> ExitCode {
             name => names.push(name),
         }
     }
-    let chosen: Vec<_> =
-        SCENARIOS.iter().filter(|s| names.is_empty() || names.iter().any(|name| s.name.contains(name))).collect();
-    run_all(&chosen, effort)
+    run_all(&|name| names.is_empty() || names.iter().any(|part| name.contains(part)), effort)
 }
 
-fn run_all(scenarios: &[&Scenario], effort: Effort) -> ExitCode {
+fn run_all(is_chosen: &dyn Fn(&str) -> bool, effort: Effort) -> ExitCode {
     let program = own_program();
     let mut rng = Rng::for_test("step");
     println!("operation            instructions   deaths   walked   states  stops longest wait failures");
     let (mut cases, mut failures) = (0, 0);
-    for scenario in scenarios {
-        let tally = run(&program, scenario, effort, &mut rng);
+    let mut count = |tally: Tally| {
         print_one(&tally);
         cases += tally.deaths + tally.walked + tally.stops;
         failures += tally.failures.values().map(|(times, _)| times).sum::<u64>();
+    };
+    for scenario in SCENARIOS.iter().filter(|scenario| is_chosen(scenario.name)) {
+        count(run(&program, scenario, effort, &mut rng));
+    }
+    for scenario in QUEUE_SCENARIOS.iter().filter(|scenario| is_chosen(scenario.name)) {
+        count(run_queue(&program, scenario, effort, &mut rng));
     }
     println!("cases {cases} failures {failures}");
     ExitCode::from(u8::from(failures != 0))

@@ -49,6 +49,22 @@ impl Victim {
         (bytes, done)
     }
 
+    /// A word anywhere in the pages that are in use, behind the words by which the file is recognised.
+    pub(super) fn anywhere(&self, rng: &mut Rng) -> Option<u64> {
+        let offset = rng.pick(&self.pages) * PAGE + rng.index(PAGE / 8) * 8;
+        (offset >= at::COMPAT as usize).then_some(offset as u64)
+    }
+
+    /// A word of a kind, given what words hold now, and what it is to hold.
+    pub(super) fn stroke(&self, kind: Kind, now: impl Fn(u64) -> u64, rng: &mut Rng) -> Option<(u64, u64)> {
+        let words = self.places.words(kind);
+        if words.is_empty() {
+            return None;
+        }
+        let offset = *rng.pick(words);
+        Some((offset, self.value(&self.shape.bytes, now(offset), kind, rng)))
+    }
+
     /// Random bytes anywhere.
     fn scribble(&self, bytes: &mut [u8], rng: &mut Rng) -> String {
         let start = rng.pick(&self.pages) * PAGE + rng.index(PAGE);

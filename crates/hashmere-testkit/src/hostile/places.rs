@@ -29,10 +29,15 @@ pub enum Kind {
     Lock,
     /// The first words of a record.
     Record,
+    /// The first words of a region: of a pool of queues, its header, queues and hands.
+    Region,
 }
 
+/// Bytes at the start of a region that count as its first words.
+const REGION: u64 = 8192;
+
 /// Every kind.
-pub const KINDS: [Kind; 11] = [
+pub const KINDS: [Kind; 12] = [
     Kind::Frozen,
     Kind::Header,
     Kind::Chunk,
@@ -44,6 +49,7 @@ pub const KINDS: [Kind; 11] = [
     Kind::Slot,
     Kind::Lock,
     Kind::Record,
+    Kind::Region,
 ];
 
 /// Offsets of the words of a valid file, by kind.
@@ -81,6 +87,13 @@ impl Places {
         places.add(Kind::Chunk, at::CHUNKS, at::CHUNKS + 32);
         places.add(Kind::Segment, at::CHUNK_0, at::CHUNK_0 + (segments + 2) * segment::BYTES);
         places.add(Kind::Row, at::CLIENTS, row::offset(get(at::CLIENTS_HIGH) as u32 + 2));
+        for number in 0..segments {
+            let state = get(at::CHUNK_0 + number * segment::BYTES + segment::at::STATE);
+            if segment::Word::unpack(state).is_some_and(|word| word.state == segment::State::Region) {
+                let start = at::DATA + number * segment_bytes;
+                places.add(Kind::Region, start, start + REGION.min(segment_bytes));
+            }
+        }
         let block = at::DATA + RootWord::unpack(get(at::ROOT)).segment * segment_bytes;
         places.add(Kind::Root, block, block + root::at::VERSION + 8);
         for (depth, entries) in

@@ -1,6 +1,7 @@
 //! The parent: damages files one after the other and watches over the child.
 
 use super::damage::Victim;
+use super::scribble::scribble_while;
 use super::shapes;
 use crate::procs::Worker;
 use crate::rng::{mix, Rng};
@@ -10,6 +11,15 @@ use std::time::{Duration, Instant};
 
 /// A child that says nothing for so long hangs.
 const HANG: Duration = Duration::from_secs(60);
+
+/// What makes a file hostile.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// It was damaged before it is opened.
+    Damaged,
+    /// It is changed while it is in use; some are damaged before, too.
+    Scribbled,
+}
 
 /// What was tried, and what went wrong.
 #[derive(Debug, Default)]
@@ -22,8 +32,9 @@ pub struct Summary {
 
 /// Tries damaged files until the time is over, at least `least` of them. Case `n` has the seed `mix(seed + n)`. (The stores that
 /// are damaged draw seeds of their own, so a case is the same kind of damage in each run, not the same file: those of
-/// failures are kept in `keep`.) `program` must call [`drive`](super::drive) in the role `drive`.
-pub fn run(program: &str, seed: u64, keep: &Path, time: Duration, least: u64) -> Summary {
+/// failures are kept in `keep`. Of a scribbled file this is how it was in the end; to see such a failure again takes the same seed and
+/// some luck.) `program` must call [`drive`](super::drive) in the role `drive`.
+pub fn run(program: &str, manner: Manner, seed: u64, keep: &Path, time: Duration, least: u64) -> Summary {
     let victims: Vec<Victim> = shapes::all().into_iter().map(Victim::new).collect();
     let scratch = Scratch::new("hostile");
     let path = scratch.store("damaged");
@@ -34,18 +45,28 @@ pub fn run(program: &str, seed: u64, keep: &Path, time: Duration, least: u64) ->
         let case = mix(seed.wrapping_add(summary.cases));
         let mut rng = Rng::from_seed(case);
         let victim = rng.pick(&victims);
-        let (bytes, done) = victim.damage(&mut rng);
+        let (bytes, done) = match manner {
+            Manner::Scribbled if rng.chance(80) => (victim.shape.bytes.clone(), String::new()),
+            _ => victim.damage(&mut rng),
+        };
         write_sparse(&path, &bytes);
         let worker = child.get_or_insert_with(|| Worker::start(program, "drive", &[]));
         let word = rng.word();
         worker.say(&format!("{word} {}", path.display()));
         summary.cases += 1;
-        if let Err(how) = worker.answers("done", HANG) {
+        let answer = match manner {
+            Manner::Damaged => worker.answers("done", HANG),
+            Manner::Scribbled => scribble_while(&path, victim, &mut rng, || worker.answers("done", HANG)),
+        };
+        if let Err(how) = answer {
             let kept = keep.join(format!("{case}.mere"));
+            // One word of the header says that the file goes with its last user.
+            let left = std::fs::read(&path).ok().filter(|_| manner == Manner::Scribbled);
+            let bytes = left.unwrap_or(bytes);
             write_sparse(&kept, &bytes);
             let again = format!("{word} {}", kept.display());
-            let text =
-                format!("case {case}: {how}; {}:{done} again: echo {again} | {program} drive", victim.shape.name);
+            let name = &victim.shape.name;
+            let text = format!("{manner:?} case {case}: {how}; {name}:{done} again: echo {again} | {program} drive");
             println!("{text}");
             summary.failures.push(text);
             child = None;

@@ -4,6 +4,7 @@ use crate::payload;
 use crate::scratch::Scratch;
 use crate::{small, tiny, BASE};
 use hashmere::{Attributes, Counter, Mode, Options, Store, Ttl};
+use hashmere_format::header::at;
 use std::time::Duration;
 
 /// Keys whose number the driver knows.
@@ -20,17 +21,19 @@ pub struct Shape {
     pub bytes: Vec<u8>,
 }
 
-/// All of them, each closed in order, and as its death would leave it.
+/// All of them, each closed in order, as the death of its user would leave it, and, if it is durable, as that of the machine would.
 pub fn all() -> Vec<Shape> {
     let scratch = Scratch::new("shapes");
     type Fill = fn(&Store);
-    let kinds: [(&str, Options, Fill); 6] = [
+    let kinds: [(&str, Options, Fill); 8] = [
         ("many leaves", tiny(), plain),
         ("collisions", tiny(), collisions),
         ("large values", small(), large),
         ("full cache", tiny().mode(Mode::Cache).max_bytes(BASE + (24 << 12)), cache),
         ("fixed lengths", tiny().fixed_key_len(8).fixed_value_len(16), fixed),
         ("default geometry", Options::new(), plain),
+        ("queues", small(), super::pool::fill),
+        ("durable", tiny().durable(), plain),
     ];
     let mut shapes = Vec::new();
     for (name, options, fill) in kinds {
@@ -39,6 +42,11 @@ pub fn all() -> Vec<Shape> {
         fill(&store);
         let read = || std::fs::read(&path).expect("read a store");
         shapes.push(Shape { name: format!("{name}, open"), bytes: read() });
+        if name == "durable" {
+            let mut bytes = read();
+            bytes[at::BOOT_LO as usize] ^= 1;
+            shapes.push(Shape { name: format!("{name}, after a reboot"), bytes });
+        }
         drop(store);
         shapes.push(Shape { name: name.to_owned(), bytes: read() });
     }

@@ -1,7 +1,7 @@
 //! A process is stopped inside a critical section for as long as one likes. Readers must not notice, writers of other keys
 //! go on, a writer of its key is told in words who stands there, and when it goes on it is still the only owner.
 
-use super::run::Case;
+use super::run::of_keys;
 use super::scenario::Scenario;
 use super::trace::Stopped;
 use super::verify::{dump, State};
@@ -33,7 +33,7 @@ pub struct Held {
 /// # Errors
 /// Which promise is broken.
 pub fn hold(program: &str, scenario: &Scenario, time: Duration, rng: &mut Rng) -> Result<Held, String> {
-    let case = Case::new(program, scenario, OTHERS);
+    let case = of_keys(program, scenario, OTHERS);
     let length = case.length();
     let path = case.scratch.store("held");
     for _ in 0..TRIES {
@@ -42,12 +42,12 @@ pub fn hold(program: &str, scenario: &Scenario, time: Duration, rng: &mut Rng) -
         let tracee = case.start(&path);
         tracee.steps(rng.below(length));
         let stopped = tracee.leave_stopped();
-        let key = case.frame.key.as_ref().ok_or("an operation without a key")?;
+        let key = case.judge.key.as_ref().ok_or("an operation without a key")?;
         if let Some(told) = probe(&live, key, &stopped)? {
-            let outcome = stand(&live, &case.frame.before, time, told);
+            let outcome = stand(&live, &case.judge.before, time, told);
             stopped.finish();
             let now = dump(&live)?;
-            if now != case.frame.after {
+            if now != case.judge.after {
                 return Err("after it went on, the store is not what both of us wrote".into());
             }
             return outcome;

@@ -2,10 +2,12 @@
 //! its k-th instruction, for every k; then other processes must find everything acknowledged, and nothing torn.
 //!
 //! Crash enumeration on heap memory cuts an operation off at its stores as the source has them; this cuts off what the
-//! compiler made of it, on a real mapping, with the kernel dropping the locks of a process that really died.
+//! compiler made of it, on a real mapping, with the kernel dropping the locks of a process that really died. Operations on keys are in
+//! `scenario`, those on queues in `queues`.
 
 mod hold;
 mod image;
+mod queues;
 mod run;
 mod scenario;
 mod stand;
@@ -15,7 +17,8 @@ mod walk;
 mod worker;
 
 pub use hold::{hold, Held};
-pub use run::{run, Effort, Tally};
+pub use queues::{QueueScenario, QUEUE_SCENARIOS};
+pub use run::{run, run_queue, Effort, Tally};
 pub use scenario::{Scenario, HELD, SCENARIOS};
 pub use trace::is_allowed;
-pub use worker::work;
+pub use worker::{work, work_queue};

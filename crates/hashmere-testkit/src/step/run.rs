@@ -1,15 +1,19 @@
 //! Kills a traced operation behind each of its instructions, and looks at what is left.
 
 use super::image::Image;
+use super::queues::QueueScenario;
 use super::scenario::Scenario;
-use super::trace::{stay_on_one_processor, Stand, Tracee};
+use super::trace::{stay_on_one_processor, Stand, Stopped, Tracee};
 use super::verify::{dump, Frame};
 use crate::rng::Rng;
 use crate::scratch::Scratch;
-use hashmere::Options;
+use hashmere::{Options, Store};
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
+
+/// What a writer waits for a process that is stopped. (One that is dead is noticed before.)
+const BUSY: Duration = Duration::from_millis(20);
 
 /// How much is tried of one operation.
 #[derive(Clone, Copy, Debug)]
@@ -53,68 +57,117 @@ impl Tally {
     }
 }
 
+/// What must hold after a death or beside a stop; and who looks.
+pub(super) trait Judge {
+    /// A client that is there all the time.
+    type Survivor;
+
+    /// Lets a client with this handle take part, before the operation begins.
+    fn attend(&self, store: Store) -> Result<Self::Survivor, String>;
+
+    /// Looks at the file from a client that was there all the time, and from one that opens a copy. `returned`: the
+    /// operation was over, so it must be there. The longest wait of a survivor, in nanoseconds.
+    fn verify(&self, survivor: &mut Self::Survivor, copy: &Path, returned: bool) -> Result<u64, String>;
+
+    /// Looks at a copy of the file, to which every client of the file is dead.
+    fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String>;
+
+    /// Looks while the process stands, lets it go on to its end, and looks again. How long the others took, in nanoseconds.
+    fn verify_beside(&self, survivor: &mut Self::Survivor, stopped: Stopped) -> Result<u64, String>;
+}
+
+impl Judge for Frame {
+    type Survivor = Store;
+
+    fn attend(&self, store: Store) -> Result<Store, String> {
+        Ok(store)
+    }
+
+    fn verify(&self, survivor: &mut Store, copy: &Path, returned: bool) -> Result<u64, String> {
+        self.verify_live(survivor, copy, returned)
+    }
+
+    fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String> {
+        self.verify_copied(path, copy)
+    }
+
+    fn verify_beside(&self, survivor: &mut Store, stopped: Stopped) -> Result<u64, String> {
+        self.verify_stopped(survivor, stopped)
+    }
+}
+
 /// What every death of one operation starts from.
-pub(super) struct Case<'a> {
+pub(super) struct Case<'a, J> {
     pub(super) program: &'a str,
-    pub(super) scenario: &'a Scenario,
+    pub(super) name: &'static str,
     pub(super) argument: u64,
     pub(super) before: Image,
-    pub(super) frame: Frame,
+    pub(super) judge: J,
     pub(super) scratch: Scratch,
 }
 
 /// Tries one operation. `program` is the one that calls [`work`](super::work).
 pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) -> Tally {
-    stay_on_one_processor();
-    let case = Case::new(program, scenario, 0);
-    let instructions = case.length();
-    let stride = (instructions * instructions / 2).div_ceil((effort.instructions * scenario.share).max(1)).max(1);
-    let mut tally = Tally {
-        name: scenario.name,
-        instructions,
-        deaths: 0,
-        walked: 0,
-        states: 0,
-        stops: 0,
-        longest_wait: Duration::ZERO,
-        failures: BTreeMap::new(),
-    };
-    if effort.walk {
-        case.walk(&mut tally);
-    }
-    let mut last = None;
-    // Some more than counted: an operation may take a few instructions more or less from one run to the next.
-    for at in (rng.below(stride)..instructions + 8).step_by(stride as usize) {
-        let outcome = case.die_behind(at, &mut last, &mut tally);
-        tally.add(at, outcome);
-    }
-    for _ in 0..effort.stops {
-        let at = rng.below(instructions);
-        let outcome = case.stand_behind(at);
-        tally.stops += 1;
-        tally.add(at, outcome);
-    }
-    tally
+    let effort = Effort { instructions: effort.instructions * scenario.share, ..effort };
+    of_keys(program, scenario, 0).try_all(effort, rng)
 }
 
-impl Case<'_> {
-    pub(super) fn new<'a>(program: &'a str, scenario: &'a Scenario, others: u64) -> Case<'a> {
-        let scratch = Scratch::new("step");
-        let (before, argument) = scenario.prepare(&scratch.store("prepared"), others);
-        let path = scratch.store("after");
-        before.write(&path);
-        let store = Options::new().existing_only().open(&path).expect("open a copy");
-        if !scenario.cold {
-            (scenario.first)(&store, argument);
+/// Tries one operation on queues. `program` is the one that calls [`work_queue`](super::work_queue).
+pub fn run_queue(program: &str, scenario: &QueueScenario, effort: Effort, rng: &mut Rng) -> Tally {
+    scenario.case(program).try_all(effort, rng)
+}
+
+/// The case of an operation on keys, with so many others in the store.
+pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) -> Case<'a, Frame> {
+    let scratch = Scratch::new("step");
+    let (before, argument) = scenario.prepare(&scratch.store("prepared"), others);
+    let path = scratch.store("after");
+    before.write(&path);
+    let store = Options::new().existing_only().open(&path).expect("open a copy");
+    if !scenario.cold {
+        (scenario.first)(&store, argument);
+    }
+    let seen = dump(&store).expect("what is there before");
+    (scenario.act)(&store, argument);
+    let judge = Frame { before: seen, after: dump(&store).expect("after"), key: (scenario.key)(argument) };
+    Case { program, name: scenario.name, argument, before, judge, scratch }
+}
+
+impl<J: Judge> Case<'_, J> {
+    fn try_all(&self, effort: Effort, rng: &mut Rng) -> Tally {
+        stay_on_one_processor();
+        let instructions = self.length();
+        let stride = (instructions * instructions / 2).div_ceil(effort.instructions.max(1)).max(1);
+        let mut tally = Tally {
+            name: self.name,
+            instructions,
+            deaths: 0,
+            walked: 0,
+            states: 0,
+            stops: 0,
+            longest_wait: Duration::ZERO,
+            failures: BTreeMap::new(),
+        };
+        if effort.walk {
+            self.walk(&mut tally);
         }
-        let seen = dump(&store).expect("what is there before");
-        (scenario.act)(&store, argument);
-        let frame = Frame { before: seen, after: dump(&store).expect("after"), key: (scenario.key)(argument) };
-        Case { program, scenario, argument, before, frame, scratch }
+        let mut last = None;
+        // Some more than counted: an operation may take a few instructions more or less from one run to the next.
+        for at in (rng.below(stride)..instructions + 8).step_by(stride as usize) {
+            let outcome = self.die_behind(at, &mut last, &mut tally);
+            tally.add(at, outcome);
+        }
+        for _ in 0..effort.stops {
+            let at = rng.below(instructions);
+            let outcome = self.stand_behind(at);
+            tally.stops += 1;
+            tally.add(at, outcome);
+        }
+        tally
     }
 
     pub(super) fn start(&self, path: &Path) -> Tracee {
-        Tracee::start(self.program, &["work", self.scenario.name, &self.argument.to_string()], path)
+        Tracee::start(self.program, &["work", self.name, &self.argument.to_string()], path)
     }
 
     /// How many instructions the operation has.
@@ -126,13 +179,20 @@ impl Case<'_> {
         count
     }
 
+    /// The process at its k-th instruction, and a client that was there before it.
+    fn at(&self, at: u64, path: &Path) -> Result<(Tracee, Stand, J::Survivor), String> {
+        self.before.write(path);
+        let options = Options::new().existing_only().busy_timeout(BUSY);
+        let survivor = self.judge.attend(options.open(path).map_err(|error| error.to_string())?)?;
+        let tracee = self.start(path);
+        let (_, stand) = tracee.steps(at);
+        Ok((tracee, stand, survivor))
+    }
+
     /// A death that leaves the same file as the one before it is not looked at again.
     fn die_behind(&self, at: u64, last: &mut Option<Image>, tally: &mut Tally) -> Result<u64, String> {
         let path = self.scratch.store("killed");
-        self.before.write(&path);
-        let live = Options::new().existing_only().open(&path).map_err(|error| error.to_string())?;
-        let tracee = self.start(&path);
-        let (_, stand) = tracee.steps(at);
+        let (tracee, stand, mut survivor) = self.at(at, &path)?;
         drop(tracee);
         tally.deaths += 1;
         let image = Image::of(&path).without_labels();
@@ -141,6 +201,13 @@ impl Case<'_> {
         }
         *last = Some(image);
         tally.states += 1;
-        self.frame.verify(&live, &self.scratch.store("copy"), stand == Stand::Marker)
+        self.judge.verify(&mut survivor, &self.scratch.store("copy"), stand == Stand::Marker)
+    }
+
+    /// It is stopped behind an instruction instead, and goes on later.
+    fn stand_behind(&self, at: u64) -> Result<u64, String> {
+        let path = self.scratch.store("stopped");
+        let (tracee, _, mut survivor) = self.at(at, &path)?;
+        self.judge.verify_beside(&mut survivor, tracee.leave_stopped())
     }
 }

@@ -80,7 +80,7 @@ pub const SCENARIOS: &[Scenario] = &[
         fill: garbage,
         act: |store, _| assert_ne!(store.maintain().expect("maintain"), 0),
         key: |_| None,
-        share: 4,
+        share: 8,
         ..PLAIN
     },
     Scenario { name: "clear", act: |s, _| s.clear().expect("clear"), key: |_| None, ..PLAIN },

@@ -1,46 +1,36 @@
 //! The traced process is stopped instead of killed: readers do not notice, a writer of its key is told, and afterwards
 //! both have done what they said.
 
-use super::run::Case;
-use super::verify::dump;
+use super::trace::Stopped;
+use super::verify::{dump, Frame};
 use crate::limits::now_ns;
-use hashmere::{Options, WriteError};
-use std::time::Duration;
+use hashmere::{Store, WriteError};
 
 /// What is written beside it; a number, so that a counter can go on from there.
 const BESIDE: &[u8] = b"100";
-/// What a writer of the key waits for a stopped process.
-const BUSY: Duration = Duration::from_millis(3);
 /// Time for reading everything, on a machine that is busy.
 const READ_NS: u64 = 1_000_000_000;
 
-impl Case<'_> {
-    /// Stops it behind an instruction. How long it took to read everything meanwhile, in nanoseconds.
+impl Frame {
+    /// How long it took to read everything beside a stopped process, in nanoseconds.
     ///
     /// # Errors
     /// What is wrong.
-    pub(super) fn stand_behind(&self, at: u64) -> Result<u64, String> {
-        let path = self.scratch.store("stopped");
-        self.before.write(&path);
-        let options = Options::new().existing_only().busy_timeout(BUSY);
-        let live = options.open(&path).map_err(|error| error.to_string())?;
-        let tracee = self.start(&path);
-        tracee.steps(at);
-        let stopped = tracee.leave_stopped();
+    pub(super) fn verify_stopped(&self, live: &Store, stopped: Stopped) -> Result<u64, String> {
         let begin = now_ns();
-        let seen = dump(&live)?;
+        let seen = dump(live)?;
         let took = now_ns() - begin;
         if took > READ_NS {
             return Err(format!("reading took {} ms beside a stopped process", took / 1_000_000));
         }
-        if seen != self.frame.before && seen != self.frame.after {
+        if seen != self.before && seen != self.after {
             return Err("beside a stopped process, what is seen is neither before nor after".into());
         }
-        let wrote = self.write_beside(&live, stopped.pid())?;
+        let wrote = self.write_beside(live, stopped.pid())?;
         stopped.finish();
-        let now = dump(&live)?;
-        let mut expected = self.frame.after.clone();
-        if let Some(key) = self.frame.key.as_ref().filter(|_| wrote) {
+        let now = dump(live)?;
+        let mut expected = self.after.clone();
+        if let Some(key) = self.key.as_ref().filter(|_| wrote) {
             // Which of the two writes came last depends on where it stood.
             expected.remove(key);
             expected.extend(now.get(key).map(|value| (key.clone(), value.clone())));
@@ -55,8 +45,8 @@ impl Case<'_> {
     }
 
     /// Whether a write of the same key succeeded. If not, the error names who stands.
-    fn write_beside(&self, live: &hashmere::Store, pid: u32) -> Result<bool, String> {
-        let Some(key) = &self.frame.key else { return Ok(false) };
+    fn write_beside(&self, live: &Store, pid: u32) -> Result<bool, String> {
+        let Some(key) = &self.key else { return Ok(false) };
         match live.set(key, BESIDE) {
             Ok(_) => Ok(true),
             Err(WriteError::Busy { pid: named, holder, .. }) if named == pid && holder.contains("stopped") => Ok(false),

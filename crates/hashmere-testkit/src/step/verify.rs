@@ -10,7 +10,7 @@ use std::path::Path;
 pub type State = BTreeMap<Vec<u8>, Vec<u8>>;
 
 /// A survivor may not wait longer than this for what a dead process had locked. The machine may be busy.
-const QUICKLY_NS: u64 = 1_000_000_000;
+pub(super) const QUICKLY_NS: u64 = 1_000_000_000;
 
 /// The states that may be seen, and the key that the operation is about.
 #[derive(Debug)]
@@ -29,12 +29,12 @@ impl Frame {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn verify(&self, live: &Store, copy: &Path, returned: bool) -> Result<u64, String> {
+    pub fn verify_live(&self, live: &Store, copy: &Path, returned: bool) -> Result<u64, String> {
         let seen = self.look(live)?;
         if returned && seen != self.after {
             return Err("the operation was over, and is not there".into());
         }
-        let waited = self.verify_copy(live.path(), copy)?.max(self.go_on(live, &seen)?);
+        let waited = self.verify_copied(live.path(), copy)?.max(self.go_on(live, &seen)?);
         // Whoever opens a store repairs what is left of the dead.
         is_sound(&open(live.path())?, seen.len() + usize::from(self.is_new(&seen)))?;
         Ok(waited)
@@ -44,7 +44,7 @@ impl Frame {
     ///
     /// # Errors
     /// What is wrong.
-    pub fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String> {
+    pub fn verify_copied(&self, path: &Path, copy: &Path) -> Result<u64, String> {
         Image::of(path).write(copy);
         let newcomer = open(copy)?;
         let seen = self.look(&newcomer)?;

@@ -3,7 +3,7 @@
 //! Nobody holds a lock on a copy, so it is what a death at that instruction would leave. This takes time in proportion to the
 //! length of an operation, where real deaths take the square of it; and what stands between two changes need not be tried.
 
-use super::run::{Case, Tally};
+use super::run::{Case, Judge, Tally};
 use super::trace::Stand;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 const PAGE: usize = 4096;
 
-impl Case<'_> {
+impl<J: Judge> Case<'_, J> {
     /// Walks through it.
     pub(super) fn walk(&self, tally: &mut Tally) {
         let path = self.scratch.store("walked");
@@ -22,7 +22,7 @@ impl Case<'_> {
         for at in 0.. {
             if at == 0 || watch.has_changed() {
                 tally.states += 1;
-                tally.add(at, self.frame.verify_copy(&path, &copy));
+                tally.add(at, self.judge.verify_copy(&path, &copy));
             }
             if tracee.steps(1).1 == Stand::Marker {
                 tally.walked = at;

@@ -1,5 +1,6 @@
 //! The traced process: `hashmere-kit-step work SCENARIO ARGUMENT STORE`.
 
+use super::queues::{self, QueueScenario};
 use super::scenario::Scenario;
 use super::trace::MARKER;
 use hashmere::{Options, Store};
@@ -10,9 +11,7 @@ use std::path::Path;
 /// # Panics
 /// If the operation fails.
 pub fn work(scenario: &Scenario, argument: u64, path: &Path) {
-    crate::procs::die_with_parent();
-    // SAFETY: no handler runs. A tracer sees the signal all the same; without one it must do nothing.
-    unsafe { libc::signal(MARKER, libc::SIG_IGN) };
+    be_ready();
     let open = || Options::new().existing_only().open(path).expect("open the store");
     if scenario.cold {
         between_markers(|| (scenario.act)(&open(), argument));
@@ -23,11 +22,28 @@ pub fn work(scenario: &Scenario, argument: u64, path: &Path) {
     between_markers(|| (scenario.act)(&store, argument));
 }
 
+/// The same for an operation on queues.
+///
+/// # Panics
+/// If the operation fails.
+pub fn work_queue(scenario: &QueueScenario, path: &Path) {
+    be_ready();
+    let store = Options::new().existing_only().open(path).expect("open the store");
+    queues::work(scenario, &store, mark);
+}
+
+fn be_ready() {
+    crate::procs::die_with_parent();
+    // SAFETY: no handler runs. A tracer sees the signal all the same; without one it must do nothing.
+    unsafe { libc::signal(MARKER, libc::SIG_IGN) };
+}
+
+fn mark() {
+    // SAFETY: no memory is involved.
+    unsafe { libc::raise(MARKER) };
+}
+
 fn between_markers(operation: impl FnOnce()) {
-    let mark = || {
-        // SAFETY: no memory is involved.
-        unsafe { libc::raise(MARKER) };
-    };
     mark();
     operation();
     mark();

@@ -190,7 +190,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes over this partly filled segment if it has room.
     pub(super) fn adopt_one(&self, lane: &mut Lane, number: u64, bytes: u64) -> bool {
         let used = self.field(number, segment::at::USED);
-        if used + bytes > self.segment_bytes() || used & 7 != 0 {
+        if used.saturating_add(bytes) > self.segment_bytes() || used & 7 != 0 {
             return false;
         }
         self.retire_segment(lane);
@@ -200,7 +200,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Only now is what the entry says about it for us alone. A death here leaves a segment in our name that the row does
         // not name: then the entry counts.
         let used = self.field(number, segment::at::USED);
-        if used + bytes > self.segment_bytes() || used & 7 != 0 {
+        if used.saturating_add(bytes) > self.segment_bytes() || used & 7 != 0 {
             self.set_state(number, Word::new(State::Partial));
             return false;
         }

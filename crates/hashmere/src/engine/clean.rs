@@ -130,7 +130,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
             }
             State::Sealed | State::Partial => {
-                let used = self.field(segment, segment::at::USED);
+                let used = self.field(segment, segment::at::USED).min(self.segment_bytes());
                 let dead = self.mem.load(self.entry_of(segment) + segment::at::DEAD, Ordering::Acquire);
                 if dead >= used || self.is_stale(segment) {
                     if self.take_over(lane, segment, word) {

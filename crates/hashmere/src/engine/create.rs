@@ -129,6 +129,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if get(at::CHECKSUM) != header::checksum(&words) {
             return refuse("the checksum of its header is wrong; the file is damaged".into());
         }
+        // From here on what was summed up, whatever becomes of the file.
+        let get = |at: u64| words.get((at / 8) as usize).copied().unwrap_or(0);
         let unknown = get(at::INCOMPAT) & !feature::DURABLE;
         if unknown != 0 {
             return refuse(format!(
@@ -160,7 +162,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(crate) fn check_extent(&self, length: impl Fn(&M) -> u64) -> Result<(), Refusal> {
         let refuse = |text: String| Err(Refusal(text));
         let root = RootWord::unpack(self.root());
-        let segments = self.segments();
+        let segments = self.segments_said();
         // The file may have grown since; segments count only once the file reaches to their end.
         let file_len = length(&self.mem);
         let root_end = self.segment_offset(root.segment) + root::BYTES.max(self.leaf_bytes());

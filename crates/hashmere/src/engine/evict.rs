@@ -120,7 +120,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if now >= last {
             return bytes;
         }
-        let share = u128::from(bytes) * u128::from(now - first + 1) / u128::from(last - first + 1);
+        let share = u128::from(bytes) * (u128::from(now - first) + 1) / (u128::from(last - first) + 1);
         share as u64
     }
 }

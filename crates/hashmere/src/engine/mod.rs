@@ -171,7 +171,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     fn segment_of(&self, offset: u64) -> u64 {
-        (offset - at::DATA) >> self.shape.segment_shift
+        offset.wrapping_sub(at::DATA) >> self.shape.segment_shift
     }
 
     /// Whether `len` bytes at `offset` lie within segments that exist. The file may have grown since we last looked.

@@ -157,7 +157,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut sums = vec![(0, 0, 0); total + 1];
         for (segment, i) in (0..).zip(0..total) {
             let (live, free, fixed) = sums[i];
-            let used = self.field(segment, segment::at::USED);
+            let used = self.field(segment, segment::at::USED).min(self.segment_bytes());
             let dead = self.field(segment, segment::at::DEAD);
             sums[i + 1] = match self.state(segment).state {
                 State::Free => (live, free + 1, fixed),

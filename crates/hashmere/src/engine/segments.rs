@@ -86,6 +86,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// How many segments the file has.
     pub(super) fn segments(&self) -> u64 {
+        let said = self.segments_said();
+        if said << self.shape.segment_shift <= self.known.load(Ordering::Relaxed) {
+            said
+        } else {
+            self.segments_there(said)
+        }
+    }
+
+    /// It has grown, then, and the file grew first; or somebody wrote nonsense into the header.
+    #[cold]
+    fn segments_there(&self, said: u64) -> u64 {
+        let bytes = (said << self.shape.segment_shift).min(self.mem.reach().saturating_sub(at::DATA));
+        self.known.store(bytes, Ordering::Relaxed);
+        bytes >> self.shape.segment_shift
+    }
+
+    /// How many segments the header says that the file has.
+    pub(super) fn segments_said(&self) -> u64 {
         let reachable = self.mem.capacity().saturating_sub(at::DATA) >> self.shape.segment_shift;
         self.mem.load(at::SEGMENTS, Ordering::Acquire).min(limit::SEGMENTS).min(reachable)
     }

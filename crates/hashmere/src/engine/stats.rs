@@ -135,7 +135,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let generation = RootWord::unpack(self.root()).generation;
         let sum = self.rows().map(row::offset).fold(0i64, |sum, row| {
             let counted = self.mem.load(row + row::at::COUNTED, Ordering::Acquire) == generation;
-            sum + if counted { self.mem.load(row + field, Ordering::Relaxed) as i64 } else { 0 }
+            sum.wrapping_add(if counted { self.mem.load(row + field, Ordering::Relaxed) as i64 } else { 0 })
         });
         sum.max(0) as u64
     }

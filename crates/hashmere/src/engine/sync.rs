@@ -194,6 +194,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether so much waits for a sync that the file should not grow before one.
     pub(super) fn is_much_waiting(&self) -> bool {
         let waiting = self.mem.load(at::WAITING, Ordering::Relaxed);
-        self.is_durable() && waiting >= WAITING_MOST && waiting * 2 >= self.segments()
+        self.is_durable() && waiting >= WAITING_MOST && waiting >= self.segments() / 2
     }
 }
