@@ -34,6 +34,7 @@
 //! machine can take part. `docs/queues.md` has the bytes, the protocol and the argument.
 
 mod barrier;
+mod canary;
 mod element;
 mod error;
 mod event;

@@ -4,6 +4,7 @@
 //! [`settle`](crate::settle) finds out whether it was done. Nobody waits for anybody: a consumer copies what it is
 //! about to take before it takes it, and a producer owns its cells once it has moved the tail.
 
+use crate::canary::{self, Canary};
 use crate::layout::{hand, queue, End, Geometry, Held, Intent, Kind, Op};
 use hashmere_mem::Mem;
 use std::cell::Cell;
@@ -152,6 +153,9 @@ impl Grip {
             mem.store(self.at + hand::RANGE, range, Ordering::Release);
         }
         let intent = Intent { op, queue: ring.id, end };
+        if canary::is(Canary::HandUnsaid) {
+            return;
+        }
         mem.store(self.at + hand::INTENT, intent.pack(), Ordering::Release);
     }
 
@@ -164,7 +168,7 @@ impl Grip {
 /// Before the word that names `who` is replaced: if that hand does not know yet that it succeeded, its intent says so from now on.
 #[inline(always)]
 fn confirm<M: Mem>(mem: &M, grip: &Grip, ring: &Ring, end: End, op: Op) {
-    if end.who() != grip.who && end.who() != 0 {
+    if end.who() != grip.who && end.who() != 0 && !canary::is(Canary::SuccessUntold) {
         confirm_other(mem, grip, ring, end, op);
     }
 }
@@ -194,7 +198,7 @@ pub(crate) fn pull_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64) -> 
         let position = head.position();
         // SYNC(cell): pairs with the store of `push`. Whatever was written to the element before is seen.
         let cell = mem.load(ring.cell(position), Ordering::Acquire);
-        if (cell >> 32) as u32 != ring.tag(position) {
+        if (cell >> 32) as u32 != ring.tag(position) && !canary::is(Canary::CellBelieved) {
             if !ring.kind.has_one_consumer() && ring.head(mem) != head {
                 continue;
             }
@@ -207,8 +211,13 @@ pub(crate) fn pull_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64) -> 
         let after = End::new(End::advance(position, 1), grip.who);
         grip.intend(mem, Op::Pull, ring, after.position(), (slot, 1));
         let held = Held { element: cell as u32, origin: ring.id };
-        mem.store(grip.slot(slot), held.pack(), Ordering::Release);
+        if !canary::is(Canary::HeldLate) {
+            mem.store(grip.slot(slot), held.pack(), Ordering::Release);
+        }
         if move_head(mem, ring, grip, head, after) {
+            if canary::is(Canary::HeldLate) {
+                mem.store(grip.slot(slot), held.pack(), Ordering::Release);
+            }
             grip.done(mem);
             return Some(cell as u32);
         }
@@ -219,7 +228,7 @@ pub(crate) fn pull_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64) -> 
 /// The store that takes: from here on the elements are this hand's.
 #[inline(always)]
 fn move_head<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, head: End, after: End) -> bool {
-    if ring.kind.has_one_consumer() {
+    if ring.kind.has_one_consumer() || canary::is(Canary::HeadStored) {
         // SYNC(head): a producer that sees it finds the cells before it read.
         mem.store(ring.entry + queue::HEAD, after.0, Ordering::Release);
         return true;
@@ -254,6 +263,9 @@ pub(crate) fn pull_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> 
         }
         let after = End::new(End::advance(head.position(), n), grip.who);
         grip.intend(mem, Op::Pull, ring, after.position(), (first, n));
+        if canary::is(Canary::EndEarly) {
+            mem.store(grip.at + hand::END, grip.end.get() + n, Ordering::Release);
+        }
         if move_head(mem, ring, grip, head, after) {
             let end = grip.end.get() + n;
             grip.end.set(end);
@@ -297,6 +309,9 @@ pub(crate) fn push_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64, ele
     let Some((position, _)) = claim_cells(mem, ring, grip, slot, 1) else { return Push::Full };
     // SYNC(cell): everything written to the element before is seen by whoever takes it.
     let word = u64::from(ring.tag(position)) << 32 | u64::from(element);
+    if canary::is(Canary::SlotEarly) {
+        mem.store(grip.slot(slot), 0, Ordering::Release);
+    }
     mem.store(ring.cell(position), word, Ordering::Release);
     if ring.kind.has_one_producer() {
         let after = End::new(End::advance(position, 1), grip.who);

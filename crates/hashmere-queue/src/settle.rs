@@ -3,6 +3,7 @@
 //! Whoever clears up has put its own name in the place of the dead owner's, so it is alone; if it dies as well the next one
 //! does the same to it. It acts as the hand itself, with the same four operations, so every step may be cut off and done again.
 
+use crate::canary::{self, Canary};
 use crate::layout::{hand, pool, queue, End, Geometry, Held, Intent, Kind, Op};
 use crate::ring::{push_one, wake_sleepers, Grip, Push, Ring};
 use hashmere::{ClientId, WriteError};
@@ -58,6 +59,9 @@ impl<M: Mem> Core<'_, M> {
 
     /// Gives a hand back: what it holds goes where it came from. Returns how many elements that were.
     pub(crate) fn release_hand(&self, index: u64) -> u64 {
+        if canary::is(Canary::HandEarly) {
+            self.mem.store(self.owner(index), 0, Ordering::Release);
+        }
         let returned = self.settle(index);
         // SYNC(hand): whoever takes it next finds it empty.
         self.mem.store(self.owner(index), 0, Ordering::Release);
@@ -77,6 +81,7 @@ impl<M: Mem> Core<'_, M> {
                 Some(owner) => peers.is_gone(owner)?,
                 None => true,
             };
+            let gone = gone || canary::is(Canary::LivingRobbed);
             if gone && self.mem.compare_exchange(self.owner(index), word, me.pack()).is_ok() {
                 let n = self.release_hand(index);
                 self.mem.fetch_add(self.base + pool::RECOVERED, n, Ordering::Relaxed);
@@ -134,6 +139,7 @@ impl<M: Mem> Core<'_, M> {
         let fits = slot + n <= hand::SINGLES + self.geometry.batch;
         match now.op {
             _ if !fits => {}
+            Op::Push if canary::is(Canary::PushUndone) => {}
             Op::Pulled => self.keep_pulled(grip, slot, n),
             Op::Pull if ends.0 == mine => self.keep_pulled(grip, slot, n),
             Op::Pull => self.drop_pulled(grip, slot),
@@ -206,6 +212,9 @@ impl<M: Mem> Core<'_, M> {
     }
 
     fn give_up_roles(&self, who: u64) {
+        if canary::is(Canary::RolesKept) {
+            return;
+        }
         for ring in self.rings().filter(|ring| ring.kind != Kind::Mpmc) {
             for role in [queue::PRODUCER, queue::CONSUMER] {
                 if self.mem.load(ring.entry + role, Ordering::Acquire) == who {

@@ -170,7 +170,7 @@ fn threads_that_end_or_panic_leave_their_place() {
 /// `HASHMERE_OPENS=100000` for as many.
 #[test]
 fn many_short_lived_processes_leave_nothing() {
-    let opens: u64 = std::env::var("HASHMERE_OPENS").map_or(rounds(2000), |text| text.parse().unwrap());
+    let opens: u64 = std::env::var("HASHMERE_OPENS").map_or(rounds(600), |text| text.parse().unwrap());
     let _watchdog = Watchdog::start("clients-passers", Duration::from_secs(120 + opens / 100));
     let mut rng = Rng::for_test("clients-passers");
     let scratch = Scratch::new("clients-passers");

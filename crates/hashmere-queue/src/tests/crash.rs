@@ -148,7 +148,7 @@ fn enumerate(start: &World, script: Script, name: &str, tally: &mut Tally) {
 const SCRIPTS: [(&str, Script); 3] = [("singles", singles), ("batches", batches), ("keeping", keeping)];
 
 #[test]
-fn death_at_every_store_and_of_whoever_clears_up() {
+pub(super) fn death_at_every_store_and_of_whoever_clears_up() {
     let mut tally = Tally { deaths: 0, repairs: 0 };
     for kind in KINDS {
         for (bound, on_death) in [(ELEMENTS, 0), (5, 0), (ELEMENTS, 4)] {
@@ -200,7 +200,7 @@ fn beside(start: &World, script: Script, other: Script, name: &str, step: usize)
 }
 
 #[test]
-fn death_at_every_store_beside_another_hand_at_every_access() {
+pub(super) fn death_at_every_store_beside_another_hand_at_every_access() {
     let mut cases = 0;
     for bound in [ELEMENTS, 5] {
         let world = used(Kind::Mpmc, bound, 0);

@@ -1,5 +1,6 @@
 //! Queues on heap memory: in one process, deterministic, most of them under Miri as well.
 
+mod canaries;
 mod crash;
 mod moves;
 mod traced;

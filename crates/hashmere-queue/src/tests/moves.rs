@@ -76,7 +76,7 @@ fn the_end_of_the_batch_is_reached_and_begun_again() {
 }
 
 #[test]
-fn nobody_takes_the_hand_of_the_living() {
+pub(super) fn nobody_takes_the_hand_of_the_living() {
     let world = World::new(4, Kind::Mpmc, 4, 0);
     let actor = world.actor();
     let grip = actor.hand(0);

@@ -69,6 +69,14 @@ impl World {
                 return Err(format!("hand {index} holds {held} elements or is doing something"));
             }
         }
+        let is_free = |who: u64| who != 0 && core.word(self.geometry.hand(who - 1) + hand::OWNER) == 0;
+        for ring in core.rings().filter(|ring| ring.kind != Kind::Mpmc) {
+            for role in [queue::PRODUCER, queue::CONSUMER] {
+                if is_free(self.heap.load(ring.entry + role, Ordering::Relaxed)) {
+                    return Err(format!("queue {} is kept by a hand that is nobody's", ring.id));
+                }
+            }
+        }
         let mut times = vec![0; self.geometry.elements as usize];
         let mut queues = Vec::new();
         for ring in core.rings() {
