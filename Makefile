@@ -43,7 +43,7 @@ lint:
 
 unit:
 	@scripts/setup rust
-	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere -p hashmere-queue -p hashmere-server --lib
+	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere -p hashmere-queue -p hashmere-log -p hashmere-server --lib
 
 # HASHMERE_MODELS=20000 looks longer; without it this takes less than a minute.
 models:

@@ -18,6 +18,8 @@ mod os_host;
 mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle_mem;
+#[cfg(feature = "traced")]
+pub mod traced;
 pub mod words;
 #[cfg(not(any(hashmere_words, miri)))]
 mod x86_64;

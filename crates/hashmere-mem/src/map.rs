@@ -2,10 +2,10 @@
 
 use crate::{BackError, Mem, BLOCK};
 use hashmere_os::map::page_size;
-use hashmere_os::{futex, space, Map};
+use hashmere_os::{futex, send, space, Map};
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{self, AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -109,6 +109,16 @@ impl MapMem {
     /// Those of `fstat`.
     pub fn allocated_bytes(&self) -> io::Result<u64> {
         space::blocks(self.file.as_fd())
+    }
+
+    /// Sends bytes of `letter` to a descriptor from the offset that stands in the word at `progress` on; the kernel moves that
+    /// on by as many as it returns, and somebody who is killed meanwhile has had both done or neither. See [`send::send`].
+    ///
+    /// # Errors
+    /// Those of [`send::send`].
+    pub fn send(&self, letter: &File, to: BorrowedFd<'_>, progress: u64, len: u64) -> io::Result<u64> {
+        self.check_always(progress, 8);
+        send::send(letter, to, self.word(progress), len)
     }
 
     #[inline(always)]

@@ -1,4 +1,4 @@
-//! The two clocks.
+//! The two clocks, and the counter of the processor.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -15,6 +15,39 @@ pub fn now_ms() -> u64 {
 #[inline]
 pub fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
+}
+
+/// The wall clock since 1970, to the nanosecond.
+#[inline]
+pub fn wall() -> Duration {
+    read(libc::CLOCK_REALTIME)
+}
+
+/// Whether [`ticks`] is the same on all cores of this machine and never stops: the kernel itself uses it as its clock. Reads a file
+/// of `/sys`.
+pub fn has_ticks() -> bool {
+    const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+    cfg!(all(target_arch = "x86_64", not(miri))) && std::fs::read_to_string(CURRENT).is_ok_and(|name| name.trim() == "tsc")
+}
+
+/// The processor's counter: not read before what comes before it in the program has been loaded. Without one, nanoseconds of the
+/// monotonic clock.
+#[inline(always)]
+pub fn ticks() -> u64 {
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    {
+        let (high, low): (u64, u64);
+        // SAFETY: reads a register that every program may read; touches no memory. It stands for an access to memory all the same, so
+        // that the compiler keeps it where it is.
+        unsafe {
+            core::arch::asm!("lfence", "rdtsc", out("rdx") high, out("rax") low, options(nostack, preserves_flags));
+        }
+        high << 32 | low
+    }
+    #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+    {
+        monotonic().as_nanos() as u64
+    }
 }
 
 fn read(clock: libc::clockid_t) -> Duration {
@@ -47,6 +80,16 @@ mod tests {
         let before = std_ms();
         let now = now_ms();
         assert!(before <= now && now <= std_ms());
+    }
+
+    #[test]
+    fn ticks_never_go_back() {
+        let mut last = ticks();
+        for _ in 0..1000 {
+            let now = ticks();
+            assert!(now >= last || !has_ticks());
+            last = now;
+        }
     }
 
     #[test]

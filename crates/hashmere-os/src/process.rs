@@ -118,6 +118,38 @@ pub fn handed_sockets() -> Vec<OwnedFd> {
     (FIRST..FIRST + count).filter(is_open).map(|fd| unsafe { OwnedFd::from_raw_fd(fd) }).collect()
 }
 
+/// Has something done when this process exits in order (not when it is killed, nor in `_exit`). It may not unwind.
+pub fn at_exit(act: extern "C" fn()) {
+    // SAFETY: a function that lives as long as the program. Without room for it nothing is done at the exit.
+    unsafe { libc::atexit(act) };
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// From now on SIGINT and SIGTERM do not end this process, but make [`is_asked_to_stop`] true and interrupt its sleeps. A second
+/// one ends it.
+pub fn catch_stop() {
+    extern "C" fn note(signal: libc::c_int) {
+        if STOP.swap(true, Ordering::Relaxed) {
+            // SAFETY: may be called in a handler.
+            unsafe { libc::_exit(128 + signal) };
+        }
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler touches an atomic only; the structure is zero but for what is set here, and outlives the call.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            libc::sigaction(signal, &action, std::ptr::null_mut());
+        }
+    }
+}
+
+/// Whether a signal has asked this process to stop, after [`catch_stop`].
+pub fn is_asked_to_stop() -> bool {
+    STOP.load(Ordering::Relaxed)
+}
+
 /// Name and state of a process; `None` if there is none of that id, or `/proc` does not show it.
 pub fn describe(pid: u32) -> Option<Description> {
     // In a PID namespace that still sees the `/proc` of another, our number is somebody else's there.

@@ -10,17 +10,15 @@ use crate::layout::queue;
 use crate::pool::Queue;
 use crate::ring::Ring;
 use hashmere_mem::Mem;
+use hashmere_os::patience::Patience;
 use std::sync::atomic::Ordering;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Looks at the queue before going to sleep: from this many, when spinning has not paid, to that many.
 pub(crate) const SPINS_MIN: u32 = 64;
 const SPINS_MAX: u32 = 1 << 14;
 /// Of these, the first many follow each other at once; between the later ones the processor rests.
 const EAGER: u32 = 512;
-/// The first sleep bounds what a wake-up costs that was lost between two store buffers; later ones are twice as long each.
-const SLEEP_MIN: Duration = Duration::from_millis(1);
-const SLEEP_MAX: Duration = Duration::from_millis(128);
 
 /// Whether the first element of a queue is there to be pulled.
 #[inline(always)]
@@ -36,27 +34,6 @@ pub(crate) fn sleep<M: Mem>(mem: &M, ring: &Ring, timeout: Duration) {
     mem.swap(ring.entry + queue::SLEEPERS, 1, Ordering::SeqCst);
     if !is_ready(mem, ring) {
         mem.wait(ring.entry + queue::EVENT, event as u32, timeout);
-    }
-}
-
-/// How long to sleep next.
-#[derive(Debug)]
-pub(crate) struct Patience {
-    until: Option<Instant>,
-    sleep: Duration,
-}
-
-impl Patience {
-    pub(crate) fn new(timeout: Duration) -> Patience {
-        Patience { until: Instant::now().checked_add(timeout), sleep: SLEEP_MIN }
-    }
-
-    /// `None`: the time is up.
-    pub(crate) fn next(&mut self) -> Option<Duration> {
-        let left = self.until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
-        let sleep = self.sleep.min(left);
-        self.sleep = (self.sleep * 2).min(SLEEP_MAX);
-        (!left.is_zero()).then_some(sleep)
     }
 }
 

@@ -5,6 +5,7 @@ mod figures;
 mod growth;
 mod hot;
 mod jobs;
+mod log;
 mod million;
 mod plan;
 mod queue;
@@ -24,13 +25,14 @@ pub fn main(arguments: &[String]) -> Outcome<bool> {
     let mut jobs = Jobs::new(&plan);
     let mut bars = Bars::new(plan.quick);
     type Group = fn(&Plan, &mut Jobs, &mut Bars) -> Outcome;
-    let groups: [(&str, Group); 6] = [
+    let groups: [(&str, Group); 7] = [
         ("w1", hot::report),
         ("w2", million::report),
         ("scale", scale::report),
         ("growth", growth::report),
         ("empty", space::report),
         ("queue", queue::report),
+        ("log", log::report),
     ];
     for (name, report) in groups {
         if plan.wants(name) {

@@ -18,7 +18,7 @@ pub struct Plan {
     only: Option<String>,
 }
 
-const GROUPS: [&str; 6] = ["w1", "w2", "scale", "growth", "empty", "queue"];
+const GROUPS: [&str; 7] = ["w1", "w2", "scale", "growth", "empty", "queue", "log"];
 
 impl Plan {
     /// Reads the arguments of `report`.

@@ -64,6 +64,8 @@ pub const TINY: System = private("tkrzw tiny", "Tkrzw TinyDBM");
 pub const TKRZW_HASH: System = shared("tkrzw hash", "Tkrzw HashDBM (file)");
 /// memcached.
 pub const MEMCACHED: System = shared("memcached", "memcached, unix socket, client on its core");
+/// A logger.
+pub const SPDLOG: System = private("spdlog async", "spdlog, asynchronous, one process");
 /// A queue between threads.
 pub const CROSSBEAM: System = private("crossbeam", "crossbeam ArrayQueue, two threads");
 /// A queue between threads.

@@ -2,6 +2,7 @@
 
 mod growth;
 mod hot;
+mod log;
 mod million;
 mod queue;
 mod rate;
@@ -36,6 +37,7 @@ pub fn main(arguments: &[String]) -> Outcome {
     };
     match system.as_str() {
         "hashmere" if test.starts_with("queue-") => queue::run(&call),
+        "hashmere" if test.starts_with("log") => log::run(&call),
         "crossbeam" | "rtrb" => queue::run_rival(&call),
         "hashmere" => mere(&call, None),
         "hashmere-expected" => mere(&call, Some(call.records.into())),

@@ -10,6 +10,7 @@ pub mod expiry;
 pub mod generate;
 pub mod info;
 pub mod load;
+pub mod log;
 pub mod queue;
 pub mod read;
 pub mod remove;

@@ -2,10 +2,10 @@
 //! its accesses, and so is the clearing up after it. Afterwards every element is in exactly one queue, the queues work, and what
 //! was not touched stands in its order.
 
-use super::traced::{until_death, Traced};
 use super::world::{client, Actor, Gone, World};
 use crate::layout::Kind;
 use crate::ring::{pull_many, pull_one, push_many, push_one, Grip, Push};
+use hashmere_mem::traced::{until_death, Traced};
 use hashmere_mem::Mem;
 
 const ELEMENTS: u64 = 12;

@@ -3,5 +3,4 @@
 mod canaries;
 mod crash;
 mod moves;
-mod traced;
 mod world;

@@ -1,10 +1,10 @@
 //! A pool on heap memory, clients of it, and a look at where every element is.
 
-use super::traced::Traced;
 use crate::layout::{hand, queue, Geometry, Held, Kind};
 use crate::ring::{Grip, Ring};
 use crate::settle::{Core, Peers};
 use hashmere::{ClientId, WriteError};
+use hashmere_mem::traced::Traced;
 use hashmere_mem::{HeapMem, Mem};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;

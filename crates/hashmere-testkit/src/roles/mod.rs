@@ -6,6 +6,7 @@ mod crowd;
 mod fill;
 mod fork;
 mod hammer;
+pub mod log;
 pub mod mix;
 mod opener;
 mod queue;
@@ -33,6 +34,10 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "fork" => fork::run(&mut arguments),
         "hammer" => hammer::run(&mut arguments),
         "holder" => queue::holder(&mut arguments),
+        "drainer" => log::drainer(&mut arguments),
+        "leaver" => log::leaver(&mut arguments),
+        "log-fork" => log::forker(&mut arguments),
+        "logger" => log::logger(&mut arguments),
         "mix" => mix::run(&mut arguments),
         "mutex" => queue::mutex(&mut arguments),
         "once" => queue::once_only(&mut arguments),

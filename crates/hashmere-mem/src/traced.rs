@@ -1,7 +1,7 @@
-//! Heap memory on which a client dies after so many stores, or lets somebody else act before one of its accesses.
+//! For tests: heap memory on which a client dies after so many stores, or lets somebody else act before one of its accesses.
 
-use hashmere_mem::words::{self, Words};
-use hashmere_mem::{BackError, HeapMem, Mem};
+use crate::words::{self, Words};
+use crate::{BackError, HeapMem, Mem};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -13,7 +13,7 @@ struct Killed;
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// The memory as one client reaches it.
-pub(super) struct Traced {
+pub struct Traced {
     heap: Arc<HeapMem>,
     stores: AtomicU64,
     fuse: AtomicU64,
@@ -22,7 +22,8 @@ pub(super) struct Traced {
 }
 
 impl Traced {
-    pub(super) fn new(heap: &Arc<HeapMem>) -> Traced {
+    /// Its view of this memory.
+    pub fn new(heap: &Arc<HeapMem>) -> Traced {
         Traced {
             heap: heap.clone(),
             stores: AtomicU64::new(0),
@@ -33,20 +34,22 @@ impl Traced {
     }
 
     /// The client dies before its store of this number, from 0.
-    pub(super) fn die_at(&self, store: u64) {
+    pub fn die_at(&self, store: u64) {
         self.fuse.store(store, Ordering::Relaxed);
     }
 
     /// Somebody acts before the client's access of this number, from 0.
-    pub(super) fn interrupt(&self, access: u64, act: impl FnOnce() + Send + 'static) {
+    pub fn interrupt(&self, access: u64, act: impl FnOnce() + Send + 'static) {
         *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some((access, Box::new(act)));
     }
 
-    pub(super) fn stores(&self) -> u64 {
+    /// How many stores it made so far.
+    pub fn stores(&self) -> u64 {
         self.stores.load(Ordering::Relaxed)
     }
 
-    pub(super) fn accesses(&self) -> u64 {
+    /// How many accesses it made so far.
+    pub fn accesses(&self) -> u64 {
         self.accesses.load(Ordering::Relaxed)
     }
 
@@ -74,11 +77,17 @@ impl Traced {
 }
 
 /// Runs what a client does up to its end or its death: `None`.
-pub(super) fn until_death<R>(act: impl FnOnce() -> R) -> Option<R> {
+pub fn until_death<R>(act: impl FnOnce() -> R) -> Option<R> {
     match panic::catch_unwind(AssertUnwindSafe(act)) {
         Ok(result) => Some(result),
         Err(payload) if payload.is::<Killed>() => None,
         Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+impl std::fmt::Debug for Traced {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Traced").field("stores", &self.stores()).finish_non_exhaustive()
     }
 }
 

@@ -1,0 +1,213 @@
+//! Draining: one process at a time has the role; it merges the rings into the history and delivers that.
+
+use crate::deliver::Scratch;
+use crate::error::LogError;
+use crate::here::Here;
+use crate::layout::{at, bell, row, BUSY};
+use crate::merge::Merged;
+use crate::sink::Sink;
+use crate::times::{Moment, GRACE_NS};
+use hashmere::ClientId;
+use hashmere_mem::Mem;
+use std::collections::HashMap;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How long a line that is being written is waited for. Then its writer is stopped, and the line comes later, out of order.
+const STRAGGLER: Duration = Duration::from_millis(20);
+/// Looks at a line that is being written before the processor is left to others.
+const SPINS: u32 = 200;
+/// While there was something to do lately the drainer naps, and is woken only by rings that are half full.
+const NAP: Duration = Duration::from_millis(1);
+const NAPS: u32 = 16;
+/// It wakes by itself this often: a bell may be missed while it is being set.
+const SLEEP: Duration = Duration::from_millis(100);
+
+/// The role of the drainer, and what one does in it: for programs that drain in a loop of their own. See [`Log::drain`](crate::Log::drain)
+/// for a thread that does it.
+///
+/// Dropping it gives the role back, without another pass.
+#[derive(Debug)]
+pub struct Drain {
+    here: Arc<Here>,
+    sink: Sink,
+    scratch: Scratch,
+    /// Rings whose writer is stopped in a line, with their tails.
+    stopped: HashMap<u64, u64>,
+    naps: u32,
+}
+
+/// Takes the role of the drainer.
+pub(crate) fn take_role(here: &Here) -> Result<(), LogError> {
+    let core = here.core();
+    let word = core.base + at::DRAINER;
+    loop {
+        let owner = core.get(at::DRAINER);
+        let gone = match ClientId::unpack(owner) {
+            Some(client) => here.store().is_gone(client)?,
+            // A word that names nobody can only be damage.
+            None => true,
+        };
+        if !gone {
+            return Err(LogError::Taken { pid: core.get(at::DRAINER_PID) as u32 });
+        }
+        // SYNC(drainer): we see what the last one did.
+        if core.mem.compare_exchange(word, owner, here.client.pack()).is_ok() {
+            core.put(at::DRAINER_PID, std::process::id().into());
+            return Ok(());
+        }
+    }
+}
+
+impl Drain {
+    pub(crate) fn new(here: Arc<Here>, sink: Sink) -> Result<Drain, LogError> {
+        take_role(&here)?;
+        Drain::with_role(here, sink)
+    }
+
+    /// Of whoever has just taken the role.
+    pub(crate) fn with_role(here: Arc<Here>, sink: Sink) -> Result<Drain, LogError> {
+        let drain = Drain { here, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0 };
+        let core = drain.here.core();
+        let (oldest, sent, end) = (core.get(at::OLDEST), core.get(at::SENT), core.get(at::END));
+        if oldest > sent || sent > end || end - oldest > core.geometry.history_bytes || (oldest | sent | end) % 8 != 0 {
+            return Err(LogError::damaged("the history of a log contradicts itself", core.base));
+        }
+        core.recover_merge();
+        core.recover_rings(drain.here.client, &*drain.here)?;
+        core.mem.swap(core.base + at::BELL, bell::AWAKE, Ordering::SeqCst);
+        Ok(drain)
+    }
+
+    /// Takes all lines that are in the rings and delivers them. Returns how many lines that were, and whether there are more that
+    /// are too young (by some millionths of a second).
+    ///
+    /// # Errors
+    /// [`Output`](LogError::Output): the lines stay in the log, and the next pass tries again.
+    /// [`Dropped`](LogError::Dropped); the store's errors.
+    pub fn pass(&mut self) -> Result<(u64, bool), LogError> {
+        let mut all = Merged::default();
+        loop {
+            if self.here.region.is_dropped() {
+                return Err(LogError::Dropped);
+            }
+            let core = self.here.core();
+            let moment = Moment::now(&core);
+            let (here, stopped) = (&self.here, &mut self.stopped);
+            let merged = core.merge(moment.horizon(), &moment, |ring| settled_tail(here, stopped, ring));
+            let delivered = self.sink.deliver(&core, &mut self.scratch)?;
+            all = Merged { lines: all.lines + merged.lines, more: merged.more };
+            // Whatever found no room in the history finds it now.
+            if merged.lines == 0 && !delivered || !merged.more {
+                break;
+            }
+        }
+        if all.lines > 0 {
+            self.naps = 0;
+        }
+        Ok((all.lines, all.more))
+    }
+
+    /// Waits for something to do, at most `timeout`; may return early.
+    pub fn wait(&mut self, timeout: Duration) {
+        let core = self.here.core();
+        let (word, event) = (core.base + at::BELL, core.base + at::EVENT);
+        let seen = core.get(at::EVENT) as u32;
+        if self.naps < NAPS {
+            self.naps += 1;
+            core.mem.store(word, bell::NAPS, Ordering::Relaxed);
+            core.mem.wait(event, seen, NAP.min(timeout));
+        } else {
+            // SYNC(bell): whoever writes a line sees this, or we see the line; see `Log::notify`.
+            core.mem.swap(word, bell::SLEEPS, Ordering::SeqCst);
+            if !core.has_lines() {
+                core.mem.wait(event, seen, SLEEP.min(timeout));
+            }
+        }
+        core.mem.store(word, bell::AWAKE, Ordering::Relaxed);
+    }
+
+    /// Drains what there is, and gives the role back. Returns how many lines that were.
+    ///
+    /// # Errors
+    /// Those of [`pass`](Self::pass); the role is given back then as well.
+    pub fn finish(mut self) -> Result<u64, LogError> {
+        // Whoever logs from here on looks after its own lines; those of before are there after some millionths of a second.
+        let core = self.here.core();
+        core.mem.swap(core.base + at::BELL, bell::NOBODY, Ordering::SeqCst);
+        let started = Instant::now();
+        while started.elapsed() < Duration::from_nanos(GRACE_NS) {
+            core.mem.relax();
+        }
+        let mut lines = 0;
+        loop {
+            let (some, more) = self.pass()?;
+            lines += some;
+            // What others log meanwhile may go on for ever.
+            if !more || started.elapsed() > Duration::from_secs(5) {
+                return Ok(lines);
+            }
+        }
+    }
+
+    /// Position up to which lines were delivered, to whomever.
+    pub fn position(&self) -> u64 {
+        self.here.core().get(at::SENT)
+    }
+
+    /// Counts the lines up to a position, which a [`Follower`](crate::Follower) of this process has shown, as delivered.
+    pub fn skip_to(&mut self, position: u64) {
+        let core = self.here.core();
+        if position > core.get(at::SENT) && position <= core.get(at::END) && position % 8 == 0 {
+            core.put(at::CHUNK, 0);
+            core.put(at::SENT, position);
+        }
+    }
+}
+
+impl Drop for Drain {
+    fn drop(&mut self) {
+        if self.here.region.is_ours() {
+            let core = self.here.core();
+            // Whoever writes from here on drains by itself, or keeps its lines.
+            core.mem.swap(core.base + at::BELL, bell::NOBODY, Ordering::SeqCst);
+            // SYNC(drainer): the next one sees what we did.
+            core.mem.swap(core.base + at::DRAINER, 0, Ordering::SeqCst);
+        }
+    }
+}
+
+/// The tail of a ring as soon as no line is being written behind it, or its writer is found to be dead or stopped.
+fn settled_tail(here: &Here, stopped: &mut HashMap<u64, u64>, ring: u64) -> u64 {
+    let core = here.core();
+    let word = core.geometry.row(ring) + row::TAIL;
+    let mut spins = 0;
+    let mut since = None;
+    loop {
+        // SYNC(line), SYNC(busy): the lines before it are whole.
+        let tail = core.get(word);
+        if tail & BUSY == 0 {
+            stopped.remove(&ring);
+            return tail;
+        }
+        if stopped.get(&ring) == Some(&tail) {
+            return tail & !BUSY;
+        }
+        spins += 1;
+        if spins < SPINS {
+            core.mem.relax();
+            continue;
+        }
+        let since = since.get_or_insert_with(Instant::now);
+        // A dead one can be told from a stopped one; what the store says of the others does not matter here.
+        if spins == SPINS && core.recover_ring(ring, here.client, here).unwrap_or(false) {
+            continue;
+        }
+        if since.elapsed() >= STRAGGLER {
+            stopped.insert(ring, tail);
+            return tail & !BUSY;
+        }
+        std::thread::sleep(Duration::from_micros(50));
+    }
+}

@@ -1,0 +1,135 @@
+//! Why something with a log failed.
+
+use hashmere::{Error, ReadError, WriteError};
+use std::fmt;
+use std::io;
+
+/// Any error of this crate. Small, since it is part of the result of operations of a few nanoseconds.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum LogError {
+    /// The store says no; its code.
+    Store(
+        /// What it says.
+        Box<Error>,
+    ),
+    /// There is no such log. Code 70.
+    NotFound(
+        /// Its name.
+        Box<str>,
+    ),
+    /// A size, a name or an option that cannot be. Code 71.
+    BadOption(
+        /// What is wrong, and what would be right.
+        &'static str,
+    ),
+    /// Every ring of the log belongs to a living thread. Code 72.
+    TooMany {
+        /// How many there are.
+        rings: u64,
+    },
+    /// Another process, which is alive, drains the log. Code 73.
+    Taken {
+        /// Its process id, in its own PID namespace.
+        pid: u32,
+    },
+    /// The line is longer than the log takes in one piece, and must not be split. Code 74.
+    TooLong {
+        /// Its length in bytes, fields included.
+        bytes: u64,
+        /// What a line may have.
+        limit: u64,
+    },
+    /// The thread's ring was full for as long as the caller wanted to wait. Code 75.
+    Full {
+        /// Who should have drained it; 0: nobody.
+        pid: u32,
+    },
+    /// The log was dropped. Code 76.
+    Dropped,
+    /// What the drainer writes to failed. The lines stay in the log. Code 77.
+    Output {
+        /// What was tried.
+        action: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// A line was logged while this thread was logging one: by a signal handler, or while a value was being written. Code 78.
+    Reentered,
+}
+
+impl LogError {
+    pub(crate) fn damaged(what: &'static str, offset: u64) -> LogError {
+        WriteError::Corrupt { what, offset }.into()
+    }
+
+    pub(crate) fn output(action: &'static str) -> impl FnOnce(io::Error) -> LogError {
+        move |source| LogError::Output { action, source }
+    }
+
+    /// The stable number of this error, the same in every language.
+    pub fn code(&self) -> i32 {
+        match self {
+            Self::Store(error) => error.code(),
+            Self::NotFound(_) => 70,
+            Self::BadOption(_) => 71,
+            Self::TooMany { .. } => 72,
+            Self::Taken { .. } => 73,
+            Self::TooLong { .. } => 74,
+            Self::Full { .. } => 75,
+            Self::Dropped => 76,
+            Self::Output { .. } => 77,
+            Self::Reentered => 78,
+        }
+    }
+}
+
+impl fmt::Display for LogError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Store(error) => error.fmt(f),
+            Self::NotFound(name) => write!(f, "there is no log {name:?}; open one for writing, or check the name"),
+            Self::BadOption(what) => f.write_str(what),
+            Self::TooMany { rings } => {
+                write!(f, "all {rings} rings of the log belong to living threads; create it with more, or log from fewer threads")
+            }
+            Self::Taken { pid } => {
+                write!(f, "process {pid} drains the log; follow it instead, or stop that process's drainer")
+            }
+            Self::TooLong { bytes, limit } => {
+                write!(f, "a line of {bytes} bytes, where one has at most {limit}; shorten it, allow splitting, or create the log with larger rings")
+            }
+            Self::Full { pid: 0 } => f.write_str("the ring is full and nobody drains the log; start a drainer (hashmere log)"),
+            Self::Full { pid } => write!(f, "the ring is full; process {pid}, which drains the log, is stopped or too slow"),
+            Self::Dropped => f.write_str("the log was dropped; open it again to create a new one"),
+            Self::Output { action, source } => write!(f, "could not {action}: {source}; the lines stay in the log"),
+            Self::Reentered => f.write_str("a line was logged while this thread was logging another; it was refused"),
+        }
+    }
+}
+
+impl std::error::Error for LogError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Store(error) => Some(error),
+            Self::Output { source, .. } => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<WriteError> for LogError {
+    fn from(error: WriteError) -> LogError {
+        LogError::Store(Box::new(error.into()))
+    }
+}
+impl From<ReadError> for LogError {
+    fn from(error: ReadError) -> LogError {
+        LogError::Store(Box::new(error.into()))
+    }
+}
+impl From<Error> for LogError {
+    fn from(error: Error) -> LogError {
+        LogError::Store(Box::new(error))
+    }
+}

@@ -1,0 +1,100 @@
+//! Following: reading the history as it grows, without taking anything from anyone.
+
+use crate::error::LogError;
+use crate::here::Here;
+use crate::history::Found;
+use crate::layout::at;
+use crate::record::Record;
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// From where on to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Since {
+    /// The oldest line that is left.
+    Oldest,
+    /// The next line that is drained.
+    Now,
+    /// So many lines back.
+    Last(u64),
+}
+
+/// Reads the lines of a log in order.
+#[derive(Debug)]
+pub struct Follower {
+    here: Arc<Here>,
+    position: u64,
+    missed_bytes: u64,
+    record: Record,
+}
+
+impl Follower {
+    pub(crate) fn new(here: Arc<Here>, since: Since) -> Follower {
+        let core = here.core();
+        let position = match since {
+            Since::Now => core.get(at::END),
+            Since::Oldest | Since::Last(_) => core.get(at::OLDEST),
+        };
+        let mut follower = Follower { here, position, missed_bytes: 0, record: Record::default() };
+        if let Since::Last(lines) = since {
+            follower.keep_last(lines);
+        }
+        follower
+    }
+
+    fn keep_last(&mut self, lines: u64) {
+        let mut starts = std::collections::VecDeque::new();
+        while let Ok(Some(_)) = self.next() {
+            starts.push_back(self.record.position);
+            if starts.len() as u64 > lines {
+                starts.pop_front();
+            }
+        }
+        self.position = starts.front().copied().unwrap_or(self.position);
+        self.missed_bytes = 0;
+    }
+
+    /// The next line, if there is one now.
+    ///
+    /// # Errors
+    /// The store's `Corrupt`.
+    #[allow(clippy::should_implement_trait)] // the record is lent
+    pub fn next(&mut self) -> Result<Option<&Record>, LogError> {
+        loop {
+            match self.here.core().read_line(self.position, &mut self.record)? {
+                Found::Line(next) => {
+                    self.position = next;
+                    return Ok(Some(&self.record));
+                }
+                Found::End => return Ok(None),
+                Found::Gone(oldest) => {
+                    self.missed_bytes += oldest - self.position;
+                    self.position = oldest;
+                }
+            }
+        }
+    }
+
+    /// Bytes of history that were written over before this follower came to read them.
+    pub fn missed_bytes(&self) -> u64 {
+        self.missed_bytes
+    }
+
+    /// Behind the last line that was read: for [`Drain::skip_to`](crate::Drain::skip_to).
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Waits until there is a line, at most `timeout`; may return early.
+    pub fn wait(&self, timeout: Duration) {
+        let core = self.here.core();
+        let seen = core.get(at::NEWS) as u32;
+        // SYNC(followers): our flag is there before the last look; see `wake_followers`.
+        core.mem.swap(core.base + at::FOLLOWERS, 1, Ordering::SeqCst);
+        if core.get(at::END) <= self.position {
+            core.mem.wait(core.base + at::NEWS, seen, timeout.min(Duration::from_millis(128)));
+        }
+    }
+}

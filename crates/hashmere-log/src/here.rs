@@ -1,0 +1,67 @@
+//! A log as one process has it open.
+
+use crate::error::LogError;
+use crate::layout::{Core, Geometry};
+use crate::log::LogOptions;
+use crate::record::Level;
+use crate::ring::Peers;
+use crate::times;
+use hashmere::{ClientId, Region, Store, WriteError};
+use hashmere_format::region::kind;
+use hashmere_mem::MapMem;
+
+/// The region, and what was read from it once.
+#[derive(Debug)]
+pub(crate) struct Here {
+    pub(crate) region: Region,
+    pub(crate) geometry: Geometry,
+    pub(crate) client: ClientId,
+    pub(crate) clock: u64,
+    store: Store,
+}
+
+impl Here {
+    pub(crate) fn existing(store: &Store, name: &str) -> Result<Here, LogError> {
+        let region = store.open_region(kind::LOG, name.as_bytes())?;
+        let region = region.ok_or_else(|| LogError::NotFound(name.into()))?;
+        Here::new(store, region)
+    }
+
+    pub(crate) fn open(store: &Store, name: &str, options: &LogOptions) -> Result<Here, LogError> {
+        let geometry = options.geometry().ok_or(LogError::BadOption(
+            "a log has 1 to 1024 rings of at most 32 MiB each, and a history of at most 1 TiB",
+        ))?;
+        loop {
+            match Here::existing(store, name) {
+                Err(LogError::NotFound(_)) => {}
+                other => return other,
+            }
+            let fill = |mem: &MapMem, base: u64| geometry.format(mem, base, times::choose(), Level::Trace as u64);
+            if let Some(region) = store.create_region(kind::LOG, name.as_bytes(), geometry.size(), fill)? {
+                return Here::new(store, region);
+            }
+        }
+    }
+
+    fn new(store: &Store, region: Region) -> Result<Here, LogError> {
+        let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
+        let client = store.client()?;
+        let clock = Core { mem: region.mem(), base: region.offset(), geometry: &geometry }.get(crate::layout::at::CLOCK);
+        Ok(Here { region, geometry, client, clock, store: store.clone() })
+    }
+
+    #[inline(always)]
+    pub(crate) fn core(&self) -> Core<'_, MapMem> {
+        Core { mem: self.region.mem(), base: self.region.offset(), geometry: &self.geometry }
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl Peers for Here {
+    fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
+        self.store.is_gone(client)
+    }
+}

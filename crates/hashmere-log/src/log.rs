@@ -1,0 +1,426 @@
+//! The log that threads write to: opened, written to, looked at.
+
+use crate::drain::Drain;
+use crate::drainer::Drainer;
+use crate::error::LogError;
+use crate::follow::{Follower, Since};
+use crate::format::Format;
+use crate::here::Here;
+use crate::layout::{at, row, Geometry, BUSY};
+use crate::record::{encode_field, encode_text, Level, Value};
+use crate::sink::Sink;
+use crate::thread::{self, Thread};
+use hashmere::Store;
+use hashmere_format::region::kind;
+use hashmere_mem::Mem;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// What becomes of a line for which a thread's ring has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The thread waits for the drainer, at most this long; then [`LogError::Full`].
+    Block(Duration),
+    /// The line is dropped and counted. Which and how many were dropped is told with the thread's next line.
+    Drop,
+    /// The thread's oldest lines that were not drained are given up, and counted in the same way.
+    Overwrite,
+}
+
+/// What becomes of lines when nobody drains the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The thread that logs a line writes all there is to the standard output of its process, in order.
+    Stdout,
+    /// They stay in the log until somebody drains it; a ring that is full does what [`Full`] says.
+    Keep,
+}
+
+/// What becomes of a line that is too long: [`Log::line_max`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Long {
+    /// It becomes several lines that are marked as such.
+    Split,
+    /// It is refused: [`LogError::TooLong`]. Records with fields always are.
+    Refuse,
+}
+
+/// How a log is opened. Sizes count when it is created; the rest is for whoever opens it.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    rings: u64,
+    ring_bytes: u64,
+    history_bytes: u64,
+    pub(crate) full: Full,
+    pub(crate) absent: Absent,
+    pub(crate) long: Long,
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions {
+            rings: 64,
+            ring_bytes: 64 << 10,
+            history_bytes: 1 << 20,
+            full: Full::Block(Duration::from_secs(30)),
+            absent: Absent::Stdout,
+            long: Long::Split,
+        }
+    }
+}
+
+impl LogOptions {
+    /// 64 rings of 64 KiB, a history of 1 MiB; a full ring blocks for 30 s at most, lines without a drainer go to standard output, those that
+    /// are too long are split.
+    pub fn new() -> LogOptions {
+        LogOptions::default()
+    }
+
+    /// How many threads of all processes together can log at a time: 1 to 1024.
+    pub fn rings(self, rings: u64) -> LogOptions {
+        LogOptions { rings, ..self }
+    }
+
+    /// Bytes for each of them, rounded up to a power of two from 4 KiB on; at most 32 MiB.
+    pub fn ring_bytes(self, ring_bytes: u64) -> LogOptions {
+        LogOptions { ring_bytes, ..self }
+    }
+
+    /// Bytes of lines that were drained and can still be followed, rounded up to a power of two, 64 KiB and two rings.
+    pub fn history_bytes(self, history_bytes: u64) -> LogOptions {
+        LogOptions { history_bytes, ..self }
+    }
+
+    /// What this handle does when a ring is full.
+    pub fn full(self, full: Full) -> LogOptions {
+        LogOptions { full, ..self }
+    }
+
+    /// What this handle does when nobody drains.
+    pub fn absent(self, absent: Absent) -> LogOptions {
+        LogOptions { absent, ..self }
+    }
+
+    /// What this handle does with lines that are too long.
+    pub fn long(self, long: Long) -> LogOptions {
+        LogOptions { long, ..self }
+    }
+
+    pub(crate) fn geometry(&self) -> Option<Geometry> {
+        Geometry::new(self.rings, self.ring_bytes, self.history_bytes)
+    }
+}
+
+pub(crate) struct Shared {
+    /// Different for each log that this process, or one that it was forked from, has opened.
+    pub(crate) id: u64,
+    pub(crate) name: Box<str>,
+    pub(crate) store: Store,
+    pub(crate) options: LogOptions,
+    here: Arc<Here>,
+}
+
+impl Shared {
+    /// The log as this process has it: a forked child opens it anew.
+    pub(crate) fn here(&self) -> Result<Arc<Here>, LogError> {
+        if self.here.region.is_ours() {
+            return Ok(self.here.clone());
+        }
+        Ok(Arc::new(Here::existing(&self.store, &self.name)?))
+    }
+}
+
+/// An open log. Clones share it; every thread may use it, and so may a forked child.
+#[derive(Clone)]
+pub struct Log {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Log {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Log").field("name", &self.shared.name).finish_non_exhaustive()
+    }
+}
+
+impl Log {
+    /// Opens the log of this name in a store, or creates it. An existing one keeps its sizes.
+    ///
+    /// # Errors
+    /// [`BadOption`](LogError::BadOption); the store's: `Full` and `NoSpace` if there is no room for it, `ReadOnly`, `Corrupt`.
+    pub fn open(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
+        let here = Here::open(store, name, &options)?;
+        Ok(Log::new(store, name, options, here))
+    }
+
+    /// Opens the log of this name; the sizes of the options do not count.
+    ///
+    /// # Errors
+    /// [`NotFound`](LogError::NotFound), and as [`open`](Self::open).
+    pub fn existing(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
+        Ok(Log::new(store, name, options, Here::existing(store, name)?))
+    }
+
+    fn new(store: &Store, name: &str, options: LogOptions, here: Here) -> Log {
+        static LOGS: AtomicU64 = AtomicU64::new(0);
+        let id = LOGS.fetch_add(1, Ordering::Relaxed);
+        let shared = Shared { id, name: name.into(), store: store.clone(), options, here: Arc::new(here) };
+        Log { shared: Arc::new(shared) }
+    }
+
+    /// Names of the logs of a store.
+    pub fn list(store: &Store) -> Vec<String> {
+        let logs = store.regions().into_iter().filter(|region| region.kind == kind::LOG);
+        logs.map(|region| String::from_utf8_lossy(&region.name).into_owned()).collect()
+    }
+
+    /// Takes the log's name off it; what was not drained can only be drained by who has it open. Its room in the file is free again when
+    /// nobody has. `false`: there is none.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn remove(store: &Store, name: &str) -> Result<bool, LogError> {
+        Ok(store.drop_region(kind::LOG, name.as_bytes())?)
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        &self.shared.name
+    }
+
+    /// Longest line in bytes that is not split: a quarter of a ring, at most 16 KiB.
+    pub fn line_max(&self) -> u64 {
+        self.shared.here.geometry.line_max()
+    }
+
+    /// Whether lines of this level are wanted. One load.
+    #[inline]
+    pub fn enabled(&self, level: Level) -> bool {
+        level as u64 <= self.shared.here.core().get(at::LEVEL)
+    }
+
+    /// The least important level that is wanted; `None`: no lines at all.
+    pub fn level(&self) -> Option<Level> {
+        Level::from_number(self.shared.here.core().get(at::LEVEL))
+    }
+
+    /// Sets it, for all processes, at once. Lines of other levels are not logged, at the cost of one load each.
+    pub fn set_level(&self, level: Option<Level>) {
+        self.shared.here.core().put(at::LEVEL, level.map_or(0, |level| level as u64));
+    }
+
+    /// Logs a line of text, which may be any bytes; a line break at its end is left out by who writes it. `false`: its level is not
+    /// wanted, or it was dropped ([`Full::Drop`]).
+    ///
+    /// When it returns `true` the line is in the store, and will be written whatever becomes of this process.
+    ///
+    /// # Errors
+    /// [`TooMany`](LogError::TooMany) if there is no ring for this thread, [`Full`](LogError::Full), [`TooLong`](LogError::TooLong),
+    /// [`Dropped`](LogError::Dropped), [`Reentered`](LogError::Reentered); the store's.
+    #[inline]
+    pub fn line(&self, level: Level, text: impl AsRef<[u8]>) -> Result<bool, LogError> {
+        let text = text.as_ref();
+        if !self.enabled(level) {
+            return Ok(false);
+        }
+        thread::with(&self.shared, |thread| thread.text(&self.shared, level, text))
+    }
+
+    /// Logs a line that is formatted on the way, without allocating: `log.format(Level::Info, format_args!("{n} users"))`.
+    ///
+    /// # Errors
+    /// As [`line`](Self::line).
+    pub fn format(&self, level: Level, text: fmt::Arguments<'_>) -> Result<bool, LogError> {
+        if !self.enabled(level) {
+            return Ok(false);
+        }
+        if let Some(text) = text.as_str() {
+            return self.line(level, text);
+        }
+        thread::with_buffer(|buffer| {
+            // A `Display` that fails has written what it could.
+            let _ = std::io::Write::write_fmt(buffer, text);
+            thread::with(&self.shared, |thread| thread.text(&self.shared, level, buffer))
+        })
+    }
+
+    /// Logs a structured record: a text, and keys with values.
+    ///
+    /// # Errors
+    /// As [`line`](Self::line); it is never split.
+    pub fn record(&self, level: Level, text: impl AsRef<[u8]>, fields: &[(&str, Value<'_>)]) -> Result<bool, LogError> {
+        if fields.is_empty() {
+            return self.line(level, text);
+        }
+        self.record_with(level, text.as_ref(), |payload| {
+            fields.iter().for_each(|(key, value)| payload.field(key.as_bytes(), *value));
+        })
+    }
+
+    /// The same with a function that gives the fields one by one.
+    ///
+    /// # Errors
+    /// As [`record`](Self::record).
+    pub fn record_with(&self, level: Level, text: &[u8], fields: impl FnOnce(&mut Payload<'_>)) -> Result<bool, LogError> {
+        if !self.enabled(level) {
+            return Ok(false);
+        }
+        thread::with_buffer(|buffer| {
+            encode_text(text, buffer);
+            fields(&mut Payload(buffer));
+            thread::with(&self.shared, |thread| thread.fields(&self.shared, level, buffer))
+        })
+    }
+
+    /// Becomes the drainer, in a thread of this process that writes lines to `sink` until it is stopped or dropped, or the process
+    /// exits, and then drains the rest. If this process is killed, whoever drains next goes on where it was.
+    ///
+    /// # Errors
+    /// [`Taken`](LogError::Taken) if a living process has the role; the store's; those of making a thread.
+    pub fn drain(&self, sink: Sink) -> Result<Drainer, LogError> {
+        Drainer::start(self, sink, false)
+    }
+
+    /// The same, but if somebody else drains it waits until that one stops or dies.
+    ///
+    /// # Errors
+    /// As [`drain`](Self::drain), except `Taken`.
+    pub fn drain_after(&self, sink: Sink) -> Result<Drainer, LogError> {
+        Drainer::start(self, sink, true)
+    }
+
+    /// Becomes the drainer, in the hands of the caller.
+    ///
+    /// # Errors
+    /// As [`drain`](Self::drain).
+    pub fn drain_here(&self, sink: Sink) -> Result<Drain, LogError> {
+        Drain::new(self.shared.here()?, sink)
+    }
+
+    /// Reads lines that were drained, from now on or from earlier, without taking them from anyone.
+    ///
+    /// # Errors
+    /// The store's.
+    pub fn follow(&self, since: Since) -> Result<Follower, LogError> {
+        Ok(Follower::new(self.shared.here()?, since))
+    }
+
+    /// Waits until all lines that were logged before were delivered. `false`: they were not within `timeout`. Without a drainer, and
+    /// unless they are to be kept, it drains itself.
+    ///
+    /// # Errors
+    /// [`Dropped`](LogError::Dropped); the store's.
+    pub fn flush(&self, timeout: Duration) -> Result<bool, LogError> {
+        let here = self.shared.here()?;
+        let core = here.core();
+        let rows = || (0..core.rings_used()).map(|ring| core.geometry.row(ring));
+        let tails: Vec<u64> = rows().map(|at| core.get(at + row::TAIL) & !BUSY).collect();
+        let are_merged = || rows().zip(&tails).all(|(at, tail)| core.get(at + row::HEAD).max(core.get(at + row::LOW)) >= *tail);
+        let started = Instant::now();
+        let mut end = None;
+        loop {
+            if end.is_none() && are_merged() {
+                end = Some(core.get(at::END));
+            }
+            if end.is_some_and(|end| core.get(at::SENT) >= end) {
+                return Ok(true);
+            }
+            if here.region.is_dropped() {
+                return Err(LogError::Dropped);
+            }
+            if started.elapsed() >= timeout {
+                return Ok(false);
+            }
+            self.attend(&here)?;
+        }
+    }
+
+    /// Has somebody drain: the drainer, or if that is dead or absent, us.
+    fn attend(&self, here: &Arc<Here>) -> Result<(), LogError> {
+        let core = here.core();
+        core.ring_bell();
+        if self.shared.options.absent == Absent::Stdout && Thread::is_drainer_gone(here)? {
+            match Drain::new(here.clone(), Sink::stdout(Format::Text)?).and_then(Drain::finish) {
+                Ok(_) | Err(LogError::Taken { .. }) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        core.mem.wait(core.base + at::NEWS, core.get(at::NEWS) as u32, Duration::from_millis(1));
+        Ok(())
+    }
+
+    /// Figures of about now; nobody is stopped for them.
+    ///
+    /// # Errors
+    /// In a forked child, those of opening the log anew.
+    pub fn stats(&self) -> Result<LogStats, LogError> {
+        let here = self.shared.here()?;
+        let core = here.core();
+        let mut stats = LogStats {
+            bytes: core.geometry.size(),
+            rings: core.geometry.rings,
+            ring_bytes: core.geometry.ring_bytes,
+            history_bytes: core.geometry.history_bytes,
+            line_max: core.geometry.line_max(),
+            rings_used: 0,
+            waiting_bytes: 0,
+            undelivered_bytes: core.get(at::END).saturating_sub(core.get(at::SENT)),
+            lines: core.get(at::LINES),
+            lost: core.get(at::LOST),
+            halves: core.halves(),
+            threads: core.get(at::THREADS),
+            drainer: (core.get(at::DRAINER) != 0).then(|| core.get(at::DRAINER_PID) as u32),
+        };
+        for ring in 0..core.rings_used() {
+            let row_at = core.geometry.row(ring);
+            let head = core.get(row_at + row::HEAD).max(core.get(row_at + row::LOW));
+            stats.rings_used += u64::from(core.get(row_at + row::OWNER) != 0);
+            stats.waiting_bytes += (core.get(row_at + row::TAIL) & !BUSY).saturating_sub(head);
+        }
+        Ok(stats)
+    }
+}
+
+/// Takes the fields of a record.
+#[derive(Debug)]
+pub struct Payload<'a>(&'a mut Vec<u8>);
+
+impl Payload<'_> {
+    /// One more. A key is cut after 255 bytes.
+    pub fn field(&mut self, key: &[u8], value: Value<'_>) {
+        encode_field(key, value, self.0);
+    }
+}
+
+/// What [`Log::stats`] returns.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LogStats {
+    /// Bytes of the whole log.
+    pub bytes: u64,
+    /// Rings that there are.
+    pub rings: u64,
+    /// Bytes of each.
+    pub ring_bytes: u64,
+    /// Bytes of the history.
+    pub history_bytes: u64,
+    /// Longest line that is not split.
+    pub line_max: u64,
+    /// Rings that have an owner.
+    pub rings_used: u64,
+    /// Bytes in rings that were not drained.
+    pub waiting_bytes: u64,
+    /// Bytes that were drained and not delivered.
+    pub undelivered_bytes: u64,
+    /// Lines drained so far.
+    pub lines: u64,
+    /// Lines of which it is known so far that they were dropped or overwritten.
+    pub lost: u64,
+    /// Lines that were cut off by the death of their writers.
+    pub halves: u64,
+    /// Threads that have had a ring so far.
+    pub threads: u64,
+    /// Process id of the drainer; it may be dead.
+    pub drainer: Option<u32>,
+}

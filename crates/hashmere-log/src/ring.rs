@@ -1,0 +1,248 @@
+//! Rings: claimed, written to, settled after a death. Generic over memory: the tests cut each operation off at every store.
+
+use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY};
+use hashmere::{ClientId, WriteError};
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
+
+/// Who can say whether a client is gone.
+pub(crate) trait Peers {
+    /// Whether it is, for certain.
+    fn is_gone(&self, client: ClientId) -> Result<bool, WriteError>;
+}
+
+/// A ring as its writer has it.
+#[derive(Debug)]
+pub(crate) struct Cursor {
+    row: u64,
+    span: Span,
+    tail: u64,
+    /// Nothing before this is needed any more: not older than `head` and `low`, perhaps behind them.
+    floor: u64,
+    number: u32,
+    who: u64,
+}
+
+impl Cursor {
+    /// Bytes that a line takes, and those that are left unused at the end of the ring before it.
+    #[inline(always)]
+    fn need(&self, payload: u64) -> (u64, u64) {
+        let len = line::PAYLOAD + payload.next_multiple_of(8);
+        let rest = self.span.rest(self.tail);
+        (len, if len > rest { rest } else { 0 })
+    }
+
+    /// Whether there is room for a line, as far as is known without looking at what the drainer writes.
+    #[inline(always)]
+    pub(crate) fn has_room(&self, payload: u64) -> bool {
+        let (len, skip) = self.need(payload);
+        self.tail + skip + len - self.floor <= self.span.bytes
+    }
+
+    /// Looks how far the drainer is; returns how many bytes it has not taken yet.
+    #[cold]
+    pub(crate) fn look<M: Mem>(&mut self, mem: &M) -> u64 {
+        // SYNC(head): what it has taken was read before the head was moved: it may be written over.
+        let head = mem.load(self.row + row::HEAD, Ordering::Acquire);
+        let low = mem.load(self.row + row::LOW, Ordering::Relaxed);
+        self.floor = self.floor.max(head.max(low).min(self.tail));
+        self.tail - self.floor
+    }
+
+    /// Bytes that the drainer has not taken, or had not when this was last looked at.
+    pub(crate) fn used(&self) -> u64 {
+        self.tail - self.floor
+    }
+
+    pub(crate) fn is_half_full(&self) -> bool {
+        self.used() > self.span.bytes / 2
+    }
+
+    /// The word that a writer sleeps on, and the one by which it says so.
+    pub(crate) fn sleeping_place(&self) -> (u64, u64) {
+        (self.row + row::EVENT, self.row + row::WAITING)
+    }
+
+    /// Gives up the oldest lines until there is room. The caller looked before.
+    pub(crate) fn make_room<M: Mem>(&mut self, mem: &M, payload: u64) {
+        while !self.has_room(payload) {
+            let head = Head::unpack(mem.load(self.span.at(self.floor), Ordering::Relaxed));
+            let rest = self.span.rest(self.floor);
+            let len = if head.is_filler() { rest } else { line::PAYLOAD + head.payload.next_multiple_of(8) };
+            self.floor = (self.floor + len.min(rest)).min(self.tail);
+        }
+        mem.store(self.row + row::LOW, self.floor, Ordering::Relaxed);
+        // SYNC(low): whoever reads what is written from here on sees the new low as well.
+        mem.fence(Ordering::Release);
+    }
+
+    /// Counts a line that is not written.
+    pub(crate) fn skip_line<M: Mem>(&mut self, mem: &M) {
+        self.number = self.number.wrapping_add(1);
+        mem.store(self.row + row::TRIED, self.number.into(), Ordering::Relaxed);
+    }
+
+    /// Writes a line, for which there is room. The clock is looked at when everybody can see that this is going on.
+    #[inline(always)]
+    pub(crate) fn append<M: Mem>(&mut self, mem: &M, level: u64, flags: u64, text: &[u8], clock: impl FnOnce() -> u64) {
+        let payload = text.len() as u64;
+        let (len, skip) = self.need(payload);
+        // SYNC(busy): the drainer reads its clock and then this: a line older than that is there or is seen to be coming.
+        mem.store(self.row + row::TAIL, self.tail | BUSY, Ordering::Relaxed);
+        let stamp = clock();
+        if skip > 0 {
+            let filler = Head { payload: 0, level: 0, flags: flag::FILLER, number: self.number };
+            mem.store(self.span.at(self.tail), filler.pack(), Ordering::Relaxed);
+        }
+        let start = self.span.at(self.tail + skip);
+        mem.store(start + line::HEAD, Head { payload, level, flags, number: self.number }.pack(), Ordering::Relaxed);
+        mem.store(start + line::STAMP, stamp, Ordering::Relaxed);
+        mem.store(start + line::WHO, self.who, Ordering::Relaxed);
+        mem.write(start + line::PAYLOAD, text);
+        self.tail += skip + len;
+        self.number = self.number.wrapping_add(1);
+        // SYNC(line): this is the point at which the line is in the log.
+        mem.store(self.row + row::TAIL, self.tail, Ordering::Release);
+    }
+}
+
+impl<M: Mem> Core<'_, M> {
+    /// How many rings there may be something in: the lowest free one is claimed, so there are no more than there were claims.
+    pub(crate) fn rings_used(&self) -> u64 {
+        self.get(at::THREADS).min(self.geometry.rings)
+    }
+
+    /// Claims a ring that is nobody's, an empty one if there is one, for a thread of `me`. `None`: there is none.
+    pub(crate) fn claim(&self, me: ClientId, pid: u32, process: &[u8]) -> Option<Cursor> {
+        let load = |ring: u64, word: u64| self.mem.load(self.row(ring) + word, Ordering::Acquire);
+        let is_empty = |ring: &u64| load(*ring, row::HEAD) == load(*ring, row::TAIL);
+        let take = |ring: &u64| {
+            let owner = self.row(*ring) + row::OWNER;
+            // SYNC(ring): we see what its last owner left.
+            self.mem.load(owner, Ordering::Relaxed) == 0 && self.mem.compare_exchange(owner, 0, me.pack()).is_ok()
+        };
+        // The count comes first: a drainer that does not know it does not look into our ring.
+        let thread = self.mem.fetch_add(self.base + at::THREADS, 1, Ordering::AcqRel) + 1;
+        let all = 0..self.geometry.rings;
+        let ring = all.clone().find(|ring| is_empty(ring) && take(ring)).or_else(|| all.clone().find(take))?;
+        let who = thread << 32 | u64::from(pid);
+        self.write_name(thread, who, process);
+        Some(self.begin(ring, who))
+    }
+
+    fn write_name(&self, thread: u64, who: u64, process: &[u8]) {
+        let entry = self.base + self.geometry.name(thread);
+        let mut text = [0; name::TEXT_MAX];
+        let len = process.len().min(text.len());
+        text[..len].copy_from_slice(&process[..len]);
+        self.mem.store(entry + name::WHO, 0, Ordering::Release);
+        self.mem.write(entry + name::TEXT, &text);
+        // SYNC(name): whoever finds its number finds the text.
+        self.mem.store(entry + name::WHO, who, Ordering::Release);
+    }
+
+    /// The name of the process that a line is from, if it was not replaced by that of a later one.
+    pub(crate) fn read_name(&self, who: u64) -> [u64; 2] {
+        let entry = self.base + self.geometry.name(who >> 32);
+        if self.mem.load(entry + name::WHO, Ordering::Acquire) != who {
+            return [0; 2];
+        }
+        [0, 8].map(|at| self.mem.load(entry + name::TEXT + at, Ordering::Relaxed))
+    }
+
+    /// The cursor of a ring that we have just claimed.
+    fn begin(&self, ring: u64, who: u64) -> Cursor {
+        self.settle(ring);
+        let row = self.row(ring);
+        let word = |at: u64| self.mem.load(row + at, Ordering::Acquire);
+        let (span, tail) = (self.ring(ring), word(row::TAIL));
+        let mut floor = word(row::HEAD).max(word(row::LOW)).min(tail);
+        if tail - floor > span.bytes {
+            // Damage: there cannot be so much in it.
+            self.mem.store(row + row::LOW, tail, Ordering::Release);
+            floor = tail;
+        }
+        let number = self.next_number(ring, floor, tail);
+        // Should we die in our first line, its half is another one than that of whoever was here before.
+        self.mem.store(row + row::HALVES, word(row::HALVES) & 0xffff, Ordering::Release);
+        self.mem.store(row + row::TRIED, number.into(), Ordering::Release);
+        Cursor { row, span, tail, floor, number, who }
+    }
+
+    /// The number after the last line of a ring, and after those that were dropped behind it.
+    fn next_number(&self, ring: u64, floor: u64, tail: u64) -> u32 {
+        let mut number = self.mem.load(self.row(ring) + row::LAST, Ordering::Acquire) as u32;
+        let mut raise = |to: u32| {
+            if to.wrapping_sub(number) < 1 << 31 {
+                number = to;
+            }
+        };
+        raise(self.mem.load(self.row(ring) + row::TRIED, Ordering::Acquire) as u32);
+        let (span, mut at) = (self.ring(ring), floor);
+        while at < tail {
+            let head = Head::unpack(self.mem.load(span.at(at), Ordering::Relaxed));
+            if head.is_filler() {
+                at += span.rest(at);
+                continue;
+            }
+            raise(head.number.wrapping_add(1));
+            at += line::PAYLOAD + head.payload.next_multiple_of(8);
+        }
+        number
+    }
+
+    /// Skips the half line that a dead writer left, and counts it, once however often this is cut off. The caller has put
+    /// its own name in the place of the owner's, or is alone in some other way.
+    pub(crate) fn settle(&self, ring: u64) {
+        let row = self.row(ring);
+        let tail = self.mem.load(row + row::TAIL, Ordering::Acquire);
+        if tail & BUSY == 0 {
+            return;
+        }
+        let tail = tail & !BUSY;
+        let (halves, mark) = (self.mem.load(row + row::HALVES, Ordering::Acquire), (tail >> 3) + 1);
+        if halves >> 16 != mark & ((1 << 48) - 1) {
+            self.mem.store(row + row::HALVES, mark << 16 | (halves & 0xffff) + 1, Ordering::Release);
+        }
+        self.mem.store(row + row::TAIL, tail, Ordering::Release);
+    }
+
+    /// Gives a ring back. What is in it stays there for the drainer.
+    pub(crate) fn release(&self, cursor: &Cursor) {
+        self.mem.store(cursor.row + row::TRIED, cursor.number.into(), Ordering::Release);
+        self.mem.store(cursor.row + row::OWNER, 0, Ordering::Release);
+    }
+
+    /// Gives back the rings of the dead, after settling them.
+    pub(crate) fn recover_rings(&self, me: ClientId, peers: &impl Peers) -> Result<(), WriteError> {
+        for ring in 0..self.rings_used() {
+            self.recover_ring(ring, me, peers)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the owner of a ring is gone; then it is settled and nobody's.
+    pub(crate) fn recover_ring(&self, ring: u64, me: ClientId, peers: &impl Peers) -> Result<bool, WriteError> {
+        let owner = self.row(ring) + row::OWNER;
+        let word = self.mem.load(owner, Ordering::Acquire);
+        if word == 0 || word == me.pack() {
+            return Ok(false);
+        }
+        // A word that names nobody can only be damage.
+        let gone = match ClientId::unpack(word) {
+            Some(client) => peers.is_gone(client)?,
+            None => true,
+        };
+        if !gone || self.mem.compare_exchange(owner, word, me.pack()).is_err() {
+            return Ok(false);
+        }
+        self.settle(ring);
+        self.mem.store(owner, 0, Ordering::Release);
+        Ok(true)
+    }
+
+    /// Lines that were cut off by the death of their writers.
+    pub(crate) fn halves(&self) -> u64 {
+        (0..self.geometry.rings).map(|ring| self.get(self.geometry.row(ring) + row::HALVES) & 0xffff).sum()
+    }
+}

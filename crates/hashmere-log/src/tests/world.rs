@@ -1,0 +1,178 @@
+//! A log on heap memory, those who write to it and drain it, and what came out.
+
+use crate::deliver::{Carrier, Scratch};
+use crate::error::LogError;
+use crate::layout::{at, bell, clock, row, Core, Geometry, BUSY};
+use crate::merge::Times;
+use crate::record::Record;
+use crate::ring::{Cursor, Peers};
+use hashmere::{ClientId, WriteError};
+use hashmere_mem::traced::Traced;
+use hashmere_mem::{HeapMem, Mem};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+const BASE: u64 = 256;
+
+/// Those who are gone.
+pub(super) struct Gone(pub(super) Vec<ClientId>);
+
+impl Peers for Gone {
+    fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
+        Ok(self.0.contains(&client))
+    }
+}
+
+/// A client by number.
+pub(super) fn client(number: u64) -> ClientId {
+    ClientId::unpack((1 << 16) | (number + 1)).unwrap()
+}
+
+/// What a writer does that finds its ring full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Policy {
+    Drop,
+    Overwrite,
+}
+
+pub(super) struct World {
+    pub(super) heap: Arc<HeapMem>,
+    pub(super) geometry: Geometry,
+    /// Time passes with each line.
+    pub(super) time: Arc<AtomicU64>,
+    /// What was written out.
+    pub(super) paper: Arc<Mutex<Vec<u8>>>,
+}
+
+impl World {
+    pub(super) fn new() -> World {
+        let geometry = Geometry { rings: 4, ring_bytes: 256, history_bytes: 1024 };
+        let heap = Arc::new(HeapMem::new(BASE + geometry.size()));
+        heap.back(0, heap.capacity()).unwrap();
+        geometry.format(&*heap, BASE, (clock::MONOTONIC, 0, 0), 5);
+        let world = World { heap, geometry, time: Arc::default(), paper: Arc::default() };
+        world.core().put(at::BELL, bell::AWAKE);
+        world
+    }
+
+    pub(super) fn image(&self) -> World {
+        World {
+            heap: Arc::new(self.heap.image()),
+            geometry: self.geometry,
+            time: Arc::new(AtomicU64::new(self.time.load(Ordering::Relaxed))),
+            paper: Arc::new(Mutex::new(self.paper.lock().unwrap().clone())),
+        }
+    }
+
+    /// The same world.
+    pub(super) fn share(&self) -> World {
+        World { heap: self.heap.clone(), geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
+    }
+
+    pub(super) fn core(&self) -> Core<'_, HeapMem> {
+        Core { mem: &*self.heap, base: BASE, geometry: &self.geometry }
+    }
+
+    pub(super) fn actor(&self) -> Actor {
+        Actor { mem: Traced::new(&self.heap), geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
+    }
+
+    /// What came out, line by line.
+    pub(super) fn lines(&self) -> Vec<String> {
+        let paper = self.paper.lock().unwrap();
+        let text = String::from_utf8(paper.clone()).unwrap();
+        assert!(text.is_empty() || text.ends_with('\n'), "half a line came out: {text:?}");
+        text.lines().map(str::to_owned).collect()
+    }
+}
+
+/// Somebody who uses the log.
+pub(super) struct Actor {
+    pub(super) mem: Traced,
+    geometry: Geometry,
+    time: Arc<AtomicU64>,
+    paper: Arc<Mutex<Vec<u8>>>,
+}
+
+struct Same;
+
+impl Times for Same {
+    fn ns(&self, stamp: u64) -> u64 {
+        stamp
+    }
+}
+
+/// Takes a few bytes at a time.
+struct Paper<'a>(&'a Mutex<Vec<u8>>);
+
+impl<M: Mem> Carrier<M> for Paper<'_> {
+    fn identity(&self) -> (u64, u64) {
+        (1, 2)
+    }
+
+    fn carry(&mut self, mem: &M, progress: u64, text: &[u8]) -> Result<(), LogError> {
+        loop {
+            let done = mem.load(progress, Ordering::Acquire) as usize;
+            let some = &text[done..(done + 7).min(text.len())];
+            if some.is_empty() {
+                return Ok(());
+            }
+            // As the kernel does it: nobody dies between the two.
+            mem.store(progress, (done + some.len()) as u64, Ordering::Release);
+            self.0.lock().unwrap().extend_from_slice(some);
+        }
+    }
+}
+
+impl Actor {
+    pub(super) fn core(&self) -> Core<'_, Traced> {
+        Core { mem: &self.mem, base: BASE, geometry: &self.geometry }
+    }
+
+    pub(super) fn claim(&self, number: u64) -> Cursor {
+        self.core().claim(client(number), number as u32, b"test").unwrap()
+    }
+
+    /// Logs a line; `false`: it was dropped.
+    pub(super) fn log(&self, cursor: &mut Cursor, policy: Policy, text: &str) -> bool {
+        let len = text.len() as u64;
+        if !cursor.has_room(len) {
+            cursor.look(&self.mem);
+        }
+        if !cursor.has_room(len) {
+            if policy == Policy::Drop {
+                cursor.skip_line(&self.mem);
+                return false;
+            }
+            cursor.make_room(&self.mem, len);
+        }
+        cursor.append(&self.mem, 3, 0, text.as_bytes(), || self.time.fetch_add(1, Ordering::Relaxed));
+        true
+    }
+
+    /// Drains everything, as one who has just taken the role from somebody.
+    pub(super) fn drain(&self, number: u64, gone: &Gone) {
+        let core = self.core();
+        core.recover_merge();
+        core.recover_rings(client(number), gone).unwrap();
+        let mut scratch = Scratch::default();
+        let mut paper = Paper(&self.paper);
+        let mut write = |record: &Record, out: &mut Vec<u8>| {
+            if record.lost() > 0 {
+                out.extend_from_slice(format!("lost {}\n", record.lost()).as_bytes());
+            }
+            assert_eq!(record.process(), b"test");
+            out.extend_from_slice(record.text());
+            out.push(b'\n');
+        };
+        loop {
+            let tail = |ring: u64| core.get(core.geometry.row(ring) + row::TAIL) & !BUSY;
+            let merged = core.merge(u64::MAX - 1, &Same, tail);
+            core.resume(&mut paper, &mut scratch).unwrap();
+            while core.deliver(&mut write, &mut paper, &mut scratch).unwrap() {}
+            if merged.lines == 0 && !merged.more {
+                return;
+            }
+        }
+    }
+}

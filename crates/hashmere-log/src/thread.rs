@@ -1,0 +1,292 @@
+//! What each thread has of the logs that it writes to: its rings.
+
+use crate::drain::Drain;
+use crate::error::LogError;
+use crate::format::Format;
+use crate::here::Here;
+use crate::layout::{at, bell, flag};
+use crate::log::{Absent, Full, Long, Shared};
+use crate::record::Level;
+use crate::ring::Cursor;
+use crate::sink::Sink;
+use crate::times;
+use hashmere::ClientId;
+use hashmere_mem::Mem;
+use hashmere_os::patience::Patience;
+use hashmere_os::process;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::time::Duration;
+
+thread_local! {
+    /// Those of this thread. Few: they are looked through.
+    static THREADS: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
+    /// Room for lines that are put together.
+    static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// A thread in a log.
+pub(crate) struct Thread {
+    log: u64,
+    here: Arc<Here>,
+    cursor: Cursor,
+}
+
+/// Does something with the ring that this thread has in a log, which it claims if need be.
+#[inline(always)]
+pub(crate) fn with(
+    shared: &Shared,
+    act: impl FnOnce(&mut Thread) -> Result<bool, LogError>,
+) -> Result<bool, LogError> {
+    let done = THREADS.try_with(|threads| {
+        let Ok(mut threads) = threads.try_borrow_mut() else { return Err(LogError::Reentered) };
+        let known = threads.iter_mut().find(|thread| thread.log == shared.id && thread.here.region.is_ours());
+        match known {
+            Some(thread) => act(thread),
+            None => act(join(shared, &mut threads)?),
+        }
+    });
+    // A thread that is about to end has given its rings back.
+    done.unwrap_or(Err(LogError::Reentered))
+}
+
+/// Claims a ring.
+#[cold]
+#[inline(never)]
+fn join<'a>(shared: &Shared, threads: &'a mut Vec<Thread>) -> Result<&'a mut Thread, LogError> {
+    // Those of the process that we were forked from are not ours.
+    threads.retain(|thread| thread.here.region.is_ours());
+    let here = shared.here()?;
+    if here.region.is_dropped() {
+        return Err(LogError::Dropped);
+    }
+    let cursor = claim(&here)?;
+    threads.push(Thread { log: shared.id, here, cursor });
+    let last = threads.len() - 1;
+    Ok(&mut threads[last])
+}
+
+fn claim(here: &Here) -> Result<Cursor, LogError> {
+    let core = here.core();
+    let pid = process::pid();
+    let name = process::describe(pid).map(|process| process.name).unwrap_or_default();
+    let claim = || core.claim(here.client, pid, name.as_bytes());
+    if let Some(cursor) = claim() {
+        return Ok(cursor);
+    }
+    core.recover_rings(here.client, here)?;
+    claim().ok_or(LogError::TooMany { rings: here.geometry.rings })
+}
+
+/// Lends out the thread's buffer, empty. Whoever asks for it while it is lent gets another one.
+pub(crate) fn with_buffer<R>(act: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+    const KEPT: usize = 64 << 10;
+    let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
+    buffer.clear();
+    let result = act(&mut buffer);
+    if buffer.capacity() <= KEPT {
+        let _ = BUFFER.try_with(|cell| cell.set(buffer));
+    }
+    result
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        if self.here.region.is_ours() {
+            self.here.core().release(&self.cursor);
+        }
+    }
+}
+
+impl Thread {
+    /// Logs text.
+    #[inline(always)]
+    pub(crate) fn text(&mut self, shared: &Shared, level: Level, text: &[u8]) -> Result<bool, LogError> {
+        if text.len() as u64 > self.here.geometry.line_max() {
+            return self.long(shared, level, text);
+        }
+        self.put(shared, level, 0, text)
+    }
+
+    /// Logs an encoded text with fields.
+    pub(crate) fn fields(&mut self, shared: &Shared, level: Level, payload: &[u8]) -> Result<bool, LogError> {
+        let (bytes, limit) = (payload.len() as u64, self.here.geometry.line_max());
+        if bytes > limit {
+            return Err(LogError::TooLong { bytes, limit });
+        }
+        self.put(shared, level, flag::FIELDS, payload)
+    }
+
+    #[cold]
+    fn long(&mut self, shared: &Shared, level: Level, text: &[u8]) -> Result<bool, LogError> {
+        let limit = self.here.geometry.line_max();
+        if shared.options.long == Long::Refuse {
+            return Err(LogError::TooLong { bytes: text.len() as u64, limit });
+        }
+        let (mut rest, mut continued, mut all) = (text, 0, true);
+        while !rest.is_empty() {
+            let (part, behind) = rest.split_at(cut(rest, limit as usize));
+            rest = behind;
+            let more = if rest.is_empty() { 0 } else { flag::MORE };
+            all &= self.put(shared, level, more | continued, part)?;
+            continued = flag::CONTINUED;
+        }
+        Ok(all)
+    }
+
+    #[inline(always)]
+    fn put(&mut self, shared: &Shared, level: Level, flags: u64, payload: &[u8]) -> Result<bool, LogError> {
+        if !self.cursor.has_room(payload.len() as u64) && !self.find_room(shared, payload.len() as u64)? {
+            return Ok(false);
+        }
+        let core = self.here.core();
+        let kind = self.here.clock;
+        self.cursor.append(core.mem, level as u64, flags, payload, || times::now(kind));
+        // SYNC(bell): between the commit and this there is no fence; see `Drain::wait`, which does not sleep for ever.
+        let state = core.mem.load(core.base + at::BELL, Ordering::Relaxed);
+        if state != bell::AWAKE {
+            self.notify(shared, state)?;
+        }
+        Ok(true)
+    }
+
+    /// The drainer is not at work.
+    #[cold]
+    #[inline(never)]
+    fn notify(&mut self, shared: &Shared, state: u64) -> Result<(), LogError> {
+        let core = self.here.core();
+        match state {
+            bell::NAPS => {
+                if self.cursor.is_half_full() {
+                    self.cursor.look(core.mem);
+                }
+                if !self.cursor.is_half_full() {
+                    return Ok(());
+                }
+            }
+            bell::NOBODY if shared.options.absent == Absent::Stdout => return self.help(),
+            bell::NOBODY => return Ok(()),
+            _ => {}
+        }
+        // Whoever takes the bell off rings it: once for each sleep.
+        if core.mem.compare_exchange(core.base + at::BELL, state, bell::AWAKE).is_ok() {
+            core.ring_bell();
+        }
+        Ok(())
+    }
+
+    /// Nobody drains: writes what there is to standard output. If that fails the line stays in the log.
+    fn help(&mut self) -> Result<(), LogError> {
+        let core = self.here.core();
+        let mut patience = Patience::new(Duration::from_secs(1));
+        loop {
+            if self.cursor.look(core.mem) == 0 {
+                return Ok(());
+            }
+            match Drain::new(self.here.clone(), Sink::stdout(Format::Text)?).and_then(Drain::finish) {
+                Ok(_) => {}
+                // Somebody who helps as we do may have looked into our ring before.
+                Err(LogError::Taken { .. }) if core.get(at::BELL) == bell::NOBODY => {
+                    let Some(time) = patience.next() else { return Ok(()) };
+                    std::thread::sleep(time.min(Duration::from_millis(1)));
+                }
+                Err(LogError::Taken { .. } | LogError::Output { .. }) => return Ok(()),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Whether a drainer that died, or none, stands in the log.
+    pub(crate) fn is_drainer_gone(here: &Here) -> Result<bool, LogError> {
+        match ClientId::unpack(here.core().get(at::DRAINER)) {
+            Some(client) => Ok(here.store().is_gone(client)?),
+            None => Ok(true),
+        }
+    }
+
+    /// Makes room for a line, as far as is known none. `false`: the line was dropped.
+    #[cold]
+    #[inline(never)]
+    fn find_room(&mut self, shared: &Shared, payload: u64) -> Result<bool, LogError> {
+        let here = self.here.clone();
+        let mem = here.region.mem();
+        self.cursor.look(mem);
+        if here.region.is_dropped() {
+            return Err(LogError::Dropped);
+        }
+        // Once in a round it is worth a look whether anybody drains.
+        if self.cursor.is_half_full() && shared.options.absent == Absent::Stdout && Thread::is_drainer_gone(&here)? {
+            self.help()?;
+            self.cursor.look(mem);
+        }
+        if self.cursor.has_room(payload) {
+            return Ok(true);
+        }
+        match shared.options.full {
+            Full::Block(timeout) => self.wait_for_room(shared, payload, timeout).map(|()| true),
+            Full::Drop => {
+                self.cursor.skip_line(mem);
+                Ok(false)
+            }
+            Full::Overwrite => {
+                self.cursor.make_room(mem, payload);
+                Ok(true)
+            }
+        }
+    }
+
+    fn wait_for_room(&mut self, shared: &Shared, payload: u64, timeout: Duration) -> Result<(), LogError> {
+        let here = self.here.clone();
+        let core = here.core();
+        let (event, waiting) = self.cursor.sleeping_place();
+        let mut patience = Patience::new(timeout);
+        loop {
+            let seen = core.mem.load(event, Ordering::Acquire) as u32;
+            // SYNC(waiting): our flag is there before the last look; see `wake_writer`.
+            core.mem.swap(waiting, 1, Ordering::SeqCst);
+            self.cursor.look(core.mem);
+            if self.cursor.has_room(payload) {
+                return Ok(());
+            }
+            if here.region.is_dropped() {
+                return Err(LogError::Dropped);
+            }
+            let gone = Thread::is_drainer_gone(&here)?;
+            if gone && shared.options.absent == Absent::Stdout {
+                self.help()?;
+                self.cursor.look(core.mem);
+                if self.cursor.has_room(payload) {
+                    return Ok(());
+                }
+            }
+            let Some(time) = patience.next() else {
+                let pid = if gone { 0 } else { core.get(at::DRAINER_PID) as u32 };
+                return Err(LogError::Full { pid });
+            };
+            core.ring_bell();
+            core.mem.wait(event, seen, time);
+        }
+    }
+}
+
+/// How much of a line goes into its next part: not a piece of a character, if it is text.
+fn cut(text: &[u8], limit: usize) -> usize {
+    if text.len() <= limit {
+        return text.len();
+    }
+    let is_inside = |at: &usize| text[*at] & 0xc0 == 0x80;
+    (limit - 3..=limit).rev().find(|at| !is_inside(at)).unwrap_or(limit)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cut;
+
+    #[test]
+    fn characters_are_not_cut() {
+        assert_eq!(cut("aaaaaü".as_bytes(), 6), 5);
+        assert_eq!(cut("aaaaaü".as_bytes(), 7), 7);
+        assert_eq!(cut(&[0x80; 9], 6), 6);
+    }
+}
