@@ -63,7 +63,12 @@ impl<M: Mem> Core<'_, M> {
     }
 
     /// Sends the next text, at most a stage full. Nothing is on its way. `false`: there was nothing to send.
-    pub(crate) fn deliver(&self, write: Writer<'_>, to: &mut dyn Carrier<M>, scratch: &mut Scratch) -> Result<bool, LogError> {
+    pub(crate) fn deliver(
+        &self,
+        write: Writer<'_>,
+        to: &mut dyn Carrier<M>,
+        scratch: &mut Scratch,
+    ) -> Result<bool, LogError> {
         let sent = self.get(at::SENT);
         let mut end = sent;
         scratch.text.clear();
@@ -100,7 +105,9 @@ impl<M: Mem> Core<'_, M> {
     /// Gives each line to a function. A death in there gives it that line again.
     pub(crate) fn hand_over(&self, act: &mut dyn FnMut(&Record), scratch: &mut Scratch) -> Result<bool, LogError> {
         // What was on its way out as text is handed over as lines: it is not known which of them arrived.
-        self.put(at::CHUNK, 0);
+        if self.get(at::CHUNK) != 0 {
+            self.put(at::CHUNK, 0);
+        }
         let mut any = false;
         while let Found::Line(next) = self.read_line(self.get(at::SENT), &mut scratch.record)? {
             act(&scratch.record);

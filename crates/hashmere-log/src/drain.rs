@@ -18,6 +18,8 @@ use std::time::{Duration, Instant};
 const STRAGGLER: Duration = Duration::from_millis(20);
 /// Looks at a line that is being written before the processor is left to others.
 const SPINS: u32 = 200;
+/// Others may log all the time: then a pass ends after so many merges.
+const ROUNDS: u32 = 16;
 /// While there was something to do lately the drainer naps, and is woken only by rings that are half full.
 const NAP: Duration = Duration::from_millis(1);
 const NAPS: u32 = 16;
@@ -66,6 +68,11 @@ impl Drain {
         Drain::with_role(here, sink)
     }
 
+    /// Settles and frees the rings of dead threads.
+    pub(crate) fn recover_rings(&self) -> Result<(), LogError> {
+        Ok(self.here.core().recover_rings(self.here.client, &*self.here)?)
+    }
+
     /// Of whoever has just taken the role.
     pub(crate) fn with_role(here: Arc<Here>, sink: Sink) -> Result<Drain, LogError> {
         let drain = Drain { here, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0 };
@@ -75,7 +82,6 @@ impl Drain {
             return Err(LogError::damaged("the history of a log contradicts itself", core.base));
         }
         core.recover_merge();
-        core.recover_rings(drain.here.client, &*drain.here)?;
         core.mem.swap(core.base + at::BELL, bell::AWAKE, Ordering::SeqCst);
         Ok(drain)
     }
@@ -88,7 +94,7 @@ impl Drain {
     /// [`Dropped`](LogError::Dropped); the store's errors.
     pub fn pass(&mut self) -> Result<(u64, bool), LogError> {
         let mut all = Merged::default();
-        loop {
+        for _ in 0..ROUNDS {
             if self.here.region.is_dropped() {
                 return Err(LogError::Dropped);
             }
@@ -114,6 +120,11 @@ impl Drain {
         let core = self.here.core();
         let (word, event) = (core.base + at::BELL, core.base + at::EVENT);
         let seen = core.get(at::EVENT) as u32;
+        if self.naps == NAPS {
+            self.naps += 1;
+            // There is time for it. Whatever fails here is found again.
+            let _ = self.recover_rings();
+        }
         if self.naps < NAPS {
             self.naps += 1;
             core.mem.store(word, bell::NAPS, Ordering::Relaxed);

@@ -122,7 +122,7 @@ impl Work {
 
     fn run(&self, drain: Result<Drain, Sink>) {
         let end = match self.role(drain) {
-            Ok(Some(drain)) => self.drain(drain),
+            Ok(Some(drain)) => drain.recover_rings().and_then(|()| self.drain(drain)),
             Ok(None) => Ok(0),
             Err(error) => Err(error),
         };

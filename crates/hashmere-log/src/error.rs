@@ -99,8 +99,12 @@ impl fmt::Display for LogError {
             Self::TooLong { bytes, limit } => {
                 write!(f, "a line of {bytes} bytes, where one has at most {limit}; shorten it, allow splitting, or create the log with larger rings")
             }
-            Self::Full { pid: 0 } => f.write_str("the ring is full and nobody drains the log; start a drainer (hashmere log)"),
-            Self::Full { pid } => write!(f, "the ring is full; process {pid}, which drains the log, is stopped or too slow"),
+            Self::Full { pid: 0 } => {
+                f.write_str("the ring is full and nobody drains the log; start a drainer (hashmere log)")
+            }
+            Self::Full { pid } => {
+                write!(f, "the ring is full; process {pid}, which drains the log, is stopped or too slow")
+            }
             Self::Dropped => f.write_str("the log was dropped; open it again to create a new one"),
             Self::Output { action, source } => write!(f, "could not {action}: {source}; the lines stay in the log"),
             Self::Reentered => f.write_str("a line was logged while this thread was logging another; it was refused"),

@@ -94,7 +94,8 @@ fn plain(bytes: &[u8], out: &mut Vec<u8>) {
 fn value(value: Value<'_>, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Text(text) => {
-            let is_word = !text.is_empty() && text.iter().all(|byte| byte.is_ascii_graphic() && !b"=\"\\".contains(byte));
+            let is_word =
+                !text.is_empty() && text.iter().all(|byte| byte.is_ascii_graphic() && !b"=\"\\".contains(byte));
             if is_word {
                 out.extend_from_slice(text);
             } else {

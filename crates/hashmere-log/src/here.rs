@@ -46,7 +46,8 @@ impl Here {
     fn new(store: &Store, region: Region) -> Result<Here, LogError> {
         let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
         let client = store.client()?;
-        let clock = Core { mem: region.mem(), base: region.offset(), geometry: &geometry }.get(crate::layout::at::CLOCK);
+        let clock =
+            Core { mem: region.mem(), base: region.offset(), geometry: &geometry }.get(crate::layout::at::CLOCK);
         Ok(Here { region, geometry, client, clock, store: store.clone() })
     }
 

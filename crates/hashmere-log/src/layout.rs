@@ -141,12 +141,7 @@ impl Head {
 
     #[inline(always)]
     pub(crate) fn unpack(word: u64) -> Head {
-        Head {
-            payload: word & 0xff_ffff,
-            level: word >> 24 & 15,
-            flags: word >> 28 & 15,
-            number: (word >> 32) as u32,
-        }
+        Head { payload: word & 0xff_ffff, level: word >> 24 & 15, flags: word >> 28 & 15, number: (word >> 32) as u32 }
     }
 
     #[inline(always)]

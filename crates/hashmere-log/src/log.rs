@@ -262,7 +262,12 @@ impl Log {
     ///
     /// # Errors
     /// As [`record`](Self::record).
-    pub fn record_with(&self, level: Level, text: &[u8], fields: impl FnOnce(&mut Payload<'_>)) -> Result<bool, LogError> {
+    pub fn record_with(
+        &self,
+        level: Level,
+        text: &[u8],
+        fields: impl FnOnce(&mut Payload<'_>),
+    ) -> Result<bool, LogError> {
         if !self.enabled(level) {
             return Ok(false);
         }
@@ -295,7 +300,9 @@ impl Log {
     /// # Errors
     /// As [`drain`](Self::drain).
     pub fn drain_here(&self, sink: Sink) -> Result<Drain, LogError> {
-        Drain::new(self.shared.here()?, sink)
+        let drain = Drain::new(self.shared.here()?, sink)?;
+        drain.recover_rings()?;
+        Ok(drain)
     }
 
     /// Reads lines that were drained, from now on or from earlier, without taking them from anyone.
@@ -316,7 +323,8 @@ impl Log {
         let core = here.core();
         let rows = || (0..core.rings_used()).map(|ring| core.geometry.row(ring));
         let tails: Vec<u64> = rows().map(|at| core.get(at + row::TAIL) & !BUSY).collect();
-        let are_merged = || rows().zip(&tails).all(|(at, tail)| core.get(at + row::HEAD).max(core.get(at + row::LOW)) >= *tail);
+        let are_merged =
+            || rows().zip(&tails).all(|(at, tail)| core.get(at + row::HEAD).max(core.get(at + row::LOW)) >= *tail);
         let started = Instant::now();
         let mut end = None;
         loop {

@@ -7,7 +7,8 @@ use log::kv::{self, VisitSource, VisitValue};
 use std::time::Duration;
 
 /// Takes what a program logs through the crate `log` into a [`Log`]. Key-value pairs become fields, and the target becomes the field
-/// `target`. Lines that the log refuses go to standard error.
+/// `target`. A line that is too long
+/// goes without them. Lines that the log refuses go to standard error.
 #[derive(Debug)]
 pub struct LogAdapter(Log);
 
@@ -36,11 +37,16 @@ impl LogAdapter {
                 &formatted
             }
         };
-        self.0.record_with(level, text.as_bytes(), |payload| {
+        let done = self.0.record_with(level, text.as_bytes(), |payload| {
             payload.field(b"target", record.target().into());
             // The visitor never fails.
             let _ = record.key_values().visit(&mut Visitor(payload));
-        })
+        });
+        match done {
+            // Text alone can be split.
+            Err(LogError::TooLong { .. }) => self.0.line(level, text),
+            other => other,
+        }
     }
 }
 

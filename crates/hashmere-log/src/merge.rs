@@ -78,7 +78,8 @@ impl<M: Mem> Core<'_, M> {
     /// Moves lines that are not younger than `horizon` into the history. `tail_of` returns the tail of a ring as soon as no line
     /// from before the horizon can appear behind it any more.
     pub(crate) fn merge(&self, horizon: u64, times: &impl Times, mut tail_of: impl FnMut(u64) -> u64) -> Merged {
-        let mut sources: Vec<Source> = (0..self.rings_used()).filter_map(|ring| self.source(ring, &mut tail_of)).collect();
+        let mut sources: Vec<Source> =
+            (0..self.rings_used()).filter_map(|ring| self.source(ring, &mut tail_of)).collect();
         let mut merged = Merged::default();
         let start = self.get(at::END);
         let (mut end, mut lost, mut last_ns) = (start, 0, self.get(at::LAST_NS));

@@ -96,7 +96,14 @@ impl Sink {
         let Sink { to, format, filter } = self;
         let is_wanted = |record: &Record| filter.as_ref().is_none_or(|filter| filter(record));
         if let To::Call(act) = to {
-            return core.hand_over(&mut |record| if is_wanted(record) { act(record) }, scratch);
+            return core.hand_over(
+                &mut |record| {
+                    if is_wanted(record) {
+                        act(record)
+                    }
+                },
+                scratch,
+            );
         }
         let mut write = |record: &Record, text: &mut Vec<u8>| {
             if is_wanted(record) {

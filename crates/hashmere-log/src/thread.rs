@@ -35,10 +35,7 @@ pub(crate) struct Thread {
 
 /// Does something with the ring that this thread has in a log, which it claims if need be.
 #[inline(always)]
-pub(crate) fn with(
-    shared: &Shared,
-    act: impl FnOnce(&mut Thread) -> Result<bool, LogError>,
-) -> Result<bool, LogError> {
+pub(crate) fn with(shared: &Shared, act: impl FnOnce(&mut Thread) -> Result<bool, LogError>) -> Result<bool, LogError> {
     let done = THREADS.try_with(|threads| {
         let Ok(mut threads) = threads.try_borrow_mut() else { return Err(LogError::Reentered) };
         let known = threads.iter_mut().find(|thread| thread.log == shared.id && thread.here.region.is_ours());

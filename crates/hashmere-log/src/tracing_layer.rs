@@ -1,5 +1,6 @@
 //! Events of the crate `tracing`.
 
+use crate::error::LogError;
 use crate::log::{Log, Payload};
 use crate::record::Level;
 use std::fmt;
@@ -10,7 +11,7 @@ use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
 /// A layer of `tracing-subscriber` that takes events into a [`Log`]. The message becomes the text; the target, the fields of the spans around it
-/// (outermost first) and its own become fields, the spans themselves one field `spans` such as `request>query`. Events that the log
+/// (outermost first) and its own become fields, the spans themselves one field `spans` such as `request>query`. An event that is too long goes without fields. Events that the log
 /// refuses go to standard error.
 #[derive(Debug)]
 pub struct TracingLayer(Log);
@@ -136,6 +137,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TracingLayer {
             }
             visitor.fields.iter().for_each(|(key, value)| value.put(key, payload));
         });
+        let done = match done {
+            // Text alone can be split.
+            Err(LogError::TooLong { .. }) => self.0.line(level, &visitor.message),
+            other => other,
+        };
         if let Err(error) = done {
             eprintln!("{level:<5} {} (not in the log: {error})", visitor.message);
         }

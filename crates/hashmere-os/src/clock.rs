@@ -27,7 +27,8 @@ pub fn wall() -> Duration {
 /// of `/sys`.
 pub fn has_ticks() -> bool {
     const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
-    cfg!(all(target_arch = "x86_64", not(miri))) && std::fs::read_to_string(CURRENT).is_ok_and(|name| name.trim() == "tsc")
+    cfg!(all(target_arch = "x86_64", not(miri)))
+        && std::fs::read_to_string(CURRENT).is_ok_and(|name| name.trim() == "tsc")
 }
 
 /// The processor's counter: not read before what comes before it in the program has been loaded. Without one, nanoseconds of the

@@ -248,9 +248,8 @@ fn four_processes_in_order_of_time() {
     let out = scratch.path().join("out");
     let file = LogFile::new(&out).rotate(1 << 20, 1000);
     let drainer = log.drain(Sink::file(file, Format::Text)).unwrap();
-    let mut loggers: Vec<Worker> = (0..4u64)
-        .map(|index| Worker::start(worker!(), "logger", &[&store.path().display(), &"log", &index]))
-        .collect();
+    let mut loggers: Vec<Worker> =
+        (0..4u64).map(|index| Worker::start(worker!(), "logger", &[&store.path().display(), &"log", &index])).collect();
     loggers.iter_mut().for_each(|logger| logger.expect("logging"));
     std::thread::sleep(Duration::from_millis(500));
     let mut logged = Vec::new();

@@ -27,7 +27,9 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
             println!("    {:<48} {median:>8}  {}", system.label, figures.range(system, metric));
         }
     }
-    for (text, metric) in [("four processes at once, up to the file", "four_ns"), ("lines out of the order of time", "disorder")] {
+    for (text, metric) in
+        [("four processes at once, up to the file", "four_ns"), ("lines out of the order of time", "disorder")]
+    {
         println!("  {text:<50} {:>8}  {}", number(figures.median(&HASHMERE, metric)), figures.range(&HASHMERE, metric));
     }
     let ours = |metric| figures.median(&HASHMERE, metric);

@@ -29,7 +29,8 @@ pub fn run(call: &Call) -> Outcome {
 fn open(folder: &Path) -> Outcome<(Store, Log)> {
     let store = Options::new().open(folder.join("log.mere"))?;
     // Room for 8,192 lines, as spdlog has.
-    let options = LogOptions::new().rings(8).ring_bytes(1 << 19).absent(Absent::Keep).full(Full::Block(Duration::from_secs(60)));
+    let options =
+        LogOptions::new().rings(8).ring_bytes(1 << 19).absent(Absent::Keep).full(Full::Block(Duration::from_secs(60)));
     let log = Log::open(&store, "log", options)?;
     Ok((store, log))
 }

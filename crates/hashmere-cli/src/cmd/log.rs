@@ -226,7 +226,10 @@ fn stat(log: &Log, json: bool) -> Outcome {
     }
     let mut output = Output::new();
     let drainer = stats.drainer.map_or("nobody drains it".into(), |pid| format!("process {pid} drains it"));
-    output.line(format!("{} bytes: a history of {}, {} rings of {}", stats.bytes, stats.history_bytes, stats.rings, stats.ring_bytes))?;
+    output.line(format!(
+        "{} bytes: a history of {}, {} rings of {}",
+        stats.bytes, stats.history_bytes, stats.rings, stats.ring_bytes
+    ))?;
     output.line(format!("{} rings in use, {} threads so far; {drainer}", stats.rings_used, stats.threads))?;
     output.line(format!("{} lines, {} lost, {} cut off by a death", stats.lines, stats.lost, stats.halves))?;
     output.line(format!("{} bytes wait in rings, {} for delivery", stats.waiting_bytes, stats.undelivered_bytes))?;

@@ -193,7 +193,8 @@ fn a_writer_interrupts_a_drainer_at_every_access() {
             let came_out = world.lines();
             let lines: Vec<_> = came_out.iter().filter(|line| !line.starts_with("lost")).collect();
             let in_order = lines.windows(2).all(|pair| number(pair[0]) < number(pair[1]));
-            let lost: u32 = came_out.iter().filter_map(|line| line.strip_prefix("lost ")).map(|n| n.parse::<u32>().unwrap()).sum();
+            let lost: u32 =
+                came_out.iter().filter_map(|line| line.strip_prefix("lost ")).map(|n| n.parse::<u32>().unwrap()).sum();
             assert!(in_order && lines.iter().all(|line| all.contains(line)), "{policy:?} at {at}: {came_out:?}");
             let told = lines.len() as u32 + lost;
             match policy {

@@ -74,7 +74,12 @@ impl World {
     }
 
     pub(super) fn actor(&self) -> Actor {
-        Actor { mem: Traced::new(&self.heap), geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
+        Actor {
+            mem: Traced::new(&self.heap),
+            geometry: self.geometry,
+            time: self.time.clone(),
+            paper: self.paper.clone(),
+        }
     }
 
     /// What came out, line by line.

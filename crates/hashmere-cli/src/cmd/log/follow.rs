@@ -90,11 +90,8 @@ impl Follow {
 
     pub(super) fn run(self) -> Outcome {
         let format = self.format();
-        let filter = Arc::new(Filter {
-            level: self.level.unwrap_or(Level::Trace),
-            process: self.process,
-            pattern: self.grep,
-        });
+        let filter =
+            Arc::new(Filter { level: self.level.unwrap_or(Level::Trace), process: self.process, pattern: self.grep });
         let log = self.log.open()?;
         catch_stop();
         let wants = filter.clone();
@@ -109,7 +106,7 @@ impl Follow {
                 Ok(Sink::stdout(format)?.only(move |record| wants.wants(record)))
             },
         };
-                let printer = Printer { format, filter: &filter };
+        let printer = Printer { format, filter: &filter };
         match log.drain_here(sink().map_err(failed)?) {
             Ok(drain) => {
                 let mut before = log.follow(Since::Last(self.lines.unwrap_or(0))).map_err(failed)?;
@@ -168,12 +165,21 @@ impl Printer<'_> {
     }
 
     /// Prints lines as they are drained by somebody else; takes that one's place if it is gone.
-    fn follow(&self, log: &Log, follower: &mut Follower, once: bool, sink: impl Fn() -> Result<Sink, LogError>) -> Outcome {
+    fn follow(
+        &self,
+        log: &Log,
+        follower: &mut Follower,
+        once: bool,
+        sink: impl Fn() -> Result<Sink, LogError>,
+    ) -> Outcome {
         while !is_asked_to_stop() {
             let missed = follower.missed_bytes();
             self.print(follower, u64::MAX)?;
             if follower.missed_bytes() > missed {
-                eprintln!("hashmere: {} bytes of the log were written over before they were read", follower.missed_bytes() - missed);
+                eprintln!(
+                    "hashmere: {} bytes of the log were written over before they were read",
+                    follower.missed_bytes() - missed
+                );
             }
             if once {
                 break;
