@@ -202,7 +202,7 @@ impl<M: Mem> Core<'_, M> {
         let tail = tail & !BUSY;
         let (halves, mark) = (self.mem.load(row + row::HALVES, Ordering::Acquire), (tail >> 3) + 1);
         if halves >> 16 != mark & ((1 << 48) - 1) {
-            self.mem.store(row + row::HALVES, mark << 16 | (halves & 0xffff) + 1, Ordering::Release);
+            self.mem.store(row + row::HALVES, mark << 16 | ((halves & 0xffff) + 1), Ordering::Release);
         }
         self.mem.store(row + row::TAIL, tail, Ordering::Release);
     }

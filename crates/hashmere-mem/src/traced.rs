@@ -138,7 +138,7 @@ impl Mem for Traced {
         self.heap.fence(order);
     }
 
-    hashmere_mem::bytes_by_words!();
+    crate::bytes_by_words!();
 
     fn zero(&self, off: u64, len: u64) {
         words::zero(self, off, len);

@@ -109,7 +109,7 @@ fn settle_and_look(world: &World, logged: &[String], policy: Policy, tried: u32)
 fn with_lines() -> (World, Vec<String>) {
     let world = World::new();
     let logged = Mutex::default();
-    write(&world.actor(), 5, Policy::Drop, 6, &logged);
+    write(&world.actor(), 5, Policy::Drop, 5, &logged);
     world.actor().drain(9, &Gone(Vec::new()));
     let actor = world.actor();
     let mut cursors: Vec<_> = (6..9).map(|who| actor.claim(who)).collect();
@@ -167,7 +167,6 @@ fn a_writer_interrupts_a_drainer_at_every_access() {
             }
         };
         fill(&writer, &mut cursor, 0, &logged);
-        drop(cursor);
         let accesses = {
             let world = start.image();
             let drainer = world.actor();
