@@ -2,7 +2,7 @@
 
 use crate::error::LogError;
 use crate::layout::{Core, Geometry};
-use crate::log::LogOptions;
+use crate::options::LogOptions;
 use crate::record::Level;
 use crate::ring::Peers;
 use crate::times;

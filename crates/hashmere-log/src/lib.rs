@@ -43,6 +43,7 @@ mod log;
 #[cfg(feature = "log")]
 mod log_adapter;
 mod merge;
+mod options;
 mod record;
 mod ring;
 mod sink;
@@ -59,9 +60,10 @@ pub use drainer::Drainer;
 pub use error::LogError;
 pub use follow::{Follower, Since};
 pub use format::Format;
-pub use log::{Absent, Full, Log, LogOptions, LogStats, Long, Payload};
+pub use log::{Log, LogStats, Payload};
 #[cfg(feature = "log")]
 pub use log_adapter::LogAdapter;
+pub use options::{Absent, Full, LogOptions, Long};
 pub use record::{Fields, Level, Record, Value};
 pub use sink::{LogFile, Sink};
 #[cfg(feature = "tracing")]

@@ -1,0 +1,99 @@
+//! How a log is opened: sizes, and what becomes of lines that have no place to go.
+
+use crate::layout::Geometry;
+use std::time::Duration;
+
+/// What becomes of a line for which a thread's ring has no room.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Full {
+    /// The thread waits for the drainer, at most this long; then [`LogError::Full`](crate::LogError::Full).
+    Block(Duration),
+    /// The line is dropped and counted. Which and how many were dropped is told with the thread's next line.
+    Drop,
+    /// The thread's oldest lines that were not drained are given up, and counted in the same way.
+    Overwrite,
+}
+
+/// What becomes of lines when nobody drains the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Absent {
+    /// The thread that logs a line writes all there is to the standard output of its process, in order.
+    Stdout,
+    /// They stay in the log until somebody drains it; a ring that is full does what [`Full`] says.
+    Keep,
+}
+
+/// What becomes of a line that is too long: [`Log::line_max`](crate::Log::line_max).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Long {
+    /// It becomes several lines that are marked as such.
+    Split,
+    /// It is refused: [`LogError::TooLong`](crate::LogError::TooLong). Records with fields always are.
+    Refuse,
+}
+
+/// How a log is opened. Sizes count when it is created; the rest is for whoever opens it.
+#[derive(Clone, Copy, Debug)]
+pub struct LogOptions {
+    rings: u64,
+    ring_bytes: u64,
+    history_bytes: u64,
+    pub(crate) full: Full,
+    pub(crate) absent: Absent,
+    pub(crate) long: Long,
+}
+
+impl Default for LogOptions {
+    fn default() -> LogOptions {
+        LogOptions {
+            rings: 64,
+            ring_bytes: 64 << 10,
+            history_bytes: 1 << 20,
+            full: Full::Block(Duration::from_secs(30)),
+            absent: Absent::Stdout,
+            long: Long::Split,
+        }
+    }
+}
+
+impl LogOptions {
+    /// 64 rings of 64 KiB, a history of 1 MiB; a full ring blocks for 30 s at most, lines without a drainer go to standard output, those that
+    /// are too long are split.
+    pub fn new() -> LogOptions {
+        LogOptions::default()
+    }
+
+    /// How many threads of all processes together can log at a time: 1 to 1024.
+    pub fn rings(self, rings: u64) -> LogOptions {
+        LogOptions { rings, ..self }
+    }
+
+    /// Bytes for each of them, rounded up to a power of two from 4 KiB on; at most 32 MiB.
+    pub fn ring_bytes(self, ring_bytes: u64) -> LogOptions {
+        LogOptions { ring_bytes, ..self }
+    }
+
+    /// Bytes of lines that were drained and can still be followed, rounded up to a power of two, 64 KiB and two rings.
+    pub fn history_bytes(self, history_bytes: u64) -> LogOptions {
+        LogOptions { history_bytes, ..self }
+    }
+
+    /// What this handle does when a ring is full.
+    pub fn full(self, full: Full) -> LogOptions {
+        LogOptions { full, ..self }
+    }
+
+    /// What this handle does when nobody drains.
+    pub fn absent(self, absent: Absent) -> LogOptions {
+        LogOptions { absent, ..self }
+    }
+
+    /// What this handle does with lines that are too long.
+    pub fn long(self, long: Long) -> LogOptions {
+        LogOptions { long, ..self }
+    }
+
+    pub(crate) fn geometry(&self) -> Option<Geometry> {
+        Geometry::new(self.rings, self.ring_bytes, self.history_bytes)
+    }
+}
