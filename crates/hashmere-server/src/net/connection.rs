@@ -15,6 +15,7 @@ use crate::outbox::Outbox;
 use crate::peers::Peer;
 use crate::server::Server;
 use crate::stats::counters::Counters;
+use mio::{Registry, Token};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub struct Connection {
     closing: bool,
     /// The socket failed.
     broken: bool,
+    /// It is told when its socket has room.
+    told_room: bool,
     /// Bytes charged to the server's account of input.
     charged: usize,
 }
@@ -103,8 +106,19 @@ impl Connection {
             ended: false,
             closing: false,
             broken: false,
+            told_room: false,
             charged: 0,
         }
+    }
+
+    /// Asks to be told of room in its socket if it is owed something, and not otherwise.
+    pub fn watch_room(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let owed = !self.output.is_empty() || self.stream.is_holding();
+        if owed != self.told_room {
+            self.stream.tell_room(registry, token, owed)?;
+            self.told_room = owed;
+        }
+        Ok(())
     }
 
     /// Its socket has something to read.

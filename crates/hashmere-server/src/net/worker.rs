@@ -187,7 +187,10 @@ impl Worker {
             now: self.now,
             worker: self.index,
         };
-        let fate = connection.turn(&mut loan, input);
+        let mut fate = connection.turn(&mut loan, input);
+        if fate != Fate::Close && connection.watch_room(self.poll.registry(), Token(token)).is_err() {
+            fate = Fate::Close;
+        }
         if connection.is_watching() && !self.watching.contains(&token) {
             self.watching.push(token);
         }
