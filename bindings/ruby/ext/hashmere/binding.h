@@ -105,6 +105,8 @@ static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
 void init_hot(void);
 void init_write(void);
 void init_bulk(void);
+void init_hashed(void);
+void init_marks(void);
 void init_number(void);
 void init_scan(void);
 void init_whole(void);

@@ -11,6 +11,8 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_hot();
     init_write();
     init_bulk();
+    init_hashed();
+    init_marks();
     init_number();
     init_scan();
     init_whole();
