@@ -3,6 +3,7 @@
 use crate::error::OpenError;
 use crate::Store;
 use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -57,6 +58,10 @@ pub struct Options {
 /// Is told how far a rebuild is.
 #[derive(Clone)]
 pub(crate) struct OnRebuild(pub(crate) Arc<dyn Fn(u64, u64) + Send + Sync>);
+
+// A call that unwinds out of a rebuild leaves the file as a death there does.
+impl UnwindSafe for OnRebuild {}
+impl RefUnwindSafe for OnRebuild {}
 
 impl fmt::Debug for OnRebuild {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
