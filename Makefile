@@ -49,6 +49,7 @@ unit:
 models:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere --features shuttle --lib models
+	cargo test --quiet -p hashmere-queue --features shuttle --lib models
 	cargo test --quiet -p hashmere-mem --features shuttle --test shuttle
 
 # Many processes, kills, stops, forks, the command itself.
@@ -109,6 +110,7 @@ miri:
 	cargo +nightly miri test --quiet -p hashmere --lib --no-run
 	printf '%s\n' '$(SLOW)' 'quick $(addprefix --skip ,$(SLOW))' | \
 	  xargs -P 2 -I {} sh -c 'cargo +nightly miri test --quiet -p hashmere --lib -- {}'
+	cargo +nightly miri test --quiet -p hashmere-queue --lib moves
 
 # Go, Java and Node want packages that are too large for `make test`.
 clients:

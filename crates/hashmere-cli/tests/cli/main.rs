@@ -9,5 +9,6 @@ mod basic;
 mod bench_demo;
 mod conditions;
 mod listing;
+mod queue;
 mod records;
 mod support;

@@ -5,7 +5,8 @@
 use super::traced::{until_death, Traced};
 use super::world::{client, Actor, Gone, World};
 use crate::layout::Kind;
-use crate::ring::{pull_many, pull_one, push_many, push_one, Grip, Push};
+use crate::moves::{pull_many, pull_one, push_many, push_one, Push};
+use crate::ring::Grip;
 use hashmere_mem::Mem;
 
 const ELEMENTS: u64 = 12;

@@ -2,6 +2,8 @@
 
 mod canaries;
 mod crash;
+#[cfg(feature = "shuttle")]
+mod models;
 mod moves;
 mod traced;
 mod world;
