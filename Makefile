@@ -6,12 +6,12 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, models, bindings, python, ruby, miri'
+	@echo 'make test     all of: lint, unit, promise, models, bindings, miri'
 	@echo 'make unit     unit tests, crash enumeration'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
 	@echo 'make miri     the memory abstraction and the calls of the engine under Miri'
-	@echo 'make bindings C, C++ and the samples of Rust: tests, sanitizers, the ABI'
+	@echo 'make bindings all languages: tests, sanitizers, samples, the ABI, all of them on one store'
 	@echo 'make step     death behind every machine instruction of the release build'
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
@@ -34,7 +34,7 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit promise models bindings python ruby miri
+test: lint unit promise models bindings miri
 
 lint:
 	@scripts/setup rust
@@ -49,6 +49,7 @@ unit:
 models:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere --features shuttle --lib models
+	cargo test --quiet -p hashmere-queue --features shuttle --lib models
 	cargo test --quiet -p hashmere-mem --features shuttle --test shuttle
 
 # Many processes, kills, stops, forks, the command itself.
@@ -56,10 +57,13 @@ promise:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere-testkit -p hashmere-cli -p hashmere-server
 
+# The library is built once for all of them.
 bindings:
 	@scripts/setup rust
 	@scripts/setup compilers
-	bindings/test c cpp rust
+	@scripts/setup ruby
+	@scripts/setup python
+	bindings/test
 
 # Single-stepping: HASHMERE_SEED replays the sampled instructions of the longest operations.
 step:
@@ -106,6 +110,7 @@ miri:
 	cargo +nightly miri test --quiet -p hashmere --lib --no-run
 	printf '%s\n' '$(SLOW)' 'quick $(addprefix --skip ,$(SLOW))' | \
 	  xargs -P 2 -I {} sh -c 'cargo +nightly miri test --quiet -p hashmere --lib -- {}'
+	cargo +nightly miri test --quiet -p hashmere-queue --lib moves
 
 # Go, Java and Node want packages that are too large for `make test`.
 clients:
@@ -156,7 +161,7 @@ docs:
 	@scripts/setup rust
 	@scripts/setup doxygen
 	@scripts/setup python
-	@scripts/setup python
+	@scripts/setup yard
 	@bindings/docs
 
 # DESTDIR is put in front of everything; LIBDIR (default PREFIX/lib) is where the library goes.

@@ -67,6 +67,32 @@ class Hashmere(Mapping):
         self.mapping.drop()
 
 
+class HashmereMany(Hashmere):
+    """A thousand keys with each call: the counterpart of a thousand in a transaction. Others go on meanwhile."""
+
+    batch = 1000
+
+    def set(self, draws: Draws) -> None:
+        set_many = self.mapping.set_many
+        for start in range(0, len(draws), self.batch):
+            set_many(draws[start : start + self.batch])
+
+    def get(self, draws: Draws) -> None:
+        get_many = self.mapping.get_many
+        for start in range(0, len(draws), self.batch):
+            part = draws[start : start + self.batch]
+            for (key, value), found in zip(part, get_many([key for key, _ in part])):
+                if found != value:
+                    raise Wrong(key)
+
+    def both(self, draws: Draws) -> None:
+        for start in range(0, len(draws), self.batch):
+            part = draws[start : start + self.batch]
+            self.set(part)
+            # What was drawn twice has the same value.
+            self.get(part)
+
+
 class DiskCache(Mapping):
     def __init__(self, folder: str) -> None:
         import diskcache
@@ -170,6 +196,7 @@ SYSTEMS = {
     "loop": (lambda folder: Empty(None), True, 1),
     "dict": (lambda folder: Mapping({}), True, 1),
     "hashmere": (Hashmere, True, 1),
+    "hashmere-many": (HashmereMany, False, 1),
     "lmdb": (Lmdb, False, 10),
     "lmdb-batch": (LmdbBatch, False, 1),
     "pymemcache": (Memcached, True, 100),

@@ -1,6 +1,6 @@
 //! Errors of the engine as Python exceptions: one class for each code, in `hashmere.errors`.
 
-use hashmere::{Error, OpenError, ReadError, WriteError};
+use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -40,15 +40,15 @@ pub fn raised(py: Python<'_>, error: impl Into<Error>) -> PyErr {
     let error = error.into();
     let errno = match &error {
         Error::Open(OpenError::NotFound { .. }) => Some(2),
-        Error::Open(OpenError::AlreadyExists { .. }) => Some(17),
+        Error::Open(OpenError::AlreadyExists { .. }) | Error::Backup(BackupError::Exists { .. }) => Some(17),
         Error::Open(OpenError::Unsafe { .. }) => Some(13),
         Error::Open(OpenError::Io { source, .. } | OpenError::NoSpace { source, .. })
         | Error::Write(WriteError::Io { source, .. } | WriteError::NoSpace(source)) => os_number(source),
         _ => None,
     };
     let raised = exception(py, error.code(), error.to_string(), errno);
-    if let Error::Write(WriteError::Busy { pid, .. }) = &error {
-        // Only this one has a number to ask for.
+    if let Error::Write(WriteError::Busy { pid, .. }) | Error::Backup(BackupError::Running { pid, .. }) = &error {
+        // Only these have a number to ask for.
         if let Err(failed) = raised.value(py).setattr("pid", *pid) {
             return failed;
         }
@@ -79,6 +79,12 @@ impl<T> OrRaise<T> for Result<T, ReadError> {
 }
 
 impl<T> OrRaise<T> for Result<T, WriteError> {
+    fn or_raise(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| raised(py, error))
+    }
+}
+
+impl<T> OrRaise<T> for Result<T, BackupError> {
     fn or_raise(self, py: Python<'_>) -> PyResult<T> {
         self.map_err(|error| raised(py, error))
     }

@@ -4,6 +4,7 @@
 //! has to touch the engine. `hot` has the calls of the inner loops, made by hand; everything else is PyO3.
 
 mod attributes;
+mod backup;
 mod by_number;
 mod bytes;
 mod change;

@@ -28,7 +28,7 @@ impl StoreBase {
 }
 
 /// A name or path: text, bytes or anything with `__fspath__`.
-fn name_of(name: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
+pub fn name_of(name: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     let name = name.py().import("os")?.call_method1("fspath", (name,)).map_err(|error| {
         if error.is_instance_of::<PyTypeError>(name.py()) {
             crate::bytes::refused(name, "a name must be str, bytes or a path")

@@ -304,3 +304,25 @@ def test_delete_on_last_exit(folder):
     other.close()
     with pytest.raises(FileNotFoundError):
         hashmere.open("gone", create=False)
+
+
+def test_backup(store, tmp_path):
+    store.update({f"k{n}": str(n) for n in range(500)})
+    copy = tmp_path / "copy.mere"
+    told = []
+    report = store.backup(copy, progress=lambda done, of: told.append((done, of)))
+    assert report["items"] == 500 and report["thinned"] is False and report["bytes_file"] > 0
+    assert told and told[-1][0] <= 500
+    with pytest.raises(hashmere.BackupExists) as raised:
+        store.backup(copy)
+    assert raised.value.code == 52 and isinstance(raised.value, FileExistsError)
+    store["more"] = "x"
+    assert store.backup(copy, replace=True)["items"] == 501
+
+    def fails(done, of):
+        raise KeyError(done)
+
+    with pytest.raises(KeyError):
+        store.backup(copy, replace=True, progress=fails)
+    with hashmere.open(copy, create=False) as opened:
+        assert len(opened) == 501 and opened["k77"] == b"77"

@@ -6,7 +6,10 @@ require_relative "hashmere/attributes"
 require_relative "hashmere/record"
 require_relative "hashmere/store"
 require_relative "hashmere/scans"
+require_relative "hashmere/hashed"
 require_relative "hashmere/coded"
+require_relative "hashmere/queue"
+require_relative "hashmere/waiting"
 
 # One hash table in one file that every process of a machine maps and reads and writes directly.
 #

@@ -79,6 +79,7 @@ class TestActiveSupport < Minitest::Test
     assert_equal 2, @cache.increment("n")
     assert_equal 12, @cache.increment("n", 10)
     assert_equal 11, @cache.decrement("n")
+    assert_nil @cache.decrement("fresh")
     assert_equal 5, @cache.increment("fresh", 5, expires_in: 60)
     assert_in_delta 60, @cache.store.ttl("app:fresh"), 5
     children = Array.new(3) { fork { 100.times { @cache.increment("shared") } && exit!(0) } }

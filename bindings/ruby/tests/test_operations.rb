@@ -46,6 +46,77 @@ class TestOperations < StoreTest
     refute @store.key?("a")
   end
 
+  def test_hashed
+    hashed = @store.hashed
+    assert_nil hashed.get("a", 7)
+    version = hashed.set("a", 7, "1", ttl: 60, flags: 3)
+    assert_equal ["1", nil, nil], [hashed.get("a", 7), hashed.get("a", 8), @store["a"]]
+    assert_equal [version, 3], [hashed.record("a", 7).version, hashed.record("a", 7).flags]
+    assert_nil hashed.add("a", 7, "2")
+    assert_kind_of Integer, hashed.add("a", 8, "x" * 5000)
+    assert_equal 5000, hashed.get("a", 8).size
+    assert hashed.key?("a", 7)
+    assert_equal "1", @store.uid_get(hashed.uid("a", 7))
+    assert_equal 2, hashed.incr("a", 7)
+    assert_equal 5, hashed.incr("n", 2**64 - 1, 3, initial: 5)
+    assert_nil hashed.incr("no", 1)
+    assert hashed.update("a", 7) { |old| "#{old}!" }
+    assert_equal "2!", hashed.get("a", 7)
+    refute hashed.update("a", 7) { nil }
+    assert_raises(KeyError) { hashed.update("a", 7) { raise KeyError } }
+    assert_raises(TypeError) { hashed.update("a", 7) { 1 } }
+    assert_equal :out, hashed.update("a", 7) { break :out }
+    assert hashed.update("a", 7) { Hashmere::REMOVE }
+    refute hashed.key?("a", 7)
+    assert hashed.remove("a", 8)
+    refute hashed.remove("a", 8)
+    assert_raises(RangeError) { hashed.get("a", -1) }
+    assert_raises(TypeError) { hashed.get("a", "7") }
+  end
+
+  def test_marks
+    assert_nil @store.get_and_touch("a", ttl: 1)
+    @store.set("a", "1", flags: 5)
+    seen = @store.get_and_touch("a", ttl: 60)
+    assert_equal ["1", 5, 0], [seen.value, seen.flags, seen.marks]
+    assert_in_delta 60, @store.ttl("a"), 5
+    assert @store.remark("a", seen, 1)
+    refute @store.remark("a", seen, 2)
+    assert_equal [1, seen.version, 5], [@store.marks("a"), @store.version("a"), @store.flags("a")]
+    assert_nil @store.set_marked("a", "2", 9, seen: seen)
+    assert @store.set_marked("a", "2", 9, seen: @store.record("a"))
+    assert_nil @store.set_marked("a", "3", 9, seen: nil)
+    assert_equal ["2", 9], [@store["a"], @store.marks("a")]
+    @store["a"] = "3"
+    assert_equal 0, @store.marks("a")
+    assert @store.set_marked("b", "1", 2**32 - 1, seen: nil)
+    assert_raises(RangeError) { @store.set_marked("b", "1", 2**32, seen: nil) }
+  end
+
+  def test_parallel_scan
+    wanted = (0...3000).to_h { |n| ["k#{n}", n.to_s * 5] }
+    @store.set_many(wanted)
+    assert_equal wanted, @store.parallel_scan(threads: 3).to_h
+    assert_equal 1111, @store.parallel_scan(prefix: "k1").count
+    assert_raises(Hashmere::Argument) { @store.parallel_scan(threads: 0) {} }
+  end
+
+  def test_backup
+    @store.set_many((0...500).to_h { |n| ["k#{n}", n.to_s] })
+    copy = "#{@path}.copy.mere"
+    told = []
+    report = @store.backup(copy) { |done, of| told << [done, of] }
+    assert_equal [500, false], report.values_at(:items, :thinned)
+    assert_operator told.last[0], :<=, 500
+    assert_raises(Hashmere::BackupExists) { @store.backup(copy) }
+    @store["more"] = "x"
+    assert_equal 501, @store.backup(copy, replace: true)[:items]
+    assert_raises(KeyError) { @store.backup(copy, replace: true) { raise KeyError } }
+    Hashmere.open(copy, create: false) { |store| assert_equal [501, "77"], [store.size, store["k77"]] }
+  ensure
+    Hashmere.remove(copy)
+  end
+
   def test_counters
     assert_nil @store.incr("n")
     assert_equal 5, @store.incr("n", initial: 5)

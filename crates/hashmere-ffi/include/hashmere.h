@@ -98,9 +98,10 @@ enum hm_result {
     HM_PRESENT = -2,   /**< The key is there already. */
     HM_DIFFERENT = -3, /**< The key is not as the caller expected it. */
     HM_SHORT = -4,     /**< The buffer is too short; the length that is needed was stored. */
-    HM_END = -5,       /**< The scan is finished. */
+    HM_END = -5,       /**< The scan is finished, or the time is up. */
     HM_KEPT = -6,      /**< The visitor left the key as it was. */
     HM_REMOVED = -7,   /**< The visitor removed the key. */
+    HM_BOUND = -8,     /**< The queue has reached its bound: hashmere_queue.h. */
 
     /* Opening. */
     HM_E_NOT_FOUND = 1,        /**< There is no such store, and it was not to be created. */
@@ -131,6 +132,11 @@ enum hm_result {
     HM_E_TOO_MANY_COLLISIONS = 36, /**< Too many keys share their hash. */
     HM_E_MISUSE = 37,              /**< The call does not fit the state of things; the text says how. */
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
+
+    /* Backups. Those of queues, 60 to 68, stand in hashmere_queue.h. */
+    HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
+    HM_E_BACKUP_ABANDONED = 51, /**< A write needed the room that the backup held back. */
+    HM_E_BACKUP_EXISTS = 52,    /**< There is a file under the name of the copy already. */
 
     /* This interface. */
     HM_E_ARGUMENT = 80, /**< An argument is not allowed; the text names it. */
@@ -204,6 +210,9 @@ typedef struct hm_pair {
 
 /** Is shown a pair. `user` is what was passed with it. Return 0 to go on, anything else to end the call early. */
 typedef int (*hm_show)(void *user, const hm_pair *pair);
+
+/** Is told how far something is: so much of about so much. */
+typedef void (*hm_progress)(void *user, uint64_t done, uint64_t of);
 /** @} */
 
 /** @defgroup opening Opening and closing
@@ -242,6 +251,8 @@ typedef struct hm_options {
     uint32_t fixed_value_len; /**< Every value has this length. Creation only. */
     uint32_t permissions;     /**< Permission bits of a created file, default 0600. */
     uint32_t reserved;        /**< 0. */
+    hm_progress on_rebuild;   /**< Is told how far it is, in bytes, if a durable store has to be rebuilt after a power cut. */
+    void *on_rebuild_user;    /**< What it is given. */
 } hm_options;
 
 /**
@@ -750,6 +761,31 @@ typedef int (*hm_show_client)(void *user, const hm_client *client);
 
 /** Shows the clients of this moment. @return #HM_OK */
 int hm_each_client(hm_store *store, hm_show_client show, void *user, hm_error *error);
+
+/** Bits of the flags of ::hm_backup. */
+enum hm_backup_flags {
+    HM_REPLACE = 1 << 0 /**< Replaces a store of that name in one step, when the copy is complete. */
+};
+
+/** What ::hm_backup did. */
+typedef struct hm_backup_report {
+    size_t size;         /**< Set it to `sizeof(hm_backup_report)` before the call. */
+    uint64_t items;      /**< Keys in the copy. */
+    uint64_t bytes_file; /**< Size of the copy, as `ls` shows it. */
+    uint64_t is_thinned; /**< 1: a full cache dropped, while it was copied, keys that were there at the moment. */
+} hm_backup_report;
+
+/**
+ * Copies the store to a new file as it is at one moment, while others go on reading and writing (docs/backup.md). The copy is a store
+ * that was closed in order; its name appears when it is complete and on the medium.
+ * @param path      a path, also without a slash in it
+ * @param flags     ::hm_backup_flags
+ * @param progress  is told how many keys of about how many are copied, first when the moment has passed; may be NULL
+ * @param report    may be NULL
+ * @return #HM_OK, #HM_E_BACKUP_RUNNING, #HM_E_BACKUP_ABANDONED, #HM_E_BACKUP_EXISTS, #HM_E_BUSY, and errors of opening the copy
+ */
+int hm_backup(hm_store *store, const char *path, uint64_t flags, hm_progress progress, void *user,
+              hm_backup_report *report, hm_error *error);
 
 /** What ::hm_check found. */
 typedef struct hm_report {

@@ -128,6 +128,8 @@ pub struct HmOptions {
     pub fixed_value_len: u32,
     pub permissions: u32,
     pub reserved: u32,
+    pub on_rebuild: Option<HmProgress>,
+    pub on_rebuild_user: *mut c_void,
 }
 
 /// `hm_view`.
@@ -248,6 +250,64 @@ pub struct HmReport {
     pub leaves: u64,
 }
 
+/// `hm_backup_report`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmBackupReport {
+    pub size: usize,
+    pub items: u64,
+    pub bytes_file: u64,
+    pub is_thinned: u64,
+}
+
+/// `hm_pool_options`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmPoolOptions {
+    pub size: usize,
+    pub elements: u64,
+    pub bytes: u64,
+    pub queues: u64,
+    pub hands: u64,
+    pub batch: u64,
+    pub on_death: *const c_char,
+}
+
+/// `hm_pool_stats`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmPoolStats {
+    pub size: usize,
+    pub elements: u64,
+    pub bytes: u64,
+    pub bytes_all: u64,
+    pub hands: u64,
+    pub hands_max: u64,
+    pub queues: u64,
+    pub queues_max: u64,
+    pub held: u64,
+    pub recovered: u64,
+}
+
+/// `hm_queue_options`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmQueueOptions {
+    pub size: usize,
+    pub kind: u64,
+    pub bound: u64,
+}
+
+/// `hm_element`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmElement {
+    pub data: *mut c_void,
+    pub len: usize,
+    pub number: u32,
+    pub place: u32,
+}
+
 /// `hm_show`.
 pub type HmShow = extern "C" fn(user: *mut c_void, pair: *const HmPair) -> c_int;
 /// `hm_show_value`.
@@ -256,5 +316,9 @@ pub type HmShowValue = extern "C" fn(user: *mut c_void, index: usize, value: *co
 pub type HmShowClient = extern "C" fn(user: *mut c_void, client: *const HmClient) -> c_int;
 /// `hm_show_problem`.
 pub type HmShowProblem = extern "C" fn(user: *mut c_void, code: HmBytes, offset: u64, text: HmBytes) -> c_int;
+/// `hm_progress`.
+pub type HmProgress = extern "C" fn(user: *mut c_void, done: u64, of: u64);
+/// `hm_compute`.
+pub type HmCompute = extern "C" fn(user: *mut c_void, value: *mut HmBytes) -> c_int;
 /// `hm_visitor`.
 pub type HmVisitor = extern "C" fn(user: *mut c_void, old: *const HmPair, change: *mut HmChange);

@@ -6,7 +6,10 @@
 //! What the raw arguments point at is valid, of the given length, and not changed by others (for an output: not used by others)
 //! for as long as what was read is used; or they are NULL.
 
-use crate::abi::{HmAttributes, HmBytes, HmCounter, HmFilter, HmMeta, HmOptions, HmReport, HmStats};
+use crate::abi::{
+    HmAttributes, HmBackupReport, HmBytes, HmCounter, HmFilter, HmMeta, HmOptions, HmPoolOptions, HmPoolStats,
+    HmQueueOptions, HmReport, HmStats,
+};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use hashmere::{Attributes, Counter, Meta, Store, Ttl};
@@ -77,6 +80,39 @@ impl Name {
         // SAFETY: not NULL, so NUL-terminated.
         let text = unsafe { CStr::from_ptr(text) };
         Ok(Path::new(OsStr::from_bytes(text.to_bytes())))
+    }
+}
+
+/// A name of a pool or a queue.
+pub(crate) struct Label;
+impl Label {
+    pub(crate) unsafe fn read<'a>(name: &'static str, text: *const c_char) -> Result<&'a str, Failure> {
+        if text.is_null() {
+            return Err(Failure::Argument(name, "it is NULL"));
+        }
+        // SAFETY: not NULL, so NUL-terminated.
+        let text = unsafe { CStr::from_ptr(text) };
+        text.to_str().map_err(|_| Failure::Argument(name, "it is not UTF-8"))
+    }
+}
+
+/// Something that the library made, which several threads may use.
+pub(crate) struct Shared;
+impl Shared {
+    #[inline(always)]
+    pub(crate) unsafe fn read<'a, T: Sync>(name: &'static str, shared: *mut T) -> Result<&'a T, Failure> {
+        // SAFETY: NULL or valid.
+        unsafe { shared.as_ref() }.ok_or_else(|| Failure::Argument(name, "it is NULL"))
+    }
+}
+
+/// Something that the library made for one thread at a time, or a structure of the caller's that is changed.
+pub(crate) struct Owned;
+impl Owned {
+    #[inline(always)]
+    pub(crate) unsafe fn read<'a, T>(name: &'static str, owned: *mut T) -> Result<&'a mut T, Failure> {
+        // SAFETY: NULL or valid, and nobody else uses it meanwhile.
+        unsafe { owned.as_mut() }.ok_or_else(|| Failure::Argument(name, "it is NULL"))
     }
 }
 
@@ -272,6 +308,23 @@ unsafe impl Versioned for HmStats {
 // SAFETY: it is.
 unsafe impl Versioned for HmReport {
     const NAME: &'static str = "report";
+}
+
+// SAFETY: it is.
+unsafe impl Versioned for HmBackupReport {
+    const NAME: &'static str = "report";
+}
+// SAFETY: it is.
+unsafe impl Versioned for HmPoolOptions {
+    const NAME: &'static str = "options";
+}
+// SAFETY: it is.
+unsafe impl Versioned for HmQueueOptions {
+    const NAME: &'static str = "options";
+}
+// SAFETY: it is.
+unsafe impl Versioned for HmPoolStats {
+    const NAME: &'static str = "stats";
 }
 
 /// Length that a caller gives its structure. One beyond a page is a mistake, or was never set.

@@ -2,7 +2,8 @@
 
 use crate::abi::HmError;
 use crate::result;
-use hashmere::{OpenError, ReadError, WriteError};
+use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_queue::QueueError;
 use std::any::Any;
 use std::ffi::{c_char, c_int};
 use std::fmt::{self, Write};
@@ -13,6 +14,9 @@ pub(crate) enum Failure {
     Open(OpenError),
     Read(ReadError),
     Write(WriteError),
+    /// Rare ones are behind a pointer: the size of all decides what each call costs.
+    Backup(Box<BackupError>),
+    Queue(Box<QueueError>),
     /// An argument is not allowed: its name, and what is wrong.
     Argument(&'static str, &'static str),
     /// Key and value, or one of them, are longer than any store allows.
@@ -41,12 +45,56 @@ impl From<WriteError> for Failure {
     }
 }
 
+impl From<BackupError> for Failure {
+    #[cold]
+    fn from(error: BackupError) -> Failure {
+        Failure::Backup(Box::new(error))
+    }
+}
+impl From<Error> for Failure {
+    #[cold]
+    fn from(error: Error) -> Failure {
+        match error {
+            Error::Open(error) => error.into(),
+            Error::Read(error) => error.into(),
+            Error::Write(error) => error.into(),
+            Error::Backup(error) => error.into(),
+            other => Failure::Queue(Box::new(other.into())),
+        }
+    }
+}
+impl From<QueueError> for Failure {
+    #[cold]
+    fn from(error: QueueError) -> Failure {
+        match error {
+            QueueError::Store(error) => (*error).into(),
+            other => Failure::Queue(Box::new(other)),
+        }
+    }
+}
+
+fn os_error_of(error: &WriteError) -> i32 {
+    match error {
+        WriteError::Io { source, .. } | WriteError::NoSpace(source) => source.raw_os_error().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+fn pid_of(error: &WriteError) -> u32 {
+    match error {
+        WriteError::Busy { pid, .. } => *pid,
+        _ => 0,
+    }
+}
+
 impl Failure {
     fn code(&self) -> c_int {
         match self {
             Failure::Open(error) => error.code(),
             Failure::Read(error) => error.code(),
             Failure::Write(error) => error.code(),
+            Failure::Backup(error) => error.code(),
+            Failure::Queue(error) => error.code(),
             Failure::Argument(..) => result::ARGUMENT,
             Failure::TooLarge(..) => WriteError::TooLarge { bytes: 0, limit: 0 }.code(),
             Failure::Closed => result::CLOSED,
@@ -56,17 +104,30 @@ impl Failure {
     }
 
     fn os_error(&self) -> i32 {
-        let source = match self {
-            Failure::Open(OpenError::Io { source, .. } | OpenError::NoSpace { source, .. }) => source,
-            Failure::Write(WriteError::Io { source, .. } | WriteError::NoSpace(source)) => source,
+        let open = match self {
+            Failure::Open(error) => error,
+            Failure::Write(error) => return os_error_of(error),
+            Failure::Backup(error) => match &**error {
+                BackupError::Create(error) => error,
+                BackupError::Source(error) | BackupError::Target(error) => return os_error_of(error),
+                _ => return 0,
+            },
             _ => return 0,
         };
-        source.raw_os_error().unwrap_or(0)
+        match open {
+            OpenError::Io { source, .. } | OpenError::NoSpace { source, .. } => source.raw_os_error().unwrap_or(0),
+            _ => 0,
+        }
     }
 
     fn pid(&self) -> u32 {
         match self {
-            Failure::Write(WriteError::Busy { pid, .. }) => *pid,
+            Failure::Write(error) => pid_of(error),
+            Failure::Backup(error) => match &**error {
+                BackupError::Running { pid, .. } => *pid,
+                BackupError::Source(error) | BackupError::Target(error) => pid_of(error),
+                _ => 0,
+            },
             _ => 0,
         }
     }
@@ -78,6 +139,8 @@ impl fmt::Display for Failure {
             Failure::Open(error) => error.fmt(f),
             Failure::Read(error) => error.fmt(f),
             Failure::Write(error) => error.fmt(f),
+            Failure::Backup(error) => error.fmt(f),
+            Failure::Queue(error) => error.fmt(f),
             Failure::Argument(name, what) => write!(f, "argument `{name}`: {what}"),
             Failure::TooLarge(name, len) => {
                 write!(f, "argument `{name}` has {len} bytes, but key and value together have less than 4 GiB")

@@ -1,9 +1,9 @@
-//! The C interface: `include/hashmere.h` is its documentation and its contract.
+//! The C interface: `include/hashmere.h` and `include/hashmere_queue.h` are its documentation and its contract.
 //!
 //! Each function of the header is an `entry!` in one of the modules below, named as the groups of the header are. The macro
 //! makes it `extern "C"`, turns the raw arguments into Rust's own types (`arg`), keeps panics inside, and writes the error
 //! text (`failure`). So nothing outside `arg`, `entry`, `failure`, `handle` and the structures that a caller provides room
-//! for (`view`, `reserve`, `scan`) is unsafe.
+//! for (`view`, `reserve`, `scan`) or hold for the caller (`queue`, `waiting`) is unsafe.
 //!
 //! The structures in `abi` are those of the header, field by field; `tests/header.rs` and the committed `abi.txt` hold them to
 //! it.
@@ -27,9 +27,11 @@ pub mod counters;
 pub mod hashed;
 pub mod numbers;
 pub mod opening;
+pub mod queue;
 pub mod reading;
 pub mod reserve;
 pub mod scanning;
 pub mod view;
+pub mod waiting;
 pub mod whole;
 pub mod writing;

@@ -1,12 +1,12 @@
 //! Opening and closing.
 
-use crate::abi::HmOptions;
+use crate::abi::{HmOptions, HmProgress};
 use crate::arg::{Input, Name, Open, Out, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::result::{ABSENT, OK, SHORT};
 use hashmere::{Mode, Options, Store};
-use std::ffi::{c_char, c_int};
+use std::ffi::{c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
@@ -21,6 +21,19 @@ const DELETE_ON_LAST_EXIT: u64 = 1 << 6;
 const FOREIGN_OWNER: u64 = 1 << 7;
 const NO_VALUES: u64 = 1 << 8;
 const KNOWN: u64 = 2 * NO_VALUES - 1;
+
+/// A callback with its `user`. The engine keeps it for no longer than opening takes.
+pub(crate) struct Told(pub(crate) HmProgress, pub(crate) *mut c_void);
+// SAFETY: it is called by the thread that opens, and dropped by it.
+unsafe impl Send for Told {}
+// SAFETY: as above.
+unsafe impl Sync for Told {}
+
+impl Told {
+    pub(crate) fn tell(&self, done: u64, of: u64) {
+        (self.0)(self.1, done, of);
+    }
+}
 
 /// The engine's options from those of C.
 fn options_from(given: &HmOptions) -> Result<Options, Failure> {
@@ -65,6 +78,10 @@ fn options_from(given: &HmOptions) -> Result<Options, Failure> {
     when(given.fixed_key_len != 0, |o, g| o.fixed_key_len(g.fixed_key_len));
     when(given.fixed_value_len != 0, |o, g| o.fixed_value_len(g.fixed_value_len));
     when(given.permissions != 0, |o, g| o.permissions(g.permissions));
+    if let Some(on_rebuild) = given.on_rebuild {
+        let told = Told(on_rebuild, given.on_rebuild_user);
+        options = options.on_rebuild(move |done, of| told.tell(done, of));
+    }
     Ok(options)
 }
 

@@ -19,6 +19,9 @@ pub const KEPT: c_int = -6;
 /// The visitor removed the key.
 pub const REMOVED: c_int = -7;
 
+/// The queue has reached its bound.
+pub const BOUND: c_int = -8;
+
 /// An argument is not allowed.
 pub const ARGUMENT: c_int = 80;
 /// The store is closed.
@@ -60,6 +63,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         END => c"End",
         KEPT => c"Kept",
         REMOVED => c"Removed",
+        BOUND => c"Bound",
         1 => c"NotFound",
         2 => c"AlreadyExists",
         3 => c"NotAStore",
@@ -84,6 +88,18 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         36 => c"TooManyCollisions",
         37 => c"Misuse",
         38 => c"Poisoned",
+        50 => c"BackupRunning",
+        51 => c"BackupAbandoned",
+        52 => c"BackupExists",
+        60 => c"QueueNotFound",
+        61 => c"QueueExists",
+        62 => c"QueueBadOption",
+        63 => c"QueueTooMany",
+        64 => c"QueueTaken",
+        65 => c"QueueForked",
+        66 => c"QueueDropped",
+        67 => c"QueueOtherPool",
+        68 => c"QueueBroken",
         ARGUMENT => c"Argument",
         CLOSED => c"Closed",
         INTERNAL => c"Internal",

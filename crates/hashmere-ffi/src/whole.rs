@@ -1,11 +1,15 @@
 //! The whole store.
 
-use crate::abi::{HmBytes, HmClient, HmReport, HmShowClient, HmShowProblem, HmStats};
-use crate::arg::{Callback, Filled, Maybe, MaybeFilled, Open, Out, Plain};
+use crate::abi::{HmBackupReport, HmBytes, HmClient, HmProgress, HmReport, HmShowClient, HmShowProblem, HmStats};
+use crate::arg::{Callback, Filled, Maybe, MaybeFilled, Name, Open, Out, Plain};
+use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::result::{DIFFERENT, OK};
 use hashmere::{ClientStats, Mode, Stats};
-use std::ffi::c_void;
+use std::ffi::{c_char, c_void};
+
+/// Flag of `hm_backup`.
+const REPLACE: u64 = 1 << 0;
 
 fn stats_from(s: &Stats) -> HmStats {
     HmStats {
@@ -104,6 +108,28 @@ entry! {
     ) {
         let stats = store.stats();
         let _ = stats.clients.iter().map(client_from).all(|client| show(user, &client) == 0);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
+    fn hm_backup(
+        store: Open = (store: *mut HmStore),
+        path: Name = (path: *const c_char),
+        flags: Plain = (flags: u64),
+        progress: Plain = (progress: Option<HmProgress>),
+        user: Plain = (user: *mut c_void),
+        report: MaybeFilled<HmBackupReport> = (report: *mut HmBackupReport),
+    ) {
+        if flags & !REPLACE != 0 {
+            return Err(Failure::Argument("flags", "it has bits that this version of the library does not know"));
+        }
+        let mut backup = store.backup_to(path).replace(flags & REPLACE != 0);
+        if let Some(progress) = progress {
+            backup = backup.on_progress(move |done, of| progress(user, done, of));
+        }
+        let done = backup.run()?;
+        let (items, bytes_file, is_thinned) = (done.items, done.bytes_file, u64::from(done.thinned));
+        report.put(HmBackupReport { size: 0, items, bytes_file, is_thinned });
         Ok(OK)
     }
 

@@ -66,7 +66,8 @@ impl Sink {
         Ok(Sink::descriptor(copy, format))
     }
 
-    /// Any descriptor: a pipe, a file, a socket, a terminal.
+    /// Any descriptor: a pipe, a file, a socket, a terminal. It is written to where it stands: for a file that several drainers write to
+    /// one after the other, take [`Sink::file`].
     pub fn descriptor(descriptor: OwnedFd, format: Format) -> Sink {
         Sink { to: To::Descriptor(Stream(descriptor.into())), format, filter: None }
     }

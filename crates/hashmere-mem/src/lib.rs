@@ -10,6 +10,9 @@
 //! capacity in debug builds; the engine validates every offset and length that it *read from
 //! the file* before it uses it.
 
+#[cfg(feature = "shuttle")]
+mod bursts;
+mod canary;
 mod heap;
 mod host;
 mod local_host;
@@ -18,6 +21,8 @@ mod os_host;
 mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle_mem;
+#[cfg(feature = "shuttle")]
+pub mod stories;
 #[cfg(feature = "traced")]
 pub mod traced;
 pub mod words;

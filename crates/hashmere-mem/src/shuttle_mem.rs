@@ -1,6 +1,6 @@
 //! Memory whose every access is a scheduling point of the model checker `shuttle`.
 
-use crate::words::{self, Words};
+use crate::words::Words;
 use crate::{BackError, HeapMem, Mem};
 use shuttle::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering;

@@ -1,4 +1,4 @@
-//! For tests: heap memory on which a client dies after so many stores, or lets somebody else act before one of its accesses.
+//! For tests: memory on which a client dies after so many stores, or lets somebody else act before one of its accesses.
 
 use crate::words::{self, Words};
 use crate::{BackError, HeapMem, Mem};
@@ -13,17 +13,17 @@ struct Killed;
 type Hook = Box<dyn FnOnce() + Send>;
 
 /// The memory as one client reaches it.
-pub struct Traced {
-    heap: Arc<HeapMem>,
+pub struct Traced<M = HeapMem> {
+    heap: Arc<M>,
     stores: AtomicU64,
     fuse: AtomicU64,
     accesses: AtomicU64,
     hook: Mutex<Option<(u64, Hook)>>,
 }
 
-impl Traced {
+impl<M: Mem> Traced<M> {
     /// Its view of this memory.
-    pub fn new(heap: &Arc<HeapMem>) -> Traced {
+    pub fn new(heap: &Arc<M>) -> Traced<M> {
         Traced {
             heap: heap.clone(),
             stores: AtomicU64::new(0),
@@ -53,7 +53,7 @@ impl Traced {
         self.accesses.load(Ordering::Relaxed)
     }
 
-    fn access(&self) -> &HeapMem {
+    fn access(&self) -> &M {
         let n = self.accesses.fetch_add(1, Ordering::Relaxed);
         assert!(n < 10_000_000, "the operation does not end");
         let mut hook = self.hook.lock().unwrap_or_else(PoisonError::into_inner);
@@ -66,7 +66,7 @@ impl Traced {
         &self.heap
     }
 
-    fn writing(&self) -> &HeapMem {
+    fn writing(&self) -> &M {
         let heap = self.access();
         if self.stores.load(Ordering::Relaxed) >= self.fuse.load(Ordering::Relaxed) {
             panic::resume_unwind(Box::new(Killed));
@@ -85,13 +85,13 @@ pub fn until_death<R>(act: impl FnOnce() -> R) -> Option<R> {
     }
 }
 
-impl std::fmt::Debug for Traced {
+impl<M: Mem> std::fmt::Debug for Traced<M> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Traced").field("stores", &self.stores()).finish_non_exhaustive()
     }
 }
 
-impl Words for Traced {
+impl<M: Mem> Words for Traced<M> {
     fn load_word(&self, off: u64) -> u64 {
         self.access().load(off, Ordering::Relaxed)
     }
@@ -101,7 +101,7 @@ impl Words for Traced {
     }
 }
 
-impl Mem for Traced {
+impl<M: Mem> Mem for Traced<M> {
     fn capacity(&self) -> u64 {
         self.heap.capacity()
     }
@@ -162,11 +162,15 @@ impl Mem for Traced {
         self.heap.unback(off, len)
     }
 
-    fn wait(&self, _off: u64, _expected: u32, _timeout: Duration) {}
+    fn wait(&self, off: u64, expected: u32, timeout: Duration) {
+        self.heap.wait(off, expected, timeout);
+    }
 
     fn wake(&self, _off: u64) {
         self.access();
     }
 
-    fn relax(&self) {}
+    fn relax(&self) {
+        self.heap.relax();
+    }
 }

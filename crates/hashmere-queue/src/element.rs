@@ -2,7 +2,7 @@
 
 use crate::error::QueueError;
 use crate::hand::Hand;
-use crate::pool::Queue;
+use crate::queue::Queue;
 use hashmere_mem::{MapMem, Mem};
 use std::ops::{Deref, DerefMut};
 

@@ -5,7 +5,8 @@
 
 use crate::error::QueueError;
 use crate::layout::queue;
-use crate::pool::{Inner, Queue};
+use crate::pool::Inner;
+use crate::queue::Queue;
 use crate::ring::Ring;
 use crate::sleep::{is_ready, sleep};
 use hashmere::WriteError;

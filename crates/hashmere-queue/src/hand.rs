@@ -3,8 +3,11 @@
 use crate::element::{bytes_of, bytes_of_mut, Element};
 use crate::error::QueueError;
 use crate::layout::{hand, queue, Held};
-use crate::pool::{Inner, Queue};
-use crate::ring::{pull_many, pull_one, push_many, push_one, wake_sleepers, Grip, Push};
+use crate::moves::{pull_many, pull_one, push_many, push_one, wake_sleepers, Push};
+use crate::pool::Inner;
+use crate::queue::Queue;
+use crate::ring::Grip;
+use crate::sleep::{rest, SPINS_MIN};
 use hashmere_mem::{MapMem, Mem};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -43,7 +46,7 @@ impl Hand {
         }
         let grip =
             grip.ok_or(QueueError::TooMany("all hands of the pool are in use; drop some, or create it with more"))?;
-        let spins = Cell::new(crate::sleep::SPINS_MIN);
+        let spins = Cell::new(SPINS_MIN);
         let looked = Cell::new(Instant::now());
         Ok(Hand { pool: pool.clone(), grip, free: Cell::new(u64::MAX), empty: Cell::new(0), looked, spins })
     }
@@ -141,9 +144,10 @@ impl Hand {
         Err(QueueError::damaged("a queue holds an element that the pool does not have", self.pool.region.offset()))
     }
 
-    /// From time to time whoever finds nothing looks whether somebody died with it.
+    /// Whoever finds nothing rests, for most come back at once, and from time to time looks whether somebody died with it.
     #[inline(always)]
     fn found_nothing(&self) -> Result<(), QueueError> {
+        rest(self.mem());
         let empty = self.empty.get() + 1;
         self.empty.set(empty);
         if empty >= LOOK_EVERY {

@@ -1,8 +1,10 @@
-//! Pools and their queues: made, opened, listed, dropped.
+//! Pools: opened, listed, dropped; their queues, found and made.
 
 use crate::error::QueueError;
 use crate::hand::Hand;
 use crate::layout::{hand, limit, pool, queue, Geometry, Kind};
+use crate::options::QueueOptions;
+use crate::queue::{Queue, QueueStats};
 use crate::ring::Ring;
 use crate::settle::{Core, Peers};
 use hashmere::{ClientId, Region, Store, WriteError};
@@ -12,118 +14,14 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 /// The queue that every pool has, and in which all its elements are at first.
-const FREE: &str = "free";
+pub(crate) const FREE: &str = "free";
 
-/// What becomes of the elements that a process held when it died.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnDeath {
-    /// Each goes to the end of the queue that it was pulled from; if that has a single producer or is full, to `free`.
-    Origin,
-    /// All go to this queue, which is made with the pool.
-    Queue(&'static str),
-}
-
-/// Sizes of a pool, decided when it is created.
-#[derive(Clone, Copy, Debug)]
-pub struct PoolOptions {
-    elements: u64,
-    bytes: u64,
-    queues: u64,
-    hands: u64,
-    batch: u64,
-    on_death: OnDeath,
-}
-
-impl PoolOptions {
-    /// `elements` elements (1 to 2^31) of `bytes` bytes each (1 to 2^32 - 1).
-    pub fn new(elements: u64, bytes: u64) -> PoolOptions {
-        PoolOptions { elements, bytes, queues: 8, hands: 64, batch: elements.min(1024), on_death: OnDeath::Origin }
-    }
-
-    /// How many queues it can have: 1 to 4096, default 8, `free` included. Each takes 8 bytes for each element of the pool, up to twice that.
-    pub fn queues(self, queues: u64) -> PoolOptions {
-        PoolOptions { queues, ..self }
-    }
-
-    /// How many hands there can be at a time, of all processes together: 1 to 4096, default 64.
-    pub fn hands(self, hands: u64) -> PoolOptions {
-        PoolOptions { hands, ..self }
-    }
-
-    /// How many elements a hand can have in its batch: 1 to 2^20, default 1024 or the number of elements. Each takes 8 bytes for each hand.
-    pub fn batch(self, batch: u64) -> PoolOptions {
-        PoolOptions { batch, ..self }
-    }
-
-    /// What becomes of the elements that a process held when it died. Default: [`OnDeath::Origin`].
-    pub fn on_death(self, on_death: OnDeath) -> PoolOptions {
-        PoolOptions { on_death, ..self }
-    }
-
-    /// Opens the pool of this name, or creates it. An existing one must have as many elements of as many bytes.
-    ///
-    /// # Errors
-    /// [`Exists`](QueueError::Exists) if it has others, and those of [`create`](Self::create).
-    pub fn open(&self, store: &Store, name: &str) -> Result<Pool, QueueError> {
-        loop {
-            match Pool::open(store, name) {
-                Err(QueueError::NotFound(_)) => {}
-                Ok(pool) if (pool.elements(), pool.element_bytes()) != (self.elements, self.bytes) => {
-                    let (n, bytes) = (pool.elements(), pool.element_bytes());
-                    return Err(QueueError::Exists(format!("pool {name:?} of {n} elements of {bytes} bytes").into()));
-                }
-                other => return other,
-            }
-            match self.create(store, name) {
-                Err(QueueError::Exists(_)) => {}
-                other => return other,
-            }
-        }
-    }
-
-    /// Creates a pool. All its elements are in the queue [`free`](Pool::free), in the order of their numbers; what their bytes
-    /// are is undefined.
-    ///
-    /// # Errors
-    /// [`Exists`](QueueError::Exists); [`BadOption`](QueueError::BadOption) for sizes and names that cannot be; the store's
-    /// `Full` and `NoSpace` if there is no room.
-    pub fn create(&self, store: &Store, name: &str) -> Result<Pool, QueueError> {
-        let geometry = Geometry::new(self.elements, self.bytes, self.queues, self.hands, self.batch);
-        let geometry = geometry.ok_or(QueueError::BadOption(
-            "a pool has 1 to 2^31 elements of 1 to 2^32 - 1 bytes, 1 to 4096 queues and hands, and batches of 1 to 2^20",
-        ))?;
-        let on_death = match self.on_death {
-            OnDeath::Origin | OnDeath::Queue(FREE) => None,
-            OnDeath::Queue(name) => Some(name),
-        };
-        if on_death.is_some_and(|name| !is_name(name) || self.queues < 2) {
-            return Err(QueueError::BadOption(
-                "the queue for elements of the dead needs a name of 1 to 64 bytes, and room for a second queue",
-            ));
-        }
-        let free = self.on_death == OnDeath::Queue(FREE);
-        let fill = |mem: &MapMem, base: u64| {
-            geometry.format(mem, base, if on_death.is_some() { 2 } else { u64::from(free) });
-            let core = Core { mem, base, geometry: &geometry };
-            write_queue(&core, 0, FREE, Kind::Mpmc, geometry.elements);
-            if let Some(name) = on_death {
-                write_queue(&core, 1, name, Kind::Mpmc, geometry.elements);
-            }
-        };
-        let region = store.create_region(kind::POOL, name.as_bytes(), geometry.size(), fill)?;
-        match region {
-            Some(region) => Pool::new(region, geometry),
-            None => Err(QueueError::Exists(format!("pool {name:?}").into())),
-        }
-    }
-}
-
-fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     (1..=queue::NAME_MAX).contains(&name.len())
 }
 
 /// Writes the entry of a queue that does not exist yet; its last store makes it exist.
-fn write_queue<M: Mem>(core: &Core<M>, id: u64, name: &str, kind: Kind, bound: u64) {
+pub(crate) fn write_queue<M: Mem>(core: &Core<M>, id: u64, name: &str, kind: Kind, bound: u64) {
     let entry = core.base + core.geometry.queue(id);
     core.mem.write(entry + queue::NAME, name.as_bytes());
     core.mem.store(entry + queue::NAME_LEN, name.len() as u64, Ordering::Relaxed);
@@ -131,30 +29,6 @@ fn write_queue<M: Mem>(core: &Core<M>, id: u64, name: &str, kind: Kind, bound: u
     core.mem.store(entry + queue::BOUND, bound, Ordering::Relaxed);
     // SYNC(queue): whoever sees the state sees the rest.
     core.mem.store(entry + queue::STATE, 1, Ordering::Release);
-}
-
-/// How a queue is made.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueueOptions {
-    kind: Option<Kind>,
-    bound: Option<u64>,
-}
-
-impl QueueOptions {
-    /// Any number of producers and consumers, room for every element of the pool.
-    pub fn new() -> QueueOptions {
-        QueueOptions::default()
-    }
-
-    /// Fewer producers or consumers, for more speed.
-    pub fn kind(self, kind: Kind) -> QueueOptions {
-        QueueOptions { kind: Some(kind), ..self }
-    }
-
-    /// The most elements that it takes, at least 1: then a push can find it full.
-    pub fn bound(self, bound: u64) -> QueueOptions {
-        QueueOptions { bound: Some(bound), ..self }
-    }
 }
 
 pub(crate) struct Inner {
@@ -196,10 +70,11 @@ impl Peers for Others<'_> {
 pub struct Pool {
     pub(crate) inner: Arc<Inner>,
     free: Queue,
+    recovered: u64,
 }
 
 impl Pool {
-    fn new(region: Region, geometry: Geometry) -> Result<Pool, QueueError> {
+    pub(crate) fn new(region: Region, geometry: Geometry) -> Result<Pool, QueueError> {
         let mut name = vec![0; hashmere_format::region::NAME_MAX];
         let start = region.offset() - hashmere_format::region::DATA;
         let len = region.mem().load(start + hashmere_format::region::at::NAME_LEN, Ordering::Acquire) as usize;
@@ -208,8 +83,8 @@ impl Pool {
         let inner = Arc::new(Inner { region, geometry, name: String::from_utf8_lossy(&name).into() });
         let ring = inner.core().ring(0).ok_or(QueueError::damaged("a pool has no free queue", start))?;
         let free = Queue { pool: inner.clone(), ring };
-        inner.recover()?;
-        Ok(Pool { inner, free })
+        let recovered = inner.recover()?;
+        Ok(Pool { inner, free, recovered })
     }
 
     /// Opens a pool, and clears up after processes that died with elements of it.
@@ -221,6 +96,11 @@ impl Pool {
         let region = region.ok_or_else(|| QueueError::NotFound(format!("pool {name:?}").into()))?;
         let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
         Pool::new(region, geometry)
+    }
+
+    /// How many elements of the dead were given back when this handle was opened.
+    pub fn recovered_by_open(&self) -> u64 {
+        self.recovered
     }
 
     /// Names of the pools of a store.
@@ -383,99 +263,6 @@ pub struct PoolStats {
     pub recovered: u64,
     /// Its queues.
     pub queues: Vec<QueueStats>,
-}
-
-/// One queue in [`PoolStats`].
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct QueueStats {
-    /// Its name.
-    pub name: String,
-    /// Its kind.
-    pub kind: Kind,
-    /// Most elements that it takes.
-    pub bound: u64,
-    /// Elements in it.
-    pub len: u64,
-    /// Elements ever pushed to it (below 2^48).
-    pub pushed: u64,
-    /// Whether somebody sleeps until it is pushed to.
-    pub has_sleepers: bool,
-}
-
-/// A queue of a pool. Clones name the same one.
-#[derive(Clone)]
-pub struct Queue {
-    pub(crate) pool: Arc<Inner>,
-    pub(crate) ring: Ring,
-}
-
-impl Queue {
-    /// Its name.
-    pub fn name(&self) -> String {
-        let mem = self.pool.mem();
-        let len = mem.load(self.ring.entry + queue::NAME_LEN, Ordering::Acquire).min(queue::NAME_MAX as u64);
-        let mut name = vec![0; len as usize];
-        mem.read(self.ring.entry + queue::NAME, &mut name);
-        String::from_utf8_lossy(&name).into_owned()
-    }
-
-    /// Its kind.
-    pub fn kind(&self) -> Kind {
-        self.ring.kind
-    }
-
-    /// Most elements that it takes.
-    pub fn bound(&self) -> u64 {
-        self.ring.bound
-    }
-
-    /// Elements in it at about this moment.
-    pub fn len(&self) -> u64 {
-        self.ring.len(self.pool.mem())
-    }
-
-    /// Whether there were none at about this moment.
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// A copy of the first element's bytes, which stays where it is; `None`: the queue is empty.
-    pub fn peek(&self) -> Option<Vec<u8>> {
-        let (mem, ring, geometry) = (self.pool.mem(), &self.ring, &self.pool.geometry);
-        loop {
-            let head = ring.head(mem);
-            let cell = mem.load(ring.cell(head.position()), Ordering::Acquire);
-            let is_there = (cell >> 32) as u32 == ring.tag(head.position());
-            let mut bytes = vec![0; geometry.bytes as usize];
-            if is_there && u64::from(cell as u32) < geometry.elements {
-                mem.read(self.pool.region.offset() + geometry.element(u64::from(cell as u32)), &mut bytes);
-            }
-            // SYNC(peek): as long as the head has not moved, nobody had the element to write to it.
-            mem.fence(Ordering::Acquire);
-            if ring.head(mem) == head {
-                return is_there.then_some(bytes);
-            }
-        }
-    }
-
-    fn stats(&self) -> QueueStats {
-        let mem = self.pool.mem();
-        QueueStats {
-            name: self.name(),
-            kind: self.kind(),
-            bound: self.bound(),
-            len: self.len(),
-            pushed: self.ring.tail(mem).position(),
-            has_sleepers: mem.load(self.ring.entry + queue::SLEEPERS, Ordering::Relaxed) != 0,
-        }
-    }
-}
-
-impl std::fmt::Debug for Queue {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Queue").field("name", &self.name()).field("len", &self.len()).finish_non_exhaustive()
-    }
 }
 
 impl std::fmt::Debug for Pool {

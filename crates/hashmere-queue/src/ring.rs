@@ -1,18 +1,10 @@
-//! Moving elements between a queue and a hand: the four operations, on any memory.
-//!
-//! An operation takes effect with one store. Before it, the hand's intent says what it is about to do; if its owner dies,
-//! [`settle`](crate::settle) finds out whether it was done. Nobody waits for anybody: a consumer copies what it is
-//! about to take before it takes it, and a producer owns its cells once it has moved the tail.
+//! A queue and a hand as places in memory.
 
 use crate::canary::{self, Canary};
-use crate::layout::{hand, queue, End, Geometry, Held, Intent, Kind, Op};
+use crate::layout::{hand, queue, End, Geometry, Intent, Kind, Op};
 use hashmere_mem::Mem;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
-
-/// Cells of a line, and how far ahead a batch asks for the next ones: as many lines as a core can wait for at a time.
-const LINE: u64 = 8;
-const AHEAD: u64 = 16 * 64;
 
 /// A queue's place in memory.
 #[derive(Clone, Copy, Debug)]
@@ -24,8 +16,11 @@ pub(crate) struct Ring {
     pub(crate) bounded: bool,
     pub(crate) entry: u64,
     cells: u64,
-    mask: u64,
+    pub(crate) mask: u64,
     shift: u32,
+    /// The first element, and how far it is to the next.
+    elements: u64,
+    stride: u64,
 }
 
 /// A hand's place in memory, and what only its owner needs to know.
@@ -34,7 +29,7 @@ pub(crate) struct Grip {
     /// The hand plus one.
     pub(crate) who: u64,
     pub(crate) at: u64,
-    /// Every hand of the pool, for [`confirm`].
+    /// Every hand of the pool, for [`intent_of`](Grip::intent_of).
     hands: u64,
     hand_bytes: u64,
     hands_many: u64,
@@ -43,15 +38,6 @@ pub(crate) struct Grip {
     pub(crate) start: Cell<u64>,
     pub(crate) end: Cell<u64>,
     pub(crate) batch: u64,
-}
-
-/// What became of a push.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Push {
-    /// This many were pushed.
-    Done(u64),
-    /// The queue has reached its bound.
-    Full,
 }
 
 impl Ring {
@@ -65,6 +51,8 @@ impl Ring {
             cells: base + geometry.ring(id),
             mask: geometry.cells() - 1,
             shift: geometry.cells().trailing_zeros(),
+            elements: base + geometry.element(0),
+            stride: geometry.stride,
         }
     }
 
@@ -73,10 +61,22 @@ impl Ring {
         self.cells + 8 * (position & self.mask)
     }
 
+    /// Where an element is. It may be any number: for a hint to the processor.
+    #[inline(always)]
+    pub(crate) fn element(&self, number: u32) -> u64 {
+        self.elements.wrapping_add(self.stride.wrapping_mul(u64::from(number)))
+    }
+
     /// What the upper half of a cell holds once the element of this position is in it.
     #[inline(always)]
     pub(crate) fn tag(&self, position: u64) -> u32 {
         ((position >> self.shift) + 1) as u32
+    }
+
+    /// Whether a cell holds the element of this position.
+    #[inline(always)]
+    pub(crate) fn is_there(&self, position: u64, cell: u64) -> bool {
+        (cell >> 32) as u32 == self.tag(position) || canary::is(Canary::CellBelieved)
     }
 
     /// Whether a cell that this position was given still holds what it held before: the element of the round before, or
@@ -110,7 +110,7 @@ impl Ring {
 
     /// Elements that this queue still takes, as of a tail.
     #[inline(always)]
-    fn room<M: Mem>(&self, mem: &M, tail: End) -> u64 {
+    pub(crate) fn room<M: Mem>(&self, mem: &M, tail: End) -> u64 {
         if self.bounded {
             let len = tail.since(self.head(mem));
             // The head may have passed a tail that is of the past: then it is not to be moved either, and is looked at again.
@@ -145,6 +145,11 @@ impl Grip {
         self.at + hand::SLOTS + 8 * slot
     }
 
+    /// The intent of another hand, by what an end says of it; `None`: there is no such hand.
+    pub(crate) fn intent_of(&self, who: u64) -> Option<u64> {
+        (1..=self.hands_many).contains(&who).then(|| self.hands + (who - 1) * self.hand_bytes + hand::INTENT)
+    }
+
     #[inline(always)]
     pub(crate) fn intend<M: Mem>(&self, mem: &M, op: Op, ring: &Ring, end: u64, (slot, n): (u64, u64)) {
         let range = slot | n << 32;
@@ -162,238 +167,5 @@ impl Grip {
     #[inline(always)]
     pub(crate) fn done<M: Mem>(&self, mem: &M) {
         mem.store(self.at + hand::INTENT, 0, Ordering::Release);
-    }
-}
-
-/// Before the word that names `who` is replaced: if that hand does not know yet that it succeeded, its intent says so from now on.
-#[inline(always)]
-fn confirm<M: Mem>(mem: &M, grip: &Grip, ring: &Ring, end: End, op: Op) {
-    if end.who() != grip.who && end.who() != 0 && !canary::is(Canary::SuccessUntold) {
-        confirm_other(mem, grip, ring, end, op);
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn confirm_other<M: Mem>(mem: &M, grip: &Grip, ring: &Ring, end: End, op: Op) {
-    if end.who() > grip.hands_many {
-        return;
-    }
-    let intent = grip.hands + (end.who() - 1) * grip.hand_bytes + hand::INTENT;
-    let pending = Intent { op, queue: ring.id, end: end.position() };
-    let done = Intent { op: if op == Op::Pull { Op::Pulled } else { Op::Pushed }, ..pending };
-    // SYNC(confirm): pairs with the look of `settle`, which loads the end first and the intent after it: if it misses the end that
-    // we are about to replace, it sees this.
-    if mem.load(intent, Ordering::Acquire) == pending.pack() {
-        let _ = mem.compare_exchange(intent, pending.pack(), done.pack());
-    }
-}
-
-/// Takes the first element of a queue into a single slot. `None`: there is none, or the next one is still being pushed.
-#[inline(always)]
-pub(crate) fn pull_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64) -> Option<u32> {
-    let mut tried = false;
-    loop {
-        let head = ring.head(mem);
-        let position = head.position();
-        // SYNC(cell): pairs with the store of `push`. Whatever was written to the element before is seen.
-        let cell = mem.load(ring.cell(position), Ordering::Acquire);
-        if (cell >> 32) as u32 != ring.tag(position) && !canary::is(Canary::CellBelieved) {
-            if !ring.kind.has_one_consumer() && ring.head(mem) != head {
-                continue;
-            }
-            if tried {
-                mem.store(grip.slot(slot), 0, Ordering::Release);
-                grip.done(mem);
-            }
-            return None;
-        }
-        let after = End::new(End::advance(position, 1), grip.who);
-        grip.intend(mem, Op::Pull, ring, after.position(), (slot, 1));
-        let held = Held { element: cell as u32, origin: ring.id };
-        if !canary::is(Canary::HeldLate) {
-            mem.store(grip.slot(slot), held.pack(), Ordering::Release);
-        }
-        if move_head(mem, ring, grip, head, after) {
-            if canary::is(Canary::HeldLate) {
-                mem.store(grip.slot(slot), held.pack(), Ordering::Release);
-            }
-            grip.done(mem);
-            return Some(cell as u32);
-        }
-        tried = true;
-    }
-}
-
-/// The store that takes: from here on the elements are this hand's.
-#[inline(always)]
-fn move_head<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, head: End, after: End) -> bool {
-    if ring.kind.has_one_consumer() || canary::is(Canary::HeadStored) {
-        // SYNC(head): a producer that sees it finds the cells before it read.
-        mem.store(ring.entry + queue::HEAD, after.0, Ordering::Release);
-        return true;
-    }
-    confirm(mem, grip, ring, head, Op::Pull);
-    mem.compare_exchange(ring.entry + queue::HEAD, head.0, after.0).is_ok()
-}
-
-/// Takes up to `max` elements behind those of the batch.
-pub(crate) fn pull_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> u64 {
-    if grip.start.get() == grip.end.get() && grip.start.get() != 0 {
-        // In this order: between the two the batch is empty as well.
-        mem.store(grip.at + hand::END, 0, Ordering::Release);
-        mem.store(grip.at + hand::START, 0, Ordering::Release);
-        grip.start.set(0);
-        grip.end.set(0);
-    }
-    let first = hand::SINGLES + grip.end.get();
-    let max = max.min(grip.batch - grip.end.get());
-    if max == 0 {
-        return 0;
-    }
-    loop {
-        let head = ring.head(mem);
-        let n = copy_cells(mem, ring, grip, head.position(), first, max);
-        if n == 0 {
-            if !ring.kind.has_one_consumer() && ring.head(mem) != head {
-                continue;
-            }
-            grip.done(mem);
-            return 0;
-        }
-        let after = End::new(End::advance(head.position(), n), grip.who);
-        grip.intend(mem, Op::Pull, ring, after.position(), (first, n));
-        if canary::is(Canary::EndEarly) {
-            mem.store(grip.at + hand::END, grip.end.get() + n, Ordering::Release);
-        }
-        if move_head(mem, ring, grip, head, after) {
-            let end = grip.end.get() + n;
-            grip.end.set(end);
-            mem.store(grip.at + hand::END, end, Ordering::Release);
-            grip.done(mem);
-            return n;
-        }
-    }
-}
-
-/// Copies what is there from a position on, up to `max`, to slots that do not count yet. It is right if the head does not move
-/// meanwhile.
-#[inline(always)]
-fn copy_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, position: u64, first: u64, max: u64) -> u64 {
-    let mut n = 0;
-    while n < max {
-        // Row by row: within one the tag is the same and cells follow each other.
-        let at = End::advance(position, n);
-        let row = (ring.mask + 1 - (at & ring.mask)).min(max - n);
-        let (tag, cell, slot) = (ring.tag(at), ring.cell(at), grip.slot(first + n));
-        let mark = Held { element: 0, origin: ring.id }.pack();
-        for i in 0..row {
-            if i % LINE == 0 {
-                mem.prefetch(cell + 8 * i + AHEAD);
-            }
-            // SYNC(cell): as in `pull_one`.
-            let word = mem.load(cell + 8 * i, Ordering::Acquire);
-            if (word >> 32) as u32 != tag {
-                return n + i;
-            }
-            mem.store(slot + 8 * i, mark | word & 0xffff_ffff, Ordering::Relaxed);
-        }
-        n += row;
-    }
-    n
-}
-
-/// Puts the element of a single slot at the end of a queue.
-#[inline(always)]
-pub(crate) fn push_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64, element: u32) -> Push {
-    let Some((position, _)) = claim_cells(mem, ring, grip, slot, 1) else { return Push::Full };
-    // SYNC(cell): everything written to the element before is seen by whoever takes it.
-    let word = u64::from(ring.tag(position)) << 32 | u64::from(element);
-    if canary::is(Canary::SlotEarly) {
-        mem.store(grip.slot(slot), 0, Ordering::Release);
-    }
-    mem.store(ring.cell(position), word, Ordering::Release);
-    if ring.kind.has_one_producer() {
-        let after = End::new(End::advance(position, 1), grip.who);
-        mem.store(ring.entry + queue::TAIL, after.0, Ordering::Release);
-    }
-    mem.store(grip.slot(slot), 0, Ordering::Release);
-    grip.done(mem);
-    Push::Done(1)
-}
-
-/// Moves the tail, or for a single producer says where it will go. `None`: the queue is full.
-#[inline(always)]
-fn claim_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64, n: u64) -> Option<(u64, u64)> {
-    loop {
-        let tail = ring.tail(mem);
-        let n = ring.room(mem, tail).min(n);
-        if n == 0 {
-            grip.done(mem);
-            return None;
-        }
-        let after = End::new(End::advance(tail.position(), n), grip.who);
-        grip.intend(mem, Op::Push, ring, after.position(), (slot, n));
-        if ring.kind.has_one_producer() {
-            return Some((tail.position(), n));
-        }
-        confirm(mem, grip, ring, tail, Op::Push);
-        if mem.compare_exchange(ring.entry + queue::TAIL, tail.0, after.0).is_ok() {
-            return Some((tail.position(), n));
-        }
-    }
-}
-
-/// Puts the first `max` elements of the batch at the end of a queue, in their order, or as many as it takes.
-pub(crate) fn push_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> Push {
-    let first = hand::SINGLES + grip.start.get();
-    let n = max.min(grip.end.get() - grip.start.get());
-    if n == 0 {
-        return Push::Done(0);
-    }
-    let Some((position, n)) = claim_cells(mem, ring, grip, first, n) else { return Push::Full };
-    let mut filled = 0;
-    while filled < n {
-        let at = End::advance(position, filled);
-        let row = (ring.mask + 1 - (at & ring.mask)).min(n - filled);
-        let (tag, cell, slot) = (u64::from(ring.tag(at)) << 32, ring.cell(at), grip.slot(first + filled));
-        for i in 0..row {
-            if i % LINE == 0 {
-                mem.prefetch_write(cell + 8 * i + AHEAD);
-            }
-            let element = mem.load(slot + 8 * i, Ordering::Relaxed) & 0xffff_ffff;
-            // SYNC(cell): as in `push_one`.
-            mem.store(cell + 8 * i, tag | element, Ordering::Release);
-        }
-        filled += row;
-    }
-    if ring.kind.has_one_producer() {
-        let after = End::new(End::advance(position, n), grip.who);
-        mem.store(ring.entry + queue::TAIL, after.0, Ordering::Release);
-    }
-    let start = grip.start.get() + n;
-    grip.start.set(start);
-    mem.store(grip.at + hand::START, start, Ordering::Release);
-    grip.done(mem);
-    Push::Done(n)
-}
-
-/// Wakes those who sleep until something is pushed to this queue.
-#[inline(always)]
-pub(crate) fn wake_sleepers<M: Mem>(mem: &M, ring: &Ring) {
-    // SYNC(sleepers): pairs with the exchange of who goes to sleep. A store buffer may hide the push from its last look and the
-    // flag from us; it then looks again by itself, within a millisecond.
-    if mem.load(ring.entry + queue::SLEEPERS, Ordering::Relaxed) != 0 {
-        wake_now(mem, ring);
-    }
-}
-
-#[cold]
-#[inline(never)]
-pub(crate) fn wake_now<M: Mem>(mem: &M, ring: &Ring) {
-    // The flag goes before the event is counted: who sets it again meanwhile finds its event changed.
-    if mem.swap(ring.entry + queue::SLEEPERS, 0, Ordering::SeqCst) != 0 {
-        mem.fetch_add(ring.entry + queue::EVENT, 1, Ordering::AcqRel);
-        mem.wake(ring.entry + queue::EVENT);
     }
 }

@@ -5,7 +5,8 @@
 
 use crate::canary::{self, Canary};
 use crate::layout::{hand, pool, queue, End, Geometry, Held, Intent, Kind, Op};
-use crate::ring::{push_one, wake_sleepers, Grip, Push, Ring};
+use crate::moves::{push_one, wake_sleepers, Push};
+use crate::ring::{Grip, Ring};
 use hashmere::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -82,13 +83,22 @@ impl<M: Mem> Core<'_, M> {
                 None => true,
             };
             let gone = gone || canary::is(Canary::LivingRobbed);
-            if gone && self.mem.compare_exchange(self.owner(index), word, me.pack()).is_ok() {
+            if gone && self.take_over(index, word, me) {
                 let n = self.release_hand(index);
                 self.mem.fetch_add(self.base + pool::RECOVERED, n, Ordering::Relaxed);
                 returned += n;
             }
         }
         Ok(returned)
+    }
+
+    /// Puts our name in the place of the dead owner's: from here on nobody else clears up after it.
+    fn take_over(&self, index: u64, dead: u64, me: ClientId) -> bool {
+        if canary::is(Canary::HandRobbed) {
+            self.mem.store(self.owner(index), me.pack(), Ordering::Release);
+            return true;
+        }
+        self.mem.compare_exchange(self.owner(index), dead, me.pack()).is_ok()
     }
 
     /// Finishes what a hand was doing and empties it. The caller owns it.

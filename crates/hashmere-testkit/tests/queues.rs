@@ -255,6 +255,41 @@ fn a_descriptor_is_readable_while_there_is_something_to_pull() {
     }
 }
 
+/// Push and pull in one call, single and in batches; peek, length and drain; waits that end.
+#[test]
+fn one_call_for_both_and_looks_without_taking() {
+    let scratch = Scratch::new("queues-both");
+    let (_store, pool) = small(&scratch);
+    mark(&pool);
+    let (todo, full) = (pool.queue("todo").unwrap(), pool.queue_with("full", QueueOptions::new().bound(1)).unwrap());
+    assert!(todo.peek().is_none() && todo.is_empty());
+    let mut hand = pool.hand().unwrap();
+    let first = hand.pull(pool.free()).unwrap().unwrap();
+    let second = hand.push_pull(first, &full, pool.free()).unwrap().expect("there is room").expect("there are more");
+    assert_eq!((second.number(), full.len(), full.peek().unwrap()[..8].to_vec()), (1, 1, vec![0; 8]));
+    let back = hand.push_pull(second, &full, pool.free()).unwrap().expect_err("it is full");
+    assert_eq!((back.number(), pool.stats().held), (1, 1), "nothing was pulled");
+    assert!(hand.push_pull(back, &todo, &full).unwrap().unwrap().is_some_and(|element| element.number() == 0));
+    // The element was dropped, and is where it came from.
+    assert_eq!((full.len(), todo.len(), pool.free().len()), (1, 1, ELEMENTS - 2));
+    assert_eq!(hand.push_pull_many(&todo, pool.free(), 5).unwrap(), (0, 5));
+    assert_eq!(hand.push_pull_many(&full, pool.free(), 5).unwrap(), (0, 5), "one of bound 1 is full");
+    assert!(matches!(hand.drain(&todo, &full), Err(QueueError::BadOption(_))), "the batch is not empty");
+    assert_eq!(hand.push_pull_many(&todo, &full, 5).unwrap(), (10, 1));
+    assert_eq!(hand.push_many(&todo, 1).unwrap(), 1);
+    assert_eq!(hand.drain(&todo, &full).unwrap(), 1, "as many as it takes");
+    assert_eq!((todo.len(), full.len()), (11, 1), "the others are where they came from");
+    assert_eq!(hand.drain(&todo, pool.free()).unwrap(), 11);
+    let begin = Instant::now();
+    assert!(!hand.wait(&todo, Duration::from_millis(30)).unwrap());
+    assert!(hand.pull_wait(&todo, Duration::from_millis(30)).unwrap().is_none());
+    assert!(begin.elapsed() >= Duration::from_millis(60));
+    assert!(hand.wait(pool.free(), Duration::ZERO).unwrap());
+    assert_eq!(hand.drain(&full, pool.free()).unwrap(), 1);
+    drop(hand);
+    assert_conserved(&pool);
+}
+
 /// Typed views; a handle of the parent is refused in a forked child.
 #[test]
 fn values_in_elements() {

@@ -1,29 +1,9 @@
-//! Canaries: known faults, one line each where the engine would have them, that the tests switch on to prove that they would
-//! notice (see `docs/testing.md`, which has the table of who finds which).
-//!
-//! In any other build [`is`] is the constant `false`: no build that anybody uses contains a canary. With the feature `canary`
-//! the variable `HASHMERE_CANARY` switches one on for a whole process.
+//! Canaries of the engine: known faults that its tests must find. How they are switched on: [`hashmere_mem::canaries`]. The table of
+//! who finds which is in `docs/testing.md`.
 
 use std::sync::atomic::Ordering;
 
-macro_rules! canaries {
-    ($($(#[doc = $text:literal])+ $name:ident,)+) => {
-        /// One fault: what the engine then does wrong.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub(crate) enum Canary {
-            $($(#[doc = $text])+ $name,)+
-        }
-
-        #[cfg(any(test, feature = "canary"))]
-        impl Canary {
-            /// All of them, with their names and what they do.
-            pub(crate) const ALL: &'static [(Canary, &'static str, &'static str)] =
-                &[$((Canary::$name, stringify!($name), concat!($($text),+)),)+];
-        }
-    };
-}
-
-canaries! {
+hashmere_mem::canaries! {
     // Writing.
     /// A commit comes before the head of the segment has passed the record.
     HeadLate,
@@ -177,12 +157,6 @@ canaries! {
     RowRelaxed,
 }
 
-#[cfg(not(any(test, feature = "canary")))]
-#[inline(always)]
-pub(crate) const fn is(_: Canary) -> bool {
-    false
-}
-
 /// The order of a store that must release, unless the canary is on.
 #[inline(always)]
 pub(crate) fn relaxes(canary: Canary) -> Ordering {
@@ -190,52 +164,5 @@ pub(crate) fn relaxes(canary: Canary) -> Ordering {
         Ordering::Relaxed
     } else {
         Ordering::Release
-    }
-}
-
-#[cfg(any(test, feature = "canary"))]
-pub(crate) use switch::is;
-#[cfg(test)]
-pub(crate) use switch::{is_any, with};
-
-#[cfg(any(test, feature = "canary"))]
-mod switch {
-    use super::Canary;
-    use std::cell::Cell;
-    use std::sync::OnceLock;
-
-    // Of the thread of the test, which runs all threads of its models.
-    thread_local! {
-        static ON: Cell<Option<Canary>> = const { Cell::new(None) };
-    }
-
-    /// Whether this fault is to be made.
-    pub(crate) fn is(canary: Canary) -> bool {
-        ON.get().or_else(of_process) == Some(canary)
-    }
-
-    fn of_process() -> Option<Canary> {
-        static NAMED: OnceLock<Option<Canary>> = OnceLock::new();
-        *NAMED.get_or_init(|| {
-            let name = std::env::var("HASHMERE_CANARY").ok()?;
-            let found = Canary::ALL.iter().find(|(_, known, _)| *known == name);
-            assert!(found.is_some(), "there is no canary {name}");
-            found.map(|(canary, _, _)| *canary)
-        })
-    }
-
-    /// Whether any is.
-    #[cfg(test)]
-    pub(crate) fn is_any() -> bool {
-        ON.get().is_some()
-    }
-
-    /// Runs something in an engine with this fault, or with none.
-    #[cfg(test)]
-    pub(crate) fn with<R>(canary: impl Into<Option<Canary>>, act: impl FnOnce() -> R) -> R {
-        let before = ON.replace(canary.into());
-        let result = act();
-        ON.set(before);
-        result
     }
 }

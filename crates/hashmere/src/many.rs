@@ -67,6 +67,13 @@ impl Store {
         Ok(())
     }
 
+    /// Asks the processor for the cache lines that calls with these keys are going to need, all at once: for a caller who has
+    /// something else to do meanwhile. Of more than 32 keys only the first are asked for. A hint: it changes nothing and
+    /// cannot fail.
+    pub fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) {
+        self.hash_and_fetch(keys);
+    }
+
     /// The hashes of at most [`BATCH`] keys, whose buckets and records are asked for on the way.
     #[inline(always)]
     pub(crate) fn hash_and_fetch<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<KeyHash>; BATCH] {

@@ -375,8 +375,8 @@ impl Opened {
         }
         if !clean {
             let len = engine.mem.file_len().map_err(|source| WriteError::Io { action: "measure", source })?;
-            let progress = options.on_rebuild.unwrap_or(|_, _| ());
-            engine.rebuild(len, &mut |done, of| progress(done, of))?;
+            let progress = |done, of| options.on_rebuild.iter().for_each(|told| (told.0)(done, of));
+            engine.rebuild(len, &mut { progress })?;
         }
         engine.change_life(0, flag::CLEAN);
         engine.set_boot(boot_words());

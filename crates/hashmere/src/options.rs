@@ -2,7 +2,10 @@
 
 use crate::error::OpenError;
 use crate::Store;
+use std::fmt;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a store does when it has reached its maximum size.
@@ -49,7 +52,21 @@ pub struct Options {
     pub(crate) allow_foreign_owner: bool,
     pub(crate) durable: Option<bool>,
     pub(crate) sync_every: Option<Duration>,
-    pub(crate) on_rebuild: Option<fn(u64, u64)>,
+    pub(crate) on_rebuild: Option<OnRebuild>,
+}
+
+/// Is told how far a rebuild is.
+#[derive(Clone)]
+pub(crate) struct OnRebuild(pub(crate) Arc<dyn Fn(u64, u64) + Send + Sync>);
+
+// A call that unwinds out of a rebuild leaves the file as a death there does.
+impl UnwindSafe for OnRebuild {}
+impl RefUnwindSafe for OnRebuild {}
+
+impl fmt::Debug for OnRebuild {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("OnRebuild")
+    }
 }
 
 impl Options {
@@ -143,8 +160,8 @@ impl Options {
         self
     }
     /// Is told `(done, of)` while opening rebuilds a durable store after the machine went down.
-    pub fn on_rebuild(mut self, progress: fn(u64, u64)) -> Options {
-        self.on_rebuild = Some(progress);
+    pub fn on_rebuild(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Options {
+        self.on_rebuild = Some(OnRebuild(Arc::new(progress)));
         self
     }
     /// Opens a file that another user owns (refused by default: its owner could change it under us).

@@ -226,6 +226,23 @@ public:
                                   return std::move(found);
                               });
     }
+    /// Copies the store to a new file as it is at one moment.
+    returns<backup_report> backup(const std::string &path, if_there there = if_there::refuse) const {
+        return backup(path, there, [](std::uint64_t, std::uint64_t) {});
+    }
+    /// The same; `progress(done, of)` is told how many keys of about how many are copied. It must not throw.
+    template <class F> returns<backup_report> backup(const std::string &path, if_there there, F &&progress) const {
+        using function = std::remove_reference_t<F>;
+        auto tell = [](void *user, std::uint64_t part, std::uint64_t of) noexcept {
+            (*static_cast<function *>(user))(part, of);
+        };
+        void *user = const_cast<void *>(static_cast<const void *>(std::addressof(progress)));
+        const std::uint64_t flags = there == if_there::replace ? HM_REPLACE : 0;
+        backup_report r = {};
+        r.size = sizeof r;
+        return base::template answer<backup_report>(
+            [&](hm_error *e) { return hm_backup(c_, path.c_str(), flags, tell, user, &r, e); }, [&](int) { return r; });
+    }
     returns<std::string> path() const {
         return sure([&](char *to, std::size_t room, std::size_t &len, hm_error *e) {
             const int rc = hm_path(c_, to, room, &len, e);

@@ -43,6 +43,10 @@ using meta = hm_meta;
 using stored = hm_stored;
 /// Statistics: see ::hm_stats.
 using stats = hm_stats;
+/// What a backup did: see ::hm_backup_report.
+using backup_report = hm_backup_report;
+/// What becomes of a store that stands under the name of a backup.
+enum class if_there { refuse, replace };
 
 /// The stable 32-bit number of a present key.
 enum class uid : std::uint32_t {};

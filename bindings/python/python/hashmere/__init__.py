@@ -20,6 +20,9 @@ from ._types import KEEP, REMOVE, Handle, Record, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
 from .errors import (
     AlreadyExists,
+    BackupAbandoned,
+    BackupExists,
+    BackupRunning,
     BadCursor,
     BadName,
     BadOption,
@@ -53,6 +56,9 @@ open = Store
 
 __all__ = [
     "AlreadyExists",
+    "BackupAbandoned",
+    "BackupExists",
+    "BackupRunning",
     "BadCursor",
     "BadName",
     "BadOption",

@@ -161,6 +161,26 @@ class Poisoned(Error):
     code = 38
 
 
+class BackupRunning(Error):
+    """Another backup of this store is being made."""
+
+    code = 50
+    pid: int = 0
+    """By this process, as it is numbered in its own PID namespace."""
+
+
+class BackupAbandoned(Error):
+    """A write needed the room that the backup held back, so the backup was given up."""
+
+    code = 51
+
+
+class BackupExists(Error, FileExistsError):
+    """There is a file under the name of the copy already."""
+
+    code = 52
+
+
 class Closed(Error, ValueError):
     """The handle was closed."""
 

@@ -70,6 +70,10 @@ int perform(store *s, call *c, int release);
 /* The same behind a call that was made directly and had this result. */
 int perform_on(store *s, call *c, int result);
 
+/* Around what uses the store without the GVL: if it is closed meanwhile, it goes when the last has left it. */
+void enter_store(store *s);
+void leave_store(store *s);
+
 /* convert.c */
 uint64_t to_u64(VALUE number, const char *what);
 uint32_t to_u32(VALUE number, const char *what);
@@ -105,9 +109,13 @@ static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
 void init_hot(void);
 void init_write(void);
 void init_bulk(void);
+void init_hashed(void);
+void init_marks(void);
 void init_number(void);
 void init_scan(void);
 void init_whole(void);
 void init_view(void);
+void init_queue(void);
+void init_waiting(void);
 
 #endif

@@ -21,20 +21,28 @@ static void *run(void *argument) {
     return NULL;
 }
 
-/* One attempt without the GVL. Raises nothing; does not run if an interrupt is waiting. */
-static void attempt(store *s, call *c) {
+void enter_store(store *s) {
     if (s->pid != getpid()) { /* the threads of the parent are not in this process */
         s->pid = getpid();
         s->in_use = 0;
     }
-    c->ran = 0;
     s->in_use++;
-    rb_thread_call_without_gvl2(run, c, NULL, NULL);
+}
+
+void leave_store(store *s) {
     s->in_use--;
     if (s->closing && s->in_use == 0) {
         hm_close(s->closing, NULL);
         s->closing = NULL;
     }
+}
+
+/* One attempt without the GVL. Raises nothing; does not run if an interrupt is waiting. */
+static void attempt(store *s, call *c) {
+    c->ran = 0;
+    enter_store(s);
+    rb_thread_call_without_gvl2(run, c, NULL, NULL);
+    leave_store(s);
 }
 
 static void wait_for(store *s, call *c) {

@@ -11,10 +11,14 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_hot();
     init_write();
     init_bulk();
+    init_hashed();
+    init_marks();
     init_number();
     init_scan();
     init_whole();
     init_view();
+    init_queue();
+    init_waiting();
     uint32_t version = hm_version();
     rb_define_const(hashmere_module, "LIBRARY_VERSION",
                     rb_sprintf("%u.%u.%u", version / 10000, version / 100 % 100, version % 100));

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Hashmere::Scan, and a random pair. */
 #include "binding.h"
+#include <pthread.h>
 #include <stdlib.h>
 
 /* A scan keeps the file open by itself, so it needs no reference to its store. */
@@ -144,6 +145,98 @@ static VALUE store_random_pair(VALUE self) {
     return rb_ensure(pair_of, (VALUE)&d, release_copy, (VALUE)&d);
 }
 
+/* What several threads collect: lengths and bytes of each pair, one behind the other. */
+typedef struct found {
+    pthread_mutex_t lock;
+    char *bytes;
+    size_t len, room, threads;
+    hm_filter filter;
+    int failed;
+} found;
+
+static int collect(void *user, const hm_pair *pair) {
+    found *f = user;
+    const size_t lens[2] = {pair->key.len, pair->value.len}, all = sizeof lens + lens[0] + lens[1];
+    pthread_mutex_lock(&f->lock);
+    if (!f->failed && f->room - f->len < all) {
+        size_t room = f->room * 2 + all + 4096;
+        char *larger = realloc(f->bytes, room);
+        f->failed = !larger;
+        if (larger) {
+            f->bytes = larger;
+            f->room = room;
+        }
+    }
+    if (!f->failed) {
+        char *at = f->bytes + f->len;
+        memcpy(at, lens, sizeof lens);
+        memcpy(at + sizeof lens, pair->key.data, lens[0]);
+        memcpy(at + sizeof lens + lens[0], pair->value.data, lens[1]);
+        f->len += all;
+    }
+    const int failed = f->failed;
+    pthread_mutex_unlock(&f->lock);
+    return failed;
+}
+
+static int run_parallel(call *c) {
+    found *f = c->output;
+    f->len = 0;
+    return hm_parallel_scan(c->hm, f->threads, &f->filter, collect, f, &c->error);
+}
+
+typedef struct parallel {
+    VALUE self;
+    found found;
+} parallel;
+
+static VALUE parallel_scan(VALUE argument) {
+    parallel *p = (parallel *)argument;
+    store *s = open_store(p->self);
+    call c;
+    c.run = run_parallel;
+    c.hm = s->hm;
+    c.output = &p->found;
+    perform(s, &c, 1);
+    if (p->found.failed)
+        rb_memerror();
+    VALUE pairs = rb_ary_new();
+    for (size_t at = 0; at < p->found.len;) {
+        size_t lens[2];
+        memcpy(lens, p->found.bytes + at, sizeof lens);
+        at += sizeof lens;
+        VALUE key = new_string(s, p->found.bytes + at, lens[0]);
+        rb_ary_push(pairs, rb_assoc_new(key, new_string(s, p->found.bytes + at + lens[0], lens[1])));
+        at += lens[0] + lens[1];
+    }
+    return pairs;
+}
+
+static VALUE release_found(VALUE argument) {
+    parallel *p = (parallel *)argument;
+    free(p->found.bytes);
+    pthread_mutex_destroy(&p->found.lock);
+    return Qnil;
+}
+
+/* _parallel_scan(threads, prefix or nil, glob or nil): all pairs. */
+static VALUE store_parallel_scan(VALUE self, VALUE threads, VALUE prefix, VALUE glob) {
+    parallel p = {.self = self, .found = {.filter = {.size = sizeof p.found.filter}}};
+    p.found.threads = (size_t)to_u64(threads, "threads");
+    if (!NIL_P(prefix))
+        p.found.filter.prefix = frozen_bytes_of(&prefix);
+    if (!NIL_P(glob)) {
+        p.found.filter.glob = frozen_bytes_of(&glob);
+        if (!p.found.filter.glob.data)
+            p.found.filter.glob.data = "";
+    }
+    pthread_mutex_init(&p.found.lock, NULL);
+    VALUE pairs = rb_ensure(parallel_scan, (VALUE)&p, release_found, (VALUE)&p);
+    RB_GC_GUARD(prefix);
+    RB_GC_GUARD(glob);
+    return pairs;
+}
+
 void init_scan(void) {
     scan_class = rb_define_class_under(hashmere_module, "Scan", rb_cObject);
     rb_undef_alloc_func(scan_class);
@@ -152,4 +245,5 @@ void init_scan(void) {
     rb_define_method(scan_class, "close", scan_close, 0);
     rb_define_private_method(store_class, "_scan", store_scan, 4);
     rb_define_method(store_class, "random_pair", store_random_pair, 0);
+    rb_define_private_method(store_class, "_parallel_scan", store_parallel_scan, 3);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* The store as a whole: count, clear, sync, statistics, clients, check. All but the count let go of the GVL. */
 #include "binding.h"
+#include <ruby/thread.h>
 #include <stdlib.h>
 
 static VALUE store_size(VALUE self) {
@@ -153,6 +154,58 @@ static VALUE clients(VALUE argument) {
     return all;
 }
 
+/* A backup, and the block that is told how far it is: with the GVL again, and protected, for the library is on the stack. */
+typedef struct backup {
+    const char *path;
+    uint64_t flags;
+    VALUE progress;
+    uint64_t done, of;
+    int state;
+    hm_backup_report report;
+} backup;
+
+static VALUE call_progress(VALUE argument) {
+    backup *b = (backup *)argument;
+    return rb_funcall(b->progress, rb_intern("call"), 2, ULL2NUM(b->done), ULL2NUM(b->of));
+}
+
+static void *tell_with_gvl(void *argument) {
+    backup *b = argument;
+    rb_protect(call_progress, (VALUE)b, &b->state);
+    return NULL;
+}
+
+static void tell(void *user, uint64_t done, uint64_t of) {
+    backup *b = user;
+    b->done = done;
+    b->of = of;
+    if (!NIL_P(b->progress) && !b->state)
+        rb_thread_call_with_gvl(tell_with_gvl, b);
+}
+
+static int run_backup(call *c) {
+    backup *b = c->output;
+    return hm_backup(c->hm, b->path, b->flags, tell, b, &b->report, &c->error);
+}
+
+/* _backup(path, replace, progress or nil) */
+static VALUE store_backup(VALUE self, VALUE path, VALUE replace, VALUE progress) {
+    StringValueCStr(path); /* a name with a NUL in it would mean another one to C */
+    path = rb_str_new_frozen(path);
+    backup b = {.path = StringValueCStr(path), .flags = RTEST(replace) ? HM_REPLACE : 0, .progress = progress};
+    b.report.size = sizeof b.report;
+    whole(self, run_backup, &b);
+    if (b.state)
+        rb_jump_tag(b.state);
+    VALUE report = rb_hash_new();
+    rb_hash_aset(report, ID2SYM(rb_intern("items")), ULL2NUM(b.report.items));
+    rb_hash_aset(report, ID2SYM(rb_intern("bytes_file")), ULL2NUM(b.report.bytes_file));
+    rb_hash_aset(report, ID2SYM(rb_intern("thinned")), RBOOL(b.report.is_thinned));
+    RB_GC_GUARD(path);
+    RB_GC_GUARD(progress);
+    return report;
+}
+
 static VALUE release_texts(VALUE argument) {
     free(((listing *)argument)->texts.bytes);
     return Qnil;
@@ -176,4 +229,5 @@ void init_whole(void) {
     rb_define_method(store_class, "stats", store_stats, 0);
     rb_define_method(store_class, "check", store_check, 0);
     rb_define_method(store_class, "clients", store_clients, 0);
+    rb_define_private_method(store_class, "_backup", store_backup, 3);
 }

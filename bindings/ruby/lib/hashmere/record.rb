@@ -2,13 +2,16 @@
 
 module Hashmere
   # A value with everything that belongs to it. `version` grows with every change of the key; `uid` is the key's number as long as
-  # it exists; `expires_at` is a Time, or nil for never.
-  Record = Struct.new(:value, :version, :uid, :flags, :expires_at, keyword_init: true) do
+  # it exists; `expires_at` is a Time, or nil for never; `marks` are those of {Store#set_marked}.
+  Record = Struct.new(:value, :version, :uid, :flags, :expires_at, :marks, keyword_init: true) do
     # @private
     def self.from(parts)
-      value, version, uid, flags, expires_ms, = parts
-      new(value: value, version: version, uid: uid, flags: flags, expires_at: time(expires_ms))
+      value, version, uid, flags, expires_ms, _, marks = parts
+      new(value: value, version: version, uid: uid, flags: flags, expires_at: time(expires_ms), marks: marks)
     end
+
+    # @private
+    def seen = [version, marks, flags, expires_at ? (expires_at.to_r * 1000).round : 0]
 
     # @private
     def self.time(milliseconds)

@@ -43,6 +43,15 @@ module Hashmere
       nil
     end
 
+    # Scans with several threads at once and then shows every pair, so it needs room for all of them. No other Ruby thread is held up
+    # meanwhile.
+    def parallel_scan(threads: 4, prefix: nil, glob: nil)
+      return to_enum(:parallel_scan, threads: threads, prefix: prefix, glob: glob) unless block_given?
+
+      _parallel_scan(threads, prefix, glob).each { |pair| yield pair }
+      self
+    end
+
     def keys(prefix: nil, glob: nil) = each_key(prefix: prefix, glob: glob).to_a
     def values = each_value.to_a
     def to_h(&block) = block ? super : each_with_object({}) { |(key, value), hash| hash[key] = value }

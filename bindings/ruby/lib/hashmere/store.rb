@@ -158,6 +158,32 @@ module Hashmere
     # Gives a key another expiry; none: it lives for ever. @return [Boolean] whether it is there
     def touch(key, ttl: nil, expires_at: nil) = _touch(key, *Attributes.expiry(ttl, expires_at))
 
+    # Gives a key another expiry and returns all about it, in one step. @return [Record, nil]
+    def get_and_touch(key, ttl: nil, expires_at: nil)
+      parts = _get_and_touch(key, *Attributes.expiry(ttl, expires_at))
+      parts && Record.from(parts)
+    end
+
+    # Stores a value with marks if the key is still as the {Record} `seen` (nil: absent). Marks are 32 bits that say something about one
+    # value: that it is stale, that somebody computes the next. Any other write clears them; a touch keeps them.
+    # @return [Integer, nil] its version; nil: somebody changed it meanwhile
+    def set_marked(key, value, marks, seen:, ttl: nil, expires_at: nil, flags: 0)
+      _set_marked(key, value, marks, seen&.seen, flags, *Attributes.expiry(ttl, expires_at))
+    end
+
+    # Gives a key other marks if it is still the {Record} that was seen; all else stays. Of several that saw the same, one succeeds.
+    # @return [Boolean] whether it was
+    def remark(key, seen, marks) = _remark(key, seen.value, marks, seen.seen)
+
+    # The calls on keys for which the caller has a hash: {Hashed}.
+    def hashed = Hashed.new(self)
+
+    # Copies the store to a new file as it is at one moment, while others go on. With a block it is told how many keys of about how many
+    # are copied.
+    # @param replace [Boolean] replaces a store of that name, when the copy is complete; otherwise {BackupExists}
+    # @return [Hash] `:items`, `:bytes_file`, and `:thinned`: whether a full cache dropped keys that were there at the moment
+    def backup(path, replace: false, &progress) = _backup(Hashmere._name(path), replace, progress)
+
     # The values of several keys in order, nil where there is none.
     def values_at(*keys) = _get_many(keys)
 

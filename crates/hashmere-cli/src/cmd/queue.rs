@@ -81,7 +81,11 @@ impl QueueOf {
                 let mut hand = pool.hand().map_err(failed)?;
                 print_line(hand.drain(&from, &to).map_err(failed)?.to_string())
             }
-            Verb::Recover(pool) => print_line(pool.open()?.recover().map_err(failed)?.to_string()),
+            Verb::Recover(pool) => {
+                let pool = pool.open()?;
+                let later = pool.recover().map_err(failed)?;
+                print_line((pool.recovered_by_open() + later).to_string())
+            }
             Verb::Drop(pool) => {
                 if Pool::remove(&pool.store.writer()?, &pool.pool).map_err(failed)? {
                     return Ok(());

@@ -10,5 +10,6 @@ mod bench_demo;
 mod conditions;
 mod listing;
 mod log;
+mod queue;
 mod records;
 mod support;

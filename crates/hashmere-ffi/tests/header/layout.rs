@@ -8,7 +8,7 @@ use std::process::Command;
 
 /// One line for each structure, field and constant, printed by a program that the C compiler makes of the header.
 pub fn from_c(header: &Header) -> String {
-    let mut program = String::from("#include <hashmere.h>\n#include <stdio.h>\nint main(void) {\n");
+    let mut program = String::from("#include <hashmere_queue.h>\n#include <stdio.h>\nint main(void) {\n");
     for (name, fields) in &header.structures {
         let _ = writeln!(program, "printf(\"{name} %zu\\n\", sizeof({name}));");
         for field in fields {
@@ -64,7 +64,7 @@ pub fn from_rust() -> String {
         HmStored hm_stored: version uid created;
         HmPair hm_pair: key value meta;
         HmOptions hm_options: size flags max_bytes expected_items busy_timeout_ms sync_every_ms segment_bytes leaf_bytes
-            fixed_key_len fixed_value_len permissions reserved;
+            fixed_key_len fixed_value_len permissions reserved on_rebuild on_rebuild_user;
         HmView hm_view: data len meta zero_copy reserved opaque;
         HmReservation hm_reservation: data len opaque;
         HmChange hm_change: action reserved value attributes;
@@ -76,7 +76,12 @@ pub fn from_rust() -> String {
             hits misses sets deletes lock_waits takeovers read_retries clears recycle_epoch is_durable syncs
             last_sync_ms is_poisoned clients;
         HmClient hm_client: slot pid since_ms hits misses sets deletes pins name;
+        HmBackupReport hm_backup_report: size items bytes_file is_thinned;
         HmReport hm_report: size problems items segments leaves;
+        HmPoolOptions hm_pool_options: size elements bytes queues hands batch on_death;
+        HmPoolStats hm_pool_stats: size elements bytes bytes_all hands hands_max queues queues_max held recovered;
+        HmQueueOptions hm_queue_options: size kind bound;
+        HmElement hm_element: data len number place;
     }
     text
 }

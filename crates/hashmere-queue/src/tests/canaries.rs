@@ -24,6 +24,16 @@ const HUNTS: &[Hunt] = &[
     (Canary::LivingRobbed, moves::nobody_takes_the_hand_of_the_living, "recovery beside the living"),
 ];
 
+/// Those that take two at a time: `models` hunts them.
+const MODELLED: [Canary; 6] = [
+    Canary::TailStored,
+    Canary::PeekBelieved,
+    Canary::HandRobbed,
+    Canary::LookEarly,
+    Canary::EventLate,
+    Canary::FlagLate,
+];
+
 /// Where all of them are named.
 const PUBLISHED: &str = include_str!("../../../../docs/testing.md");
 
@@ -48,8 +58,9 @@ fn canaries_are_noticed() {
 
 #[test]
 fn every_canary_is_hunted() {
-    for canary in Canary::ALL {
-        assert!(HUNTS.iter().any(|(hunted, _, _)| hunted == canary), "nobody hunts {canary:?}");
-        assert!(PUBLISHED.contains(&format!("| `{canary:?}` |")), "docs/testing.md does not name {canary:?}");
+    for (canary, name, _) in Canary::ALL {
+        let is_hunted = HUNTS.iter().any(|(hunted, _, _)| hunted == canary) || MODELLED.contains(canary);
+        assert!(is_hunted, "nobody hunts {name}");
+        assert!(PUBLISHED.contains(&format!("| `{name}` |")), "docs/testing.md does not name {name}");
     }
 }

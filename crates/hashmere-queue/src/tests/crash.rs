@@ -4,7 +4,8 @@
 
 use super::world::{client, Actor, Gone, World};
 use crate::layout::Kind;
-use crate::ring::{pull_many, pull_one, push_many, push_one, Grip, Push};
+use crate::moves::{pull_many, pull_one, push_many, push_one, Push};
+use crate::ring::Grip;
 use hashmere_mem::traced::{until_death, Traced};
 use hashmere_mem::Mem;
 

@@ -2,5 +2,7 @@
 
 mod canaries;
 mod crash;
+#[cfg(feature = "shuttle")]
+mod models;
 mod moves;
 mod world;

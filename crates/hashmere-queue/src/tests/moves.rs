@@ -2,10 +2,11 @@
 
 use super::world::{client, Gone, World};
 use crate::layout::Kind;
-use crate::ring::{pull_many, pull_one, push_many, push_one, Push};
+use crate::moves::{pull_many, pull_one, push_many, push_one, Push};
 use std::collections::HashMap;
 
 #[test]
+#[cfg_attr(miri, ignore = "takes minutes there, and shows nothing that the others do not")]
 fn first_in_first_out_through_many_rounds() {
     for kind in [Kind::Mpmc, Kind::Mpsc, Kind::Spsc] {
         for elements in [1, 2, 3, 8, 9, 30] {

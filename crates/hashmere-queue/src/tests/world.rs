@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 /// Queues of the pool: `free`, two of the kind that is looked at, and one for what the dead held.
 pub(super) const QUEUES: u64 = 4;
-const BASE: u64 = 256;
+pub(super) const BASE: u64 = 256;
 
 /// Those who are gone.
 pub(super) struct Gone(pub(super) Vec<ClientId>);
@@ -36,7 +36,12 @@ pub(super) struct World {
 impl World {
     /// A pool of `elements`; queues 1 and 2 are of this kind and bound.
     pub(super) fn new(elements: u64, kind: Kind, bound: u64, on_death: u64) -> World {
-        let geometry = Geometry::new(elements, 8, QUEUES, 4, elements.min(8)).unwrap();
+        World::of(Geometry::new(elements, 8, QUEUES, 4, elements.min(8)).unwrap(), kind, bound, on_death)
+    }
+
+    /// The same of other sizes.
+    pub(super) fn of(geometry: Geometry, kind: Kind, bound: u64, on_death: u64) -> World {
+        let elements = geometry.elements;
         let heap = Arc::new(HeapMem::new(BASE + geometry.size()));
         heap.back(0, heap.capacity()).unwrap();
         geometry.format(&*heap, BASE, on_death);

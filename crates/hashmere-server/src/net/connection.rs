@@ -15,6 +15,7 @@ use crate::outbox::Outbox;
 use crate::peers::Peer;
 use crate::server::Server;
 use crate::stats::counters::Counters;
+use mio::{Registry, Token};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
@@ -65,6 +66,8 @@ pub struct Connection {
     closing: bool,
     /// The socket failed.
     broken: bool,
+    /// It is told when its socket has room.
+    told_room: bool,
     /// Bytes charged to the server's account of input.
     charged: usize,
 }
@@ -103,8 +106,19 @@ impl Connection {
             ended: false,
             closing: false,
             broken: false,
+            told_room: false,
             charged: 0,
         }
+    }
+
+    /// Asks to be told of room in its socket if it is owed something, and not otherwise.
+    pub fn watch_room(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let owed = !self.output.is_empty() || self.stream.is_holding();
+        if owed != self.told_room {
+            self.stream.tell_room(registry, token, owed)?;
+            self.told_room = owed;
+        }
+        Ok(())
     }
 
     /// Its socket has something to read.
@@ -133,12 +147,43 @@ impl Connection {
     }
 
     /// Moves it on as far as its socket and its share of the time allow.
-    pub fn turn(&mut self, loan: &mut Loan<'_>) -> Fate {
-        let fate = self.advance(loan);
+    /// `input` was read ahead.
+    pub fn turn(&mut self, loan: &mut Loan<'_>, input: &[u8]) -> Fate {
+        if self.broken {
+            return Fate::Close;
+        }
+        let fate = self.begin(loan, input).and_then(|()| self.advance(loan));
         fate.unwrap_or_else(|_| {
             self.broken = true;
             Fate::Close
         })
+    }
+
+    /// Reads into `room` before its turn, if it is at rest and its socket was not found empty. Returns how many bytes are to be
+    /// given to its turn.
+    pub fn read_ahead(&mut self, room: &mut [u8], counters: &Counters) -> usize {
+        let waits = self.readable && self.output.is_empty() && self.input.is_empty();
+        if !waits || self.queued || self.busy || self.closing || !self.stream.short_reads_are_final() {
+            return 0;
+        }
+        match self.stream.read(room) {
+            Ok(bytes) => {
+                self.note_read(bytes, room.len(), counters);
+                return bytes;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => self.broken = true,
+        }
+        0
+    }
+
+    fn begin(&mut self, loan: &mut Loan<'_>, input: &[u8]) -> io::Result<()> {
+        if input.is_empty() {
+            return Ok(());
+        }
+        self.eat(loan, input);
+        self.send_new(loan)
     }
 
     fn advance(&mut self, loan: &mut Loan<'_>) -> io::Result<Fate> {
@@ -181,7 +226,7 @@ impl Connection {
             let buffer = std::mem::take(&mut loan.buffer);
             let read = self.stream.read(buffer);
             if let Ok(bytes) = read {
-                self.note_read(bytes, buffer.len(), loan);
+                self.note_read(bytes, buffer.len(), loan.counters);
                 self.eat(loan, &buffer[..bytes]);
             }
             loan.buffer = buffer;
@@ -199,7 +244,7 @@ impl Connection {
         let read = self.stream.read(&mut self.input[have..]);
         self.input.truncate(have + *read.as_ref().unwrap_or(&0));
         if let Ok(bytes) = read {
-            self.note_read(bytes, room, loan);
+            self.note_read(bytes, room, loan.counters);
             if self.input.len() >= self.wanted {
                 let input = std::mem::take(&mut self.input);
                 self.eat(loan, &input);
@@ -208,8 +253,8 @@ impl Connection {
         read
     }
 
-    fn note_read(&mut self, bytes: usize, asked: usize, loan: &Loan<'_>) {
-        loan.counters.bytes_read.add(bytes as u64);
+    fn note_read(&mut self, bytes: usize, asked: usize, counters: &Counters) {
+        counters.bytes_read.add(bytes as u64);
         if bytes == 0 {
             self.ended = true;
             self.readable = false;

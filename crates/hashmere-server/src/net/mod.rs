@@ -1,5 +1,6 @@
 //! Moving bytes: one event loop a thread, the first of them accepts.
 
+mod ahead;
 mod connection;
 mod events;
 mod listener;

@@ -39,9 +39,16 @@ impl Stream {
         }
     }
 
-    /// Registers it for both directions, edge-triggered.
+    /// Registers it for input, edge-triggered.
     pub fn register(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        registry.register(self.source(), token, Interest::READABLE | Interest::WRITABLE)
+        registry.register(self.source(), token, Interest::READABLE)
+    }
+
+    /// Changes whether room for output is told too. A Unix socket tells it each time that its client has read something, so
+    /// it is asked for only by who waits for it.
+    pub fn tell_room(&mut self, registry: &Registry, token: Token, room: bool) -> io::Result<()> {
+        let interest = if room { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
+        registry.reregister(self.source(), token, interest)
     }
 
     /// Takes it out again.

@@ -1,5 +1,6 @@
 //! An event loop.
 
+use super::ahead::Batch;
 use super::connection::{Connection, Fate, Loan};
 use super::events;
 use super::listener::Listener;
@@ -83,6 +84,7 @@ impl Worker {
     /// Serves until the server stops.
     pub fn run(&mut self) {
         let mut events = Events::with_capacity(1024);
+        let mut batch = Batch::new();
         loop {
             if let Err(error) = self.poll.poll(&mut events, Some(self.patience())) {
                 if error.kind() != io::ErrorKind::Interrupted {
@@ -102,10 +104,13 @@ impl Worker {
                         if event.is_read_closed() {
                             connection.note_end_ahead();
                         }
-                        self.turn(token);
+                        if batch.push(token) {
+                            self.serve(&mut batch);
+                        }
                     }
                 }
             }
+            self.serve(&mut batch);
             self.serve_queue();
             self.serve_watchers();
             if self.ticked.elapsed() >= self.interval() {
@@ -134,13 +139,21 @@ impl Worker {
         }
     }
 
+    /// Gives those whose sockets are ready their turns.
+    fn serve(&mut self, batch: &mut Batch) {
+        batch.read(&mut self.connections, &self.server.store, &self.server.counters[self.index]);
+        for (token, input) in batch.drain() {
+            self.turn(token, input);
+        }
+    }
+
     /// Gives every connection that has more to do one turn.
     fn serve_queue(&mut self) {
         let queue = std::mem::take(&mut self.queue);
         for token in queue {
             if let Some(Some(connection)) = self.connections.get_mut(token) {
                 connection.queued = false;
-                self.turn(token);
+                self.turn(token, &[]);
             }
         }
     }
@@ -152,7 +165,7 @@ impl Worker {
             return;
         }
         let mut watching = std::mem::take(&mut self.watching);
-        watching.iter().for_each(|token| self.turn(*token));
+        watching.iter().for_each(|token| self.turn(*token, &[]));
         // The place of one that is gone may be another's by now.
         watching.retain(|token| matches!(self.connections.get(*token), Some(Some(c)) if c.is_watching()));
         self.watching.append(&mut watching);
@@ -160,7 +173,8 @@ impl Worker {
         self.watching.dedup();
     }
 
-    fn turn(&mut self, token: usize) {
+    /// `input` was read ahead of it.
+    fn turn(&mut self, token: usize, input: &[u8]) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         if connection.queued {
             return;
@@ -173,7 +187,10 @@ impl Worker {
             now: self.now,
             worker: self.index,
         };
-        let fate = connection.turn(&mut loan);
+        let mut fate = connection.turn(&mut loan, input);
+        if fate != Fate::Close && connection.watch_room(self.poll.registry(), Token(token)).is_err() {
+            fate = Fate::Close;
+        }
         if connection.is_watching() && !self.watching.contains(&token) {
             self.watching.push(token);
         }
@@ -301,7 +318,7 @@ impl Worker {
             // What arrived before the stop is still answered.
             if let Some(Some(connection)) = self.connections.get_mut(token) {
                 connection.note_readable();
-                self.turn(token);
+                self.turn(token, &[]);
             }
             if self.connections.get(token).is_some_and(|c| c.as_ref().is_some_and(Connection::is_at_rest)) {
                 self.close(token, "shutdown");

@@ -14,7 +14,7 @@ use super::{input_closed, Arguments};
 use hashmere::{Region, Store};
 use hashmere_log::{Absent, Drainer, Format, Full, Level, Log, LogFile, LogOptions, Sink};
 use std::fs::File;
-use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -56,12 +56,14 @@ pub(super) fn logger(arguments: &mut Arguments) {
     println!("logged {n}");
 }
 
-/// A descriptor at the end of a file, or of a FIFO.
+/// A file is opened when there is something to write: whoever had the role before writes to it until then.
 fn sink(path: &str) -> Sink {
-    let mut file = File::options().write(true).open(path).expect("open the output");
-    // A FIFO has no end.
-    let _ = file.seek(SeekFrom::End(0));
-    Sink::descriptor(file.into(), Format::Text)
+    let is_fifo = std::fs::metadata(path).expect("look at the output").file_type().is_fifo();
+    if is_fifo {
+        let fifo = File::options().write(true).open(path).expect("open the output");
+        return Sink::descriptor(fifo.into(), Format::Text);
+    }
+    Sink::file(LogFile::new(path), Format::Text)
 }
 
 pub(super) fn drainer(arguments: &mut Arguments) {

@@ -15,7 +15,7 @@ use hashmere_mem::{Host, Mem};
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Lanes that belong to the thread of the same number.
@@ -110,8 +110,10 @@ impl Drop for LaneGuard<'_> {
     }
 }
 
-static THREADS: AtomicUsize = AtomicUsize::new(0);
-static FREE_NUMBERS: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+/// The numbers that living threads of this process have, a bit each. No lock: a child may be forked while another thread would hold
+/// it.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+const _: () = assert!(OWN == u64::BITS as usize);
 
 /// Gives the number back when its thread ends, so that thread pools that come and go reuse lanes.
 struct Number(usize);
@@ -120,7 +122,8 @@ impl Drop for Number {
     fn drop(&mut self) {
         // Whatever this thread still does on its way out is done under another number.
         NUMBER.set(usize::MAX);
-        lock(&FREE_NUMBERS).push(self.0);
+        // SYNC(number): whoever gets it next sees what this thread did with its lanes.
+        NUMBERS.fetch_and(!(1 << self.0), Ordering::Release);
     }
 }
 
@@ -129,7 +132,7 @@ thread_local! {
     static KEEP: Cell<Option<Number>> = const { Cell::new(None) };
 }
 
-/// A small number that no other living thread of this process has.
+/// A number below [`OWN`] that no other living thread of this process has, or [`OWN`].
 #[inline(always)]
 fn thread_number() -> usize {
     let number = NUMBER.get();
@@ -141,11 +144,24 @@ fn thread_number() -> usize {
 
 #[cold]
 fn new_thread_number() -> usize {
-    let number = lock(&FREE_NUMBERS).pop().unwrap_or_else(|| THREADS.fetch_add(1, Ordering::Relaxed));
+    let number = free_number();
     NUMBER.set(number);
-    // A thread that is already being torn down keeps its number to the end of the process.
-    let _ = KEEP.try_with(|keep| keep.set(Some(Number(number))));
+    if number < OWN {
+        // A thread that is already being torn down keeps its number to the end of the process.
+        let _ = KEEP.try_with(|keep| keep.set(Some(Number(number))));
+    }
     number
+}
+
+/// Takes the lowest free number; [`OWN`] if there is none.
+fn free_number() -> usize {
+    loop {
+        let number = NUMBERS.load(Ordering::Relaxed).trailing_ones() as usize;
+        // SYNC(number): pairs with the release of the thread that gave it back.
+        if number == OWN || NUMBERS.fetch_or(1 << number, Ordering::Acquire) >> number & 1 == 0 {
+            return number;
+        }
+    }
 }
 
 /// Locks a mutex whose data stay consistent through a panic.

@@ -37,8 +37,8 @@ module ActiveSupport
       # Adds to a raw value; a missing one becomes `amount`.
       def increment(name, amount = 1, options = nil) = count(:increment, name, amount, amount, options)
 
-      # Subtracts from a raw value, stopping at zero; a missing one becomes 0.
-      def decrement(name, amount = 1, options = nil) = count(:decrement, name, -amount, 0, options)
+      # Subtracts from a raw value, stopping at zero; a missing one stays missing (nil), as with memcached.
+      def decrement(name, amount = 1, options = nil) = count(:decrement, name, -amount, nil, options)
 
       def delete_matched(matcher, options = nil)
         options = merged_options(options)

@@ -1,7 +1,7 @@
-//! How long a message is under way: to a receiver that spins, and to one that sleeps; beside the cache line and the futex that
-//! it cannot be faster than.
+//! How long a message is under way, there and back in half: to a receiver that spins, and to one that sleeps; beside the cache lines
+//! and the futex that it cannot be faster than.
 
-use super::{open, pin, Call, Control, Peer, GO, READY};
+use super::{median, open, pin, Call, Control, Peer, GO, READY};
 use crate::work::say;
 use crate::Outcome;
 use hashmere_mem::Mem;
@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 const WORD: u64 = 512;
 const STAMP: u64 = 640;
 const DELAY: u64 = 768;
+const BACK: u64 = 1024;
 /// Ping-pong rounds of a figure, and figures of which the median is taken.
 const ROUNDS: u64 = 20_000;
 const FIGURES: usize = 15;
@@ -25,17 +26,14 @@ const PAYLOAD: u64 = 3;
 const SLEEP: u64 = 4;
 const FUTEX: u64 = 5;
 const END: u64 = 6;
+const LINES: u64 = 7;
+const SPSC: u64 = 8;
 
-fn median(mut all: Vec<f64>) -> f64 {
-    all.sort_by(f64::total_cmp);
-    all[all.len() / 2]
-}
-
-fn queues(pool: &Pool) -> Outcome<(Queue, Queue)> {
+pub(super) fn queues(pool: &Pool) -> Outcome<(Queue, Queue)> {
     Ok((pool.queue("there")?, pool.queue("back")?))
 }
 
-fn spsc(pool: &Pool) -> Outcome<(Queue, Queue)> {
+pub(super) fn spsc(pool: &Pool) -> Outcome<(Queue, Queue)> {
     let options = QueueOptions::new().kind(Kind::Spsc);
     Ok((pool.queue_with("there-1", options)?, pool.queue_with("back-1", options)?))
 }
@@ -71,6 +69,12 @@ pub fn run(call: &Call) -> Outcome {
         Ok(())
     })?;
     say("line_ns", line);
+    let lines = figures(LINES, &|i| {
+        control.set(WORD, i + 1);
+        control.spin_until(BACK, i + 1);
+        Ok(())
+    })?;
+    say("lines_ns", lines);
     let mut element = Some(hand.pull(pool.free())?.ok_or("no element")?);
     let cell = std::cell::RefCell::new(element.take());
     let pass = |to: &Queue, from: &Queue, payload: Option<u64>| -> Outcome {
@@ -89,7 +93,7 @@ pub fn run(call: &Call) -> Outcome {
     };
     say("spin_ns", figures(SPIN, &|_| pass(&there, &back, None))?);
     say("spin_payload_ns", figures(PAYLOAD, &|i| pass(&there, &back, Some(i)))?);
-    say("spin_spsc_ns", figures(SPIN + 10, &|_| pass(&there_1, &back_1, None))?);
+    say("spin_spsc_ns", figures(SPSC, &|_| pass(&there_1, &back_1, None))?);
     drop(cell);
 
     sleepers(&control, &hand, &pool, &there)?;
@@ -97,15 +101,11 @@ pub fn run(call: &Call) -> Outcome {
     peer.finish()
 }
 
-fn receive<'h>(hand: &'h Hand, from: &Queue) -> Outcome<hashmere_queue::Element<'h>> {
-    loop {
-        if let Some(element) = hand.pull(from)? {
-            return Ok(element);
-        }
-    }
+pub(super) fn receive<'h>(hand: &'h Hand, from: &Queue) -> Outcome<hashmere_queue::Element<'h>> {
+    Ok(hand.pull_wait(from, Duration::from_secs(10))?.ok_or("no message came")?)
 }
 
-fn now_ns() -> u64 {
+pub(super) fn now_ns() -> u64 {
     hashmere_os::clock::monotonic().as_nanos() as u64
 }
 
@@ -182,14 +182,18 @@ pub fn peer(call: &Call) -> Outcome {
                     element.push(&back)?;
                 }
             }
-            12 => {
+            LINES => rounds.for_each(|i| {
+                control.spin_until(WORD, i + 1);
+                control.set(BACK, i + 1);
+            }),
+            SPSC => {
                 for _ in rounds {
                     receive(&hand, &there_1)?.push(&back_1)?;
                 }
             }
             SLEEP => {
                 for _ in 0..WAKES {
-                    let element = hand.pull_wait(&there, Duration::from_secs(10))?.ok_or("no message came")?;
+                    let element = receive(&hand, &there)?;
                     let sent = *element.view::<u64>();
                     element.push(pool.free())?;
                     control.set(DELAY, (now_ns() - sent).max(1));

@@ -1,5 +1,6 @@
 //! Queues between two processes, each on a core of its own, beside the queues of others between two threads.
 
+mod apart;
 mod delay;
 mod moves;
 mod rivals;
@@ -14,7 +15,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 /// Words that the two processes of a test share beside the queues, each in a line of its own.
-const CONTROL: (u64, &[u8], u64) = (1 << 32, b"bench", 4096);
+const CONTROL: (u64, &[u8], u64) = (1 << 32, b"bench", 1 << 20);
 const READY: u64 = 0;
 const GO: u64 = 128;
 const COUNT: u64 = 256;
@@ -28,6 +29,8 @@ pub fn run(call: &Call) -> Outcome {
         "queue-mpmc-peer" | "queue-spsc-peer" => moves::singles_peer(call),
         "queue-delay" => delay::run(call),
         "queue-delay-peer" => delay::peer(call),
+        "queue-apart" => apart::run(call),
+        "queue-apart-peer" => apart::peer(call),
         other => Err(format!("no such test of queues: {other}").into()),
     }
 }
@@ -42,6 +45,18 @@ fn pin(core: usize) -> Outcome {
     let mut set = CpuSet::new();
     set.set(core);
     Ok(sched_setaffinity(None, &set)?)
+}
+
+fn median(mut all: Vec<f64>) -> f64 {
+    all.sort_by(f64::total_cmp);
+    all[all.len() / 2]
+}
+
+/// Between two looks at a line that somebody else is about to write to: as long as a pull that waits does it.
+#[inline(always)]
+fn rest() {
+    std::hint::spin_loop();
+    std::hint::spin_loop();
 }
 
 /// How long each figure is measured.
@@ -69,6 +84,14 @@ impl Control {
 
     fn set(&self, word: u64, value: u64) {
         self.0.mem().store(self.0.offset() + word, value, Ordering::Release);
+    }
+
+    /// Spins until a word says so.
+    #[inline]
+    fn spin_until(&self, word: u64, value: u64) {
+        while self.get(word) != value {
+            rest();
+        }
     }
 
     fn wait_for(&self, word: u64, value: u64) -> Outcome {

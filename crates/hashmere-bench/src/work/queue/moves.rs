@@ -129,6 +129,22 @@ pub fn singles(call: &Call) -> Outcome {
     let pool = PoolOptions::new(call.records.into(), BYTES).create(&store, "w4")?;
     mark(&pool)?;
     let (there, back) = ring(call, &pool)?;
+    let spsc = call.test == "queue-spsc";
+    {
+        // Alone: from one queue to the other and back.
+        let hand = pool.hand()?;
+        let (start, mut moves) = (Instant::now(), 0);
+        hand.pull(pool.free())?.ok_or("no element")?.push(&there)?;
+        while start.elapsed() < span(call) / 4 {
+            for _ in 0..STRIDE {
+                hand.pull(&there)?.ok_or("no element")?.push(&back)?;
+                hand.pull(&back)?.ok_or("no element")?.push(&there)?;
+            }
+            moves += 2 * STRIDE;
+        }
+        say(if spsc { "spsc_alone_mps" } else { "mpmc_alone_mps" }, rate(moves, start));
+        hand.pull(&there)?.ok_or("no element")?.push(pool.free())?;
+    }
     let peer = Peer::start(call)?;
     control.wait_for(READY, 1)?;
     let hand = pool.hand()?;
@@ -145,7 +161,7 @@ pub fn singles(call: &Call) -> Outcome {
             }
         }
     }
-    say(if call.test == "queue-spsc" { "spsc_mps" } else { "mpmc_mps" }, rate(moves, start));
+    say(if spsc { "spsc_mps" } else { "mpmc_mps" }, rate(moves, start));
     control.set(GO, 2);
     peer.finish()?;
     drop(hand);

@@ -1,6 +1,6 @@
 //! The same round with queues of others, between two threads of one process.
 
-use super::{pin, span, Call};
+use super::{median, pin, rest, span, Call};
 use crate::work::say;
 use crate::Outcome;
 use crossbeam_queue::ArrayQueue;
@@ -49,6 +49,7 @@ pub fn run(call: &Call) -> Outcome {
             let (there, back) = (ArrayQueue::new(n), ArrayQueue::new(n));
             round(call, Crossbeam(&back, &there), Crossbeam(&there, &back))
         }
+        "rtrb" if call.test == "queue-delay" => there_and_back(),
         "rtrb" => {
             let (there, taken) = rtrb::RingBuffer::new(n);
             let (back, returned) = rtrb::RingBuffer::new(n);
@@ -66,7 +67,6 @@ fn round<S: Station>(call: &Call, mut near: S, mut far: S) -> Outcome {
         return Err("the queue takes less than it should".into());
     }
     let (moves, seconds) = std::thread::scope(|scope| -> Outcome<(u64, f64)> {
-        pin(0)?;
         let far = &mut far;
         let stop = &stop;
         scope.spawn(move || {
@@ -79,6 +79,7 @@ fn round<S: Station>(call: &Call, mut near: S, mut far: S) -> Outcome {
                 }
             }
         });
+        pin(0)?;
         let (start, mut moves) = (Instant::now(), 0);
         while start.elapsed() < span(call) {
             for _ in 0..STRIDE {
@@ -101,5 +102,43 @@ fn round<S: Station>(call: &Call, mut near: S, mut far: S) -> Outcome {
     if seen.contains(&false) {
         return Err("a number was lost or doubled".into());
     }
+    Ok(())
+}
+
+/// A number there and back between two threads that spin: half of that.
+fn there_and_back() -> Outcome {
+    const ROUNDS: u64 = 20_000;
+    const FIGURES: u64 = 15;
+    let (there, taken) = rtrb::RingBuffer::new(8);
+    let (back, returned) = rtrb::RingBuffer::new(8);
+    let (mut near, mut far) = (Rtrb(returned, there), Rtrb(taken, back));
+    let receive = |station: &mut Rtrb| loop {
+        match station.take() {
+            Some(number) => break number,
+            None => rest(),
+        }
+    };
+    let figures = std::thread::scope(|scope| -> Outcome<Vec<f64>> {
+        scope.spawn(move || {
+            let _ = pin(1);
+            for _ in 0..ROUNDS * FIGURES {
+                let number = receive(&mut far);
+                assert!(far.put(number + 1), "one number is under way at a time");
+            }
+        });
+        pin(0)?;
+        let mut figures = Vec::new();
+        for _ in 0..FIGURES {
+            let start = Instant::now();
+            for i in 0..ROUNDS {
+                if !near.put(i) || receive(&mut near) != i + 1 {
+                    return Err("another number came back".into());
+                }
+            }
+            figures.push(start.elapsed().as_nanos() as f64 / ROUNDS as f64 / 2.0);
+        }
+        Ok(figures)
+    })?;
+    say("spin_ns", median(figures));
     Ok(())
 }

@@ -8,7 +8,6 @@
 //! Every story has canaries: faults of the engine that it must find. See [`crate::canary`].
 
 mod backup;
-mod bursts;
 mod clear;
 mod emptied;
 mod explore;

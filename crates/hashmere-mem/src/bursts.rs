@@ -1,10 +1,10 @@
 //! A scheduler that lets a thread run on for a while.
 
-use hashmere_mem::shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
+use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
 /// Chooses anew, evenly, after a burst of steps whose mean length is drawn for each telling: from one step, which shakes
 /// everything, to some hundred, in which others finish what they are about.
-pub(super) struct Bursts {
+pub(crate) struct Bursts {
     seed: u64,
     left: u64,
     rng: u64,
@@ -17,7 +17,7 @@ const LONGEST: u64 = 8;
 
 impl Bursts {
     /// So many tellings.
-    pub(super) fn new(seed: u64, times: u64) -> Bursts {
+    pub(crate) fn new(seed: u64, times: u64) -> Bursts {
         Bursts { seed, left: times, rng: 0, mean: 1 }
     }
 

@@ -1,0 +1,266 @@
+/* Pools, queues, hands; waiting for keys and for each other; a backup. */
+#include "test.h"
+#include <hashmere_queue.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <time.h>
+
+enum { ELEMENTS = 16, BYTES = 32, MS = 30000 };
+
+static hm_store *store;
+static hm_pool *pool;
+static hm_queue *nobody, *todo;
+
+static const hm_pool_options sizes = {.size = sizeof sizes, .elements = ELEMENTS, .bytes = BYTES, .batch = 8};
+
+static uint64_t count(hm_queue *queue) {
+    uint64_t n;
+    EXPECT(HM_OK, hm_queue_count(queue, &n, &error));
+    return n;
+}
+
+static void pools(void) {
+    EXPECT(HM_E_QUEUE_NOT_FOUND, hm_pool_open(store, "jobs", NULL, &pool, &error));
+    CHECK(pool == NULL);
+    hm_pool_options bad = sizes;
+    bad.elements = 0;
+    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_pool_open(store, "jobs", &bad, &pool, &error));
+    EXPECT(HM_E_ARGUMENT, hm_pool_open(store, NULL, &sizes, &pool, &error));
+    EXPECT(HM_E_ARGUMENT, hm_pool_open(store, "\xff", &sizes, &pool, &error));
+    EXPECT(HM_OK, hm_pool_open(store, "jobs", &sizes, &pool, &error));
+    bad.elements = ELEMENTS + 1;
+    hm_pool *again;
+    EXPECT(HM_E_QUEUE_EXISTS, hm_pool_open(store, "jobs", &bad, &again, &error));
+    EXPECT(HM_OK, hm_pool_open(store, "jobs", NULL, &again, &error));
+    hm_pool_close(again);
+    hm_pool_close(NULL);
+
+    EXPECT(HM_OK, hm_queue_open(pool, "free", NULL, &nobody, &error));
+    EXPECT(HM_OK, hm_queue_open(pool, "todo", NULL, &todo, &error));
+    CHECK(count(nobody) == ELEMENTS && count(todo) == 0);
+    const hm_queue_options single = {.size = sizeof single, .kind = HM_QUEUE_SPSC};
+    hm_queue *other;
+    EXPECT(HM_E_QUEUE_EXISTS, hm_queue_open(pool, "todo", &single, &other, &error));
+    const hm_queue_options unknown = {.size = sizeof unknown, .kind = 9};
+    EXPECT(HM_E_ARGUMENT, hm_queue_open(pool, "x", &unknown, &other, &error));
+    EXPECT(HM_E_ARGUMENT, hm_queue_open(NULL, "x", NULL, &other, &error));
+    hm_queue_close(NULL);
+}
+
+static void elements(void) {
+    hm_hand *hand;
+    hm_element one, two, copy;
+    EXPECT(HM_OK, hm_hand_open(pool, &hand, &error));
+    EXPECT(HM_ABSENT, hm_pull(hand, todo, &one, &error));
+    EXPECT(HM_ABSENT, hm_pull_wait(hand, todo, 2, &one, &error));
+    EXPECT(HM_OK, hm_pull(hand, nobody, &one, &error));
+    CHECK(one.number == 0 && one.len == BYTES && one.place != 0);
+    memcpy(one.data, "hello", 6);
+    copy = one;
+    EXPECT(HM_OK, hm_push(hand, &one, todo, &error));
+    CHECK(one.place == 0 && one.data == NULL);
+    EXPECT(HM_E_ARGUMENT, hm_push(hand, &one, todo, &error));
+    EXPECT(HM_E_ARGUMENT, hm_push(hand, &copy, todo, &error));
+    EXPECT(HM_OK, hm_pull_wait(hand, todo, MS, &one, &error));
+    CHECK(strcmp(one.data, "hello") == 0);
+    EXPECT(HM_OK, hm_pull(hand, nobody, &two, &error));
+    EXPECT(HM_OK, hm_give_back(hand, &two, &error));
+    CHECK(count(nobody) == ELEMENTS - 1);
+
+    /* A bounded queue, with one consumer at a time. */
+    const hm_queue_options short_one = {.size = sizeof short_one, .kind = HM_QUEUE_MPSC, .bound = 1};
+    hm_queue *bounded;
+    EXPECT(HM_OK, hm_queue_open(pool, "bounded", &short_one, &bounded, &error));
+    EXPECT(HM_OK, hm_pull(hand, nobody, &two, &error));
+    EXPECT(HM_OK, hm_push(hand, &two, bounded, &error));
+    EXPECT(HM_BOUND, hm_push(hand, &one, bounded, &error));
+    CHECK(one.place != 0 && strcmp(one.data, "hello") == 0);
+    EXPECT(HM_OK, hm_pull(hand, bounded, &two, &error));
+    hm_hand *second;
+    EXPECT(HM_OK, hm_hand_open(pool, &second, &error));
+    EXPECT(HM_E_QUEUE_TAKEN, hm_pull(second, bounded, &copy, &error));
+    hm_hand_close(second);
+
+    /* Alone and in batches do not mix. */
+    uint64_t n;
+    void *data;
+    size_t len;
+    EXPECT(HM_E_MISUSE, hm_pull_many(hand, nobody, 4, &n, &error));
+    EXPECT(HM_OK, hm_push(hand, &one, nobody, &error));
+    EXPECT(HM_OK, hm_push(hand, &two, nobody, &error));
+    EXPECT(HM_OK, hm_pull_many(hand, nobody, 4, &n, &error));
+    CHECK(n == 4);
+    EXPECT(HM_OK, hm_batch_at(hand, 3, &data, &len, &error));
+    CHECK(len == BYTES);
+    memcpy(data, "fourth", 7);
+    EXPECT(HM_ABSENT, hm_batch_at(hand, 4, &data, &len, &error));
+    EXPECT(HM_OK, hm_push_many(hand, todo, 9, &n, &error));
+    CHECK(n == 4 && count(todo) == 4);
+    hm_queue_close(bounded);
+
+    /* What a hand holds goes back when it is closed. */
+    for (int i = 0; i < 3; i++)
+        EXPECT(HM_OK, hm_pull(hand, todo, &one, &error));
+    hm_pool_stats stats = {.size = sizeof stats};
+    EXPECT(HM_OK, hm_pool_get_stats(pool, &stats, &error));
+    CHECK(stats.elements == ELEMENTS && stats.bytes == BYTES && stats.held == 3 && stats.hands == 1 && stats.queues == 3);
+    hm_hand_close(hand);
+    hm_hand_close(NULL);
+    CHECK(count(todo) == 4);
+}
+
+static void event_loop(void) {
+    hm_readiness *ready;
+    hm_hand *hand;
+    hm_element element;
+    int fd = -1;
+    EXPECT(HM_OK, hm_readiness_open(todo, &ready, &fd, &error));
+    struct pollfd poll_of = {.fd = fd, .events = POLLIN};
+    CHECK(poll(&poll_of, 1, MS) == 1);
+    EXPECT(HM_OK, hm_readiness_take(ready, &error));
+    EXPECT(HM_OK, hm_hand_open(pool, &hand, &error));
+    while (hm_pull(hand, todo, &element, &error) == HM_OK)
+        EXPECT(HM_OK, hm_push(hand, &element, nobody, &error));
+    CHECK(count(nobody) == ELEMENTS);
+    hm_hand_close(hand);
+    hm_readiness_close(ready);
+    hm_readiness_close(NULL);
+}
+
+/* A child that dies with an element gives it back; what was opened before the fork is refused there. */
+static void death(void) {
+    const pid_t child = fork();
+    if (child == 0) {
+        hm_hand *hand;
+        hm_element element;
+        hm_pool *mine;
+        hm_queue *from;
+        EXPECT(HM_E_QUEUE_FORKED, hm_hand_open(pool, &hand, &error));
+        EXPECT(HM_OK, hm_pool_open(store, "jobs", NULL, &mine, &error));
+        EXPECT(HM_OK, hm_queue_open(mine, "free", NULL, &from, &error));
+        EXPECT(HM_OK, hm_hand_open(mine, &hand, &error));
+        EXPECT(HM_OK, hm_pull(hand, from, &element, &error));
+        kill(getpid(), SIGKILL);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
+    uint64_t given_back = 0;
+    EXPECT(HM_OK, hm_pool_recover(pool, &given_back, &error));
+    CHECK(given_back == 1 && count(nobody) == ELEMENTS);
+}
+
+static void *change_later(void *unused) {
+    const struct timespec time = {0, 20 * 1000 * 1000};
+    nanosleep(&time, NULL);
+    hm_set(store, KEY("waited"), KEY("2"), NULL);
+    return unused;
+}
+
+static int make(void *user, hm_bytes *value) {
+    *value = (hm_bytes){"made", 4};
+    return ++*(int *)user == 1; /* the first attempt makes none */
+}
+
+static void waiting(void) {
+    pthread_t thread;
+    uint64_t now = 7;
+    hm_meta meta;
+    EXPECT(HM_END, hm_wait(store, KEY("waited"), 0, 2, &now, &error));
+    EXPECT(HM_OK, hm_set(store, KEY("waited"), KEY("1"), &error));
+    EXPECT(HM_OK, hm_wait(store, KEY("waited"), 0, 0, &now, &error));
+    EXPECT(HM_OK, hm_peek(store, KEY("waited"), &meta, &error));
+    CHECK(now == meta.version);
+    CHECK(pthread_create(&thread, NULL, change_later, NULL) == 0);
+    EXPECT(HM_OK, hm_wait(store, KEY("waited"), now, MS, &now, &error));
+    CHECK(now > meta.version && pthread_join(thread, NULL) == 0);
+
+    hm_lock *lock, *other;
+    uint32_t abandoned = 9;
+    EXPECT(HM_OK, hm_mutex_lock(store, KEY("mutex"), 0, &lock, &abandoned, &error));
+    CHECK(abandoned == 0);
+    EXPECT(HM_END, hm_mutex_lock(store, KEY("mutex"), 2, &other, NULL, &error));
+    CHECK(other == NULL);
+    hm_unlock(lock);
+    hm_unlock(NULL);
+    EXPECT(HM_ABSENT, hm_exists(store, KEY("mutex"), &error));
+    EXPECT(HM_E_QUEUE_BROKEN, hm_mutex_lock(store, KEY("waited"), 0, &lock, NULL, &error));
+
+    int calls = 0;
+    char value[8];
+    size_t len;
+    EXPECT(HM_KEPT, hm_once(store, KEY("once"), MS, make, &calls, value, sizeof value, &len, &error));
+    for (int i = 0; i < 3; i++) {
+        EXPECT(HM_OK, hm_once(store, KEY("once"), MS, make, &calls, value, sizeof value, &len, &error));
+        EQUAL(value, len, "made");
+    }
+    CHECK(calls == 2);
+    EXPECT(HM_SHORT, hm_once(store, KEY("once"), MS, make, &calls, value, 2, &len, &error));
+
+    hm_barrier *first, *second;
+    uint64_t round = 0, lost = 9;
+    EXPECT(HM_OK, hm_barrier_join(store, KEY("barrier"), 2, &first, &error));
+    EXPECT(HM_E_QUEUE_BROKEN, hm_barrier_join(store, KEY("barrier"), 3, &second, &error));
+    EXPECT(HM_OK, hm_barrier_join(store, KEY("barrier"), 2, &second, &error));
+    EXPECT(HM_END, hm_barrier_wait(first, 2, NULL, NULL, &error));
+    EXPECT(HM_OK, hm_barrier_wait(second, MS, &round, &lost, &error));
+    CHECK(round == 1 && lost == 0);
+    EXPECT(HM_OK, hm_barrier_wait(first, MS, &round, &lost, &error));
+    hm_barrier_leave(second);
+    EXPECT(HM_OK, hm_barrier_wait(first, MS, &round, &lost, &error));
+    CHECK(round == 2 && lost == 1);
+    hm_barrier_leave(first);
+    hm_barrier_leave(NULL);
+}
+
+struct told {
+    uint64_t calls, done, of;
+};
+
+static void tell(void *user, uint64_t done, uint64_t of) {
+    struct told *told = user;
+    *told = (struct told){told->calls + 1, done, of};
+}
+
+static void backup(void) {
+    char path[512];
+    size_t len;
+    uint64_t keys;
+    struct told told = {0, 0, 0};
+    hm_backup_report report = {.size = sizeof report};
+    EXPECT(HM_OK, hm_path(store, path, sizeof path - 8, &len, &error));
+    memcpy(path + len, ".copy", 6);
+    EXPECT(HM_OK, hm_count(store, &keys, &error));
+    EXPECT(HM_OK, hm_backup(store, path, 0, tell, &told, &report, &error));
+    CHECK(told.calls > 0 && told.done <= told.of && report.items == keys && report.bytes_file > 0 && !report.is_thinned);
+    EXPECT(HM_E_BACKUP_EXISTS, hm_backup(store, path, 0, NULL, NULL, NULL, &error));
+    EXPECT(HM_OK, hm_backup(store, path, HM_REPLACE, NULL, NULL, NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_backup(store, path, 1 << 9, NULL, NULL, NULL, &error));
+    hm_store *copy;
+    const hm_options existing = {.size = sizeof existing, .flags = HM_EXISTING, .on_rebuild = tell, .on_rebuild_user = &told};
+    EXPECT(HM_OK, hm_open(path, &existing, &copy, &error));
+    EXPECT(HM_OK, hm_exists(copy, KEY("waited"), &error));
+    EXPECT(HM_OK, hm_close(copy, &error));
+    EXPECT(HM_OK, hm_remove(path, &error));
+}
+
+int main(void) {
+    store = new_store("queues", 0);
+    pools();
+    elements();
+    event_loop();
+    death();
+    waiting();
+    backup();
+    hm_queue_close(nobody);
+    hm_queue_close(todo);
+    EXPECT(HM_OK, hm_pool_remove(store, "jobs", &error));
+    EXPECT(HM_ABSENT, hm_pool_remove(store, "jobs", &error));
+    hm_hand *hand;
+    EXPECT(HM_E_QUEUE_DROPPED, hm_hand_open(pool, &hand, &error));
+    hm_pool_close(pool);
+    EXPECT(HM_OK, hm_close(store, &error));
+    return 0;
+}

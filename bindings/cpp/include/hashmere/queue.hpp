@@ -1,0 +1,322 @@
+// SPDX-License-Identifier: MIT OR Apache-2.0
+/// @file queue.hpp
+/// Queues between processes, and waiting for each other: the C++ face of hashmere_queue.h. Not a part of hashmere.hpp.
+///
+/// @code{.cpp}
+/// hashmere::pool pool(store, "jobs", hashmere::pool_options(1000, 4096)); // any process opens the same one
+/// auto todo = pool.queue("todo");
+/// auto hand = pool.hand();                                                 // one for each thread
+/// if (auto job = hand.pull(pool.free())) {
+///     std::strcpy(job->data(), "hello");
+///     job->push(todo);
+/// }
+/// if (auto job = hand.pull(todo, std::chrono::seconds(1))) job->push(pool.free());
+/// @endcode
+///
+/// Everything throws `error`. What hashmere_queue.h says about threads, fork and lifetimes holds here as well.
+#ifndef HASHMERE_QUEUE_HPP
+#define HASHMERE_QUEUE_HPP
+
+#include "store.hpp"
+
+#include <chrono>
+#include <hashmere_queue.h>
+#include <memory>
+
+namespace hashmere {
+
+namespace detail {
+/// A call of C; throws what is an error.
+template <class Call> int must(Call &&call) {
+    hm_error e;
+    const int rc = call(&e);
+    if (rc > 0) raise(failure(e));
+    return rc;
+}
+template <class T, void (*Close)(T *)> struct closes {
+    void operator()(T *opened) const noexcept { Close(opened); }
+};
+template <class T, void (*Close)(T *)> using owned = std::unique_ptr<T, closes<T, Close>>;
+inline std::uint64_t ms_of(std::chrono::milliseconds time) noexcept {
+    return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
+}
+} // namespace detail
+
+/// Sizes of a pool: see ::hm_pool_options.
+class pool_options {
+public:
+    pool_options(std::uint64_t elements, std::uint64_t bytes) noexcept {
+        c_.size = sizeof c_;
+        c_.elements = elements;
+        c_.bytes = bytes;
+    }
+    pool_options &queues(std::uint64_t queues) noexcept { return c_.queues = queues, *this; }
+    pool_options &hands(std::uint64_t hands) noexcept { return c_.hands = hands, *this; }
+    pool_options &batch(std::uint64_t batch) noexcept { return c_.batch = batch, *this; }
+    /// The queue for elements of the dead; its name must outlive this.
+    pool_options &on_death(const char *queue) noexcept { return c_.on_death = queue, *this; }
+    const hm_pool_options &c() const noexcept { return c_; }
+
+private:
+    hm_pool_options c_ = {};
+};
+
+/// How many push to a queue and pull from it.
+enum class queue_kind { any = HM_QUEUE_ANY, mpmc = HM_QUEUE_MPMC, mpsc = HM_QUEUE_MPSC, spsc = HM_QUEUE_SPSC };
+
+/// A queue of a pool. Any number of threads may use it.
+class queue {
+public:
+    /// About how many elements are in it.
+    std::uint64_t size() const {
+        std::uint64_t n = 0;
+        detail::must([&](hm_error *e) { return hm_queue_count(c(), &n, e); });
+        return n;
+    }
+    bool empty() const { return size() == 0; }
+    hm_queue *c() const noexcept { return c_.get(); }
+
+private:
+    explicit queue(hm_queue *opened) noexcept : c_(opened) {}
+    detail::owned<hm_queue, hm_queue_close> c_;
+    friend class pool;
+};
+
+/// An element that a hand holds. Move-only; goes back where it came from unless it is pushed. Good as long as its hand is.
+class element {
+public:
+    element(element &&other) noexcept : hand_(other.hand_), c_(std::exchange(other.c_, hm_element{})) {}
+    element &operator=(element &&other) noexcept {
+        if (this != &other) {
+            give_back();
+            hand_ = other.hand_;
+            c_ = std::exchange(other.c_, hm_element{});
+        }
+        return *this;
+    }
+    element(const element &) = delete;
+    element &operator=(const element &) = delete;
+    ~element() { give_back(); }
+
+    char *data() noexcept { return static_cast<char *>(c_.data); }
+    std::size_t size() const noexcept { return c_.len; }
+    /// Its number in the pool, from 0.
+    std::uint32_t number() const noexcept { return c_.number; }
+    /// The element as a plain value at its start. It must have room and alignment for one.
+    template <class T> T &as() {
+        static_assert(std::is_trivially_copyable_v<T>, "only plain values mean something to other processes");
+        return *static_cast<T *>(c_.data);
+    }
+    /// Puts it at the end of a queue. False: that has reached its bound, and this is still held.
+    bool push(const queue &to) {
+        return detail::must([&](hm_error *e) { return hm_push(hand_, &c_, to.c(), e); }) == HM_OK;
+    }
+
+private:
+    element(hm_hand *hand, const hm_element &c) noexcept : hand_(hand), c_(c) {}
+    void give_back() noexcept {
+        if (c_.place != 0) hm_give_back(hand_, &c_, nullptr);
+    }
+    hm_hand *hand_;
+    hm_element c_;
+    friend class hand;
+};
+
+/// What one thread takes part with.
+class hand {
+public:
+    /// Takes the first element of a queue; empty: there is none.
+    std::optional<element> pull(const queue &from) {
+        return pulled([&](hm_element *to, hm_error *e) { return hm_pull(c_.get(), from.c(), to, e); });
+    }
+    /// The same, waiting for one.
+    std::optional<element> pull(const queue &from, std::chrono::milliseconds timeout) {
+        const auto ms = detail::ms_of(timeout);
+        return pulled([&](hm_element *to, hm_error *e) { return hm_pull_wait(c_.get(), from.c(), ms, to, e); });
+    }
+    /// Takes up to `max` elements behind those of the batch, in one operation; returns how many.
+    std::uint64_t pull_many(const queue &from, std::uint64_t max) {
+        std::uint64_t n = 0;
+        detail::must([&](hm_error *e) { return hm_pull_many(c_.get(), from.c(), max, &n, e); });
+        return n;
+    }
+    /// Pushes the first `max` elements of the batch in one operation; returns how many.
+    std::uint64_t push_many(const queue &to, std::uint64_t max = UINT64_MAX) {
+        std::uint64_t n = 0;
+        detail::must([&](hm_error *e) { return hm_push_many(c_.get(), to.c(), max, &n, e); });
+        return n;
+    }
+    /// Bytes and length of an element of the batch, good until the next call with this hand; NULL: there is none.
+    std::pair<char *, std::size_t> batch(std::uint64_t index) {
+        void *data = nullptr;
+        std::size_t len = 0;
+        detail::must([&](hm_error *e) { return hm_batch_at(c_.get(), index, &data, &len, e); });
+        return {static_cast<char *>(data), len};
+    }
+    hm_hand *c() const noexcept { return c_.get(); }
+
+private:
+    explicit hand(hm_hand *opened) noexcept : c_(opened) {}
+    template <class Call> std::optional<element> pulled(Call &&call) {
+        hm_element got = {};
+        if (detail::must([&](hm_error *e) { return call(&got, e); }) != HM_OK) return std::nullopt;
+        return element(c_.get(), got);
+    }
+    detail::owned<hm_hand, hm_hand_close> c_;
+    friend class pool;
+};
+
+/// For event loops: a file descriptor that is readable when there is something to pull.
+class readiness {
+public:
+    explicit readiness(const queue &which) {
+        hm_readiness *made = nullptr;
+        detail::must([&](hm_error *e) { return hm_readiness_open(which.c(), &made, &fd_, e); });
+        c_.reset(made);
+    }
+    int fd() const noexcept { return fd_; }
+    /// Takes the event back. Call it before pulling.
+    void take() {
+        detail::must([&](hm_error *e) { return hm_readiness_take(c_.get(), e); });
+    }
+
+private:
+    detail::owned<hm_readiness, hm_readiness_close> c_;
+    int fd_ = -1;
+};
+
+/// A pool of elements with its queues.
+class pool {
+public:
+    /// Opens a pool; creates it if it is missing.
+    pool(const store &in, const std::string &name, const pool_options &how) : pool(in, name, &how.c()) {}
+    /// Only opens it.
+    pool(const store &in, const std::string &name) : pool(in, name, static_cast<const hm_pool_options *>(nullptr)) {}
+
+    /// Takes a pool's name off it; false: there is none.
+    static bool remove(store &in, const std::string &name) {
+        return detail::must([&](hm_error *e) { return hm_pool_remove(in.c(), name.c_str(), e); }) == HM_OK;
+    }
+    /// The queue in which all elements are at first.
+    const hashmere::queue &free() const noexcept { return *free_; }
+    /// A queue; made if it is missing.
+    hashmere::queue queue(const std::string &name, queue_kind kind = queue_kind::any, std::uint64_t bound = 0) {
+        const hm_queue_options how = {sizeof how, static_cast<std::uint64_t>(kind), bound};
+        hm_queue *opened = nullptr;
+        detail::must([&](hm_error *e) { return hm_queue_open(c_.get(), name.c_str(), &how, &opened, e); });
+        return hashmere::queue(opened);
+    }
+    /// Takes part.
+    hashmere::hand hand() {
+        hm_hand *opened = nullptr;
+        detail::must([&](hm_error *e) { return hm_hand_open(c_.get(), &opened, e); });
+        return hashmere::hand(opened);
+    }
+    /// Gives back what the dead held; returns how much.
+    std::uint64_t recover() {
+        std::uint64_t n = 0;
+        detail::must([&](hm_error *e) { return hm_pool_recover(c_.get(), &n, e); });
+        return n;
+    }
+    hm_pool_stats stats() const {
+        hm_pool_stats s = {};
+        s.size = sizeof s;
+        detail::must([&](hm_error *e) { return hm_pool_get_stats(c_.get(), &s, e); });
+        return s;
+    }
+
+private:
+    pool(const store &in, const std::string &name, const hm_pool_options *how) {
+        hm_pool *opened = nullptr;
+        detail::must([&](hm_error *e) { return hm_pool_open(in.c(), name.c_str(), how, &opened, e); });
+        c_.reset(opened);
+        free_.emplace(queue("free"));
+    }
+    detail::owned<hm_pool, hm_pool_close> c_;
+    std::optional<hashmere::queue> free_;
+};
+
+/// Waits until a key has another version than `seen` (0: absent); returns the one it has then, empty: the time is up.
+inline std::optional<std::uint64_t> wait(const store &in, bytes key, std::uint64_t seen, std::chrono::milliseconds timeout) {
+    std::uint64_t now = 0;
+    const auto ms = detail::ms_of(timeout);
+    const int rc = detail::must([&](hm_error *e) { return hm_wait(in.c(), key.data(), key.size(), seen, ms, &now, e); });
+    return rc == HM_OK ? std::optional<std::uint64_t>(now) : std::nullopt;
+}
+
+/// A mutex between processes that is held; releases itself.
+class lock {
+public:
+    /// Locks the mutex of a key; empty: somebody alive held it all the while.
+    static std::optional<lock> acquire(store &in, bytes key, std::chrono::milliseconds timeout) {
+        hm_lock *held = nullptr;
+        std::uint32_t abandoned = 0;
+        const auto ms = detail::ms_of(timeout);
+        const int rc = detail::must(
+            [&](hm_error *e) { return hm_mutex_lock(in.c(), key.data(), key.size(), ms, &held, &abandoned, e); });
+        if (rc != HM_OK) return std::nullopt;
+        return lock(held, abandoned != 0);
+    }
+    /// Whether the holder before died with it.
+    bool was_abandoned() const noexcept { return abandoned_; }
+
+private:
+    lock(hm_lock *held, bool abandoned) noexcept : c_(held), abandoned_(abandoned) {}
+    detail::owned<hm_lock, hm_unlock> c_;
+    bool abandoned_;
+};
+
+/// The value of a key; if there is none, `compute()` makes it, a string, in one process at a time. Empty: somebody alive was computing all
+/// the time.
+template <class F>
+std::optional<std::string> once(store &in, bytes key, std::chrono::milliseconds timeout, F &&compute) {
+    struct made {
+        F &compute;
+        std::string value;
+        detail::barrier wall;
+        static int make(void *user, hm_bytes *value) noexcept {
+            auto &self = *static_cast<made *>(user);
+            if (!self.wall.run([&] { self.value = self.compute(); })) return 1;
+            *value = {self.value.data(), self.value.size()};
+            return 0;
+        }
+    } user{compute, {}, {}};
+    const auto ms = detail::ms_of(timeout);
+    std::string value;
+    const int rc = detail::must([&](hm_error *e) {
+        return detail::grow(value, [&](char *to, std::size_t room, std::size_t &len) {
+            return hm_once(in.c(), key.data(), key.size(), ms, &made::make, &user, to, room, &len, e);
+        });
+    });
+    user.wall.lift();
+    return rc == HM_OK ? std::optional<std::string>(std::move(value)) : std::nullopt;
+}
+
+/// A participant of a barrier between processes; leaves it when it goes.
+class barrier {
+public:
+    /// All have started.
+    struct start {
+        std::uint64_t round; ///< Number of the round, from 1.
+        std::uint64_t lost;  ///< How many had died or left by then.
+    };
+    barrier(store &in, bytes key, std::uint64_t size) {
+        hm_barrier *joined = nullptr;
+        detail::must([&](hm_error *e) { return hm_barrier_join(in.c(), key.data(), key.size(), size, &joined, e); });
+        c_.reset(joined);
+    }
+    /// Arrives, and waits for all others; empty: somebody alive has not arrived yet.
+    std::optional<start> wait(std::chrono::milliseconds timeout) {
+        start s = {};
+        const auto ms = detail::ms_of(timeout);
+        const int rc = detail::must([&](hm_error *e) { return hm_barrier_wait(c_.get(), ms, &s.round, &s.lost, e); });
+        return rc == HM_OK ? std::optional<start>(s) : std::nullopt;
+    }
+
+private:
+    detail::owned<hm_barrier, hm_barrier_leave> c_;
+};
+
+} // namespace hashmere
+
+#endif

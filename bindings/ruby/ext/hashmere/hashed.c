@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Keys with a hash of the caller's. */
+#include "binding.h"
+
+/* Sets up a call on a key with its hash, and on a value unless it is Qundef. */
+static store *prepare(VALUE self, call *c, VALUE *key, VALUE hash, VALUE *value) {
+    c->number = to_u64(hash, "the hash");
+    c->key = frozen_bytes_of(key);
+    c->value = (hm_bytes){NULL, 0};
+    if (*value != Qundef) {
+        StringValue(*value);
+        c->value = frozen_bytes_of(value);
+    }
+    store *s = open_store(self);
+    c->hm = s->hm;
+    return s;
+}
+
+static int run_item(call *c) {
+    return hm_hashed_get_item(c->hm, c->key.data, c->key.len, c->number, c->output, c->room, (hm_meta *)c->input, &c->error);
+}
+
+/* _hashed_item(key, hash): the parts of a record, or nil. */
+static VALUE store_hashed_item(VALUE self, VALUE key, VALUE hash) {
+    call c;
+    hm_meta meta;
+    VALUE none = Qundef;
+    c.run = run_item;
+    c.input = &meta;
+    store *s = prepare(self, &c, &key, hash, &none);
+    VALUE value = rb_str_new(NULL, 128);
+    for (;;) {
+        c.output = RSTRING_PTR(value);
+        c.room = (size_t)RSTRING_LEN(value);
+        int result = perform(s, &c, c.room >= LONG_VALUE);
+        if (result == HM_ABSENT)
+            return Qnil;
+        rb_str_resize(value, (long)meta.value_len);
+        if (result == HM_OK)
+            break;
+        c.hm = open_store(self)->hm;
+    }
+    RB_GC_GUARD(key);
+    return from_meta(&meta, tag(s, value));
+}
+
+static int run_exists(call *c) {
+    return hm_hashed_exists(c->hm, c->key.data, c->key.len, c->number, &c->error);
+}
+static int run_delete(call *c) {
+    return hm_hashed_delete(c->hm, c->key.data, c->key.len, c->number, &c->error);
+}
+static int run_uid(call *c) {
+    return hm_hashed_uid_of(c->hm, c->key.data, c->key.len, c->number, c->output, &c->error);
+}
+static int run_set(call *c) {
+    return hm_hashed_set(c->hm, c->key.data, c->key.len, c->number, c->value.data, c->value.len, &c->attributes, &c->stored,
+                         &c->error);
+}
+static int run_add(call *c) {
+    return hm_hashed_add(c->hm, c->key.data, c->key.len, c->number, c->value.data, c->value.len, &c->attributes, &c->stored,
+                         &c->error);
+}
+
+static int plain(VALUE self, VALUE key, VALUE hash, int (*run)(call *), void *output) {
+    call c;
+    VALUE none = Qundef;
+    c.run = run;
+    c.output = output;
+    store *s = prepare(self, &c, &key, hash, &none);
+    int result = perform(s, &c, 0);
+    RB_GC_GUARD(key);
+    return result;
+}
+
+static VALUE store_hashed_key(VALUE self, VALUE key, VALUE hash) {
+    return RBOOL(plain(self, key, hash, run_exists, NULL) == HM_OK);
+}
+static VALUE store_hashed_remove(VALUE self, VALUE key, VALUE hash) {
+    return RBOOL(plain(self, key, hash, run_delete, NULL) == HM_OK);
+}
+static VALUE store_hashed_uid(VALUE self, VALUE key, VALUE hash) {
+    uint32_t uid;
+    return plain(self, key, hash, run_uid, &uid) == HM_OK ? UINT2NUM(uid) : Qnil;
+}
+
+static VALUE put(VALUE self, VALUE key, VALUE hash, VALUE value, hm_attributes with, int (*run)(call *)) {
+    call c;
+    c.run = run;
+    c.attributes = with;
+    store *s = prepare(self, &c, &key, hash, &value);
+    int result = perform(s, &c, c.value.len >= LONG_VALUE);
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(value);
+    return result == HM_OK ? ULL2NUM(c.stored.version) : Qnil;
+}
+
+/* _hashed_set(key, hash, value, flags, expiry, ms) */
+static VALUE store_hashed_set(VALUE self, VALUE key, VALUE hash, VALUE value, VALUE flags, VALUE expiry, VALUE ms) {
+    return put(self, key, hash, value, to_attributes(flags, expiry, ms), run_set);
+}
+static VALUE store_hashed_add(VALUE self, VALUE key, VALUE hash, VALUE value, VALUE flags, VALUE expiry, VALUE ms) {
+    return put(self, key, hash, value, to_attributes(flags, expiry, ms), run_add);
+}
+
+/* A counter: how it is created, and what it is afterwards. */
+typedef struct counting {
+    uint64_t hash, now;
+    hm_counter create;
+    int creates;
+} counting;
+
+static int run_incr(call *c) {
+    counting *n = c->output;
+    return hm_hashed_incr(c->hm, c->key.data, c->key.len, n->hash, c->number, n->creates ? &n->create : NULL, &n->now, &c->error);
+}
+
+/* _hashed_incr(key, hash, by, initial or nil, flags, expiry, ms) */
+static VALUE store_hashed_incr(VALUE self, VALUE key, VALUE hash, VALUE by, VALUE initial, VALUE flags, VALUE expiry, VALUE ms) {
+    call c;
+    counting n = {.creates = !NIL_P(initial)};
+    VALUE none = Qundef;
+    if (n.creates)
+        n.create = (hm_counter){to_u64(initial, "initial"), to_attributes(flags, expiry, ms)};
+    c.run = run_incr;
+    c.output = &n;
+    store *s = prepare(self, &c, &key, hash, &none);
+    n.hash = c.number;
+    c.number = to_u64(by, "the step");
+    int result = perform(s, &c, 0);
+    RB_GC_GUARD(key);
+    return result == HM_OK ? ULL2NUM(n.now) : Qnil;
+}
+
+/* What a visitor sees and answers. The library asks it while it is on the stack: no exception may pass, so the block runs protected. */
+typedef struct visit {
+    store *store;
+    const hm_pair *old;
+    VALUE value;
+    int state;
+} visit;
+
+static VALUE ask(VALUE argument) {
+    visit *v = (visit *)argument;
+    VALUE old = v->old ? new_string(v->store, v->old->value.data, v->old->value.len) : Qnil;
+    VALUE value = rb_yield(old);
+    if (NIL_P(value) || value == rb_const_get(hashmere_module, rb_intern("REMOVE")))
+        return value;
+    StringValue(value);
+    return rb_str_new_frozen(value);
+}
+
+static void visitor(void *user, const hm_pair *old, hm_change *change) {
+    visit *v = user;
+    v->old = old;
+    v->value = Qnil;
+    VALUE answer = rb_protect(ask, (VALUE)v, &v->state);
+    if (v->state || NIL_P(answer))
+        return; /* left as it is */
+    v->value = answer;
+    if (!RB_TYPE_P(answer, T_STRING)) {
+        change->action = HM_REMOVE;
+        return;
+    }
+    change->action = HM_SET;
+    change->value = (hm_bytes){RSTRING_PTR(answer), (size_t)RSTRING_LEN(answer)};
+}
+
+/* _hashed_update(key, hash) { |old| }: true if something was stored or removed. */
+static VALUE store_hashed_update(VALUE self, VALUE key, VALUE hash) {
+    visit v = {.store = open_store(self), .value = Qnil};
+    uint64_t number = to_u64(hash, "the hash");
+    hm_bytes k = frozen_bytes_of(&key);
+    hm_error error;
+    int result = hm_hashed_update(v.store->hm, k.data, k.len, number, visitor, &v, NULL, &error);
+    if (v.state)
+        rb_jump_tag(v.state);
+    if (result > 0)
+        raise_error(&error);
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(v.value);
+    return RBOOL(result != HM_KEPT);
+}
+
+void init_hashed(void) {
+    rb_define_private_method(store_class, "_hashed_item", store_hashed_item, 2);
+    rb_define_private_method(store_class, "_hashed_key?", store_hashed_key, 2);
+    rb_define_private_method(store_class, "_hashed_remove", store_hashed_remove, 2);
+    rb_define_private_method(store_class, "_hashed_uid", store_hashed_uid, 2);
+    rb_define_private_method(store_class, "_hashed_set", store_hashed_set, 6);
+    rb_define_private_method(store_class, "_hashed_add", store_hashed_add, 6);
+    rb_define_private_method(store_class, "_hashed_incr", store_hashed_incr, 7);
+    rb_define_private_method(store_class, "_hashed_update", store_hashed_update, 2);
+}

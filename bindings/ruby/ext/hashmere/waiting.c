@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Waiting for keys, for mutexes and at barriers. */
+#include "waiting.h"
+#include <ruby/thread.h>
+
+/* How long a signal may have to wait. */
+enum { SLICE_MS = 20 };
+
+static void *run(void *argument) {
+    slice *s = argument;
+    s->ran = 1;
+    s->result = s->run(s);
+    return NULL;
+}
+
+int in_slices(slice *s, int again) {
+    for (;;) {
+        s->ms = s->left_ms < SLICE_MS ? s->left_ms : SLICE_MS;
+        s->ran = 0;
+        rb_thread_call_without_gvl2(run, s, NULL, NULL);
+        if (s->ran && s->result != again)
+            return s->result;
+        if (s->ran)
+            s->left_ms -= s->ms;
+        rb_thread_check_ints();
+        if (s->ran && s->left_ms == 0)
+            return again;
+    }
+}
+
+/* A call on a key of a store that may be closed meanwhile by another thread: the store is asked for anew each time. */
+typedef struct keyed {
+    slice slice;
+    hm_store *hm;
+    hm_bytes key;
+    uint64_t seen, now;
+    hm_lock *lock;
+    uint32_t abandoned;
+} keyed;
+
+static int settle(int result, const hm_error *error) {
+    if (result > 0)
+        raise_error(error);
+    return result;
+}
+
+static int wait_for_key(slice *s) {
+    keyed *k = (keyed *)s;
+    return hm_wait(k->hm, k->key.data, k->key.len, k->seen, s->ms, &k->now, &s->error);
+}
+
+static int wait_for_lock(slice *s) {
+    keyed *k = (keyed *)s;
+    return hm_mutex_lock(k->hm, k->key.data, k->key.len, s->ms, &k->lock, &k->abandoned, &s->error);
+}
+
+typedef struct held {
+    store *store;
+    keyed *keyed;
+} held;
+
+static VALUE run_keyed(VALUE argument) {
+    held *h = (held *)argument;
+    return INT2FIX(in_slices(&h->keyed->slice, HM_END));
+}
+
+static VALUE leave(VALUE argument) {
+    leave_store(((held *)argument)->store);
+    return Qnil;
+}
+
+static int keyed_wait(VALUE self, keyed *k, VALUE *key) {
+    k->key = frozen_bytes_of(key);
+    held h = {open_store(self), k};
+    k->hm = h.store->hm;
+    enter_store(h.store);
+    return settle(FIX2INT(rb_ensure(run_keyed, (VALUE)&h, leave, (VALUE)&h)), &k->slice.error);
+}
+
+/* _wait(key, version seen, milliseconds): its version then (0: absent), nil: the time is up. */
+static VALUE store_wait(VALUE self, VALUE key, VALUE seen, VALUE ms) {
+    keyed k = {.slice = {.run = wait_for_key, .left_ms = to_u64(ms, "timeout")}, .seen = to_u64(seen, "version")};
+    int result = keyed_wait(self, &k, &key);
+    RB_GC_GUARD(key);
+    return result == HM_OK ? ULL2NUM(k.now) : Qnil;
+}
+
+typedef struct lock {
+    hm_lock *hm;
+} lock;
+
+static void lock_free(void *data) {
+    hm_unlock(((lock *)data)->hm);
+    xfree(data);
+}
+static const rb_data_type_t lock_type = {
+    .wrap_struct_name = "Hashmere::Lock",
+    .function = {.dfree = lock_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+static VALUE lock_class, barrier_class;
+
+/* _lock(key, milliseconds): [lock, whether it was abandoned], nil: the time is up. */
+static VALUE store_lock(VALUE self, VALUE key, VALUE ms) {
+    keyed k = {.slice = {.run = wait_for_lock, .left_ms = to_u64(ms, "timeout")}};
+    lock *made;
+    VALUE object = TypedData_Make_Struct(lock_class, lock, &lock_type, made);
+    int result = keyed_wait(self, &k, &key);
+    made->hm = result == HM_OK ? k.lock : NULL;
+    RB_GC_GUARD(key);
+    return result == HM_OK ? rb_assoc_new(object, RBOOL(k.abandoned)) : Qnil;
+}
+
+static VALUE lock_release(VALUE self) {
+    lock *l = rb_check_typeddata(self, &lock_type);
+    hm_unlock(l->hm);
+    l->hm = NULL;
+    return Qnil;
+}
+
+typedef struct barrier {
+    hm_barrier *hm;
+    int busy;
+} barrier;
+
+static void barrier_free(void *data) {
+    hm_barrier_leave(((barrier *)data)->hm);
+    xfree(data);
+}
+static const rb_data_type_t barrier_type = {
+    .wrap_struct_name = "Hashmere::Barrier",
+    .function = {.dfree = barrier_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* Barrier._join(store, key, size) */
+static VALUE barrier_join(VALUE class, VALUE in, VALUE key, VALUE size) {
+    uint64_t number = to_u64(size, "size");
+    rb_check_typeddata(in, &store_type);
+    hm_bytes k = frozen_bytes_of(&key);
+    barrier *made;
+    VALUE object = TypedData_Make_Struct(class, barrier, &barrier_type, made);
+    hm_error error;
+    settle(hm_barrier_join(open_store(in)->hm, k.data, k.len, number, &made->hm, &error), &error);
+    RB_GC_GUARD(key);
+    return object;
+}
+
+typedef struct arrival {
+    slice slice;
+    barrier *barrier;
+    uint64_t round, lost;
+} arrival;
+
+static int wait_for_others(slice *s) {
+    arrival *a = (arrival *)s;
+    return hm_barrier_wait(a->barrier->hm, s->ms, &a->round, &a->lost, &s->error);
+}
+static VALUE run_arrival(VALUE argument) {
+    return INT2FIX(in_slices(&((arrival *)argument)->slice, HM_END));
+}
+static VALUE end_arrival(VALUE argument) {
+    ((arrival *)argument)->barrier->busy = 0;
+    return Qnil;
+}
+
+static barrier *idle_barrier(VALUE self) {
+    barrier *b = rb_check_typeddata(self, &barrier_type);
+    if (!b->hm)
+        raise_closed("the barrier");
+    if (b->busy)
+        rb_raise(rb_eThreadError, "another thread waits at this barrier; each participant has to join");
+    return b;
+}
+
+/* _wait(milliseconds): [round, lost], nil: somebody alive has not arrived yet. */
+static VALUE barrier_wait(VALUE self, VALUE ms) {
+    arrival a = {.slice = {.run = wait_for_others, .left_ms = to_u64(ms, "timeout")}, .barrier = idle_barrier(self)};
+    a.barrier->busy = 1;
+    int result = settle(FIX2INT(rb_ensure(run_arrival, (VALUE)&a, end_arrival, (VALUE)&a)), &a.slice.error);
+    return result == HM_OK ? rb_assoc_new(ULL2NUM(a.round), ULL2NUM(a.lost)) : Qnil;
+}
+
+static VALUE barrier_leave(VALUE self) {
+    barrier *b = rb_check_typeddata(self, &barrier_type);
+    if (b->hm)
+        idle_barrier(self);
+    hm_barrier_leave(b->hm);
+    b->hm = NULL;
+    return Qnil;
+}
+
+void init_waiting(void) {
+    lock_class = rb_define_class_under(hashmere_module, "Lock", rb_cObject);
+    rb_undef_alloc_func(lock_class);
+    rb_define_method(lock_class, "release", lock_release, 0);
+    barrier_class = rb_define_class_under(hashmere_module, "Barrier", rb_cObject);
+    rb_undef_alloc_func(barrier_class);
+    rb_define_singleton_method(barrier_class, "_join", barrier_join, 3);
+    rb_define_private_method(barrier_class, "_wait", barrier_wait, 1);
+    rb_define_method(barrier_class, "leave", barrier_leave, 0);
+    rb_define_private_method(store_class, "_wait", store_wait, 3);
+    rb_define_private_method(store_class, "_lock", store_lock, 2);
+}

@@ -1,0 +1,67 @@
+# frozen_string_literal: true
+
+# Methods that the extension (ext/hashmere) defines, for the reference: nothing is loaded from here.
+module Hashmere
+  class Store
+    # @!method [](key)
+    #   The value of a key, a new String in the encoding of the store. @return [String, nil]
+    # @!method []=(key, value)
+    #   Stores a value without attributes. @return [String] the value
+    # @!method key?(key)
+    #   @return [Boolean] whether the key is there
+    # @!method append(key, tail)
+    #   Puts bytes behind a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
+    # @!method prepend(key, head)
+    #   Puts bytes before a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
+    # @!method retain(key)
+    #   Takes one more reference of a key, which is created with the first. @return [Integer] how many there are now
+    # @!method release(key)
+    #   Gives a reference back; with the last one the key goes. @return [Integer, nil] how many are left; nil: the key is absent
+    # @!method marks(key)
+    #   The marks of a key: see {#set_marked}. @return [Integer, nil]
+    # @!method uid(key)
+    #   The number of a key as long as it exists; it is found faster by that. @return [Integer, nil]
+    # @!method handle(key)
+    #   As {#uid}, but noticed ({Stale}) when it has come to mean another key. @return [Integer, nil]
+    # @!method uid_get(uid)
+    #   The value of what a UID names. @return [String] @raise [Stale]
+    # @!method uid_key(uid)
+    #   The key that a UID names. @return [String] @raise [Stale]
+    # @!method uid_set(uid, value)
+    #   Stores a value without attributes. @return [Integer] its version @raise [Stale]
+    # @!method uid_delete(uid)
+    #   Removes the key. @return [nil] @raise [Stale]
+    # @!method handle_get(handle)
+    #   As {#uid_get}.
+    # @!method handle_key(handle)
+    #   As {#uid_key}.
+    # @!method handle_set(handle, value)
+    #   As {#uid_set}.
+    # @!method handle_delete(handle)
+    #   As {#uid_delete}.
+    # @!method random_pair
+    #   Key and value, each with nearly the same chance. @return [Array(String, String), nil] nil: the store is empty
+    # @!method size
+    #   How many keys there are; expired ones count until they are cleaned away. @return [Integer]
+    # @!method clear
+    #   Removes every key. Nobody is stopped. @return [self]
+    # @!method sync
+    #   Durable stores: returns when everything acknowledged before survives a power cut. @return [self]
+    # @!method maintain
+    #   Repairs what the dead left and cleans what pays. @return [Integer] how many bytes became free
+    # @!method stats
+    #   Statistics, in bytes unless said otherwise: docs/operations.md. @return [Hash{Symbol => Integer}]
+    # @!method clients
+    #   The writing threads of all processes. @return [Array<Hash>]
+    # @!method check
+    #   Reads the whole store and names what contradicts itself. @return [Array<String>] empty if all is well
+    # @!method path
+    #   The file. @return [String]
+    # @!method read_only?
+    #   @return [Boolean]
+    # @!method close
+    #   Closes the store; views and scans of it stay good. @return [nil]
+    # @!method closed?
+    #   @return [Boolean]
+  end
+end

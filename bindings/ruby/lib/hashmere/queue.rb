@@ -1,0 +1,86 @@
+# frozen_string_literal: true
+
+module Hashmere
+  # So many elements of so many bytes in a store's file, and named queues between which they move by reference, also from process to
+  # process. What a process held when it died goes back where it came from. After a fork open it anew in the child.
+  #
+  #   pool = Hashmere::Pool.open(store, "jobs", elements: 1000, bytes: 4096)
+  #   todo = pool.queue("todo")
+  #   hand = pool.hand                                  # one for each thread
+  #   job = hand.pull(pool.free) and job.write(0, "hello").push(todo)
+  #   job = hand.pull(todo, timeout: 1) and job.push(pool.free)
+  class Pool
+    # @private
+    KINDS = { nil => 0, mpmc: 1, mpsc: 2, spsc: 3 }.freeze
+    private_constant :KINDS
+
+    # Opens a pool, and creates it if `elements` and `bytes` are given and it is missing.
+    # @param queues [Integer] how many it can have, `free` included
+    # @param hands [Integer] how many hands at a time, of all processes
+    # @param on_death [String, nil] the queue for elements of the dead; nil: each goes back where it was pulled from
+    def self.open(store, name, elements: nil, bytes: nil, queues: 0, hands: 0, batch: 0, on_death: nil)
+      raise ArgumentError, "give elements and bytes, or none of them" if elements.nil? != bytes.nil?
+
+      _open(store, name, elements && [elements, bytes, queues, hands, batch], on_death)
+    end
+
+    # Takes a pool's name off it. @return [Boolean] whether there was one
+    def self.remove(store, name) = _remove(store, name)
+
+    # The queue in which all elements are at first.
+    def free = @free ||= queue("free")
+
+    # A queue of this name; made if it is missing.
+    # @param kind [:mpmc, :mpsc, :spsc, nil] how many push to it and pull from it; nil: as it is, :mpmc if it is made
+    # @param bound [Integer, nil] the most elements that it takes
+    def queue(name, kind: nil, bound: nil)
+      _queue(name, KINDS.fetch(kind) { raise ArgumentError, "kind has to be :mpmc, :mpsc or :spsc, not #{kind.inspect}" }, bound || 0)
+    end
+
+    # @!method hand
+    #   Takes part: see {Hand}.
+    # @!method recover
+    #   Gives back what the dead held. Pulls from empty queues and waits do this by themselves. @return [Integer] how many elements
+    # @!method stats
+    #   @return [Hash{Symbol => Integer}]
+    # @!method close
+    #   @return [nil]
+    private_class_method :_open, :_remove
+  end
+
+  # A queue of a pool; any number of threads may use it.
+  class Queue
+    # @!method size
+    #   @return [Integer] elements in it at about this moment
+    # @!method close
+    #   Lets go of it; what is in it stays. @return [nil]
+    def empty? = size.zero?
+  end
+
+  # What one thread takes part with. It holds up to 64 elements; those that are not pushed stay with it until it is closed.
+  class Hand
+    # Takes the first element of a queue, and waits for one as many seconds as `timeout` says. @return [Element, nil] nil: none came
+    def pull(from, timeout: 0) = _pull(from, Attributes.milliseconds(timeout, "timeout"))
+
+    # @!method close
+    #   Gives back all that it holds. @return [nil]
+  end
+
+  # An element that a hand holds, until it is pushed.
+  class Element
+    # @!method push(queue)
+    #   Puts it at the end of a queue. @return [Boolean] false: that has reached its bound, and the hand still holds it
+    # @!method give_back
+    #   Puts it back where it came from. @return [nil]
+    # @!method write(start, bytes)
+    #   @return [self]
+    # @!method size
+    #   @return [Integer] its bytes
+    # @!method number
+    #   @return [Integer] its number in the pool, from 0
+
+    # A copy of its bytes, or of some of them.
+    def read(start = 0, count = size - start) = _read(start, count)
+    alias to_s read
+  end
+end

@@ -1,0 +1,57 @@
+# frozen_string_literal: true
+
+module Hashmere
+  # Waiting for each other. Whoever dies is noticed. Other threads run meanwhile, and signals are heard.
+  class Store
+    # As of the library in every language.
+    LEASE = "\0once\0"
+    private_constant :LEASE
+
+    # Waits until a key has another version than `seen` (nil: it was absent), in whatever process it is changed.
+    # @return [Integer, nil] its version then, 0 if it is absent; nil: the time is up
+    def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.milliseconds(timeout, "timeout"))
+
+    # Runs the block while it holds the mutex of a key, which says by whom it is held and is otherwise absent. The death of the holder
+    # releases it. The block is told whether the holder before died with it: what it protects may be half done.
+    # @return what the block returns; {Busy} is raised if somebody alive held it all the while
+    def lock(key, timeout: 5)
+      held, abandoned = _lock(key, Attributes.milliseconds(timeout, "timeout"))
+      raise Busy, "the mutex #{key.inspect} was held for #{timeout} s; give it more time, or look who holds it" unless held
+
+      begin
+        yield abandoned
+      ensure
+        held.release
+      end
+    end
+
+    # The value of a key; if there is none, the block makes it, in one process at a time, and it is stored. The others wait. If the one
+    # that computes dies or raises, the next one does it.
+    def once(key, timeout: 5)
+      value = self[key]
+      return value unless value.nil?
+
+      lock(LEASE.b + key.to_s.b, timeout: timeout) do
+        value = self[key]
+        return value unless value.nil?
+
+        self[key] = yield
+        self[key]
+      end
+    end
+  end
+
+  # A participant of a barrier between processes, at a key of a store: so many start together, again and again; the dead are not waited for.
+  class Barrier
+    # Joins as one of `size` participants; the first to come makes it.
+    def self.join(store, key, size) = _join(store, key, size)
+
+    # Arrives, and waits for all others. @return [Array(Integer, Integer), nil] the number of the round from 1, and how many had died or left
+    #   by then; nil: somebody alive has not arrived yet
+    def wait(timeout:) = _wait(Attributes.milliseconds(timeout, "timeout"))
+
+    # @!method leave
+    #   The others go on without. @return [nil]
+    private_class_method :_join
+  end
+end

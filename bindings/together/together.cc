@@ -1,0 +1,96 @@
+// One of the programs of README.md.
+#include <chrono>
+#include <hashmere.hpp>
+#include <iostream>
+#include <sstream>
+#include <thread>
+
+using namespace std::chrono_literals;
+
+constexpr int sums = 2000, steps = 200;
+constexpr auto patience = 60s;
+
+static void must(bool is, const char *what) {
+    if (!is) throw std::runtime_error(what);
+}
+
+template <class F> static void wait_until(const char *what, F &&f) {
+    const auto end = std::chrono::steady_clock::now() + patience;
+    while (!f()) {
+        must(std::chrono::steady_clock::now() < end, what);
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
+static std::string greeting(const std::string &name) {
+    std::string bytes;
+    for (int i = 0; i < 256; i++) bytes += static_cast<char>(i);
+    return bytes + name;
+}
+
+static void next_number(hashmere::store &store) {
+    for (;;) {
+        const auto seen = store.get_item("cas").value();
+        const auto next = std::to_string(std::stoull(seen.value) + 1);
+        if (store.cas("cas", seen.meta.version, next)) return;
+    }
+}
+
+static void read_of(hashmere::store &store, const std::string &peer) {
+    const auto key = "from:" + peer;
+    wait_until("a value of another language never came", [&] { return store.exists(key); });
+    const auto item = store.get_item(key).value();
+    must(item.value == greeting(peer), "another language stored other bytes");
+    must(item.meta.flags == peer.size(), "another language stored other flags");
+    const auto ttl = store.ttl(key).value();
+    must(ttl > 3500s && ttl <= 3600s, "another language stored another time to live");
+}
+
+[[noreturn]] static void forever(hashmere::store &store, const std::string &me) {
+    for (unsigned n = 0;; n++) {
+        const auto key = "noise:" + me + ":" + std::to_string(n % 50);
+        store.set(key, std::string(n % 700, static_cast<char>('a' + n % 26)));
+        if (n % 7 == 0) store.erase(key);
+        store.incr("noise:" + me, 1, hashmere::counter(1));
+    }
+}
+
+static void work(hashmere::store &store, const std::string &me, const std::vector<std::string> &all) {
+    const hashmere::counter one(1);
+    store.incr("arrived", 1, one);
+    wait_until("the others do not come", [&] { return std::stoull(store.get("arrived").value()) >= all.size(); });
+
+    for (int i = 0; i < sums; i++) {
+        store.incr("sum", 1, one);
+        store.incr("sum:" + me, 1, one);
+    }
+    for (int i = 0; i < steps; i++) {
+        next_number(store);
+        store.update("log", [&](std::optional<hashmere::pair> old) {
+            return hashmere::change::set((old ? std::string(old->value) : "") + me + ";");
+        });
+    }
+    const auto flags = static_cast<std::uint32_t>(me.size());
+    store.set("from:" + me, greeting(me), hashmere::attributes().flags(flags).after(1h));
+    for (const auto &peer : all) read_of(store, peer);
+
+    store.set("brief:" + me, "x", hashmere::attributes().after(50ms));
+    std::this_thread::sleep_for(80ms);
+    must(!store.exists("brief:" + me), "what had expired was there");
+    store.ref_release("refs");
+}
+
+int main(int argc, char **argv) {
+    if (argc != 4) return 2;
+    try {
+        hashmere::store store(argv[1]);
+        if (std::string(argv[3]) == "forever") forever(store, argv[2]);
+        std::vector<std::string> all;
+        std::istringstream names(argv[3]);
+        for (std::string name; std::getline(names, name, ',');) all.push_back(name);
+        work(store, argv[2], all);
+    } catch (const std::exception &e) {
+        std::cerr << "cpp: " << e.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/**
+ * @file hashmere_queue.h
+ * @brief Queues between processes, without copies, in the file of a store; and waiting for each other.
+ *
+ * A *pool* has so many *elements* of so many bytes, and named *queues*, all of them in the store's file. An element moves from queue to
+ * queue by reference. It is always in one place: in a queue, or in somebody's *hand*. If the process of a hand dies, at any
+ * instruction, what it held is found and goes back to where it came from, exactly once. docs/queues.md has the protocol.
+ *
+ * @code{.c}
+ * const hm_pool_options options = {.size = sizeof options, .elements = 1000, .bytes = 4096};
+ * hm_pool *pool;
+ * hm_queue *nobody, *todo;
+ * hm_hand *hand;
+ * hm_pool_open(store, "jobs", &options, &pool, &error);     // any process opens the same one
+ * hm_queue_open(pool, "free", NULL, &nobody, &error);       // where all elements are at first
+ * hm_queue_open(pool, "todo", NULL, &todo, &error);
+ * hm_hand_open(pool, &hand, &error);                        // one for each thread
+ *
+ * hm_element job;
+ * if (hm_pull(hand, nobody, &job, &error) == HM_OK) {
+ *     strcpy(job.data, "hello");
+ *     hm_push(hand, &job, todo, &error);
+ * }
+ * if (hm_pull_wait(hand, todo, 1000, &job, &error) == HM_OK)
+ *     hm_push(hand, &job, nobody, &error);
+ * @endcode
+ *
+ * Results, errors, `error` and growth of structures: as in hashmere.h. **Threads:** a pool and a queue may be used by any number of
+ * threads, a hand by one at a time. **Fork:** what was opened before it belongs to the parent, and is refused in the child
+ * (#HM_E_QUEUE_FORKED): open it anew there, on the same store. **Lifetime:** closing a store, pool or queue while others of these are
+ * open is no mistake: the file stays open until the last is gone. What was closed is not recognised: do not use it again.
+ * **Names** of pools and queues are NUL-terminated UTF-8, 1 to 128 and 1 to 64 bytes.
+ */
+#ifndef HASHMERE_QUEUE_H
+#define HASHMERE_QUEUE_H
+
+#include <hashmere.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** Errors of queues and of waiting, beside those of ::hm_result. */
+enum hm_queue_result {
+    HM_E_QUEUE_NOT_FOUND = 60,  /**< There is no such pool. */
+    HM_E_QUEUE_EXISTS = 61,     /**< There is such a pool or queue, of other sizes or another kind. */
+    HM_E_QUEUE_BAD_OPTION = 62, /**< A size, a name or an option that cannot be. */
+    HM_E_QUEUE_TOO_MANY = 63,   /**< All queues, hands or places of the pool or hand are taken. */
+    HM_E_QUEUE_TAKEN = 64,      /**< Another hand is the only producer or consumer of this queue. */
+    HM_E_QUEUE_FORKED = 65,     /**< It was opened before a fork: open it anew in this process. */
+    HM_E_QUEUE_DROPPED = 66,    /**< The pool was removed. */
+    HM_E_QUEUE_OTHER_POOL = 67, /**< The queue is of another pool than the hand. */
+    HM_E_QUEUE_BROKEN = 68      /**< A participant is gone that others counted on, or the key holds something else. */
+};
+
+/** @defgroup pools Pools and queues
+ * @{ */
+
+/** An open pool. */
+typedef struct hm_pool hm_pool;
+/** An open queue of a pool. */
+typedef struct hm_queue hm_queue;
+
+/** How a pool is created. Zero in a field is its default. */
+typedef struct hm_pool_options {
+    size_t size;          /**< `sizeof(hm_pool_options)`. */
+    uint64_t elements;    /**< How many elements: 1 to 2^31. No default. */
+    uint64_t bytes;       /**< Bytes of each: 1 to 2^32 - 1. No default. */
+    uint64_t queues;      /**< How many queues it can have, `free` included: 1 to 4096, default 8. */
+    uint64_t hands;       /**< How many hands at a time, of all processes: 1 to 4096, default 64. */
+    uint64_t batch;       /**< How many elements a hand's batch can have: 1 to 2^20, default 1024. */
+    const char *on_death; /**< The queue for elements of the dead; NULL: each goes back where it was pulled from. */
+} hm_pool_options;
+
+/**
+ * Opens a pool, and clears up after processes that died with elements of it.
+ * @param options  creates the pool if it is missing; one that is there must have as many elements of as many bytes. NULL: only opens
+ * @param pool     on #HM_OK; close it with ::hm_pool_close
+ * @return #HM_OK, #HM_E_QUEUE_NOT_FOUND, #HM_E_QUEUE_EXISTS, #HM_E_QUEUE_BAD_OPTION, and errors of writing
+ */
+int hm_pool_open(hm_store *store, const char *name, const hm_pool_options *options, hm_pool **pool, hm_error *error);
+
+/** Closes a pool. NULL is allowed. */
+void hm_pool_close(hm_pool *pool);
+
+/** Takes a pool's name off it; its room is free when nobody has it open any more. @return #HM_OK, #HM_ABSENT */
+int hm_pool_remove(hm_store *store, const char *name, hm_error *error);
+
+/**
+ * Looks for processes that died with elements, and gives them back: `given_back`, which may be NULL, says how many. Pulls from empty
+ * queues and waits do this by themselves. @return #HM_OK
+ */
+int hm_pool_recover(hm_pool *pool, uint64_t *given_back, hm_error *error);
+
+/** Figures of a pool. */
+typedef struct hm_pool_stats {
+    size_t size;         /**< Set it to `sizeof(hm_pool_stats)` before the call. */
+    uint64_t elements;   /**< Elements of the pool. */
+    uint64_t bytes;      /**< Bytes of one. */
+    uint64_t bytes_all;  /**< Bytes of the pool with all that belongs to it. */
+    uint64_t hands;      /**< Hands in use. */
+    uint64_t hands_max;  /**< Hands that there can be. */
+    uint64_t queues;     /**< Queues that there are. */
+    uint64_t queues_max; /**< Queues that there can be. */
+    uint64_t held;       /**< Elements in hands. */
+    uint64_t recovered;  /**< Elements that were given back from the dead so far. */
+} hm_pool_stats;
+
+/** Figures of about now. Nobody is stopped for them. @return #HM_OK */
+int hm_pool_get_stats(hm_pool *pool, hm_pool_stats *stats, hm_error *error);
+
+/** How many push to a queue and pull from it: hm_queue_options::kind. */
+enum hm_queue_kind {
+    HM_QUEUE_ANY = 0,  /**< As it is; #HM_QUEUE_MPMC if it is made. */
+    HM_QUEUE_MPMC = 1, /**< Any number of both. */
+    HM_QUEUE_MPSC = 2, /**< One consumer at a time. */
+    HM_QUEUE_SPSC = 3  /**< One of each at a time. */
+};
+
+/** How a queue is made; of one that is there, what is given must be true. */
+typedef struct hm_queue_options {
+    size_t size;    /**< `sizeof(hm_queue_options)`. */
+    uint64_t kind;  /**< One of ::hm_queue_kind. */
+    uint64_t bound; /**< The most elements that it takes: then a push can find it full. 0: room for all of the pool. */
+} hm_queue_options;
+
+/**
+ * Opens a queue, and makes it if it is missing. The queue `free`, where all elements are at first, is always there.
+ * @param options  may be NULL
+ * @return #HM_OK, #HM_E_QUEUE_EXISTS, #HM_E_QUEUE_TOO_MANY, #HM_E_QUEUE_BAD_OPTION, #HM_E_QUEUE_FORKED
+ */
+int hm_queue_open(hm_pool *pool, const char *name, const hm_queue_options *options, hm_queue **queue, hm_error *error);
+
+/** Closes a queue; what is in it stays. NULL is allowed. */
+void hm_queue_close(hm_queue *queue);
+
+/** How many elements are in it at about this moment. @return #HM_OK */
+int hm_queue_count(hm_queue *queue, uint64_t *count, hm_error *error);
+
+/** For event loops: a queue as a file descriptor. */
+typedef struct hm_readiness hm_readiness;
+
+/**
+ * Makes a file descriptor that is readable when there is something to pull; a thread of this process sleeps on the queue and raises
+ * it. In an event loop: wait until `fd` is readable, call ::hm_readiness_take, pull as much as you like, wait again.
+ * @param fd  belongs to `readiness`: do not close or read it
+ */
+int hm_readiness_open(hm_queue *queue, hm_readiness **readiness, int *fd, hm_error *error);
+/** Takes the event back. Call it before pulling. @return #HM_OK */
+int hm_readiness_take(hm_readiness *readiness, hm_error *error);
+/** Closes the descriptor, ends the thread. NULL is allowed. */
+void hm_readiness_close(hm_readiness *readiness);
+/** @} */
+
+/** @defgroup hands Hands and elements
+ * @{ */
+
+/** What one thread takes part with. It holds up to 64 elements that were pulled one by one, or a batch. */
+typedef struct hm_hand hm_hand;
+
+/** An element that a hand holds. Written by the library. */
+typedef struct hm_element {
+    void *data;      /**< Its bytes, to read and to write, until it is pushed. */
+    size_t len;      /**< How many: hm_pool_options::bytes. */
+    uint32_t number; /**< Its number in the pool, from 0. */
+    uint32_t place;  /**< The library's; 0: none. */
+} hm_element;
+
+/** Takes part in a pool. @return #HM_OK, #HM_E_QUEUE_TOO_MANY, #HM_E_QUEUE_DROPPED, #HM_E_QUEUE_FORKED */
+int hm_hand_open(hm_pool *pool, hm_hand **hand, hm_error *error);
+
+/** Gives back all that the hand holds, and the hand. NULL is allowed. */
+void hm_hand_close(hm_hand *hand);
+
+/**
+ * Takes the first element of a queue.
+ * @param element  on #HM_OK
+ * @return #HM_OK; #HM_ABSENT: the queue is empty; #HM_E_QUEUE_TOO_MANY: the hand holds 64 elements; #HM_E_QUEUE_TAKEN,
+ *         #HM_E_QUEUE_OTHER_POOL, #HM_E_QUEUE_FORKED
+ */
+int hm_pull(hm_hand *hand, hm_queue *from, hm_element *element, hm_error *error);
+
+/** The same, waiting as long as `timeout_ms` for one to come. @return as ::hm_pull; #HM_ABSENT: none came */
+int hm_pull_wait(hm_hand *hand, hm_queue *from, uint64_t timeout_ms, hm_element *element, hm_error *error);
+
+/**
+ * Puts an element at the end of a queue. On #HM_OK, and after an error, `element` is none any more; then it went back where it came from.
+ * @return #HM_OK; #HM_BOUND: the queue has reached its bound, and the hand still holds the element; errors as of ::hm_pull
+ */
+int hm_push(hm_hand *hand, hm_element *element, hm_queue *to, hm_error *error);
+
+/** Puts an element back where it came from. @return #HM_OK, #HM_E_ARGUMENT: the hand does not hold it */
+int hm_give_back(hm_hand *hand, hm_element *element, hm_error *error);
+
+/**
+ * Takes up to `max` elements in one operation, behind those of the hand's batch. The hand must hold no element that was pulled alone.
+ * @param count  how many it were
+ * @return #HM_OK, #HM_E_MISUSE, errors as of ::hm_pull
+ */
+int hm_pull_many(hm_hand *hand, hm_queue *from, uint64_t max, uint64_t *count, hm_error *error);
+
+/** Pushes the first `max` elements of the batch in one operation, in their order. @return as ::hm_pull_many */
+int hm_push_many(hm_hand *hand, hm_queue *to, uint64_t max, uint64_t *count, hm_error *error);
+
+/** The bytes of element `index` of the batch, good until the next call with this hand. @return #HM_OK; #HM_ABSENT: it has not so many */
+int hm_batch_at(hm_hand *hand, uint64_t index, void **data, size_t *len, hm_error *error);
+/** @} */
+
+/** @defgroup waiting Waiting for each other
+ *
+ * All with a timeout in milliseconds; `UINT64_MAX` is for ever. Whoever dies is noticed: nobody waits for the dead. Keys of mutexes,
+ * barriers and ::hm_once must not be in a cache.
+ * @{ */
+
+/**
+ * Waits until a key has another version than `seen` (0: it was absent), in whatever process it is changed.
+ * @param now  its version then, 0: absent; may be NULL
+ * @return #HM_OK; #HM_END: the time is up; #HM_E_READ_ONLY, and errors of reading
+ */
+int hm_wait(hm_store *store, const void *key, size_t key_len, uint64_t seen, uint64_t timeout_ms, uint64_t *now,
+            hm_error *error);
+
+/** A mutex that is held. */
+typedef struct hm_lock hm_lock;
+
+/**
+ * Locks the mutex of a key. While it is held the key says by whom, else it is absent. The death of the holder releases it. Not fair.
+ * @param lock       on #HM_OK; release it with ::hm_unlock
+ * @param abandoned  1 if the holder before died with it: what it protects may be half done; may be NULL
+ * @return #HM_OK; #HM_END: the time is up; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ */
+int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_lock **lock,
+                  uint32_t *abandoned, hm_error *error);
+/** Releases a mutex. NULL is allowed. In a forked child it does nothing. */
+void hm_unlock(hm_lock *lock);
+
+/** Makes a value: fills `value`, whose bytes must stay valid until ::hm_once returns. Return 0, or anything else to make none. */
+typedef int (*hm_compute)(void *user, hm_bytes *value);
+
+/**
+ * The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait. If the one that
+ * computes dies or makes none, the next one does it.
+ * @return #HM_OK; #HM_SHORT: as of ::hm_get; #HM_END: somebody alive was computing all the time; #HM_KEPT: `compute` made none
+ */
+int hm_once(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_compute compute, void *user,
+            void *buffer, size_t room, size_t *len, hm_error *error);
+
+/** A participant of a barrier. */
+typedef struct hm_barrier hm_barrier;
+
+/**
+ * Joins the barrier of a key as one of `size` participants; the first to come makes it.
+ * @return #HM_OK; #HM_E_QUEUE_BROKEN: it is one of another size, or has as many
+ */
+int hm_barrier_join(hm_store *store, const void *key, size_t key_len, uint64_t size, hm_barrier **barrier,
+                    hm_error *error);
+/**
+ * Arrives, and waits until all others have; those who died are not waited for.
+ * @param round  number of the round, from 1; may be NULL
+ * @param lost   how many had died or left by then; may be NULL
+ * @return #HM_OK; #HM_END: somebody alive has not arrived yet: call it again to wait on
+ */
+int hm_barrier_wait(hm_barrier *barrier, uint64_t timeout_ms, uint64_t *round, uint64_t *lost, hm_error *error);
+/** Leaves the barrier: the others go on without. NULL is allowed. */
+void hm_barrier_leave(hm_barrier *barrier);
+/** @} */
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HASHMERE_QUEUE_H */

@@ -1,0 +1,360 @@
+//! `hashmere_queue.h`: pools, queues, hands.
+
+use crate::abi::{HmElement, HmPoolOptions, HmPoolStats, HmQueueOptions};
+use crate::arg::{Filled, Input, Label, Maybe, Open, Out, Owned, Plain, Shared};
+use crate::failure::{guard, Failure};
+use crate::handle::HmStore;
+use crate::result::{ABSENT, BOUND, OK};
+use hashmere_queue::{Element, Hand, Kind, OnDeath, Pool, PoolOptions, Queue, QueueOptions, Readiness};
+use std::ffi::{c_char, c_int, c_void};
+use std::os::fd::AsRawFd;
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+/// Elements that a hand holds one by one.
+const PLACES: usize = 64;
+
+/// `hm_pool`.
+pub struct HmPool(Pool);
+/// `hm_queue`.
+pub struct HmQueue(Queue);
+/// `hm_readiness`.
+pub struct HmReadiness(Readiness);
+
+/// `hm_hand`.
+pub struct HmHand {
+    /// Borrow from `hand`; dropped first, as fields are dropped in order.
+    elements: [Option<Element<'static>>; PLACES],
+    /// Free places, one bit each.
+    free: u64,
+    /// On the heap, and never moved from there.
+    hand: Box<Hand>,
+}
+
+impl HmHand {
+    /// Keeps an element, and tells the caller what it is.
+    #[inline(always)]
+    fn keep(&mut self, mut element: Element<'static>, out: &Out<HmElement>) {
+        // The hand of the library holds no more than there are places.
+        let place = (self.free.trailing_zeros() as usize).min(PLACES - 1);
+        self.free &= !(1 << place);
+        let (data, len) = (element.as_mut_ptr().cast::<c_void>(), element.len());
+        out.put(HmElement { data, len, number: element.number(), place: place as u32 + 1 });
+        self.elements[place] = Some(element);
+    }
+
+    /// Takes the element that the caller means.
+    #[inline(always)]
+    fn let_go(&mut self, which: &HmElement) -> Result<Element<'static>, Failure> {
+        let place = (which.place as usize).wrapping_sub(1);
+        let held = self.elements.get_mut(place).filter(|held| held.as_ref().map(Element::number) == Some(which.number));
+        match held.and_then(Option::take) {
+            Some(element) => {
+                self.free |= 1 << place;
+                Ok(element)
+            }
+            None => Err(Failure::Argument("element", "this hand does not hold it (any more)")),
+        }
+    }
+
+    #[inline(always)]
+    fn pulled(&mut self, pulled: Option<Element<'_>>, out: &Out<HmElement>) -> c_int {
+        let Some(element) = pulled else { return ABSENT };
+        // SAFETY: it borrows the hand in the box, which does not move, and is dropped before it.
+        let element = unsafe { std::mem::transmute::<Element<'_>, Element<'static>>(element) };
+        self.keep(element, out);
+        OK
+    }
+
+    /// The hand for its batch: alone, as Rust wants it.
+    fn whole(&mut self) -> Result<&mut Hand, Failure> {
+        if self.free != u64::MAX {
+            return Err(Failure::Misuse(
+                "the hand holds elements that were pulled alone; push them or give them back first",
+            ));
+        }
+        Ok(&mut self.hand)
+    }
+}
+
+/// The hand, apart from what it keeps.
+#[inline(always)]
+fn hand_of<'a>(hand: &HmHand) -> &'a Hand {
+    // SAFETY: it stands in a box of its own for as long as the call takes; what is changed meanwhile stands beside it.
+    unsafe { &*ptr::from_ref::<Hand>(&hand.hand) }
+}
+
+fn none() -> HmElement {
+    HmElement { data: ptr::null_mut(), len: 0, number: 0, place: 0 }
+}
+
+/// Names of queues for elements of the dead, each once for ever: options of the queues' crate hold static ones.
+static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+fn for_ever(name: &str) -> &'static str {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.iter().find(|known| **known == name) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(name.into());
+    names.push(kept);
+    kept
+}
+
+fn pool_options(given: &HmPoolOptions) -> Result<PoolOptions, Failure> {
+    let mut options = PoolOptions::new(given.elements, given.bytes);
+    if given.queues != 0 {
+        options = options.queues(given.queues);
+    }
+    if given.hands != 0 {
+        options = options.hands(given.hands);
+    }
+    if given.batch != 0 {
+        options = options.batch(given.batch);
+    }
+    if !given.on_death.is_null() {
+        // SAFETY: the options are an argument of a call, and so is what they lead to.
+        let name = unsafe { Label::read("options.on_death", given.on_death) }?;
+        options = options.on_death(OnDeath::Queue(for_ever(name)));
+    }
+    Ok(options)
+}
+
+fn queue_options(given: &HmQueueOptions) -> Result<QueueOptions, Failure> {
+    let mut options = QueueOptions::new();
+    let kind = match given.kind {
+        0 => None,
+        1 => Some(Kind::Mpmc),
+        2 => Some(Kind::Mpsc),
+        3 => Some(Kind::Spsc),
+        _ => return Err(Failure::Argument("options", "`kind` is none of hm_queue_kind")),
+    };
+    if let Some(kind) = kind {
+        options = options.kind(kind);
+    }
+    Ok(if given.bound == 0 { options } else { options.bound(given.bound) })
+}
+
+entry! {
+    /// See `hashmere_queue.h`.
+    fn hm_pool_open(
+        store: Open = (store: *mut HmStore),
+        name: Label = (name: *const c_char),
+        options: Input<HmPoolOptions> = (options: *const HmPoolOptions),
+        pool: Out<*mut HmPool> = (pool: *mut *mut HmPool),
+    ) {
+        pool.put(ptr::null_mut());
+        // Without a structure there is no size either.
+        let opened = if options.size == 0 { Pool::open(store, name)? } else { pool_options(&options)?.open(store, name)? };
+        pool.put(Box::into_raw(Box::new(HmPool(opened))));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_pool_remove(store: Open = (store: *mut HmStore), name: Label = (name: *const c_char)) {
+        Ok(if Pool::remove(store, name)? { OK } else { ABSENT })
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_pool_recover(pool: Shared = (pool: *mut HmPool), given_back: Maybe<u64> = (given_back: *mut u64)) {
+        given_back.put(pool.0.recover()?);
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_pool_get_stats(pool: Shared = (pool: *mut HmPool), stats: Filled<HmPoolStats> = (stats: *mut HmPoolStats)) {
+        let s = pool.0.stats();
+        stats.put(HmPoolStats {
+            size: 0,
+            elements: s.elements,
+            bytes: s.element_bytes,
+            bytes_all: s.bytes,
+            hands: s.hands,
+            hands_max: s.hands_max,
+            queues: s.queues.len() as u64,
+            queues_max: s.queues_max,
+            held: s.held,
+            recovered: s.recovered,
+        });
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_queue_open(
+        pool: Shared = (pool: *mut HmPool),
+        name: Label = (name: *const c_char),
+        options: Input<HmQueueOptions> = (options: *const HmQueueOptions),
+        queue: Out<*mut HmQueue> = (queue: *mut *mut HmQueue),
+    ) {
+        queue.put(ptr::null_mut());
+        let opened = pool.0.queue_with(name, queue_options(&options)?)?;
+        queue.put(Box::into_raw(Box::new(HmQueue(opened))));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_queue_count(queue: Shared = (queue: *mut HmQueue), count: Out<u64> = (count: *mut u64)) {
+        count.put(queue.0.len());
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_readiness_open(
+        queue: Shared = (queue: *mut HmQueue),
+        readiness: Out<*mut HmReadiness> = (readiness: *mut *mut HmReadiness),
+        fd: Out<c_int> = (fd: *mut c_int),
+    ) {
+        readiness.put(ptr::null_mut());
+        let made = queue.0.readiness()?;
+        fd.put(made.as_raw_fd());
+        readiness.put(Box::into_raw(Box::new(HmReadiness(made))));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_readiness_take(readiness: Shared = (readiness: *mut HmReadiness)) {
+        readiness.0.acknowledge();
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_hand_open(pool: Shared = (pool: *mut HmPool), hand: Out<*mut HmHand> = (hand: *mut *mut HmHand)) {
+        hand.put(ptr::null_mut());
+        let taken = Box::new(pool.0.hand()?);
+        let made = HmHand { elements: [const { None }; PLACES], free: u64::MAX, hand: taken };
+        hand.put(Box::into_raw(Box::new(made)));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_pull(
+        hand: Owned = (hand: *mut HmHand),
+        from: Shared = (from: *mut HmQueue),
+        element: Out<HmElement> = (element: *mut HmElement),
+    ) {
+        let pulled = hand_of(hand).pull(&from.0)?;
+        Ok(hand.pulled(pulled, &element))
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_pull_wait(
+        hand: Owned = (hand: *mut HmHand),
+        from: Shared = (from: *mut HmQueue),
+        timeout_ms: Plain = (timeout_ms: u64),
+        element: Out<HmElement> = (element: *mut HmElement),
+    ) {
+        let pulled = hand_of(hand).pull_wait(&from.0, Duration::from_millis(timeout_ms))?;
+        Ok(hand.pulled(pulled, &element))
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_push(
+        hand: Owned = (hand: *mut HmHand),
+        element: Owned = (element: *mut HmElement),
+        to: Shared = (to: *mut HmQueue),
+    ) {
+        let held = hand.let_go(element)?;
+        let out = std::mem::replace(element, none());
+        match held.push(&to.0)? {
+            None => Ok(OK),
+            Some(back) => {
+                let place = out.place - 1;
+                hand.free &= !(1 << place);
+                hand.elements[place as usize] = Some(back);
+                *element = out;
+                Ok(BOUND)
+            }
+        }
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_give_back(hand: Owned = (hand: *mut HmHand), element: Owned = (element: *mut HmElement)) {
+        drop(hand.let_go(element)?);
+        *element = none();
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_pull_many(
+        hand: Owned = (hand: *mut HmHand),
+        from: Shared = (from: *mut HmQueue),
+        max: Plain = (max: u64),
+        count: Out<u64> = (count: *mut u64),
+    ) {
+        count.put(hand.whole()?.pull_many(&from.0, max)?);
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_push_many(
+        hand: Owned = (hand: *mut HmHand),
+        to: Shared = (to: *mut HmQueue),
+        max: Plain = (max: u64),
+        count: Out<u64> = (count: *mut u64),
+    ) {
+        count.put(hand.whole()?.push_many(&to.0, max)?);
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_batch_at(
+        hand: Owned = (hand: *mut HmHand),
+        index: Plain = (index: u64),
+        data: Out<*mut c_void> = (data: *mut *mut c_void),
+        len: Out<usize> = (len: *mut usize),
+    ) {
+        let hand = hand.whole()?;
+        if index >= hand.batch_len() {
+            return Ok(ABSENT);
+        }
+        let bytes = hand.batch_mut(index);
+        data.put(bytes.as_mut_ptr().cast());
+        len.put(bytes.len());
+        Ok(OK)
+    }
+}
+
+/// Drops what one of the calls above made.
+///
+/// # Safety
+/// NULL, or made by `Box::into_raw` and not used any more.
+pub(crate) unsafe fn close<T>(opened: *mut T) {
+    let close = || {
+        if !opened.is_null() {
+            // SAFETY: as ours.
+            drop(unsafe { Box::from_raw(opened) });
+        }
+        Ok(OK)
+    };
+    // SAFETY: NULL is allowed.
+    unsafe { guard(ptr::null_mut(), close) };
+}
+
+/// See `hashmere_queue.h`.
+#[no_mangle]
+pub unsafe extern "C" fn hm_pool_close(pool: *mut HmPool) {
+    // SAFETY: as the header says.
+    unsafe { close(pool) }
+}
+
+/// See `hashmere_queue.h`.
+#[no_mangle]
+pub unsafe extern "C" fn hm_queue_close(queue: *mut HmQueue) {
+    // SAFETY: as the header says.
+    unsafe { close(queue) }
+}
+
+/// See `hashmere_queue.h`.
+#[no_mangle]
+pub unsafe extern "C" fn hm_readiness_close(readiness: *mut HmReadiness) {
+    // SAFETY: as the header says.
+    unsafe { close(readiness) }
+}
+
+/// See `hashmere_queue.h`.
+#[no_mangle]
+pub unsafe extern "C" fn hm_hand_close(hand: *mut HmHand) {
+    // SAFETY: as the header says.
+    unsafe { close(hand) }
+}

@@ -1,0 +1,154 @@
+//! `hashmere_queue.h`: waiting for each other.
+
+use crate::abi::{HmBytes, HmCompute};
+use crate::arg::{Buffer, Bytes, Callback, Maybe, Open, Out, Owned, Plain};
+use crate::failure::Failure;
+use crate::handle::HmStore;
+use crate::queue::close;
+use crate::reading::fits;
+use crate::result::{END, KEPT, OK};
+use hashmere::Version;
+use hashmere_queue::{once, Barrier, Mutex, MutexGuard, QueueError};
+use std::ffi::c_void;
+use std::ptr;
+use std::time::Duration;
+
+/// `hm_lock`.
+pub struct HmLock {
+    /// Borrows from `mutex`; dropped first, as fields are dropped in order.
+    guard: Option<MutexGuard<'static>>,
+    _mutex: Box<Mutex>,
+    /// The process that locked it: a forked child does not hold it.
+    pid: u32,
+}
+
+impl Drop for HmLock {
+    fn drop(&mut self) {
+        if self.pid != std::process::id() {
+            std::mem::forget(self.guard.take());
+        }
+    }
+}
+
+/// `hm_barrier`.
+pub struct HmBarrier(Barrier);
+
+/// Why a computation made no value.
+enum Unmade {
+    Failed(Failure),
+    Refused,
+}
+
+impl From<QueueError> for Unmade {
+    fn from(error: QueueError) -> Unmade {
+        Unmade::Failed(error.into())
+    }
+}
+
+entry! {
+    /// See `hashmere_queue.h`.
+    fn hm_wait(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        seen: Plain = (seen: u64),
+        timeout_ms: Plain = (timeout_ms: u64),
+        now: Maybe<u64> = (now: *mut u64),
+    ) {
+        let seen = (seen != 0).then_some(Version(seen));
+        let Some(changed) = store.wait(key, seen, Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        now.put(changed.map_or(0, |version| version.0));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_mutex_lock(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        timeout_ms: Plain = (timeout_ms: u64),
+        lock: Out<*mut HmLock> = (lock: *mut *mut HmLock),
+        abandoned: Maybe<u32> = (abandoned: *mut u32),
+    ) {
+        lock.put(ptr::null_mut());
+        let mutex = Box::new(Mutex::new(store, key)?);
+        // SAFETY: it does not move, is kept beside its guard, and dropped after it.
+        let borrowed: &'static Mutex = unsafe { &*ptr::from_ref(&*mutex) };
+        let Some(guard) = borrowed.lock(Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        abandoned.put(u32::from(guard.was_abandoned()));
+        let held = HmLock { guard: Some(guard), _mutex: mutex, pid: std::process::id() };
+        lock.put(Box::into_raw(Box::new(held)));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_once(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        timeout_ms: Plain = (timeout_ms: u64),
+        compute: Callback = (compute: Option<HmCompute>),
+        user: Plain = (user: *mut c_void),
+        buffer: Buffer = (buffer: *mut c_void, room: usize),
+        len: Out<usize> = (len: *mut usize),
+    ) {
+        let make = || {
+            let mut value = HmBytes::from(&[][..]);
+            if compute(user, &mut value) != 0 {
+                return Err(Unmade::Refused);
+            }
+            // SAFETY: the header asks the callback for bytes that stay valid.
+            let value = unsafe { Bytes::read("value", value.data, value.len) };
+            value.map(<[u8]>::to_vec).map_err(Unmade::Failed)
+        };
+        match once(store, key, Duration::from_millis(timeout_ms), make) {
+            Ok(None) => Ok(END),
+            Ok(Some(value)) => {
+                if let Some(room) = buffer.get_mut(..value.len()) {
+                    room.copy_from_slice(&value);
+                }
+                len.put(value.len());
+                Ok(fits(value.len(), buffer))
+            }
+            Err(Unmade::Refused) => Ok(KEPT),
+            Err(Unmade::Failed(failure)) => Err(failure),
+        }
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_barrier_join(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        size: Plain = (size: u64),
+        barrier: Out<*mut HmBarrier> = (barrier: *mut *mut HmBarrier),
+    ) {
+        barrier.put(ptr::null_mut());
+        let joined = Barrier::join(store, key, size)?;
+        barrier.put(Box::into_raw(Box::new(HmBarrier(joined))));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_barrier_wait(
+        barrier: Owned = (barrier: *mut HmBarrier),
+        timeout_ms: Plain = (timeout_ms: u64),
+        round: Maybe<u64> = (round: *mut u64),
+        lost: Maybe<u64> = (lost: *mut u64),
+    ) {
+        let Some(start) = barrier.0.wait(Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        round.put(start.round);
+        lost.put(start.lost);
+        Ok(OK)
+    }
+}
+
+/// See `hashmere_queue.h`.
+#[no_mangle]
+pub unsafe extern "C" fn hm_unlock(lock: *mut HmLock) {
+    // SAFETY: as the header says.
+    unsafe { close(lock) }
+}
+
+/// See `hashmere_queue.h`.
+#[no_mangle]
+pub unsafe extern "C" fn hm_barrier_leave(barrier: *mut HmBarrier) {
+    // SAFETY: as the header says.
+    unsafe { close(barrier) }
+}

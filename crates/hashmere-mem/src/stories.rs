@@ -1,0 +1,113 @@
+//! Stories of a few clients of a [`ShuttleMem`](crate::ShuttleMem), told many times under schedulers that let them change places
+//! before every access. For tests only: what goes wrong is a panic.
+#![allow(clippy::panic, clippy::expect_used, reason = "for tests")]
+
+use crate::bursts::Bursts;
+use shuttle::scheduler::{PctScheduler, Scheduler};
+use shuttle::{Config, FailurePersistence, MaxSteps, Runner};
+use std::panic::{self, AssertUnwindSafe};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// How often a story is told under each scheduler, unless `HASHMERE_MODELS` says otherwise.
+const TIMES: u64 = 500;
+/// A fault must be found within this many times as many.
+const PATIENCE: u64 = 100;
+/// Tellings under one scheduler before the other has its turn.
+const TURN: u64 = 100;
+/// Steps after which a story is taken to hang.
+const TOO_MANY: usize = 400_000;
+/// Interruptions under PCT, and one.
+const DEPTH: usize = 3;
+/// The seed when `HASHMERE_SEED` is not set.
+const SEED: u64 = 0x4d45_5245_2026;
+
+/// How often a story was told up to its first failure, and that.
+pub type Told = (u64, std::thread::Result<()>);
+
+fn number(name: &str, otherwise: u64) -> u64 {
+    match std::env::var(name) {
+        Err(_) => otherwise,
+        Ok(text) => match text.strip_prefix("0x") {
+            Some(hex) => u64::from_str_radix(hex, 16).expect("not a number"),
+            None => text.parse().expect("not a number"),
+        },
+    }
+}
+
+fn run(scheduler: impl Scheduler + 'static, story: impl Fn() + Send + Sync + 'static) {
+    let mut config = Config::new();
+    config.max_steps = MaxSteps::FailAfter(TOO_MANY);
+    config.stack_size = 1 << 18;
+    config.silence_warnings = true;
+    // A schedule of a thousand steps tells nobody anything; the seed replays it.
+    config.failure_persistence = FailurePersistence::None;
+    Runner::new(scheduler, config).run(story);
+}
+
+/// Tells a story so many times under both schedulers.
+fn tell(times: u64, story: impl Fn() + Send + Sync + 'static) -> Told {
+    let seed = number("HASHMERE_SEED", SEED);
+    let (story, told) = (Arc::new(story), Arc::new(AtomicU64::new(0)));
+    let counted = || {
+        let (story, told) = (story.clone(), told.clone());
+        move || {
+            told.fetch_add(1, Ordering::Relaxed);
+            story();
+        }
+    };
+    let outcome = panic::catch_unwind(AssertUnwindSafe(|| {
+        // Turn and turn about, so that what only one of them finds is found as soon as by the other.
+        for round in 0..times.div_ceil(TURN) {
+            let turn = TURN.min(times - round * TURN);
+            let seed = seed ^ round << 32;
+            run(Bursts::new(seed, turn), counted());
+            run(PctScheduler::new_from_seed(seed, DEPTH, turn as usize), counted());
+        }
+    }));
+    (told.load(Ordering::Relaxed), outcome)
+}
+
+/// Explores a story. It fails by a panic, and says how to see that again.
+///
+/// # Panics
+/// If the story does.
+pub fn explore(name: &str, story: impl Fn() + Send + Sync + 'static) {
+    let times = number("HASHMERE_MODELS", TIMES);
+    println!("{name}: replay with HASHMERE_SEED={:#x} HASHMERE_MODELS={times}", number("HASHMERE_SEED", SEED));
+    let (told, outcome) = tell(times, story);
+    if let Err(panic) = outcome {
+        println!("{name}: failed at telling {told}");
+        panic::resume_unwind(panic);
+    }
+}
+
+/// Explores a story with a fault, which must be found, and not by hanging. `with` calls what it is given while the fault is
+/// switched on.
+///
+/// # Panics
+/// If it was not found.
+pub fn must_find(fault: &str, with: impl FnOnce(&dyn Fn() -> Told) -> Told, story: impl Fn() + Send + Sync + 'static) {
+    let times = number("HASHMERE_MODELS", TIMES).max(TIMES) * PATIENCE;
+    let story = Arc::new(story);
+    let (told, outcome) = with(&|| {
+        let story = story.clone();
+        tell(times, move || story())
+    });
+    let Err(panic) = outcome else { panic!("{fault} was not found in {told} tellings") };
+    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+    let text = text.unwrap_or_default();
+    println!("canary {fault} | models, telling {told} | {text}");
+    assert!(text.starts_with(FOUND), "{fault} showed itself by another failure: {text}");
+}
+
+/// What the complaints of stories begin with.
+pub const FOUND: &str = "wrong: ";
+
+/// Complains.
+///
+/// # Panics
+/// Always.
+pub fn wrong(text: impl std::fmt::Display) -> ! {
+    panic!("{FOUND}{text}")
+}

@@ -1,0 +1,391 @@
+//! Models: small stories of a few clients of a pool, run under a scheduler that lets them change places before every access.
+//! See `docs/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
+
+use super::world::{client, Actor, World};
+use crate::canary::{self, Canary};
+use crate::layout::{Geometry, Kind};
+use crate::moves::{peek, pull_many, pull_one, push_many, push_one, wake_sleepers, Push};
+use crate::ring::Grip;
+use crate::settle::Peers;
+use crate::sleep::sleep;
+use hashmere::{ClientId, WriteError};
+use hashmere_mem::shuttle::rand::{thread_rng, Rng};
+use hashmere_mem::shuttle::thread;
+use hashmere_mem::stories::{self, explore, wrong};
+use hashmere_mem::traced::{until_death, Traced};
+use hashmere_mem::{BackError, Mem, ShuttleMem};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+fn must_find(canary: Canary, story: impl Fn() + Send + Sync + 'static) {
+    stories::must_find(&format!("{canary:?}"), |tell| canary::with(canary, tell), story);
+}
+
+/// A story on a copy of a pool.
+#[derive(Clone)]
+struct Play {
+    mem: Arc<Sleepy>,
+    geometry: Geometry,
+    dead: Arc<Mutex<Vec<ClientId>>>,
+}
+
+impl Play {
+    fn new(world: &World) -> Play {
+        let mem = Sleepy { mem: ShuttleMem::from_heap(world.heap.image()), awake: AtomicU64::new(0) };
+        Play { mem: Arc::new(mem), geometry: world.geometry, dead: Arc::default() }
+    }
+
+    fn actor(&self) -> Actor<Traced<Sleepy>> {
+        Actor { mem: Traced::new(&self.mem), geometry: self.geometry }
+    }
+
+    /// Somebody who acts with a hand of its own.
+    fn spawn(&self, number: u64, act: impl FnOnce(&Actor<Traced<Sleepy>>, &Grip) + Send + 'static) -> Thread {
+        let actor = self.actor();
+        let mem = self.mem.clone();
+        mem.awake.fetch_add(1, Ordering::Relaxed);
+        thread::spawn(move || {
+            let grip = actor.hand(number);
+            act(&actor, &grip);
+            mem.awake.fetch_sub(1, Ordering::Relaxed);
+        })
+    }
+
+    /// All elements are in one queue each, and no hand holds any.
+    fn end(self, threads: Vec<Thread>) -> Vec<Vec<u32>> {
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let world = World { heap: Arc::new(self.mem.mem.heap().image()), geometry: self.geometry };
+        world.census().unwrap_or_else(|text| wrong(text))
+    }
+}
+
+type Thread = thread::JoinHandle<()>;
+
+impl Peers for Play {
+    fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
+        Ok(self.dead.lock().unwrap().contains(&client))
+    }
+}
+
+/// The scheduler's memory, in which nobody wakes by himself.
+struct Sleepy {
+    mem: ShuttleMem,
+    /// Those who are not asleep and not done.
+    awake: AtomicU64,
+}
+
+/// Each of these is a step.
+macro_rules! steps {
+    ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+        fn $name(&self, $($arg: $type),*) $(-> $result)? {
+            self.mem.$name($($arg),*)
+        }
+    )*};
+}
+
+impl Mem for Sleepy {
+    steps! {
+        fn capacity() -> u64;
+        fn load(off: u64, order: Ordering) -> u64;
+        fn store(off: u64, value: u64, order: Ordering);
+        fn compare_exchange(off: u64, current: u64, new: u64) -> Result<u64, u64>;
+        fn swap(off: u64, value: u64, order: Ordering) -> u64;
+        fn fetch_add(off: u64, value: u64, order: Ordering) -> u64;
+        fn fetch_or(off: u64, value: u64, order: Ordering) -> u64;
+        fn fence(order: Ordering);
+        fn prefetch(off: u64);
+        fn read(off: u64, dst: &mut [u8]);
+        fn append_to(off: u64, len: usize, dst: &mut Vec<u8>);
+        fn write(off: u64, src: &[u8]);
+        fn matches(off: u64, bytes: &[u8]) -> bool;
+        fn copy(from: u64, to: u64, len: u64);
+        fn zero(off: u64, len: u64);
+        fn back(off: u64, len: u64) -> Result<(), BackError>;
+        fn unback(off: u64, len: u64) -> bool;
+        fn wake(off: u64);
+        fn relax();
+    }
+
+    unsafe fn slice(&self, off: u64, len: usize) -> &[u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.mem.slice(off, len) }
+    }
+
+    unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.mem.slice_mut(off, len) }
+    }
+
+    fn wait(&self, off: u64, expected: u32, _timeout: Duration) {
+        self.awake.fetch_sub(1, Ordering::Relaxed);
+        while self.mem.load(off, Ordering::Acquire) as u32 == expected {
+            if self.awake.load(Ordering::Relaxed) == 0 {
+                wrong("nobody is left to wake the sleeper");
+            }
+            thread::yield_now();
+        }
+        self.awake.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A pool of four elements, all of them in queue 1, and every cell was in use before.
+fn in_one_queue() -> World {
+    let world = World::new(4, Kind::Mpmc, 4, 0);
+    let actor = world.actor();
+    let grip = actor.hand(0);
+    for _ in 0..12 {
+        for (from, to) in [(0, 1), (1, 2), (2, 0)] {
+            pass(&actor, &grip, from, to);
+        }
+    }
+    while pass(&actor, &grip, 0, 1).is_some() {}
+    actor.core().release_hand(0);
+    world
+}
+
+/// Takes one element from a queue and puts it into another.
+fn pass<M: Mem>(actor: &Actor<M>, grip: &Grip, from: u64, to: u64) -> Option<u32> {
+    let element = pull_one(&actor.mem, &actor.ring(from), grip, 0)?;
+    assert_eq!(push_one(&actor.mem, &actor.ring(to), grip, 0, element), Push::Done(1));
+    Some(element)
+}
+
+fn pass_many<M: Mem>(actor: &Actor<M>, grip: &Grip, from: u64, to: u64, n: u64) {
+    pull_many(&actor.mem, &actor.ring(from), grip, n);
+    push_many(&actor.mem, &actor.ring(to), grip, n);
+}
+
+/// Two take single elements and one a batch, from the same queue to the same queue, and one of them takes them back.
+fn moves() -> impl Fn() + Send + Sync + 'static {
+    let world = in_one_queue();
+    move || {
+        let play = Play::new(&world);
+        let single = |number: u64| {
+            play.spawn(number, |actor, grip| {
+                for _ in 0..2 {
+                    pass(actor, grip, 1, 2);
+                }
+            })
+        };
+        let batch = play.spawn(2, |actor, grip| {
+            pass_many(actor, grip, 1, 2, 2);
+            pass_many(actor, grip, 2, 1, 3);
+        });
+        play.clone().end(vec![single(0), single(1), batch]);
+    }
+}
+
+#[test]
+fn nothing_is_lost_or_doubled() {
+    explore("queue/moves", moves());
+}
+
+#[test]
+fn finds_a_head_that_is_stored() {
+    must_find(Canary::HeadStored, moves());
+}
+
+#[test]
+fn finds_a_tail_that_is_stored() {
+    must_find(Canary::TailStored, moves());
+}
+
+#[test]
+fn finds_a_cell_that_is_believed() {
+    must_find(Canary::CellBelieved, moves());
+}
+
+/// Two producers push two elements each, single and as a batch; a consumer takes them one by one.
+fn order(kind: Kind, producers: u64) -> impl Fn() + Send + Sync + 'static {
+    let world = World::new(4, kind, 4, 0);
+    move || {
+        let play = Play::new(&world);
+        let wanted = 2 * producers as usize;
+        let mut threads: Vec<Thread> = (0..producers)
+            .map(|number| {
+                play.spawn(number, move |actor, grip| {
+                    // Elements come out of `free` in the order of their numbers.
+                    if number == 0 {
+                        (0..2).for_each(|_| assert!(pass(actor, grip, 0, 1).is_some()));
+                    } else {
+                        pass_many(actor, grip, 0, 1, 2);
+                    }
+                })
+            })
+            .collect();
+        threads.push(play.spawn(3, move |actor, grip| {
+            let mut came: Vec<u32> = Vec::new();
+            while came.len() < wanted {
+                match pass(actor, grip, 1, 3) {
+                    Some(element) => came.push(element),
+                    None => thread::yield_now(),
+                }
+            }
+        }));
+        let queues = play.clone().end(threads);
+        if producers == 1 && queues[3] != [0, 1] {
+            wrong(format!("the order is {:?}", queues[3]));
+        }
+    }
+}
+
+#[test]
+fn a_consumer_beside_two_producers() {
+    explore("queue/mpsc", order(Kind::Mpsc, 2));
+    explore("queue/mpmc", order(Kind::Mpmc, 2));
+}
+
+#[test]
+fn one_producer_and_one_consumer_keep_the_order() {
+    explore("queue/spsc", order(Kind::Spsc, 1));
+}
+
+/// One dies at any of its stores, beside another who moves the same elements; two clear up at the same time, while the other goes on.
+fn deaths() -> impl Fn() + Send + Sync + 'static {
+    let world = in_one_queue();
+    move || {
+        let play = Play::new(&world);
+        let (victim, dead) = (play.actor(), play.dead.clone());
+        let grip = victim.hand(0);
+        victim.mem.die_at(victim.mem.stores() + thread_rng().gen_range(0..40));
+        let victim = thread::spawn(move || {
+            let done = until_death(|| {
+                pass(&victim, &grip, 1, 2);
+                pull_one(&victim.mem, &victim.ring(1), &grip, 5);
+                pass_many(&victim, &grip, 1, 2, 2);
+                pull_many(&victim.mem, &victim.ring(2), &grip, 1);
+            });
+            let _ = done;
+            dead.lock().unwrap().push(client(0));
+        });
+        let other = play.spawn(1, |actor, grip| {
+            for (from, to) in [(1, 2), (2, 1), (1, 2)] {
+                pass(actor, grip, from, to);
+            }
+        });
+        let repair = |number: u64| {
+            let peers = play.clone();
+            play.spawn(number, move |actor, _| {
+                while actor.core().recover(client(number), &peers).unwrap() == 0
+                    && peers.dead.lock().unwrap().is_empty()
+                {
+                    thread::yield_now();
+                }
+            })
+        };
+        let threads = vec![victim, other, repair(2), repair(3)];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        // What was pulled by the dead after the last look of both.
+        play.actor().core().recover(client(5), &play).unwrap();
+        play.clone().end(Vec::new());
+    }
+}
+
+#[test]
+fn what_the_dead_held_comes_back_once() {
+    explore("queue/deaths", deaths());
+}
+
+#[test]
+fn finds_a_move_that_is_not_confirmed() {
+    must_find(Canary::SuccessUntold, deaths());
+}
+
+#[test]
+fn finds_two_who_clear_up() {
+    must_find(Canary::HandRobbed, deaths());
+}
+
+/// Two sleep until there is something to pull; one pushes two elements, one after the other.
+fn sleepers() -> impl Fn() + Send + Sync + 'static {
+    let world = World::new(4, Kind::Mpmc, 4, 0);
+    move || {
+        let play = Play::new(&world);
+        let sleeper = |number: u64| {
+            play.spawn(number, |actor, grip| {
+                while pass(actor, grip, 1, 2).is_none() {
+                    sleep(&actor.mem, &actor.ring(1), Duration::MAX);
+                }
+            })
+        };
+        let threads = vec![
+            sleeper(0),
+            sleeper(1),
+            play.spawn(2, |actor, grip| {
+                for _ in 0..2 {
+                    pass(actor, grip, 0, 1);
+                    wake_sleepers(&actor.mem, &actor.ring(1));
+                }
+            }),
+        ];
+        let queues = play.clone().end(threads);
+        if queues[2].len() != 2 {
+            wrong("somebody got nothing");
+        }
+    }
+}
+
+#[test]
+fn nobody_sleeps_on_beside_an_element() {
+    explore("queue/sleepers", sleepers());
+}
+
+#[test]
+fn finds_a_look_before_the_flag() {
+    must_find(Canary::LookEarly, sleepers());
+}
+
+#[test]
+fn finds_an_event_that_is_read_too_late() {
+    must_find(Canary::EventLate, sleepers());
+}
+
+#[test]
+fn finds_a_flag_that_is_taken_off_too_late() {
+    must_find(Canary::FlagLate, sleepers());
+}
+
+/// One looks at the first element, while another takes it, writes it, and hands it on, and the next one.
+fn peeks() -> impl Fn() + Send + Sync + 'static {
+    let geometry = Geometry::new(2, 16, super::world::QUEUES, 4, 2).unwrap();
+    let world = World::of(geometry, Kind::Mpmc, 2, 0);
+    let base = super::world::BASE;
+    for word in 0..4 {
+        world.heap.store(base + geometry.element(0) + 8 * word, 0, Ordering::Relaxed);
+    }
+    move || {
+        let play = Play::new(&world);
+        let threads = vec![
+            play.spawn(0, move |actor, _| {
+                for _ in 0..2 {
+                    if let Some(bytes) = peek(&actor.mem, &actor.ring(0), &actor.geometry, base) {
+                        if bytes[..8] != bytes[8..] {
+                            wrong("half of an element was seen");
+                        }
+                    }
+                }
+            }),
+            play.spawn(1, move |actor, grip| {
+                for round in 1..3 {
+                    let element = pull_one(&actor.mem, &actor.ring(0), grip, 0).unwrap_or_else(|| wrong("it is gone"));
+                    let at = base + actor.geometry.element(element.into());
+                    actor.mem.store(at, round, Ordering::Relaxed);
+                    actor.mem.store(at + 8, round, Ordering::Relaxed);
+                    push_one(&actor.mem, &actor.ring(0), grip, 0, element);
+                }
+            }),
+        ];
+        play.clone().end(threads);
+    }
+}
+
+#[test]
+fn a_peek_sees_whole_elements() {
+    explore("queue/peek", peeks());
+}
+
+#[test]
+fn finds_a_peek_that_is_believed() {
+    must_find(Canary::PeekBelieved, peeks());
+}

@@ -1,0 +1,55 @@
+//! A look at a request that is not parsed yet: which key it is going to ask for.
+
+use super::{binary, KEY_MAX};
+
+/// `prepend` and others.
+const LONGEST_COMMAND: usize = 7;
+
+/// The key of the first request, as well as a glance can tell; `None` if it has none, or it is not all there. What it says is good
+/// for a hint only.
+pub fn key(input: &[u8]) -> Option<&[u8]> {
+    if *input.first()? == binary::REQUEST {
+        let length = u16::from_be_bytes([*input.get(2)?, *input.get(3)?]);
+        let extras = *input.get(4)?;
+        let start = binary::HEADER + usize::from(extras);
+        return input.get(start..start + usize::from(length)).filter(|key| !key.is_empty());
+    }
+    let space = input.iter().take(LONGEST_COMMAND + 1).position(|byte| *byte == b' ')?;
+    let rest = &input[space + 1..];
+    let end = rest.iter().take(KEY_MAX + 1).position(|byte| matches!(byte, b' ' | b'\r' | b'\n'))?;
+    (end > 0).then(|| &rest[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::key;
+
+    #[test]
+    fn keys_of_whole_and_broken_requests() {
+        let binary = |extras: u8, length: u16, rest: &[u8]| {
+            let mut request = vec![0x80, 0, (length >> 8) as u8, length as u8, extras];
+            request.resize(24, 0);
+            request.extend_from_slice(rest);
+            request
+        };
+        let cases: [(&[u8], Option<&[u8]>); 14] = [
+            (b"get key\r\n", Some(b"key")),
+            (b"get key other\r\n", Some(b"key")),
+            (b"prepend key 0 0 1\r\nx\r\n", Some(b"key")),
+            (b"mg key v\r\n", Some(b"key")),
+            (b"mn\r\n", None),
+            (b"get ke", None),
+            (b"get  key\r\n", None),
+            (b"get \r\n", None),
+            (b"flush_all 0\r\n", None),
+            (b"", None),
+            (&binary(0, 3, b"key"), Some(b"key")),
+            (&binary(8, 3, b"extras..keyvalue"), Some(b"key")),
+            (&binary(8, 300, b"extras..key"), None),
+            (&[0x80, 0, 0], None),
+        ];
+        for (input, expected) in cases {
+            assert_eq!(key(input), expected, "{}", input.escape_ascii());
+        }
+    }
+}

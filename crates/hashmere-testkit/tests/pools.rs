@@ -1,0 +1,157 @@
+//! Promise: pools come and go at run time while the keys of the same store are in full use, and `check` looks on.
+//! Catches: a region laid over records or the other way round, room that is not free after a drop, a `check` that takes a pool for
+//! damage, operations of queues that disturb keys.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+use hashmere::{Options, Store};
+use hashmere_queue::{Hand, Kind, Pool, PoolOptions, QueueError, QueueOptions};
+use hashmere_testkit::limits::{quick, Watchdog};
+use hashmere_testkit::procs::{Worker, LIMIT};
+use hashmere_testkit::rng::Rng;
+use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::threads::Background;
+use hashmere_testkit::worker;
+use std::time::{Duration, Instant};
+
+const KEYS: u64 = 400;
+
+fn key(number: u64) -> Vec<u8> {
+    format!("key {number}").into_bytes()
+}
+
+/// A value that says whose it is, of 24 to 3,000 bytes.
+fn value(number: u64, round: u64) -> Vec<u8> {
+    let mut value = [number, round, number ^ round].map(u64::to_le_bytes).concat();
+    value.resize(24 + (number * 977 + round * 31) as usize % 3000, number as u8);
+    value
+}
+
+fn assert_whole(number: u64, bytes: &[u8]) {
+    let round = u64::from_le_bytes(bytes[8..16].try_into().unwrap());
+    assert_eq!(bytes, value(number, round), "key {number} of round {round}");
+}
+
+/// Sets, deletes and reads its keys; nobody else writes them.
+fn use_keys(store: Store, mut rng: Rng) -> Background {
+    let mut now: Vec<Option<u64>> = vec![None; KEYS as usize];
+    Background::repeat(move |round| {
+        let number = rng.below(KEYS);
+        let was = now[number as usize];
+        let found = store.get(&key(number)).unwrap();
+        assert_eq!(found, was.map(|round| value(number, round)), "key {number}");
+        now[number as usize] = if rng.chance(20) {
+            assert_eq!(store.delete(&key(number)).unwrap(), was.is_some());
+            None
+        } else {
+            store.set(&key(number), &value(number, round)).unwrap();
+            Some(round)
+        };
+    })
+}
+
+/// Scans them, and looks the store over.
+fn look_on(store: Store) -> Background {
+    Background::repeat(move |round| {
+        for item in store.iter() {
+            let pair = item.unwrap();
+            if let Some(number) = pair.key.strip_prefix(b"key ") {
+                assert_whole(std::str::from_utf8(number).unwrap().parse().unwrap(), &pair.value);
+            }
+        }
+        if round % 4 == 0 {
+            // A store in use changes while it is read: the tallies are of another moment, and what is damaged is so the next time too.
+            let mut problems = store.check().problems;
+            problems.retain(|problem| problem.code != "wrong-count");
+            if !problems.is_empty() {
+                let again: Vec<String> = store.check().problems.into_iter().map(|problem| problem.text).collect();
+                problems.retain(|problem| again.contains(&problem.text));
+            }
+            assert!(problems.is_empty(), "{problems:#?}");
+        }
+    })
+}
+
+/// Fills every element with its number, moves all of them round, and looks at each.
+fn use_pool(pool: &Pool, hand: &mut Hand, kind: Kind) {
+    let queue = pool.queue_with("used", QueueOptions::new().kind(kind)).unwrap();
+    let mut moved = 0;
+    while moved < pool.elements() {
+        let n = hand.pull_many(pool.free(), 100).unwrap();
+        for i in 0..n {
+            hand.batch_mut(i).fill((moved + i) as u8);
+        }
+        assert_eq!(hand.push_many(&queue, n).unwrap(), n);
+        moved += n;
+    }
+    let mut seen = 0;
+    while let Some(element) = hand.pull(&queue).unwrap() {
+        assert!(element.iter().all(|byte| *byte == seen as u8), "element {seen} is not what it was");
+        seen += 1;
+        assert!(element.push(pool.free()).unwrap().is_none());
+    }
+    assert_eq!(seen, pool.elements());
+}
+
+#[test]
+fn pools_come_and_go_beside_keys_in_use() {
+    let time = Duration::from_millis(if quick() { 1500 } else { 5000 });
+    let _watchdog = Watchdog::start("pools", time + Duration::from_secs(120));
+    let scratch = Scratch::new("pools");
+    let mut rng = Rng::for_test("pools");
+    let store = Options::new().max_bytes(64 << 20).open(scratch.store("pools")).unwrap();
+    let path = store.path().display();
+    let (keys, looks) = (use_keys(store.clone(), Rng::from_seed(rng.word())), look_on(store.clone()));
+    let kinds = [Kind::Mpmc, Kind::Mpsc, Kind::Spsc];
+    let (begin, mut made, mut kept) = (Instant::now(), 0, Vec::new());
+    while begin.elapsed() < time {
+        let name = format!("pool {}", rng.below(6));
+        let (elements, bytes) = (16 + rng.below(500), 16 + rng.below(3000));
+        let Ok(pool) = PoolOptions::new(elements, bytes).create(&store, &name) else {
+            assert!(Pool::remove(&store, &name).unwrap(), "it is there already");
+            continue;
+        };
+        made += 1;
+        let kind = kinds[rng.index(3)];
+        let mut hand = pool.hand().unwrap();
+        use_pool(&pool, &mut hand, kind);
+        match rng.below(4) {
+            // Dropped while it is open, and used on.
+            0 => {
+                assert!(Pool::remove(&store, &name).unwrap());
+                assert!(matches!(pool.hand(), Err(QueueError::Dropped)));
+                use_pool(&pool, &mut hand, kind);
+                drop(hand);
+                kept.push(pool);
+                kept.truncate(2);
+            }
+            // Used by a process that is killed.
+            1 => {
+                drop(hand);
+                let worker = Worker::start(worker!(), "queue", &[&path, &name, &rng.word(), &"free", &"b"]);
+                std::thread::sleep(Duration::from_micros(rng.below(30_000)));
+                worker.kill();
+                pool.recover().unwrap();
+                assert_eq!(pool.stats().held, 0);
+                assert!(Pool::remove(&store, &name).unwrap());
+            }
+            // Used by one that ends, and left where it is.
+            2 => {
+                let worker = Worker::start(worker!(), "queue", &[&path, &name, &rng.word(), &"free", &"b"]);
+                worker.finish(LIMIT).ok("queue");
+                assert_eq!(pool.stats().held, 0);
+            }
+            _ => assert!(Pool::remove(&store, &name).unwrap()),
+        }
+    }
+    let (writes, looked) = (keys.finish(), looks.finish());
+    println!("pools: {made} pools beside {writes} operations, {looked} scans");
+    assert!(made > 3 && writes > 100 && looked > 1, "this run has shown nothing");
+    kept.clear();
+    for name in Pool::list(&store) {
+        assert!(Pool::remove(&store, &name).unwrap());
+    }
+    store.maintain().unwrap();
+    assert_eq!(store.stats().regions, 0);
+    let report = store.check();
+    assert!(report.is_clean(), "{:#?}", report.problems);
+}
