@@ -7,6 +7,9 @@
 use super::trace::{Stand, Tracee};
 use std::collections::HashSet;
 
+/// Twice as many instructions without a new address are a long loop: one that copies bytes, word by word.
+const DEEP: u64 = 512;
+
 /// Where one run passed an address for the first time: after how many instructions, and the address.
 #[derive(Debug, Default)]
 pub(super) struct Route {
@@ -27,6 +30,19 @@ impl Route {
             }
         }
         unreachable!("an operation ends")
+    }
+
+    /// How many instructions have to be stepped through to reach this one.
+    fn distance(&self, at: u64) -> u64 {
+        let near = self.firsts.partition_point(|(count, _)| *count <= at);
+        let first = near.checked_sub(1).and_then(|near| self.firsts.get(near));
+        first.map_or(at, |(count, _)| at - count)
+    }
+
+    /// Whether to die there: behind every instruction, except deep in a loop, where every second will do, then every third.
+    pub(super) fn is_worth_it(&self, at: u64) -> bool {
+        let deep = self.distance(at) / DEEP;
+        deep < 2 || self.distance(at) % deep == 0
     }
 
     /// Executes the first `at` instructions of a run that has just begun, fewer if it ends before: where it stands then.

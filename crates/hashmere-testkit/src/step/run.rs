@@ -153,7 +153,7 @@ impl<J: Judge> Case<'_, J> {
             self.walk(&mut tally);
         }
         let mut last = None;
-        for at in (rng.below(stride)..most).step_by(stride as usize) {
+        for at in (rng.below(stride)..most).step_by(stride as usize).filter(|at| route.is_worth_it(*at)) {
             let outcome = self.die_behind(&route, at, &mut last, &mut tally);
             tally.add(at, outcome);
         }
