@@ -1,6 +1,7 @@
 //! Errors of the engine as Python exceptions: one class for each code, in `hashmere.errors`.
 
 use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_queue::QueueError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -54,6 +55,21 @@ pub fn raised(py: Python<'_>, error: impl Into<Error>) -> PyErr {
         }
     }
     raised
+}
+
+/// `?` for results of the queues.
+pub trait QueueResult<T> {
+    /// Raises the error.
+    fn or_raise_queue(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> QueueResult<T> for Result<T, QueueError> {
+    fn or_raise_queue(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| match error {
+            QueueError::Store(error) => raised(py, *error),
+            other => exception(py, other.code(), other.to_string(), None),
+        })
+    }
 }
 
 /// The error of a closed handle.

@@ -14,6 +14,7 @@ mod hashed;
 mod hot;
 mod key_lock;
 mod many;
+mod queue;
 mod raw;
 mod record;
 mod reserve;
@@ -33,6 +34,8 @@ mod _hashmere {
     use crate::hashed::Hashed;
     #[pymodule_export]
     use crate::key_lock::KeyLock;
+    #[pymodule_export]
+    use crate::queue::{Element, Hand, Pool, Queue};
     #[pymodule_export]
     use crate::scan::Scan;
     #[pymodule_export]

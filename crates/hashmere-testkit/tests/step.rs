@@ -18,7 +18,7 @@ fn killed_and_stopped_behind_single_instructions() {
     }
     let _watchdog = Watchdog::start("step", Duration::from_secs(200));
     let mut rng = Rng::for_test("step");
-    let effort = Effort { instructions: if quick() { 10_000 } else { 100_000 }, walk: false, stops: 2 };
+    let effort = Effort { deaths: if quick() { 15 } else { 80 }, walk: false, stops: 2 };
     let mut broken = 0;
     let program = env!("CARGO_BIN_EXE_hashmere-kit-step");
     let keys = SCENARIOS.iter().map(|scenario| run(program, scenario, effort, &mut rng));

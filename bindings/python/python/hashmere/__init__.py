@@ -14,7 +14,7 @@ A name is a file in ``/dev/shm/hashmere-<uid>/`` (``HASHMERE_DIR`` replaces the 
 ``.mere``, it is a path.
 """
 
-from ._hashmere import Hashed, Reservation, Scan, View, __version__, path_of, remove
+from ._hashmere import Element, Hand, Hashed, Pool, Queue, Reservation, Scan, View, __version__, path_of, remove
 from ._store import Store
 from ._types import KEEP, REMOVE, Handle, Record, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
@@ -40,6 +40,15 @@ from .errors import (
     NotFound,
     OutOfMemory,
     Poisoned,
+    QueueBadOption,
+    QueueBroken,
+    QueueDropped,
+    QueueExists,
+    QueueForked,
+    QueueNotFound,
+    QueueOtherPool,
+    QueueTaken,
+    QueueTooMany,
     ReadOnly,
     Stale,
     TooLarge,
@@ -67,8 +76,10 @@ __all__ = [
     "Coded",
     "Coder",
     "Corrupt",
+    "Element",
     "Error",
     "Full",
+    "Hand",
     "Handle",
     "Hashed",
     "Io",
@@ -83,10 +94,21 @@ __all__ = [
     "OutOfMemory",
     "PICKLE",
     "Poisoned",
+    "Pool",
+    "Queue",
+    "QueueBadOption",
+    "QueueBroken",
+    "QueueDropped",
+    "QueueExists",
+    "QueueForked",
+    "QueueNotFound",
+    "QueueOtherPool",
+    "QueueTaken",
+    "QueueTooMany",
     "RAW",
-    "REMOVE",
     "ReadOnly",
     "Record",
+    "REMOVE",
     "Reservation",
     "Scan",
     "Stale",

@@ -181,6 +181,60 @@ class BackupExists(Error, FileExistsError):
     code = 52
 
 
+class QueueNotFound(Error, LookupError):
+    """There is no such pool."""
+
+    code = 60
+
+
+class QueueExists(Error, ValueError):
+    """There is such a pool or queue, of other sizes or another kind."""
+
+    code = 61
+
+
+class QueueBadOption(Error, ValueError):
+    """A size, a name or an option that cannot be."""
+
+    code = 62
+
+
+class QueueTooMany(Error):
+    """All queues, hands or places are taken."""
+
+    code = 63
+
+
+class QueueTaken(Error):
+    """Another hand is the only producer or consumer of this queue."""
+
+    code = 64
+
+
+class QueueForked(Error):
+    """The pool was opened before a fork: open it anew in this process."""
+
+    code = 65
+
+
+class QueueDropped(Error):
+    """The pool was removed."""
+
+    code = 66
+
+
+class QueueOtherPool(Error, ValueError):
+    """The queue is of another pool than the hand."""
+
+    code = 67
+
+
+class QueueBroken(Error):
+    """A participant is gone that others counted on, or the key holds something else."""
+
+    code = 68
+
+
 class Closed(Error, ValueError):
     """The handle was closed."""
 

@@ -9,7 +9,6 @@ mod basic;
 mod bench_demo;
 mod conditions;
 mod listing;
-mod log;
 mod queue;
 mod records;
 mod support;

@@ -1,4 +1,4 @@
-//! Kills each operation behind each of its machine instructions: `hashmere-kit-step [--instructions N] [--stops N]
+//! Kills each operation behind each of its machine instructions: `hashmere-kit-step [--deaths N] [--stops N]
 //! [PART-OF-NAME...]`. With `--hold SECONDS` each is stopped inside a critical section for so long instead.
 //! Prints what was tried of each, and fails if a promise was broken. It starts itself as the process that dies.
 
@@ -10,8 +10,8 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-/// What a full run may execute of each operation.
-const FULL: Effort = Effort { instructions: 10_000_000, walk: true, stops: 100 };
+/// What a full run tries of each operation.
+const FULL: Effort = Effort { deaths: u64::MAX, walk: true, stops: 100 };
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,7 +30,7 @@ fn main() -> ExitCode {
     let mut rest = words.into_iter();
     while let Some(word) = rest.next() {
         match word {
-            "--instructions" => effort.instructions = number(rest.next().unwrap_or_else(|| usage())),
+            "--deaths" => effort.deaths = number(rest.next().unwrap_or_else(|| usage())),
             "--hold" => return hold_all(number(rest.next().unwrap_or_else(|| usage()))),
             "--stops" => effort.stops = number(rest.next().unwrap_or_else(|| usage())),
             _ if word.starts_with('-') => usage(),
@@ -108,6 +108,6 @@ fn number(text: &str) -> u64 {
 }
 
 fn usage() -> ! {
-    eprintln!("usage: hashmere-kit-step [--hold SECONDS | [--instructions N] [--stops N] [PART-OF-NAME...]]");
+    eprintln!("usage: hashmere-kit-step [--hold SECONDS | [--deaths N] [--stops N] [PART-OF-NAME...]]");
     std::process::exit(2);
 }

@@ -11,7 +11,8 @@ use std::os::fd::AsRawFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Turns of an empty loop, at most, that a change stays, and that pass until the next one. (A turn is a few nanoseconds.)
+/// Turns of an empty loop, at most, that a change stays, and that pass until the next one. (A turn takes a few nanoseconds, or forty, by
+/// the processor.)
 const PACES: [(u64, u64); 5] = [(20, 20), (200, 200), (2000, 200), (200, 20_000), (20_000, 100_000)];
 
 /// Runs something while this process, which is to be another than the one that uses the file, scribbles on it.

@@ -34,13 +34,13 @@ pub struct Held {
 /// Which promise is broken.
 pub fn hold(program: &str, scenario: &Scenario, time: Duration, rng: &mut Rng) -> Result<Held, String> {
     let case = of_keys(program, scenario, OTHERS);
-    let length = case.length();
+    let (route, length) = case.follow();
     let path = case.scratch.store("held");
     for _ in 0..TRIES {
         case.before.write(&path);
         let live = Options::new().existing_only().busy_timeout(BUSY).open(&path).map_err(|error| error.to_string())?;
         let tracee = case.start(&path);
-        tracee.steps(rng.below(length));
+        route.lead(&tracee, rng.below(length));
         let stopped = tracee.leave_stopped();
         let key = case.judge.key.as_ref().ok_or("an operation without a key")?;
         if let Some(told) = probe(&live, key, &stopped)? {

@@ -8,6 +8,7 @@
 mod hold;
 mod image;
 mod queues;
+mod route;
 mod run;
 mod scenario;
 mod stand;

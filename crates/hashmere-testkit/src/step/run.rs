@@ -2,6 +2,7 @@
 
 use super::image::Image;
 use super::queues::QueueScenario;
+use super::route::Route;
 use super::scenario::Scenario;
 use super::trace::{stay_on_one_processor, Stand, Stopped, Tracee};
 use super::verify::{dump, Frame};
@@ -18,9 +19,8 @@ const BUSY: Duration = Duration::from_millis(20);
 /// How much is tried of one operation.
 #[derive(Clone, Copy, Debug)]
 pub struct Effort {
-    /// Most instructions that may be executed in all, which is what takes the time; an operation of `n` instructions needs
-    /// `n * n / 2` of them to be killed behind each. Longer ones are killed behind every few.
-    pub instructions: u64,
+    /// How many deaths are tried at most. An operation of more instructions is killed behind every few of them.
+    pub deaths: u64,
     /// Whether one run goes through all instructions, with a look at the file whenever one of them has changed it.
     pub walk: bool,
     /// At how many instructions it is stopped for a while instead.
@@ -108,7 +108,6 @@ pub(super) struct Case<'a, J> {
 
 /// Tries one operation. `program` is the one that calls [`work`](super::work).
 pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) -> Tally {
-    let effort = Effort { instructions: effort.instructions * scenario.share, ..effort };
     of_keys(program, scenario, 0).try_all(effort, rng)
 }
 
@@ -136,8 +135,10 @@ pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) ->
 impl<J: Judge> Case<'_, J> {
     fn try_all(&self, effort: Effort, rng: &mut Rng) -> Tally {
         stay_on_one_processor();
-        let instructions = self.length();
-        let stride = (instructions * instructions / 2).div_ceil(effort.instructions.max(1)).max(1);
+        let (route, instructions) = self.follow();
+        // Some more than counted: an operation may take a few instructions more or less from one run to the next.
+        let most = instructions + 8;
+        let stride = most.div_ceil(effort.deaths.max(1));
         let mut tally = Tally {
             name: self.name,
             instructions,
@@ -152,14 +153,13 @@ impl<J: Judge> Case<'_, J> {
             self.walk(&mut tally);
         }
         let mut last = None;
-        // Some more than counted: an operation may take a few instructions more or less from one run to the next.
-        for at in (rng.below(stride)..instructions + 8).step_by(stride as usize) {
-            let outcome = self.die_behind(at, &mut last, &mut tally);
+        for at in (rng.below(stride)..most).step_by(stride as usize).filter(|at| route.is_worth_it(*at)) {
+            let outcome = self.die_behind(&route, at, &mut last, &mut tally);
             tally.add(at, outcome);
         }
         for _ in 0..effort.stops {
             let at = rng.below(instructions);
-            let outcome = self.stand_behind(at);
+            let outcome = self.stand_behind(&route, at);
             tally.stops += 1;
             tally.add(at, outcome);
         }
@@ -170,29 +170,27 @@ impl<J: Judge> Case<'_, J> {
         Tracee::start(self.program, &["work", self.name, &self.argument.to_string()], path)
     }
 
-    /// How many instructions the operation has.
-    pub(super) fn length(&self) -> u64 {
-        let path = self.scratch.store("counted");
+    /// The way of the operation, and how many instructions it has.
+    pub(super) fn follow(&self) -> (Route, u64) {
+        let path = self.scratch.store("followed");
         self.before.write(&path);
-        let (count, stand) = self.start(&path).steps(u64::MAX);
-        assert_eq!(stand, Stand::Marker);
-        count
+        Route::of(&self.start(&path))
     }
 
     /// The process at its k-th instruction, and a client that was there before it.
-    fn at(&self, at: u64, path: &Path) -> Result<(Tracee, Stand, J::Survivor), String> {
+    fn at(&self, route: &Route, at: u64, path: &Path) -> Result<(Tracee, Stand, J::Survivor), String> {
         self.before.write(path);
         let options = Options::new().existing_only().busy_timeout(BUSY);
         let survivor = self.judge.attend(options.open(path).map_err(|error| error.to_string())?)?;
         let tracee = self.start(path);
-        let (_, stand) = tracee.steps(at);
+        let stand = route.lead(&tracee, at);
         Ok((tracee, stand, survivor))
     }
 
     /// A death that leaves the same file as the one before it is not looked at again.
-    fn die_behind(&self, at: u64, last: &mut Option<Image>, tally: &mut Tally) -> Result<u64, String> {
+    fn die_behind(&self, route: &Route, at: u64, last: &mut Option<Image>, tally: &mut Tally) -> Result<u64, String> {
         let path = self.scratch.store("killed");
-        let (tracee, stand, mut survivor) = self.at(at, &path)?;
+        let (tracee, stand, mut survivor) = self.at(route, at, &path)?;
         drop(tracee);
         tally.deaths += 1;
         let image = Image::of(&path).without_labels();
@@ -205,9 +203,9 @@ impl<J: Judge> Case<'_, J> {
     }
 
     /// It is stopped behind an instruction instead, and goes on later.
-    fn stand_behind(&self, at: u64) -> Result<u64, String> {
+    fn stand_behind(&self, route: &Route, at: u64) -> Result<u64, String> {
         let path = self.scratch.store("stopped");
-        let (tracee, _, mut survivor) = self.at(at, &path)?;
+        let (tracee, _, mut survivor) = self.at(route, at, &path)?;
         self.judge.verify_beside(&mut survivor, tracee.leave_stopped())
     }
 }

@@ -25,8 +25,6 @@ pub struct Scenario {
     until: Option<fn(&Store) -> u64>,
     /// What is done. The number tells apart repetitions before `until`.
     pub act: fn(&Store, u64),
-    /// So many times the instructions of the others may be executed to kill it everywhere.
-    pub share: u64,
     /// The key that it is about; none if it changes no key.
     pub key: fn(u64) -> Option<Vec<u8>>,
 }
@@ -38,7 +36,6 @@ const PLAIN: Scenario = Scenario {
     first: |store, _| set(store, WARM, b"warm"),
     until: None,
     act: |_, _| {},
-    share: 1,
     key: |_| Some(KEY.to_vec()),
 };
 
@@ -80,7 +77,6 @@ pub const SCENARIOS: &[Scenario] = &[
         fill: garbage,
         act: |store, _| assert_ne!(store.maintain().expect("maintain"), 0),
         key: |_| None,
-        share: 8,
         ..PLAIN
     },
     Scenario { name: "clear", act: |s, _| s.clear().expect("clear"), key: |_| None, ..PLAIN },

@@ -1,12 +1,18 @@
 //! A child process that is executed one machine instruction at a time.
 
+use std::fs::File;
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The signal with which a traced process says that the operation begins, and that it is over. It ignores it otherwise.
 pub const MARKER: i32 = libc::SIGUSR1;
+
+/// The instruction that stops a traced process.
+#[cfg(target_arch = "x86_64")]
+const BREAKPOINT: u8 = 0xcc;
 
 /// How a traced process came to stand still.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +67,58 @@ impl Tracee {
             MARKER => Stand::Marker,
             signal => panic!("the operation was stopped by signal {signal}"),
         }
+    }
+
+    /// The address of the next instruction; `None` where this is not known how to ask for.
+    pub(super) fn address(&self) -> Option<u64> {
+        #[cfg(target_arch = "x86_64")]
+        return Some(self.registers().rip);
+        #[cfg(not(target_arch = "x86_64"))]
+        None
+    }
+
+    /// Runs at full speed until it stands before the instruction at an address, or at a marker. `None`: no breakpoint can
+    /// be set there, and nothing was executed.
+    #[cfg(target_arch = "x86_64")]
+    pub(super) fn run_to(&self, address: u64) -> Option<Stand> {
+        let memory = File::options().read(true).write(true).open(format!("/proc/{}/mem", self.pid)).ok()?;
+        let mut byte = [0];
+        memory.read_exact_at(&mut byte, address).ok()?;
+        memory.write_all_at(&[BREAKPOINT], address).ok()?;
+        self.request(libc::PTRACE_CONT, 0);
+        let signal = self.wait();
+        memory.write_all_at(&byte, address).expect("take the breakpoint away");
+        match signal {
+            libc::SIGTRAP => {
+                let mut registers = self.registers();
+                registers.rip = address;
+                self.request_at(libc::PTRACE_SETREGS, (&raw mut registers).cast());
+                Some(Stand::Stepped)
+            }
+            MARKER => Some(Stand::Marker),
+            signal => panic!("the operation was stopped by signal {signal}"),
+        }
+    }
+
+    /// The same.
+    #[cfg(not(target_arch = "x86_64"))]
+    pub(super) fn run_to(&self, _address: u64) -> Option<Stand> {
+        None
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn registers(&self) -> libc::user_regs_struct {
+        // SAFETY: numbers only, which may all be zero.
+        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
+        self.request_at(libc::PTRACE_GETREGS, (&raw mut registers).cast());
+        registers
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    fn request_at(&self, request: libc::c_uint, registers: *mut libc::c_void) {
+        // SAFETY: the only requests used here read or fill a `user_regs_struct`, which is what the pointer leads to.
+        let result = unsafe { libc::ptrace(request, self.pid, 0usize, registers) };
+        assert_eq!(result, 0, "ptrace request {request}: {}", io::Error::last_os_error());
     }
 
     /// Lets go of it in such a way that it stands still as any stopped process does. It is to be reaped by the caller.

@@ -265,6 +265,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let start = self.segment_offset(total);
             let missing = chunks.map(|c| at::CHUNKS + 8 * c).find(|p| !self.is_chunk(*p, total));
             let Some(pointer) = missing else { break };
+            // One with entries that count already cannot be missing; a new one each time would take the whole disk.
+            if total % CHUNK_ENTRIES != 0 && pointer == at::CHUNKS + 8 * (total / CHUNK_ENTRIES) {
+                return Err(lost_chunk(pointer));
+            }
             let own = CHUNK_BYTES.div_ceil(self.segment_bytes());
             if total + own + n > max {
                 return Err(WriteError::Full { max_bytes: self.mem.load(at::MAX_BYTES, Ordering::Relaxed) });
@@ -279,6 +283,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.init_entry(total + i, word);
             }
             self.mem.store(at::SEGMENTS, total + own, Ordering::Release);
+            if !self.is_chunk(pointer, total + own) {
+                return Err(lost_chunk(pointer));
+            }
         }
         let total = self.segments();
         (total..total + n)
@@ -450,4 +457,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.free_unless_held(segment, slot)
     }
+}
+
+fn lost_chunk(offset: u64) -> WriteError {
+    WriteError::Corrupt { what: "the segment table has lost a chunk", offset }
 }

@@ -64,6 +64,12 @@ impl World {
         World::made(geometry, None, true)
     }
 
+    /// A store that is there already.
+    #[cfg(feature = "shuttle")]
+    pub(super) fn of(heap: HeapMem, peers: Arc<LocalPeers>) -> World {
+        World { heap: Arc::new(heap), peers, medium: None, plain: false }
+    }
+
     /// The same on a disk.
     pub(super) fn on_disk(geometry: Geometry) -> World {
         let medium = Medium::new(at::DATA + (geometry.segments << 12));

@@ -71,7 +71,7 @@ impl Play {
     /// died.
     pub(super) fn end(self, outcomes: &[State]) {
         self.scheduled.store(false, Ordering::Relaxed);
-        let world = World { heap: Arc::new(self.mem.heap().image()), peers: self.peers, medium: None };
+        let world = World::of(self.mem.heap().image(), self.peers);
         let survivor = world.client();
         survivor.sweep().unwrap();
         let everything = outcomes.iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
