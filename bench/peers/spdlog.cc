@@ -7,6 +7,7 @@
 #include <sched.h>
 #include <spdlog/async.h>
 #include <spdlog/sinks/basic_file_sink.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <fstream>
