@@ -96,6 +96,14 @@ fn faults(came: &[u64]) -> Vec<(u64, u64)> {
 }
 
 #[test]
+fn killed_loggers_and_drainers_to_a_file() {
+    let scratch = Scratch::new("log-file");
+    let out = scratch.path().join("out");
+    File::create(&out).unwrap();
+    storm("log-storm-file", &out, || std::fs::read_to_string(&out).unwrap());
+}
+
+#[test]
 fn killed_loggers_and_drainers_to_a_pipe() {
     let scratch = Scratch::new("log-pipe");
     let out = scratch.path().join("fifo");
