@@ -19,12 +19,12 @@ use std::time::Duration;
 /// Prints lines in the order of their time, and drains the log if nobody else does. Lines that are filtered out are taken from the log as well.
 /// A store called like one of the subcommands is written with a slash: `./write`.
 #[derive(Args, Debug)]
-#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct LogOf {
     #[command(subcommand)]
     verb: Option<Verb>,
     #[command(flatten)]
-    follow: Option<follow::Follow>,
+    follow: follow::Follow,
 }
 
 #[derive(Subcommand, Debug)]
@@ -172,10 +172,9 @@ impl Write {
 impl LogOf {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        match (self.verb, self.follow) {
-            (Some(verb), _) => verb.run(),
-            (None, Some(follow)) => follow.run(),
-            (None, None) => Err(Failure::Usage("which store?".into())),
+        match self.verb {
+            Some(verb) => verb.run(),
+            None => self.follow.run(),
         }
     }
 }

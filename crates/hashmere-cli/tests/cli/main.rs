@@ -9,6 +9,7 @@ mod basic;
 mod bench_demo;
 mod conditions;
 mod listing;
+mod log;
 mod queue;
 mod records;
 mod support;

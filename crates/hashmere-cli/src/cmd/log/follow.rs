@@ -1,9 +1,10 @@
 //! Following a log: as its drainer if it has none, else beside it.
 
 use super::{failed, parse_level, LogArgs};
+use crate::args::StoreArgs;
 use crate::cmd::Outcome;
 use crate::failure::Failure;
-use clap::{Args, ValueEnum};
+use clap::{Args, ValueEnum, ValueHint};
 use hashmere_log::{Drain, Follower, Format, Level, Log, LogError, LogFile, Record, Since, Sink};
 use hashmere_os::process::{catch_stop, is_asked_to_stop};
 use regex::bytes::Regex;
@@ -26,8 +27,15 @@ enum When {
 /// How a log is followed.
 #[derive(Args, Debug)]
 pub(super) struct Follow {
-    #[command(flatten)]
-    log: LogArgs,
+    /// Name of the store; or its path, if it has a slash or ends in .mere
+    #[arg(value_name = "STORE", value_hint = ValueHint::AnyPath)]
+    store: Option<PathBuf>,
+    /// Name of the log
+    #[arg(long, default_value = "log")]
+    name: String,
+    /// Open a file that another user owns
+    #[arg(long)]
+    allow_foreign_owner: bool,
     /// Start with so many lines that were drained before (default: 0; 10 if somebody else drains)
     #[arg(short = 'n', long, value_name = "LINES")]
     lines: Option<u64>,
@@ -92,7 +100,11 @@ impl Follow {
         let format = self.format();
         let filter =
             Arc::new(Filter { level: self.level.unwrap_or(Level::Trace), process: self.process, pattern: self.grep });
-        let log = self.log.open()?;
+        let Some(store) = self.store else {
+            return Err(Failure::Usage("which store? See `hashmere log --help`".into()));
+        };
+        let store = StoreArgs { store, allow_foreign_owner: self.allow_foreign_owner };
+        let log = LogArgs { store, name: self.name }.open()?;
         catch_stop();
         let wants = filter.clone();
         let sink = match self.output {
