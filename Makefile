@@ -44,6 +44,7 @@ lint:
 unit:
 	@scripts/setup rust
 	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere -p hashmere-queue -p hashmere-log -p hashmere-server --lib
+	cargo test --quiet -p hashmere-log --features log,tracing --test adapters
 
 # HASHMERE_MODELS=20000 looks longer; without it this takes less than a minute.
 models:
