@@ -39,7 +39,7 @@ test: lint unit promise models bindings miri
 lint:
 	@scripts/setup rust
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets -- -D warnings
+	cargo clippy --quiet --workspace --all-targets --features hashmere-log/log,hashmere-log/tracing -- -D warnings
 
 unit:
 	@scripts/setup rust

@@ -1,5 +1,7 @@
 //! What programs log through the crates `log` and `tracing` arrives whole: level, text, target, fields, spans.
 
+#![allow(clippy::unwrap_used, reason = "a test: what is not there ends it")]
+
 use hashmere::Options;
 use hashmere_log::{Absent, Format, Level, Log, LogAdapter, LogOptions, Sink, TracingLayer};
 use log::Log as _;
