@@ -93,6 +93,8 @@ fn counters_of_survivors_stay_exact() {
         assert!(text.parse::<u64>().unwrap() >= added + kills, "key {key}: {text} is less than {added} + {kills}");
     }
     assert_eq!(store.count(), 3);
+    // The survivor may have ended before it needed what the last one held.
+    store.maintain().unwrap();
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
