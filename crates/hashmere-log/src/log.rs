@@ -117,7 +117,7 @@ impl Log {
     }
 
     /// Logs a line of text, which may be any bytes; a line break at its end is left out by who writes it. `false`: its level is not
-    /// wanted, or it was dropped ([`Full::Drop`]).
+    /// wanted, or it was dropped ([`Full::Drop`](crate::Full::Drop)).
     ///
     /// When it returns `true` the line is in the store, and will be written whatever becomes of this process.
     ///

@@ -8,7 +8,7 @@ use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-/// One queue in [`PoolStats`].
+/// One queue in [`PoolStats`](crate::PoolStats).
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct QueueStats {

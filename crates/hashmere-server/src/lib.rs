@@ -3,7 +3,7 @@
 //! A key that a client sets over the socket is the same key that local processes read from the mapped file: versions are CAS
 //! ids, flags and expiry are the store's, counters are its counters.
 //!
-//! Layers: [`protocol`] parses and writes bytes and knows nothing else; [`command`] performs requests on a store; [`net`]
+//! Layers: [`protocol`] parses and writes bytes and knows nothing else; [`command`] performs requests on a store; `net`
 //! moves bytes between sockets and sessions. `docs/protocol.md` describes the mechanism, its bounds, and every difference
 //! from memcached.
 //!
