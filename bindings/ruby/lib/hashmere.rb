@@ -17,7 +17,7 @@ require_relative "hashmere/waiting"
 #   store["user:7"] = "Ada"
 #   store["user:7"] # => "Ada"
 #
-# Errors of the library are {Error} and one class for each code: {Full}, {Busy}, {Closed} and so on. Mistakes in a call are
+# Errors of the library are {Error} and one class for each code: `Full`, `Busy`, {Closed} and so on. Mistakes in a call are
 # TypeError, ArgumentError and RangeError.
 module Hashmere
   # What the block of {Store#update} returns to remove the key.

@@ -22,7 +22,7 @@ module Hashmere
     # @!method uid(key)
     #   The number of a key as long as it exists; it is found faster by that. @return [Integer, nil]
     # @!method handle(key)
-    #   As {#uid}, but noticed ({Stale}) when it has come to mean another key. @return [Integer, nil]
+    #   As {#uid}, but noticed (`Stale`) when it has come to mean another key. @return [Integer, nil]
     # @!method uid_get(uid)
     #   The value of what a UID names. @return [String] @raise [Stale]
     # @!method uid_key(uid)
@@ -50,7 +50,8 @@ module Hashmere
     # @!method maintain
     #   Repairs what the dead left and cleans what pays. @return [Integer] how many bytes became free
     # @!method stats
-    #   Statistics, in bytes unless said otherwise: docs/operations.md. @return [Hash{Symbol => Integer}]
+    #   Statistics, in bytes unless said otherwise: docs/operations.md.
+    #   @return [Hash{Symbol => Integer}]
     # @!method clients
     #   The writing threads of all processes. @return [Array<Hash>]
     # @!method check

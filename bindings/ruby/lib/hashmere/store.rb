@@ -14,11 +14,11 @@ module Hashmere
     private_constant :NONE
 
     # @param name [String, #to_path] see {Hashmere.open}
-    # @param create [Boolean] false: {NotFound} if there is none
-    # @param exclusive [Boolean] {AlreadyExists} if there is one
-    # @param cache [Boolean, nil] a full store drops what expired, then what was not used, instead of raising {Full}
+    # @param create [Boolean] false: `NotFound` if there is none
+    # @param exclusive [Boolean] `AlreadyExists` if there is one
+    # @param cache [Boolean, nil] a full store drops what expired, then what was not used, instead of raising `Full`
     # @param max_bytes [Integer, nil] the size that the file may reach; needed to create a cache
-    # @param busy_timeout [Numeric] seconds that a write waits for a lock before {Busy}
+    # @param busy_timeout [Numeric] seconds that a write waits for a lock before `Busy`
     # @param durable [Boolean] survives power cuts up to the last {#sync}
     # @param sync_every [Numeric, nil] a write that finds the last sync this many seconds old syncs
     # @param encoding [Encoding, String] what is read is tagged with it
@@ -180,7 +180,7 @@ module Hashmere
 
     # Copies the store to a new file as it is at one moment, while others go on. With a block it is told how many keys of about how many
     # are copied.
-    # @param replace [Boolean] replaces a store of that name, when the copy is complete; otherwise {BackupExists}
+    # @param replace [Boolean] replaces a store of that name, when the copy is complete; otherwise `BackupExists`
     # @return [Hash] `:items`, `:bytes_file`, and `:thinned`: whether a full cache dropped keys that were there at the moment
     def backup(path, replace: false, &progress) = _backup(Hashmere._name(path), replace, progress)
 

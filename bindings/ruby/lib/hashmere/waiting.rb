@@ -13,7 +13,7 @@ module Hashmere
 
     # Runs the block while it holds the mutex of a key, which says by whom it is held and is otherwise absent. The death of the holder
     # releases it. The block is told whether the holder before died with it: what it protects may be half done.
-    # @return what the block returns; {Busy} is raised if somebody alive held it all the while
+    # @return what the block returns; `Busy` is raised if somebody alive held it all the while
     def lock(key, timeout: 5)
       held, abandoned = _lock(key, Attributes.milliseconds(timeout, "timeout"))
       raise Busy, "the mutex #{key.inspect} was held for #{timeout} s; give it more time, or look who holds it" unless held
