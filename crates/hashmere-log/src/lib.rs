@@ -2,7 +2,7 @@
 //!
 //! Any thread of any process that has the store open appends lines to the [`Log`], for some tens of nanoseconds. One
 //! *drainer*, a thread of any of these processes ([`Log::drain`]) or the command `hashmere log`, writes them in order to standard output, a file or a function.
-//! Whoever is killed, at any instruction: lines that were logged come out, once.
+//! Whoever is killed, at any instruction: lines that were logged come out, once (a function may see one again, if its process is killed in it).
 //!
 //! ```
 //! # let dir = std::env::temp_dir().join(format!("hashmere-log-doc-{}", std::process::id()));
