@@ -101,6 +101,22 @@ static inline VALUE tag(const store *s, VALUE string) {
         rb_enc_associate_index(string, s->encoding);
     return string;
 }
+/* Puts a key, and a value unless that is Qundef, into a call on the store of a receiver. */
+static inline store *prepare(VALUE self, call *c, VALUE *key, VALUE *value) {
+    c->key = frozen_bytes_of(key);
+    c->value = (hm_bytes){NULL, 0};
+    if (*value != Qundef) {
+        StringValue(*value);
+        c->value = frozen_bytes_of(value);
+    }
+    store *s = open_store(self);
+    c->hm = s->hm;
+    return s;
+}
+/* Makes a prepared call that reads a value into `output` and the rest of its record into `input`, again with more room if the value
+ * needs it; the parts of the record, or nil. (call.c) */
+VALUE item_of(VALUE self, call *c);
+
 /* A new String with these bytes, in the encoding of the store. */
 static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
     return tag(s, rb_str_new(bytes, (long)len));

@@ -76,3 +76,21 @@ int perform(store *s, call *c, int release) {
     wait_for(s, c);
     return settle(c);
 }
+
+VALUE item_of(VALUE self, call *c) {
+    hm_meta meta;
+    c->input = &meta;
+    VALUE value = rb_str_new(NULL, 128);
+    for (;;) {
+        store *s = open_store(self); /* which another thread may have closed while this one waited */
+        c->hm = s->hm;
+        c->output = RSTRING_PTR(value);
+        c->room = (size_t)RSTRING_LEN(value);
+        int result = perform(s, c, c->room >= LONG_VALUE);
+        if (result == HM_ABSENT)
+            return Qnil;
+        rb_str_resize(value, (long)meta.value_len);
+        if (result == HM_OK)
+            return from_meta(&meta, tag(s, value));
+    }
+}

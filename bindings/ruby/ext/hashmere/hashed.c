@@ -3,17 +3,9 @@
 #include "binding.h"
 
 /* Sets up a call on a key with its hash, and on a value unless it is Qundef. */
-static store *prepare(VALUE self, call *c, VALUE *key, VALUE hash, VALUE *value) {
+static store *prepare_hashed(VALUE self, call *c, VALUE *key, VALUE hash, VALUE *value) {
     c->number = to_u64(hash, "the hash");
-    c->key = frozen_bytes_of(key);
-    c->value = (hm_bytes){NULL, 0};
-    if (*value != Qundef) {
-        StringValue(*value);
-        c->value = frozen_bytes_of(value);
-    }
-    store *s = open_store(self);
-    c->hm = s->hm;
-    return s;
+    return prepare(self, c, key, value);
 }
 
 static int run_item(call *c) {
@@ -23,25 +15,12 @@ static int run_item(call *c) {
 /* _hashed_item(key, hash): the parts of a record, or nil. */
 static VALUE store_hashed_item(VALUE self, VALUE key, VALUE hash) {
     call c;
-    hm_meta meta;
     VALUE none = Qundef;
     c.run = run_item;
-    c.input = &meta;
-    store *s = prepare(self, &c, &key, hash, &none);
-    VALUE value = rb_str_new(NULL, 128);
-    for (;;) {
-        c.output = RSTRING_PTR(value);
-        c.room = (size_t)RSTRING_LEN(value);
-        int result = perform(s, &c, c.room >= LONG_VALUE);
-        if (result == HM_ABSENT)
-            return Qnil;
-        rb_str_resize(value, (long)meta.value_len);
-        if (result == HM_OK)
-            break;
-        c.hm = open_store(self)->hm;
-    }
+    prepare_hashed(self, &c, &key, hash, &none);
+    VALUE parts = item_of(self, &c);
     RB_GC_GUARD(key);
-    return from_meta(&meta, tag(s, value));
+    return parts;
 }
 
 static int run_exists(call *c) {
@@ -67,7 +46,7 @@ static int plain(VALUE self, VALUE key, VALUE hash, int (*run)(call *), void *ou
     VALUE none = Qundef;
     c.run = run;
     c.output = output;
-    store *s = prepare(self, &c, &key, hash, &none);
+    store *s = prepare_hashed(self, &c, &key, hash, &none);
     int result = perform(s, &c, 0);
     RB_GC_GUARD(key);
     return result;
@@ -88,7 +67,7 @@ static VALUE put(VALUE self, VALUE key, VALUE hash, VALUE value, hm_attributes w
     call c;
     c.run = run;
     c.attributes = with;
-    store *s = prepare(self, &c, &key, hash, &value);
+    store *s = prepare_hashed(self, &c, &key, hash, &value);
     int result = perform(s, &c, c.value.len >= LONG_VALUE);
     RB_GC_GUARD(key);
     RB_GC_GUARD(value);
@@ -124,7 +103,7 @@ static VALUE store_hashed_incr(VALUE self, VALUE key, VALUE hash, VALUE by, VALU
         n.create = (hm_counter){to_u64(initial, "initial"), to_attributes(flags, expiry, ms)};
     c.run = run_incr;
     c.output = &n;
-    store *s = prepare(self, &c, &key, hash, &none);
+    store *s = prepare_hashed(self, &c, &key, hash, &none);
     n.hash = c.number;
     c.number = to_u64(by, "the step");
     int result = perform(s, &c, 0);

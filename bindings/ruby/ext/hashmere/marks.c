@@ -10,26 +10,13 @@ static int run_get_and_touch(call *c) {
 /* _get_and_touch(key, expiry, ms): the parts of a record with its marks, or nil. */
 static VALUE store_get_and_touch(VALUE self, VALUE key, VALUE expiry, VALUE ms) {
     call c;
-    hm_meta meta;
+    VALUE none = Qundef;
     c.run = run_get_and_touch;
-    c.input = &meta;
     c.attributes = to_attributes(INT2FIX(0), expiry, ms);
-    c.key = frozen_bytes_of(&key);
-    VALUE value = rb_str_new(NULL, 128);
-    store *s;
-    int result;
-    do {
-        s = open_store(self);
-        c.hm = s->hm;
-        c.output = RSTRING_PTR(value);
-        c.room = (size_t)RSTRING_LEN(value);
-        result = perform(s, &c, c.room >= LONG_VALUE);
-        if (result == HM_ABSENT)
-            return Qnil;
-        rb_str_resize(value, (long)meta.value_len);
-    } while (result != HM_OK);
+    prepare(self, &c, &key, &none);
+    VALUE parts = item_of(self, &c);
     RB_GC_GUARD(key);
-    return from_meta(&meta, tag(s, value));
+    return parts;
 }
 
 /* The marks of a key, nil if it is absent. */

@@ -2,19 +2,6 @@
 /* Writes with attributes and conditions, counters, expiry, records with all that belongs to them. */
 #include "binding.h"
 
-/* Sets up a call on a key, and on a value unless it is Qundef. The Strings are frozen ones: calls may wait without the GVL. */
-static store *prepare(VALUE self, call *c, VALUE *key, VALUE *value) {
-    c->key = frozen_bytes_of(key);
-    c->value = (hm_bytes){NULL, 0};
-    if (*value != Qundef) {
-        StringValue(*value);
-        c->value = frozen_bytes_of(value);
-    }
-    store *s = open_store(self);
-    c->hm = s->hm;
-    return s;
-}
-
 static VALUE version_or_nil(int result, const call *c) {
     return result == HM_OK ? ULL2NUM(c->stored.version) : Qnil;
 }
@@ -184,25 +171,12 @@ static int run_item(call *c) {
 /* _item(key): [value, version, uid, flags, expiry in ms, length], or nil. */
 static VALUE store_item(VALUE self, VALUE key) {
     call c;
-    hm_meta meta;
     VALUE none = Qundef;
     c.run = run_item;
-    c.input = &meta;
-    store *s = prepare(self, &c, &key, &none);
-    VALUE value = rb_str_new(NULL, 128);
-    for (;;) {
-        c.output = RSTRING_PTR(value);
-        c.room = (size_t)RSTRING_LEN(value);
-        int result = perform(s, &c, c.room >= LONG_VALUE);
-        if (result == HM_ABSENT)
-            return Qnil;
-        rb_str_resize(value, (long)meta.value_len);
-        if (result == HM_OK)
-            break;
-        c.hm = open_store(self)->hm;
-    }
+    prepare(self, &c, &key, &none);
+    VALUE parts = item_of(self, &c);
     RB_GC_GUARD(key);
-    return from_meta(&meta, tag(s, value));
+    return parts;
 }
 
 /* _peek(key): the same without the value. */
