@@ -1,40 +1,59 @@
-//! Two processes pass an element to and fro.
-//!
-//! ```sh
-//! cargo run --release -p hashmere-queue --example ping_pong &    # the first to come waits for the other
-//! cargo run --release -p hashmere-queue --example ping_pong
-//! ```
+//! Two processes pass one element to and fro; it carries a number that each of them checks and counts on.
 
 use hashmere::Store;
-use hashmere_queue::{Barrier, Element, PoolOptions, QueueError};
-use std::time::{Duration, Instant};
+use hashmere_queue::{Pool, PoolOptions, Queue};
+use std::error::Error;
+use std::process::Command;
+use std::time::Duration;
 
-const ROUNDS: u64 = 100_000;
-const PATIENCE: Duration = Duration::from_secs(60);
+const STORE: &str = "sample-ping-pong";
+const PASSES: u64 = 20_000;
+const PATIENCE: Duration = Duration::from_secs(30);
 
-fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let store = Store::open("ping-pong")?;
+/// Takes the ball as long as it is in play, finds in it the number that must be next, and passes on the one behind that.
+fn play(pool: &Pool, from: &Queue, to: &Queue, first: u64) -> Result<(), Box<dyn Error>> {
+    let hand = pool.hand()?;
+    for number in (first..PASSES).step_by(2) {
+        let mut ball = hand.pull_wait(from, PATIENCE)?.ok_or("the other player has gone")?;
+        let carried = ball.view_mut::<u64>();
+        if *carried != number {
+            return Err(format!("the ball carries {carried} instead of {number}").into());
+        }
+        *carried = number + 1;
+        ball.push(if number + 1 < PASSES { to } else { pool.free() })?;
+    }
+    Ok(())
+}
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let is_partner = std::env::args().nth(1).as_deref() == Some("partner");
+    if !is_partner {
+        Store::remove(STORE)?;
+    }
+    let store = Store::open(STORE)?;
+    // One element of eight bytes. Elements that nobody uses are in the pool's free queue.
     let pool = PoolOptions::new(1, 8).open(&store, "ball")?;
     let (there, back) = (pool.queue("there")?, pool.queue("back")?);
-    let hand = pool.hand()?;
+    if is_partner {
+        return play(&pool, &there, &back, 0);
+    }
 
-    // Whoever gets the only element begins.
-    let mut ball = hand.pull(pool.free())?;
-    let first = ball.is_some();
-    Barrier::join(&store, b"players", 2)?.wait(PATIENCE)?.ok_or("nobody plays with me")?;
-    let (to, from) = if first { (&there, &back) } else { (&back, &there) };
-    let start = Instant::now();
-    for round in 0..ROUNDS {
-        if let Some(mut ball) = ball.take() {
-            *ball.view_mut::<u64>() = round;
-            ball.push(to)?;
-        }
-        let came: Option<Element> = hand.pull_wait(from, PATIENCE)?;
-        ball = Some(came.ok_or(QueueError::Broken("the other player has gone"))?);
+    let mut partner = Command::new(std::env::current_exe()?).arg("partner").spawn()?;
+    let hand = pool.hand()?;
+    let mut ball = hand.pull(pool.free())?.ok_or("the pool is empty")?;
+    *ball.view_mut::<u64>() = 0;
+    ball.push(&there)?;
+    play(&pool, &back, &there, 1)?;
+    if !partner.wait()?.success() {
+        return Err("the other player has failed".into());
     }
-    println!("{ROUNDS} rounds, {} ns one way", start.elapsed().as_nanos() / u128::from(ROUNDS) / 2);
-    if let Some(ball) = ball {
-        ball.push(if first { pool.free() } else { to })?;
+    let ball = hand.pull(pool.free())?.ok_or("the ball is lost")?;
+    if *ball.view::<u64>() != PASSES {
+        return Err("the ball was passed on too often, or too seldom".into());
     }
+    println!("two processes passed one element {PASSES} times");
+    println!("it carried every number from 0 to {}", PASSES - 1);
+    drop(ball);
+    Store::remove(STORE)?;
     Ok(())
 }
