@@ -133,7 +133,7 @@ enum hm_result {
     HM_E_MISUSE = 37,              /**< The call does not fit the state of things; the text says how. */
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
 
-    /* Backups. Those of queues, 60 to 68, stand in hashmere_queue.h. */
+    /* Backups. Those of queues, 60 to 68, stand in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
     HM_E_BACKUP_ABANDONED = 51, /**< A write needed the room that the backup held back. */
     HM_E_BACKUP_EXISTS = 52,    /**< There is a file under the name of the copy already. */
@@ -148,7 +148,7 @@ enum hm_result {
 typedef struct hm_error {
     int32_t code;     /**< As returned. */
     int32_t os_error; /**< `errno` of the system call that failed, or 0. */
-    uint32_t pid;     /**< #HM_E_BUSY: the process that holds the lock, in its own PID namespace. Otherwise 0. */
+    uint32_t pid;     /**< The process that is in the way, in its own PID namespace, where an error says so; otherwise 0. */
     uint32_t text_len; /**< Length of the text, without its NUL. */
     char text[1008];  /**< What happened and what to do, in UTF-8, NUL-terminated; cut if it is too long. */
 } hm_error;

@@ -3,6 +3,7 @@
 use crate::abi::HmError;
 use crate::result;
 use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_log::LogError;
 use hashmere_queue::QueueError;
 use std::any::Any;
 use std::ffi::{c_char, c_int};
@@ -17,6 +18,7 @@ pub(crate) enum Failure {
     /// Rare ones are behind a pointer: the size of all decides what each call costs.
     Backup(Box<BackupError>),
     Queue(Box<QueueError>),
+    Log(Box<LogError>),
     /// An argument is not allowed: its name, and what is wrong.
     Argument(&'static str, &'static str),
     /// Key and value, or one of them, are longer than any store allows.
@@ -72,6 +74,15 @@ impl From<QueueError> for Failure {
         }
     }
 }
+impl From<LogError> for Failure {
+    #[cold]
+    fn from(error: LogError) -> Failure {
+        match error {
+            LogError::Store(error) => (*error).into(),
+            other => Failure::Log(Box::new(other)),
+        }
+    }
+}
 
 fn os_error_of(error: &WriteError) -> i32 {
     match error {
@@ -95,6 +106,7 @@ impl Failure {
             Failure::Write(error) => error.code(),
             Failure::Backup(error) => error.code(),
             Failure::Queue(error) => error.code(),
+            Failure::Log(error) => error.code(),
             Failure::Argument(..) => result::ARGUMENT,
             Failure::TooLarge(..) => WriteError::TooLarge { bytes: 0, limit: 0 }.code(),
             Failure::Closed => result::CLOSED,
@@ -110,6 +122,10 @@ impl Failure {
             Failure::Backup(error) => match &**error {
                 BackupError::Create(error) => error,
                 BackupError::Source(error) | BackupError::Target(error) => return os_error_of(error),
+                _ => return 0,
+            },
+            Failure::Log(error) => match &**error {
+                LogError::Output { source, .. } => return source.raw_os_error().unwrap_or(0),
                 _ => return 0,
             },
             _ => return 0,
@@ -128,6 +144,10 @@ impl Failure {
                 BackupError::Source(error) | BackupError::Target(error) => pid_of(error),
                 _ => 0,
             },
+            Failure::Log(error) => match **error {
+                LogError::Taken { pid } | LogError::Full { pid } => pid,
+                _ => 0,
+            },
             _ => 0,
         }
     }
@@ -141,6 +161,7 @@ impl fmt::Display for Failure {
             Failure::Write(error) => error.fmt(f),
             Failure::Backup(error) => error.fmt(f),
             Failure::Queue(error) => error.fmt(f),
+            Failure::Log(error) => error.fmt(f),
             Failure::Argument(name, what) => write!(f, "argument `{name}`: {what}"),
             Failure::TooLarge(name, len) => {
                 write!(f, "argument `{name}` has {len} bytes, but key and value together have less than 4 GiB")

@@ -1,11 +1,11 @@
-//! The C interface: `include/hashmere.h` and `include/hashmere_queue.h` are its documentation and its contract.
+//! The C interface: `include/hashmere.h`, `hashmere_queue.h` and `hashmere_log.h` are its documentation and its contract.
 //!
 //! Each function of the header is an `entry!` in one of the modules below, named as the groups of the header are. The macro
 //! makes it `extern "C"`, turns the raw arguments into Rust's own types (`arg`), keeps panics inside, and writes the error
 //! text (`failure`). So nothing outside `arg`, `entry`, `failure`, `handle` and the structures that a caller provides room
-//! for (`view`, `reserve`, `scan`) or hold for the caller (`queue`, `waiting`) is unsafe.
+//! for (`view`, `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `log`, `log_drain`) is unsafe.
 //!
-//! The structures in `abi` are those of the header, field by field; `tests/header.rs` and the committed `abi.txt` hold them to
+//! The structures in `abi` and `log_abi` are those of the headers, field by field; `tests/header.rs` and the committed `abi.txt` hold them to
 //! it.
 
 // What a caller has to keep to stands in the header, once.
@@ -25,6 +25,9 @@ pub mod bulk;
 pub mod conditions;
 pub mod counters;
 pub mod hashed;
+pub mod log;
+pub mod log_abi;
+pub mod log_drain;
 pub mod numbers;
 pub mod opening;
 pub mod queue;

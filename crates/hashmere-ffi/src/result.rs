@@ -22,6 +22,9 @@ pub const REMOVED: c_int = -7;
 /// The queue has reached its bound.
 pub const BOUND: c_int = -8;
 
+/// No line was logged.
+pub const SKIPPED: c_int = -9;
+
 /// An argument is not allowed.
 pub const ARGUMENT: c_int = 80;
 /// The store is closed.
@@ -64,6 +67,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         KEPT => c"Kept",
         REMOVED => c"Removed",
         BOUND => c"Bound",
+        SKIPPED => c"Skipped",
         1 => c"NotFound",
         2 => c"AlreadyExists",
         3 => c"NotAStore",
@@ -100,6 +104,15 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         66 => c"QueueDropped",
         67 => c"QueueOtherPool",
         68 => c"QueueBroken",
+        70 => c"LogNotFound",
+        71 => c"LogBadOption",
+        72 => c"LogTooMany",
+        73 => c"LogTaken",
+        74 => c"LogTooLong",
+        75 => c"LogFull",
+        76 => c"LogDropped",
+        77 => c"LogOutput",
+        78 => c"LogReentered",
         ARGUMENT => c"Argument",
         CLOSED => c"Closed",
         INTERNAL => c"Internal",

@@ -2,13 +2,15 @@
 
 use super::text::Header;
 use hashmere_ffi::abi::*;
+use hashmere_ffi::log_abi::*;
 use std::fmt::Write as _;
 use std::mem::{offset_of, size_of};
 use std::process::Command;
 
 /// One line for each structure, field and constant, printed by a program that the C compiler makes of the header.
 pub fn from_c(header: &Header) -> String {
-    let mut program = String::from("#include <hashmere_queue.h>\n#include <stdio.h>\nint main(void) {\n");
+    let mut program =
+        String::from("#include <hashmere_queue.h>\n#include <hashmere_log.h>\n#include <stdio.h>\nint main(void) {\n");
     for (name, fields) in &header.structures {
         let _ = writeln!(program, "printf(\"{name} %zu\\n\", sizeof({name}));");
         for field in fields {
@@ -82,6 +84,12 @@ pub fn from_rust() -> String {
         HmPoolStats hm_pool_stats: size elements bytes bytes_all hands hands_max queues queues_max held recovered;
         HmQueueOptions hm_queue_options: size kind bound;
         HmElement hm_element: data len number place;
+        HmLogOptions hm_log_options: size flags rings ring_bytes history_bytes level full full_timeout_ms absent too_long;
+        HmLogStats hm_log_stats: size bytes rings ring_bytes history_bytes line_max rings_used bytes_waiting
+            bytes_undelivered lines lost halves threads drainer_pid;
+        HmField hm_field: key kind truth text integer natural real;
+        HmLine hm_line: text fields field_count process position time_ns level pid thread lost flags reserved;
+        HmDrainOptions hm_drain_options: size flags to format level fd path max_bytes keep show user;
     }
     text
 }
