@@ -50,6 +50,50 @@ static void pools(void) {
     hm_queue_close(NULL);
 }
 
+/* Pushes with a pull behind them, whole queues, a look at the first element. `todo` has 4 elements before and after. */
+static void passing_on(hm_hand *hand, hm_queue *bounded) {
+    hm_element one;
+    uint64_t pushed = 9, n = 9;
+    char bytes[BYTES];
+    size_t len = 0;
+    EXPECT(HM_OK, hm_queue_peek(todo, bytes, sizeof bytes, &len, &error));
+    CHECK(len == BYTES);
+    EXPECT(HM_SHORT, hm_queue_peek(todo, bytes, 3, &len, &error));
+    EXPECT(HM_ABSENT, hm_queue_peek(bounded, bytes, sizeof bytes, &len, &error));
+    EXPECT(HM_ABSENT, hm_queue_wait(hand, bounded, 2, &error));
+    EXPECT(HM_OK, hm_queue_wait(hand, todo, 2, &error));
+
+    EXPECT(HM_OK, hm_pull(hand, todo, &one, &error));
+    const uint32_t number = one.number;
+    EXPECT(HM_OK, hm_push_pull(hand, &one, bounded, todo, &error));
+    CHECK(one.number != number && count(bounded) == 1 && count(todo) == 2);
+    EXPECT(HM_BOUND, hm_push_pull(hand, &one, bounded, todo, &error));
+    CHECK(one.place != 0 && count(todo) == 2);
+    EXPECT(HM_E_MISUSE, hm_drain(hand, todo, nobody, &n, &error));
+    EXPECT(HM_OK, hm_push_pull(hand, &one, nobody, bounded, &error));
+    CHECK(one.number == number);
+    EXPECT(HM_ABSENT, hm_push_pull(hand, &one, todo, bounded, &error));
+    CHECK(one.place == 0 && count(todo) == 3);
+    EXPECT(HM_E_ARGUMENT, hm_push_pull(hand, &one, todo, bounded, &error));
+
+    EXPECT(HM_OK, hm_pull_many(hand, todo, 2, &n, &error));
+    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_drain(hand, todo, nobody, &n, &error));
+    EXPECT(HM_OK, hm_push_pull_many(hand, nobody, todo, 5, &pushed, &n, &error));
+    CHECK(pushed == 2 && n == 1);
+    EXPECT(HM_OK, hm_batch_count(hand, &n, &error));
+    CHECK(n == 1);
+    EXPECT(HM_OK, hm_push_many(hand, todo, 5, &n, &error));
+    EXPECT(HM_OK, hm_drain(hand, nobody, todo, &n, &error));
+    CHECK(n == ELEMENTS - 1 && count(nobody) == 0);
+    EXPECT(HM_OK, hm_pull_many(hand, todo, ELEMENTS - 4, &n, &error));
+    while (n > 0)
+        EXPECT(HM_OK, hm_push_pull_many(hand, nobody, bounded, 0, &pushed, &n, &error));
+    while (count(todo) > 4) {
+        EXPECT(HM_OK, hm_pull(hand, todo, &one, &error));
+        EXPECT(HM_OK, hm_push(hand, &one, nobody, &error));
+    }
+}
+
 static void elements(void) {
     hm_hand *hand;
     hm_element one, two, copy;
@@ -99,6 +143,7 @@ static void elements(void) {
     EXPECT(HM_ABSENT, hm_batch_at(hand, 4, &data, &len, &error));
     EXPECT(HM_OK, hm_push_many(hand, todo, 9, &n, &error));
     CHECK(n == 4 && count(todo) == 4);
+    passing_on(hand, bounded);
     hm_queue_close(bounded);
 
     /* What a hand holds goes back when it is closed. */
@@ -176,6 +221,16 @@ static void waiting(void) {
     CHECK(pthread_create(&thread, NULL, change_later, NULL) == 0);
     EXPECT(HM_OK, hm_wait(store, KEY("waited"), now, MS, &now, &error));
     CHECK(now > meta.version && pthread_join(thread, NULL) == 0);
+
+    const hm_bytes keys[] = {{"never", 5}, {"waited", 6}};
+    uint64_t seen[] = {0, now};
+    size_t which = 9;
+    EXPECT(HM_END, hm_wait_any(store, keys, seen, 2, 2, &which, &now, &error));
+    EXPECT(HM_E_MISUSE, hm_wait_any(store, keys, seen, 0, 2, &which, &now, &error));
+    EXPECT(HM_E_ARGUMENT, hm_wait_any(store, keys, NULL, 2, 2, &which, &now, &error));
+    CHECK(pthread_create(&thread, NULL, change_later, NULL) == 0);
+    EXPECT(HM_OK, hm_wait_any(store, keys, seen, 2, MS, &which, &now, &error));
+    CHECK(which == 1 && now > seen[1] && pthread_join(thread, NULL) == 0);
 
     hm_lock *lock, *other;
     uint32_t abandoned = 9;

@@ -30,6 +30,13 @@ static void queues(hashmere::store &store) {
     CHECK(one->push(bounded) && !two->push(bounded) && two->push(pool.free()));
     CHECK(hand.pull_many(pool.free(), 3) == 3 && hand.batch(2).second == 32 && hand.batch(3).first == nullptr);
     CHECK(hand.push_many(todo) == 3 && pool.stats().held == 0);
+    CHECK(todo.peek()->size() == 32 && hand.wait(todo, 0ms) && hand.drain(todo, pool.free()) == 3 && !todo.peek());
+    auto passed = hand.pull(pool.free());
+    CHECK(hand.push_pull(passed, todo, pool.free()) && passed && todo.size() == 1);
+    CHECK(!hand.push_pull(passed, bounded, todo) && passed && hand.push_pull(passed, pool.free(), todo) && todo.empty());
+    CHECK(!hand.push_pull(passed, pool.free(), todo) && !passed && !hand.wait(todo, 2ms));
+    CHECK(hand.push_pull_many(pool.free(), pool.free(), 2).pulled == 2 && hand.batch_size() == 2);
+    CHECK(hand.push_pull_many(todo, todo, 0).pushed == 2);
     hashmere::readiness ready(todo);
     CHECK(ready.fd() >= 0);
     ready.take();
@@ -51,6 +58,8 @@ static void waiting(hashmere::store &store) {
     const auto now = hashmere::wait(store, "key", 0, 10s);
     CHECK(now && now == store.peek("key")->version);
     later.join();
+    CHECK(!hashmere::wait_any(store, {{"none", 0}, {"key", *now}}, 2ms));
+    CHECK(hashmere::wait_any(store, {{"none", 0}, {"key", 0}}, 10s)->which == 1);
     {
         auto held = hashmere::lock::acquire(store, "mutex", 1s);
         CHECK(held && !held->was_abandoned() && !hashmere::lock::acquire(store, "mutex", 2ms));

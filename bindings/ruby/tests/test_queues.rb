@@ -1,6 +1,7 @@
 # frozen_string_literal: true
 
 require_relative "helper"
+require "io/wait"
 require "timeout"
 
 # Queues between processes, and waiting for each other.
@@ -37,6 +38,131 @@ class TestQueues < StoreTest
     assert_raises(Hashmere::Closed) { second.push(bounded) }
     assert_equal 0, pool.stats[:held]
     assert Hashmere::Pool.remove(@store, "jobs")
+  end
+
+  def test_batches
+    pool = self.pool
+    todo, hand = pool.queue("todo"), pool.hand
+    assert_equal 3, hand.pull_many(pool.free, 3)
+    assert_equal [3, 3], [hand.batch.size, hand.batch.to_a.size]
+    3.times { |n| hand.batch.write(n, 1, "element #{n}") }
+    assert_equal "element 2", hand.batch.read(2, 1, 9)
+    assert_equal 32, hand.batch.read(0).bytesize
+    assert_raises(IndexError) { hand.batch.read(3) }
+    assert_raises(IndexError) { hand.batch.read(0, 33) }
+    assert_raises(IndexError) { hand.batch.write(0, 30, "abc") }
+    assert_raises(RangeError) { hand.batch.read(-1) }
+    assert_equal [1, 2], [hand.push_many(todo, 1), hand.push_many(todo)]
+    assert_predicate hand.batch, :empty?
+    assert_equal "element 0", todo.peek[1, 9]
+    assert_nil pool.queue("empty").peek
+    assert_equal [0, 3], hand.push_pull_many(pool.free, todo, 10)
+    assert_equal [3, 0], hand.push_pull_many(todo, todo, 0)
+    alone = hand.pull(todo)
+    assert_raises(Hashmere::Misuse) { hand.pull_many(todo, 1) }
+    alone.give_back
+    assert_equal [3, 3], [hand.drain(todo, pool.free), hand.drain(pool.free, todo) - 13]
+    assert_equal [0, 16], [hand.pull_many(pool.free, 1, timeout: 0.01), hand.pull_many(todo, 99)]
+    bounded = pool.queue("bounded", bound: 5)
+    assert_equal [5, 0, 11], [hand.push_many(bounded), hand.push_many(bounded), hand.batch.size]
+    assert_equal 0, hand.pull_many(todo, 1, timeout: 60) # with a batch it does not wait
+    hand.close
+    assert_raises(Hashmere::Closed) { hand.batch.size }
+    assert_equal [11, 5], [todo.size, bounded.size]
+  end
+
+  def test_passing_on
+    pool = self.pool
+    todo, bounded, hand = pool.queue("todo"), pool.queue("bounded", bound: 1), pool.hand
+    2.times { |n| hand.pull(pool.free).write(0, n.to_s).push(todo) }
+    first = hand.pull(todo)
+    second = first.push_pull(bounded, todo)
+    assert_equal "1", second.read(0, 1)
+    assert_raises(Hashmere::Closed) { first.read }
+    assert_equal false, second.push_pull(bounded, todo)
+    assert_equal "1", second.read(0, 1)
+    assert_nil second.push_pull(pool.free, todo)
+    assert_raises(Hashmere::Closed) { second.read }
+  end
+
+  def test_a_batch_that_is_waited_for
+    pool = self.pool
+    todo = pool.queue("todo")
+    thread = Thread.new { pool.hand.pull_many(todo, 5, timeout: nil) }
+    Thread.pass until thread.stop?
+    hand = pool.hand
+    hand.pull_many(pool.free, 2)
+    hand.push_many(todo)
+    assert_equal 2, thread.value
+    assert_raises(Timeout::Error) { Timeout.timeout(0.05) { hand.pull_many(todo, 5, timeout: nil) } }
+  end
+
+  # Whether an empty queue is not readable any more. The event may come once more, from a look before the last pull.
+  def falls_silent?(queue, hand)
+    5.times.any? { hand.pull(queue).nil? && IO.select([queue], nil, nil, 0.02).nil? }
+  end
+
+  # In an event loop: no element is overlooked, and nobody is woken for nothing for ever.
+  def test_io_select
+    pool = self.pool
+    todo, hand = pool.queue("todo"), pool.hand
+    assert_nil IO.select([todo], nil, nil, 0.01)
+    child = fork do
+      mine = self.pool
+      to, by = mine.queue("todo"), mine.hand
+      1000.times { by.pull(mine.free, timeout: 20).push(to) }
+    end
+    seen = 0
+    while seen < 1000
+      ready, = IO.select([todo], nil, nil, 20)
+      assert_equal [todo], ready
+      while (job = hand.pull(todo))
+        seen += 1
+        job.push(pool.free)
+      end
+    end
+    Process.wait(child)
+    assert_predicate $?, :success?
+    assert falls_silent?(todo, hand)
+    io = todo.to_io
+    assert_same io, todo.to_io
+    hand.pull_many(pool.free, 2)
+    hand.push_many(todo)
+    assert io.wait_readable(20)
+    assert_equal 2, hand.drain(todo, pool.free)
+    assert falls_silent?(todo, hand)
+    todo.close
+    assert_predicate io, :closed?
+    assert_raises(Hashmere::Closed) { todo.to_io }
+  end
+
+  def test_a_queue_closed_by_another_thread
+    pool = self.pool
+    todo, hand = pool.queue("todo"), pool.hand
+    thread = Thread.new { hand.pull(todo, timeout: 0.1) }
+    Thread.pass until thread.stop?
+    todo.close
+    assert_nil thread.value
+    assert_raises(Hashmere::Closed) { hand.pull(todo) }
+  end
+
+  def test_under_gc_stress
+    pool = self.pool
+    todo, hand = pool.queue("todo"), pool.hand
+    @store["key"] = "1"
+    GC.stress = true
+    hand.pull(pool.free).write(0, "x".dup * 3).push_pull(todo, todo).give_back
+    hand.pull_many(todo, 1)
+    hand.batch.write(0, 0, "y".dup * 3)
+    hand.batch.each { |bytes| bytes << "z" }
+    hand.push_many(todo)
+    assert IO.select([todo], nil, nil, 20)
+    assert_equal 32, todo.peek.bytesize
+    assert_equal "key", @store.wait_any({ "none" => nil, "key" => nil }, timeout: 1)[0]
+    hand.drain(todo, pool.free)
+    todo.close
+  ensure
+    GC.stress = false
   end
 
   # Work for processes, one of which is killed with an element in its hand.
@@ -104,6 +230,19 @@ class TestQueues < StoreTest
     assert_equal version, @store.wait("a", 0, timeout: 0)
     @store.delete("a")
     assert_equal 0, @store.wait("a", version, timeout: 1)
+  end
+
+  def test_waiting_for_one_of_several_keys
+    seen = { "a" => nil, :b => nil }
+    assert_nil @store.wait_any(seen, timeout: 0.01)
+    child = fork { sleep 0.05 and @store["b"] = "1" }
+    changed = @store.wait_any(seen, timeout: nil)
+    Process.wait(child)
+    assert_equal [:b, @store.version("b")], changed
+    assert_raises(Hashmere::Misuse) { @store.wait_any({}, timeout: 0) }
+    assert_raises(TypeError) { @store.wait_any({ 7 => nil }, timeout: 0) }
+    assert_raises(TypeError) { @store.wait_any({ "a" => "1" }, timeout: 0) }
+    assert_raises(Timeout::Error) { Timeout.timeout(0.05) { @store.wait_any({ "a" => nil }, timeout: nil) } }
   end
 
   def test_mutex_once_and_barrier

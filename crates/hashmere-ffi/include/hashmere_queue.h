@@ -138,6 +138,12 @@ void hm_queue_close(hm_queue *queue);
 /** How many elements are in it at about this moment. @return #HM_OK */
 int hm_queue_count(hm_queue *queue, uint64_t *count, hm_error *error);
 
+/**
+ * Copies the bytes of the first element, which stays where it is.
+ * @return #HM_OK; #HM_ABSENT: the queue is empty; #HM_SHORT: as of ::hm_get
+ */
+int hm_queue_peek(hm_queue *queue, void *buffer, size_t room, size_t *len, hm_error *error);
+
 /** For event loops: a queue as a file descriptor. */
 typedef struct hm_readiness hm_readiness;
 
@@ -190,6 +196,14 @@ int hm_pull_wait(hm_hand *hand, hm_queue *from, uint64_t timeout_ms, hm_element 
  */
 int hm_push(hm_hand *hand, hm_element *element, hm_queue *to, hm_error *error);
 
+/**
+ * Pushes an element to one queue and takes the first of another: the step of a stage that passes on what it was given. `element` becomes
+ * the one that was taken.
+ * @return #HM_OK; #HM_ABSENT: it was pushed, `from` is empty, and `element` is none; #HM_BOUND: `to` has reached its bound, the hand still
+ *         holds it and nothing was taken; errors as of ::hm_push and ::hm_pull
+ */
+int hm_push_pull(hm_hand *hand, hm_element *element, hm_queue *to, hm_queue *from, hm_error *error);
+
 /** Puts an element back where it came from. @return #HM_OK, #HM_E_ARGUMENT: the hand does not hold it */
 int hm_give_back(hm_hand *hand, hm_element *element, hm_error *error);
 
@@ -202,6 +216,19 @@ int hm_pull_many(hm_hand *hand, hm_queue *from, uint64_t max, uint64_t *count, h
 
 /** Pushes the first `max` elements of the batch in one operation, in their order. @return as ::hm_pull_many */
 int hm_push_many(hm_hand *hand, hm_queue *to, uint64_t max, uint64_t *count, hm_error *error);
+
+/** Pushes the whole batch to one queue, as far as it takes it, then takes up to `max` from another. @return as ::hm_pull_many */
+int hm_push_pull_many(hm_hand *hand, hm_queue *to, hm_queue *from, uint64_t max, uint64_t *pushed, uint64_t *pulled,
+                      hm_error *error);
+
+/** Moves to another queue what is in one now. @return #HM_OK; #HM_E_QUEUE_BAD_OPTION: the batch is not empty; as ::hm_pull_many */
+int hm_drain(hm_hand *hand, hm_queue *from, hm_queue *to, uint64_t *moved, hm_error *error);
+
+/** Waits until there is something to take, which somebody else may take first. @return #HM_OK; #HM_ABSENT: nothing came */
+int hm_queue_wait(hm_hand *hand, hm_queue *from, uint64_t timeout_ms, hm_error *error);
+
+/** How many elements the batch has. @return #HM_OK, #HM_E_MISUSE: the hand holds elements that were pulled alone */
+int hm_batch_count(hm_hand *hand, uint64_t *count, hm_error *error);
 
 /** The bytes of element `index` of the batch, good until the next call with this hand. @return #HM_OK; #HM_ABSENT: it has not so many */
 int hm_batch_at(hm_hand *hand, uint64_t index, void **data, size_t *len, hm_error *error);
@@ -220,6 +247,14 @@ int hm_batch_at(hm_hand *hand, uint64_t index, void **data, size_t *len, hm_erro
  */
 int hm_wait(hm_store *store, const void *key, size_t key_len, uint64_t seen, uint64_t timeout_ms, uint64_t *now,
             hm_error *error);
+
+/**
+ * The same for several keys, of which `keys[i]` was `seen[i]`: waits until one of them has another version.
+ * @param which  the first in order that has
+ * @return as ::hm_wait; #HM_E_MISUSE: there are none
+ */
+int hm_wait_any(hm_store *store, const hm_bytes *keys, const uint64_t *seen, size_t count, uint64_t timeout_ms,
+                size_t *which, uint64_t *now, hm_error *error);
 
 /** A mutex that is held. */
 typedef struct hm_lock hm_lock;

@@ -1,9 +1,10 @@
 //! Several keys at once.
 
 use crate::abi::{HmAttributes, HmBytes, HmShowValue};
-use crate::arg::{Attached, Callback, Many, Maybe, Open, Pairs, Plain};
+use crate::arg::{Attached, Callback, Maybe, Open, Plain};
 use crate::handle::HmStore;
 use crate::result::OK;
+use crate::several::{Many, Pairs};
 use hashmere::{Attributes, Store, WriteError};
 use std::ffi::c_void;
 use std::ptr;

@@ -2,8 +2,8 @@
 //!
 //! Each function of the header is an `entry!` in one of the modules below, named as the groups of the header are. The macro
 //! makes it `extern "C"`, turns the raw arguments into Rust's own types (`arg`), keeps panics inside, and writes the error
-//! text (`failure`). So nothing outside `arg`, `entry`, `failure`, `handle` and the structures that a caller provides room
-//! for (`view`, `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `log`, `log_drain`) is unsafe.
+//! text (`failure`). So nothing outside `arg`, `several`, `entry`, `failure`, `handle` and the structures that a caller provides
+//! room for (`view`, `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `log`, `log_drain`) is unsafe.
 //!
 //! The structures in `abi` and `log_abi` are those of the headers, field by field; `tests/header.rs` and the committed `abi.txt` hold them to
 //! it.
@@ -19,8 +19,10 @@ mod arg;
 mod failure;
 mod handle;
 pub mod result;
+mod several;
 
 pub mod attributes;
+pub mod batch;
 pub mod bulk;
 pub mod conditions;
 pub mod counters;

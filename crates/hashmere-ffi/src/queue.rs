@@ -18,7 +18,7 @@ const PLACES: usize = 64;
 /// `hm_pool`.
 pub struct HmPool(Pool);
 /// `hm_queue`.
-pub struct HmQueue(Queue);
+pub struct HmQueue(pub(crate) Queue);
 /// `hm_readiness`.
 pub struct HmReadiness(Readiness);
 
@@ -35,18 +35,19 @@ pub struct HmHand {
 impl HmHand {
     /// Keeps an element, and tells the caller what it is.
     #[inline(always)]
-    fn keep(&mut self, mut element: Element<'static>, out: &Out<HmElement>) {
+    fn keep(&mut self, mut element: Element<'static>) -> HmElement {
         // The hand of the library holds no more than there are places.
         let place = (self.free.trailing_zeros() as usize).min(PLACES - 1);
         self.free &= !(1 << place);
         let (data, len) = (element.as_mut_ptr().cast::<c_void>(), element.len());
-        out.put(HmElement { data, len, number: element.number(), place: place as u32 + 1 });
+        let told = HmElement { data, len, number: element.number(), place: place as u32 + 1 };
         self.elements[place] = Some(element);
+        told
     }
 
     /// Takes the element that the caller means.
     #[inline(always)]
-    fn let_go(&mut self, which: &HmElement) -> Result<Element<'static>, Failure> {
+    pub(crate) fn let_go(&mut self, which: &HmElement) -> Result<Element<'static>, Failure> {
         let place = (which.place as usize).wrapping_sub(1);
         let held = self.elements.get_mut(place).filter(|held| held.as_ref().map(Element::number) == Some(which.number));
         match held.and_then(Option::take) {
@@ -59,16 +60,21 @@ impl HmHand {
     }
 
     #[inline(always)]
-    fn pulled(&mut self, pulled: Option<Element<'_>>, out: &Out<HmElement>) -> c_int {
-        let Some(element) = pulled else { return ABSENT };
+    pub(crate) fn pulled(&mut self, pulled: Option<Element<'_>>) -> Option<HmElement> {
         // SAFETY: it borrows the hand in the box, which does not move, and is dropped before it.
-        let element = unsafe { std::mem::transmute::<Element<'_>, Element<'static>>(element) };
-        self.keep(element, out);
-        OK
+        pulled.map(|element| self.keep(unsafe { std::mem::transmute::<Element<'_>, Element<'static>>(element) }))
+    }
+
+    /// Keeps an element that could not be pushed, where it was before.
+    #[inline(always)]
+    pub(crate) fn keep_again(&mut self, back: Element<'static>, place: u32) {
+        let place = (place as usize).wrapping_sub(1).min(PLACES - 1);
+        self.free &= !(1 << place);
+        self.elements[place] = Some(back);
     }
 
     /// The hand for its batch: alone, as Rust wants it.
-    fn whole(&mut self) -> Result<&mut Hand, Failure> {
+    pub(crate) fn whole(&mut self) -> Result<&mut Hand, Failure> {
         if self.free != u64::MAX {
             return Err(Failure::Misuse(
                 "the hand holds elements that were pulled alone; push them or give them back first",
@@ -80,12 +86,20 @@ impl HmHand {
 
 /// The hand, apart from what it keeps.
 #[inline(always)]
-fn hand_of<'a>(hand: &HmHand) -> &'a Hand {
+pub(crate) fn hand_of<'a>(hand: &HmHand) -> &'a Hand {
     // SAFETY: it stands in a box of its own for as long as the call takes; what is changed meanwhile stands beside it.
     unsafe { &*ptr::from_ref::<Hand>(&hand.hand) }
 }
 
-fn none() -> HmElement {
+/// Tells the caller what was pulled.
+#[inline(always)]
+fn told(pulled: Option<HmElement>, out: &Out<HmElement>) -> c_int {
+    let Some(element) = pulled else { return ABSENT };
+    out.put(element);
+    OK
+}
+
+pub(crate) fn none() -> HmElement {
     HmElement { data: ptr::null_mut(), len: 0, number: 0, place: 0 }
 }
 
@@ -234,7 +248,7 @@ entry! {
         element: Out<HmElement> = (element: *mut HmElement),
     ) {
         let pulled = hand_of(hand).pull(&from.0)?;
-        Ok(hand.pulled(pulled, &element))
+        Ok(told(hand.pulled(pulled), &element))
     }
 
     /// See `hashmere_queue.h`.
@@ -245,7 +259,7 @@ entry! {
         element: Out<HmElement> = (element: *mut HmElement),
     ) {
         let pulled = hand_of(hand).pull_wait(&from.0, Duration::from_millis(timeout_ms))?;
-        Ok(hand.pulled(pulled, &element))
+        Ok(told(hand.pulled(pulled), &element))
     }
 
     /// See `hashmere_queue.h`.
@@ -259,9 +273,7 @@ entry! {
         match held.push(&to.0)? {
             None => Ok(OK),
             Some(back) => {
-                let place = out.place - 1;
-                hand.free &= !(1 << place);
-                hand.elements[place as usize] = Some(back);
+                hand.keep_again(back, out.place);
                 *element = out;
                 Ok(BOUND)
             }
@@ -272,45 +284,6 @@ entry! {
     fn hm_give_back(hand: Owned = (hand: *mut HmHand), element: Owned = (element: *mut HmElement)) {
         drop(hand.let_go(element)?);
         *element = none();
-        Ok(OK)
-    }
-
-    /// See `hashmere_queue.h`.
-    fn hm_pull_many(
-        hand: Owned = (hand: *mut HmHand),
-        from: Shared = (from: *mut HmQueue),
-        max: Plain = (max: u64),
-        count: Out<u64> = (count: *mut u64),
-    ) {
-        count.put(hand.whole()?.pull_many(&from.0, max)?);
-        Ok(OK)
-    }
-
-    /// See `hashmere_queue.h`.
-    fn hm_push_many(
-        hand: Owned = (hand: *mut HmHand),
-        to: Shared = (to: *mut HmQueue),
-        max: Plain = (max: u64),
-        count: Out<u64> = (count: *mut u64),
-    ) {
-        count.put(hand.whole()?.push_many(&to.0, max)?);
-        Ok(OK)
-    }
-
-    /// See `hashmere_queue.h`.
-    fn hm_batch_at(
-        hand: Owned = (hand: *mut HmHand),
-        index: Plain = (index: u64),
-        data: Out<*mut c_void> = (data: *mut *mut c_void),
-        len: Out<usize> = (len: *mut usize),
-    ) {
-        let hand = hand.whole()?;
-        if index >= hand.batch_len() {
-            return Ok(ABSENT);
-        }
-        let bytes = hand.batch_mut(index);
-        data.put(bytes.as_mut_ptr().cast());
-        len.put(bytes.len());
         Ok(OK)
     }
 }

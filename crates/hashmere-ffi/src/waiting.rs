@@ -7,6 +7,7 @@ use crate::handle::HmStore;
 use crate::queue::close;
 use crate::reading::fits;
 use crate::result::{END, KEPT, OK};
+use crate::several::Watched;
 use hashmere::Version;
 use hashmere_queue::{once, Barrier, Mutex, MutexGuard, QueueError};
 use std::ffi::c_void;
@@ -56,6 +57,23 @@ entry! {
     ) {
         let seen = (seen != 0).then_some(Version(seen));
         let Some(changed) = store.wait(key, seen, Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        now.put(changed.map_or(0, |version| version.0));
+        Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_wait_any(
+        store: Open = (store: *mut HmStore),
+        watched: Watched = (keys: *const HmBytes, seen: *const u64, count: usize),
+        timeout_ms: Plain = (timeout_ms: u64),
+        which: Out<usize> = (which: *mut usize),
+        now: Maybe<u64> = (now: *mut u64),
+    ) {
+        let (keys, seen) = watched;
+        let version = |seen: u64| (seen != 0).then_some(Version(seen));
+        let keys: Vec<_> = keys.iter().zip(seen).map(|(key, seen)| (key.as_ref(), version(*seen))).collect();
+        let Some((index, changed)) = store.wait_any(&keys, Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        which.put(index);
         now.put(changed.map_or(0, |version| version.0));
         Ok(OK)
     }

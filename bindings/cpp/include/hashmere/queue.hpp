@@ -22,6 +22,7 @@
 #include <chrono>
 #include <hashmere_queue.h>
 #include <memory>
+#include <vector>
 
 namespace hashmere {
 
@@ -74,6 +75,16 @@ public:
         return n;
     }
     bool empty() const { return size() == 0; }
+    /// A copy of the first element, which stays where it is; empty: there is none.
+    std::optional<std::string> peek() const {
+        std::string bytes;
+        const int rc = detail::must([&](hm_error *e) {
+            return detail::grow(bytes, [&](char *to, std::size_t room, std::size_t &len) {
+                return hm_queue_peek(c(), to, room, &len, e);
+            });
+        });
+        return rc == HM_OK ? std::optional<std::string>(std::move(bytes)) : std::nullopt;
+    }
     hm_queue *c() const noexcept { return c_.get(); }
 
 private:
@@ -144,6 +155,43 @@ public:
     std::uint64_t push_many(const queue &to, std::uint64_t max = UINT64_MAX) {
         std::uint64_t n = 0;
         detail::must([&](hm_error *e) { return hm_push_many(c_.get(), to.c(), max, &n, e); });
+        return n;
+    }
+    /// Pushes an element and takes the first of another queue, which `passed` becomes; false: there was none, and `passed` is
+    /// empty, or `to` has reached its bound, and `passed` is as it was.
+    bool push_pull(std::optional<element> &passed, const queue &to, const queue &from) {
+        hm_element none = {};
+        hm_element &held = passed ? passed->c_ : none;
+        const int rc = detail::must([&](hm_error *e) { return hm_push_pull(c_.get(), &held, to.c(), from.c(), e); });
+        if (rc == HM_ABSENT) passed.reset();
+        return rc == HM_OK;
+    }
+    /// How many elements were moved to a queue, and from another.
+    struct moved {
+        std::uint64_t pushed;
+        std::uint64_t pulled;
+    };
+    /// Pushes the whole batch, as far as the queue takes it, then takes up to `max` from another.
+    moved push_pull_many(const queue &to, const queue &from, std::uint64_t max) {
+        moved n = {};
+        detail::must([&](hm_error *e) { return hm_push_pull_many(c_.get(), to.c(), from.c(), max, &n.pushed, &n.pulled, e); });
+        return n;
+    }
+    /// Moves to another queue what is in one now; returns how much.
+    std::uint64_t drain(const queue &from, const queue &to) {
+        std::uint64_t n = 0;
+        detail::must([&](hm_error *e) { return hm_drain(c_.get(), from.c(), to.c(), &n, e); });
+        return n;
+    }
+    /// Waits until there is something to take; false: nothing came.
+    bool wait(const queue &from, std::chrono::milliseconds timeout) {
+        const auto ms = detail::ms_of(timeout);
+        return detail::must([&](hm_error *e) { return hm_queue_wait(c_.get(), from.c(), ms, e); }) == HM_OK;
+    }
+    /// How many elements the batch has.
+    std::uint64_t batch_size() {
+        std::uint64_t n = 0;
+        detail::must([&](hm_error *e) { return hm_batch_count(c_.get(), &n, e); });
         return n;
     }
     /// Bytes and length of an element of the batch, good until the next call with this hand; NULL: there is none.
@@ -242,6 +290,32 @@ inline std::optional<std::uint64_t> wait(const store &in, bytes key, std::uint64
     const auto ms = detail::ms_of(timeout);
     const int rc = detail::must([&](hm_error *e) { return hm_wait(in.c(), key.data(), key.size(), seen, ms, &now, e); });
     return rc == HM_OK ? std::optional<std::uint64_t>(now) : std::nullopt;
+}
+
+/// A key that is waited for, and the version that was seen of it (0: absent).
+struct watched {
+    bytes key;
+    std::uint64_t seen;
+};
+/// Which of several keys has changed, and the version that it has now.
+struct changed {
+    std::size_t which;
+    std::uint64_t version;
+};
+/// Waits until one of several keys has another version than was seen; empty: the time is up.
+inline std::optional<changed> wait_any(const store &in, const std::vector<watched> &all, std::chrono::milliseconds timeout) {
+    std::vector<hm_bytes> keys;
+    std::vector<std::uint64_t> seen;
+    for (const auto &one : all) {
+        keys.push_back({one.key.data(), one.key.size()});
+        seen.push_back(one.seen);
+    }
+    changed c = {};
+    const auto ms = detail::ms_of(timeout);
+    const int rc = detail::must([&](hm_error *e) {
+        return hm_wait_any(in.c(), keys.data(), seen.data(), keys.size(), ms, &c.which, &c.version, e);
+    });
+    return rc == HM_OK ? std::optional<changed>(c) : std::nullopt;
 }
 
 /// A mutex between processes that is held; releases itself.

@@ -17,6 +17,7 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_scan();
     init_whole();
     init_view();
+    init_hand();
     init_queue();
     init_waiting();
     uint32_t version = hm_version();

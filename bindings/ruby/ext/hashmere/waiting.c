@@ -69,12 +69,16 @@ static VALUE leave(VALUE argument) {
     return Qnil;
 }
 
-static int keyed_wait(VALUE self, keyed *k, VALUE *key) {
-    k->key = frozen_bytes_of(key);
+static int held_wait(VALUE self, keyed *k) {
     held h = {open_store(self), k};
     k->hm = h.store->hm;
     enter_store(h.store);
     return settle(FIX2INT(rb_ensure(run_keyed, (VALUE)&h, leave, (VALUE)&h)), &k->slice.error);
+}
+
+static int keyed_wait(VALUE self, keyed *k, VALUE *key) {
+    k->key = frozen_bytes_of(key);
+    return held_wait(self, k);
 }
 
 /* _wait(key, version seen, milliseconds): its version then (0: absent), nil: the time is up. */
@@ -83,6 +87,39 @@ static VALUE store_wait(VALUE self, VALUE key, VALUE seen, VALUE ms) {
     int result = keyed_wait(self, &k, &key);
     RB_GC_GUARD(key);
     return result == HM_OK ? ULL2NUM(k.now) : Qnil;
+}
+
+/* The same on several keys. */
+typedef struct several {
+    keyed keyed;
+    hm_bytes *keys;
+    uint64_t *seen;
+    size_t count, which;
+} several;
+
+static int wait_for_any(slice *s) {
+    several *all = (several *)s;
+    return hm_wait_any(all->keyed.hm, all->keys, all->seen, all->count, s->ms, &all->which, &all->keyed.now, &s->error);
+}
+
+/* _wait_any(keys, versions seen, milliseconds): the number of the key that changed and its version then, nil: the time is up. */
+static VALUE store_wait_any(VALUE self, VALUE keys, VALUE seen, VALUE ms) {
+    several all = {.keyed = {.slice = {.run = wait_for_any, .left_ms = to_u64(ms, "timeout")}}};
+    VALUE keys_room = 0, seen_room = 0, kept = rb_ary_new();
+    all.count = (size_t)RARRAY_LEN(keys);
+    all.keys = rb_alloc_tmp_buffer2(&keys_room, (long)all.count + 1, sizeof(hm_bytes));
+    all.seen = rb_alloc_tmp_buffer2(&seen_room, (long)all.count + 1, sizeof(uint64_t));
+    for (size_t i = 0; i < all.count; i++) {
+        VALUE key = rb_ary_entry(keys, (long)i);
+        all.keys[i] = frozen_bytes_of(&key);
+        all.seen[i] = to_u64(rb_ary_entry(seen, (long)i), "version");
+        rb_ary_push(kept, key);
+    }
+    int result = held_wait(self, &all.keyed);
+    rb_free_tmp_buffer(&keys_room);
+    rb_free_tmp_buffer(&seen_room);
+    RB_GC_GUARD(kept);
+    return result == HM_OK ? rb_assoc_new(SIZET2NUM(all.which), ULL2NUM(all.keyed.now)) : Qnil;
 }
 
 typedef struct lock {
@@ -200,5 +237,6 @@ void init_waiting(void) {
     rb_define_private_method(barrier_class, "_wait", barrier_wait, 1);
     rb_define_method(barrier_class, "leave", barrier_leave, 0);
     rb_define_private_method(store_class, "_wait", store_wait, 3);
+    rb_define_private_method(store_class, "_wait_any", store_wait_any, 3);
     rb_define_private_method(store_class, "_lock", store_lock, 2);
 }

@@ -9,6 +9,7 @@ module Hashmere
     AT = 2
     # About 292 million years; what is beyond it is a mistake.
     LONGEST_MS = 2**63 - 1
+    FOR_EVER = 2**64 - 1
 
     module_function
 
@@ -21,8 +22,12 @@ module Hashmere
       [NEVER, 0]
     end
 
+    # How long to wait; nil: for ever.
+    def patience(timeout) = timeout.nil? ? FOR_EVER : milliseconds(timeout, "timeout")
+
     # Rounded up, so that nothing lives shorter than it was said.
     def milliseconds(seconds, what)
+      return seconds * 1000 if seconds.is_a?(Integer) && seconds.between?(0, LONGEST_MS / 1000)
       unless seconds.is_a?(Numeric) || seconds.respond_to?(:to_r)
         raise TypeError, "#{what} has to be a number of seconds#{" or a Time" if what == "expires_at"}, not #{seconds.class}"
       end

@@ -17,6 +17,7 @@ module Hashmere
     # Opens a pool, and creates it if `elements` and `bytes` are given and it is missing.
     # @param queues [Integer] how many it can have, `free` included
     # @param hands [Integer] how many hands at a time, of all processes
+    # @param batch [Integer] how many elements the batch of a hand can have
     # @param on_death [String, nil] the queue for elements of the dead; nil: each goes back where it was pulled from
     def self.open(store, name, elements: nil, bytes: nil, queues: 0, hands: 0, batch: 0, on_death: nil)
       raise ArgumentError, "give elements and bytes, or none of them" if elements.nil? != bytes.nil?
@@ -49,27 +50,96 @@ module Hashmere
   end
 
   # A queue of a pool; any number of threads may use it.
+  #
+  # It stands in `IO.select` and in event loops of its own accord, by {#to_io}:
+  #
+  #   IO.select([todo, socket])
+  #   while (job = hand.pull(todo))
+  #     job.push(done)
+  #   end
   class Queue
     # @!method size
     #   @return [Integer] elements in it at about this moment
+    # @!method peek
+    #   A copy of the first element, which stays where it is. @return [String, nil] nil: it is empty
+    # @!method to_io
+    #   An IO that is readable when there may be something to pull, and no more once a pull *from this object* found nothing. It is
+    #   made with the first call; a thread of the library sleeps on the queue from then on. Do not read from it. Other processes may be
+    #   faster, so pull without a timeout. It goes with {#close}. @return [IO]
     # @!method close
     #   Lets go of it; what is in it stays. @return [nil]
     def empty? = size.zero?
   end
 
-  # What one thread takes part with. It holds up to 64 elements; those that are not pushed stay with it until it is closed.
+  # What one thread takes part with. It holds up to 64 elements that were pulled one by one, or a {Batch}; those that are not pushed stay with
+  # it until it is closed.
   class Hand
-    # Takes the first element of a queue, and waits for one as many seconds as `timeout` says. @return [Element, nil] nil: none came
-    def pull(from, timeout: 0) = _pull(from, Attributes.milliseconds(timeout, "timeout"))
+    # Takes the first element of a queue, and waits for one as many seconds as `timeout` says (nil: for ever).
+    # @return [Element, nil] nil: none came
+    def pull(from, timeout: 0) = _pull(from, Attributes.patience(timeout))
 
+    # Takes up to `max` elements in one operation, behind those of the {#batch}. With a timeout it waits for the first, if the batch is empty.
+    # @return [Integer] how many it were
+    def pull_many(from, max, timeout: 0) = _pull_many(from, max, Attributes.patience(timeout))
+
+    # Pushes the first `max` elements of the {#batch} (nil: all of them) in one operation, in their order.
+    # @return [Integer] how many it were; fewer than there are: the queue has reached its bound
+    def push_many(to, max = nil) = _push_many(to, max || Attributes::FOR_EVER)
+
+    # @!method push_pull_many(to, from, max)
+    #   Pushes the whole {#batch}, as far as the queue takes it, then takes up to `max` elements from another.
+    #   @return [Array(Integer, Integer)] how many of each
+    # @!method drain(from, to)
+    #   Moves to another queue what is in one now. @return [Integer] how much
     # @!method close
     #   Gives back all that it holds. @return [nil]
+
+    # What was pulled by {#pull_many} and not yet pushed. A hand holds either such elements or ones that were pulled alone (`Misuse`).
+    # @return [Batch]
+    def batch = @batch ||= Batch.new(self)
+  end
+
+  # The elements that a hand pulled together, by their place in it: {Hand#batch}. It is as long as what the hand holds at the time.
+  class Batch
+    include Enumerable
+
+    # @private
+    def initialize(hand)
+      @hand = hand
+    end
+
+    # How many there are.
+    def size = @hand.send(:_batch_size)
+    alias length size
+
+    def empty? = size.zero?
+
+    # A copy of the bytes of an element, or of some of them.
+    def read(index, start = 0, count = nil) = @hand.send(:_batch_read, index, start, count)
+
+    # @return [self]
+    def write(index, start, bytes)
+      @hand.send(:_batch_write, index, start, bytes)
+      self
+    end
+
+    # Copies of the elements, in their order.
+    def each
+      return to_enum(:each) { size } unless block_given?
+
+      size.times { |index| yield read(index) }
+      self
+    end
   end
 
   # An element that a hand holds, until it is pushed.
   class Element
     # @!method push(queue)
     #   Puts it at the end of a queue. @return [Boolean] false: that has reached its bound, and the hand still holds it
+    # @!method push_pull(to, from)
+    #   Puts it at the end of one queue and takes the first element of another: the step of a stage that passes on what it was given.
+    #   @return [Element, nil, false] nil: there was none; false: `to` has reached its bound, the hand still holds this one, and nothing was
+    #     taken
     # @!method give_back
     #   Puts it back where it came from. @return [nil]
     # @!method write(start, bytes)

@@ -8,14 +8,27 @@ module Hashmere
     private_constant :LEASE
 
     # Waits until a key has another version than `seen` (nil: it was absent), in whatever process it is changed.
+    # @param timeout [Numeric, nil] seconds; nil: for ever
     # @return [Integer, nil] its version then, 0 if it is absent; nil: the time is up
-    def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.milliseconds(timeout, "timeout"))
+    def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.patience(timeout))
+
+    # Waits until one of several keys has another version than was seen.
+    #
+    #   store.wait_any({ "jobs" => store.version("jobs"), "stop" => nil }, timeout: 10) # => ["jobs", 17]
+    # @param seen [Hash] keys, and the version that each had (nil: it was absent)
+    # @return [Array(String, Integer), nil] the first of them that has changed and its version then, 0 if it is absent; nil: the time is up
+    def wait_any(seen, timeout:)
+      keys = seen.to_h.keys
+      which, version = _wait_any(keys, seen.to_h.values.map { |one| one || 0 }, Attributes.patience(timeout))
+      which && [keys[which], version]
+    end
 
     # Runs the block while it holds the mutex of a key, which says by whom it is held and is otherwise absent. The death of the holder
     # releases it. The block is told whether the holder before died with it: what it protects may be half done.
+    # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: for ever
     # @return what the block returns; `Busy` is raised if somebody alive held it all the while
     def lock(key, timeout: 5)
-      held, abandoned = _lock(key, Attributes.milliseconds(timeout, "timeout"))
+      held, abandoned = _lock(key, Attributes.patience(timeout))
       raise Busy, "the mutex #{key.inspect} was held for #{timeout} s; give it more time, or look who holds it" unless held
 
       begin
@@ -48,7 +61,7 @@ module Hashmere
 
     # Arrives, and waits for all others. @return [Array(Integer, Integer), nil] the number of the round from 1, and how many had died or left
     #   by then; nil: somebody alive has not arrived yet
-    def wait(timeout:) = _wait(Attributes.milliseconds(timeout, "timeout"))
+    def wait(timeout:) = _wait(Attributes.patience(timeout))
 
     # @!method leave
     #   The others go on without. @return [nil]

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* Hands, elements and batches. What waits does so without the GVL, in slices between which signals are heard. */
+#include "queue.h"
+
+static VALUE element_class;
+VALUE hand_class;
+
+typedef struct element {
+    hm_element hm;
+    VALUE hand;
+} element;
+
+static void hand_free(void *data) {
+    hm_hand_close(((hand *)data)->hm);
+    xfree(data);
+}
+const rb_data_type_t hand_type = {
+    .wrap_struct_name = "Hashmere::Hand",
+    .function = {.dfree = hand_free},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+static hand *hand_of(VALUE self) {
+    hand *h = rb_check_typeddata(self, &hand_type);
+    if (!h->hm)
+        raise_closed("the hand");
+    if (h->busy)
+        rb_raise(rb_eThreadError, "another thread waits with this hand; each thread needs one of its own");
+    return h;
+}
+static VALUE hand_close(VALUE self) {
+    hand *h = rb_check_typeddata(self, &hand_type);
+    if (h->hm)
+        hand_of(self);
+    hm_hand_close(h->hm);
+    h->hm = NULL;
+    return Qnil;
+}
+
+static void element_mark(void *data) {
+    rb_gc_mark(((element *)data)->hand);
+}
+static const rb_data_type_t element_type = {
+    .wrap_struct_name = "Hashmere::Element",
+    .function = {.dmark = element_mark, .dfree = RUBY_TYPED_DEFAULT_FREE},
+    .flags = RUBY_TYPED_FREE_IMMEDIATELY,
+};
+
+/* A pull that waits, of one element or of a batch. */
+typedef struct pull {
+    slice slice;
+    hand *hand;
+    queue *queue;
+    hm_queue *from;
+    hm_element element;
+    uint64_t max, count;
+} pull;
+
+static int wait_for_element(slice *s) {
+    pull *p = (pull *)s;
+    return hm_pull_wait(p->hand->hm, p->from, s->ms, &p->element, &s->error);
+}
+
+static int pull_batch(pull *p) {
+    int result = hm_pull_many(p->hand->hm, p->from, p->max, &p->count, &p->slice.error);
+    return result == HM_OK && p->count == 0 ? HM_ABSENT : result;
+}
+static int wait_for_batch(slice *s) {
+    pull *p = (pull *)s;
+    int result = hm_queue_wait(p->hand->hm, p->from, s->ms, &s->error);
+    return result == HM_OK ? pull_batch(p) : result;
+}
+
+static VALUE run_pull(VALUE argument) {
+    pull *p = (pull *)argument;
+    return INT2FIX(in_slices(&p->slice, HM_ABSENT));
+}
+static VALUE end_pull(VALUE argument) {
+    pull *p = (pull *)argument;
+    p->hand->busy = 0;
+    leave_queue(p->queue);
+    return Qnil;
+}
+static int wait_to_pull(pull *p) {
+    p->hand->busy = 1;
+    enter_queue(p->queue);
+    return settle(FIX2INT(rb_ensure(run_pull, (VALUE)p, end_pull, (VALUE)p)), &p->slice.error);
+}
+
+static VALUE element_made(VALUE hand, const hm_element *pulled) {
+    element *made;
+    VALUE object = TypedData_Make_Struct(element_class, element, &element_type, made);
+    made->hm = *pulled;
+    RB_OBJ_WRITE(object, &made->hand, hand);
+    return object;
+}
+
+/* _pull(queue, milliseconds): an element, or nil. */
+static VALUE hand_pull(VALUE self, VALUE from, VALUE ms) {
+    pull p = {.slice = {.run = wait_for_element, .left_ms = to_u64(ms, "timeout")}, .hand = hand_of(self), .queue = queue_of(from)};
+    p.from = p.queue->hm;
+    int result = settle(hm_pull(p.hand->hm, p.from, &p.element, &p.slice.error), &p.slice.error);
+    if (result == HM_ABSENT && p.slice.left_ms > 0)
+        result = wait_to_pull(&p);
+    if (result == HM_ABSENT)
+        found_nothing(p.queue);
+    VALUE pulled = result == HM_ABSENT ? Qnil : element_made(self, &p.element);
+    RB_GC_GUARD(from);
+    return pulled;
+}
+
+static uint64_t batch_size(hand *h) {
+    uint64_t count;
+    hm_error error;
+    settle(hm_batch_count(h->hm, &count, &error), &error);
+    return count;
+}
+
+/* _pull_many(queue, max, milliseconds): how many. It waits only with an empty batch, which has room for one at least. */
+static VALUE hand_pull_many(VALUE self, VALUE from, VALUE max, VALUE ms) {
+    pull p = {.slice = {.run = wait_for_batch, .left_ms = to_u64(ms, "timeout")}, .max = to_u64(max, "max")};
+    p.hand = hand_of(self);
+    p.queue = queue_of(from);
+    p.from = p.queue->hm;
+    int result = settle(pull_batch(&p), &p.slice.error);
+    if (result == HM_ABSENT && p.slice.left_ms > 0 && p.max > 0 && batch_size(p.hand) == 0)
+        result = wait_to_pull(&p);
+    if (result == HM_ABSENT)
+        found_nothing(p.queue);
+    RB_GC_GUARD(from);
+    return ULL2NUM(result == HM_OK ? p.count : 0);
+}
+
+/* _push_many(queue, max): how many. */
+static VALUE hand_push_many(VALUE self, VALUE to, VALUE max) {
+    uint64_t most = to_u64(max, "max"), count;
+    hm_error error;
+    settle(hm_push_many(hand_of(self)->hm, queue_of(to)->hm, most, &count, &error), &error);
+    return ULL2NUM(count);
+}
+
+/* [pushed, pulled] */
+static VALUE hand_push_pull_many(VALUE self, VALUE to, VALUE from, VALUE max) {
+    uint64_t most = to_u64(max, "max"), pushed, pulled;
+    queue *source = queue_of(from);
+    hm_error error;
+    settle(hm_push_pull_many(hand_of(self)->hm, queue_of(to)->hm, source->hm, most, &pushed, &pulled, &error), &error);
+    if (pulled == 0)
+        found_nothing(source);
+    return rb_assoc_new(ULL2NUM(pushed), ULL2NUM(pulled));
+}
+
+static VALUE hand_drain(VALUE self, VALUE from, VALUE to) {
+    uint64_t moved;
+    queue *source = queue_of(from);
+    hm_error error;
+    settle(hm_drain(hand_of(self)->hm, source->hm, queue_of(to)->hm, &moved, &error), &error);
+    found_nothing(source);
+    return ULL2NUM(moved);
+}
+
+/* An element that is held, with its hand. */
+static element *element_of(VALUE self, hand **by) {
+    element *e = rb_check_typeddata(self, &element_type);
+    *by = hand_of(e->hand);
+    if (e->hm.place == 0)
+        raise_closed("the element");
+    return e;
+}
+
+/* Whether it was pushed; false: the queue has reached its bound. */
+static VALUE element_push(VALUE self, VALUE to) {
+    hand *h;
+    element *e = element_of(self, &h);
+    hm_error error;
+    return RBOOL(settle(hm_push(h->hm, &e->hm, queue_of(to)->hm, &error), &error) == HM_OK);
+}
+
+/* The next element; nil: it was pushed, and there is none; false: it could not be pushed. */
+static VALUE element_push_pull(VALUE self, VALUE to, VALUE from) {
+    hand *h;
+    element *e = element_of(self, &h);
+    queue *source = queue_of(from);
+    hm_element passed = e->hm;
+    hm_error error;
+    int result = hm_push_pull(h->hm, &passed, queue_of(to)->hm, source->hm, &error);
+    if (result == HM_BOUND)
+        return Qfalse;
+    e->hm = (hm_element){NULL, 0, 0, 0};
+    if (settle(result, &error) == HM_OK)
+        return element_made(e->hand, &passed);
+    found_nothing(source);
+    return Qnil;
+}
+
+static VALUE element_give_back(VALUE self) {
+    hand *h;
+    element *e = element_of(self, &h);
+    hm_error error;
+    settle(hm_give_back(h->hm, &e->hm, &error), &error);
+    return Qnil;
+}
+
+static void check_range(size_t start, size_t len, size_t of) {
+    if (start > of || len > of - start)
+        rb_raise(rb_eIndexError, "%zu bytes from %zu on of an element of %zu", len, start, of);
+}
+
+/* _read(start, count) */
+static VALUE element_read(VALUE self, VALUE start, VALUE count) {
+    hand *h;
+    size_t at = (size_t)to_u64(start, "start"), len = (size_t)to_u64(count, "count");
+    element *e = element_of(self, &h);
+    check_range(at, len, e->hm.len);
+    return rb_str_new((char *)e->hm.data + at, (long)len);
+}
+
+static VALUE element_write(VALUE self, VALUE start, VALUE bytes) {
+    hand *h;
+    size_t at = (size_t)to_u64(start, "start");
+    StringValue(bytes);
+    element *e = element_of(self, &h);
+    check_range(at, (size_t)RSTRING_LEN(bytes), e->hm.len);
+    memcpy((char *)e->hm.data + at, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
+    RB_GC_GUARD(bytes);
+    return self;
+}
+
+static VALUE element_size(VALUE self) {
+    hand *h;
+    return SIZET2NUM(element_of(self, &h)->hm.len);
+}
+static VALUE element_number(VALUE self) {
+    hand *h;
+    return UINT2NUM(element_of(self, &h)->hm.number);
+}
+
+/* The bytes of element `index` of the batch. */
+static char *batch_at(VALUE self, VALUE index, size_t *len) {
+    uint64_t number = to_u64(index, "index");
+    hand *h = hand_of(self);
+    void *data;
+    hm_error error;
+    if (settle(hm_batch_at(h->hm, number, &data, len, &error), &error) == HM_ABSENT)
+        rb_raise(rb_eIndexError, "element %" PRIu64 " of a batch of %" PRIu64, number, batch_size(h));
+    return data;
+}
+
+static VALUE hand_batch_size(VALUE self) {
+    return ULL2NUM(batch_size(hand_of(self)));
+}
+
+/* _batch_read(index, start, count or nil: up to the end) */
+static VALUE hand_batch_read(VALUE self, VALUE index, VALUE start, VALUE count) {
+    size_t at = (size_t)to_u64(start, "start"), len = NIL_P(count) ? 0 : (size_t)to_u64(count, "count"), all;
+    const char *bytes = batch_at(self, index, &all);
+    if (NIL_P(count) && at <= all)
+        len = all - at;
+    check_range(at, len, all);
+    return rb_str_new(bytes + at, (long)len);
+}
+
+/* _batch_write(index, start, bytes) */
+static VALUE hand_batch_write(VALUE self, VALUE index, VALUE start, VALUE bytes) {
+    size_t at = (size_t)to_u64(start, "start"), all;
+    StringValue(bytes);
+    char *to = batch_at(self, index, &all);
+    check_range(at, (size_t)RSTRING_LEN(bytes), all);
+    memcpy(to + at, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes));
+    RB_GC_GUARD(bytes);
+    return Qnil;
+}
+
+void init_hand(void) {
+    hand_class = rb_define_class_under(hashmere_module, "Hand", rb_cObject);
+    rb_undef_alloc_func(hand_class);
+    rb_define_private_method(hand_class, "_pull", hand_pull, 2);
+    rb_define_private_method(hand_class, "_pull_many", hand_pull_many, 3);
+    rb_define_private_method(hand_class, "_push_many", hand_push_many, 2);
+    rb_define_method(hand_class, "push_pull_many", hand_push_pull_many, 3);
+    rb_define_method(hand_class, "drain", hand_drain, 2);
+    rb_define_method(hand_class, "close", hand_close, 0);
+    rb_define_private_method(hand_class, "_batch_size", hand_batch_size, 0);
+    rb_define_private_method(hand_class, "_batch_read", hand_batch_read, 3);
+    rb_define_private_method(hand_class, "_batch_write", hand_batch_write, 3);
+    element_class = rb_define_class_under(hashmere_module, "Element", rb_cObject);
+    rb_undef_alloc_func(element_class);
+    rb_define_method(element_class, "push", element_push, 1);
+    rb_define_method(element_class, "push_pull", element_push_pull, 2);
+    rb_define_method(element_class, "give_back", element_give_back, 0);
+    rb_define_private_method(element_class, "_read", element_read, 2);
+    rb_define_method(element_class, "write", element_write, 2);
+    rb_define_method(element_class, "size", element_size, 0);
+    rb_define_method(element_class, "number", element_number, 0);
+}
