@@ -2,17 +2,31 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::Arc;
+use std::time::Instant;
 
 /// A barrier that spins: all leave it within nanoseconds, where a sleeping one spreads them over microseconds.
 #[derive(Debug, Default)]
 pub struct Gate {
     arrived: AtomicUsize,
+    /// The round in which there was no time left, + 1; 0 before.
+    late: AtomicUsize,
 }
 
 impl Gate {
     /// A new gate.
     pub fn new() -> Gate {
         Gate::default()
+    }
+
+    /// The same, until one of them comes too late: then it is `false` for all of them, in the same round. On a busy machine a round
+    /// takes as long as it takes the scheduler to run every party.
+    pub fn pass_before(&self, end: Instant, parties: usize, round: usize) -> bool {
+        if Instant::now() > end {
+            let _ = self.late.compare_exchange(0, round + 1, Ordering::AcqRel, Ordering::Relaxed);
+        }
+        self.pass(parties, round);
+        let late = self.late.load(Ordering::Acquire);
+        late == 0 || round + 1 < late
     }
 
     /// Waits until `parties` threads have come for the `round`th time (counted from zero).

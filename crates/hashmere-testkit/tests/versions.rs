@@ -3,7 +3,7 @@
 //! Catches: compare-and-set by version that succeeds on a value its caller never saw (ABA).
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Cas, Change, Expected, Options, Store, Update, Version};
+use hashmere::{Attributes, Cas, Change, Expected, Options, Store, Update, Updated, Version};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::scratch::Scratch;
@@ -117,4 +117,31 @@ fn compare_and_set_is_not_fooled_by_a_value_that_returns() {
         store.compare_and_set(b"k", Expected::Value(b"A"), Change::Remove).unwrap(),
         Cas::Mismatch(store.meta(b"k").unwrap().unwrap().version)
     );
+}
+
+/// Where versions begin after a clear is reckoned from how many writes there were.
+#[test]
+fn every_way_to_remove_a_key_is_counted() {
+    let _watchdog = Watchdog::start("versions-removals", Duration::from_secs(60));
+    let scratch = Scratch::new("versions-removals");
+    let store = tiny().open(scratch.store("versions")).unwrap();
+    let ways: [fn(&Store); 5] = [
+        |store| assert!(store.delete(b"key").unwrap()),
+        |store| assert!(store.take(b"key").unwrap().is_some()),
+        |store| assert_eq!(store.update(b"key", |_| Update::Remove).unwrap(), Updated::Removed),
+        |store| {
+            let version = store.meta(b"key").unwrap().unwrap().version;
+            let removed = store.compare_and_set(b"key", Expected::Version(version), Change::Remove).unwrap();
+            assert_eq!(removed, Cas::Removed);
+        },
+        |store| {
+            let removed = store.compare_and_set(b"key", Expected::Value(b"value"), Change::Remove).unwrap();
+            assert_eq!(removed, Cas::Removed);
+        },
+    ];
+    for (number, remove) in ways.iter().enumerate() {
+        store.set(b"key", b"value").unwrap();
+        remove(&store);
+        assert_eq!((store.get(b"key").unwrap(), store.stats().deletes), (None, number as u64 + 1));
+    }
 }

@@ -95,6 +95,8 @@ hashmere_mem::canaries! {
     MemoryUnasked,
     /// A large record whose writer died is freed although the index leads to it.
     LargeUnasked,
+    /// A region whose dropper died half way stays half dropped.
+    DropUnfinished,
     /// The head of a large record forgets a tail before the tail is anybody's.
     TailForgotten,
     /// The index of before a clear goes before the new one is complete.

@@ -153,6 +153,11 @@ pub enum WriteError {
         /// The length that the store demands.
         fixed: u64,
     },
+    /// The value that is there, and that the call wanted to read, does not fit the memory of this process. Code 22.
+    OutOfMemory {
+        /// Length of the value.
+        bytes: u64,
+    },
     /// A counter call met a value that is not a decimal number below 2^64. Code 35.
     NotANumber,
     /// The handle or UID names a key that is not there any more. Code 21.
@@ -232,7 +237,7 @@ impl From<ReadError> for WriteError {
         match error {
             ReadError::Corrupt { what, offset } => WriteError::Corrupt { what, offset },
             ReadError::Stale => WriteError::Stale,
-            ReadError::OutOfMemory { bytes } => WriteError::TooLarge { bytes, limit: usize::MAX as u64 },
+            ReadError::OutOfMemory { bytes } => WriteError::OutOfMemory { bytes },
             ReadError::BadCursor => WriteError::Misuse("a cursor that no scan returned"),
         }
     }

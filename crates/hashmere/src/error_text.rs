@@ -78,6 +78,10 @@ impl ReadError {
 
 const STALE: &str = "the key that this number named is not there any more";
 
+fn out_of_memory(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result {
+    write!(f, "a value of {bytes} bytes does not fit the memory of this process; use a view")
+}
+
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -85,9 +89,7 @@ impl fmt::Display for ReadError {
                 write!(f, "the file is damaged: {what} (at byte {offset}); `hashmere check` tells more")
             }
             Self::Stale => f.write_str(STALE),
-            Self::OutOfMemory { bytes } => {
-                write!(f, "a value of {bytes} bytes does not fit the memory of this process; use a view")
-            }
+            Self::OutOfMemory { bytes } => out_of_memory(f, *bytes),
             Self::BadCursor => {
                 f.write_str("the cursor is not one that a scan of this store returned; start again from 0")
             }
@@ -106,6 +108,7 @@ impl WriteError {
             Self::NoSpace(_) => 12,
             Self::Corrupt { .. } => 20,
             Self::Stale => 21,
+            Self::OutOfMemory { .. } => 22,
             Self::ReadOnly => 30,
             Self::Full { .. } => 31,
             Self::Busy { .. } => 32,
@@ -127,6 +130,7 @@ impl fmt::Display for WriteError {
             Self::NoSpace(source) => write!(f, "the file system has no room: {source}; free some, or delete keys"),
             Self::Corrupt { what, offset } => write!(f, "the file is damaged: {what} (at byte {offset}); `hashmere check` tells more"),
             Self::Stale => f.write_str(STALE),
+            Self::OutOfMemory { bytes } => out_of_memory(f, *bytes),
             Self::ReadOnly => f.write_str("the store was opened read-only"),
             Self::Full { max_bytes } => write!(f, "the store is full at its maximum size of {max_bytes} bytes; delete keys, or open it with a larger max_bytes"),
             Self::Busy { holder, waited, .. } => write!(f, "the key is locked: {holder}; this call waited {:.1} s", waited.as_secs_f64()),

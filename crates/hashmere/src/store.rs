@@ -255,7 +255,8 @@ impl Store {
         self.engine().evictions(on)
     }
 
-    /// Reads the whole store and names what contradicts itself.
+    /// Reads the whole store and names what contradicts itself. Others may go on writing meanwhile: what they are changing is not
+    /// reported. If they clear the store again and again, the report is empty and says that no segment was looked at.
     pub fn check(&self) -> CheckReport {
         self.engine().check()
     }

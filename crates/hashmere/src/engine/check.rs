@@ -1,17 +1,22 @@
 //! `check`: reads everything and names what contradicts itself.
 //!
-//! Meant for a store at rest. On a busy one, what is moving is looked at twice and only what stays wrong is reported.
+//! Nobody is stopped for it. In a store in use a thing can look wrong because it changed between two loads: so whatever looks wrong
+//! is looked at again, and reported only if it stood still meanwhile. What is half done is not wrong while it is under way.
 
+use super::check_index::Seats;
 use super::index::Tree;
 use super::Engine;
-use hashmere_format::hash::buckets;
 use hashmere_format::header::{at, limit};
-use hashmere_format::leaf::{Identity, Slot, LINE};
+use hashmere_format::leaf::Identity;
+use hashmere_format::row;
 use hashmere_format::segment::{self, State};
-use hashmere_format::sum::ALIVE;
 use hashmere_mem::{Host, Mem};
-use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
+
+/// How often a check begins again because the store was cleared meanwhile.
+const ROUNDS: u32 = 8;
+/// Longer rows of segments than this are not looked for behind a tail that seems to have no head.
+const LOOK_BACK: u64 = 1 << 16;
 
 /// One contradiction.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,27 +60,32 @@ impl CheckReport {
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Checks the whole store.
     pub(crate) fn check(&self) -> CheckReport {
+        // What was found in an index of the past means nothing: others may have its place by now.
+        (0..ROUNDS).find_map(|_| self.check_once()).unwrap_or_default()
+    }
+
+    /// `None`: the store was cleared meanwhile.
+    fn check_once(&self) -> Option<CheckReport> {
         let mut report = CheckReport::default();
+        let (root, tallies) = (self.root(), self.tallies());
         self.check_segments(&mut report);
         self.check_regions(&mut report);
-        let root = self.root();
-        let mut live = HashMap::new();
+        let mut seats = Seats::new();
         for tree in [Tree::First, Tree::Overflow] {
             self.check_directory(root, tree, &mut report);
-            let mut keys = HashSet::new();
             for leaf in self.leaves(root, tree) {
                 report.leaves += 1;
-                self.check_leaf(root, tree, leaf, &mut live, &mut keys, &mut report);
+                self.check_leaf(root, tree, leaf, &mut seats, &mut report);
             }
         }
-        self.check_totals(root, &live, &mut report);
+        self.check_totals(&tallies, &mut report);
         for (bucket, owner) in self.held_locks(root) {
             if !self.host.is_claimed(owner).unwrap_or(true) {
                 let text = format!("client {owner}, which is dead, holds this lock; the next to need it repairs that");
                 report.add("dead-lock", bucket, text);
             }
         }
-        report
+        (self.root() == root).then_some(report)
     }
 
     fn check_segments(&self, report: &mut CheckReport) {
@@ -86,7 +96,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let word = self.stated(segment);
             let at = self.entry_of(segment);
             let tail = word.state == State::Tail;
-            if tail && segment >= covered {
+            if tail && segment >= covered && !self.has_head(segment) {
                 report.add("tail-without-head", at, format!("segment {segment} continues something that is not there"));
             }
             if !tail {
@@ -112,18 +122,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Whether there is one now: rows come and go while they are counted.
+    fn has_head(&self, tail: u64) -> bool {
+        let head = (tail.saturating_sub(LOOK_BACK)..tail).rev().find(|s| self.stated(*s).state != State::Tail);
+        self.stated(tail).state != State::Tail || head.is_some_and(|s| s + u64::from(self.stated(s).length) > tail)
+    }
+
     /// The records of a segment must fill what is in use without a gap.
     fn check_log(&self, segment: u64, used: u64, report: &mut CheckReport) {
+        let generation = self.generation(segment);
         let mut end = 0;
-        let mut dead = 0;
         self.walk(segment, used, |offset, head| {
-            let bytes = head.record_bytes(self.lengths);
-            end = offset + bytes - self.segment_offset(segment);
-            dead += if head.dead != 0 { bytes } else { 0 };
+            end = offset + head.record_bytes(self.lengths) - self.segment_offset(segment);
         });
         // Freed or refilled meanwhile: not ours to judge.
         if end != used
             && self.field(segment, segment::at::USED) == used
+            && self.generation(segment) == generation
             && matches!(self.state(segment).state, State::Sealed)
         {
             let text = format!("the records of segment {segment} end at {end}, but {used} bytes are in use");
@@ -153,118 +168,33 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let fits = id.is_some_and(|id| {
                 id.tree == tree.number() && id.depth <= depth && u64::from(id.prefix) == index & ((1 << id.depth) - 1)
             });
-            if !fits && self.leaf_of(root, tree, index).ok().flatten() == Some(leaf) {
+            let still = || {
+                let found = self.leaf_of(root, tree, index).ok().flatten();
+                // A leaf that is being split is neither the old one nor the new one for a while.
+                found == Some(leaf)
+                    && self.depth(self.block_within(root), tree) == Some(depth)
+                    && !self.is_splitting(leaf)
+            };
+            if !fits && still() {
                 report.add("bad-leaf", leaf, format!("directory entry {index} leads to a leaf that says it is {id:?}"));
             }
         }
     }
 
-    fn check_leaf(
-        &self,
-        root: u64,
-        tree: Tree,
-        leaf: u64,
-        live: &mut HashMap<u64, u64>,
-        keys: &mut HashSet<(Vec<u8>, Option<u64>)>,
-        report: &mut CheckReport,
-    ) {
-        for slot_offset in self.leaf_slots(leaf) {
-            let slot = self.slot(slot_offset);
-            if slot.is_empty() {
-                continue;
-            }
-            let mut problem = None;
-            // A second look at what is wrong: it may have been moving.
-            for _ in 0..2 {
-                problem = self.check_slot(root, tree, leaf, slot_offset, self.slot(slot_offset), keys);
-                if problem.is_none() {
-                    break;
-                }
-            }
-            match problem {
-                Some((code, text)) => report.add(code, slot_offset, text),
-                None => {
-                    report.items += 1;
-                    let bytes = self.parse(slot.offset()).map_or(0, |(head, _)| head.record_bytes(self.lengths));
-                    if live.insert(slot.offset(), bytes).is_some() {
-                        report.add(
-                            "two-slots-one-record",
-                            slot_offset,
-                            format!("another slot leads to the record at {} too", slot.offset()),
-                        );
-                    }
-                }
-            }
-        }
-    }
-
-    /// What is wrong with a slot, if anything.
-    fn check_slot(
-        &self,
-        root: u64,
-        tree: Tree,
-        leaf: u64,
-        slot_offset: u64,
-        slot: Slot,
-        keys: &mut HashSet<(Vec<u8>, Option<u64>)>,
-    ) -> Option<(&'static str, String)> {
-        if slot.is_empty() {
-            return None;
-        }
-        let record = slot.offset();
-        let Some((head, key_offset)) = self.parse(record) else {
-            return Some(("slot-astray", format!("the slot leads to {record}, where no record is")));
-        };
-        let number = self.segment_of(record);
-        let word = self.state(number);
-        let holds = matches!(
-            word.state,
-            State::Open | State::Partial | State::Sealed | State::Cleaning | State::Large | State::LargeNew
-        );
-        if !holds {
-            return Some((
-                "slot-into-free",
-                format!("the slot leads to {record}, in a segment that is {:?}", word.state),
-            ));
-        }
-        if head.version == 0 || head.dead != 0 {
-            return Some(("slot-to-dead", format!("the slot leads to {record}, a record that was superseded")));
-        }
-        if self.is_durable() && !(self.is_whole(record, &head) && self.sum(record).stamp() == ALIVE) {
-            return Some(("sum-wrong", format!("a power cut would lose the record at {record}: its sum is wrong")));
-        }
-        let mut key = Vec::new();
-        self.mem.append_to(key_offset, head.key_len as usize, &mut key);
-        let hash = match tree {
-            Tree::First => self.hash_of(&head, &key).hash,
-            Tree::Overflow => self.hasher.overflow(&key),
-        };
-        let (a, b) = buckets(hash, self.buckets);
-        let line = (slot_offset - leaf) / LINE - self.first;
-        if Slot::new(hash, record) != slot || line != a && line != b {
-            return Some(("slot-misplaced", format!("the record at {record} belongs elsewhere by its hash {hash:#x}")));
-        }
-        if self.leaf_of(root, tree, hash).ok().flatten() != Some(leaf) {
-            return Some(("slot-unreachable", format!("the directory leads elsewhere for the hash {hash:#x}")));
-        }
-        if !keys.insert((key, head.hash)) && self.slot(slot_offset) == slot {
-            return Some(("duplicate-key", format!("the key of the record at {record} is in the index twice")));
-        }
-        None
-    }
-
-    /// At rest, the tallies equal what was found.
-    fn check_totals(&self, root: u64, live: &HashMap<u64, u64>, report: &mut CheckReport) {
-        let idle = self.rows().all(|s| {
-            self.mem.load(hashmere_format::row::offset(s) + hashmere_format::row::at::ACTIVE, Ordering::Acquire) == 0
-        });
+    /// If nobody wrote while the index was read, the tallies equal what was found there.
+    fn check_totals(&self, before: &[[u64; 4]], report: &mut CheckReport) {
+        let idle = self.rows().all(|slot| self.mem.load(row::offset(slot) + row::at::ACTIVE, Ordering::Acquire) == 0);
         let items = self.items();
-        if idle && self.root() == root && items != live.len() as u64 && items == self.items() {
-            report.add(
-                "wrong-count",
-                at::CLIENTS,
-                format!("the clients' tallies say {items} items, the index has {}", live.len()),
-            );
+        if idle && items != report.items && self.tallies() == before {
+            let text = format!("the clients' tallies say {items} items, the index has {}", report.items);
+            report.add("wrong-count", at::CLIENTS, text);
         }
+    }
+
+    /// What every client has counted, and up to where it has written: a write changes one or the other.
+    fn tallies(&self) -> Vec<[u64; 4]> {
+        use row::at::{HEAD, ITEMS, LIVE, OPEN};
+        let words = |slot| [ITEMS, LIVE, HEAD, OPEN].map(|at| self.mem.load(row::offset(slot) + at, Ordering::Acquire));
+        self.rows().map(words).collect()
     }
 }

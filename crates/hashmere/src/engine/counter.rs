@@ -1,11 +1,10 @@
 //! Counters: decimal text, so that every face reads the same.
 
-use super::{Current, Decision, Engine, KeyHash, Lane, Outcome};
+use super::{Current, Decision, Engine, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use crate::types::Counter;
 use hashmere_format::record::Head;
-use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
 
 /// Digits of the largest counter.
@@ -69,10 +68,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.seal(&draft);
             Ok(Decision::Put(draft))
         });
-        let outcome = self.conclude(lane, room, outcome)?;
-        if outcome == Outcome::Removed {
-            self.count_at(lane.row, Stat::Deletes, 1);
-        }
+        self.conclude(lane, room, outcome)?;
         Ok(value)
     }
 

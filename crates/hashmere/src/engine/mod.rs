@@ -7,6 +7,7 @@
 
 mod append;
 mod check;
+mod check_index;
 mod clean;
 mod clear;
 mod client;

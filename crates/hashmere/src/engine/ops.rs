@@ -335,9 +335,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 _ => Decision::Remove,
             })
         })?;
-        if outcome == Outcome::Removed {
-            self.count_at(lane.row, Stat::Deletes, 1);
-        }
         Ok(outcome == Outcome::Removed)
     }
 

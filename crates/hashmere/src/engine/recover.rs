@@ -167,6 +167,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK, at::REGION_LOCK] {
             if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
+                if offset == at::REGION_LOCK && !canary::is(Canary::DropUnfinished) {
+                    self.repair_regions();
+                }
                 self.release_global(offset);
             }
         }

@@ -1,9 +1,10 @@
 //! Regions: rows of segments that a named object has for itself. The state word of the first segment is all the catalogue
-//! there is: storing it makes the region, changing it drops it.
+//! there is.
 //!
 //! Making one: the row is *claimed* under the maker's name while it is filled, so a death frees it. Under the region lock one
-//! store turns it into a region. Dropping one: one compare-exchange turns it into *limbo*, from which it is freed when the last
-//! process that has it open has let it go or is dead: whoever opens a region pins its first segment, as a view does.
+//! store turns it into a region. Dropping one: under the same lock a word of its own says so, from where on nobody finds it; then it is
+//! *limbo*, from which it is freed when the last process that has it open has let it go or is dead: whoever opens a region pins its
+//! first segment, as a view does.
 
 use super::check::CheckReport;
 use super::{Engine, Lane, Pin};
@@ -14,6 +15,9 @@ use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
+
+/// What is wrong with a region whose dropper died in between.
+const HALF_DROPPED: &str = "was dropped and is not free";
 
 /// A region, as [`Store::regions`](crate::Store::regions) lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,17 +163,26 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.acquire_global(lane.slot, at::REGION_LOCK)?;
         let found = self.find_region(kind, name);
         if let Some(spot) = found {
-            let dropped = self.segment_offset(spot.segment) + region::at::DROPPED;
-            self.mem.store(dropped, 1, Ordering::Release);
-            let word = self.state(spot.segment);
-            // This is the point at which it is gone.
-            self.set_state(spot.segment, Word { state: State::Limbo, ..word });
+            // This is the point at which it is gone: nobody finds it any more, and whoever has it open is told.
+            self.mem.store(spot.data - region::DATA + region::at::DROPPED, 1, Ordering::Release);
+            self.finish_drop(spot.segment);
         }
         self.release_global(at::REGION_LOCK);
         if let Some(spot) = found {
             self.leave_limbo(spot.segment, lane.slot)?;
         }
         Ok(found.is_some())
+    }
+
+    fn finish_drop(&self, segment: u64) {
+        let word = self.state(segment);
+        self.set_state(segment, Word { state: State::Limbo, ..word });
+    }
+
+    /// Completes what a dead owner of the region lock left half done.
+    pub(super) fn repair_regions(&self) {
+        let half = self.each_region().filter(|(_, info)| *info == Err(HALF_DROPPED));
+        half.for_each(|(spot, _)| self.finish_drop(spot.segment));
     }
 
     /// Whether a region was dropped since it was opened.
@@ -213,6 +226,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err("is longer than its segments")
             } else if len == 0 || len > NAME_MAX as u64 {
                 Err("has a name that cannot be")
+            } else if get(region::at::DROPPED) != 0 {
+                Err(HALF_DROPPED)
             } else {
                 let mut name = vec![0; len as usize];
                 self.mem.read(start + region::at::NAME, &mut name);

@@ -9,7 +9,7 @@ use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header;
 use hashmere_format::leaf::{Meta, Slot, META};
-use hashmere_format::row;
+use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -232,7 +232,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     self.commit_removal(lane, root, &found);
                     held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
                 }
-                return Ok(Attempt::Done(if created { Outcome::Kept } else { Outcome::Removed }));
+                if created {
+                    return Ok(Attempt::Done(Outcome::Kept));
+                }
+                self.count_at(lane.row, Stat::Deletes, 1);
+                return Ok(Attempt::Done(Outcome::Removed));
             }
             Decision::Put(draft) => (draft, None),
             Decision::Refresh(draft) => (draft, live.map(Found::version)),

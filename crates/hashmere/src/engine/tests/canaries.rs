@@ -7,7 +7,7 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
-use super::{backup, backup_cases, crash_cases, meanwhile, power, quick};
+use super::{backup, backup_cases, crash_cases, meanwhile, power, quick, regions};
 use crate::canary::{self, Canary};
 
 /// A fault, where it shows, and what fails if it does.
@@ -36,6 +36,7 @@ const SEGMENTS: &[Hunt] = &[
     (Canary::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
     (Canary::MemoryUnasked, "deaths: large records", crash_cases::large_records),
     (Canary::LargeUnasked, "deaths: large records", crash_cases::large_records),
+    (Canary::DropUnfinished, "deaths: drop region", regions::death_while_one_is_dropped),
     (Canary::TailForgotten, "deaths: large records", crash_cases::large_records),
     (Canary::RootEarly, "deaths: clear", crash_cases::clearing),
 ];

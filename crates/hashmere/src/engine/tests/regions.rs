@@ -81,7 +81,7 @@ fn death_while_one_of_a_single_segment_is_made_and_dropped() {
 }
 
 #[test]
-fn death_while_one_is_dropped() {
+pub(super) fn death_while_one_is_dropped() {
     run("drop region", strict(24), with_region, |c| assert!(drop_it(c, "pool")));
     run("drop region, durable", strict(24).durable(), with_region, |c| assert!(drop_it(c, "pool")));
     run("drop open region", strict(24), with_open_region, |c| assert!(drop_it(c, "pool")));
