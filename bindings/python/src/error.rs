@@ -1,6 +1,7 @@
 //! Errors of the engine as Python exceptions: one class for each code, in `hashmere.errors`.
 
 use hashmere::{BackupError, Error, OpenError, ReadError, WriteError};
+use hashmere_log::LogError;
 use hashmere_queue::QueueError;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -65,10 +66,44 @@ pub trait QueueResult<T> {
 
 impl<T> QueueResult<T> for Result<T, QueueError> {
     fn or_raise_queue(self, py: Python<'_>) -> PyResult<T> {
-        self.map_err(|error| match error {
-            QueueError::Store(error) => raised(py, *error),
-            other => exception(py, other.code(), other.to_string(), None),
-        })
+        self.map_err(|error| queue(py, error))
+    }
+}
+
+/// An error of the queues, to be raised.
+pub fn queue(py: Python<'_>, error: QueueError) -> PyErr {
+    match error {
+        QueueError::Store(error) => raised(py, *error),
+        other => exception(py, other.code(), other.to_string(), None),
+    }
+}
+
+/// An error of a log, to be raised.
+pub fn log(py: Python<'_>, error: LogError) -> PyErr {
+    let errno = match &error {
+        LogError::Output { source, .. } => os_number(source),
+        _ => None,
+    };
+    let error = match error {
+        LogError::Store(error) => return raised(py, *error),
+        other => other,
+    };
+    let raised = exception(py, error.code(), error.to_string(), errno);
+    match error {
+        LogError::Taken { pid } => raised.value(py).setattr("pid", pid).map_or_else(|failed| failed, |()| raised),
+        _ => raised,
+    }
+}
+
+/// `?` for results of the log.
+pub trait LogResult<T> {
+    /// Raises the error.
+    fn or_raise_log(self, py: Python<'_>) -> PyResult<T>;
+}
+
+impl<T> LogResult<T> for Result<T, LogError> {
+    fn or_raise_log(self, py: Python<'_>) -> PyResult<T> {
+        self.map_err(|error| log(py, error))
     }
 }
 

@@ -109,8 +109,9 @@ impl Drop for Use<'_> {
 
 /// Called around every sleep of the engine: other Python threads run meanwhile.
 pub fn let_others_run(sleep: &mut dyn FnMut()) {
-    // SAFETY: asks about this thread.
-    if unsafe { raw::PyGILState_Check() } == 0 {
+    // Behind the end of the interpreter, when threads of a log or of a queue may still be there, Python says "yes" of every thread.
+    // SAFETY: asks about this thread, and about a flag.
+    if unsafe { ffi::Py_IsInitialized() == 0 || raw::PyGILState_Check() == 0 } {
         return sleep();
     }
     // SAFETY: this thread is attached; the engine touches no Python object while it sleeps, and does not unwind.

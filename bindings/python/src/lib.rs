@@ -9,19 +9,25 @@ mod by_number;
 mod bytes;
 mod change;
 mod error;
+mod hand;
 mod handle;
 mod hashed;
 mod hot;
 mod key_lock;
+mod log;
+mod log_drain;
+mod log_record;
 mod many;
-mod queue;
+mod pool;
 mod raw;
 mod record;
 mod reserve;
+mod room;
 mod scan;
 mod stats;
 mod store;
 mod view;
+mod wait;
 
 use pyo3::prelude::*;
 
@@ -31,15 +37,24 @@ mod _hashmere {
     use super::*;
 
     #[pymodule_export]
+    use crate::hand::{Element, Hand};
+    #[pymodule_export]
     use crate::hashed::Hashed;
     #[pymodule_export]
     use crate::key_lock::KeyLock;
     #[pymodule_export]
-    use crate::queue::{Element, Hand, Pool, Queue};
+    use crate::log::Log;
+    #[pymodule_export]
+    use crate::log_drain::{Drainer, Follower};
+    #[pymodule_export]
+    use crate::pool::{Pool, Queue, Readiness};
     #[pymodule_export]
     use crate::scan::Scan;
     #[pymodule_export]
     use crate::store::{path_of, remove};
+
+    #[pymodule_export]
+    use crate::wait::{Barrier, Mutex};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
@@ -47,6 +62,7 @@ mod _hashmere {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
         module.add("Store", hot::make(module.py())?)?;
         module.add("Reservation", reserve::make(module.py())?)?;
+        module.add("Room", room::make(module.py())?)?;
         module.add("View", view::make(module.py())?)?;
         Ok(())
     }

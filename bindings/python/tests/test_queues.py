@@ -1,7 +1,10 @@
 """Queues between processes, and waiting for keys."""
 
+import asyncio
+import gc
 import multiprocessing
 import os
+import selectors
 import signal
 import threading
 import time
@@ -9,6 +12,7 @@ import time
 import pytest
 
 import hashmere
+import hashmere.aio
 
 
 def pool_of(store):
@@ -150,3 +154,161 @@ def test_waiting_for_a_key(store):
     assert store.wait("a", version, timeout=1) == 0
     with pytest.raises(ValueError):
         store.wait("a", None, timeout=-1)
+
+
+def test_batches(store):
+    pool = pool_of(store)
+    todo, done = pool.queue("todo"), pool.queue("done", bound=3)
+    with pool.hand() as hand, pool.hand() as single:
+        assert hand.pull_many(todo, 4) == 0 and hand.pull_many(todo, 4, timeout=0.01) == 0
+        assert hand.pull_many(pool.free, 5) == 5 and hand.batch_len == 5 and hand.pull_many(pool.free, 0) == 0
+        for i in range(5):
+            hand.batch_write(i, 0, b"%d" % i)
+            with hand.batch_view(i) as room:
+                assert bytes(room[:1]) == b"%d" % i and len(room) == 32
+                room[1:2] = b"x"
+                with pytest.raises(BufferError):
+                    hand.push_many(todo)
+                with pytest.raises(BufferError):
+                    hand.close()
+        assert hand.batch_read(4, 0, 2) == b"4x" and hand.batch_read(4)[:2] == b"4x"
+        for wrong in (lambda: hand.batch_read(5), lambda: hand.batch_write(0, 31, b"ab"), lambda: hand.batch_view(5)):
+            with pytest.raises(IndexError):
+                wrong()
+        assert hand.push_many(todo, 2) == 2 and hand.push_many(done) == 3 and hand.batch_len == 0
+        assert hand.pull_many(pool.free, 2) == 2 and hand.push_many(done) == 0 and hand.batch_len == 2
+        assert hand.push_pull_many(todo, done, 10) == (2, 3) and len(todo) == 4
+        with pytest.raises(hashmere.QueueBadOption):
+            hand.drain(todo, pool.free)
+        assert hand.push_many(pool.free) == 3 and hand.drain(todo, pool.free) == 4 and len(pool.free) == 16
+        job = single.pull(pool.free)
+        with pytest.raises(hashmere.Misuse):
+            single.pull_many(pool.free, 1)
+        assert single.push_pull(job, done, pool.free)[0] and len(done) == 1
+    assert pool.stats()["held"] == 0
+
+
+def test_a_batch_is_waited_for(store):
+    pool = pool_of(store)
+    todo = pool.queue("todo")
+
+    def push_later():
+        time.sleep(0.05)
+        with pool.hand() as other:
+            other.pull_many(pool.free, 3)
+            other.push_many(todo)
+
+    thread = threading.Thread(target=push_later)
+    thread.start()
+    with pool.hand() as hand:
+        assert hand.pull_many(todo, 10, timeout=20) == 3
+        thread.join()
+
+
+def test_an_element_is_written_where_it_stands(store):
+    pool = pool_of(store)
+    todo, hand = pool.queue("todo"), pool.hand()
+    job = hand.pull(pool.free)
+    with job.view() as room:
+        room[:5] = b"hello"
+        for refused in (lambda: job.push(todo), job.give_back, hand.close):
+            with pytest.raises(BufferError):
+                refused()
+        part = room[1:3]
+    with pytest.raises(BufferError):
+        job.push(todo)
+    assert bytes(part) == b"el"
+    part.release()
+    assert job.push(todo) and todo.peek()[:5] == b"hello" and len(todo) == 1
+    with pytest.raises(hashmere.Closed):
+        job.view()
+    # A view keeps the hand that it looks into.
+    kept = hand.pull(todo).view()
+    del hand, job
+    gc.collect()
+    assert bytes(kept[:5]) == b"hello"
+    kept.release()
+    with pytest.raises(BufferError):
+        memoryview(hashmere.Room())
+
+
+def test_what_pools_and_queues_tell(store):
+    pool = hashmere.Pool(store, "jobs", elements=16, bytes=32, on_death="lost")
+    assert (pool.name, pool.elements, pool.element_bytes, pool.dropped) == ("jobs", 16, 32, False)
+    todo = pool.queue("todo", kind="mpsc", bound=5)
+    assert [queue.name for queue in pool.queues()] == ["free", "lost", "todo"]
+    assert (todo.kind, todo.bound, todo.peek(), pool.free.kind) == ("mpsc", 5, None, "mpmc")
+    told = {queue["name"]: queue for queue in pool.stats()["queues"]}
+    assert told["free"]["len"] == 16 and told["todo"]["bound"] == 5 and not told["todo"]["has_sleepers"]
+    assert hashmere.Pool.list(store) == ["jobs"]
+    assert hashmere.Pool.remove(store, "jobs") and pool.dropped and hashmere.Pool.list(store) == []
+
+
+def test_what_the_dead_held_goes_where_it_was_said(store):
+    pool = hashmere.Pool(store, "jobs", elements=16, bytes=32, on_death="lost")
+    child = os.fork()
+    if child == 0:
+        inside = hashmere.Pool(store, "jobs")
+        hand = inside.hand()
+        for _ in range(3):
+            hand.pull(inside.free)
+        os.kill(os.getpid(), signal.SIGKILL)
+    os.waitpid(child, 0)
+    assert pool.recover() == 3 and len(pool.queue("lost")) == 3
+
+
+def test_a_queue_in_an_event_loop(store):
+    pool = pool_of(store)
+    todo, hand = pool.queue("todo"), pool.hand()
+    with todo.readiness() as ready, selectors.DefaultSelector() as loop:
+        loop.register(ready, selectors.EVENT_READ)
+        assert loop.select(0.02) == []
+        for _ in range(2):
+            hand.pull(pool.free).push(todo)
+        for left in (1, 0):
+            assert loop.select(20)
+            ready.acknowledge()
+            assert hand.pull(todo).push(pool.free) and len(todo) == left
+        # The event of what was left may be on its way still.
+        if loop.select(0.02):
+            ready.acknowledge()
+        assert loop.select(0.05) == []
+    assert ready.closed
+    for refused in (ready.fileno, ready.acknowledge):
+        with pytest.raises(hashmere.Closed):
+            refused()
+
+
+def test_a_queue_in_asyncio(store):
+    pool = pool_of(store)
+    todo, hand, other = pool.queue("todo"), pool.hand(), pool.hand()
+
+    async def produce():
+        for number in range(10):
+            job = other.pull(pool.free)
+            job.write(0, b"%02d" % number)
+            job.push(todo)
+            if number % 3 == 0:
+                await asyncio.sleep(0.01)
+
+    async def main():
+        with hashmere.aio.Puller(hand, todo) as jobs:
+            assert await jobs.pull(timeout=0) is None and await jobs.pull(timeout=0.02) is None
+            producer, found = asyncio.ensure_future(produce()), []
+            async for job in jobs:
+                found.append(int(job.read(0, 2)))
+                job.push(pool.free)
+                if len(found) == 10:
+                    break
+            await producer
+            assert found == list(range(10))
+            waiting = asyncio.ensure_future(jobs.pull())
+            await asyncio.sleep(0.01)
+            with pytest.raises(RuntimeError):
+                await jobs.pull(timeout=1)
+            waiting.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await waiting
+            assert await jobs.pull(timeout=0.01) is None
+
+    asyncio.run(main())

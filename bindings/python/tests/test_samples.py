@@ -9,7 +9,7 @@ import pytest
 HERE = os.path.dirname(__file__)
 
 
-@pytest.mark.parametrize("name", ["basic", "counters", "view", "cache"])
+@pytest.mark.parametrize("name", ["basic", "counters", "view", "cache", "ping_pong", "work", "log"])
 def test_sample(folder, name):
     with open(os.path.join(HERE, "..", "..", "samples", f"{name}.expected")) as expected:
         wanted = expected.read()

@@ -14,9 +14,27 @@ A name is a file in ``/dev/shm/hashmere-<uid>/`` (``HASHMERE_DIR`` replaces the 
 ``.mere``, it is a path.
 """
 
-from ._hashmere import Element, Hand, Hashed, Pool, Queue, Reservation, Scan, View, __version__, path_of, remove
+from ._hashmere import (
+    Barrier,
+    Drainer,
+    Element,
+    Follower,
+    Hand,
+    Hashed,
+    Mutex,
+    Pool,
+    Queue,
+    Readiness,
+    Reservation,
+    Room,
+    Scan,
+    View,
+    __version__,
+    path_of,
+    remove,
+)
 from ._store import Store
-from ._types import KEEP, REMOVE, Handle, Record, Uid, Verdict
+from ._types import KEEP, REMOVE, Handle, Level, LogLine, Record, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
 from .errors import (
     AlreadyExists,
@@ -32,6 +50,15 @@ from .errors import (
     Error,
     Full,
     Io,
+    LogBadOption,
+    LogDropped,
+    LogFull,
+    LogNotFound,
+    LogOutput,
+    LogReentered,
+    LogTaken,
+    LogTooLong,
+    LogTooMany,
     Mismatch,
     Misuse,
     NoSpace,
@@ -58,6 +85,7 @@ from .errors import (
     Unsafe,
     WrongLength,
 )
+from .log import Log, LogHandler
 from .memo import memoize
 
 open = Store
@@ -71,13 +99,16 @@ __all__ = [
     "BadCursor",
     "BadName",
     "BadOption",
+    "Barrier",
     "Busy",
     "Closed",
     "Coded",
     "Coder",
     "Corrupt",
+    "Drainer",
     "Element",
     "Error",
+    "Follower",
     "Full",
     "Hand",
     "Handle",
@@ -85,8 +116,22 @@ __all__ = [
     "Io",
     "JSON",
     "KEEP",
+    "Level",
+    "Log",
+    "LogBadOption",
+    "LogDropped",
+    "LogFull",
+    "LogHandler",
+    "LogLine",
+    "LogNotFound",
+    "LogOutput",
+    "LogReentered",
+    "LogTaken",
+    "LogTooLong",
+    "LogTooMany",
     "Mismatch",
     "Misuse",
+    "Mutex",
     "NoSpace",
     "NotANumber",
     "NotAStore",
@@ -106,10 +151,12 @@ __all__ = [
     "QueueTaken",
     "QueueTooMany",
     "RAW",
+    "Readiness",
     "ReadOnly",
     "Record",
     "REMOVE",
     "Reservation",
+    "Room",
     "Scan",
     "Stale",
     "Store",
@@ -122,9 +169,9 @@ __all__ = [
     "Verdict",
     "View",
     "WrongLength",
-    "__version__",
     "memoize",
     "open",
     "path_of",
     "remove",
+    "__version__",
 ]

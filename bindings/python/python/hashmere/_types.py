@@ -1,7 +1,7 @@
 """Small values that calls take and return."""
 
 import enum
-from typing import Any, Final, NamedTuple, Optional, Tuple, Type
+from typing import Any, Dict, Final, NamedTuple, Optional, Tuple, Type, Union
 
 
 class Record(NamedTuple):
@@ -55,3 +55,40 @@ KEEP: Final = Verdict.KEEP
 """Leave the key as it is."""
 REMOVE: Final = Verdict.REMOVE
 """Remove the key."""
+
+
+class Level(enum.IntEnum):
+    """How important a line of a log is. A smaller number is more important."""
+
+    ERROR = 1
+    WARN = 2
+    INFO = 3
+    DEBUG = 4
+    TRACE = 5
+
+
+class LogLine(NamedTuple):
+    """A line of a log, as who reads it sees it. Bytes that are not UTF-8 are shown as U+FFFD."""
+
+    time_ns: int
+    """When it was logged: nanoseconds since 1970, in UTC."""
+    level: Level
+    """Its level."""
+    text: str
+    """What was logged."""
+    fields: Dict[str, Union[str, int, float, bool]]
+    """Its fields, in the order in which they were given."""
+    pid: int
+    """The process, as it is numbered in its own PID namespace."""
+    thread: int
+    """A small number that the thread has had since its first line in this log, and nobody else has."""
+    process: str
+    """What the process calls itself, its first 16 bytes."""
+    lost: int
+    """How many lines of this thread were lost before this one, because its ring was full."""
+    is_continued: bool
+    """Whether the thread's next line continues this one, which was too long."""
+    is_continuation: bool
+    """Whether it continues the thread's line before."""
+    position: int
+    """Where it stands in the log: grows from line to line, and is never used again."""

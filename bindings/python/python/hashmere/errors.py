@@ -235,6 +235,62 @@ class QueueBroken(Error):
     code = 68
 
 
+class LogNotFound(Error, LookupError):
+    """There is no such log."""
+
+    code = 70
+
+
+class LogBadOption(Error, ValueError):
+    """A size, a level or an option of a log that cannot be."""
+
+    code = 71
+
+
+class LogTooMany(Error):
+    """Every ring of the log belongs to a living thread."""
+
+    code = 72
+
+
+class LogTaken(Error):
+    """Another process drains the log."""
+
+    code = 73
+    pid: int = 0
+    """This one, as it is numbered in its own PID namespace."""
+
+
+class LogTooLong(Error, ValueError):
+    """The line is longer than the log takes in one piece."""
+
+    code = 74
+
+
+class LogFull(Error, TimeoutError):
+    """The thread's ring was full for as long as the line would wait."""
+
+    code = 75
+
+
+class LogDropped(Error):
+    """The log was removed."""
+
+    code = 76
+
+
+class LogOutput(Error, OSError):
+    """What the drainer writes to failed; the lines stay in the log."""
+
+    code = 77
+
+
+class LogReentered(Error):
+    """A line was logged by a thread that was logging another."""
+
+    code = 78
+
+
 class Closed(Error, ValueError):
     """The handle was closed."""
 

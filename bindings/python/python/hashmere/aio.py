@@ -1,0 +1,79 @@
+"""Queues in `asyncio`: waiting for elements without stopping the event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import AsyncIterator, Optional
+
+from ._hashmere import Element, Hand, Queue
+
+
+class Puller:
+    """Pulls from a queue for an event loop, with a hand of the loop's thread.
+
+        with hashmere.aio.Puller(hand, todo) as jobs:
+            async for job in jobs: ...
+            job = await jobs.pull(timeout=1)
+
+    A thread of this process watches the queue until it is closed. One coroutine waits with it at a time.
+    """
+
+    def __init__(self, hand: Hand, queue: Queue) -> None:
+        self._hand, self._queue = hand, queue
+        self._readiness = queue.readiness()
+        self._is_waiting = False
+
+    async def pull(self, *, timeout: Optional[float] = None) -> Optional[Element]:
+        """Takes the first element, and waits for one as many seconds as ``timeout`` says; without end if it is ``None``. ``None``: none
+        came."""
+        loop = asyncio.get_running_loop()
+        end = None if timeout is None else loop.time() + timeout
+        while True:
+            element = self._hand.pull(self._queue)
+            if element is not None:
+                return element
+            left = None if end is None else end - loop.time()
+            if left is not None and left <= 0:
+                return None
+            try:
+                await asyncio.wait_for(self._readable(), left)
+            except asyncio.TimeoutError:
+                pass
+
+    async def _readable(self) -> None:
+        if self._is_waiting:
+            raise RuntimeError("another coroutine waits with this puller; give each its own")
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[None] = loop.create_future()
+        number = self._readiness.fileno()
+        self._is_waiting = True
+        loop.add_reader(number, lambda: future.done() or future.set_result(None))
+        try:
+            await future
+        finally:
+            loop.remove_reader(number)
+            self._is_waiting = False
+        # From here on what is pushed makes it readable again, so it comes before the next look.
+        self._readiness.acknowledge()
+
+    def __aiter__(self) -> AsyncIterator[Element]:
+        return self
+
+    async def __anext__(self) -> Element:
+        element = await self.pull()
+        if element is None:
+            raise StopAsyncIteration
+        return element
+
+    def close(self) -> None:
+        """Ends the watching. The hand stays open."""
+        self._readiness.close()
+
+    def __enter__(self) -> Puller:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+__all__ = ["Puller"]

@@ -1,0 +1,284 @@
+//! The log: lines of many threads and processes in one stream. The handler for `logging` is made of it in Python.
+
+use crate::bytes::Value as Text;
+use crate::error::{closed, LogResult};
+use crate::log_drain::{since, sink, Drainer, Follower};
+use crate::log_record::{wanted, Fields, LevelName};
+use crate::store::StoreBase;
+use crate::wait::{in_slices, seconds};
+use hashmere_log::{Absent, Full, Level, Log as Inner, LogOptions, Long};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::sync::{Mutex, PoisonError};
+
+/// A log of many threads and processes in a store's file: one ordered stream, in which nothing is lost. `hashmere.Log` is made of it.
+#[pyclass(frozen, subclass, module = "hashmere._hashmere")]
+pub struct Log {
+    log: Mutex<Option<Inner>>,
+    /// Whether a line may be written out, which can take long, by whoever logs it.
+    writes: bool,
+}
+
+impl Log {
+    fn log(&self, py: Python<'_>) -> PyResult<Inner> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| closed(py))
+    }
+
+    fn put(&self, py: Python<'_>, level: Level, text: &Text<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        let log = self.log(py)?;
+        if !log.enabled(level) {
+            return Ok(false);
+        }
+        let text: &[u8] = &text.0;
+        let Some(fields) = fields.filter(|fields| !fields.is_empty()) else {
+            return self.unless_writing(py, || log.line(level, text)).or_raise_log(py);
+        };
+        let fields = Fields::new(fields)?;
+        let fields = fields.values();
+        self.unless_writing(py, || log.record(level, text, &fields)).or_raise_log(py)
+    }
+
+    /// A wait for room lets other threads run by itself; writing does not.
+    fn unless_writing<T: Send>(&self, py: Python<'_>, act: impl FnOnce() -> T + Send) -> T {
+        if self.writes {
+            py.detach(act)
+        } else {
+            act()
+        }
+    }
+}
+
+fn full_of(full: &str, timeout: f64) -> PyResult<Full> {
+    match full {
+        "block" => Ok(Full::Block(seconds(timeout)?)),
+        "drop" => Ok(Full::Drop),
+        "overwrite" => Ok(Full::Overwrite),
+        _ => Err(PyValueError::new_err("full must be \"block\", \"drop\" or \"overwrite\"")),
+    }
+}
+
+fn absent_of(absent: &str) -> PyResult<Absent> {
+    match absent {
+        "stdout" => Ok(Absent::Stdout),
+        "keep" => Ok(Absent::Keep),
+        _ => Err(PyValueError::new_err("absent must be \"stdout\" or \"keep\"")),
+    }
+}
+
+fn long_of(long: &str) -> PyResult<Long> {
+    match long {
+        "split" => Ok(Long::Split),
+        "refuse" => Ok(Long::Refuse),
+        _ => Err(PyValueError::new_err("long must be \"split\" or \"refuse\"")),
+    }
+}
+
+#[pymethods]
+impl Log {
+    /// Opens a log of a store; creates it if it is missing, unless ``create`` is ``False``.
+    ///
+    /// Sizes count when it is created: so many ``rings`` of ``ring_bytes`` (one for each thread that logs), and a history of
+    /// ``history_bytes``. The rest is for this handle. ``full``: a line for which the thread's ring has no room waits for the drainer
+    /// (``"block"``, at most ``full_timeout`` seconds), is dropped and counted (``"drop"``), or takes the place of older ones
+    /// (``"overwrite"``). ``absent``: without a drainer whoever logs a line writes all there is to standard output (``"stdout"``), or
+    /// lines wait for one (``"keep"``). ``long``: a line that is too long becomes several (``"split"``), or is refused (``"refuse"``).
+    #[new]
+    #[pyo3(signature = (store, name="log", /, *, create=true, rings=None, ring_bytes=None, history_bytes=None, full="block",
+        full_timeout=30.0, absent="stdout", long="split"))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        store: &Bound<'_, StoreBase>,
+        name: &str,
+        create: bool,
+        rings: Option<u64>,
+        ring_bytes: Option<u64>,
+        history_bytes: Option<u64>,
+        full: &str,
+        full_timeout: f64,
+        absent: &str,
+        long: &str,
+    ) -> PyResult<Log> {
+        let mut options = LogOptions::new();
+        options = rings.map_or(options, |rings| options.rings(rings));
+        options = ring_bytes.map_or(options, |bytes| options.ring_bytes(bytes));
+        options = history_bytes.map_or(options, |bytes| options.history_bytes(bytes));
+        let absent = absent_of(absent)?;
+        options = options.full(full_of(full, full_timeout)?).absent(absent).long(long_of(long)?);
+        let store = store.get().enter(py)?.clone();
+        let open = || if create { Inner::open(&store, name, options) } else { Inner::existing(&store, name, options) };
+        let log = py.detach(open).or_raise_log(py)?;
+        Ok(Log { log: Mutex::new(Some(log)), writes: absent == Absent::Stdout })
+    }
+
+    /// The names of the logs of a store.
+    #[staticmethod]
+    #[pyo3(signature = (store, /))]
+    fn list(py: Python<'_>, store: &Bound<'_, StoreBase>) -> PyResult<Vec<String>> {
+        let store = store.get().enter(py)?;
+        Ok(Inner::list(&store))
+    }
+
+    /// Takes a log's name off it; whether there was one.
+    #[staticmethod]
+    #[pyo3(signature = (store, name, /))]
+    fn remove(py: Python<'_>, store: &Bound<'_, StoreBase>, name: &str) -> PyResult<bool> {
+        let store = store.get().enter(py)?;
+        Inner::remove(&store, name).or_raise_log(py)
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(self.log(py)?.name().to_owned())
+    }
+
+    /// Longest line in bytes that is not split.
+    #[getter]
+    fn line_max(&self, py: Python<'_>) -> PyResult<u64> {
+        Ok(self.log(py)?.line_max())
+    }
+
+    /// The least important level that is wanted, in all processes; ``None``: no lines at all. It may be set by name, too.
+    #[getter]
+    fn level<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        self.log(py)?.level().map(|level| crate::log_record::level(py, level)).transpose()
+    }
+
+    #[setter]
+    fn set_level(&self, py: Python<'_>, level: Option<LevelName>) -> PyResult<()> {
+        self.log(py)?.set_level(level.map(|level| level.0));
+        Ok(())
+    }
+
+    /// Whether lines of this level are wanted.
+    #[pyo3(signature = (level, /))]
+    fn enabled(&self, py: Python<'_>, level: LevelName) -> PyResult<bool> {
+        Ok(self.log(py)?.enabled(level.0))
+    }
+
+    /// Logs a line, with fields: text, bytes, numbers and truth values as they are, anything else as its ``str``. When it returns
+    /// ``True`` the line will be written whatever becomes of this process. ``False``: its level is not wanted, or it was dropped.
+    #[pyo3(signature = (level, text, /, **fields))]
+    fn line(
+        &self,
+        py: Python<'_>,
+        level: LevelName,
+        text: Text<'_>,
+        fields: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<bool> {
+        self.put(py, level.0, &text, fields)
+    }
+
+    /// `line` at the level of errors.
+    #[pyo3(signature = (text, /, **fields))]
+    fn error(&self, py: Python<'_>, text: Text<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        self.put(py, Level::Error, &text, fields)
+    }
+
+    /// `line` at the level of warnings.
+    #[pyo3(signature = (text, /, **fields))]
+    fn warn(&self, py: Python<'_>, text: Text<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        self.put(py, Level::Warn, &text, fields)
+    }
+
+    /// `line` at the level of information.
+    #[pyo3(signature = (text, /, **fields))]
+    fn info(&self, py: Python<'_>, text: Text<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        self.put(py, Level::Info, &text, fields)
+    }
+
+    /// `line` at the level of debugging.
+    #[pyo3(signature = (text, /, **fields))]
+    fn debug(&self, py: Python<'_>, text: Text<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        self.put(py, Level::Debug, &text, fields)
+    }
+
+    /// `line` at the level of everything.
+    #[pyo3(signature = (text, /, **fields))]
+    fn trace(&self, py: Python<'_>, text: Text<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
+        self.put(py, Level::Trace, &text, fields)
+    }
+
+    /// Becomes the drainer, in a thread of this process that writes lines to ``to`` until it is stopped, and then drains the rest: standard
+    /// output (``None``), a descriptor or an object with ``fileno()``, a path, or a function of a `hashmere.LogLine`.
+    ///
+    /// ``format`` is ``"text"``, ``"json"`` or ``"colour"``. A file of more than ``max_bytes`` becomes ``path.1``, and so on up to
+    /// ``path.keep``. ``level``: only lines that are as important. If somebody else drains, `LogTaken` is raised, or with ``standby``
+    /// this one waits until that one is gone. What a function raises is reported by ``sys.unraisablehook``; it may see a line again if
+    /// the process is killed in it.
+    #[pyo3(signature = (to=None, /, *, format="text", max_bytes=None, keep=0, level=None, standby=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn drain(
+        &self,
+        py: Python<'_>,
+        to: Option<&Bound<'_, PyAny>>,
+        format: &str,
+        max_bytes: Option<u64>,
+        keep: u32,
+        level: Option<LevelName>,
+        standby: bool,
+    ) -> PyResult<Drainer> {
+        let log = self.log(py)?;
+        let mut sink = sink(py, to, format, max_bytes, keep)?;
+        if let Some(LevelName(level)) = level {
+            sink = sink.only(wanted(level));
+        }
+        let start = || if standby { log.drain_after(sink) } else { log.drain(sink) };
+        Ok(Drainer::new(py.detach(start).or_raise_log(py)?))
+    }
+
+    /// An iterator over lines that were drained, as `hashmere.LogLine`, without taking them from anyone. ``since`` is ``"now"``,
+    /// ``"oldest"``, or how many lines back to begin. It ends when nothing has come for ``timeout`` seconds, without at once;
+    /// ``None``: never.
+    #[pyo3(signature = (since=None, /, *, timeout=Some(0.0)))]
+    fn follow(&self, py: Python<'_>, since: Option<&Bound<'_, PyAny>>, timeout: Option<f64>) -> PyResult<Follower> {
+        let since = self::since(since)?;
+        Ok(Follower::new(self.log(py)?.follow(since).or_raise_log(py)?, timeout))
+    }
+
+    /// Waits until all lines that were logged before were delivered. ``False``: they were not within ``timeout`` seconds.
+    #[pyo3(signature = (timeout=Some(5.0)))]
+    fn flush(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let log = self.log(py)?;
+        let flushed =
+            in_slices(py, timeout, |slice| Ok(py.detach(|| log.flush(slice)).or_raise_log(py)?.then_some(())))?;
+        Ok(flushed.is_some())
+    }
+
+    /// Figures of about now.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.log(py)?.stats().or_raise_log(py)?;
+        let dict = PyDict::new(py);
+        for (name, figure) in [
+            ("bytes", stats.bytes),
+            ("rings", stats.rings),
+            ("ring_bytes", stats.ring_bytes),
+            ("history_bytes", stats.history_bytes),
+            ("line_max", stats.line_max),
+            ("rings_used", stats.rings_used),
+            ("waiting_bytes", stats.waiting_bytes),
+            ("undelivered_bytes", stats.undelivered_bytes),
+            ("lines", stats.lines),
+            ("lost", stats.lost),
+            ("halves", stats.halves),
+            ("threads", stats.threads),
+        ] {
+            dict.set_item(name, figure)?;
+        }
+        dict.set_item("drainer", stats.drainer)?;
+        Ok(dict)
+    }
+
+    /// Lets go of it; drainers and followers go on.
+    fn close(&self) {
+        *self.log.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+}

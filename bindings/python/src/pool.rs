@@ -1,0 +1,276 @@
+//! Pools of elements, and their queues: see `hand` for those who move elements between them.
+
+use crate::error::{closed, QueueResult};
+use crate::hand::Hand;
+use crate::store::StoreBase;
+use hashmere_queue::{Kind, OnDeath, PoolOptions, QueueOptions, QueueStats};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict, PyList};
+use std::os::fd::AsRawFd;
+use std::sync::{Mutex, PoisonError};
+
+/// Names of queues for elements of the dead, each once for ever: options of the queues' crate hold static ones.
+static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
+
+fn for_ever(name: &str) -> &'static str {
+    let mut names = NAMES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(known) = names.iter().find(|known| **known == name) {
+        return known;
+    }
+    let kept: &'static str = Box::leak(name.into());
+    names.push(kept);
+    kept
+}
+
+fn kind_of(name: &str) -> PyResult<Kind> {
+    match name {
+        "mpmc" => Ok(Kind::Mpmc),
+        "mpsc" => Ok(Kind::Mpsc),
+        "spsc" => Ok(Kind::Spsc),
+        _ => Err(PyValueError::new_err("kind must be \"mpmc\", \"mpsc\" or \"spsc\"")),
+    }
+}
+
+fn kind_name(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Mpmc => "mpmc",
+        Kind::Mpsc => "mpsc",
+        Kind::Spsc => "spsc",
+    }
+}
+
+/// So many elements of so many bytes in a store's file, and named queues between which they move by reference.
+///
+/// What a process held when it died goes back where it came from. After a fork open it anew in the child.
+#[pyclass(frozen, module = "hashmere._hashmere")]
+pub struct Pool {
+    pool: hashmere_queue::Pool,
+}
+
+#[pymethods]
+impl Pool {
+    /// Opens a pool; creates it if ``elements`` and ``bytes`` are given and it is missing. ``on_death`` names the queue that elements of
+    /// the dead go to (``"free"``, or one that is made with the pool); without it they go to where they were pulled from.
+    #[new]
+    #[pyo3(signature = (store, name, /, *, elements=None, bytes=None, queues=None, hands=None, batch=None, on_death=None))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        store: &Bound<'_, StoreBase>,
+        name: &str,
+        elements: Option<u64>,
+        bytes: Option<u64>,
+        queues: Option<u64>,
+        hands: Option<u64>,
+        batch: Option<u64>,
+        on_death: Option<&str>,
+    ) -> PyResult<Pool> {
+        let store = store.get().enter(py)?;
+        let pool = match (elements, bytes) {
+            (None, None) => hashmere_queue::Pool::open(&store, name),
+            (Some(elements), Some(bytes)) => {
+                let mut options = PoolOptions::new(elements, bytes);
+                options = queues.map_or(options, |queues| options.queues(queues));
+                options = hands.map_or(options, |hands| options.hands(hands));
+                options = batch.map_or(options, |batch| options.batch(batch));
+                options = on_death.map_or(options, |name| options.on_death(OnDeath::Queue(for_ever(name))));
+                options.open(&store, name)
+            }
+            _ => return Err(PyValueError::new_err("give elements and bytes, or none of them")),
+        };
+        Ok(Pool { pool: pool.or_raise_queue(py)? })
+    }
+
+    /// Takes a pool's name off it; whether there was one.
+    #[staticmethod]
+    #[pyo3(signature = (store, name, /))]
+    fn remove(py: Python<'_>, store: &Bound<'_, StoreBase>, name: &str) -> PyResult<bool> {
+        let store = store.get().enter(py)?;
+        hashmere_queue::Pool::remove(&store, name).or_raise_queue(py)
+    }
+
+    /// The names of the pools of a store.
+    #[staticmethod]
+    #[pyo3(signature = (store, /))]
+    fn list(py: Python<'_>, store: &Bound<'_, StoreBase>) -> PyResult<Vec<String>> {
+        let store = store.get().enter(py)?;
+        Ok(hashmere_queue::Pool::list(&store))
+    }
+
+    /// Its name.
+    #[getter]
+    fn name(&self) -> &str {
+        self.pool.name()
+    }
+
+    /// How many elements it has.
+    #[getter]
+    fn elements(&self) -> u64 {
+        self.pool.elements()
+    }
+
+    /// How many bytes each of them has.
+    #[getter]
+    fn element_bytes(&self) -> u64 {
+        self.pool.element_bytes()
+    }
+
+    /// Whether its name was taken off it by ``remove``.
+    #[getter]
+    fn dropped(&self) -> bool {
+        self.pool.is_dropped()
+    }
+
+    /// Its queues, ``free`` first.
+    fn queues(&self) -> Vec<Queue> {
+        self.pool.queues().into_iter().map(|queue| Queue { queue }).collect()
+    }
+
+    /// The queue in which all elements are at first.
+    #[getter]
+    fn free(&self) -> Queue {
+        Queue { queue: self.pool.free().clone() }
+    }
+
+    /// A queue of this name; made if it is missing. ``kind`` is ``"mpmc"``, ``"mpsc"`` or ``"spsc"``.
+    #[pyo3(signature = (name, /, *, kind=None, bound=None))]
+    fn queue(&self, py: Python<'_>, name: &str, kind: Option<&str>, bound: Option<u64>) -> PyResult<Queue> {
+        let mut options = QueueOptions::new();
+        if let Some(kind) = kind {
+            options = options.kind(kind_of(kind)?);
+        }
+        options = bound.map_or(options, |bound| options.bound(bound));
+        Ok(Queue { queue: self.pool.queue_with(name, options).or_raise_queue(py)? })
+    }
+
+    /// Takes part: one for each thread.
+    fn hand(&self, py: Python<'_>) -> PyResult<Hand> {
+        Ok(Hand::new(self.pool.hand().or_raise_queue(py)?))
+    }
+
+    /// Gives back what the dead held; how many elements. Pulls from empty queues and waits do this by themselves.
+    fn recover(&self, py: Python<'_>) -> PyResult<u64> {
+        self.pool.recover().or_raise_queue(py)
+    }
+
+    /// Figures of about now; ``queues`` is a list of dicts.
+    fn stats<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let stats = self.pool.stats();
+        let dict = PyDict::new(py);
+        dict.set_item("elements", stats.elements)?;
+        dict.set_item("bytes", stats.element_bytes)?;
+        dict.set_item("bytes_all", stats.bytes)?;
+        dict.set_item("hands", stats.hands)?;
+        dict.set_item("hands_max", stats.hands_max)?;
+        let queues = stats.queues.iter().map(|queue| queue_stats(py, queue)).collect::<PyResult<Vec<_>>>()?;
+        dict.set_item("queues", PyList::new(py, queues)?)?;
+        dict.set_item("queues_max", stats.queues_max)?;
+        dict.set_item("held", stats.held)?;
+        dict.set_item("recovered", stats.recovered)?;
+        Ok(dict)
+    }
+}
+
+fn queue_stats<'py>(py: Python<'py>, stats: &QueueStats) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    dict.set_item("name", &stats.name)?;
+    dict.set_item("kind", kind_name(stats.kind))?;
+    dict.set_item("bound", stats.bound)?;
+    dict.set_item("len", stats.len)?;
+    dict.set_item("pushed", stats.pushed)?;
+    dict.set_item("has_sleepers", stats.has_sleepers)?;
+    Ok(dict)
+}
+
+/// A queue of a pool; any number of threads may use it.
+#[pyclass(frozen, module = "hashmere._hashmere")]
+pub struct Queue {
+    /// The queue.
+    pub queue: hashmere_queue::Queue,
+}
+
+#[pymethods]
+impl Queue {
+    fn __len__(&self) -> usize {
+        self.queue.len() as usize
+    }
+    fn __bool__(&self) -> bool {
+        true
+    }
+    /// Its name.
+    #[getter]
+    fn name(&self) -> String {
+        self.queue.name()
+    }
+    /// ``"mpmc"``, ``"mpsc"`` or ``"spsc"``.
+    #[getter]
+    fn kind(&self) -> &'static str {
+        kind_name(self.queue.kind())
+    }
+
+    /// The most elements that it takes.
+    #[getter]
+    fn bound(&self) -> u64 {
+        self.queue.bound()
+    }
+
+    /// A copy of the first element's bytes, which stays where it is; ``None``: the queue is empty.
+    fn peek<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.queue.peek().map(|bytes| PyBytes::new(py, &bytes))
+    }
+
+    /// A file descriptor for event loops (``select``, ``epoll``, ``asyncio``) that is readable when there is something to pull.
+    fn readiness(&self, py: Python<'_>) -> PyResult<Readiness> {
+        let readiness = self.queue.readiness().or_raise_queue(py)?;
+        Ok(Readiness { readiness: Mutex::new(Some(readiness)) })
+    }
+}
+
+/// Readable when a queue has something to pull. Wait until it is, ``acknowledge``, pull as much as you like, and wait again; if something is
+/// left it is readable at once. A thread of this process stands behind it until ``close``; it has no part in a forked child.
+#[pyclass(frozen, module = "hashmere._hashmere")]
+pub struct Readiness {
+    readiness: Mutex<Option<hashmere_queue::Readiness>>,
+}
+
+impl Readiness {
+    fn with<T>(&self, py: Python<'_>, f: impl FnOnce(&hashmere_queue::Readiness) -> T) -> PyResult<T> {
+        let readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner);
+        readiness.as_ref().map(f).ok_or_else(|| closed(py))
+    }
+}
+
+#[pymethods]
+impl Readiness {
+    /// The descriptor, which belongs to this object.
+    fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
+        self.with(py, AsRawFd::as_raw_fd)
+    }
+
+    /// Takes the event back. Call it before pulling.
+    fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
+        self.with(py, hashmere_queue::Readiness::acknowledge)
+    }
+
+    /// Ends it.
+    fn close(&self, py: Python<'_>) {
+        let readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(readiness));
+    }
+
+    /// Whether it was closed.
+    #[getter]
+    fn closed(&self) -> bool {
+        self.readiness.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyAny>) {
+        self.close(py);
+    }
+}

@@ -1,0 +1,226 @@
+"""Waiting for several keys, a mutex, a value computed once, a barrier: across threads, processes, and deaths."""
+
+import multiprocessing
+import os
+import signal
+import threading
+import time
+
+import pytest
+
+import hashmere
+
+SPAWN = multiprocessing.get_context("spawn")
+
+
+def until(condition, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.005)
+
+
+def test_waiting_for_several_keys(store):
+    version = store.set("b", "1")
+    keys = [("a", None), (b"b", version)]
+    assert store.wait_any(keys, timeout=0.01) is None
+    thread = threading.Thread(target=lambda: (time.sleep(0.05), store.set("b", "2")))
+    thread.start()
+    index, now = store.wait_any(keys, timeout=20)
+    thread.join()
+    assert (index, now) == (1, store.version("b"))
+    store["a"] = "1"
+    assert store.wait_any(keys) == (0, store.version("a"))
+    del store["b"]
+    assert store.wait_any([("b", now)]) == (0, 0)
+    for wrong in ([1], [("a",)], [(1, None)], ["ab"], None):
+        with pytest.raises((TypeError, ValueError)):
+            store.wait_any(wrong, timeout=0)
+    with pytest.raises(hashmere.Misuse):
+        store.wait_any([], timeout=0)
+
+
+def test_a_mutex_is_held_once(store):
+    mutex, other = hashmere.Mutex(store, "lock"), hashmere.Mutex(store, "lock")
+    assert mutex.acquire() and mutex.held_here and not other.held_here
+    assert not other.acquire(0) and not other.acquire(timeout=0.02) and not mutex.acquire(0)
+    with pytest.raises(RuntimeError):
+        other.release()
+    mutex.release()
+    with pytest.raises(RuntimeError):
+        mutex.release()
+    with other as abandoned:
+        assert not abandoned and not mutex.acquire(0)
+    assert "lock" not in store and mutex.acquire(0)
+    mutex.release()
+
+
+def test_a_mutex_between_threads(store):
+    mutex, inside, most = hashmere.Mutex(store, "lock"), [], []
+
+    def work():
+        for _ in range(50):
+            with mutex:
+                inside.append(1)
+                most.append(len(inside))
+                inside.pop()
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert set(most) == {1} and len(most) == 200
+
+
+def hold(store, ready):
+    mutex = hashmere.Mutex(store, "lock")
+    mutex.acquire()
+    ready.set()
+    time.sleep(1000)
+
+
+def test_a_mutex_of_the_dead_is_free(store):
+    ready = SPAWN.Event()
+    holder = SPAWN.Process(target=hold, args=(store, ready), daemon=True)
+    holder.start()
+    assert ready.wait(30)
+    mutex = hashmere.Mutex(store, "lock")
+    assert not mutex.acquire(0.02)
+    holder.kill()
+    holder.join()
+    with mutex as abandoned:
+        assert abandoned
+
+
+def test_a_forked_child_has_not_what_its_parent_holds(store):
+    mutex, barrier = hashmere.Mutex(store, "lock"), hashmere.Barrier(store, "start", 2)
+    mutex.acquire()
+    child = os.fork()
+    if child == 0:
+        failed = 1
+        try:
+            with pytest.raises(RuntimeError):
+                mutex.release()
+            with pytest.raises(hashmere.Misuse):
+                barrier.wait(0)
+            # Going away here must not let go of them.
+            del mutex, barrier
+            failed = 0
+        finally:
+            os._exit(failed)
+    assert os.waitpid(child, 0)[1] == 0
+    assert not hashmere.Mutex(store, "lock").acquire(0)
+    mutex.release()
+    with hashmere.Barrier(store, "start", 2) as other:
+        assert other.wait(0) is None and barrier.wait(20) == (1, 0)
+    barrier.close()
+
+
+def test_once(store):
+    made = []
+
+    def compute():
+        made.append(1)
+        time.sleep(0.05)
+        return "value"
+
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(store.once("key", compute, timeout=20))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [b"value"] * 4 and made == [1]
+    assert store.once("key", lambda: 1 / 0) == b"value"
+    with pytest.raises(ZeroDivisionError):
+        store.once("other", lambda: 1 / 0)
+    with pytest.raises(TypeError):
+        store.once("other", lambda: 7)
+    assert store.once("other", lambda: b"now") == b"now"
+
+
+def compute_for_ever(store, ready):
+    store.once("key", lambda: (ready.set(), time.sleep(1000)))
+
+
+def test_once_after_a_death(store):
+    ready = SPAWN.Event()
+    doomed = SPAWN.Process(target=compute_for_ever, args=(store, ready), daemon=True)
+    doomed.start()
+    assert ready.wait(30)
+    assert store.once("key", lambda: "mine", timeout=0.02) is None
+    doomed.kill()
+    doomed.join()
+    assert store.once("key", lambda: "mine", timeout=20) == b"mine"
+
+
+def take_part(store, rounds, results):
+    with hashmere.Barrier(store, "start", 3) as barrier:
+        for _ in range(rounds):
+            results.put(barrier.wait(30))
+
+
+def test_a_barrier_and_a_death(store):
+    results = SPAWN.Queue()
+    others = [SPAWN.Process(target=take_part, args=(store, rounds, results), daemon=True) for rounds in (2, 1000)]
+    barrier = hashmere.Barrier(store, "start", 3)
+    assert barrier.wait(0.02) is None
+    for other in others:
+        other.start()
+    assert barrier.wait(30) == (1, 0) and barrier.wait(30) == (2, 0)
+    # One has left after two rounds; the other is killed while it waits for us in the third, or before.
+    others[0].join()
+    others[1].kill()
+    others[1].join()
+    assert barrier.wait(30)[0] == 3 and barrier.wait(30) == (4, 2)
+    with pytest.raises(hashmere.QueueBroken):
+        hashmere.Barrier(store, "start", 4)
+    barrier.close()
+    with pytest.raises(hashmere.Misuse):
+        barrier.wait(0)
+    assert [results.get(timeout=5) for _ in range(4)] == [(1, 0), (1, 0), (2, 0), (2, 0)]
+
+
+def test_signals_are_heard(store):
+    class Alarm(Exception):
+        pass
+
+    def ring(*_):
+        raise Alarm
+
+    other = hashmere.Mutex(store, "held")
+    other.acquire()
+    waits = [
+        lambda: store.wait("absent", None),
+        lambda: store.wait_any([("absent", None)]),
+        lambda: hashmere.Mutex(store, "held").acquire(),
+        lambda: hashmere.Barrier(store, "start", 2).wait(),
+    ]
+    before = signal.signal(signal.SIGALRM, ring)
+    try:
+        for wait in waits:
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
+            with pytest.raises(Alarm):
+                wait()
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    other.release()
+
+
+def test_bad_arguments(folder):
+    with hashmere.open("cache", cache=True, max_bytes=8 << 20) as cache:
+        for make in (lambda: hashmere.Mutex(cache, "a"), lambda: hashmere.Barrier(cache, "a", 2)):
+            with pytest.raises(hashmere.QueueBadOption):
+                make()
+    with pytest.raises(hashmere.Closed):
+        hashmere.Mutex(cache, "a")
+    with hashmere.open("strict") as store:
+        with pytest.raises(hashmere.QueueBadOption):
+            hashmere.Barrier(store, "a", 0)
+        store["other"] = "something"
+        with pytest.raises(hashmere.QueueBroken):
+            hashmere.Mutex(store, "other").acquire(0)
+        for timeout in (-1, float("nan")):
+            with pytest.raises(ValueError):
+                hashmere.Mutex(store, "a").acquire(timeout)
