@@ -51,7 +51,7 @@ impl Hand {
     }
 
     /// The same, to move the batch.
-    fn to_move(&mut self, py: Python<'_>) -> PyResult<&mut Grip> {
+    fn for_moves(&mut self, py: Python<'_>) -> PyResult<&mut Grip> {
         self.batch_exports.refuse()?;
         self.whole(py)
     }
@@ -83,7 +83,7 @@ impl Hand {
 impl Hand {
     /// Takes the first element of a queue, and waits for one as many seconds as ``timeout`` says, without end if it is ``None``.
     /// ``None``: none came.
-    #[pyo3(signature = (queue, /, *, timeout=Some(0.0)))]
+    #[pyo3(signature = (queue, /, *, timeout=Some(0.0)), text_signature = "($self, queue, /, *, timeout=0.0)")]
     fn pull(slf: &Bound<'_, Self>, queue: &Bound<'_, Queue>, timeout: Option<f64>) -> PyResult<Option<Element>> {
         let py = slf.py();
         // Borrowed for as long as it waits: a signal handler cannot close it meanwhile.
@@ -118,10 +118,10 @@ impl Hand {
     }
 
     /// Takes up to ``max`` elements in one operation, behind those of this hand's batch, and waits for some as ``pull`` does. Returns how many.
-    #[pyo3(signature = (queue, max, /, *, timeout=Some(0.0)))]
+    #[pyo3(signature = (queue, max, /, *, timeout=Some(0.0)), text_signature = "($self, queue, max, /, *, timeout=0.0)")]
     fn pull_many(&mut self, py: Python<'_>, queue: &Bound<'_, Queue>, max: u64, timeout: Option<f64>) -> PyResult<u64> {
         let from = &queue.get().queue;
-        let grip = self.to_move(py)?;
+        let grip = self.for_moves(py)?;
         let mut pulled = grip.pull_many(from, max).or_raise_queue(py)?;
         if pulled == 0 && max > 0 && timeout != Some(0.0) {
             let some = in_slices(py, timeout, |slice| {
@@ -139,7 +139,7 @@ impl Hand {
     /// queue reaches its bound.
     #[pyo3(signature = (queue, max=u64::MAX, /))]
     fn push_many(&mut self, py: Python<'_>, queue: &Bound<'_, Queue>, max: u64) -> PyResult<u64> {
-        self.to_move(py)?.push_many(&queue.get().queue, max).or_raise_queue(py)
+        self.for_moves(py)?.push_many(&queue.get().queue, max).or_raise_queue(py)
     }
 
     /// Pushes the whole batch to one queue, as far as it takes it, then pulls up to ``max`` from another. Returns how many of each.
@@ -151,13 +151,13 @@ impl Hand {
         queue: &Bound<'_, Queue>,
         max: u64,
     ) -> PyResult<(u64, u64)> {
-        self.to_move(py)?.push_pull_many(&to.get().queue, &queue.get().queue, max).or_raise_queue(py)
+        self.for_moves(py)?.push_pull_many(&to.get().queue, &queue.get().queue, max).or_raise_queue(py)
     }
 
     /// Moves everything that is in a queue now to another, by way of this hand's batch, which has to be empty. Returns how much that was.
     #[pyo3(signature = (queue, to, /))]
     fn drain(&mut self, py: Python<'_>, queue: &Bound<'_, Queue>, to: &Bound<'_, Queue>) -> PyResult<u64> {
-        self.to_move(py)?.drain(&queue.get().queue, &to.get().queue).or_raise_queue(py)
+        self.for_moves(py)?.drain(&queue.get().queue, &to.get().queue).or_raise_queue(py)
     }
 
     /// Elements of the batch.

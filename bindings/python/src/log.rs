@@ -232,14 +232,14 @@ impl Log {
     /// An iterator over lines that were drained, as `hashmere.LogLine`, without taking them from anyone. ``since`` is ``"now"``,
     /// ``"oldest"``, or how many lines back to begin. It ends when nothing has come for ``timeout`` seconds, without at once;
     /// ``None``: never.
-    #[pyo3(signature = (since=None, /, *, timeout=Some(0.0)))]
+    #[pyo3(signature = (since=None, /, *, timeout=Some(0.0)), text_signature = "($self, since=None, /, *, timeout=0.0)")]
     fn follow(&self, py: Python<'_>, since: Option<&Bound<'_, PyAny>>, timeout: Option<f64>) -> PyResult<Follower> {
         let since = self::since(since)?;
         Ok(Follower::new(self.log(py)?.follow(since).or_raise_log(py)?, timeout))
     }
 
     /// Waits until all lines that were logged before were delivered. ``False``: they were not within ``timeout`` seconds.
-    #[pyo3(signature = (timeout=Some(5.0)))]
+    #[pyo3(signature = (timeout=Some(5.0)), text_signature = "($self, timeout=5.0)")]
     fn flush(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let log = self.log(py)?;
         let flushed =

@@ -1,27 +1,139 @@
-//! Several keys at once.
+//! Several keys at once. Lists, tuples and dicts are read by the plain calls of the C API: a thousand keys with one call are the
+//! counterpart of a transaction of a thousand elsewhere, and what is done for each of them counts.
 
 use crate::attributes::attributes;
-use crate::bytes::{self, Key, Value};
+use crate::bytes::{self, fixed, refused, Bytes, KEY};
 use crate::error::OrRaise;
 use crate::store::StoreBase;
 use hashmere::{Store, WriteError};
 use pyo3::exceptions::PyTypeError;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict, PyList, PyString};
+use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 
 /// From this many keys on the interpreter is let go of.
 const MANY: usize = 256;
 
-/// The objects of an iterable. A single text is one key too few by far, and surely a mistake.
-fn objects<'py>(keys: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyAny>>> {
-    if keys.is_instance_of::<PyString>() || keys.is_instance_of::<PyBytes>() {
-        return Err(PyTypeError::new_err("several keys are asked for: give a list of them"));
-    }
-    keys.try_iter()?.collect()
+/// Bytes of arguments, with references to the objects that have them: others may change what these were taken from meanwhile.
+#[derive(Default)]
+struct Kept<'py> {
+    objects: Vec<Bound<'py, PyAny>>,
+    /// Buffers of values such as a `bytearray`; their bytes may change while they are read, but not go away.
+    buffers: Vec<Bytes<'static>>,
 }
 
-fn borrow<'a>(objects: &'a [Bound<'_, PyAny>]) -> PyResult<Vec<&'a [u8]>> {
-    objects.iter().map(|key| Ok(key.as_borrowed().extract::<Key<'a>>()?.0)).collect()
+impl<'py> Kept<'py> {
+    fn key(&mut self, object: Bound<'py, PyAny>) -> PyResult<&'static [u8]> {
+        // SAFETY: `bytes` and `str` do not change, and whoever uses what is returned keeps `self`, which keeps the object.
+        let bytes = unsafe { fixed(object.as_ptr()) }.ok_or_else(|| refused(&object, KEY))?;
+        self.objects.push(object);
+        Ok(bytes)
+    }
+
+    fn value(&mut self, object: Bound<'py, PyAny>) -> PyResult<&'static [u8]> {
+        // SAFETY: as above.
+        if let Some(bytes) = unsafe { fixed(object.as_ptr()) } {
+            self.objects.push(object);
+            return Ok(bytes);
+        }
+        let buffer = bytes::value(object.as_borrowed())?;
+        // SAFETY: as above; the buffer is released before the object, and its bytes stay where they are when it is moved.
+        let (buffer, bytes) = unsafe {
+            let bytes: &'static [u8] = std::mem::transmute::<&[u8], &'static [u8]>(&buffer);
+            (std::mem::transmute::<Bytes<'_>, Bytes<'static>>(buffer), bytes)
+        };
+        self.buffers.push(buffer);
+        self.objects.push(object);
+        Ok(bytes)
+    }
+}
+
+impl Drop for Kept<'_> {
+    fn drop(&mut self) {
+        self.buffers.clear();
+    }
+}
+
+/// Calls `each` with the objects of an iterable. A single text is one key too few by far, and surely a mistake.
+fn for_each<'py>(objects: &Bound<'py, PyAny>, mut each: impl FnMut(Bound<'py, PyAny>) -> PyResult<()>) -> PyResult<()> {
+    if objects.is_instance_of::<PyString>() || objects.is_instance_of::<PyBytes>() {
+        return Err(PyTypeError::new_err("several keys are asked for: give a list of them"));
+    }
+    if let Ok(list) = objects.cast_exact::<PyList>() {
+        list.iter().try_for_each(each)
+    } else if let Ok(tuple) = objects.cast_exact::<PyTuple>() {
+        tuple.iter().try_for_each(each)
+    } else {
+        objects.try_iter()?.try_for_each(|object| each(object?))
+    }
+}
+
+fn len_of(objects: &Bound<'_, PyAny>) -> usize {
+    objects.len().unwrap_or(0)
+}
+
+fn keys_of<'py>(objects: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Vec<&'static [u8]>)> {
+    let len = len_of(objects);
+    let (mut kept, mut keys) = (Kept::default(), Vec::with_capacity(len));
+    kept.objects.reserve(len);
+    for_each(objects, |object| {
+        keys.push(kept.key(object)?);
+        Ok(())
+    })?;
+    Ok((kept, keys))
+}
+
+type Pairs = Vec<(&'static [u8], &'static [u8])>;
+
+fn pairs_of<'py>(pairs: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Pairs)> {
+    let len = len_of(pairs);
+    let (mut kept, mut borrowed) = (Kept::default(), Vec::with_capacity(len));
+    kept.objects.reserve(2 * len);
+    let mut add = |key: Bound<'py, PyAny>, value: Bound<'py, PyAny>| -> PyResult<()> {
+        borrowed.push((kept.key(key)?, kept.value(value)?));
+        Ok(())
+    };
+    if let Ok(dict) = pairs.cast_exact::<PyDict>() {
+        dict.iter().try_for_each(|(key, value)| add(key, value))?;
+        return Ok((kept, borrowed));
+    }
+    let items = if pairs.cast_exact::<PyList>().is_err() && pairs.hasattr("keys")? {
+        pairs.call_method0("items")?
+    } else {
+        pairs.clone()
+    };
+    for_each(&items, |pair| match pair.cast_exact::<PyTuple>() {
+        Ok(pair) if pair.len() == 2 => add(pair.get_item(0)?, pair.get_item(1)?),
+        _ => {
+            let (key, value) = pair.extract()?;
+            add(key, value)
+        }
+    })?;
+    Ok((kept, borrowed))
+}
+
+/// A list of the values, which stand one behind the other.
+fn list_of<'py>(py: Python<'py>, all: &[u8], ends: &[(usize, bool)]) -> PyResult<Bound<'py, PyList>> {
+    // SAFETY: a new list is filled to its end before anybody sees it; each call takes the reference that it is given, and if there is no
+    // memory for a value the list goes with what it has.
+    unsafe {
+        let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ends.len() as ffi::Py_ssize_t))?;
+        let mut start = 0;
+        for (i, (end, found)) in ends.iter().enumerate() {
+            let value = if *found {
+                ffi::PyBytes_FromStringAndSize(all[start..*end].as_ptr().cast(), (end - start) as ffi::Py_ssize_t)
+            } else {
+                let none = ffi::Py_None();
+                ffi::Py_INCREF(none);
+                none
+            };
+            if value.is_null() || ffi::PyList_SetItem(list.as_ptr(), i as ffi::Py_ssize_t, value) != 0 {
+                return Err(PyErr::fetch(py));
+            }
+            start = *end;
+        }
+        Ok(list.cast_into_unchecked())
+    }
 }
 
 #[pymethods]
@@ -30,18 +142,14 @@ impl StoreBase {
     /// times as fast as one by one.
     #[pyo3(signature = (keys, /))]
     fn get_many<'py>(&self, py: Python<'py>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
-        let objects = objects(keys)?;
-        let keys = borrow(&objects)?;
+        let (kept, keys) = keys_of(keys)?;
         let store = self.enter(py)?;
         let store: &Store = &store;
-        let value = |value: &[u8]| PyBytes::new(py, value);
-        if keys.len() < MANY {
-            let mut values = Vec::with_capacity(keys.len());
-            store.get_many_with(&keys, |_, bytes| values.push(bytes.map(value))).or_raise(py)?;
-            return PyList::new(py, values);
-        }
-        let values = py.detach(|| store.get_many(&keys)).or_raise(py)?;
-        PyList::new(py, values.iter().map(|bytes| bytes.as_deref().map(value)))
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
+        let mut get = || store.get_many_joined(&keys, &mut bytes, &mut ends);
+        if keys.len() < MANY { get() } else { py.detach(get) }.or_raise(py)?;
+        drop(kept);
+        list_of(py, &bytes, &ends)
     }
 
     /// Stores the pairs of a mapping or of an iterable, in order, and returns how many there were. If one fails, those before it
@@ -56,32 +164,30 @@ impl StoreBase {
         flags: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<usize> {
         let with = attributes(ttl, expires_at, flags)?;
-        let pairs = match pairs.cast::<PyDict>() {
-            Ok(dict) => dict.items().into_any(),
-            Err(_) if pairs.hasattr("keys")? => pairs.call_method0("items")?,
-            Err(_) => pairs.clone(),
-        };
-        let pairs: Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> =
-            objects(&pairs)?.iter().map(|pair| pair.extract()).collect::<PyResult<_>>()?;
-        let mut borrowed = Vec::with_capacity(pairs.len());
-        for (key, value) in &pairs {
-            borrowed.push((key.as_borrowed().extract::<Key<'_>>()?.0, value.as_borrowed().extract::<Value<'_>>()?.0));
-        }
+        let (kept, pairs) = pairs_of(pairs)?;
         let store = self.enter(py)?;
-        let Some(with) = with else { return store.set_many(&borrowed).or_raise(py) };
-        let set = |(key, value): &(&[u8], bytes::Bytes<'_>)| store.set_with(key, value, with).map(|_| ());
-        borrowed.iter().try_for_each(set).or_raise(py)?;
-        Ok(borrowed.len())
+        let store: &Store = &store;
+        let set = || -> Result<usize, WriteError> {
+            let Some(with) = with else { return store.set_many(&pairs) };
+            pairs.iter().try_for_each(|(key, value)| store.set_with(key, value, with).map(|_| ()))?;
+            Ok(pairs.len())
+        };
+        // A buffer of the caller's may be written to while others run.
+        let alone = pairs.len() < MANY || !kept.buffers.is_empty();
+        let stored = if alone { set() } else { py.detach(set) }.or_raise(py);
+        drop(kept);
+        stored
     }
 
     /// Removes several keys and returns how many of them were there.
     #[pyo3(signature = (keys, /))]
     fn delete_many(&self, py: Python<'_>, keys: &Bound<'_, PyAny>) -> PyResult<usize> {
-        let objects = objects(keys)?;
-        let keys = borrow(&objects)?;
+        let (kept, keys) = keys_of(keys)?;
         let store = self.enter(py)?;
         let store: &Store = &store;
         let delete = || -> Result<usize, WriteError> { store.delete_many(&keys) };
-        if keys.len() < MANY { delete() } else { py.detach(delete) }.or_raise(py)
+        let deleted = if keys.len() < MANY { delete() } else { py.detach(delete) }.or_raise(py);
+        drop(kept);
+        deleted
     }
 }

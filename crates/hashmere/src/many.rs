@@ -1,7 +1,8 @@
 //! Several keys at once.
 
-use crate::engine::KeyHash;
+use crate::engine::{KeyHash, When};
 use crate::error::{ReadError, WriteError};
+use crate::types::Attributes;
 use crate::Store;
 
 /// Keys whose cache misses overlap: enough to hide memory latency, few enough that what was fetched is still there when it is
@@ -30,25 +31,37 @@ impl Store {
         keys: &[K],
         mut each: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), ReadError> {
-        let engine = self.engine();
-        let mut bytes = Vec::new();
-        // End of each value in `bytes`, and whether there is one.
-        let mut ends = Vec::with_capacity(keys.len());
-        loop {
-            let root = engine.root_word();
-            bytes.clear();
-            ends.clear();
-            self.collect(keys, &mut bytes, &mut ends)?;
-            if engine.root_word() == root {
-                break;
-            }
-        }
+        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
+        self.get_many_joined(keys, &mut bytes, &mut ends)?;
         let mut start = 0;
         for (i, (end, found)) in ends.into_iter().enumerate() {
             each(i, found.then(|| &bytes[start..end]));
             start = end;
         }
         Ok(())
+    }
+
+    /// The same, all values one behind the other in `bytes`, and in `ends` where each of them ends and whether its key is there. What was in
+    /// both before is gone.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get_many_joined<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+        bytes: &mut Vec<u8>,
+        ends: &mut Vec<(usize, bool)>,
+    ) -> Result<(), ReadError> {
+        let engine = self.engine();
+        loop {
+            let root = engine.root_word();
+            bytes.clear();
+            ends.clear();
+            self.collect(keys, bytes, ends)?;
+            if engine.root_word() == root {
+                return Ok(());
+            }
+        }
     }
 
     fn collect<K: AsRef<[u8]>>(
@@ -99,11 +112,15 @@ impl Store {
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<usize, WriteError> {
         let engine = self.engine();
         for batch in pairs.chunks(BATCH) {
-            for (key, _) in batch {
-                engine.fetch_buckets(engine.hash(key.as_ref()));
+            let mut hashes = [None; BATCH];
+            for ((key, _), hash) in batch.iter().zip(&mut hashes) {
+                let kh = engine.hash(key.as_ref());
+                engine.fetch_buckets(kh);
+                *hash = Some(kh);
             }
-            for (key, value) in batch {
-                self.set(key.as_ref(), value.as_ref())?;
+            let mut lane = engine.lane()?;
+            for ((key, value), kh) in batch.iter().zip(hashes.into_iter().flatten()) {
+                engine.store(&mut lane, (key.as_ref(), kh), value.as_ref(), Attributes::NONE, When::Always)?;
             }
         }
         Ok(pairs.len())

@@ -5,7 +5,7 @@ from os import PathLike
 from types import TracebackType
 from typing import Any, Callable, Dict, Generic, Iterable, Iterator, List, Literal, Mapping, Optional, Protocol, Tuple, TypeVar, Union, final, overload
 
-from typing_extensions import Buffer, Self
+from typing_extensions import Buffer, Self, disjoint_base
 
 from ._types import Handle, Level, LogLine, Record, Uid, Verdict
 
@@ -299,6 +299,7 @@ class Room:
     def __len__(self) -> int: ...
     def __buffer__(self, flags: int, /) -> memoryview: ...
 
+@disjoint_base
 class Log:
     def __new__(
         cls,

@@ -46,8 +46,13 @@ class Puller:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         number = self._readiness.fileno()
+
+        def wake() -> None:
+            if not future.done():
+                future.set_result(None)
+
         self._is_waiting = True
-        loop.add_reader(number, lambda: future.done() or future.set_result(None))
+        loop.add_reader(number, wake)
         try:
             await future
         finally:
