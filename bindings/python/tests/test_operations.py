@@ -127,6 +127,34 @@ def test_flags_and_records(store):
     assert store.record("k").flags == 0
 
 
+def test_many_from_whatever_gives_pairs(store):
+    class Dict(dict):
+        pass
+
+    class Pairs:
+        def keys(self):
+            raise AssertionError
+
+        def items(self):
+            return iter([("i", "9")])
+
+    wanted = {b"%d" % n: b"v%d" % n for n in range(600)}
+    texts = {key.decode(): bytearray(value) for key, value in wanted.items()}
+    for pairs in (wanted, texts, Dict(wanted), list(texts.items()), tuple(wanted.items()), (pair for pair in texts.items())):
+        store.clear()
+        assert store.set_many(pairs) == 600 and dict(store.items()) == wanted
+        assert store.get_many(tuple(wanted)) == store.get_many(texts) == list(wanted.values())
+    assert store.set_many(Pairs()) == 1 and store["i"] == b"9"
+    store.clear()
+    # What is wrong is found before anything is stored, however far behind it stands.
+    for wrong in ([*wanted.items(), ("a", 1)], {**wanted, 1: "a"}, [*wanted.items(), "abc"], [*wanted.items(), None]):
+        with pytest.raises((TypeError, ValueError)):
+            store.set_many(wrong)
+    assert len(store) == 0
+    long = {b"a": b"x" * 100_000, b"b": b"", "c": "y" * (1 << 20)}
+    assert store.set_many(long) == 3 and store.get_many([*long, "d"]) == [b"x" * 100_000, b"", b"y" * (1 << 20), None]
+
+
 def test_many(store):
     pairs = {f"k{n}": f"v{n}" for n in range(1000)}
     assert store.set_many(pairs) == 1000
