@@ -34,13 +34,18 @@ fn address(at: &Bound<'_, PyAny>) -> PyResult<Address> {
     Err(crate::bytes::refused(at, "a place must be a hashmere.Uid or a hashmere.Handle"))
 }
 
+/// A `hashmere.Uid`.
+pub fn uid(py: Python<'_>, uid: Uid) -> PyResult<Bound<'_, PyAny>> {
+    classes(py)?.0.call1((uid.0,))
+}
+
 #[pymethods]
 impl StoreBase {
     /// The ``Uid`` of a key: a number by which it is found faster than by its bytes, as long as it exists.
     #[pyo3(signature = (key, /))]
     fn uid<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let uid = self.enter(py)?.uid_of(key.0).or_raise(py)?;
-        uid.map(|uid| classes(py)?.0.call1((uid.0,))).transpose()
+        uid.map(|uid| self::uid(py, uid)).transpose()
     }
 
     /// The ``Handle`` of a key: its UID, and a fingerprint that tells when the UID has come to mean another key.

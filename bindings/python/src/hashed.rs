@@ -52,6 +52,13 @@ impl Hashed {
         item.map(|item| record(py, key.0, &item.value, &item.meta)).transpose()
     }
 
+    /// As ``Store.uid``.
+    #[pyo3(signature = (key, hash, /))]
+    fn uid<'py>(&self, py: Python<'py>, key: Key<'_>, hash: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let uid = self.store.get().enter(py)?.hashed().uid_of(key.0, hash).or_raise(py)?;
+        uid.map(|uid| crate::by_number::uid(py, uid)).transpose()
+    }
+
     /// Whether a key is there.
     #[pyo3(signature = (key, hash, /))]
     fn exists(&self, py: Python<'_>, key: Key<'_>, hash: u64) -> PyResult<bool> {

@@ -18,6 +18,7 @@ mod log;
 mod log_drain;
 mod log_record;
 mod many;
+mod marks;
 mod pool;
 mod raw;
 mod record;

@@ -32,16 +32,16 @@ impl Log {
         }
         let text: &[u8] = &text.0;
         let Some(fields) = fields.filter(|fields| !fields.is_empty()) else {
-            return self.unless_writing(py, || log.line(level, text)).or_raise_log(py);
+            return self.alone(py, &log, || log.line(level, text)).or_raise_log(py);
         };
         let fields = Fields::new(fields)?;
         let fields = fields.values();
-        self.unless_writing(py, || log.record(level, text, &fields)).or_raise_log(py)
+        self.alone(py, &log, || log.record(level, text, &fields)).or_raise_log(py)
     }
 
-    /// A wait for room lets other threads run by itself; writing does not.
-    fn unless_writing<T: Send>(&self, py: Python<'_>, act: impl FnOnce() -> T + Send) -> T {
-        if self.writes {
+    /// Lets other threads run meanwhile if it may have to write, for want of a drainer. A wait for room does so by itself.
+    fn alone<T: Send>(&self, py: Python<'_>, log: &Inner, act: impl FnOnce() -> T + Send) -> T {
+        if self.writes && !log.is_drained() {
             py.detach(act)
         } else {
             act()

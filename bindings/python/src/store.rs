@@ -57,7 +57,7 @@ impl StoreBase {
     #[pyo3(signature = (name, /, *, create=true, exclusive=false, read_only=false, cache=None, max_bytes=None,
         expected_items=None, fixed_key_len=None, fixed_value_len=None, permissions=None, delete_on_last_exit=false,
         busy_timeout=None, segment_bytes=None, leaf_bytes=None, durable=false, sync_every=None,
-        allow_foreign_owner=false))]
+        allow_foreign_owner=false, on_rebuild=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         name: &Bound<'_, PyAny>,
@@ -77,6 +77,7 @@ impl StoreBase {
         durable: bool,
         sync_every: Option<f64>,
         allow_foreign_owner: bool,
+        on_rebuild: Option<Py<PyAny>>,
     ) -> PyResult<StoreBase> {
         if exclusive && (read_only || !create) {
             return Err(PyValueError::new_err("exclusive creates a store: not with read_only or create=False"));
@@ -107,6 +108,15 @@ impl StoreBase {
         }
         if let Some(seconds) = sync_every {
             options = options.sync_every(duration(seconds, "sync_every")?);
+        }
+        if let Some(told) = on_rebuild {
+            options = options.on_rebuild(move |done, of| {
+                Python::attach(|py| {
+                    if let Err(error) = told.call1(py, (done, of)) {
+                        error.write_unraisable(py, Some(told.bind(py)));
+                    }
+                });
+            });
         }
         let path = name_of(name)?;
         let py = name.py();

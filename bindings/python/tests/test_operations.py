@@ -121,7 +121,7 @@ def test_time_to_live(store):
 def test_flags_and_records(store):
     version = store.set("k", "v", flags=2**32 - 1)
     record = store.record("k")
-    assert record == (b"k", b"v", version, 2**32 - 1, None, store.uid("k")) and record.key == b"k"
+    assert record == (b"k", b"v", version, 2**32 - 1, None, store.uid("k"), 0) and record.key == b"k"
     assert store.record("absent") is None and store.value_len("absent") is None
     store["k"] = "w"
     assert store.record("k").flags == 0
@@ -190,6 +190,8 @@ def test_numbers_of_keys(store):
 
 def test_supplied_hashes(store):
     h = store.hashed
+    assert h.uid("k", 1) is None and h.set("k", 1, "v") and isinstance(h.uid("k", 1), hashmere.Uid)
+    assert h.delete("k", 1)
     assert h.set("k", 7, "v", flags=2) and h.get("k", 7) == b"v" and h.get("k", 8) is None and h.get("k", 8, 1) == 1
     assert "k" not in store and h.exists("k", 7) and h.record("k", 7).flags == 2
     assert h.add("k", 7, "w") is None and h.incr("n", 1, initial=4) == 4 and h.incr("n", 1) == 5
@@ -296,6 +298,37 @@ def test_durable(tmp_path):
         assert store.stats()["syncs"] >= 2 and store.stats()["durable"]
     with hashmere.open(tmp_path / "d.mere") as store:
         assert store["k"] == b"v"
+    # As if the machine had gone down since: the boot id in the header is another one, and the state is open.
+    with open(tmp_path / "d.mere", "r+b") as file:
+        file.seek(128)
+        file.write(b"\xee" * 16)
+        file.seek(152)
+        life = file.read(1)[0]
+        file.seek(152)
+        file.write(bytes([life & ~1]))
+    told = []
+    with hashmere.open(tmp_path / "d.mere", on_rebuild=lambda done, of: told.append((done, of))) as store:
+        assert store["k"] == b"v"
+    assert told and all(done <= of for done, of in told)
+
+
+def test_marks(store):
+    assert store.marks("k") is None
+    version = store.set_marked("k", "old", 5, seen=None, flags=7, ttl=100)
+    seen = store.record("k")
+    assert (seen.version, seen.marks, seen.flags, seen.value, store.marks("k")) == (version, 5, 7, b"old", 5)
+    assert store.set_marked("k", "x", 1, seen=None) is None
+    assert store.remark("k", seen, 6) and not store.remark("k", seen, 8)
+    now = store.record("k")
+    assert now == seen._replace(marks=6)
+    assert store.set_marked("k", "new", 9, seen=seen) is None and store.set_marked("k", "new", 9, seen=now) > version
+    store["k"] = "plain"
+    assert store.marks("k") == 0
+    for wrong in (-1, 2**32):
+        with pytest.raises(OverflowError):
+            store.set_marked("k", "x", wrong, seen=None)
+    with pytest.raises(AttributeError):
+        store.remark("k", None, 1)
 
 
 def test_sync_of_a_volatile_store(store):

@@ -6,7 +6,7 @@ use crate::error::LogError;
 use crate::follow::{Follower, Since};
 use crate::format::Format;
 use crate::here::Here;
-use crate::layout::{at, row, BUSY};
+use crate::layout::{at, bell, row, BUSY};
 use crate::options::{Absent, LogOptions};
 use crate::record::{encode_field, encode_text, Level, Value};
 use crate::sink::Sink;
@@ -104,6 +104,11 @@ impl Log {
     #[inline]
     pub fn enabled(&self, level: Level) -> bool {
         level as u64 <= self.shared.here.core().get(at::LEVEL)
+    }
+
+    /// Whether somebody drains, as far as is known: one who was killed counts until that is noticed. One load.
+    pub fn is_drained(&self) -> bool {
+        self.shared.here.core().get(at::BELL) != bell::NOBODY
     }
 
     /// The least important level that is wanted; `None`: no lines at all.

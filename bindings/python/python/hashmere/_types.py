@@ -17,6 +17,8 @@ class Record(NamedTuple):
     """Seconds since 1970, if it expires."""
     uid: int
     """See `Store.uid`."""
+    marks: int = 0
+    """See `Store.set_marked`."""
 
 
 class Uid(int):
