@@ -10,6 +10,7 @@ require_relative "hashmere/hashed"
 require_relative "hashmere/coded"
 require_relative "hashmere/queue"
 require_relative "hashmere/waiting"
+require_relative "hashmere/log"
 
 # One hash table in one file that every process of a machine maps and reads and writes directly.
 #
@@ -20,6 +21,8 @@ require_relative "hashmere/waiting"
 # Errors of the library are {Error} and one class for each code: `Full`, `Busy`, {Closed} and so on. Mistakes in a call are
 # TypeError, ArgumentError and RangeError.
 module Hashmere
+  autoload :Logger, "hashmere/logger"
+
   # What the block of {Store#update} returns to remove the key.
   REMOVE = Object.new
   def REMOVE.inspect = "Hashmere::REMOVE"

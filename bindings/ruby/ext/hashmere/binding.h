@@ -122,6 +122,9 @@ static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
     return tag(s, rb_str_new(bytes, (long)len));
 }
 
+/* Defines a class whose objects are made by the extension alone. (init.c) */
+VALUE sealed_class(VALUE outer, const char *name);
+
 void init_hot(void);
 void init_write(void);
 void init_bulk(void);
@@ -134,5 +137,6 @@ void init_view(void);
 void init_hand(void);
 void init_queue(void);
 void init_waiting(void);
+void init_log(void);
 
 #endif

@@ -271,8 +271,7 @@ static VALUE hand_batch_write(VALUE self, VALUE index, VALUE start, VALUE bytes)
 }
 
 void init_hand(void) {
-    hand_class = rb_define_class_under(hashmere_module, "Hand", rb_cObject);
-    rb_undef_alloc_func(hand_class);
+    hand_class = sealed_class(hashmere_module, "Hand");
     rb_define_private_method(hand_class, "_pull", hand_pull, 2);
     rb_define_private_method(hand_class, "_pull_many", hand_pull_many, 3);
     rb_define_private_method(hand_class, "_push_many", hand_push_many, 2);
@@ -282,8 +281,7 @@ void init_hand(void) {
     rb_define_private_method(hand_class, "_batch_size", hand_batch_size, 0);
     rb_define_private_method(hand_class, "_batch_read", hand_batch_read, 3);
     rb_define_private_method(hand_class, "_batch_write", hand_batch_write, 3);
-    element_class = rb_define_class_under(hashmere_module, "Element", rb_cObject);
-    rb_undef_alloc_func(element_class);
+    element_class = sealed_class(hashmere_module, "Element");
     rb_define_method(element_class, "push", element_push, 1);
     rb_define_method(element_class, "push_pull", element_push_pull, 2);
     rb_define_method(element_class, "give_back", element_give_back, 0);

@@ -4,6 +4,12 @@
 
 VALUE hashmere_module;
 
+VALUE sealed_class(VALUE outer, const char *name) {
+    VALUE class = rb_define_class_under(outer, name, rb_cObject);
+    rb_undef_alloc_func(class);
+    return class;
+}
+
 RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     hashmere_module = rb_define_module("Hashmere");
     init_errors();
@@ -20,6 +26,7 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_hand();
     init_queue();
     init_waiting();
+    init_log();
     uint32_t version = hm_version();
     rb_define_const(hashmere_module, "LIBRARY_VERSION",
                     rb_sprintf("%u.%u.%u", version / 10000, version / 100 % 100, version % 100));

@@ -193,15 +193,9 @@ static VALUE queue_to_io(VALUE self) {
     return q->io;
 }
 
-static VALUE under(const char *name) {
-    VALUE class = rb_define_class_under(hashmere_module, name, rb_cObject);
-    rb_undef_alloc_func(class);
-    return class;
-}
-
 void init_queue(void) {
-    pool_class = under("Pool");
-    queue_class = under("Queue");
+    pool_class = sealed_class(hashmere_module, "Pool");
+    queue_class = sealed_class(hashmere_module, "Queue");
     rb_define_singleton_method(pool_class, "_open", pool_open, 4);
     rb_define_singleton_method(pool_class, "_remove", pool_remove, 2);
     rb_define_private_method(pool_class, "_queue", pool_queue, 3);

@@ -33,11 +33,4 @@ static inline void found_nothing(const queue *from) {
 void enter_queue(queue *q);
 void leave_queue(queue *q);
 
-/* Raises what is an error. */
-static inline int settle(int result, const hm_error *error) {
-    if (RB_UNLIKELY(result > 0))
-        raise_error(error);
-    return result;
-}
-
 #endif

@@ -38,12 +38,6 @@ typedef struct keyed {
     uint32_t abandoned;
 } keyed;
 
-static int settle(int result, const hm_error *error) {
-    if (result > 0)
-        raise_error(error);
-    return result;
-}
-
 static int wait_for_key(slice *s) {
     keyed *k = (keyed *)s;
     return hm_wait(k->hm, k->key.data, k->key.len, k->seen, s->ms, &k->now, &s->error);

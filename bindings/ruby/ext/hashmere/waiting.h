@@ -18,4 +18,11 @@ typedef struct slice {
 /* Waits in slices until the result is another than `again`, or the time is over. Raises what an interrupt raises. */
 int in_slices(slice *s, int again);
 
+/* Raises what is an error. */
+static inline int settle(int result, const hm_error *error) {
+    if (RB_UNLIKELY(result > 0))
+        raise_error(error);
+    return result;
+}
+
 #endif

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* An open log: Hashmere::Log. */
+#ifndef HASHMERE_RUBY_LOG_H
+#define HASHMERE_RUBY_LOG_H
+
+#include "waiting.h"
+#include <hashmere_log.h>
+
+typedef struct logbook {
+    hm_log *hm;
+    hm_log *closing;     /* Closed by Ruby while a call of another thread was in it. */
+    uint64_t timeout_ms; /* How long a line waits for room. */
+    uint64_t looked_ms;  /* When it was last looked who drains. */
+    int writes, alone;   /* Lines go to standard output without a drainer; there was none. */
+    unsigned in_use;     /* Calls in the library without the GVL. */
+    pid_t pid;           /* The process to which in_use belongs. */
+} logbook;
+
+logbook *log_of(VALUE self);
+/* log_drain.c */
+void init_log_drain(VALUE log_class);
+
+#endif

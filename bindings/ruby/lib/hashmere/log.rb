@@ -1,0 +1,290 @@
+# frozen_string_literal: true
+
+module Hashmere
+  class Store
+    # The log of this name in this store: {Log.open}.
+    def log(name, **options) = Log.open(self, name, **options)
+  end
+
+  # One ordered log of many threads and processes, in the file of a store; nothing is lost, whoever is killed. One *drainer*, a thread of any
+  # of these processes or the command `hashmere log`, writes the lines out in the order of time. A line whose call has returned true is in
+  # the store: it comes out, once, whatever becomes of the process.
+  #
+  #   log = store.log("web")                            # any process opens the same one; a forked child goes on with it
+  #   log.info("slow", path: "/", ms: 12)
+  #   log.debug { describe(everything) }               # the block runs if the level is wanted
+  #   drainer = log.drain("/var/log/web.log", max_bytes: 64 << 20, keep: 5)
+  #
+  # As a device of Ruby's Logger, `Logger.new(store.log("web"))`, it knows the severity and the program's name of lines in the format of
+  # Logger. {Logger} is one of its own, with fields.
+  class Log
+    # From the least to the most talkative.
+    LEVELS = { off: 0, error: 1, warn: 2, info: 3, debug: 4, trace: 5 }.freeze
+    # @private
+    NAMES = LEVELS.invert.freeze
+    # @private
+    FULL = { block: 0, drop: 1, overwrite: 2 }.freeze
+    # @private
+    ABSENT = { write: 0, keep: 1 }.freeze
+    # @private
+    TOO_LONG = { split: 0, refuse: 1 }.freeze
+    # @private
+    FORMATS = { text: 0, colour: 1, json: 2 }.freeze
+    # How Logger formats a line: its severity, the name of the program, and what it says.
+    LOGGER = /\A[DIWEFA], \[[^\]\n]*\] +(DEBUG|INFO|WARN|ERROR|FATAL|ANY) -- ([^\n]*?): (.*?)\n?\z/m
+    # The level of each severity of Logger.
+    SEVERITIES = { "DEBUG" => 4, "INFO" => 3, "WARN" => 2, "ERROR" => 1, "FATAL" => 1, "ANY" => 1 }.freeze
+    # Severities that are levels.
+    ORDINARY = %w[DEBUG INFO WARN ERROR].freeze
+    private_constant :ORDINARY, :NAMES, :FULL, :ABSENT, :TOO_LONG, :FORMATS, :LOGGER
+
+    # Opens a log, and creates it if it is missing. Sizes count when it is created, the rest is for this handle.
+    # @param level [Symbol, nil] as {#level=}; nil: as it is, :trace if the log is created
+    # @param full [:block, :drop, :overwrite] what becomes of a line for which this thread's ring has no room: the thread waits for the drainer,
+    #   as long as `full_timeout` says, then `LogFull` is raised; the line is dropped; the thread's oldest lines are. What was lost is told of
+    #   with its next line.
+    # @param absent [:write, :keep] what becomes of lines while nobody drains: whoever logs one writes them to standard output, or they stay
+    # @param too_long [:split, :refuse] what becomes of a line of more than `stats[:line_max]` bytes
+    # @param rings [Integer, nil] how many threads of all processes can log at a time
+    # @param ring_bytes [Integer, nil] room for lines that were not drained, for each thread
+    # @param history_bytes [Integer, nil] room for lines that were drained and can still be followed
+    # @param create [Boolean] false: `LogNotFound` if there is none
+    def self.open(store, name, level: nil, full: :block, full_timeout: 30, absent: :write, too_long: :split, rings: nil,
+                  ring_bytes: nil, history_bytes: nil, create: true)
+      _open(store, name, [create ? 0 : 1, rings || 0, ring_bytes || 0, history_bytes || 0, 0,
+                          choice(FULL, full, "full"), Attributes.patience(full_timeout), choice(ABSENT, absent, "absent"),
+                          choice(TOO_LONG, too_long, "too_long")]).tap { |log| log.level = level if level }
+    end
+
+    # Takes a log's name off it. Whoever has it open may drain it still; nobody logs to it any more. @return [Boolean] whether there was one
+    def self.remove(store, name) = _remove(store, name)
+
+    # @private
+    def self.choice(known, one, what)
+      known.fetch(one) { raise ArgumentError, "#{what} has to be one of #{known.keys.map(&:inspect).join(", ")}, not #{one.inspect}" }
+    end
+
+    # @private
+    # Text of what somebody wants to log, as Logger makes it.
+    def self.text_of(message)
+      case message
+      when String then message
+      when Exception then ["#{message.message} (#{message.class})", *message.backtrace].join("\n")
+      else message.inspect
+      end
+    end
+
+    # @private
+    # Keys and values as the extension wants them.
+    def self.parts_of(fields)
+      fields.each_with_object([]) do |(key, value), parts|
+        next if value.nil?
+
+        simple = case value
+                 when true, false, Float then value
+                 when Integer then value.between?(-2**63, 2**64 - 1) ? value : value.to_s
+                 when Exception then "#{value.message} (#{value.class})"
+                 else value.to_s
+                 end
+        parts << key.to_s.dup.freeze << (simple.is_a?(String) ? simple.dup.freeze : simple)
+      end
+    end
+
+    # Logs a line, with fields if there are any. What is no String is inspected; an exception is written with its backtrace.
+    # Values of fields stay numbers and truth values if they are; what is nil is left out, anything else is `to_s`.
+    # @param level [Symbol] `:error`, `:warn`, `:info`, `:debug`, `:trace`
+    # @return [Boolean] false: its level is not wanted, or there was no room and it was to be dropped
+    def log(level, message = nil, **fields)
+      number = Log.choice(LEVELS, level, "the level")
+      return false unless _wants?(number)
+
+      message = yield if message.nil? && block_given?
+      append(number, message, fields)
+    end
+
+    # @!method error(message = nil, **fields)
+    #   Logs a line: {#log}. The block, if there is one, makes the message, if the level is wanted.
+    # @!method warn(message = nil, **fields)
+    #   See {#error}.
+    # @!method info(message = nil, **fields)
+    #   See {#error}.
+    # @!method debug(message = nil, **fields)
+    #   See {#error}.
+    # @!method trace(message = nil, **fields)
+    #   See {#error}.
+    # @!method error?
+    #   @return [Boolean] whether such lines are wanted
+    # @!method warn?
+    #   @return [Boolean] whether such lines are wanted
+    # @!method info?
+    #   @return [Boolean] whether such lines are wanted
+    # @!method debug?
+    #   @return [Boolean] whether such lines are wanted
+    # @!method trace?
+    #   @return [Boolean] whether such lines are wanted
+    LEVELS.each do |name, number|
+      next if number.zero?
+
+      define_method(:"#{name}?") { _wants?(number) }
+      define_method(name) do |message = nil, **fields, &block|
+        return false unless _wants?(number)
+
+        message = block.call if message.nil? && block
+        append(number, message, fields)
+      end
+    end
+
+    # The least important level that is wanted; `:off`: none. It is the same for all processes.
+    def level = NAMES.fetch(_level)
+
+    # Sets it, for all processes, at once.
+    def level=(name)
+      _set_level(Log.choice(LEVELS, name, "the level"))
+    end
+
+    # For Logger, of which this is a device: a line in the format of Logger keeps its severity, and the name of the program as the field
+    # `progname`. Others are logged at `:info`. @return [Integer] how many bytes there were
+    def write(text)
+      text = text.to_s
+      if (severity, program, said = LOGGER.match(text.scrub)&.captures)
+        severed(severity, said, program.empty? ? {} : { progname: program })
+      else
+        _wants?(3) && _line(3, text.chomp)
+      end
+      text.bytesize
+    end
+
+    # @private
+    # A line of this severity of Logger; those that have no level of their own are told apart by a field.
+    def severed(severity, text, fields)
+      number = SEVERITIES.fetch(severity, 1)
+      return false unless _wants?(number)
+
+      fields = fields.merge(severity: severity) unless ORDINARY.include?(severity)
+      append(number, text, fields)
+    end
+
+    # Becomes the drainer, in a thread of the library. It drains until it is stopped or the process ends, which drains the rest. If the process
+    # is killed, whoever drains next goes on where it was. A file that cannot be opened raises what `File.open` does.
+    # @param to [String, #to_path, IO, nil] a file that is appended to, an open IO, whose descriptor is copied, or nil: standard output
+    # @param format [:text, :colour, :json]
+    # @param level [Symbol, nil] lines that are less important are taken and not written
+    # @param max_bytes [Integer] before a file has more it becomes `to.1`, what was that `to.2`, and so on; 0: never
+    # @param keep [Integer] the last of these; 0: it is begun anew
+    # @param standby [Boolean] if somebody else drains, wait until that one stops or dies; otherwise `LogTaken` is raised
+    # @return [Drainer, Integer] with a block, it is stopped behind the block, and the number of lines that it has taken is returned
+    def drain(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0, standby: false)
+      drainer = _drain(*Log.target_of(to), Log.choice(FORMATS, format, "format"), level ? Log.choice(LEVELS, level, "the level") : 0,
+                       max_bytes, keep, standby ? 1 : 0)
+      Drainer.running << drainer
+      return drainer unless block_given?
+
+      begin
+        yield drainer
+      ensure
+        lines = drainer.stop
+      end
+      lines
+    end
+
+    # @private
+    # Which kind of output, and which one.
+    def self.target_of(to)
+      return [0, nil] if to.nil?
+
+      path = to.is_a?(IO) ? nil : (to.respond_to?(:to_path) ? to.to_path : String.try_convert(to))
+      if path
+        # The drainer opens it in a thread of its own, where nobody would hear that it cannot.
+        File.open(path, File::WRONLY | File::CREAT | File::APPEND, 0o600).close
+        return [2, path]
+      end
+      io = IO.try_convert(to) or raise TypeError, "a path, an IO or nil has to be given, not #{to.class}"
+      io.flush
+      [1, io.fileno]
+    end
+
+    # Shows the lines that were drained, without taking them from anyone, and waits for more.
+    # @param last [Integer, nil] begins so many lines back from now; nil: with the oldest that is left
+    # @param timeout [Numeric, nil] ends when nothing has come for so many seconds; nil: never
+    # @yieldparam line [Line]
+    # @return [self]
+    def follow(last: 0, timeout: nil)
+      return to_enum(:follow, last: last, timeout: timeout) unless block_given?
+
+      follower = _follow(last || Attributes::FOR_EVER)
+      while (line = follower.next(timeout: timeout))
+        yield line
+      end
+      self
+    ensure
+      follower&.close
+    end
+
+    # Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
+    # @return [Boolean] false: the time is up
+    def flush(timeout: 5) = _flush(Attributes.patience(timeout))
+
+    # @!method stats
+    #   @return [Hash{Symbol => Integer}]
+    # @!method close
+    #   Lets go of it; what is in it stays. Drainers of it go on. @return [nil]
+    # @!method closed?
+    #   @return [Boolean]
+
+    private
+
+    def append(number, message, fields)
+      text = Log.text_of(message)
+      fields.empty? ? _line(number, text) : _record(number, text, Log.parts_of(fields))
+    end
+
+    # A thread of the library that drains a log of this process: {Log#drain}.
+    class Drainer
+      # @private
+      # They drain until they are stopped, also if nobody holds them.
+      @running = []
+      class << self
+        # @private
+        attr_reader :running
+      end
+
+      # Drains the rest, and ends. In a forked child it does nothing, for the thread is the parent's.
+      # @return [Integer] how many lines it has taken in all
+      def stop
+        Drainer.running.delete(self)
+        _stop
+      end
+
+      # @!method active?
+      #   @return [Boolean] whether it drains: not yet, if another one does, and not any more, if it was stopped or failed
+    end
+
+    # Reads lines: {Log#follow}.
+    class Follower
+      # @return [Line, nil] the next line; nil: none came
+      def next(timeout: nil)
+        parts = _next(Attributes.patience(timeout))
+        parts && Line.from(parts)
+      end
+
+      # @!method missed
+      #   @return [Integer] bytes of lines that were written over before they were read
+      # @!method close
+      #   @return [nil]
+    end
+
+    # A line as whoever follows a log sees it: its text, `fields` by their names, `level`, the time when it was logged, the process with its id,
+    # a number that its thread has and nobody else, how many lines of the thread were `lost` before it, whether the thread's next line
+    # continues it (`more`), or it continues the one before (`continued`), and its `position`, which grows from line to line.
+    Line = Struct.new(:text, :fields, :level, :time, :process, :pid, :thread, :lost, :more, :continued, :position) do
+      # @private
+      def self.from(parts)
+        text, fields, level, ns, process, pid, thread, lost, flags, position = parts
+        time = Time.at(ns / 1_000_000_000, ns % 1_000_000_000, :nsec)
+        new(text, fields, LEVELS.key(level), time, process, pid, thread, lost, flags.anybits?(1), flags.anybits?(2), position)
+      end
+    end
+
+    private_class_method :_open, :_remove
+  end
+end
