@@ -132,7 +132,8 @@ class TestBadInput < StoreTest
                     .select { |it| it.is_a?(Class) && it < Hashmere::Error }.to_h { |it| [it.name, it::CODE] }
     assert_equal [1, 31, 32, 81], codes.values_at("Hashmere::NotFound", "Hashmere::Full", "Hashmere::Busy", "Hashmere::Closed")
     header = ENV.fetch("HASHMERE_HEADER", nil) or skip "without HASHMERE_HEADER"
-    wanted = [header, header.sub(/\.h$/, "_queue.h")].map { |file| File.read(file) }.join.scan(/^\s*HM_E_\w+ = (\d+)/).flatten.map(&:to_i)
+    headers = ["", "_queue", "_log"].map { |part| File.read(header.sub(/\.h$/, "#{part}.h")) }
+    wanted = headers.join.scan(/^\s*HM_E_\w+ = (\d+)/).flatten.map(&:to_i)
     assert_equal wanted.sort, codes.values.sort
   end
 
