@@ -19,7 +19,7 @@ pub fn attributes(
         return Ok(None);
     }
     let flags = flags.map_or(Ok(0), flags_of)?;
-    Ok(Some(Attributes { flags, ttl: expiry(ttl, expires_at)? }))
+    Ok(Some(Attributes { flags, ttl: expiry(ttl, expires_at)?, ..Attributes::NONE }))
 }
 
 /// An expiry from the arguments `ttl` and `expires_at`.

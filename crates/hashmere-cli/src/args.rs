@@ -241,7 +241,7 @@ pub struct AttributeArgs {
 impl AttributeArgs {
     /// As the engine wants it.
     pub fn attributes(self) -> Attributes {
-        Attributes { flags: self.flags, ttl: self.ttl.ttl() }
+        Attributes { flags: self.flags, ttl: self.ttl.ttl(), ..Attributes::NONE }
     }
 }
 

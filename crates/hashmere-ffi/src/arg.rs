@@ -193,7 +193,7 @@ fn ttl(kind: i32, ms: i64) -> Result<Ttl, Failure> {
 
 impl HmAttributes {
     pub(crate) fn check(&self) -> Result<Attributes, Failure> {
-        Ok(Attributes { flags: self.flags, ttl: ttl(self.expiry, self.expiry_ms)? })
+        Ok(Attributes { flags: self.flags, ttl: ttl(self.expiry, self.expiry_ms)?, ..Attributes::NONE })
     }
 }
 

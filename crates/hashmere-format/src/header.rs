@@ -55,6 +55,8 @@ pub mod at {
     pub const SEGMENTS: u64 = 208;
     /// The backup under way, packed by [`Snapshot`](crate::snapshot::Snapshot). Read by every write.
     pub const SNAPSHOT: u64 = 216;
+    /// Versions that writes asked for are not above this.
+    pub const RAISED: u64 = 224;
 
     /// Lock of growth (an owner word, see [`crate::leaf::Meta`]).
     pub const SPACE_LOCK: u64 = 256;
@@ -234,6 +236,7 @@ pub fn layout_hash() -> u64 {
         crate::record::VERSION_SHIFT.into(),
         crate::record::field::KEPT,
         at::SNAPSHOT,
+        at::RAISED,
     ])
 }
 

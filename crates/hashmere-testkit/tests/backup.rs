@@ -156,6 +156,7 @@ fn copies_are_like_their_store() {
             let with = Attributes {
                 flags: i,
                 ttl: if i % 3 == 0 { Ttl::After(Duration::from_secs(900)) } else { Ttl::Never },
+                ..Attributes::NONE
             };
             store.set_with(&i.to_le_bytes(), &u64::from(i).to_le_bytes(), with).unwrap();
         }

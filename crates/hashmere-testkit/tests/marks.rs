@@ -21,7 +21,7 @@ fn item(store: &Store, key: &[u8]) -> Item {
 #[test]
 fn marks_stay_with_a_value_and_go_with_it() {
     let (_scratch, store) = stage("marks_stay");
-    let attributes = Attributes { flags: 7, ttl: Ttl::After(Duration::from_secs(100)) };
+    let attributes = Attributes { flags: 7, ttl: Ttl::After(Duration::from_secs(100)), ..Attributes::NONE };
     assert!(store.set_marked(b"k", b"v", attributes, 3, None).unwrap().is_some());
     assert!(store.set_marked(b"k", b"w", attributes, 3, None).unwrap().is_none(), "the key is there");
     let first = item(&store, b"k");

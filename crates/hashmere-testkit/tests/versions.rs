@@ -97,6 +97,37 @@ fn every_kind_of_change_gives_a_new_one() {
 }
 
 #[test]
+fn what_is_asked_for_is_given_unless_it_is_past() {
+    let scratch = Scratch::new("versions-asked");
+    let path = scratch.store("versions");
+    let mut store = small().open(&path).unwrap();
+    let mut newest = Newest::default();
+    newest.set(&store, b"k", "set");
+    for (round, gap) in [1u64, 1 << 10, 1 << 36].into_iter().enumerate() {
+        let asked = Version(newest.0[&b"k"[..]].0 + gap);
+        let with = Attributes::NONE.version_at_least(asked);
+        let given = [
+            store.set_with(b"k", b"v", with).unwrap(),
+            store.replace(b"k", b"v", with).unwrap().unwrap(),
+            store.add(&[b'0' + round as u8], b"another key", with).unwrap().unwrap(),
+        ];
+        assert_eq!((given[0].version, given[1].version.0), (asked, asked.0 + 1));
+        assert!(given[2].version >= asked);
+        newest.rises(b"k", given[1].version, "asked for");
+        store.delete(b"k").unwrap();
+        newest.set(&store, b"k", "after a delete");
+        store.clear().unwrap();
+        newest.set(&store, b"k", "after a clear");
+        drop(store);
+        store = Options::new().open(&path).unwrap();
+        newest.set(&store, b"k", "after it was opened again");
+    }
+    let beyond = Attributes::NONE.version_at_least(Version(Version::ASKED_MAX.0 + 1));
+    assert_eq!(store.set_with(b"k", b"v", beyond).unwrap_err().code(), 37);
+    assert_eq!(store.meta(b"k").unwrap().unwrap().version, newest.0[&b"k"[..]]);
+}
+
+#[test]
 fn compare_and_set_is_not_fooled_by_a_value_that_returns() {
     let scratch = Scratch::new("versions-aba");
     let store = small().open(scratch.store("versions")).unwrap();

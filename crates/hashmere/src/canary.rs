@@ -39,6 +39,8 @@ hashmere_mem::canaries! {
     CommitForgotten,
     /// A lock taken from the dead gives the next writer a version that the dead one may have given out.
     VersionRepeated,
+    /// A version that a write asks for is given without being known to repairs and clears.
+    RaiseUnsaid,
     /// A repair takes the row off the dead owner before it is done.
     RepairUnnamed,
     /// A client slot is claimed without repairing what its last owner left.

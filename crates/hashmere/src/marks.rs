@@ -35,8 +35,11 @@ impl Store {
     pub fn remark(&self, key: &[u8], item: &Item, marks: u32) -> Result<bool, WriteError> {
         let engine = self.engine();
         let mut lane = engine.lane()?;
-        let attributes =
-            Attributes { flags: item.meta.flags, ttl: item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At) };
+        let attributes = Attributes {
+            flags: item.meta.flags,
+            ttl: item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At),
+            ..Attributes::NONE
+        };
         let name = (key, engine.hash(key));
         let stored = engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.meta), true)?;
         Ok(stored.is_some())

@@ -9,6 +9,12 @@ use std::time::Duration;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Version(pub u64);
 
+impl Version {
+    /// The largest version that a write may [ask for](Attributes::version_at_least): 2^41. Versions have 42 bits, so at least
+    /// 2^41 writes are left to every key whatever is asked for. Milliseconds since 1970 fit until 2039.
+    pub const ASKED_MAX: Version = Version(1 << 41);
+}
+
 /// The stable 32-bit identifier of a present key.
 ///
 /// It stays the same as long as the key exists: through overwriting, growth and cleaning. After the
@@ -81,11 +87,16 @@ pub struct Attributes {
     pub flags: u32,
     /// When the record expires.
     pub ttl: Ttl,
+    /// The version that the write gives the key is this or a larger one: the larger of this and the key's next.
+    ///
+    /// For whoever has versions of their own: a time in milliseconds, the number of a change in a log, the version in another
+    /// store. It applies to counters also when they exist. At most [`Version::ASKED_MAX`]; zero asks for nothing.
+    pub version_at_least: Version,
 }
 
 impl Attributes {
     /// No flags, never expires.
-    pub const NONE: Attributes = Attributes { flags: 0, ttl: Ttl::Never };
+    pub const NONE: Attributes = Attributes { flags: 0, ttl: Ttl::Never, version_at_least: Version(0) };
     /// These flags.
     pub fn flags(mut self, flags: u32) -> Attributes {
         self.flags = flags;
@@ -94,6 +105,11 @@ impl Attributes {
     /// This expiry.
     pub fn ttl(mut self, ttl: Ttl) -> Attributes {
         self.ttl = ttl;
+        self
+    }
+    /// A version of at least this.
+    pub fn version_at_least(mut self, version: Version) -> Attributes {
+        self.version_at_least = version;
         self
     }
 }
@@ -209,6 +225,8 @@ pub enum Update {
     Keep,
     /// Store this value, keeping the flags and the expiry that the key has (none for a new key).
     Set(Vec<u8>),
+    /// The same, with a version of [at least](Attributes::version_at_least) this.
+    SetAtLeast(Vec<u8>, Version),
     /// Store this value with these attributes.
     SetWith(Vec<u8>, Attributes),
     /// Remove it (nothing happens if it is absent).

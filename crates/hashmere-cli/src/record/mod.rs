@@ -24,7 +24,7 @@ impl Record {
     /// The attributes to store it with; `None` if it has none.
     pub fn attributes(&self) -> Option<Attributes> {
         let ttl = self.expires_at_ms.map_or(Ttl::Never, Ttl::At);
-        (self.flags != 0 || ttl != Ttl::Never).then_some(Attributes { flags: self.flags, ttl })
+        (self.flags != 0 || ttl != Ttl::Never).then_some(Attributes { flags: self.flags, ttl, ..Attributes::NONE })
     }
 }
 

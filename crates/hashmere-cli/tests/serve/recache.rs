@@ -26,6 +26,75 @@ fn one_winner_among_two_servers() {
     assert_eq!(a.ask("mg k T20\r\nmg k R30 t\r\nmg k R30 t\r\n"), "HD\r\nHD t20 W\r\nHD t20 Z\r\n");
 }
 
+/// The CAS id of `k`.
+fn cas(client: &mut crate::support::Client) -> u64 {
+    let reply = client.ask("mg k c\r\n");
+    reply.split_whitespace().find_map(|word| word.strip_prefix('c')).unwrap().parse().unwrap()
+}
+
+/// Versions of the client's choice (`E`), with every command that changes an item.
+#[test]
+fn versions_of_the_clients_choice() {
+    let scratch = Scratch::new();
+    let server = Server::on(&scratch, &[]);
+    let mut client = server.connect();
+    client.ask("ms k 1\r\n5\r\n");
+    let mut next = cas(&mut client) + 1_000_000;
+    let step = 1_000_000;
+    for request in [
+        "ms k 1 E{} c\r\n5\r\n",
+        "ms k 1 MR E{} c\r\n5\r\n",
+        "ms k 1 MA E{} c\r\n5\r\n",
+        "ms k 1 MP E{} c\r\n5\r\n",
+        "ma k E{} c\r\n",
+        "ma k MD T100 E{} c\r\n",
+        "md gone q\r\nma gone N0 E{} c\r\n",
+        "md gone q\r\nms gone 1 ME E{} c\r\nx\r\n",
+        "md gone q\r\nmg gone N0 E{} c\r\n",
+    ] {
+        let reply = client.ask(&request.replace("{}", &next.to_string()));
+        assert!(reply.starts_with(&format!("HD c{next}")), "{request:?}: {reply:?}");
+        next += step;
+    }
+    // What comes next is above it, and what is past is not given again.
+    client.ask(&format!("ms k 1 E{next}\r\n5\r\n"));
+    assert_eq!(client.ask(&format!("ms k 1 E{next} c\r\n5\r\n")), format!("HD c{}\r\n", next + 1));
+    assert_eq!(client.ask("ms k 1 E7 c\r\n5\r\n"), format!("HD c{}\r\n", next + 2));
+    assert_eq!(
+        client.ask(&format!("ms k 1 C{} E{} c\r\n6\r\n", next + 2, next + step)),
+        format!("HD c{}\r\n", next + step)
+    );
+    // Invalidated at a version; a value from before it is kept as stale, at another.
+    next += 2 * step;
+    assert_eq!(client.ask(&format!("md k I E{next}\r\n")), "HD\r\n");
+    assert_eq!(client.ask("mg k c v\r\n"), format!("VA 1 c{next} X W\r\n6\r\n"));
+    let (older, raised) = (next - 5, next + step);
+    assert_eq!(client.ask(&format!("ms k 3 C{older} I E{raised} c\r\nold\r\n")), format!("HD c{raised}\r\n"));
+    assert_eq!(client.ask("mg k c v\r\n"), format!("VA 3 c{raised} Z X\r\nold\r\n"));
+    // A token that is not older stores nothing.
+    assert_eq!(client.ask(&format!("ms k 3 C{} I\r\nnew\r\n", raised + 1)), "EX\r\n");
+    assert_eq!(client.ask(&format!("md k C{} E{}\r\n", raised - 1, raised + step)), "EX\r\n");
+    assert_eq!(cas(&mut client), raised);
+}
+
+#[test]
+fn a_version_that_leaves_too_few_is_refused() {
+    let scratch = Scratch::new();
+    let server = Server::on(&scratch, &[]);
+    let mut client = server.connect();
+    client.ask("set k 0 0 1\r\n5\r\n");
+    let before = cas(&mut client);
+    let refused = "CLIENT_ERROR the version in E may be at most 2199023255552 (2^41)\r\n";
+    for request in ["ms k 1 E2199023255553\r\n6\r\n", "ma k E2199023255553\r\n", "md k I E18446744073709551615\r\n"] {
+        assert_eq!(client.ask(request), refused, "{request:?}");
+    }
+    assert_eq!((client.ask("mg k v\r\n"), cas(&mut client)), ("VA 1\r\n5\r\n".to_string(), before));
+    assert_eq!(client.ask("md k E2199023255552 I\r\n"), "HD\r\n");
+    assert_eq!(cas(&mut client), 1 << 41);
+    assert_eq!(client.ask("md k\r\nset k 0 0 1\r\n7\r\n"), "HD\r\nSTORED\r\n");
+    assert!(cas(&mut client) > 1 << 41);
+}
+
 #[test]
 fn one_winner_in_a_race() {
     let scratch = Scratch::new();

@@ -37,7 +37,7 @@ fn one_truth_for_both_sides() {
     assert_eq!(client.ask("decr n 10\r\nget n\r\n"), "8\r\nVALUE n 0 2\r\n8 \r\nEND\r\n");
     assert_eq!(store.incr(b"n", 1, Counter::EXISTING).unwrap(), Some(9));
 
-    let short = Attributes { flags: 1, ttl: Ttl::After(Duration::from_millis(150)) };
+    let short = Attributes { flags: 1, ttl: Ttl::After(Duration::from_millis(150)), ..Attributes::NONE };
     store.set_with(b"short", b"x", short).unwrap();
     assert_eq!(client.ask("get short\r\n"), "VALUE short 1 1\r\nx\r\nEND\r\n");
     while store.exists(b"short").unwrap() {

@@ -41,7 +41,7 @@ impl Context<'_> {
             self.drop_old(verb, packet.key);
             return self.fail(packet, status::TOO_LARGE);
         }
-        let attributes = Attributes { flags, ttl: exptime::ttl(i64::from(exptime)) };
+        let attributes = Attributes { flags, ttl: exptime::ttl(i64::from(exptime)), ..Attributes::NONE };
         match self.put(verb, packet.key, packet.value, attributes, cas) {
             Outcome::Stored(_) if packet.quiet => {}
             Outcome::Stored(stored) => self.reply(packet, self.shown(stored.version), b"", b"", b""),
@@ -93,6 +93,7 @@ impl Context<'_> {
             create,
             only: Some(packet.header.cas).filter(|cas| *cas != 0),
             ttl: None,
+            version: Version(0),
         };
         match self.count(packet.key, count) {
             Counted::Done(_) if packet.quiet => {}

@@ -7,7 +7,7 @@ use super::{exptime, Context};
 use crate::protocol::classic::{Put, Refusal, Request, BAD_CHUNK, TOO_LARGE};
 use crate::protocol::number;
 use crate::protocol::words::Words;
-use hashmere::Attributes;
+use hashmere::{Attributes, Version};
 
 impl Context<'_> {
     /// Performs a request other than a retrieval.
@@ -54,7 +54,7 @@ impl Context<'_> {
             self.say_unless(put.noreply, BAD_CHUNK);
             return Step::DoneWith(len + 2);
         };
-        let attributes = Attributes { flags: put.flags, ttl: exptime::ttl(put.exptime) };
+        let attributes = Attributes { flags: put.flags, ttl: exptime::ttl(put.exptime), ..Attributes::NONE };
         let outcome = self.put(put.verb, put.key, value, attributes, None);
         match outcome {
             Outcome::Stored(_) => self.say_unless(put.noreply, "STORED"),
@@ -68,7 +68,7 @@ impl Context<'_> {
     }
 
     fn classic_count(&mut self, key: &[u8], (by, up): (u64, bool), noreply: bool) {
-        match self.count(key, Count { by, up, create: None, only: None, ttl: None }) {
+        match self.count(key, Count { by, up, create: None, only: None, ttl: None, version: Version(0) }) {
             Counted::Done(counted) if !noreply => {
                 number::write(counted.number, &mut self.out.bytes);
                 self.out.text("\r\n");

@@ -17,6 +17,8 @@ pub struct Count {
     pub only: Option<u64>,
     /// A new expiry; else it stays.
     pub ttl: Option<Ttl>,
+    /// The version that it gets at least.
+    pub version: Version,
 }
 
 /// A counter that was counted.
@@ -91,7 +93,10 @@ impl Context<'_> {
                 let Some((initial, ttl)) = count.create else { return Update::Keep };
                 counted.number = initial;
                 counted.created = true;
-                return Update::SetWith(text_of(initial, 0), Attributes { flags: 0, ttl });
+                return Update::SetWith(
+                    text_of(initial, 0),
+                    Attributes { flags: 0, ttl, version_at_least: count.version },
+                );
             };
             // In memcached's order: an empty value has no number whatever its version.
             if !item.value.is_empty() && count.only.is_some_and(|version| version != item.meta.version.0) {
@@ -108,8 +113,11 @@ impl Context<'_> {
             let text = text_of(counted.number, item.value.len());
             longer = text.len() > item.value.len();
             match count.ttl {
-                None => Update::Set(text),
-                Some(ttl) => Update::SetWith(text, Attributes { flags: item.meta.flags, ttl }),
+                None => Update::SetAtLeast(text, count.version),
+                Some(ttl) => {
+                    let flags = item.meta.flags;
+                    Update::SetWith(text, Attributes { flags, ttl, version_at_least: count.version })
+                }
             }
         });
         match updated {

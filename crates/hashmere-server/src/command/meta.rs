@@ -71,7 +71,7 @@ impl Context<'_> {
         };
         match read(word, words, allowed) {
             // These two do not tell one mistake from another.
-            Err(reply) if reply != BAD_FORMAT && matches!(letter, b'd' | b'a') => {
+            Err(reply) if reply != BAD_FORMAT && reply != meta::BAD_VERSION && matches!(letter, b'd' | b'a') => {
                 self.out.line("CLIENT_ERROR invalid or duplicate flag");
             }
             Err(reply) => self.out.line(reply),

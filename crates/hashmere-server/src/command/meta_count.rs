@@ -22,6 +22,7 @@ impl Context<'_> {
             create: flags.vivify.map(|exptime| (flags.initial, exptime::ttl(exptime))),
             only: flags.compare,
             ttl: flags.ttl.map(exptime::ttl),
+            version: flags.version,
         };
         match self.count(request.key.bytes(), count) {
             Outcome::Done(counted) => self.reply_counted(request, &counted),

@@ -64,7 +64,8 @@ impl Context<'_> {
             let ttl = flags.ttl.filter(|_| stale).map_or(kept, exptime::ttl);
             let (value, client) = if flags.has(b'x') { (&b""[..], 0) } else { (&item.value[..], item.meta.flags) };
             let marks = if stale { STALE } else { item.meta.marks };
-            match store.set_marked(key, value, Attributes { flags: client, ttl }, marks, Some(&item.meta)) {
+            let attributes = Attributes { flags: client, ttl, version_at_least: flags.version };
+            match store.set_marked(key, value, attributes, marks, Some(&item.meta)) {
                 Ok(None) => {}
                 Ok(Some(stored)) => return Outcome::Stored(stored),
                 Err(error) => return Outcome::Failed(error),

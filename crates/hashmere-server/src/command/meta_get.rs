@@ -162,7 +162,8 @@ impl Context<'_> {
         for _ in 0..ATTEMPTS {
             let Some(before) = store.meta(key)? else {
                 let Some(vivify) = request.flags.vivify else { return Ok(None) };
-                let attributes = Attributes { flags: 0, ttl: exptime::ttl(vivify) };
+                let attributes =
+                    Attributes { flags: 0, ttl: exptime::ttl(vivify), version_at_least: request.flags.version };
                 let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
                 self.reply_created(request, stored.version, attributes);
                 self.counters.stored.add(1);

@@ -35,7 +35,11 @@ impl Context<'_> {
             self.out.line(BAD_CHUNK);
             return Step::DoneWith(size + 2);
         };
-        let attributes = Attributes { flags: flags.client, ttl: flags.ttl.map_or(Ttl::Never, exptime::ttl) };
+        let attributes = Attributes {
+            flags: flags.client,
+            ttl: flags.ttl.map_or(Ttl::Never, exptime::ttl),
+            version_at_least: flags.version,
+        };
         let mut outcome = self.put(verb, key, value, attributes, flags.compare);
         match (&outcome, verb) {
             (Outcome::Exists, Verb::Cas(version)) if flags.has(b'I') => {

@@ -60,8 +60,8 @@ impl Context<'_> {
             Verb::Set => Outcome::from(store.set_with(key, value, attributes).map(Some)),
             Verb::Add => Outcome::from(store.add(key, value, attributes)),
             Verb::Replace => Outcome::from(store.replace(key, value, attributes)),
-            Verb::Append => self.extend(key, only, |old| [old, value].concat()),
-            Verb::Prepend => self.extend(key, only, |old| [value, old].concat()),
+            Verb::Append => self.extend(key, only, attributes.version_at_least, |old| [old, value].concat()),
+            Verb::Prepend => self.extend(key, only, attributes.version_at_least, |old| [value, old].concat()),
             Verb::Cas(version) => {
                 let expected = Expected::Version(Version(version));
                 match store.compare_and_set(key, expected, Change::SetWith(value, attributes)) {
@@ -94,7 +94,7 @@ impl Context<'_> {
         }
     }
 
-    fn extend(&self, key: &[u8], only: Option<u64>, build: impl Fn(&[u8]) -> Vec<u8>) -> Outcome {
+    fn extend(&self, key: &[u8], only: Option<u64>, least: Version, build: impl Fn(&[u8]) -> Vec<u8>) -> Outcome {
         let mut refused = Outcome::NotStored;
         let updated = self.server.store.update(key, |item| {
             let Some(item) = item else {
@@ -110,7 +110,7 @@ impl Context<'_> {
                 refused = Outcome::TooLarge;
                 return Update::Keep;
             }
-            Update::Set(value)
+            Update::SetAtLeast(value, least)
         });
         match updated {
             Ok(Updated::Stored(stored)) => Outcome::Stored(stored),

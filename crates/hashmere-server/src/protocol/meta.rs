@@ -5,6 +5,7 @@ use super::words::Words;
 use super::KEY_MAX;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use base64::Engine as _;
+use hashmere::Version;
 
 /// A flag that the command does not know.
 pub const INVALID_FLAG: &str = "CLIENT_ERROR invalid flag";
@@ -14,6 +15,9 @@ pub const DUPLICATE_FLAG: &str = "CLIENT_ERROR duplicate flag";
 pub const BAD_KEY: &str = "CLIENT_ERROR error decoding key";
 /// An argument that is no number.
 pub const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format";
+
+/// A version of the client's choice that leaves too few for those who come after it.
+pub const BAD_VERSION: &str = "CLIENT_ERROR the version in E may be at most 2199023255552 (2^41)";
 
 /// Flags of `mg`.
 pub const GET: &[u8] = b"bcCEfhklLNOPqRstTuv";
@@ -62,6 +66,8 @@ pub struct Flags {
     seen: u128,
     /// `C`: the version expected.
     pub compare: Option<u64>,
+    /// `E`: the version that the item gets, unless it has come further.
+    pub version: Version,
     /// `F`: the client's flags.
     pub client: u32,
     /// `T`: a new expiry.
@@ -81,7 +87,8 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Reads flags. The first that is unknown or there twice is reported, else that some argument is no number.
+    /// Reads flags. The first that is unknown or there twice is reported, else that some argument is no number, else a version
+    /// that is too large.
     ///
     /// # Errors
     /// The reply that the line gets.
@@ -89,6 +96,7 @@ impl Flags {
         let mut flags = Flags {
             seen: 0,
             compare: None,
+            version: Version(0),
             client: 0,
             ttl: None,
             vivify: None,
@@ -113,14 +121,16 @@ impl Flags {
         if bad {
             return Err(bad_token);
         }
+        if flags.version > Version::ASKED_MAX {
+            return Err(BAD_VERSION);
+        }
         Ok(flags)
     }
 
     fn take(&mut self, letter: u8, argument: &[u8]) -> Option<()> {
         match letter {
             b'C' => self.compare = Some(number::unsigned(argument)?),
-            // Versions are the store's: what a client would rather have is read and not used.
-            b'E' => drop(number::unsigned(argument)?),
+            b'E' => self.version = Version(number::unsigned(argument)?),
             b'F' => self.client = number::unsigned32(argument)?,
             b'T' => self.ttl = Some(number::signed(argument)?),
             b'N' => self.vivify = Some(number::signed(argument)?),
@@ -185,6 +195,12 @@ mod tests {
         let error = |text: &[u8]| Flags::read(Words::new(text), GET, BAD_TOKEN);
         assert_eq!(error(b"v v !"), Err(DUPLICATE_FLAG));
         assert_eq!((error(b"!"), error(&[200])), (Err(INVALID_FLAG), Err(INVALID_FLAG)));
+        let version = |text: &[u8]| Flags::read(Words::new(text), SET, BAD_TOKEN).map(|flags| flags.version);
+        assert_eq!((version(b"E2199023255552"), version(b"I")), (Ok(Version(1 << 41)), Ok(Version(0))));
+        assert_eq!(
+            (version(b"E2199023255553"), version(b"E-1"), version(b"E")),
+            (Err(BAD_VERSION), Err(BAD_TOKEN), Err(BAD_TOKEN))
+        );
         assert_eq!((error(b"Tx"), error(b"Tx !")), (Err(BAD_TOKEN), Err(INVALID_FLAG)));
     }
 

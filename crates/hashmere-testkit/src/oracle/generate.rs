@@ -4,7 +4,7 @@ use super::perform::counter;
 use super::{Action, Hashed, Numbered, To, Want, Whole};
 use crate::limits::wall_ms;
 use crate::rng::Rng;
-use hashmere::{Attributes, Counter, Ttl, Update};
+use hashmere::{Attributes, Counter, Ttl, Update, Version};
 use std::time::Duration;
 
 /// Lengths of special keys, one or a few of each.
@@ -74,7 +74,9 @@ impl Generator {
 
     fn attributes(&mut self) -> Attributes {
         let flags = if self.rng.chance(50) { self.rng.word() as u32 } else { 0 };
-        Attributes { flags, ttl: self.ttl() }
+        // Some ask for a version above the time of the day, from where versions begin.
+        let asked = if flags % 5 == 1 { wall_ms() + u64::from(flags) } else { 0 };
+        Attributes { flags, ttl: self.ttl(), version_at_least: Version(asked) }
     }
 
     fn counter(&mut self) -> Counter {
@@ -88,6 +90,7 @@ impl Generator {
             0 => Update::Keep,
             1 => Update::Remove,
             2 => Update::SetWith(self.value(), self.attributes()),
+            3 => Update::SetAtLeast(self.value(), Version(wall_ms() + (1 << 32))),
             _ => Update::Set(self.value()),
         }
     }

@@ -55,6 +55,8 @@ pub(crate) struct Draft {
     pub(crate) value: u64,
     /// Wall clock of its expiry; `u64::MAX` never.
     pub(super) expires: u64,
+    /// The least version that it is to get.
+    pub(super) least: u64,
     /// 1 if it stands in segments of its own, else 0. (A word like the others: a draft is copied often, and a copy of mixed
     /// sizes waits for the stores before it.)
     pub(super) large: u64,
@@ -251,13 +253,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.write(offset + outline.lead, key);
         let value = offset + outline.lead + key.len() as u64;
         let expires = head.expires.unwrap_or(u64::MAX);
-        Draft { offset, word: outline.word, bytes, value, expires, large: u64::from(large) }
+        Draft { offset, word: outline.word, bytes, value, expires, least: 0, large: u64::from(large) }
     }
 
     /// A draft that is a copy of a whole record.
     pub(super) fn copied(&self, offset: u64, head: &Head, bytes: u64) -> Draft {
         let expires = head.expires.unwrap_or(u64::MAX);
-        Draft { offset, word: head.pack(self.lengths), bytes, value: offset, expires, large: 0 }
+        Draft { offset, word: head.pack(self.lengths), bytes, value: offset, expires, least: 0, large: 0 }
     }
 
     /// Advances the lane over a draft that is about to be committed. From here on the bytes count as a record, live or not.

@@ -71,8 +71,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// started than there were writes in all. (Clients that die between a write and its count are in the margin.)
     fn next_version(&self) -> u64 {
         let block = self.block_within(self.root());
-        // Under a backup, versions begin above its floor.
-        let base = self.mem.load(block + root::at::VERSION, Ordering::Relaxed).max(self.snapshot().floor());
+        // Under a backup, versions begin above its floor. What writes asked for is not in their number.
+        let base = self.mem.load(block + root::at::VERSION, Ordering::Relaxed);
+        let base = base.max(self.snapshot().floor()).max(self.raised());
         let writes =
             [Stat::Sets, Stat::Deletes, Stat::Evicted, Stat::Expired, Stat::Takeovers].map(|stat| self.total(stat));
         writes.iter().fold(base, |sum, writes| sum.wrapping_add(*writes)).wrapping_add(1 << 20)

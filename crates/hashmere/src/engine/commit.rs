@@ -25,7 +25,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         keep_version: Option<u64>,
         meta: &mut Meta,
     ) -> bool {
-        let mut version = keep_version.unwrap_or_else(|| ((meta.version() + 1) & VERSION_MAX).max(1));
+        let mut version = keep_version.unwrap_or_else(|| ((meta.version() + 1) & VERSION_MAX).max(1).max(draft.least));
         // SYNC(snapshot): loaded after `enter`, so whoever waits for us to leave knows that we saw it or are before it.
         if self.snapshot().concerns_writers() {
             let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);

@@ -1,6 +1,6 @@
 //! Counters: decimal text, so that every face reads the same.
 
-use super::{Current, Decision, Engine, KeyHash, Lane};
+use super::{Current, Decision, Draft, Engine, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use crate::types::Counter;
@@ -39,6 +39,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             hash: kh.word(),
             ..Head::default()
         };
+        let least = counter.attributes.version_at_least.0;
+        if least != 0 {
+            self.ask_version(lane, least)?;
+        }
         let room = self.draft(lane, key, kh, widest, wide)?;
         let mut value = None;
         let mut early = None;
@@ -63,7 +67,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let mut digits = [0u8; DIGITS as usize];
             let text = self.digits(next, &mut digits)?;
             let head = Head { value_len: text.len() as u64, dead: 0, version: 0, ..head };
-            let draft = self.write_head(room.offset, key, kh, head, room.is_large());
+            let draft = Draft { least, ..self.write_head(room.offset, key, kh, head, room.is_large()) };
             self.mem.write(draft.value, text);
             self.seal(&draft);
             Ok(Decision::Put(draft))

@@ -6,6 +6,7 @@
 //! [`rebuild`].
 
 mod append;
+mod asked;
 mod check;
 mod check_index;
 mod clean;

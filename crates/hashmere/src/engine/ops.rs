@@ -181,7 +181,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn head(&self, key: &[u8], kh: KeyHash, value_len: u64, attributes: Attributes) -> Head {
         let (expires, flags) = (self.deadline(attributes.ttl), attributes.flags.into());
-        Head { expires, flags, ..Self::plain_head(key, kh, value_len) }
+        Head { expires, flags, version: attributes.version_at_least.0, ..Self::plain_head(key, kh, value_len) }
     }
 
     /// The head of a draft without attributes.
@@ -203,11 +203,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.begin_with(lane, key, kh, self.head(key, kh, value_len, attributes))
     }
 
-    /// The same with this head.
+    /// The same with this head, whose version is the least that the record is to get.
     #[inline(always)]
     pub(super) fn begin_with(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, head: Head) -> Result<Draft, WriteError> {
         self.admit(head.key_len, head.value_len)?;
-        self.draft(lane, key, kh, head, head.value_len)
+        let least = head.version;
+        if least != 0 {
+            self.ask_version(lane, least)?;
+        }
+        let draft = self.draft(lane, key, kh, Head { version: 0, ..head }, head.value_len)?;
+        Ok(Draft { least, ..draft })
     }
 
     /// Runs a write, and again after making room when the index had none to grow.
@@ -239,9 +244,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         attributes: Attributes,
         when: When,
     ) -> Result<bool, WriteError> {
-        let (expires, flags) = (self.deadline(attributes.ttl), attributes.flags);
-        match self.store_once(lane, key, kh, value, expires, flags, when) {
-            Err(error) if lane.index_full => self.store_again(lane, error, key, kh, value, expires, flags, when),
+        let (expires, flags, least) = (self.deadline(attributes.ttl), attributes.flags, attributes.version_at_least.0);
+        match self.store_once(lane, key, kh, value, expires, flags, least, when) {
+            Err(error) if lane.index_full => self.store_again(lane, error, key, kh, value, expires, flags, least, when),
             done => done,
         }
     }
@@ -258,13 +263,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         value: &[u8],
         expires: Option<u64>,
         flags: u32,
+        least: u64,
         when: When,
     ) -> Result<bool, WriteError> {
         lane.index_full = false;
         if !self.free_for_index(lane)? {
             return Err(error);
         }
-        self.with_index_room(lane, |lane| self.store_once(lane, key, kh, value, expires, flags, when))
+        self.with_index_room(lane, |lane| self.store_once(lane, key, kh, value, expires, flags, least, when))
     }
 
     #[inline(always)]
@@ -277,12 +283,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         value: &[u8],
         expires: Option<u64>,
         flags: u32,
+        least: u64,
         when: When,
     ) -> Result<bool, WriteError> {
         if when != When::Always && self.peek(key, kh)?.is_some() != (when == When::Present) {
             return Ok(false);
         }
-        let head = Head { expires, flags: flags.into(), ..Self::plain_head(key, kh, value.len() as u64) };
+        let head =
+            Head { expires, flags: flags.into(), version: least, ..Self::plain_head(key, kh, value.len() as u64) };
         let draft = self.begin_with(lane, key, kh, head)?;
         self.mem.write(draft.value, value);
         self.finish(lane, key, kh, draft, when)
@@ -414,18 +422,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Update::Keep => Some(Updated::Kept),
                 Update::Remove if seen.is_none() => Some(Updated::Kept),
                 Update::Remove => self.remove(&mut lane, key, kh, version)?.then_some(Updated::Removed),
-                Update::Set(value) => {
-                    let ttl = seen.as_ref().and_then(|i| i.meta.expires_at_ms).map_or(Ttl::Never, Ttl::At);
-                    let flags = seen.as_ref().map_or(0, |i| i.meta.flags);
-                    self.replace_seen(
-                        &mut lane,
-                        key,
-                        kh,
-                        &value,
-                        Attributes { flags, ttl },
-                        seen.as_ref().map(|i| (i, true)),
-                    )?
-                }
+                Update::Set(value) => self.edit_seen(&mut lane, key, kh, &value, Version(0), seen.as_ref())?,
+                Update::SetAtLeast(value, least) => self.edit_seen(&mut lane, key, kh, &value, least, seen.as_ref())?,
                 Update::SetWith(value, attributes) => {
                     self.replace_seen(&mut lane, key, kh, &value, attributes, seen.as_ref().map(|i| (i, false)))?
                 }
@@ -434,6 +432,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(done);
             }
         }
+    }
+
+    /// Stores a value with the flags and the expiry that were seen.
+    fn edit_seen(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        value: &[u8],
+        version_at_least: Version,
+        seen: Option<&Item>,
+    ) -> Result<Option<Updated>, WriteError> {
+        let ttl = seen.and_then(|i| i.meta.expires_at_ms).map_or(Ttl::Never, Ttl::At);
+        let flags = seen.map_or(0, |i| i.meta.flags);
+        let attributes = Attributes { flags, ttl, version_at_least };
+        self.replace_seen(lane, key, kh, value, attributes, seen.map(|i| (i, true)))
     }
 
     /// Stores a value if the key is still as it was seen. With `true` also its expiry must be the same, because it is kept.

@@ -141,13 +141,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup: the next one may have been
-    /// given out.
+    /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that writes asked
+    /// for: the next one may have been given out.
     pub(super) fn moved_on(&self, word: Meta) -> Meta {
         if canary::is(Canary::VersionRepeated) {
             return word;
         }
-        let version = (word.version() + 1).max(self.snapshot().floor() + 1) & VERSION_MAX;
+        let version = (word.version() + 1).max(self.snapshot().floor() + 1).max(self.raised() + 1) & VERSION_MAX;
         Meta(word.0 & !VERSION_MASK | version << VERSION_SHIFT)
     }
 

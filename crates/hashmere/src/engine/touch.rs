@@ -59,7 +59,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         item: &Item,
         deadline: Option<u64>,
     ) -> Result<bool, WriteError> {
-        let attributes = Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At) };
+        let attributes =
+            Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At), ..Attributes::NONE };
         let draft = self.begin_marked(lane, (key, kh), item.value.len() as u64, attributes, item.meta.marks)?;
         self.mem.write(draft.value, &item.value);
         self.seal(&draft);

@@ -7,7 +7,7 @@ use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::copy::Copied;
 use crate::engine::When;
 use crate::error::{BackupError, WriteError};
-use crate::types::{Attributes, Ttl};
+use crate::types::{Attributes, Ttl, Version};
 use std::sync::{Arc, Mutex};
 
 /// Room for a copy: it may be larger than its store was meant to be.
@@ -49,8 +49,9 @@ fn furnish(client: &Client) {
     client.t_del(b"key1").unwrap();
     client.t_set(b"#supplied", b"hash").unwrap();
     client.t_set(b"#supplied too", b"the same hash").unwrap();
-    let with = Attributes { flags: 5, ttl: Ttl::At(u64::from(u32::MAX) * 1000) };
+    let with = Attributes { flags: 5, ttl: Ttl::At(u64::from(u32::MAX) * 1000), ..Attributes::NONE };
     client.t_put(b"ttl", b"expires", with, When::Always).unwrap();
+    client.t_put(b"asked", b"version", Attributes::NONE.version_at_least(Version(1 << 30)), When::Always).unwrap();
     client.t_set(b"large", &vec![b'L'; 9000]).unwrap();
     client.t_incr(b"n", 1, Some(9)).unwrap();
 }
@@ -96,6 +97,7 @@ const DEEDS: [(&str, Deed); 6] = [
         c.t_del(b"key5").unwrap();
         c.t_set(b"key5", b"back again").unwrap();
         c.t_set(b"fresh", b"new").unwrap();
+        c.t_put(b"key8", b"asked", Attributes::NONE.version_at_least(Version(1 << 35)), When::Always).unwrap();
         c.t_append(b"key7", b" and more").unwrap();
         c.t_incr(b"n", 1, None).unwrap();
         c.t_set(b"large", &vec![b'M'; 9500]).unwrap();

@@ -7,7 +7,7 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
-use super::{backup, backup_cases, crash_cases, meanwhile, power, quick, regions};
+use super::{asked, backup, backup_cases, crash_cases, meanwhile, power, quick, regions};
 use crate::canary::{self, Canary};
 
 /// A fault, where it shows, and what fails if it does.
@@ -20,6 +20,7 @@ const WRITING: &[Hunt] = &[
     (Canary::ReadUncompared, "deaths: overflow", crash_cases::overflowing),
     (Canary::OverflowUnsaid, "deaths: overflow", crash_cases::overflowing),
     (Canary::VersionRepeated, "deaths: replace", crash_cases::replacement),
+    (Canary::RaiseUnsaid, "deaths: versions asked for", asked::deaths_of_who_asks),
     (Canary::RepairUnnamed, "deaths: replace", crash_cases::replacement),
     (Canary::RowUnrepaired, "deaths: next segment, claim, release", crash_cases::opening_segments),
     (Canary::CommitRelaxed, "late stores: delete", crash_cases::deletion),

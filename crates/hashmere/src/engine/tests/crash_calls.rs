@@ -62,7 +62,7 @@ fn removals() {
 #[test]
 fn values_of_other_kinds() {
     run("update, with attributes", |c| {
-        let (kh, with) = (c.hash(b"key2"), Attributes { flags: 3, ttl: Ttl::At(90_000) });
+        let (kh, with) = (c.hash(b"key2"), Attributes { flags: 3, ttl: Ttl::At(90_000), ..Attributes::NONE });
         let mut change = |_: Option<&_>| Ok(Update::SetWith(b"updated".to_vec(), with));
         c.update(b"key2", kh, &mut || c.t_item(b"key2", kh), &mut change).unwrap();
     });

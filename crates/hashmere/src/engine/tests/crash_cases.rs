@@ -41,7 +41,7 @@ fn few(world: &World) -> Cast {
         cast.victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap();
     }
     cast.victim.t_incr(b"n", 1, Some(9)).unwrap();
-    let expires = Attributes { flags: 5, ttl: Ttl::At(50_000) };
+    let expires = Attributes { flags: 5, ttl: Ttl::At(50_000), ..Attributes::NONE };
     cast.victim.t_put(b"ttl", b"expires", expires, crate::engine::When::Always).unwrap();
     cast
 }
@@ -365,7 +365,7 @@ fn dropping_what_expired() {
         let cast = two(world);
         for i in 0..50 {
             let value = vec![b'x'; 450];
-            let ttl = Attributes { flags: 0, ttl: Ttl::At(2000) };
+            let ttl = Attributes { flags: 0, ttl: Ttl::At(2000), ..Attributes::NONE };
             cast.others[0].t_put(format!("x{i}").as_bytes(), &value, ttl, crate::engine::When::Always).unwrap();
         }
         world.peers.advance(Duration::from_secs(10));

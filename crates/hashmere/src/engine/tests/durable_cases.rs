@@ -20,7 +20,7 @@ fn few(world: &World) -> Cast {
     other.t_set(b"other", b"of the other").unwrap();
     (0..4).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
     victim.t_incr(b"n", 1, Some(9)).unwrap();
-    let expires = Attributes { flags: 5, ttl: Ttl::At(50_000) };
+    let expires = Attributes { flags: 5, ttl: Ttl::At(50_000), ..Attributes::NONE };
     victim.t_put(b"ttl", b"expires", expires, crate::engine::When::Always).unwrap();
     victim.t_set(b"large", &[b'L'; 9000]).unwrap();
     Cast { victim, others: vec![other] }

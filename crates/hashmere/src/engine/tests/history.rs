@@ -184,7 +184,7 @@ fn step(client: &Client, dice: &mut Dice) -> Step {
                 _ => Ttl::Never,
             };
             let flags = if dice.one_in(4) { 7 } else { 0 };
-            client.t_put(&key, &value, Attributes { flags, ttl }, When::Always).map(drop)
+            client.t_put(&key, &value, Attributes { flags, ttl, ..Attributes::NONE }, When::Always).map(drop)
         }
         55..=69 => client.t_del(&key).map(drop),
         70..=74 => client.t_touch(&key, Ttl::At(2_000_000 + dice.below(1000))).map(drop),

@@ -175,7 +175,7 @@ fn get_while_everything_is_recycled() {
 /// The value of a key says its own length and flags.
 fn self_describing(c: &Client, state: &mut State, n: u32) -> Result<(), String> {
     let value = vec![b'0' + n as u8; 300 + 40 * n as usize];
-    let with = Attributes { flags: n, ttl: if n % 2 == 0 { Ttl::Never } else { Ttl::At(90_000) } };
+    let with = Attributes { flags: n, ttl: if n % 2 == 0 { Ttl::Never } else { Ttl::At(90_000) }, ..Attributes::NONE };
     match c.t_put(b"self", &value, with, crate::engine::When::Always) {
         Ok(_) => drop(state.insert(b"self".to_vec(), value)),
         Err(WriteError::Busy { .. }) => {}

@@ -1,5 +1,6 @@
 //! Tests of the engine on heap memory: in one process, deterministic, and most of them under Miri as well.
 
+mod asked;
 mod audit;
 mod backup;
 mod backup_cases;

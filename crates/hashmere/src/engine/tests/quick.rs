@@ -44,7 +44,7 @@ fn calls_of_every_kind() {
     assert_eq!(client.t_incr(b"n", 5, Some(7)).unwrap(), Some(7));
     assert_eq!(client.t_incr(b"n", 5, Some(7)).unwrap(), Some(12));
     client.t_append(b"short", b"234").unwrap();
-    let with = Attributes { flags: 9, ttl: Ttl::At(50_000) };
+    let with = Attributes { flags: 9, ttl: Ttl::At(50_000), ..Attributes::NONE };
     assert!(client.t_put(b"ttl", b"expires", with, When::Absent).unwrap().is_some());
     assert!(client.t_put(b"ttl", b"again", with, When::Absent).unwrap().is_none());
     assert!(client.t_touch(b"ttl", Ttl::Never).unwrap());

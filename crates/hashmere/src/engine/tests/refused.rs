@@ -28,7 +28,7 @@ impl Call {
         match self {
             Call::Set(key, value) => client.t_set(key, value),
             Call::Expiring(key, value) => {
-                let attributes = Attributes { flags: 1, ttl: Ttl::At(u64::MAX / 2) };
+                let attributes = Attributes { flags: 1, ttl: Ttl::At(u64::MAX / 2), ..Attributes::NONE };
                 client.t_put(key, value, attributes, When::Always).map(drop)
             }
             Call::Delete(key) => client.t_del(key).map(drop),

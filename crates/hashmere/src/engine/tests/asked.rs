@@ -1,0 +1,137 @@
+//! Versions that writes ask for: given, never taken back, and known to whoever comes after a death, a clear, a backup or a
+//! power cut.
+
+use super::crash::{Cast, Effort, Rule, Scenario};
+use super::history::{is_whole, rescue, History};
+use super::medium::{Choice, Dice};
+use super::power_between::sync;
+use super::world::{strict, Client, Geometry, World};
+use crate::engine::{Tick, When};
+use crate::error::WriteError;
+use crate::types::{Attributes, Change, Counter, Expected, Update, Version};
+use hashmere_format::record::VERSION_MAX;
+
+const ASKED: Version = Version(1 << 30);
+const FIRST: Attributes = Attributes { version_at_least: ASKED, ..Attributes::NONE };
+
+fn version(client: &Client, key: &[u8]) -> u64 {
+    client.peek(key, client.t_hash(key)).unwrap().unwrap().version.0
+}
+
+fn put(client: &Client, key: &[u8], attributes: Attributes) {
+    assert!(client.t_put(key, b"asked", attributes, When::Always).unwrap().is_some());
+}
+
+fn few(world: &World) -> Cast {
+    let (other, victim) = (world.client(), world.client());
+    other.t_set(b"other", b"of the other").unwrap();
+    (0..4).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
+    victim.t_incr(b"n", 1, Some(1)).unwrap();
+    Cast { victim, others: vec![other] }
+}
+
+fn dies(name: &'static str, geometry: Geometry, act: fn(&mut Client)) {
+    let effort = if cfg!(miri) { Effort { step: 41, repairs: 2 } } else { Effort { step: 1, repairs: 8 } };
+    Scenario { name, geometry, setup: few, act, rule: Rule::Whole }.enumerate(effort).expect_clean(name);
+}
+
+/// The survivors of each death give larger versions than the dead one may have given.
+#[test]
+pub(super) fn deaths_of_who_asks() {
+    dies("set, with a version asked for", strict(24), |c| put(c, b"key2", FIRST));
+    dies("set, durable, with a version asked for", strict(24).durable(), |c| put(c, b"key2", FIRST));
+    dies("count, with a version asked for", strict(24), |c| {
+        let counter = Counter { attributes: FIRST, ..Counter::EXISTING };
+        c.tick(&mut c.lane().unwrap(), b"n", c.hash(b"n"), counter, |n| Tick::Set(n + 1)).unwrap();
+    });
+}
+
+#[test]
+fn the_larger_of_what_is_asked_for_and_what_comes_next() {
+    let world = World::new(strict(24));
+    let client = world.client();
+    let asks = |asked: u64| Attributes::NONE.version_at_least(Version(asked));
+    put(&client, b"k", asks(5));
+    let first = version(&client, b"k");
+    assert!(first > 1000, "versions begin at the time of the day");
+    assert_eq!(client.raised(), 5 + (1 << 20));
+    put(&client, b"k", FIRST);
+    assert_eq!(version(&client, b"k"), ASKED.0);
+    put(&client, b"k", FIRST);
+    assert_eq!(version(&client, b"k"), ASKED.0 + 1);
+    // Every kind of write.
+    let kh = client.hash(b"k");
+    let item = || client.t_item(b"k", kh);
+    client.update(b"k", kh, &mut || item(), &mut |_| Ok(Update::SetAtLeast(b"7".to_vec(), Version(1 << 31)))).unwrap();
+    assert_eq!(version(&client, b"k"), 1 << 31);
+    client.update(b"k", kh, &mut || item(), &mut |_| Ok(Update::SetWith(b"7".to_vec(), asks(1 << 32)))).unwrap();
+    assert_eq!(version(&client, b"k"), 1 << 32);
+    let mut lane = client.lane().unwrap();
+    let change = Change::SetWith(b"7", asks(1 << 33));
+    client.compare_and_set(&mut lane, b"k", kh, Expected::Version(Version(1 << 32)), change).unwrap();
+    assert_eq!(version(&client, b"k"), 1 << 33);
+    let seen = client.peek(b"k", kh).unwrap();
+    client.store_marked(&mut lane, (b"k", kh), b"7", (asks(1 << 34), 1), seen.as_ref(), false).unwrap().unwrap();
+    assert_eq!(version(&client, b"k"), 1 << 34);
+    let counter = Counter { initial: None, attributes: asks(1 << 35) };
+    client.tick(&mut lane, b"k", kh, counter, |n| Tick::Set(n + 1)).unwrap();
+    assert_eq!((version(&client, b"k"), client.t_get(b"k").unwrap().unwrap()), (1 << 35, b"8".to_vec()));
+    client.t_touch(b"k", crate::types::Ttl::At(90_000)).unwrap();
+    assert_eq!(version(&client, b"k"), 1 << 35);
+    is_whole(&client).unwrap();
+}
+
+#[test]
+fn there_is_a_limit_and_as_much_beyond_it() {
+    let world = World::new(strict(24));
+    let client = world.client();
+    put(&client, b"k", Attributes::NONE.version_at_least(Version::ASKED_MAX));
+    assert_eq!(version(&client, b"k"), Version::ASKED_MAX.0);
+    const { assert!(VERSION_MAX - Version::ASKED_MAX.0 >= Version::ASKED_MAX.0 - 1) };
+    let beyond = Attributes::NONE.version_at_least(Version(Version::ASKED_MAX.0 + 1));
+    for key in [&b"k"[..], b"new"] {
+        let refused = client.t_put(key, b"beyond", beyond, When::Always).unwrap_err();
+        assert!(matches!(refused, WriteError::Misuse(text) if text.contains("2^41")), "{refused}");
+    }
+    let counter = Counter { initial: Some(1), attributes: beyond };
+    let lane = &mut client.lane().unwrap();
+    assert!(client.tick(lane, b"n", client.hash(b"n"), counter, Tick::Set).is_err());
+    assert_eq!((client.t_get(b"k").unwrap().unwrap(), client.items()), (b"asked".to_vec(), 1));
+}
+
+#[test]
+pub(super) fn nothing_goes_back_after_a_removal_or_a_clear() {
+    let world = World::new(strict(24));
+    let client = world.client();
+    put(&client, b"k", FIRST);
+    client.t_del(b"k").unwrap();
+    client.t_set(b"k", b"back").unwrap();
+    let mut last = version(&client, b"k");
+    assert!(last > ASKED.0 + 1);
+    for _ in 0..3 {
+        client.t_clear().unwrap();
+        client.t_set(b"k", b"back").unwrap();
+        assert!(version(&client, b"k") > last);
+        last = version(&client, b"k");
+    }
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
+fn a_power_cut_leaves_them() {
+    let history = History::new(strict(64).durable(), 1);
+    let client = history.world.client();
+    put(&client, b"k", FIRST);
+    client.t_set(b"other", b"value").unwrap();
+    sync(&client).unwrap();
+    let (given, moment) = (version(&client, b"k"), history.medium().now());
+    history.medium().cuts(&[(moment, Choice::Old)], &mut Dice(1), |_, _, heap, len| {
+        let client = rescue(&World::after_cut(heap, 1000), len).unwrap();
+        assert_eq!(version(&client, b"k"), given);
+        client.t_set(b"k", b"next").unwrap();
+        assert!(version(&client, b"k") > given);
+        client.t_clear().unwrap();
+        client.t_set(b"k", b"next").unwrap();
+        assert!(version(&client, b"k") > given + (1 << 20));
+    });
+}
