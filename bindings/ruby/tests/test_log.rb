@@ -101,6 +101,16 @@ class TestLog < StoreTest
     assert_operator lines.count { |line| line["text"].start_with?("x") }, :>, 10
   end
 
+  # What a thread logs that waits for room stays where it is while another one compacts the heap.
+  def test_compaction_while_a_line_waits
+    log = @store.log("log", ring_bytes: 4096, absent: :keep, full_timeout: nil)
+    thread = Thread.new { 100.times { |n| log.info("#{"x" * 10}#{n}", "key#{n}": "value #{n}") } }
+    Thread.pass until thread.stop?
+    5.times { GC.verify_compaction_references(double_heap: true, toward: :empty) and sleep 0.01 }
+    lines = drained(log) { thread.join }
+    assert_equal (0...100).map { |n| ["xxxxxxxxxx#{n}", { "key#{n}" => "value #{n}" }] }, lines.map { |line| line.values_at("text", "fields") }
+  end
+
   # Children that were forked with the log open, one of which is killed: each has its lines, in the order of time.
   def test_forks_and_a_kill
     log = @store.log("log", absent: :keep)

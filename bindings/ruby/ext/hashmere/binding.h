@@ -94,6 +94,9 @@ static inline hm_bytes frozen_bytes_of(VALUE *string) {
     return bytes_of(string);
 }
 
+/* Strings (keys, or else values) of an Array as the library wants them: freeze and keep them in `kept`, free `room`. (bulk.c) */
+hm_bytes *bytes_of_all(VALUE array, VALUE *kept, VALUE *room, int keys);
+
 static inline VALUE tag(const store *s, VALUE string) {
     if (RB_LIKELY(s->encoding < ENCODING_INLINE_MAX))
         RB_ENCODING_SET_INLINED(string, s->encoding);

@@ -3,8 +3,9 @@
 #include "binding.h"
 #include <stdlib.h>
 
-/* Strings of an Array as the library wants them; `kept` holds the frozen Strings so that they live. */
-static hm_bytes *bytes_of_all(VALUE array, VALUE *kept, VALUE *room, int keys) {
+/* The frozen Strings live in `kept`, and stand behind the result in `room` as well, where they are not moved by a compaction, as those of an
+ * Array are. */
+hm_bytes *bytes_of_all(VALUE array, VALUE *kept, VALUE *room, int keys) {
     long count = RARRAY_LEN(array);
     *kept = rb_ary_new_capa(count);
     for (long i = 0; i < count; i++) {
@@ -15,9 +16,10 @@ static hm_bytes *bytes_of_all(VALUE array, VALUE *kept, VALUE *room, int keys) {
         rb_ary_push(*kept, string);
     }
     count = RARRAY_LEN(*kept);
-    hm_bytes *all = rb_alloc_tmp_buffer2(room, count + 1, sizeof(hm_bytes));
+    hm_bytes *all = rb_alloc_tmp_buffer2(room, count + 1, sizeof(hm_bytes) + sizeof(VALUE));
+    VALUE *pinned = (VALUE *)(all + count + 1);
     for (long i = 0; i < count; i++) {
-        VALUE string = RARRAY_AREF(*kept, i);
+        VALUE string = pinned[i] = RARRAY_AREF(*kept, i);
         all[i] = (hm_bytes){RSTRING_PTR(string), (size_t)RSTRING_LEN(string)};
     }
     return all;

@@ -200,9 +200,13 @@ static VALUE log_record(VALUE self, VALUE level, VALUE text, VALUE parts) {
     StringValue(text);
     e.text = frozen_bytes_of(&text);
     e.count = (size_t)RARRAY_LEN(parts) / 2;
-    hm_field *fields = rb_alloc_tmp_buffer2(&room, (long)e.count + 1, sizeof(hm_field));
-    for (size_t i = 0; i < e.count; i++)
-        fields[i] = field_of(RARRAY_AREF(parts, (long)i * 2), RARRAY_AREF(parts, (long)i * 2 + 1));
+    hm_field *fields = rb_alloc_tmp_buffer2(&room, (long)e.count + 1, sizeof(hm_field) + 2 * sizeof(VALUE));
+    VALUE *pinned = (VALUE *)(fields + e.count + 1); /* a compaction moves nothing that stands here */
+    for (size_t i = 0; i < e.count; i++, pinned += 2) {
+        pinned[0] = RARRAY_AREF(parts, (long)i * 2);
+        pinned[1] = RARRAY_AREF(parts, (long)i * 2 + 1);
+        fields[i] = field_of(pinned[0], pinned[1]);
+    }
     e.fields = fields;
     e.log = log_of(self);
     VALUE logged = enter(&e);

@@ -99,16 +99,12 @@ static int wait_for_any(slice *s) {
 /* _wait_any(keys, versions seen, milliseconds): the number of the key that changed and its version then, nil: the time is up. */
 static VALUE store_wait_any(VALUE self, VALUE keys, VALUE seen, VALUE ms) {
     several all = {.keyed = {.slice = {.run = wait_for_any, .left_ms = to_u64(ms, "timeout")}}};
-    VALUE keys_room = 0, seen_room = 0, kept = rb_ary_new();
-    all.count = (size_t)RARRAY_LEN(keys);
-    all.keys = rb_alloc_tmp_buffer2(&keys_room, (long)all.count + 1, sizeof(hm_bytes));
+    VALUE keys_room = 0, seen_room = 0, kept;
+    all.keys = bytes_of_all(keys, &kept, &keys_room, 1);
+    all.count = (size_t)RARRAY_LEN(kept);
     all.seen = rb_alloc_tmp_buffer2(&seen_room, (long)all.count + 1, sizeof(uint64_t));
-    for (size_t i = 0; i < all.count; i++) {
-        VALUE key = rb_ary_entry(keys, (long)i);
-        all.keys[i] = frozen_bytes_of(&key);
+    for (size_t i = 0; i < all.count; i++)
         all.seen[i] = to_u64(rb_ary_entry(seen, (long)i), "version");
-        rb_ary_push(kept, key);
-    }
     int result = held_wait(self, &all.keyed);
     rb_free_tmp_buffer(&keys_room);
     rb_free_tmp_buffer(&seen_room);
