@@ -118,8 +118,8 @@ int hm_log_open(hm_store *store, const char *name, const hm_log_options *options
 void hm_log_close(hm_log *log);
 
 /**
- * Takes a log's name off it. Whoever has it open may drain it still; nobody logs to it any more (#HM_E_LOG_DROPPED). Its room is free when
- * nobody has it open. @return #HM_OK, #HM_ABSENT
+ * Takes a log's name off it. Whoever has it open may drain it still; a thread that logs hears of it (#HM_E_LOG_DROPPED) with its first line,
+ * or when its ring is full. Its room is free when nobody has it open. @return #HM_OK, #HM_ABSENT
  */
 int hm_log_remove(hm_store *store, const char *name, hm_error *error);
 

@@ -23,10 +23,7 @@ protected:
 
     /// Runs a call; `make` turns a result that is no error into the value.
     template <class T, class Call, class Make> static returns<T> answer(Call &&call, Make &&make) {
-        hm_error e;
-        const int rc = call(&e);
-        if (rc > 0) return Policy::template fail<T>(failure(e));
-        return Policy::template ok<T>([&]() -> T { return make(rc); });
+        return detail::answer<Policy, T>(call, make);
     }
     template <class Call> static returns<void> done(Call &&call) {
         return answer<void>(call, [](int) {});

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /// @file detail.hpp
-/// What stands between the calls and C: callbacks that keep exceptions on this side.
+/// What stands between the calls and C: callbacks that keep exceptions on this side, and what C has opened.
 #ifndef HASHMERE_DETAIL_HPP
 #define HASHMERE_DETAIL_HPP
 
 #include "types.hpp"
+
+#include <memory>
 
 namespace hashmere {
 namespace detail {
@@ -102,6 +104,28 @@ template <class Read> int grow(std::string &value, Read &&read) {
         value.resize(rc == HM_OK || rc == HM_SHORT ? len : 0);
         if (rc != HM_SHORT) return rc;
     }
+}
+
+/// What a call of C says, as one way of reporting errors has it; `make` turns a result that is no error into the value.
+template <class Policy, class T, class Call, class Make> typename Policy::template type<T> answer(Call &&call, Make &&make) {
+    hm_error e;
+    const int rc = call(&e);
+    if (rc > 0) return Policy::template fail<T>(failure(e));
+    return Policy::template ok<T>([&]() -> T { return make(rc); });
+}
+/// A call of C; throws what is an error.
+template <class Call> int must(Call &&call) {
+    hm_error e;
+    const int rc = call(&e);
+    if (rc > 0) raise(failure(e));
+    return rc;
+}
+template <class T, void (*Close)(T *)> struct closes {
+    void operator()(T *opened) const noexcept { Close(opened); }
+};
+template <class T, void (*Close)(T *)> using owned = std::unique_ptr<T, closes<T, Close>>;
+inline std::uint64_t ms_of(std::chrono::milliseconds time) noexcept {
+    return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
 }
 
 } // namespace detail

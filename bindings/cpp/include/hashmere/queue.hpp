@@ -21,27 +21,9 @@
 
 #include <chrono>
 #include <hashmere_queue.h>
-#include <memory>
 #include <vector>
 
 namespace hashmere {
-
-namespace detail {
-/// A call of C; throws what is an error.
-template <class Call> int must(Call &&call) {
-    hm_error e;
-    const int rc = call(&e);
-    if (rc > 0) raise(failure(e));
-    return rc;
-}
-template <class T, void (*Close)(T *)> struct closes {
-    void operator()(T *opened) const noexcept { Close(opened); }
-};
-template <class T, void (*Close)(T *)> using owned = std::unique_ptr<T, closes<T, Close>>;
-inline std::uint64_t ms_of(std::chrono::milliseconds time) noexcept {
-    return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
-}
-} // namespace detail
 
 /// Sizes of a pool: see ::hm_pool_options.
 class pool_options {
