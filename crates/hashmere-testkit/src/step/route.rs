@@ -8,7 +8,7 @@ use super::trace::{Stand, Tracee};
 use std::collections::HashSet;
 
 /// Twice as many instructions without a new address are a long loop: one that copies bytes, word by word.
-const DEEP: u64 = 512;
+const DEEP: u64 = 2048;
 
 /// Where one run passed an address for the first time: after how many instructions, and the address.
 #[derive(Debug, Default)]
