@@ -19,7 +19,7 @@ help:
 	@echo 'make canaries known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
-	@echo 'make prove    all of these for longer, in less than an hour, with one table at the end'
+	@echo 'make prove    all of these for longer, in about an hour, with one table at the end'
 	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
 	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
