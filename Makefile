@@ -51,6 +51,7 @@ models:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere --features shuttle --lib models
 	cargo test --quiet -p hashmere-queue --features shuttle --lib models
+	cargo test --quiet -p hashmere-log --features shuttle --lib models
 	cargo test --quiet -p hashmere-mem --features shuttle --test shuttle
 
 # Many processes, kills, stops, forks, the command itself.
@@ -112,6 +113,7 @@ miri:
 	printf '%s\n' '$(SLOW)' 'quick $(addprefix --skip ,$(SLOW))' | \
 	  xargs -P 2 -I {} sh -c 'cargo +nightly miri test --quiet -p hashmere --lib -- {}'
 	cargo +nightly miri test --quiet -p hashmere-queue --lib moves
+	cargo +nightly miri test --quiet -p hashmere-log --lib beside
 
 # Go, Java and Node want packages that are too large for `make test`.
 clients:

@@ -1,5 +1,6 @@
 //! Delivering: the history goes out as text, each byte once, whoever dies meanwhile.
 
+use crate::canary::{self, Canary};
 use crate::error::LogError;
 use crate::history::Found;
 use crate::layout::{at, Core, COMMITTED, STAGE};
@@ -40,6 +41,9 @@ impl<M: Mem> Core<'_, M> {
         }
         scratch.text.clear();
         self.mem.append_to(self.base + self.geometry.stage(), len as usize, &mut scratch.text);
+        if canary::is(Canary::ProgressForgotten) {
+            self.put(at::PROGRESS, 0);
+        }
         let identity = to.identity();
         if (self.get(at::SINK_DEVICE), self.get(at::SINK_INODE)) != identity {
             let done = (self.get(at::PROGRESS) as usize).min(scratch.text.len());
@@ -55,6 +59,10 @@ impl<M: Mem> Core<'_, M> {
     }
 
     fn send(&self, chunk: u64, to: &mut dyn Carrier<M>, text: &[u8]) -> Result<(), LogError> {
+        if canary::is(Canary::SentEarly) {
+            self.put(at::CHUNK, 0);
+            self.put(at::SENT, chunk & !COMMITTED);
+        }
         to.carry(self.mem, self.base + at::PROGRESS, text)?;
         // SYNC(sent): the room of what was sent may be used again.
         self.put(at::SENT, chunk & !COMMITTED);
@@ -94,6 +102,9 @@ impl<M: Mem> Core<'_, M> {
         }
         self.mem.write(self.base + self.geometry.stage(), &scratch.text);
         self.put(at::CHUNK_LEN, scratch.text.len() as u64);
+        if canary::is(Canary::ChunkEarly) {
+            self.put(at::CHUNK, end | COMMITTED);
+        }
         self.put(at::PROGRESS, 0);
         self.put_identity(to.identity());
         // SYNC(chunk): this is the point from which on the text is sent, by us or by who comes after us.

@@ -7,7 +7,6 @@ use crate::layout::{at, bell, row, BUSY};
 use crate::merge::Merged;
 use crate::sink::Sink;
 use crate::times::{Moment, GRACE_NS};
-use hashmere::ClientId;
 use hashmere_mem::Mem;
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;
@@ -43,23 +42,11 @@ pub struct Drain {
 /// Takes the role of the drainer.
 pub(crate) fn take_role(here: &Here) -> Result<(), LogError> {
     let core = here.core();
-    let word = core.base + at::DRAINER;
-    loop {
-        let owner = core.get(at::DRAINER);
-        let gone = match ClientId::unpack(owner) {
-            Some(client) => here.store().is_gone(client)?,
-            // A word that names nobody can only be damage.
-            None => true,
-        };
-        if !gone {
-            return Err(LogError::Taken { pid: core.get(at::DRAINER_PID) as u32 });
-        }
-        // SYNC(drainer): we see what the last one did.
-        if core.mem.compare_exchange(word, owner, here.client.pack()).is_ok() {
-            core.put(at::DRAINER_PID, std::process::id().into());
-            return Ok(());
-        }
+    if !core.take_role(here.client, here)? {
+        return Err(LogError::Taken { pid: core.get(at::DRAINER_PID) as u32 });
     }
+    core.put(at::DRAINER_PID, std::process::id().into());
+    Ok(())
 }
 
 impl Drain {
@@ -118,8 +105,7 @@ impl Drain {
     /// Waits for something to do, at most `timeout`; may return early.
     pub fn wait(&mut self, timeout: Duration) {
         let core = self.here.core();
-        let (word, event) = (core.base + at::BELL, core.base + at::EVENT);
-        let seen = core.get(at::EVENT) as u32;
+        let word = core.base + at::BELL;
         if self.naps == NAPS {
             self.naps += 1;
             // There is time for it. Whatever fails here is found again.
@@ -127,14 +113,11 @@ impl Drain {
         }
         if self.naps < NAPS {
             self.naps += 1;
+            let seen = core.get(at::EVENT) as u32;
             core.mem.store(word, bell::NAPS, Ordering::Relaxed);
-            core.mem.wait(event, seen, NAP.min(timeout));
+            core.mem.wait(core.base + at::EVENT, seen, NAP.min(timeout));
         } else {
-            // SYNC(bell): whoever writes a line sees this, or we see the line; see `Log::notify`.
-            core.mem.swap(word, bell::SLEEPS, Ordering::SeqCst);
-            if !core.has_lines() {
-                core.mem.wait(event, seen, SLEEP.min(timeout));
-            }
+            core.sleep_for_lines(SLEEP.min(timeout));
         }
         core.mem.store(word, bell::AWAKE, Ordering::Relaxed);
     }
@@ -180,11 +163,7 @@ impl Drain {
 impl Drop for Drain {
     fn drop(&mut self) {
         if self.here.region.is_ours() {
-            let core = self.here.core();
-            // Whoever writes from here on drains by itself, or keeps its lines.
-            core.mem.swap(core.base + at::BELL, bell::NOBODY, Ordering::SeqCst);
-            // SYNC(drainer): the next one sees what we did.
-            core.mem.swap(core.base + at::DRAINER, 0, Ordering::SeqCst);
+            self.here.core().give_role_back();
         }
     }
 }

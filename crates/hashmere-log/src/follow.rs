@@ -5,8 +5,6 @@ use crate::here::Here;
 use crate::history::Found;
 use crate::layout::at;
 use crate::record::Record;
-use hashmere_mem::Mem;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -89,12 +87,6 @@ impl Follower {
 
     /// Waits until there is a line, at most `timeout`; may return early.
     pub fn wait(&self, timeout: Duration) {
-        let core = self.here.core();
-        let seen = core.get(at::NEWS) as u32;
-        // SYNC(followers): our flag is there before the last look; see `wake_followers`.
-        core.mem.swap(core.base + at::FOLLOWERS, 1, Ordering::SeqCst);
-        if core.get(at::END) <= self.position {
-            core.mem.wait(core.base + at::NEWS, seen, timeout.min(Duration::from_millis(128)));
-        }
+        self.here.core().sleep_for_news(self.position, timeout.min(Duration::from_millis(128)));
     }
 }

@@ -30,6 +30,7 @@
 //! *It is not* a log collector: nobody outside the machine can take part, and what is in the log and not written yet does not
 //! survive a crash of the machine. `docs/log.md` has the bytes, the protocol and the argument.
 
+mod canary;
 mod deliver;
 mod drain;
 mod drainer;
@@ -46,6 +47,7 @@ mod merge;
 mod options;
 mod record;
 mod ring;
+mod role;
 mod sink;
 mod thread;
 mod times;

@@ -1,14 +1,29 @@
 //! Rings: claimed, written to, settled after a death. Generic over memory: the tests cut each operation off at every store.
 
+use crate::canary::{self, Canary};
 use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY};
 use hashmere::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 /// Who can say whether a client is gone.
 pub(crate) trait Peers {
     /// Whether it is, for certain.
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError>;
+}
+
+/// What a writer sleeps on that waits for room.
+#[derive(Debug)]
+pub(crate) struct Waiter {
+    event: u64,
+    seen: u32,
+}
+
+impl Waiter {
+    pub(crate) fn wait<M: Mem>(&self, mem: &M, timeout: Duration) {
+        mem.wait(self.event, self.seen, timeout);
+    }
 }
 
 /// A ring as its writer has it.
@@ -58,9 +73,19 @@ impl Cursor {
         self.used() > self.span.bytes / 2
     }
 
-    /// The word that a writer sleeps on, and the one by which it says so.
-    pub(crate) fn sleeping_place(&self) -> (u64, u64) {
-        (self.row + row::EVENT, self.row + row::WAITING)
+    /// Says that this writer is about to sleep until there is room for a line. `None`: there is.
+    pub(crate) fn before_waiting<M: Mem>(&mut self, mem: &M, payload: u64) -> Option<Waiter> {
+        let event = self.row + row::EVENT;
+        let seen = mem.load(event, Ordering::Acquire) as u32;
+        if canary::is(Canary::WaitingLate) {
+            self.look(mem);
+        }
+        // SYNC(waiting): our flag is there before the last look; see `wake_writer`.
+        mem.swap(self.row + row::WAITING, 1, Ordering::SeqCst);
+        if !canary::is(Canary::WaitingLate) {
+            self.look(mem);
+        }
+        (!self.has_room(payload)).then_some(Waiter { event, seen })
     }
 
     /// Gives up the oldest lines until there is room. The caller looked before.
@@ -71,7 +96,9 @@ impl Cursor {
             let len = if head.is_filler() { rest } else { line::PAYLOAD + head.payload.next_multiple_of(8) };
             self.floor = (self.floor + len.min(rest)).min(self.tail);
         }
-        mem.store(self.row + row::LOW, self.floor, Ordering::Relaxed);
+        if !canary::is(Canary::LowUnsaid) {
+            mem.store(self.row + row::LOW, self.floor, Ordering::Relaxed);
+        }
         // SYNC(low): whoever reads what is written from here on sees the new low as well.
         mem.fence(Ordering::Release);
     }
@@ -87,9 +114,15 @@ impl Cursor {
     pub(crate) fn append<M: Mem>(&mut self, mem: &M, level: u64, flags: u64, text: &[u8], clock: impl FnOnce() -> u64) {
         let payload = text.len() as u64;
         let (len, skip) = self.need(payload);
+        let early = if canary::is(Canary::ClockEarly) { Err(clock()) } else { Ok(clock) };
         // SYNC(busy): the drainer reads its clock and then this: a line older than that is there or is seen to be coming.
-        mem.store(self.row + row::TAIL, self.tail | BUSY, Ordering::Relaxed);
-        let stamp = clock();
+        if !canary::is(Canary::BusyUnsaid) {
+            mem.store(self.row + row::TAIL, self.tail | BUSY, Ordering::Relaxed);
+        }
+        let stamp = early.map_or_else(|stamp| stamp, |clock| clock());
+        if canary::is(Canary::LineEarly) {
+            mem.store(self.row + row::TAIL, self.tail + skip + len, Ordering::Release);
+        }
         if skip > 0 {
             let filler = Head { payload: 0, level: 0, flags: flag::FILLER, number: self.number };
             mem.store(self.span.at(self.tail), filler.pack(), Ordering::Relaxed);
@@ -201,7 +234,7 @@ impl<M: Mem> Core<'_, M> {
         }
         let tail = tail & !BUSY;
         let (halves, mark) = (self.mem.load(row + row::HALVES, Ordering::Acquire), (tail >> 3) + 1);
-        if halves >> 16 != mark & ((1 << 48) - 1) {
+        if halves >> 16 != mark & ((1 << 48) - 1) || canary::is(Canary::HalfTwice) {
             self.mem.store(row + row::HALVES, mark << 16 | ((halves & 0xffff) + 1), Ordering::Release);
         }
         self.mem.store(row + row::TAIL, tail, Ordering::Release);
@@ -233,8 +266,12 @@ impl<M: Mem> Core<'_, M> {
             Some(client) => peers.is_gone(client)?,
             None => true,
         };
+        let gone = gone || canary::is(Canary::RingRobbed);
         if !gone || self.mem.compare_exchange(owner, word, me.pack()).is_err() {
             return Ok(false);
+        }
+        if canary::is(Canary::RingEarly) {
+            self.mem.store(owner, 0, Ordering::Release);
         }
         self.settle(ring);
         self.mem.store(owner, 0, Ordering::Release);

@@ -167,10 +167,7 @@ impl Thread {
             bell::NOBODY => return Ok(()),
             _ => {}
         }
-        // Whoever takes the bell off rings it: once for each sleep.
-        if core.mem.compare_exchange(core.base + at::BELL, state, bell::AWAKE).is_ok() {
-            core.ring_bell();
-        }
+        core.take_bell_off(state);
         Ok(())
     }
 
@@ -237,16 +234,9 @@ impl Thread {
     fn wait_for_room(&mut self, shared: &Shared, payload: u64, timeout: Duration) -> Result<(), LogError> {
         let here = self.here.clone();
         let core = here.core();
-        let (event, waiting) = self.cursor.sleeping_place();
         let mut patience = Patience::new(timeout);
         loop {
-            let seen = core.mem.load(event, Ordering::Acquire) as u32;
-            // SYNC(waiting): our flag is there before the last look; see `wake_writer`.
-            core.mem.swap(waiting, 1, Ordering::SeqCst);
-            self.cursor.look(core.mem);
-            if self.cursor.has_room(payload) {
-                return Ok(());
-            }
+            let Some(waiter) = self.cursor.before_waiting(core.mem, payload) else { return Ok(()) };
             if here.region.is_dropped() {
                 return Err(LogError::Dropped);
             }
@@ -263,7 +253,7 @@ impl Thread {
                 return Err(LogError::Full { pid });
             };
             core.ring_bell();
-            core.mem.wait(event, seen, time);
+            waiter.wait(core.mem, time);
         }
     }
 }

@@ -22,6 +22,8 @@ mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle_mem;
 #[cfg(feature = "shuttle")]
+mod sleepy;
+#[cfg(feature = "shuttle")]
 pub mod stories;
 #[cfg(feature = "traced")]
 pub mod traced;
@@ -39,6 +41,8 @@ pub use os_host::OsHost;
 pub use shuttle;
 #[cfg(feature = "shuttle")]
 pub use shuttle_mem::ShuttleMem;
+#[cfg(feature = "shuttle")]
+pub use sleepy::Sleepy;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -40,7 +40,7 @@ fn compare(came_out: &[String], logged: &[String], policy: Policy, tried: u32) -
 }
 
 #[test]
-fn a_writer_dies_at_every_store() {
+pub(super) fn a_writer_dies_at_every_store() {
     let mut deaths = 0;
     for policy in [Policy::Drop, Policy::Overwrite] {
         for lines in [3, 20] {
@@ -122,7 +122,7 @@ fn with_lines() -> (World, Vec<String>) {
 }
 
 #[test]
-fn drainers_die_at_every_store_one_after_the_other() {
+pub(super) fn drainers_die_at_every_store_one_after_the_other() {
     let (start, logged) = with_lines();
     let gone = || Gone(vec![client(0), client(1)]);
     let stores_of = |world: &World, who: u64| {

@@ -1,4 +1,10 @@
-//! The log on heap memory: in one process, deterministic.
+//! The log on heap memory: in one process, deterministic, and at the same time under Miri.
 
+mod beside;
+mod canaries;
 mod crash;
+#[cfg(feature = "shuttle")]
+mod models;
+#[cfg(feature = "shuttle")]
+mod play;
 mod world;

@@ -46,7 +46,12 @@ pub(super) struct World {
 
 impl World {
     pub(super) fn new() -> World {
-        let geometry = Geometry { rings: 4, ring_bytes: 256, history_bytes: 1024 };
+        World::with_history(1024)
+    }
+
+    /// One whose history is so long.
+    pub(super) fn with_history(history_bytes: u64) -> World {
+        let geometry = Geometry { rings: 4, ring_bytes: 256, history_bytes };
         let heap = Arc::new(HeapMem::new(BASE + geometry.size()));
         heap.back(0, heap.capacity()).unwrap();
         geometry.format(&*heap, BASE, (clock::MONOTONIC, 0, 0), 5);
@@ -74,12 +79,12 @@ impl World {
     }
 
     pub(super) fn actor(&self) -> Actor {
-        Actor {
-            mem: Traced::new(&self.heap),
-            geometry: self.geometry,
-            time: self.time.clone(),
-            paper: self.paper.clone(),
-        }
+        self.actor_on(Arc::new(Traced::new(&self.heap)))
+    }
+
+    /// Somebody who reaches it through another memory.
+    pub(super) fn actor_on<M: Mem>(&self, mem: Arc<M>) -> Actor<M> {
+        Actor { mem, geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
     }
 
     /// What came out, line by line.
@@ -92,14 +97,14 @@ impl World {
 }
 
 /// Somebody who uses the log.
-pub(super) struct Actor {
-    pub(super) mem: Traced,
+pub(super) struct Actor<M = Traced> {
+    pub(super) mem: Arc<M>,
     geometry: Geometry,
     time: Arc<AtomicU64>,
     paper: Arc<Mutex<Vec<u8>>>,
 }
 
-struct Same;
+pub(super) struct Same;
 
 impl Times for Same {
     fn ns(&self, stamp: u64) -> u64 {
@@ -129,9 +134,9 @@ impl<M: Mem> Carrier<M> for Paper<'_> {
     }
 }
 
-impl Actor {
-    pub(super) fn core(&self) -> Core<'_, Traced> {
-        Core { mem: &self.mem, base: BASE, geometry: &self.geometry }
+impl<M: Mem> Actor<M> {
+    pub(super) fn core(&self) -> Core<'_, M> {
+        Core { mem: &*self.mem, base: BASE, geometry: &self.geometry }
     }
 
     pub(super) fn claim(&self, number: u64) -> Cursor {
@@ -142,17 +147,28 @@ impl Actor {
     pub(super) fn log(&self, cursor: &mut Cursor, policy: Policy, text: &str) -> bool {
         let len = text.len() as u64;
         if !cursor.has_room(len) {
-            cursor.look(&self.mem);
+            cursor.look(&*self.mem);
         }
         if !cursor.has_room(len) {
             if policy == Policy::Drop {
-                cursor.skip_line(&self.mem);
+                cursor.skip_line(&*self.mem);
                 return false;
             }
-            cursor.make_room(&self.mem, len);
+            cursor.make_room(&*self.mem, len);
         }
-        cursor.append(&self.mem, 3, 0, text.as_bytes(), || self.time.fetch_add(1, Ordering::Relaxed));
+        self.append(cursor, text);
         true
+    }
+
+    /// Logs a line for which there is room.
+    pub(super) fn append(&self, cursor: &mut Cursor, text: &str) {
+        cursor.append(&*self.mem, 3, 0, text.as_bytes(), || self.now());
+    }
+
+    /// What time it is; others may act before that is known.
+    pub(super) fn now(&self) -> u64 {
+        self.core().get(at::CLOCK);
+        self.time.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Drains everything, as one who has just taken the role from somebody.
@@ -160,6 +176,19 @@ impl Actor {
         let core = self.core();
         core.recover_merge();
         core.recover_rings(client(number), gone).unwrap();
+        loop {
+            let tail = |ring: u64| core.get(core.geometry.row(ring) + row::TAIL) & !BUSY;
+            let merged = core.merge(u64::MAX - 1, &Same, tail);
+            self.deliver();
+            if merged.lines == 0 && !merged.more {
+                return;
+            }
+        }
+    }
+
+    /// Writes out what was merged, and what was on its way out.
+    pub(super) fn deliver(&self) {
+        let core = self.core();
         let mut scratch = Scratch::default();
         let mut paper = Paper(&self.paper);
         let mut write = |record: &Record, out: &mut Vec<u8>| {
@@ -170,14 +199,7 @@ impl Actor {
             out.extend_from_slice(record.text());
             out.push(b'\n');
         };
-        loop {
-            let tail = |ring: u64| core.get(core.geometry.row(ring) + row::TAIL) & !BUSY;
-            let merged = core.merge(u64::MAX - 1, &Same, tail);
-            core.resume(&mut paper, &mut scratch).unwrap();
-            while core.deliver(&mut write, &mut paper, &mut scratch).unwrap() {}
-            if merged.lines == 0 && !merged.more {
-                return;
-            }
-        }
+        core.resume(&mut paper, &mut scratch).unwrap();
+        while core.deliver(&mut write, &mut paper, &mut scratch).unwrap() {}
     }
 }

@@ -13,8 +13,8 @@ use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::stories::{self, explore, wrong};
 use hashmere_mem::traced::{until_death, Traced};
-use hashmere_mem::{BackError, Mem, ShuttleMem};
-use std::sync::atomic::{AtomicU64, Ordering};
+use hashmere_mem::{Mem, Sleepy};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -32,8 +32,7 @@ struct Play {
 
 impl Play {
     fn new(world: &World) -> Play {
-        let mem = Sleepy { mem: ShuttleMem::from_heap(world.heap.image()), awake: AtomicU64::new(0) };
-        Play { mem: Arc::new(mem), geometry: world.geometry, dead: Arc::default() }
+        Play { mem: Sleepy::new(world.heap.image()), geometry: world.geometry, dead: Arc::default() }
     }
 
     fn actor(&self) -> Actor<Traced<Sleepy>> {
@@ -43,19 +42,16 @@ impl Play {
     /// Somebody who acts with a hand of its own.
     fn spawn(&self, number: u64, act: impl FnOnce(&Actor<Traced<Sleepy>>, &Grip) + Send + 'static) -> Thread {
         let actor = self.actor();
-        let mem = self.mem.clone();
-        mem.awake.fetch_add(1, Ordering::Relaxed);
-        thread::spawn(move || {
+        self.mem.spawn(move || {
             let grip = actor.hand(number);
             act(&actor, &grip);
-            mem.awake.fetch_sub(1, Ordering::Relaxed);
         })
     }
 
     /// All elements are in one queue each, and no hand holds any.
     fn end(self, threads: Vec<Thread>) -> Vec<Vec<u32>> {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let world = World { heap: Arc::new(self.mem.mem.heap().image()), geometry: self.geometry };
+        let world = World { heap: Arc::new(self.mem.heap().image()), geometry: self.geometry };
         world.census().unwrap_or_else(|text| wrong(text))
     }
 }
@@ -65,67 +61,6 @@ type Thread = thread::JoinHandle<()>;
 impl Peers for Play {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         Ok(self.dead.lock().unwrap().contains(&client))
-    }
-}
-
-/// The scheduler's memory, in which nobody wakes by himself.
-struct Sleepy {
-    mem: ShuttleMem,
-    /// Those who are not asleep and not done.
-    awake: AtomicU64,
-}
-
-/// Each of these is a step.
-macro_rules! steps {
-    ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
-        fn $name(&self, $($arg: $type),*) $(-> $result)? {
-            self.mem.$name($($arg),*)
-        }
-    )*};
-}
-
-impl Mem for Sleepy {
-    steps! {
-        fn capacity() -> u64;
-        fn load(off: u64, order: Ordering) -> u64;
-        fn store(off: u64, value: u64, order: Ordering);
-        fn compare_exchange(off: u64, current: u64, new: u64) -> Result<u64, u64>;
-        fn swap(off: u64, value: u64, order: Ordering) -> u64;
-        fn fetch_add(off: u64, value: u64, order: Ordering) -> u64;
-        fn fetch_or(off: u64, value: u64, order: Ordering) -> u64;
-        fn fence(order: Ordering);
-        fn prefetch(off: u64);
-        fn read(off: u64, dst: &mut [u8]);
-        fn append_to(off: u64, len: usize, dst: &mut Vec<u8>);
-        fn write(off: u64, src: &[u8]);
-        fn matches(off: u64, bytes: &[u8]) -> bool;
-        fn copy(from: u64, to: u64, len: u64);
-        fn zero(off: u64, len: u64);
-        fn back(off: u64, len: u64) -> Result<(), BackError>;
-        fn unback(off: u64, len: u64) -> bool;
-        fn wake(off: u64);
-        fn relax();
-    }
-
-    unsafe fn slice(&self, off: u64, len: usize) -> &[u8] {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.mem.slice(off, len) }
-    }
-
-    unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
-        // SAFETY: the caller's promise is the same.
-        unsafe { self.mem.slice_mut(off, len) }
-    }
-
-    fn wait(&self, off: u64, expected: u32, _timeout: Duration) {
-        self.awake.fetch_sub(1, Ordering::Relaxed);
-        while self.mem.load(off, Ordering::Acquire) as u32 == expected {
-            if self.awake.load(Ordering::Relaxed) == 0 {
-                wrong("nobody is left to wake the sleeper");
-            }
-            thread::yield_now();
-        }
-        self.awake.fetch_add(1, Ordering::Relaxed);
     }
 }
 

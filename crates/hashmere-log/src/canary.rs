@@ -1,0 +1,43 @@
+//! Canaries of the log: known faults that its tests must find. How they are switched on: [`hashmere_mem::canaries`]. The table of who
+//! finds which is in `docs/testing.md`.
+
+hashmere_mem::canaries! {
+    /// A writer does not say that a line is coming.
+    BusyUnsaid,
+    /// A writer reads the clock before it says that a line is coming.
+    ClockEarly,
+    /// A line is in the log before it is written.
+    LineEarly,
+    /// A writer that overwrites does not say which lines it gives up.
+    LowUnsaid,
+    /// A merge does not look whether the line that it copied was given up meanwhile.
+    GivenUpBelieved,
+    /// A half line is counted by each who comes upon it.
+    HalfTwice,
+    /// A ring is taken from a living writer.
+    RingRobbed,
+    /// A dead writer's ring is nobody's before it is settled.
+    RingEarly,
+    /// A merge that was committed is not finished by the next drainer.
+    MergeUndone,
+    /// Lines are taken out of their rings before the merge is committed.
+    HeadsEarly,
+    /// Text is on its way out before it is said how much of it was sent.
+    ChunkEarly,
+    /// Text counts as sent before it is.
+    SentEarly,
+    /// Whoever goes on with a text begins at its start.
+    ProgressForgotten,
+    /// A reader of the history does not look whether the line was written over meanwhile.
+    OldestBelieved,
+    /// The drainer's role is taken from the living.
+    DrainerRobbed,
+    /// The drainer's role is taken although another took it meanwhile.
+    RoleStored,
+    /// A drainer goes to sleep without a last look at the rings.
+    BellBelieved,
+    /// A writer that waits for room has looked before it says so, and not after.
+    WaitingLate,
+    /// A follower goes to sleep without a last look.
+    NewsBelieved,
+}

@@ -1,0 +1,306 @@
+//! Models: small stories of writers, drainers and followers of a log, run under a scheduler that lets them change places before
+//! every access. See `docs/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
+
+use super::play::{sane, text, Play, Somebody};
+use super::world::{client, Policy, World};
+use crate::canary::{self, Canary};
+use crate::history::Found;
+use crate::layout::{at, bell};
+use crate::merge::Merged;
+use crate::record::Record;
+use crate::ring::Cursor;
+use hashmere_mem::shuttle::rand::{thread_rng, Rng};
+use hashmere_mem::shuttle::thread;
+use hashmere_mem::stories::{self, explore, wrong};
+use hashmere_mem::traced::until_death;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+fn must_find(canary: Canary, story: impl Fn() + Send + Sync + 'static) {
+    stories::must_find(&format!("{canary:?}"), |tell| canary::with(canary, tell), story);
+}
+
+/// Two write, one drains.
+fn order() -> impl Fn() + Send + Sync + 'static {
+    let start = World::new();
+    move || {
+        let play = Play::new(&start);
+        let threads = vec![play.writer(0, 2), play.writer(1, 3), play.spawn(|play, actor| play.drain(actor, 5))];
+        play.end(threads);
+    }
+}
+
+#[test]
+fn lines_come_out_once_and_in_order_of_time() {
+    explore("log/order", order());
+}
+
+#[test]
+fn finds_a_line_that_is_not_announced() {
+    must_find(Canary::BusyUnsaid, order());
+}
+
+#[test]
+fn finds_a_clock_that_is_read_too_early() {
+    must_find(Canary::ClockEarly, order());
+}
+
+#[test]
+fn finds_a_line_that_is_committed_too_early() {
+    must_find(Canary::LineEarly, order());
+}
+
+/// A writer dies at any of its stores; another one may get its ring; one drains and clears up.
+fn deaths_of_writers() -> impl Fn() + Send + Sync + 'static {
+    let start = World::new();
+    move || {
+        let play = Play::new(&start);
+        let victim = play.actor();
+        victim.mem.die_at(thread_rng().gen_range(0..30));
+        play.writing.fetch_add(1, Ordering::Relaxed);
+        let (dying, mem) = (play.clone(), play.mem.clone());
+        let victim = mem.spawn(move || {
+            sane(|| {
+                let _ = until_death(|| dying.write(&victim, 0, 3));
+            });
+            dying.dead.lock().unwrap().push(client(0));
+            dying.writing.fetch_sub(1, Ordering::Relaxed);
+        });
+        let threads = vec![
+            victim,
+            play.writer(1, 3),
+            play.spawn(|play, actor| {
+                // One who looks for the dead as well, as who opens the log does.
+                while play.writing.load(Ordering::Relaxed) > 0 {
+                    actor.core().recover_rings(client(6), play).unwrap();
+                    thread::yield_now();
+                }
+                play.write(actor, 2, 2);
+            }),
+            play.spawn(|play, actor| play.drain(actor, 5)),
+        ];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        sane(|| play.drain(&play.actor(), 7));
+        play.end(Vec::new());
+    }
+}
+
+#[test]
+fn lines_of_the_dead_come_out_and_their_halves_do_not() {
+    explore("log/writers", deaths_of_writers());
+}
+
+#[test]
+fn finds_a_ring_taken_from_the_living() {
+    must_find(Canary::RingRobbed, deaths_of_writers());
+}
+
+#[test]
+fn finds_a_ring_that_is_free_too_early() {
+    must_find(Canary::RingEarly, deaths_of_writers());
+}
+
+/// A drainer dies at any of its stores; two want to be the next one; one writes meanwhile.
+fn deaths_of_drainers() -> impl Fn() + Send + Sync + 'static {
+    let start = World::new();
+    move || {
+        let play = Play::new(&start);
+        let victim = play.actor();
+        victim.mem.die_at(thread_rng().gen_range(0..120));
+        let (dying, mem) = (play.clone(), play.mem.clone());
+        let victim = mem.spawn(move || {
+            sane(|| {
+                let _ = until_death(|| dying.stand_by(&victim, 5));
+            });
+            dying.dead.lock().unwrap().push(client(5));
+        });
+        let mut threads = vec![play.writer(0, 3), victim];
+        threads.extend((6..8).map(|number| play.spawn(move |play, actor| play.stand_by(actor, number))));
+        play.end(threads);
+    }
+}
+
+#[test]
+fn one_drains_at_a_time_and_the_next_goes_on() {
+    explore("log/drainers", deaths_of_drainers());
+}
+
+#[test]
+fn finds_a_role_taken_from_the_living() {
+    must_find(Canary::DrainerRobbed, deaths_of_drainers());
+}
+
+#[test]
+fn finds_a_role_that_is_stored() {
+    must_find(Canary::RoleStored, deaths_of_drainers());
+}
+
+/// One overwrites its oldest lines while they are drained.
+fn overwriting() -> impl Fn() + Send + Sync + 'static {
+    const LINES: u32 = 9;
+    let start = World::new();
+    move || {
+        let play = Play::new(&start);
+        let threads = vec![
+            play.spawn(|play, actor| {
+                play.writing.fetch_add(1, Ordering::Relaxed);
+                let mut cursor = actor.claim(0);
+                (0..LINES).for_each(|n| assert!(actor.log(&mut cursor, Policy::Overwrite, &text(0, n))));
+                actor.core().release(&cursor);
+                play.writing.fetch_sub(1, Ordering::Relaxed);
+            }),
+            play.spawn(|play, actor| play.drain(actor, 5)),
+        ];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        sane(|| play.drain(&play.actor(), 5));
+        let (mut next, mut told) = (0, 0);
+        for line in sane(|| play.image().lines()) {
+            let lost = line.strip_prefix("lost ").and_then(|lost| lost.parse::<u32>().ok());
+            if let Some(lost) = lost.filter(|lost| *lost < LINES) {
+                (next, told) = (next + lost, told + lost);
+            } else if line == text(0, next) {
+                (next, told) = (next + 1, told + 1);
+            } else {
+                wrong(format!("{line:?} came as line {next}"));
+            }
+        }
+        if told != LINES {
+            wrong(format!("{told} of {LINES} lines came out or are known to be lost"));
+        }
+    }
+}
+
+#[test]
+fn lines_that_are_given_up_are_told_of_and_no_others() {
+    explore("log/overwriting", overwriting());
+}
+
+#[test]
+fn finds_lines_that_are_given_up_in_silence() {
+    must_find(Canary::LowUnsaid, overwriting());
+}
+
+#[test]
+fn finds_a_copy_that_is_believed() {
+    must_find(Canary::GivenUpBelieved, overwriting());
+}
+
+/// A writer whose ring is full, a drainer without lines and a follower at the end of the history sleep until somebody wakes them.
+fn sleepers() -> impl Fn() + Send + Sync + 'static {
+    const LINES: u32 = 8;
+    let start = World::new();
+    move || {
+        let play = Play::new(&start);
+        let threads = vec![
+            play.spawn(|play, actor| {
+                let mut cursor = actor.claim(0);
+                for n in 0..LINES {
+                    log_patiently(actor, &mut cursor, &text(0, n));
+                    play.logged.lock().unwrap().push(text(0, n));
+                }
+            }),
+            play.spawn(|play, actor| {
+                let core = actor.core();
+                let mut lines = 0;
+                while lines < u64::from(LINES) {
+                    let merged = play.pass(actor, 5);
+                    lines += merged.lines;
+                    if merged == Merged::default() {
+                        core.sleep_for_lines(Duration::MAX);
+                        core.put(at::BELL, bell::AWAKE);
+                    }
+                }
+            }),
+            play.spawn(|_, actor| {
+                let (mut position, mut record, mut lines) = (0, Record::default(), 0);
+                while lines < LINES {
+                    match actor.core().read_line(position, &mut record).unwrap() {
+                        Found::Line(next) => (position, lines) = (next, lines + 1),
+                        Found::End => actor.core().sleep_for_news(position, Duration::MAX),
+                        Found::Gone(_) => wrong("a history that is long enough was written over"),
+                    }
+                }
+            }),
+        ];
+        play.end(threads);
+    }
+}
+
+/// As `Thread` logs a line: waits for room, and wakes the drainer.
+fn log_patiently(actor: &Somebody, cursor: &mut Cursor, text: &str) {
+    let (core, len) = (actor.core(), text.len() as u64);
+    if !cursor.has_room(len) {
+        cursor.look(&*actor.mem);
+        while !cursor.has_room(len) {
+            let Some(waiter) = cursor.before_waiting(&*actor.mem, len) else { break };
+            core.ring_bell();
+            waiter.wait(&*actor.mem, Duration::MAX);
+        }
+    }
+    actor.append(cursor, text);
+    match core.get(at::BELL) {
+        bell::AWAKE => {}
+        state => core.take_bell_off(state),
+    }
+}
+
+#[test]
+fn nobody_sleeps_on() {
+    explore("log/sleepers", sleepers());
+}
+
+#[test]
+fn finds_a_writer_that_looks_too_early() {
+    must_find(Canary::WaitingLate, sleepers());
+}
+
+#[test]
+fn finds_a_drainer_that_does_not_look_again() {
+    must_find(Canary::BellBelieved, sleepers());
+}
+
+#[test]
+fn finds_a_follower_that_does_not_look_again() {
+    must_find(Canary::NewsBelieved, sleepers());
+}
+
+/// One reads a short history while it is written over and over.
+fn following() -> impl Fn() + Send + Sync + 'static {
+    let start = World::with_history(256);
+    move || {
+        let play = Play::new(&start);
+        let threads = vec![
+            play.writer(0, 9),
+            play.spawn(|play, actor| play.drain(actor, 5)),
+            play.spawn(|play, actor| {
+                let (mut position, mut record, mut next) = (0, Record::default(), 0);
+                loop {
+                    let is_over = play.is_all_out();
+                    match actor.core().read_line(position, &mut record).unwrap() {
+                        Found::Line(behind) => {
+                            let n = (next..9).find(|n| record.text() == text(0, *n).as_bytes());
+                            let Some(n) = n else {
+                                wrong(format!("read {:?} behind line {next}", String::from_utf8_lossy(record.text())))
+                            };
+                            (position, next) = (behind, n + 1);
+                        }
+                        Found::Gone(oldest) => position = oldest,
+                        Found::End if is_over => break,
+                        Found::End => thread::yield_now(),
+                    }
+                }
+            }),
+        ];
+        play.end(threads);
+    }
+}
+
+#[test]
+fn a_follower_reads_whole_lines_in_order() {
+    explore("log/following", following());
+}
+
+#[test]
+fn finds_a_reader_that_does_not_look_again() {
+    must_find(Canary::OldestBelieved, following());
+}
