@@ -184,13 +184,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let end = start + self.field(segment, segment::at::USED).min(self.segment_bytes());
         let mut record = start;
         while record < end {
-            let Some((head, key)) = self.parse(record) else { break };
-            let bytes = head.record_bytes(self.lengths);
-            if head.version == 0 || record + bytes > end {
+            let Some(outline) = self.outline(record) else { break };
+            let bytes = outline.bytes();
+            if outline.version() == 0 || record + bytes > end {
                 break;
             }
-            if head.dead == 0 {
-                self.settle(lane, record, &head, key, &mut policy)?;
+            // Most of them are: of what is passed over only the first word is read.
+            if !outline.has(field::DEAD) {
+                self.settle(lane, record, &self.head_at(record, outline), record + outline.lead, &mut policy)?;
                 if self.is_durable() {
                     // Whatever the reason that nothing leads to it: what is about to be freed is dead.
                     self.stamp(record);

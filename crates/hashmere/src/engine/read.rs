@@ -358,7 +358,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Some((self.head_at(record, outline), record + outline.lead))
     }
 
-    fn head_at(&self, record: u64, outline: Outline) -> Head {
+    pub(super) fn head_at(&self, record: u64, outline: Outline) -> Head {
         outline.head(|index| self.mem.load(record + 8 * index, Ordering::Relaxed))
     }
 
