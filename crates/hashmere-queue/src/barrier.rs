@@ -3,12 +3,15 @@
 use crate::error::QueueError;
 use crate::mutex::refuse_cache;
 use hashmere::{ClientId, Store, Update};
+use hashmere_os::fork;
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks at whether the others live.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A participant of a barrier between processes. The key is its own. Dropping it leaves: the others go on without.
+///
+/// In a forked child it is the parent's: dropping it there does nothing, and the child joins by itself.
 #[derive(Debug)]
 pub struct Barrier {
     store: Store,
@@ -16,6 +19,7 @@ pub struct Barrier {
     me: Participant,
     /// The round that this one has arrived for.
     target: Option<u64>,
+    born: u64,
 }
 
 /// All have started.
@@ -96,6 +100,7 @@ impl Barrier {
             key: key.to_vec(),
             me: Participant { client, number: 0, arrived: 0 },
             target: None,
+            born: fork::generation(),
         };
         let mut me = barrier.me;
         barrier.change(|state| {
@@ -136,8 +141,12 @@ impl Barrier {
     /// Arrives, and waits until all others have, as long as `timeout`. `None`: somebody who lives has not; call it again to wait on.
     ///
     /// # Errors
-    /// The store's; [`Broken`](QueueError::Broken) if the key was changed by somebody else.
+    /// The store's; [`Broken`](QueueError::Broken) if the key was changed by somebody else;
+    /// [`Forked`](QueueError::Forked) in a forked child.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<Start>, QueueError> {
+        if self.born != fork::generation() {
+            return Err(QueueError::Forked);
+        }
         let until = Instant::now().checked_add(timeout);
         let number = self.me.number;
         let mut target = self.target;
@@ -192,6 +201,9 @@ impl Barrier {
 
 impl Drop for Barrier {
     fn drop(&mut self) {
+        if self.born != fork::generation() {
+            return;
+        }
         let number = self.me.number;
         let _ = self.change(|state| {
             let before = state.present.len();

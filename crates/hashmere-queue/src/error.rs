@@ -37,7 +37,7 @@ pub enum QueueError {
         /// `"producer"` or `"consumer"`.
         &'static str,
     ),
-    /// This process was forked from the one that opened the pool: open it anew. Code 65.
+    /// This process was forked from the one that opened the pool or joined the barrier: do so anew. Code 65.
     Forked,
     /// The pool was dropped. Code 66.
     Dropped,
@@ -83,7 +83,7 @@ impl fmt::Display for QueueError {
             Self::Taken(role) => {
                 write!(f, "another hand is the {role} of this queue, which has one at a time; drop that hand first, or use an MPMC queue")
             }
-            Self::Forked => f.write_str("the pool was opened before a fork; open it again in this process"),
+            Self::Forked => f.write_str("this was opened, or joined, before a fork; do so again in this process"),
             Self::Dropped => f.write_str("the pool was dropped; create a new one"),
             Self::OtherPool => f.write_str("the queue is of another pool; elements move within one pool only"),
             Self::Broken(what) => f.write_str(what),

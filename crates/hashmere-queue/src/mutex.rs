@@ -2,6 +2,7 @@
 
 use crate::error::QueueError;
 use hashmere::{Attributes, Cas, Change, ClientId, Expected, Mode, Store, Version};
+use hashmere_os::fork;
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks at whether the holder lives.
@@ -16,12 +17,13 @@ pub struct Mutex {
     key: Vec<u8>,
 }
 
-/// Holds a [`Mutex`]; dropping it releases it.
+/// Holds a [`Mutex`]; dropping it releases it. In a forked child it is the parent's: dropping it there does nothing.
 #[derive(Debug)]
 pub struct MutexGuard<'a> {
     mutex: &'a Mutex,
     version: Version,
     abandoned: bool,
+    born: u64,
 }
 
 /// What such a value says: the holder.
@@ -59,13 +61,13 @@ impl Mutex {
         let me = self.store.client()?.pack().to_le_bytes();
         loop {
             if let Some(stored) = self.store.add(&self.key, &me, Attributes::NONE)? {
-                return Ok(Some(MutexGuard { mutex: self, version: stored.version, abandoned: false }));
+                return Ok(Some(self.guard(stored.version, false)));
             }
             let Some(item) = self.store.get_item(&self.key)? else { continue };
             if self.store.is_gone(holder_of(&item.value)?)? {
                 let expected = Expected::Version(item.meta.version);
                 if let Cas::Stored(stored) = self.store.compare_and_set(&self.key, expected, Change::Set(&me))? {
-                    return Ok(Some(MutexGuard { mutex: self, version: stored.version, abandoned: true }));
+                    return Ok(Some(self.guard(stored.version, true)));
                 }
                 continue;
             }
@@ -78,6 +80,12 @@ impl Mutex {
     }
 }
 
+impl Mutex {
+    fn guard(&self, version: Version, abandoned: bool) -> MutexGuard<'_> {
+        MutexGuard { mutex: self, version, abandoned, born: fork::generation() }
+    }
+}
+
 impl MutexGuard<'_> {
     /// Whether the holder before died with it: what it protects may be half done.
     pub fn was_abandoned(&self) -> bool {
@@ -87,7 +95,10 @@ impl MutexGuard<'_> {
 
 impl Drop for MutexGuard<'_> {
     fn drop(&mut self) {
-        // Only if it is ours still: in a forked child it is too, but for its key somebody else may hold it by now.
+        if self.born != fork::generation() {
+            return;
+        }
+        // Only if it is ours still: the key may have been deleted and locked anew.
         let expected = Expected::Version(self.version);
         let _ = self.mutex.store.compare_and_set(&self.mutex.key, expected, Change::Remove);
     }

@@ -150,3 +150,42 @@ fn a_barrier_opens_for_all_and_without_the_dead() {
     two.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("barrier")));
     assert!(!store.exists(b"race").unwrap(), "the last to leave takes the key along");
 }
+
+/// Runs something in a forked child, which then ends without running anything else of the test; whether it was true.
+fn in_a_child(act: impl FnOnce() -> bool) -> bool {
+    // SAFETY: the child touches nothing that another thread of the test could hold locked.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        let good = act();
+        // SAFETY: as above.
+        unsafe { libc::_exit(i32::from(!good)) };
+    }
+    let mut status = 0;
+    // SAFETY: waits for that child.
+    unsafe { libc::waitpid(child, &mut status, 0) };
+    status == 0
+}
+
+#[test]
+fn what_a_forked_child_inherits_is_not_its_to_let_go() {
+    let _watchdog = Watchdog::start("waiting-forked", Duration::from_secs(60));
+    let (_scratch, store) = store("waiting-forked");
+    let mutex = Mutex::new(&store, b"mutex").unwrap();
+    let guard = mutex.lock(LONG).unwrap().unwrap();
+    let mut barrier = Barrier::join(&store, b"barrier", 2).unwrap();
+    let mut other = Barrier::join(&store, b"barrier", 2).unwrap();
+    let (mutex, mut guard, mut child_barrier) = (&mutex, Some(guard), Some(&mut barrier));
+    assert!(in_a_child(|| {
+        drop(guard.take());
+        // SAFETY: a copy of what the child inherited, whose other copy the child never drops.
+        let mut inherited = unsafe { std::ptr::read(child_barrier.take().unwrap()) };
+        let refused = matches!(inherited.wait(Duration::ZERO), Err(QueueError::Forked));
+        drop(inherited);
+        refused && mutex.lock(Duration::from_millis(10)).unwrap().is_none()
+    }));
+    assert!(mutex.lock(Duration::from_millis(10)).unwrap().is_none(), "the child let the parent's lock go");
+    drop(guard);
+    assert!(mutex.lock(LONG).unwrap().is_some());
+    assert_eq!(other.wait(Duration::from_millis(10)).unwrap(), None, "the child left in its parent's name");
+    assert!(barrier.wait(LONG).unwrap().is_some_and(|start| start.lost == 0));
+}
