@@ -54,7 +54,7 @@ class TestLog < StoreTest
     assert_raises(ArgumentError) { @store.log("log", level: :loud) }
     assert_raises(TypeError) { Hashmere::Log.open(7, "log") }
     assert_raises(TypeError) { @store.log(nil) }
-    assert_raises(Hashmere::Misuse) { @store.log("") }
+    assert_raises(Hashmere::LogBadOption) { @store.log("") }
     log = @store.log("log", too_long: :refuse)
     assert_raises(ArgumentError) { log.log(:loud, "x") }
     assert_raises(ArgumentError) { log.level = 7 }

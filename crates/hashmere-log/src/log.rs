@@ -12,7 +12,7 @@ use crate::record::{encode_field, encode_text, Level, Value};
 use crate::sink::Sink;
 use crate::thread::{self, Thread};
 use hashmere::Store;
-use hashmere_format::region::kind;
+use hashmere_format::region::{kind, NAME_MAX};
 use hashmere_mem::Mem;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -56,6 +56,9 @@ impl Log {
     /// # Errors
     /// [`BadOption`](LogError::BadOption); the store's: `Full` and `NoSpace` if there is no room for it, `ReadOnly`, `Corrupt`.
     pub fn open(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
+        if !(1..=NAME_MAX).contains(&name.len()) {
+            return Err(LogError::BadOption("the name of a log has 1 to 128 bytes"));
+        }
         let here = Here::open(store, name, &options)?;
         Ok(Log::new(store, name, options, here))
     }
@@ -193,8 +196,10 @@ impl Log {
     /// exits, and then drains the rest. If this process is killed, whoever drains next goes on where it was.
     ///
     /// # Errors
-    /// [`Taken`](LogError::Taken) if a living process has the role; the store's; those of making a thread.
+    /// [`Taken`](LogError::Taken) if a living process has the role; [`Output`](LogError::Output) if the file of the sink cannot be
+    /// opened; the store's; those of making a thread.
     pub fn drain(&self, sink: Sink) -> Result<Drainer, LogError> {
+        sink.try_file()?;
         Drainer::start(self, sink, false)
     }
 
@@ -203,6 +208,7 @@ impl Log {
     /// # Errors
     /// As [`drain`](Self::drain), except `Taken`.
     pub fn drain_after(&self, sink: Sink) -> Result<Drainer, LogError> {
+        sink.try_file()?;
         Drainer::start(self, sink, true)
     }
 
@@ -211,6 +217,7 @@ impl Log {
     /// # Errors
     /// As [`drain`](Self::drain).
     pub fn drain_here(&self, sink: Sink) -> Result<Drain, LogError> {
+        sink.try_file()?;
         let drain = Drain::new(self.shared.here()?, sink)?;
         drain.recover_rings()?;
         Ok(drain)

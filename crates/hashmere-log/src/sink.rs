@@ -72,7 +72,7 @@ impl Sink {
         Sink { to: To::Descriptor(Stream(descriptor.into())), format, filter: None }
     }
 
-    /// A file, opened at the first line.
+    /// A file. Whether it can be opened is tried, and it is created, when the drainer starts.
     pub fn file(file: LogFile, format: Format) -> Sink {
         Sink { to: To::File(file, None), format, filter: None }
     }
@@ -81,6 +81,14 @@ impl Sink {
     /// with in there ([`Record::position`] tells). It must not log to the same log without a drainer.
     pub fn call(act: impl FnMut(&Record) + Send + 'static) -> Sink {
         Sink { to: To::Call(Box::new(act)), format: Format::Text, filter: None }
+    }
+
+    /// A drainer that could never open its file would keep the role and deliver nothing.
+    pub(crate) fn try_file(&self) -> Result<(), LogError> {
+        match &self.to {
+            To::File(file, _) => file.stream(&mut None).map(|_| ()),
+            _ => Ok(()),
+        }
     }
 
     /// Only the lines for which this says so; the others are taken from the log and not written.

@@ -274,3 +274,20 @@ fn four_processes_in_order_of_time() {
     }
     println!("{logged:?} lines, {files} files rotated");
 }
+
+#[test]
+fn bad_names_and_files_are_refused_at_once() {
+    let (scratch, store, log) = open("logs-refused", LogOptions::new().absent(Absent::Keep));
+    for name in ["", &"n".repeat(129)] {
+        assert!(matches!(Log::open(&store, name, LogOptions::new()), Err(LogError::BadOption(_))), "{name:?}");
+    }
+    let nowhere = || Sink::file(LogFile::new(scratch.path().join("nowhere").join("lines")), Format::Text);
+    assert!(matches!(log.drain(nowhere()), Err(LogError::Output { .. })));
+    assert!(matches!(log.drain_after(nowhere()), Err(LogError::Output { .. })));
+    assert!(matches!(log.drain_here(nowhere()), Err(LogError::Output { .. })));
+    // The role is free: another one can have it, and nothing was lost.
+    log.line(Level::Info, "still there").unwrap();
+    let file = scratch.path().join("lines");
+    assert_eq!(log.drain(Sink::file(LogFile::new(&file), Format::Text)).unwrap().stop().unwrap(), 1);
+    assert!(std::fs::read_to_string(file).unwrap().ends_with(": still there\n"));
+}
