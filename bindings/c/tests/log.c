@@ -269,7 +269,8 @@ static void outputs(void) {
     CHECK(strstr(read_back, "\"level\":\"warn\"") && strstr(read_back, "\"text\":\"a \\\"b\\\"\"}\n") && lines_in(read_back) == 1);
     close(ends[0]);
 
-    /* Rotation, behind each line here. */
+    /* Rotation, before each line but the first here. */
+    take_file(path);
     to = (hm_drain_options){.size = sizeof to, .to = HM_TO_FILE, .path = path, .max_bytes = 1, .keep = 2};
     for (int i = 0; i < 4; i++) {
         CHECK(HM_INFO(log, "turn %d", i) == HM_OK);
@@ -277,11 +278,11 @@ static void outputs(void) {
         EXPECT(HM_OK, hm_drainer_stop(drainer, NULL, &error));
     }
     char rotated[310];
-    CHECK(strcmp(take_file(path), "") == 0);
+    CHECK(strstr(take_file(path), "turn 3"));
     snprintf(rotated, sizeof rotated, "%s.1", path);
-    CHECK(strstr(take_file(rotated), "turn 3"));
-    snprintf(rotated, sizeof rotated, "%s.2", path);
     CHECK(strstr(take_file(rotated), "turn 2"));
+    snprintf(rotated, sizeof rotated, "%s.2", path);
+    CHECK(strstr(take_file(rotated), "turn 1"));
     snprintf(rotated, sizeof rotated, "%s.3", path);
     CHECK(access(rotated, F_OK) != 0);
 

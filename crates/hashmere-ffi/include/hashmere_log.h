@@ -256,7 +256,7 @@ typedef struct hm_drain_options {
     uint64_t level;     /**< Lines that are less important than this are taken and not written. 0: all are. */
     int64_t fd;         /**< #HM_TO_FD: it is copied; yours may be closed. */
     const char *path;   /**< #HM_TO_FILE: NUL-terminated; not kept. */
-    uint64_t max_bytes; /**< #HM_TO_FILE: before it has more it becomes `path.1`, what was that `path.2`, and so on. 0: never. */
+    uint64_t max_bytes; /**< #HM_TO_FILE: before a line that would be too much it becomes `path.1`, that `path.2`, ... 0: never. */
     uint64_t keep;      /**< The last of these; 0: it is begun anew. */
     hm_show_line show;  /**< #HM_TO_FUNCTION: called from the drainer's thread, one line at a time. It must not log to this log. */
     void *user;         /**< What it is given. */

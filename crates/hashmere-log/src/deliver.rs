@@ -13,8 +13,32 @@ pub(crate) trait Carrier<M> {
     /// Where it leads to: two descriptors that agree in this lead to the same.
     fn identity(&self) -> (u64, u64);
 
+    /// How many bytes the next text may have.
+    fn room(&self) -> Result<Room, LogError> {
+        Ok(Room { bytes: STAGE, takes_one: true })
+    }
+
     /// Writes what `text` has from the number that stands in the word at `progress` on, and moves that on with it.
     fn carry(&mut self, mem: &M, progress: u64, text: &[u8]) -> Result<(), LogError>;
+}
+
+/// What fits where the next text goes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    pub(crate) bytes: u64,
+    /// A line that is longer than that goes there all the same.
+    pub(crate) takes_one: bool,
+}
+
+/// What became of the next text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// There was none.
+    Nothing,
+    /// There is a line, for which there is no room.
+    NoRoom,
+    /// It went, or nobody wanted it.
+    Some,
 }
 
 /// Appends a line as text, or nothing if it is not wanted.
@@ -70,35 +94,39 @@ impl<M: Mem> Core<'_, M> {
         Ok(())
     }
 
-    /// Sends the next text, at most a stage full. Nothing is on its way. `false`: there was nothing to send.
+    /// Sends the next text, at most a stage full. Nothing is on its way.
     pub(crate) fn deliver(
         &self,
         write: Writer<'_>,
         to: &mut dyn Carrier<M>,
         scratch: &mut Scratch,
-    ) -> Result<bool, LogError> {
+    ) -> Result<Sent, LogError> {
+        let room = to.room()?;
         let sent = self.get(at::SENT);
         let mut end = sent;
         scratch.text.clear();
         while let Found::Line(next) = self.read_line(end, &mut scratch.record)? {
             let before = scratch.text.len();
             write(&scratch.record, &mut scratch.text);
-            if scratch.text.len() as u64 > STAGE {
-                if before > 0 {
+            if scratch.text.len() as u64 > room.bytes.min(STAGE) {
+                if before > 0 || !room.takes_one {
                     scratch.text.truncate(before);
+                    if before == 0 && end == sent {
+                        return Ok(Sent::NoRoom);
+                    }
                     break;
                 }
-                // No line is so long; but a file may say that it is.
+                // No line is as long as the stage; but a file may say that it is.
                 scratch.text.truncate(STAGE as usize);
             }
             end = next;
         }
         if end == sent {
-            return Ok(false);
+            return Ok(Sent::Nothing);
         }
         if scratch.text.is_empty() {
             self.put(at::SENT, end);
-            return Ok(true);
+            return Ok(Sent::Some);
         }
         self.mem.write(self.base + self.geometry.stage(), &scratch.text);
         self.put(at::CHUNK_LEN, scratch.text.len() as u64);
@@ -110,7 +138,7 @@ impl<M: Mem> Core<'_, M> {
         // SYNC(chunk): this is the point from which on the text is sent, by us or by who comes after us.
         self.mem.store(self.base + at::CHUNK, end | COMMITTED, Ordering::Release);
         self.send(end | COMMITTED, to, &scratch.text)?;
-        Ok(true)
+        Ok(Sent::Some)
     }
 
     /// Gives each line to a function. A death in there gives it that line again.

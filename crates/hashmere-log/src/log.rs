@@ -15,7 +15,7 @@ use hashmere::Store;
 use hashmere_format::region::{kind, NAME_MAX};
 use hashmere_mem::Mem;
 use std::fmt;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -25,7 +25,16 @@ pub(crate) struct Shared {
     pub(crate) name: Box<str>,
     pub(crate) store: Store,
     pub(crate) options: LogOptions,
+    /// Set when the last handle is gone: threads then give their rings back.
+    pub(crate) closed: Arc<AtomicBool>,
     here: Arc<Here>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Release);
+        thread::leave_closed();
+    }
 }
 
 impl Shared {
@@ -74,7 +83,8 @@ impl Log {
     fn new(store: &Store, name: &str, options: LogOptions, here: Here) -> Log {
         static LOGS: AtomicU64 = AtomicU64::new(0);
         let id = LOGS.fetch_add(1, Ordering::Relaxed);
-        let shared = Shared { id, name: name.into(), store: store.clone(), options, here: Arc::new(here) };
+        let closed = Arc::new(AtomicBool::new(false));
+        let shared = Shared { id, name: name.into(), store: store.clone(), options, closed, here: Arc::new(here) };
         Log { shared: Arc::new(shared) }
     }
 
@@ -302,7 +312,13 @@ impl Log {
             let row_at = core.geometry.row(ring);
             let head = core.get(row_at + row::HEAD).max(core.get(row_at + row::LOW));
             stats.rings_used += u64::from(core.get(row_at + row::OWNER) != 0);
-            stats.waiting_bytes += (core.get(row_at + row::TAIL) & !BUSY).saturating_sub(head);
+            let waiting = (core.get(row_at + row::TAIL) & !BUSY).saturating_sub(head);
+            stats.waiting_bytes += waiting;
+            // Dropped behind the last line that was written: no line has told of them yet.
+            let untold = (core.get(row_at + row::TRIED) as u32).wrapping_sub(core.get(row_at + row::LAST) as u32);
+            if waiting == 0 && untold < 1 << 31 {
+                stats.lost += u64::from(untold);
+            }
         }
         Ok(stats)
     }

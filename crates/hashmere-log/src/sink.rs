@@ -1,6 +1,6 @@
 //! Where the lines go: standard output or another descriptor, files with rotation, a function.
 
-use crate::deliver::Carrier;
+use crate::deliver::{Carrier, Room, Sent};
 use crate::error::LogError;
 use crate::format::Format;
 use crate::record::Record;
@@ -27,8 +27,9 @@ impl LogFile {
         LogFile { path: path.into(), max_bytes: u64::MAX, keep: 0 }
     }
 
-    /// Before it has more than `max_bytes` bytes it becomes `path.1`, what was that `path.2`, and so on up to `path.keep`; the
-    /// oldest goes. With `keep` 0 it is begun anew.
+    /// Before a line that would give it more than `max_bytes` bytes it becomes `path.1`, what was that `path.2`, and so on up to
+    /// `path.keep`; the oldest goes. With `keep` 0 it is begun anew. A line longer than that has a file of its own; and what a drainer
+    /// who died had on its way (128 KiB at most) goes to the file where it was.
     pub fn rotate(self, max_bytes: u64, keep: u32) -> LogFile {
         LogFile { max_bytes, keep, ..self }
     }
@@ -69,7 +70,7 @@ impl Sink {
     /// Any descriptor: a pipe, a file, a socket, a terminal. It is written to where it stands: for a file that several drainers write to
     /// one after the other, take [`Sink::file`].
     pub fn descriptor(descriptor: OwnedFd, format: Format) -> Sink {
-        Sink { to: To::Descriptor(Stream(descriptor.into())), format, filter: None }
+        Sink { to: To::Descriptor(Stream { file: descriptor.into(), most: None }), format, filter: None }
     }
 
     /// A file. Whether it can be opened is tried, and it is created, when the drainer starts.
@@ -127,46 +128,47 @@ impl Sink {
                 To::Call(_) => return Ok(any),
             };
             core.resume(stream, scratch)?;
-            if let To::File(file, stream) = to {
-                file.rotate_if_full(stream)?;
-                if !core.deliver(&mut write, file.stream(stream)?, scratch)? {
-                    return Ok(any);
-                }
-            } else if let To::Descriptor(stream) = to {
-                if !core.deliver(&mut write, stream, scratch)? {
-                    return Ok(any);
-                }
+            match (core.deliver(&mut write, stream, scratch)?, &mut *to) {
+                (Sent::Nothing, _) => return Ok(any),
+                (Sent::NoRoom, To::File(file, stream)) => file.make_way(stream)?,
+                (Sent::NoRoom | Sent::Some, _) => any = true,
             }
-            any = true;
         }
     }
 }
 
 impl LogFile {
+    /// The file, at its end. Others may have written to it, cut it short, or put another one in its place: then that is taken.
     fn stream<'a>(&self, stream: &'a mut Option<Stream>) -> Result<&'a mut Stream, LogError> {
-        // Not for appending: the kernel does not send to such a file. The drainer is alone with it.
-        let open = || -> io::Result<Stream> {
-            let mut file = File::options().create(true).truncate(false).write(true).mode(0o600).open(&self.path)?;
-            file.seek(SeekFrom::End(0))?;
-            Ok(Stream(file))
-        };
-        match stream {
-            Some(stream) => Ok(stream),
-            None => Ok(stream.insert(open().map_err(LogError::output("open the file of the log"))?)),
+        let failed = || LogError::output("open the file of the log");
+        let there = fs::metadata(&self.path).map(|metadata| (metadata.dev(), metadata.ino())).ok();
+        if stream.as_ref().is_some_and(|stream| Some(identity(&stream.file)) != there) {
+            *stream = None;
         }
+        let opened = match stream.take() {
+            Some(stream) => Ok(stream),
+            // Not for appending: the kernel does not send to such a file.
+            None => File::options()
+                .create(true)
+                .truncate(false)
+                .write(true)
+                .mode(0o600)
+                .open(&self.path)
+                .map(|file| Stream { file, most: Some(self.max_bytes) }),
+        };
+        let stream = stream.insert(opened.map_err(failed())?);
+        stream.file.seek(SeekFrom::End(0)).map_err(failed())?;
+        Ok(stream)
     }
 
     /// Between two texts nothing is on its way to the file.
-    fn rotate_if_full(&self, stream: &mut Option<Stream>) -> Result<(), LogError> {
-        let Some(Stream(file)) = stream else { return Ok(()) };
-        // What is sent at a time is a stage at most; a file that could not take that has to go first, unless it is empty.
-        let len = file.metadata().map_err(LogError::output("look at the file of the log"))?.len();
-        let room = crate::layout::STAGE.min(self.max_bytes);
-        if len == 0 || len <= self.max_bytes - room {
-            return Ok(());
-        }
+    fn make_way(&self, stream: &mut Option<Stream>) -> Result<(), LogError> {
         *stream = None;
-        shift(&self.path, self.keep).map_err(LogError::output("rotate the file of the log"))
+        match shift(&self.path, self.keep) {
+            // Somebody else has moved it away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            done => done.map_err(LogError::output("rotate the file of the log")),
+        }
     }
 }
 
@@ -192,11 +194,27 @@ fn shift(path: &Path, keep: u32) -> io::Result<()> {
 
 /// A descriptor that text is sent to.
 #[derive(Debug)]
-struct Stream(File);
+struct Stream {
+    file: File,
+    /// Bytes that it is to have at most, if it is a file of ours.
+    most: Option<u64>,
+}
+
+fn identity(file: &File) -> (u64, u64) {
+    file.metadata().map_or((0, 0), |metadata| (metadata.dev(), metadata.ino()))
+}
 
 impl Carrier<MapMem> for Stream {
     fn identity(&self) -> (u64, u64) {
-        self.0.metadata().map_or((0, 0), |metadata| (metadata.dev(), metadata.ino()))
+        identity(&self.file)
+    }
+
+    fn room(&self) -> Result<Room, LogError> {
+        let Some(most) = self.most.filter(|most| *most < u64::MAX) else {
+            return Ok(Room { bytes: u64::MAX, takes_one: true });
+        };
+        let len = self.file.metadata().map_err(LogError::output("look at the file of the log"))?.len();
+        Ok(Room { bytes: most.saturating_sub(len), takes_one: len == 0 })
     }
 
     fn carry(&mut self, mem: &MapMem, progress: u64, text: &[u8]) -> Result<(), LogError> {
@@ -211,8 +229,8 @@ impl Carrier<MapMem> for Stream {
                 refused = letter.is_none();
             }
             let sent = match &letter {
-                Some(letter) if !refused => mem.send(letter, self.0.as_fd(), progress, rest.len() as u64),
-                _ => self.0.write(rest).map(|n| {
+                Some(letter) if !refused => mem.send(letter, self.file.as_fd(), progress, rest.len() as u64),
+                _ => self.file.write(rest).map(|n| {
                     mem.store(progress, (text.len() - rest.len() + n) as u64, Ordering::Release);
                     n as u64
                 }),
@@ -224,7 +242,7 @@ impl Carrier<MapMem> for Stream {
                 Ok(_) => {}
                 Err(error) => match error.kind() {
                     io::ErrorKind::Interrupted => {}
-                    io::ErrorKind::WouldBlock => send::wait_writable(self.0.as_fd()),
+                    io::ErrorKind::WouldBlock => send::wait_writable(self.file.as_fd()),
                     io::ErrorKind::InvalidInput if !refused => refused = true,
                     _ => return Err(failed(error)),
                 },

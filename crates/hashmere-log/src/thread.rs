@@ -16,7 +16,7 @@ use hashmere_mem::Mem;
 use hashmere_os::patience::Patience;
 use hashmere_os::process;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -30,8 +30,25 @@ thread_local! {
 /// A thread in a log.
 pub(crate) struct Thread {
     log: u64,
+    closed: Arc<AtomicBool>,
     here: Arc<Here>,
     cursor: Cursor,
+}
+
+impl Thread {
+    /// Whether somebody has its log open still, in this process.
+    fn is_open(&self) -> bool {
+        self.here.region.is_ours() && !self.closed.load(Ordering::Acquire)
+    }
+}
+
+/// Gives the rings back that this thread has in logs that are closed. Its others notice with their next ring.
+pub(crate) fn leave_closed() {
+    let _ = THREADS.try_with(|threads| {
+        if let Ok(mut threads) = threads.try_borrow_mut() {
+            threads.retain(Thread::is_open);
+        }
+    });
 }
 
 /// Does something with the ring that this thread has in a log, which it claims if need be.
@@ -54,13 +71,13 @@ pub(crate) fn with(shared: &Shared, act: impl FnOnce(&mut Thread) -> Result<bool
 #[inline(never)]
 fn join<'a>(shared: &Shared, threads: &'a mut Vec<Thread>) -> Result<&'a mut Thread, LogError> {
     // Those of the process that we were forked from are not ours.
-    threads.retain(|thread| thread.here.region.is_ours());
+    threads.retain(Thread::is_open);
     let here = shared.here()?;
     if here.region.is_dropped() {
         return Err(LogError::Dropped);
     }
     let cursor = claim(&here)?;
-    threads.push(Thread { log: shared.id, here, cursor });
+    threads.push(Thread { log: shared.id, closed: shared.closed.clone(), here, cursor });
     let last = threads.len() - 1;
     Ok(&mut threads[last])
 }

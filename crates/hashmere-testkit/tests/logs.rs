@@ -170,6 +170,7 @@ fn a_full_ring_does_what_was_chosen() {
         let kept = (0..100).filter(|n| put(&log, *n).unwrap()).count();
         assert_eq!(kept, 64);
         assert_eq!(numbers(&texts(&log)), (0..64).collect::<Vec<_>>());
+        assert_eq!(log.stats().unwrap().lost, 36, "before a line tells of them");
         assert!(put(&log, 100).unwrap());
         let lines = texts(&log);
         assert_eq!((lines[0].as_str(), numbers(&lines)), ("lost 36", vec![100]));
@@ -290,4 +291,82 @@ fn bad_names_and_files_are_refused_at_once() {
     let file = scratch.path().join("lines");
     assert_eq!(log.drain(Sink::file(LogFile::new(&file), Format::Text)).unwrap().stop().unwrap(), 1);
     assert!(std::fs::read_to_string(file).unwrap().ends_with(": still there\n"));
+}
+
+fn drain_to(log: &Log, file: LogFile) {
+    log.drain(Sink::file(file, Format::Text)).unwrap().stop().unwrap();
+}
+
+#[test]
+fn a_file_rotates_before_the_line_that_would_be_too_much() {
+    let (scratch, _store, log) = open("logs-rotation", LogOptions::new().absent(Absent::Keep));
+    let path = scratch.path().join("out");
+    let read = |n: u32| {
+        let name = if n == 0 { path.clone() } else { scratch.path().join(format!("out.{n}")) };
+        std::fs::read_to_string(name).unwrap_or_default()
+    };
+    for max_bytes in [1, 200, 1000, 20_000, 200_000] {
+        (0..9).for_each(|n| drop(std::fs::remove_file(scratch.path().join(format!("out.{n}")))));
+        let _ = std::fs::remove_file(&path);
+        let file = || LogFile::new(&path).rotate(max_bytes, 8);
+        let lines = 9 * max_bytes.max(60) / 70;
+        for n in 0..lines {
+            assert!(log.line(Level::Info, format!("{n:020}")).unwrap());
+            // A few at a time, then many; and a drainer for which there is nothing left.
+            if n < 3 || n % 400 == 0 || n == lines - 1 {
+                drain_to(&log, file());
+                drain_to(&log, file());
+            }
+        }
+        let all: Vec<String> = (0..9).rev().map(read).collect();
+        let whole = |text: &String| text.len() as u64 <= max_bytes || text.lines().count() == 1;
+        assert!(all.iter().all(whole), "{max_bytes}: {:?}", all.iter().map(String::len).collect::<Vec<_>>());
+        assert!(!read(0).is_empty(), "{max_bytes}: rotated with nothing to write");
+        let numbers: Vec<u64> = all.concat().lines().map(|line| line[line.len() - 20..].parse().unwrap()).collect();
+        assert!(numbers.windows(2).all(|pair| pair[1] == pair[0] + 1), "{max_bytes}: {numbers:?}");
+        assert_eq!(numbers.last(), Some(&(lines - 1)));
+    }
+}
+
+#[test]
+fn others_may_write_to_the_file_cut_it_short_or_take_it_away() {
+    let (scratch, _store, log) = open("logs-foreign", LogOptions::new().absent(Absent::Keep));
+    let path = scratch.path().join("out");
+    let drainer = log.drain(Sink::file(LogFile::new(&path), Format::Text)).unwrap();
+    let say = |text: &str| {
+        log.line(Level::Info, text).unwrap();
+        assert!(log.flush(Duration::from_secs(20)).unwrap());
+    };
+    let read = |path: &Path| std::fs::read_to_string(path).unwrap();
+    say("one");
+    std::io::Write::write_all(&mut File::options().append(true).open(&path).unwrap(), b"foreign\n").unwrap();
+    say("two");
+    let text = read(&path);
+    let ends: Vec<&str> = text.lines().map(|line| line.rsplit(": ").next().unwrap()).collect();
+    assert_eq!(ends, ["one", "foreign", "two"]);
+    File::options().write(true).open(&path).unwrap().set_len(0).unwrap();
+    say("three");
+    assert!(read(&path).ends_with(": three\n") && !read(&path).contains('\0'), "{:?}", read(&path));
+    let moved = scratch.path().join("moved");
+    std::fs::rename(&path, &moved).unwrap();
+    say("four");
+    assert!(read(&moved).ends_with(": three\n") && read(&path).ends_with(": four\n"));
+    drainer.stop().unwrap();
+}
+
+#[test]
+fn a_closed_log_keeps_no_ring() {
+    let (_scratch, store, log) = open("logs-closed", LogOptions::new().rings(4).absent(Absent::Keep));
+    log.line(Level::Info, "first").unwrap();
+    for _ in 0..50 {
+        let again = Log::open(&store, "log", LogOptions::new().absent(Absent::Keep)).unwrap();
+        again.line(Level::Info, "again").unwrap();
+    }
+    // One that is closed by another thread than wrote to it goes with that thread's next ring.
+    for _ in 0..50 {
+        let again = Log::open(&store, "log", LogOptions::new().absent(Absent::Keep)).unwrap();
+        again.line(Level::Info, "elsewhere").unwrap();
+        std::thread::spawn(move || drop(again)).join().unwrap();
+    }
+    assert_eq!(texts(&log).len(), 101);
 }

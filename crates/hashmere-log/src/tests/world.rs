@@ -1,6 +1,6 @@
 //! A log on heap memory, those who write to it and drain it, and what came out.
 
-use crate::deliver::{Carrier, Scratch};
+use crate::deliver::{Carrier, Scratch, Sent};
 use crate::error::LogError;
 use crate::layout::{at, bell, clock, row, Core, Geometry, BUSY};
 use crate::merge::Times;
@@ -200,6 +200,6 @@ impl<M: Mem> Actor<M> {
             out.push(b'\n');
         };
         core.resume(&mut paper, &mut scratch).unwrap();
-        while core.deliver(&mut write, &mut paper, &mut scratch).unwrap() {}
+        while core.deliver(&mut write, &mut paper, &mut scratch).unwrap() != Sent::Nothing {}
     }
 }
