@@ -270,7 +270,7 @@ static void outputs(void) {
     close(ends[0]);
 
     /* Rotation, before each line but the first here. */
-    take_file(path);
+    remove(path);
     to = (hm_drain_options){.size = sizeof to, .to = HM_TO_FILE, .path = path, .max_bytes = 1, .keep = 2};
     for (int i = 0; i < 4; i++) {
         CHECK(HM_INFO(log, "turn %d", i) == HM_OK);
