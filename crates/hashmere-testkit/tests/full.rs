@@ -1,5 +1,6 @@
-//! Promise: at its maximum size, on a full file system or at a file size limit, a strict store refuses a write with an
-//! error, keeps everything that was there, and has room again after deletes. No signal kills anybody.
+//! Promise: at its maximum size, on a full file system, at a file size limit or where a process can map no more, a strict
+//! store refuses a write with an error, keeps everything that was there, and has room again after deletes. No signal kills
+//! anybody.
 //! Catches: SIGBUS at first touch, SIGXFSZ, a failed replace that loses the old value, space lost in each cycle.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -139,11 +140,12 @@ fn raising_the_maximum_makes_room() {
     check(&store, 0..2 * count, 500);
 }
 
-fn run_filler(worker: Worker, limit: Duration) {
-    let ended = worker.finish(limit);
+/// Runs it; each time around it must have met this error, and gone on.
+fn run_filler(worker: Worker, code: i32) {
+    let ended = worker.finish(LIMIT);
     assert!(!ended.killed_by(libc::SIGBUS) && !ended.killed_by(libc::SIGXFSZ), "{ended:?}");
     let lines = ended.ok("fill");
-    let full = lines.iter().filter(|line| *line == "full 12").count();
+    let full = lines.iter().filter(|line| **line == format!("full {code}")).count();
     assert!(full == 3 && lines.last().map(String::as_str) == Some("end"), "{lines:?}");
 }
 
@@ -153,7 +155,7 @@ fn full_file_system() {
     let scratch = Scratch::new("full-disk");
     let Some(disk) = SmallDisk::mount(scratch.path(), 3 << 20) else { return };
     let path = disk.path().join("full.mere");
-    run_filler(Worker::start(worker!(), "fill", &[&path.display(), &1000, &0]), LIMIT);
+    run_filler(Worker::start(worker!(), "fill", &[&path.display(), &1000, &0, &0]), 12);
     assert!(Options::new().existing_only().open(&path).unwrap().check().is_clean());
 }
 
@@ -228,12 +230,31 @@ fn no_room_to_create() {
     assert!(!path.exists(), "a half-made file has a name");
 }
 
+/// What a process cannot map is beyond its maximum; others go on where it could not.
+#[test]
+fn memory_limit() {
+    let _watchdog = Watchdog::start("full-memory", Duration::from_secs(60));
+    let scratch = Scratch::new("full-memory");
+    let path = scratch.store("full");
+    run_filler(Worker::start(worker!(), "fill", &[&path.display(), &1000, &0, &(256 << 20)]), 31);
+    let store = Options::new().existing_only().open(&path).unwrap();
+    store.set(b"far too long", &vec![1; 1 << 28]).unwrap();
+    assert!(store.check().is_clean());
+    drop(store);
+    // What stands beyond its reach it says it cannot open; so it does when there is no room for anything.
+    for bytes in [256 << 20, 8 << 20] {
+        let worker = Worker::start(worker!(), "fill", &[&path.display(), &1000, &0, &bytes]);
+        let lines = worker.finish(LIMIT).ok("fill");
+        assert!(lines.first().is_some_and(|line| line.starts_with("open ")), "{lines:?}");
+    }
+}
+
 #[test]
 fn file_size_limit() {
     let _watchdog = Watchdog::start("full-limit", Duration::from_secs(60));
     let scratch = Scratch::new("full-limit");
-    run_filler(Worker::start(worker!(), "fill", &[&scratch.store("full").display(), &1000, &(6 << 20)]), LIMIT);
-    let tiny_limit = Worker::start(worker!(), "fill", &[&scratch.store("none").display(), &1000, &4096]);
+    run_filler(Worker::start(worker!(), "fill", &[&scratch.store("full").display(), &1000, &(6 << 20), &0]), 12);
+    let tiny_limit = Worker::start(worker!(), "fill", &[&scratch.store("none").display(), &1000, &4096, &0]);
     let ended = tiny_limit.finish(LIMIT);
     assert!(!ended.killed_by(libc::SIGXFSZ), "{ended:?}");
     assert_eq!(ended.ok("fill"), ["open 12"], "creating below a tiny file size limit");

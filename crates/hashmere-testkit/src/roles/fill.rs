@@ -1,10 +1,10 @@
-//! Fills a store until it is full, and shows that nothing is lost by it: `fill STORE LENGTH LIMIT`.
+//! Fills a store until it is full, and shows that nothing is lost by it: `fill STORE LENGTH FILE MEMORY`.
 //!
-//! `LIMIT` is a file size limit for this process (0: none). Says `full CODE` with the code of the error, then
-//! `intact` after a check of everything and a refused overwrite, then `room` after deletes made room, several
-//! times over, and `end`.
+//! `FILE` is a file size limit for this process, `MEMORY` one for its address space (0: none). Says `open CODE` and
+//! ends where the store cannot be opened; otherwise `full CODE` with the code of the error, then `intact` after a check
+//! of everything and a refused overwrite, then `room` after deletes made room, several times over, and `end`.
 
-use super::{limit_file_size, Arguments};
+use super::{limit, Arguments};
 use crate::payload;
 use hashmere::{Options, Store, WriteError};
 
@@ -14,9 +14,11 @@ const CYCLES: u64 = 3;
 pub(super) fn run(arguments: &mut Arguments) {
     let path: String = arguments.next();
     let len: usize = arguments.next();
-    let limit: u64 = arguments.next();
-    if limit != 0 {
-        limit_file_size(limit);
+    for what in [libc::RLIMIT_FSIZE, libc::RLIMIT_AS] {
+        let bytes: u64 = arguments.next();
+        if bytes != 0 {
+            limit(what, bytes);
+        }
     }
     let store = match Options::new().segment_bytes(65536).leaf_bytes(1024).open(&path) {
         Ok(store) => store,

@@ -85,10 +85,10 @@ fn input_closed() -> Arc<AtomicBool> {
     closed
 }
 
-/// Sets the limit of this process for file sizes.
-fn limit_file_size(bytes: u64) {
+/// Sets one of the limits of this process.
+fn limit(what: libc::__rlimit_resource_t, bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
     // SAFETY: `limit` is a valid rlimit.
-    let result = unsafe { libc::setrlimit(libc::RLIMIT_FSIZE, &limit) };
+    let result = unsafe { libc::setrlimit(what, &limit) };
     assert_eq!(result, 0, "setrlimit: {}", std::io::Error::last_os_error());
 }
