@@ -794,6 +794,7 @@ typedef struct hm_report {
     uint64_t items;    /**< Index entries that lead to a good record. */
     uint64_t segments; /**< Segments looked at. */
     uint64_t leaves;   /**< Leaves of the index looked at. */
+    uint64_t dead_locks; /**< Locks that clients died with: no damage, the next to need one repairs what it covers. */
 } hm_report;
 
 /** Is shown a problem: a stable word for its kind, the byte of the file, and what it is. Return 0 to go on, else to end. */

@@ -248,6 +248,7 @@ pub struct HmReport {
     pub items: u64,
     pub segments: u64,
     pub leaves: u64,
+    pub dead_locks: u64,
 }
 
 /// `hm_backup_report`.

@@ -145,8 +145,8 @@ entry! {
             let mut problems = found.problems.iter();
             let _ = problems.all(|p| show(user, p.code.as_bytes().into(), p.offset, p.text.as_bytes().into()) == 0);
         }
-        let (items, segments, leaves) = (found.items, found.segments, found.leaves);
-        report.put(HmReport { size: 0, problems: found.problems.len() as u64, items, segments, leaves });
+        let (items, segments, leaves, dead_locks) = (found.items, found.segments, found.leaves, found.dead_locks);
+        report.put(HmReport { size: 0, problems: found.problems.len() as u64, items, segments, leaves, dead_locks });
         Ok(if found.is_clean() { OK } else { DIFFERENT })
     }
 }

@@ -223,6 +223,7 @@ public:
                                   found.items = r.items;
                                   found.segments = r.segments;
                                   found.leaves = r.leaves;
+                                  found.dead_locks = r.dead_locks;
                                   return std::move(found);
                               });
     }

@@ -225,7 +225,7 @@ struct problem {
 /// What `check` found.
 struct report {
     std::vector<problem> problems;
-    std::uint64_t items, segments, leaves;
+    std::uint64_t items, segments, leaves, dead_locks;
     bool is_clean() const noexcept { return problems.empty(); }
 };
 

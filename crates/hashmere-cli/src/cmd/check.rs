@@ -34,12 +34,16 @@ impl Check {
                 .collect();
             let json = serde_json::json!({
                 "path": store.path().to_string_lossy(), "clean": report.is_clean(),
-                "items": report.items, "segments": report.segments, "problems": problems,
+                "items": report.items, "segments": report.segments, "dead_locks": report.dead_locks, "problems": problems,
             });
             output.line(json.to_string())?;
         } else if report.is_clean() {
             let items = text::plural(report.items, "item");
             output.line(format!("clean: {items} in {}", text::plural(report.segments, "segment")))?;
+            if report.dead_locks != 0 {
+                let locks = text::plural(report.dead_locks, "lock");
+                output.line(format!("{locks} of clients that died: the next to need one repairs what it covers"))?;
+            }
         } else {
             for problem in &report.problems {
                 output.line(format!("{} at byte {}: {}", problem.code, problem.offset, problem.text))?;

@@ -79,7 +79,7 @@ pub fn from_rust() -> String {
             last_sync_ms is_poisoned clients;
         HmClient hm_client: slot pid since_ms hits misses sets deletes pins name;
         HmBackupReport hm_backup_report: size items bytes_file is_thinned;
-        HmReport hm_report: size problems items segments leaves;
+        HmReport hm_report: size problems items segments leaves dead_locks;
         HmPoolOptions hm_pool_options: size elements bytes queues hands batch on_death;
         HmPoolStats hm_pool_stats: size elements bytes bytes_all hands hands_max queues queues_max held recovered;
         HmQueueOptions hm_queue_options: size kind bound;

@@ -4,7 +4,7 @@
 use super::image::Image;
 use super::run::{Case, Judge};
 use super::trace::Stopped;
-use super::verify::QUICKLY_NS;
+use super::verify::{is_clean, QUICKLY_NS};
 use crate::limits::now_ns;
 use crate::scratch::Scratch;
 use crate::tiny;
@@ -251,13 +251,6 @@ impl Places {
     }
 }
 
-fn is_sound(store: &Store) -> Result<(), String> {
-    match store.check().problems.first() {
-        Some(problem) => Err(format!("check: {} {}", problem.code, problem.text)),
-        None => Ok(()),
-    }
-}
-
 /// A client that was there all the time.
 pub(super) struct Survivor {
     seat: Seat,
@@ -275,7 +268,7 @@ impl Judge for Places {
     fn verify(&self, survivor: &mut Survivor, copy: &Path, returned: bool) -> Result<u64, String> {
         let waited = self.verify_copy(survivor.store.path(), copy)?;
         let waited = waited.max(self.look(&mut survivor.seat, returned)?);
-        is_sound(&survivor.store)?;
+        is_clean(&survivor.store)?;
         Ok(waited)
     }
 
@@ -284,7 +277,7 @@ impl Judge for Places {
         let store = Options::new().existing_only().open(copy).map_err(|error| format!("reopening: {error}"))?;
         let mut seat = Seat::take(&store).map_err(|error| format!("taking part anew: {error}"))?;
         let waited = self.look(&mut seat, false)?;
-        is_sound(&store)?;
+        is_clean(&store)?;
         Ok(waited)
     }
 
@@ -317,7 +310,7 @@ impl Judge for Places {
         if !is_conserved(&contents) {
             return Err(format!("after it went on, the queues hold {contents:?}"));
         }
-        is_sound(&survivor.store)?;
+        is_clean(&survivor.store)?;
         Ok(took)
     }
 }

@@ -2,7 +2,7 @@
 //! both have done what they said.
 
 use super::trace::Stopped;
-use super::verify::{dump, Frame};
+use super::verify::{dump, is_clean, Frame};
 use crate::limits::now_ns;
 use hashmere::{Store, WriteError};
 
@@ -38,10 +38,8 @@ impl Frame {
         if now != expected {
             return Err("after it went on, keys of nobody have changed".into());
         }
-        match live.check().problems.first() {
-            Some(problem) => Err(format!("check: {} {}", problem.code, problem.text)),
-            None => Ok(took),
-        }
+        is_clean(live)?;
+        Ok(took)
     }
 
     /// Whether a write of the same key succeeded. If not, the error names who stands.

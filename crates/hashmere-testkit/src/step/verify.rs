@@ -89,11 +89,19 @@ fn open(path: &Path) -> Result<Store, String> {
     Options::new().existing_only().open(path).map_err(|error| format!("reopening: {error}"))
 }
 
+/// `check` finds nothing, not even a lock of the dead: after a repair there is none.
+pub(super) fn is_clean(store: &Store) -> Result<(), String> {
+    let report = store.check();
+    match report.problems.first() {
+        Some(problem) => Err(format!("check: {} {}", problem.code, problem.text)),
+        None if report.dead_locks != 0 => Err(format!("check: {} locks of the dead", report.dead_locks)),
+        None => Ok(()),
+    }
+}
+
 /// `check` finds nothing and the count is right.
 fn is_sound(store: &Store, keys: usize) -> Result<(), String> {
-    if let Some(problem) = store.check().problems.first() {
-        return Err(format!("check: {} {}", problem.code, problem.text));
-    }
+    is_clean(store)?;
     if store.count() != keys as u64 {
         return Err(format!("count says {}, there are {keys}", store.count()));
     }

@@ -261,15 +261,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Locks of the index that are held at this moment, with their owners.
-    pub(super) fn held_locks(&self, root: u64) -> Vec<(u64, u32)> {
+    /// The owners of the locks of the index that are held at this moment.
+    pub(super) fn held_locks(&self, root: u64) -> Vec<u32> {
         let mut held = Vec::new();
         for tree in [Tree::First, Tree::Overflow] {
             for leaf in self.leaves(root, tree) {
                 for bucket in self.leaf_buckets(leaf) {
-                    if let Some(owner) = Meta(self.mem.load(bucket + META, Ordering::Relaxed)).owner() {
-                        held.push((bucket, owner));
-                    }
+                    held.extend(Meta(self.mem.load(bucket + META, Ordering::Relaxed)).owner());
                 }
             }
         }

@@ -242,9 +242,7 @@ pub(super) fn rescue(world: &World, len: u64) -> Result<Client, String> {
 /// Nothing contradicts itself, in memory or for the medium.
 pub(super) fn is_whole(client: &Client) -> Result<(), String> {
     let report = client.check();
-    if let Some(problem) = report.problems.first() {
-        return Err(format!("check: {} {}", problem.code, problem.text));
-    }
+    report.sound()?;
     if client.items() != report.items {
         return Err(format!("count says {}, there are {}", client.items(), report.items));
     }

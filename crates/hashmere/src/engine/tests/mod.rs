@@ -5,6 +5,7 @@ mod audit;
 mod backup;
 mod backup_cases;
 mod canaries;
+mod checks;
 mod crash;
 mod crash_calls;
 mod crash_cases;
