@@ -140,5 +140,6 @@ pub fn line<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyAny>
         record.is_continued(),
         record.is_continuation(),
         record.position(),
+        record.is_note(),
     ))
 }

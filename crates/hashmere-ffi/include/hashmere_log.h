@@ -76,7 +76,7 @@ enum hm_log_flags {
 /** What becomes of a line for which the thread's ring has no room: hm_log_options::full. */
 enum hm_log_full {
     HM_LOG_BLOCK = 0,    /**< The thread waits for the drainer, as long as hm_log_options::full_timeout_ms. */
-    HM_LOG_DROP = 1,     /**< The line is dropped (#HM_SKIPPED) and counted; how many were is told with the thread's next line. */
+    HM_LOG_DROP = 1,     /**< The line is dropped (#HM_SKIPPED) and counted; how many were is told with the thread's next line, or when it has ended. */
     HM_LOG_OVERWRITE = 2 /**< The thread's oldest lines that were not drained are given up, and counted in the same way. */
 };
 
@@ -204,8 +204,10 @@ int hm_log_flush(hm_log *log, uint64_t timeout_ms, hm_error *error);
 
 /** Bits of hm_line::flags. */
 enum hm_line_flags {
-    HM_LINE_MORE = 1 << 0,     /**< The thread's next line continues this one, which was too long. */
-    HM_LINE_CONTINUED = 1 << 1 /**< It continues the thread's line before. */
+    HM_LINE_MORE = 1 << 0,      /**< The thread's next line continues this one, which was too long. */
+    HM_LINE_CONTINUED = 1 << 1, /**< It continues the thread's line before. */
+    /** No line that anybody logged, without text: only hm_line::lost counts, of a thread that has left, or that had its ring before. */
+    HM_LINE_NOTE = 1 << 2
 };
 
 /** A line as whoever reads the log sees it. */
@@ -218,7 +220,7 @@ typedef struct hm_line {
     uint64_t time_ns;       /**< When it was logged, in nanoseconds since 1970. */
     int32_t level;          /**< ::hm_level. */
     uint32_t pid;           /**< Process id, in the PID namespace of the process. */
-    uint32_t thread;        /**< A small number that the thread has had since its first line, and nobody else has. */
+    uint32_t thread;        /**< A small number that the thread has had since its first line, and nobody else has. 0, in a note: several. */
     uint32_t lost;          /**< How many lines of the thread were lost before this one, because its ring was full. */
     uint32_t flags;         /**< ::hm_line_flags. */
     uint32_t reserved;      /**< 0. */

@@ -229,7 +229,9 @@ impl HmLine {
             pid: record.pid(),
             thread: record.thread(),
             lost: record.lost(),
-            flags: u32::from(record.is_continued()) | u32::from(record.is_continuation()) << 1,
+            flags: u32::from(record.is_continued())
+                | u32::from(record.is_continuation()) << 1
+                | u32::from(record.is_note()) << 2,
             reserved: 0,
         }
     }

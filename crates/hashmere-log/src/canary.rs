@@ -18,6 +18,8 @@ hashmere_mem::canaries! {
     RingRobbed,
     /// A dead writer's ring is nobody's before it is settled.
     RingEarly,
+    /// Whoever gets a ring does not say whose the lines before were.
+    HeirUnsaid,
     /// A merge that was committed is not finished by the next drainer.
     MergeUndone,
     /// Lines are taken out of their rings before the merge is committed.

@@ -90,13 +90,13 @@ impl Drain {
             let (here, stopped) = (&self.here, &mut self.stopped);
             let merged = core.merge(moment.horizon(), &moment, |ring| settled_tail(here, stopped, ring));
             let delivered = self.sink.deliver(&core, &mut self.scratch)?;
-            all = Merged { lines: all.lines + merged.lines, more: merged.more };
+            all = Merged { lines: all.lines + merged.lines, notes: all.notes + merged.notes, more: merged.more };
             // Whatever found no room in the history finds it now.
-            if merged.lines == 0 && !delivered || !merged.more {
+            if merged.lines + merged.notes == 0 && !delivered || !merged.more {
                 break;
             }
         }
-        if all.lines > 0 {
+        if all.lines + all.notes > 0 {
             self.naps = 0;
         }
         Ok((all.lines, all.more))

@@ -13,7 +13,7 @@ pub enum Format {
     /// The same with colours for a terminal.
     Colour,
     /// One object a line: `time`, `level`, `process`, `pid`, `thread`, `text`, and where they apply `fields`, `lost`, `more`,
-    /// `continued`.
+    /// `continued`, `note`.
     Json,
 }
 
@@ -91,6 +91,23 @@ fn plain(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
+/// Appends a name, of a process or a field, in which there is no line break either: it stands in the first line of its line.
+fn word(bytes: &[u8], out: &mut Vec<u8>) {
+    for part in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\t')) {
+        match part.split_last() {
+            Some((b'\n', before)) => {
+                plain(before, out);
+                out.extend_from_slice(b"\\x0a");
+            }
+            Some((b'\t', before)) => {
+                plain(before, out);
+                out.extend_from_slice(b"\\x09");
+            }
+            _ => plain(part, out),
+        }
+    }
+}
+
 fn value(value: Value<'_>, out: &mut Vec<u8>) {
     let _ = match value {
         Value::Text(text) => {
@@ -118,6 +135,9 @@ fn text(record: &Record, colour: Option<&str>, out: &mut Vec<u8>) {
         who(record, out);
         let _ = writeln!(out, ": {} lines were lost here: the ring was full", record.lost);
     }
+    if record.is_note() {
+        return;
+    }
     time(record.time_ns, out);
     let _ = write!(out, " {on}{:<5}{off} ", record.level());
     who(record, out);
@@ -127,7 +147,7 @@ fn text(record: &Record, colour: Option<&str>, out: &mut Vec<u8>) {
     plain(body.strip_suffix(b"\n").unwrap_or(body), out);
     for (key, field) in record.fields() {
         out.push(b' ');
-        plain(key, out);
+        word(key, out);
         out.push(b'=');
         value(field, out);
     }
@@ -135,7 +155,10 @@ fn text(record: &Record, colour: Option<&str>, out: &mut Vec<u8>) {
 }
 
 fn who(record: &Record, out: &mut Vec<u8>) {
-    plain(record.process(), out);
+    if record.thread() == 0 {
+        return out.extend_from_slice(b"several threads");
+    }
+    word(record.process(), out);
     let _ = write!(out, "[{}] {}", record.pid(), record.thread());
 }
 
@@ -187,7 +210,8 @@ fn json(record: &Record, out: &mut Vec<u8>) {
     if record.lost > 0 {
         let _ = write!(out, ",\"lost\":{}", record.lost);
     }
-    for (flag, name) in [(record.is_continued(), "more"), (record.is_continuation(), "continued")] {
+    let flags = [(record.is_continued(), "more"), (record.is_continuation(), "continued"), (record.is_note(), "note")];
+    for (flag, name) in flags {
         if flag {
             let _ = write!(out, ",\"{name}\":true");
         }
@@ -226,11 +250,27 @@ mod tests {
         assert_eq!(line, "2000-02-28T23:59:59.123456Z WARN  web[4711] 3: hello\n");
         let line = written(Format::Text, &record(b"a\n2000-02-29 forged\x1b[2J"));
         assert!(line.ends_with("3: a\n\t2000-02-29 forged\\x1b[2J\n"), "{line}");
+        let mut renamed = record(b"a");
+        renamed.name[..3].copy_from_slice(b"w\n\t");
+        renamed.flags = flag::FIELDS;
+        encode_text(b"a", &mut renamed.payload);
+        encode_field(b"k\n2000", 7u64.into(), &mut renamed.payload);
+        assert!(written(Format::Text, &renamed).ends_with(" WARN  w\\x0a\\x09[4711] 3: a k\\x0a2000=7\n"));
         let mut later = record(b"");
         later.time_ns += 1_000_000_000;
         later.lost = 7;
         let line = written(Format::Text, &later);
         assert!(line.starts_with("2000-02-29T00:00:00.123456Z WARN  web[4711] 3: 7 lines were lost here"), "{line}");
+    }
+
+    #[test]
+    fn a_note_is_one_line() {
+        let mut note = Record { level: 0, lost: 7, ..record(b"") };
+        let line = written(Format::Text, &note);
+        assert_eq!(line, "2000-02-28T23:59:59.123456Z WARN  web[4711] 3: 7 lines were lost here: the ring was full\n");
+        assert!(written(Format::Json, &note).ends_with(",\"thread\":3,\"text\":\"\",\"lost\":7,\"note\":true}\n"));
+        (note.who, note.name) = (0, [0; 16]);
+        assert!(written(Format::Text, &note).contains("Z WARN  several threads: 7 lines were lost"));
     }
 
     #[test]

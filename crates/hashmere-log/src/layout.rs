@@ -69,7 +69,22 @@ pub(crate) mod row {
     pub(crate) const OWNER: u64 = 256;
     /// Lines that were cut off by death (low 16 bits), and the position of the last of them plus one.
     pub(crate) const HALVES: u64 = 264;
+    /// Thread and process of whoever claimed it last.
+    pub(crate) const WHO: u64 = 272;
+    /// Those who had it before, as long as lines of theirs may be missed: [`super::past`].
+    pub(crate) const PAST: u64 = 280;
     pub(crate) const SIZE: u64 = 384;
+}
+
+/// Words of an entry of a row's past, and how many there are.
+pub(crate) mod past {
+    /// [`KNOWN`], and the number behind the last line of that owner.
+    pub(crate) const UNTIL: u64 = 0;
+    pub(crate) const KNOWN: u64 = 1 << 32;
+    /// Thread and process; 0: several.
+    pub(crate) const WHO: u64 = 8;
+    pub(crate) const SIZE: u64 = 16;
+    pub(crate) const ENTRIES: u64 = 6;
 }
 
 /// Words of a name.
@@ -123,6 +138,9 @@ pub(crate) mod flag {
     /// It continues the line before.
     pub(crate) const CONTINUED: u64 = 8;
 }
+
+/// The level of what is no line of anybody: it tells of lines that were lost.
+pub(crate) const NOTE: u64 = 0;
 
 /// First word of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -327,6 +345,7 @@ mod tests {
             assert!(g.name(g.names() - 1) + name::SIZE <= g.stage());
             assert!(g.stage() % 128 == 0 && g.history() == g.stage() + STAGE);
             assert_eq!(g.ring(rings), g.size());
+            const { assert!(row::PAST + past::ENTRIES * past::SIZE <= row::SIZE) };
             assert!(line::MERGED_PAYLOAD + g.line_max() <= g.history_bytes / 4);
         }
         assert!(Geometry::new(0, 1, 1).is_none() && Geometry::new(1, 1 << 30, 1).is_none());

@@ -45,6 +45,7 @@ mod log;
 mod log_adapter;
 mod merge;
 mod options;
+mod past;
 mod record;
 mod ring;
 mod role;

@@ -1,7 +1,8 @@
 //! Merging: lines go from the rings into the history, oldest first. Cut off anywhere, it has happened as a whole or not at all.
 
 use crate::canary::{self, Canary};
-use crate::layout::{at, flag, line, row, Core, Head, BUSY, COMMITTED};
+use crate::layout::{at, flag, line, row, Core, Head, BUSY, COMMITTED, NOTE};
+use crate::past::Loss;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -18,11 +19,23 @@ struct Source {
     stamp: u64,
 }
 
+/// Where lines go to.
+#[derive(Debug)]
+struct Into {
+    /// In the history.
+    end: u64,
+    last_ns: u64,
+    lost: u64,
+    merged: Merged,
+}
+
 /// What a merge came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Merged {
     /// Lines that are in the history now.
     pub(crate) lines: u64,
+    /// Notes of lines that were lost, told alone.
+    pub(crate) notes: u64,
     /// There are more: they are too young, or the history is full of what was not delivered.
     pub(crate) more: bool,
 }
@@ -84,35 +97,25 @@ impl<M: Mem> Core<'_, M> {
     pub(crate) fn merge(&self, horizon: u64, times: &impl Times, mut tail_of: impl FnMut(u64) -> u64) -> Merged {
         let mut sources: Vec<Source> =
             (0..self.rings_used()).filter_map(|ring| self.source(ring, &mut tail_of)).collect();
-        let mut merged = Merged::default();
-        let start = self.get(at::END);
-        let (mut end, mut lost, mut last_ns) = (start, 0, self.get(at::LAST_NS));
+        let (last_ns, end) = (self.get(at::LAST_NS), self.get(at::END));
+        let mut into = Into { end, last_ns, lost: 0, merged: Merged::default() };
         while let Some(index) = (0..sources.len()).min_by_key(|index| sources[*index].stamp) {
             let source = &mut sources[index];
-            if source.stamp > horizon {
-                merged.more = true;
+            if source.stamp > horizon || !self.take_next(source, &mut into, times) {
+                into.merged.more = true;
                 break;
-            }
-            let Some(to) = self.room(end, source.head) else {
-                merged.more = true;
-                break;
-            };
-            let ns = not_back(last_ns, times.ns(source.stamp));
-            if let Some(gap) = self.take(source, to, ns) {
-                end = to + line::MERGED_PAYLOAD + source.head.payload.next_multiple_of(8);
-                last_ns = ns;
-                lost += u64::from(gap);
-                merged.lines += 1;
-                source.at += line::PAYLOAD + source.head.payload.next_multiple_of(8);
-                source.number = source.head.number.wrapping_add(1);
             }
             if !self.peek(source) {
                 self.note(source);
                 sources.swap_remove(index);
             }
         }
-        if merged.lines > 0 {
-            sources.iter().for_each(|source| self.note(source));
+        sources.iter().for_each(|source| self.note(source));
+        if !into.merged.more {
+            self.tell_of_left(&mut into);
+        }
+        let Into { end, last_ns, lost, merged } = into;
+        if merged.lines + merged.notes > 0 {
             self.put(at::LAST_NS, last_ns);
             self.put(at::NEXT_LINES, self.get(at::LINES) + merged.lines);
             self.put(at::NEXT_LOST, self.get(at::LOST) + lost);
@@ -122,6 +125,56 @@ impl<M: Mem> Core<'_, M> {
             self.wake_followers();
         }
         merged
+    }
+
+    /// Takes the next line of a ring, after telling what others who had the ring lost before it. `false`: there is no room.
+    fn take_next(&self, source: &mut Source, into: &mut Into, times: &impl Times) -> bool {
+        let ns = not_back(into.last_ns, times.ns(source.stamp));
+        while let Some(loss) = self.loss_of_past(source.ring, source.number, source.head.number) {
+            if !self.tell(loss, source.number, ns, into) {
+                return false;
+            }
+            source.number = loss.until;
+        }
+        let Some(to) = self.room(into.end, source.head) else { return false };
+        if let Some(gap) = self.take(source, to, ns) {
+            into.end = to + line::MERGED_PAYLOAD + source.head.payload.next_multiple_of(8);
+            into.last_ns = ns;
+            into.lost += u64::from(gap);
+            into.merged.lines += 1;
+            source.at += line::PAYLOAD + source.head.payload.next_multiple_of(8);
+            source.number = source.head.number.wrapping_add(1);
+        }
+        true
+    }
+
+    /// Puts a note into the history: these lines, from `first` on, were lost. `false`: there is no room.
+    fn tell(&self, loss: Loss, first: u32, ns: u64, into: &mut Into) -> bool {
+        let head = Head { payload: 0, level: NOTE, flags: 0, number: loss.until };
+        let Some(to) = self.room(into.end, head) else { return false };
+        let lost = loss.until.wrapping_sub(first);
+        self.put_head(self.history().at(to), head, ns, loss.who, lost);
+        into.end = to + line::MERGED_PAYLOAD;
+        into.last_ns = ns;
+        into.lost += u64::from(lost);
+        into.merged.notes += 1;
+        true
+    }
+
+    /// Tells of what was dropped last by those who have left. When that was is known as well as this: behind all that was told before.
+    fn tell_of_left(&self, into: &mut Into) {
+        for ring in 0..self.rings_used() {
+            let row = self.geometry.row(ring);
+            loop {
+                let (head, last) = (self.get(row + row::NEXT_HEAD), self.get(row + row::NEXT_LAST) as u32);
+                let Some(loss) = self.loss_of_left(ring, head, last) else { break };
+                if !self.tell(loss, last, into.last_ns, into) {
+                    into.merged.more = true;
+                    return;
+                }
+                self.put(row + row::NEXT_LAST, loss.until.into());
+            }
+        }
     }
 
     /// A ring with lines in it.
@@ -199,19 +252,24 @@ impl<M: Mem> Core<'_, M> {
         let who = self.mem.load(from + line::WHO, Ordering::Relaxed);
         let payload = source.head.payload.next_multiple_of(8);
         self.mem.copy(from + line::PAYLOAD, to + line::MERGED_PAYLOAD, payload);
+        let gap = source.head.number.wrapping_sub(source.number);
+        self.put_head(to, source.head, ns, who, gap);
+        // SYNC(low): as in `peek`.
+        self.mem.fence(Ordering::Acquire);
+        let low = self.base + self.geometry.row(source.ring) + row::LOW;
+        (self.mem.load(low, Ordering::Relaxed) <= source.at || canary::is(Canary::GivenUpBelieved)).then_some(gap)
+    }
+
+    /// What stands in the history before the payload.
+    fn put_head(&self, to: u64, head: Head, ns: u64, who: u64, lost: u32) {
         let put = |at: u64, value: u64| self.mem.store(to + at, value, Ordering::Relaxed);
-        put(line::HEAD, source.head.pack());
+        put(line::HEAD, head.pack());
         put(line::STAMP, ns);
         put(line::WHO, who);
         let [first, second] = self.read_name(who);
         put(line::NAME, first);
         put(line::NAME + 8, second);
-        let gap = source.head.number.wrapping_sub(source.number);
-        put(line::LOST, gap.into());
-        // SYNC(low): as in `peek`.
-        self.mem.fence(Ordering::Acquire);
-        let low = self.base + self.geometry.row(source.ring) + row::LOW;
-        (self.mem.load(low, Ordering::Relaxed) <= source.at || canary::is(Canary::GivenUpBelieved)).then_some(gap)
+        put(line::LOST, lost.into());
     }
 
     fn note(&self, source: &Source) {
@@ -223,12 +281,14 @@ impl<M: Mem> Core<'_, M> {
         self.put(row + row::NEXT_LAST, source.number.into());
     }
 
-    /// Whether there is a ring with lines in it, or one that is being written to.
+    /// Whether there is a ring with lines in it, one that is being written to, or a loss to tell.
     pub(crate) fn has_lines(&self) -> bool {
         (0..self.rings_used()).any(|ring| {
             let row = self.geometry.row(ring);
             let tail = self.get(row + row::TAIL);
-            tail & BUSY != 0 || tail != self.get(row + row::HEAD).max(self.get(row + row::LOW))
+            let (head, last) = (self.get(row + row::HEAD), self.get(row + row::LAST) as u32);
+            let has_lines = tail & BUSY != 0 || tail != head.max(self.get(row + row::LOW));
+            has_lines || self.loss_of_left(ring, head, last).is_some()
         })
     }
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum Full {
     /// The thread waits for the drainer, at most this long; then [`LogError::Full`](crate::LogError::Full).
     Block(Duration),
-    /// The line is dropped and counted. Which and how many were dropped is told with the thread's next line.
+    /// The line is dropped and counted. Which and how many were dropped is told with the thread's next line, or when it has ended.
     Drop,
     /// The thread's oldest lines that were not drained are given up, and counted in the same way.
     Overwrite,

@@ -1,6 +1,6 @@
 //! A line as whoever reads the log sees it: level, fields, who and when.
 
-use crate::layout::{flag, name, Head};
+use crate::layout::{flag, name, Head, NOTE};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -217,12 +217,18 @@ impl Record {
         SystemTime::UNIX_EPOCH + Duration::from_nanos(self.time_ns)
     }
 
-    /// Its level.
+    /// Its level; that of a [note](Self::is_note) is `Warn`.
     pub fn level(&self) -> Level {
-        Level::from_number(self.level).unwrap_or(Level::Info)
+        Level::from_number(self.level).unwrap_or(if self.is_note() { Level::Warn } else { Level::Info })
     }
 
-    /// A small number that the thread has had since its first line in this log, and nobody else has.
+    /// Whether it is no line that anybody logged: it only tells how many lines were [lost](Self::lost), those of a thread that has left, or
+    /// that had its ring before another one did.
+    pub fn is_note(&self) -> bool {
+        self.level == NOTE
+    }
+
+    /// A small number that the thread has had since its first line in this log, and nobody else has. 0, in a note: several threads.
     pub fn thread(&self) -> u32 {
         (self.who >> 32) as u32
     }
@@ -238,7 +244,7 @@ impl Record {
         &self.name[..len]
     }
 
-    /// How many lines of this thread were lost before this one, because its ring was full.
+    /// How many lines of this thread were lost before this one, because its ring was full; all that a [note](Self::is_note) says.
     pub fn lost(&self) -> u32 {
         self.lost
     }

@@ -106,7 +106,8 @@ impl Cursor {
     /// Counts a line that is not written.
     pub(crate) fn skip_line<M: Mem>(&mut self, mem: &M) {
         self.number = self.number.wrapping_add(1);
-        mem.store(self.row + row::TRIED, self.number.into(), Ordering::Relaxed);
+        // SYNC(tried): whoever sees the number sees the lines before it in the ring.
+        mem.store(self.row + row::TRIED, self.number.into(), Ordering::Release);
     }
 
     /// Writes a line, for which there is room. The clock is looked at when everybody can see that this is going on.
@@ -196,6 +197,7 @@ impl<M: Mem> Core<'_, M> {
             floor = tail;
         }
         let number = self.next_number(ring, floor, tail);
+        self.succeed(ring, number, who);
         // Should we die in our first line, its half is another one than that of whoever was here before.
         self.mem.store(row + row::HALVES, word(row::HALVES) & 0xffff, Ordering::Release);
         self.mem.store(row + row::TRIED, number.into(), Ordering::Release);

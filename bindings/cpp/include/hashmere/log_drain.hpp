@@ -40,6 +40,8 @@ public:
     }
     /// How many lines of the thread were lost before this one.
     std::uint32_t lost() const noexcept { return c_->lost; }
+    /// Whether it is no line that anybody logged, but only says how many were lost.
+    bool is_note() const noexcept { return (c_->flags & HM_LINE_NOTE) != 0; }
     std::size_t fields() const noexcept { return c_->field_count; }
     /// The key of a field.
     bytes key(std::size_t index) const noexcept { return bytes(c_->fields[index].key.data, c_->fields[index].key.len); }

@@ -94,3 +94,5 @@ class LogLine(NamedTuple):
     """Whether it continues the thread's line before."""
     position: int
     """Where it stands in the log: grows from line to line, and is never used again."""
+    is_note: bool = False
+    """Whether it is no line that anybody logged: it only says how many were lost, of a thread that has ended, or had its ring before."""

@@ -42,7 +42,7 @@ module Hashmere
     # @param level [Symbol, nil] as {#level=}; nil: as it is, :trace if the log is created
     # @param full [:block, :drop, :overwrite] what becomes of a line for which this thread's ring has no room: the thread waits for the drainer,
     #   as long as `full_timeout` says, then `LogFull` is raised; the line is dropped; the thread's oldest lines are. What was lost is told of
-    #   with its next line.
+    #   with its next line, or when it has ended.
     # @param absent [:write, :keep] what becomes of lines while nobody drains: whoever logs one writes them to standard output, or they stay
     # @param too_long [:split, :refuse] what becomes of a line of more than `stats[:line_max]` bytes
     # @param rings [Integer, nil] how many threads of all processes can log at a time
@@ -275,13 +275,15 @@ module Hashmere
 
     # A line as whoever follows a log sees it: its text, `fields` by their names, `level`, the time when it was logged, the process with its id,
     # a number that its thread has and nobody else, how many lines of the thread were `lost` before it, whether the thread's next line
-    # continues it (`more`), or it continues the one before (`continued`), and its `position`, which grows from line to line.
-    Line = Struct.new(:text, :fields, :level, :time, :process, :pid, :thread, :lost, :more, :continued, :position) do
+    # continues it (`more`), or it continues the one before (`continued`), and its `position`, which grows from line to line. A `note` is no line
+    # that anybody logged: it only says how many were `lost`, of a thread that has ended, or that had its ring before.
+    Line = Struct.new(:text, :fields, :level, :time, :process, :pid, :thread, :lost, :more, :continued, :position, :note) do
       # @private
       def self.from(parts)
         text, fields, level, ns, process, pid, thread, lost, flags, position = parts
         time = Time.at(ns / 1_000_000_000, ns % 1_000_000_000, :nsec)
-        new(text, fields, LEVELS.key(level), time, process, pid, thread, lost, flags.anybits?(1), flags.anybits?(2), position)
+        new(text, fields, LEVELS.key(level), time, process, pid, thread, lost, flags.anybits?(1), flags.anybits?(2), position,
+            flags.anybits?(4))
       end
     end
 

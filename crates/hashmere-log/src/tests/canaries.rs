@@ -1,6 +1,6 @@
 //! Each canary is switched on, and a test of this folder must notice.
 
-use super::crash;
+use super::{crash, past};
 use crate::canary::{with, Canary};
 use std::panic::{catch_unwind, resume_unwind};
 
@@ -11,6 +11,7 @@ const DRAINERS: &str = "deaths of two drainers";
 
 const HUNTS: &[Hunt] = &[
     (Canary::HalfTwice, crash::a_writer_dies_at_every_store, "deaths of a writer and of who settles"),
+    (Canary::HeirUnsaid, past::the_next_owner_of_a_ring_is_not_blamed, "owners of a ring one after another"),
     (Canary::MergeUndone, crash::drainers_die_at_every_store_one_after_the_other, DRAINERS),
     (Canary::HeadsEarly, crash::drainers_die_at_every_store_one_after_the_other, DRAINERS),
     (Canary::ChunkEarly, crash::drainers_die_at_every_store_one_after_the_other, DRAINERS),

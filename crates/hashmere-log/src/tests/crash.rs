@@ -1,7 +1,7 @@
 //! Death at every store: of writers, of whoever settles what they left, of drainers one after the other; and drainers that are
 //! interrupted by writers at every access. What was logged comes out once and in order; what was lost is told.
 
-use super::world::{client, Actor, Gone, Policy, World};
+use super::world::{client, lost, Actor, Gone, Policy, World};
 use hashmere_mem::traced::until_death;
 use std::sync::{Arc, Mutex};
 
@@ -26,13 +26,13 @@ fn write(actor: &Actor, who: u64, policy: Policy, lines: u32, logged: &Mutex<Vec
 fn compare(came_out: &[String], logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
     let is_loss = |line: &&String| line.starts_with("lost");
     let lines: Vec<_> = came_out.iter().filter(|line| !is_loss(line)).cloned().collect();
-    let lost: u32 = came_out.iter().filter(is_loss).map(|line| line[5..].parse::<u32>().unwrap()).sum();
+    let lost: u32 = came_out.iter().filter_map(|line| lost(line)).map(|(count, _)| count).sum();
     let fits = match policy {
         Policy::Drop => lines == logged,
         Policy::Overwrite => logged.ends_with(&lines),
     };
     let total = lines.len() as u32 + lost;
-    // What was dropped behind the last line is told with the next one, which there is not.
+    // Lines that the dead had not come to.
     if !fits || total > tried || policy == Policy::Overwrite && total != logged.len() as u32 {
         return Err(format!("logged {logged:?}, came out {came_out:?}"));
     }
@@ -192,8 +192,7 @@ fn a_writer_interrupts_a_drainer_at_every_access() {
             let came_out = world.lines();
             let lines: Vec<_> = came_out.iter().filter(|line| !line.starts_with("lost")).collect();
             let in_order = lines.windows(2).all(|pair| number(pair[0]) < number(pair[1]));
-            let lost: u32 =
-                came_out.iter().filter_map(|line| line.strip_prefix("lost ")).map(|n| n.parse::<u32>().unwrap()).sum();
+            let lost: u32 = came_out.iter().filter_map(|line| lost(line)).map(|(count, _)| count).sum();
             assert!(in_order && lines.iter().all(|line| all.contains(line)), "{policy:?} at {at}: {came_out:?}");
             let told = lines.len() as u32 + lost;
             match policy {

@@ -5,6 +5,7 @@ mod canaries;
 mod crash;
 #[cfg(feature = "shuttle")]
 mod models;
+mod past;
 #[cfg(feature = "shuttle")]
 mod play;
 mod world;

@@ -2,10 +2,10 @@
 //! every access. See `docs/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
 use super::play::{sane, text, Play, Somebody};
-use super::world::{client, Policy, World};
+use super::world::{client, lost, Actor, Policy, World};
 use crate::canary::{self, Canary};
 use crate::history::Found;
-use crate::layout::{at, bell};
+use crate::layout::{at, bell, Geometry};
 use crate::merge::Merged;
 use crate::record::Record;
 use crate::ring::Cursor;
@@ -13,6 +13,7 @@ use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::stories::{self, explore, wrong};
 use hashmere_mem::traced::until_death;
+use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -155,8 +156,7 @@ fn overwriting() -> impl Fn() + Send + Sync + 'static {
         sane(|| play.drain(&play.actor(), 5));
         let (mut next, mut told) = (0, 0);
         for line in sane(|| play.image().lines()) {
-            let lost = line.strip_prefix("lost ").and_then(|lost| lost.parse::<u32>().ok());
-            if let Some(lost) = lost.filter(|lost| *lost < LINES) {
+            if let Some((lost, _)) = lost(&line).filter(|(lost, _)| *lost < LINES) {
                 (next, told) = (next + lost, told + lost);
             } else if line == text(0, next) {
                 (next, told) = (next + 1, told + 1);
@@ -183,6 +183,46 @@ fn finds_lines_that_are_given_up_in_silence() {
 #[test]
 fn finds_a_copy_that_is_believed() {
     must_find(Canary::GivenUpBelieved, overwriting());
+}
+
+/// A ring of somebody who has left after dropping lines; others have it one after the other, and drop lines as well.
+fn heirs() -> impl Fn() + Send + Sync + 'static {
+    const LINES: u32 = 4;
+    let start = World::of(Geometry { rings: 1, ring_bytes: 256, history_bytes: 4096 });
+    drop_some(&start.actor(), 0, LINES);
+    move || {
+        let play = Play::new(&start);
+        let heir = play.spawn(move |play, actor| {
+            play.writing.fetch_add(1, Ordering::Relaxed);
+            (1..3).for_each(|who| drop_some(actor, who, LINES));
+            play.writing.fetch_sub(1, Ordering::Relaxed);
+        });
+        let threads = vec![heir, play.spawn(|play, actor| play.drain(actor, 5))];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        sane(|| play.drain(&play.actor(), 5));
+        let lines = sane(|| play.image().lines());
+        let losses = || lines.iter().filter_map(|line| lost(line));
+        let told = [0, 1, 2].map(|who| losses().filter(|loss| loss.1 == who).map(|loss| loss.0).sum::<u32>());
+        let came = lines.iter().filter(|line| line.starts_with('x')).count() as u32;
+        if told[0] != LINES - 3 || told.iter().any(|told| *told > LINES) || came + told.iter().sum::<u32>() != 3 * LINES
+        {
+            wrong(format!("{came} lines came, lost are {told:?}: {lines:?}"));
+        }
+    }
+}
+
+/// Claims a ring, in which there is room for three such lines, logs, and leaves.
+fn drop_some<M: Mem>(actor: &Actor<M>, who: u64, lines: u32) {
+    let mut cursor = actor.claim(who);
+    for n in 0..lines {
+        actor.log(&mut cursor, Policy::Drop, &"x".repeat(50 + n as usize));
+    }
+    actor.core().release(&cursor);
+}
+
+#[test]
+fn losses_are_told_by_name() {
+    explore("log/heirs", heirs());
 }
 
 /// A writer whose ring is full, a drainer without lines and a follower at the end of the history sleep until somebody wakes them.

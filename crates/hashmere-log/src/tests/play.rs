@@ -27,6 +27,9 @@ impl Times for Coarse {
     }
 }
 
+/// Nobody who lives takes so many turns of others for one line.
+const PATIENCE: u32 = 20_000;
+
 /// A story on a copy of a log.
 #[derive(Clone)]
 pub(super) struct Play {
@@ -98,7 +101,7 @@ impl Play {
     /// The tail of a ring as soon as no line is on its way behind it, as `Drain` waits for it.
     fn tail(&self, actor: &Somebody, number: u64, ring: u64) -> u64 {
         let core = actor.core();
-        loop {
+        for _ in 0..PATIENCE {
             let tail = core.get(core.geometry.row(ring) + row::TAIL);
             if tail & BUSY == 0 {
                 return tail;
@@ -107,6 +110,7 @@ impl Play {
                 thread::yield_now();
             }
         }
+        wrong(format!("ring {ring} stays busy"))
     }
 
     /// What a drainer does once.

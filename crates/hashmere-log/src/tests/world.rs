@@ -3,7 +3,7 @@
 use crate::deliver::{Carrier, Scratch, Sent};
 use crate::error::LogError;
 use crate::layout::{at, bell, clock, row, Core, Geometry, BUSY};
-use crate::merge::Times;
+use crate::merge::{Merged, Times};
 use crate::record::Record;
 use crate::ring::{Cursor, Peers};
 use hashmere::{ClientId, WriteError};
@@ -51,7 +51,11 @@ impl World {
 
     /// One whose history is so long.
     pub(super) fn with_history(history_bytes: u64) -> World {
-        let geometry = Geometry { rings: 4, ring_bytes: 256, history_bytes };
+        World::of(Geometry { rings: 4, ring_bytes: 256, history_bytes })
+    }
+
+    /// One of these sizes.
+    pub(super) fn of(geometry: Geometry) -> World {
         let heap = Arc::new(HeapMem::new(BASE + geometry.size()));
         heap.back(0, heap.capacity()).unwrap();
         geometry.format(&*heap, BASE, (clock::MONOTONIC, 0, 0), 5);
@@ -110,6 +114,12 @@ impl Times for Same {
     fn ns(&self, stamp: u64) -> u64 {
         stamp
     }
+}
+
+/// What such a line says that tells of a loss: how many lines, and whose.
+pub(super) fn lost(line: &str) -> Option<(u32, u64)> {
+    let (count, who) = line.strip_prefix("lost ")?.split_once(" of w").unwrap();
+    Some((count.parse().unwrap(), who.parse().unwrap()))
 }
 
 /// Takes a few bytes at a time.
@@ -180,7 +190,7 @@ impl<M: Mem> Actor<M> {
             let tail = |ring: u64| core.get(core.geometry.row(ring) + row::TAIL) & !BUSY;
             let merged = core.merge(u64::MAX - 1, &Same, tail);
             self.deliver();
-            if merged.lines == 0 && !merged.more {
+            if merged == Merged::default() {
                 return;
             }
         }
@@ -193,9 +203,14 @@ impl<M: Mem> Actor<M> {
         let mut paper = Paper(&self.paper);
         let mut write = |record: &Record, out: &mut Vec<u8>| {
             if record.lost() > 0 {
-                out.extend_from_slice(format!("lost {}\n", record.lost()).as_bytes());
+                out.extend_from_slice(format!("lost {} of w{}\n", record.lost(), record.pid()).as_bytes());
             }
-            assert_eq!(record.process(), b"test");
+            // The name of a thread is kept until so many others have come.
+            let is_kept = u64::from(record.thread()) + core.geometry.names() > core.get(at::THREADS);
+            assert_eq!(record.process(), if is_kept && record.thread() > 0 { &b"test"[..] } else { b"" });
+            if record.is_note() {
+                return;
+            }
             out.extend_from_slice(record.text());
             out.push(b'\n');
         };

@@ -1,0 +1,206 @@
+//! Lines that were lost are told under the name of the thread that lost them, whoever has its ring by then.
+
+use super::world::{client, lost, Actor, Gone, Policy, World};
+use crate::layout::Geometry;
+use crate::ring::Cursor;
+use hashmere_mem::traced::until_death;
+use std::collections::BTreeMap;
+
+/// As many rings.
+fn world(rings: u64) -> World {
+    World::of(Geometry { rings, ring_bytes: 256, history_bytes: 4096 })
+}
+
+/// A line that takes a quarter of a ring or less.
+fn text(who: u64, n: u32) -> String {
+    format!("w{who}.{n}{}", "x".repeat(n as usize * 7 % 30))
+}
+
+/// Somebody who logs so many lines, beginning with a number of its own.
+fn log(actor: &Actor, cursor: &mut Cursor, who: u64, from: u32, lines: u32, policy: Policy) {
+    for n in from..from + lines {
+        actor.log(cursor, policy, &text(who, n));
+    }
+}
+
+/// How many lines of each came out or were told to be lost; those of several threads are of 0.
+fn told(lines: &[String]) -> BTreeMap<u64, u32> {
+    let mut told = BTreeMap::new();
+    for line in lines {
+        let (count, who) = lost(line).unwrap_or_else(|| (1, line[1..].split_once('.').unwrap().0.parse().unwrap()));
+        *told.entry(who).or_default() += count;
+    }
+    told
+}
+
+fn all_told(world: &World, wanted: &[(u64, u32)], when: &str) {
+    assert_eq!(told(&world.lines()), wanted.iter().copied().collect(), "{when}: {:?}", world.lines());
+}
+
+#[test]
+fn what_a_thread_dropped_last_is_told_when_it_has_left() {
+    for is_killed in [false, true] {
+        let world = world(2);
+        let actor = world.actor();
+        let mut cursor = actor.claim(1);
+        log(&actor, &mut cursor, 1, 0, 30, Policy::Drop);
+        if !is_killed {
+            actor.core().release(&cursor);
+        }
+        actor.drain(9, &Gone(vec![client(1)]));
+        all_told(&world, &[(1, 30)], "at once");
+        assert!(lost(world.lines().last().unwrap()).is_some());
+        actor.drain(9, &Gone(vec![client(1)]));
+        all_told(&world, &[(1, 30)], "and not again");
+        assert!(!actor.core().has_lines());
+    }
+}
+
+#[test]
+pub(super) fn the_next_owner_of_a_ring_is_not_blamed() {
+    for policy in [Policy::Drop, Policy::Overwrite] {
+        let world = world(1);
+        let actor = world.actor();
+        for who in 1..=5 {
+            let mut cursor = actor.claim(who);
+            log(&actor, &mut cursor, who, 0, 4 + who as u32, policy);
+            actor.core().release(&cursor);
+        }
+        actor.drain(9, &Gone(Vec::new()));
+        all_told(&world, &[(1, 5), (2, 6), (3, 7), (4, 8), (5, 9)], "five in one ring");
+    }
+}
+
+#[test]
+fn losses_of_many_are_told_of_several() {
+    let world = world(1);
+    let actor = world.actor();
+    for who in 1..=12 {
+        let mut cursor = actor.claim(who);
+        log(&actor, &mut cursor, who, 0, 10, Policy::Drop);
+        actor.core().release(&cursor);
+    }
+    actor.drain(9, &Gone(Vec::new()));
+    let told = told(&world.lines());
+    assert_eq!(told.values().sum::<u32>(), 120);
+    assert!(told[&0] > 0 && told.keys().copied().filter(|who| *who > 6).eq(7..=12), "{told:?}");
+    assert!((8..=12).all(|who| told[&who] == 10), "{told:?}");
+}
+
+/// Whoever claims a ring dies at each store of that; then others have it.
+#[test]
+pub(super) fn an_heir_dies_at_every_store() {
+    let start = world(1);
+    let first = start.actor();
+    let mut cursor = first.claim(1);
+    log(&first, &mut cursor, 1, 0, 12, Policy::Drop);
+    first.core().release(&cursor);
+    let stores = {
+        let world = start.image();
+        let victim = world.actor();
+        victim.claim(2);
+        victim.mem.stores()
+    };
+    for at in 0..=stores {
+        let world = start.image();
+        let victim = world.actor();
+        victim.mem.die_at(at);
+        let _ = until_death(|| victim.claim(2));
+        let actor = world.actor();
+        actor.core().recover_rings(client(9), &Gone(vec![client(2)])).unwrap();
+        let mut cursor = actor.claim(3);
+        log(&actor, &mut cursor, 3, 0, 5, Policy::Drop);
+        actor.core().release(&cursor);
+        actor.drain(9, &Gone(Vec::new()));
+        all_told(&world, &[(1, 12), (3, 5)], &format!("death at {at}"));
+    }
+}
+
+/// Somebody has the ring of one who left, and leaves it in turn, before any access of a drainer, who has drained that ring before or not.
+#[test]
+pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
+    let nobody = || Gone(Vec::new());
+    for is_drained in [false, true] {
+        let start = world(1);
+        let first = start.actor();
+        let mut cursor = first.claim(1);
+        log(&first, &mut cursor, 1, 0, 12, Policy::Drop);
+        if is_drained {
+            start.actor().drain(9, &nobody());
+        }
+        first.core().release(&cursor);
+        let accesses = {
+            let drainer = start.image().actor();
+            drainer.drain(9, &nobody());
+            drainer.mem.accesses()
+        };
+        for at in 0..accesses {
+            let world = start.image();
+            let (drainer, other) = (world.actor(), world.share());
+            drainer.mem.interrupt(at, move || {
+                let actor = other.actor();
+                let mut cursor = actor.claim(2);
+                log(&actor, &mut cursor, 2, 0, 8, Policy::Drop);
+                actor.core().release(&cursor);
+            });
+            drainer.drain(9, &nobody());
+            world.actor().drain(9, &nobody());
+            all_told(&world, &[(1, 12), (2, 8)], &format!("at {at}"));
+        }
+    }
+}
+
+/// Threads come and go, log more than there is room for, and are killed; now and then somebody drains, and dies of it.
+#[test]
+fn everybody_is_told_of_by_name() {
+    let seed: u64 = 20_261_122;
+    println!("seed {seed}");
+    let mut state = seed;
+    let mut below = move |n: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % n
+    };
+    for round in 0..if cfg!(miri) { 2 } else { 300u64 } {
+        let world = world(1 + round % 2);
+        let (mut tried, mut open) = (BTreeMap::<u64, u32>::new(), Vec::<(u64, Cursor, Policy)>::new());
+        let (mut dead, mut next, mut owners) = (Vec::new(), 1, 0);
+        for _ in 0..60 {
+            let actor = world.actor();
+            match below(8) {
+                // No more than an unread ring remembers.
+                0 | 1 if (open.len() as u64) < 1 + round % 2 && owners < 6 => {
+                    let policy = if below(2) == 0 { Policy::Drop } else { Policy::Overwrite };
+                    actor.core().recover_rings(client(99), &Gone(dead.clone())).unwrap();
+                    open.push((next, actor.claim(next), policy));
+                    (next, owners) = (next + 1, owners + 1);
+                }
+                2 if !open.is_empty() => {
+                    let (who, cursor, _) = open.swap_remove(below(open.len() as u64) as usize);
+                    if below(2) == 0 {
+                        dead.push(client(who));
+                    } else {
+                        actor.core().release(&cursor);
+                    }
+                }
+                3 => {
+                    actor.mem.die_at(below(120));
+                    let _ = until_death(|| actor.drain(99, &Gone(dead.clone())));
+                    world.actor().drain(98, &Gone(dead.clone()));
+                    owners = 0;
+                }
+                _ if !open.is_empty() => {
+                    let index = below(open.len() as u64) as usize;
+                    let (who, cursor, policy) = &mut open[index];
+                    let (lines, before) = (below(9) as u32, tried.entry(*who).or_default());
+                    log(&actor, cursor, *who, *before, lines, *policy);
+                    *before += lines;
+                }
+                _ => {}
+            }
+        }
+        dead.extend(open.iter().map(|(who, ..)| client(*who)));
+        world.actor().drain(97, &Gone(dead));
+        tried.retain(|_, lines| *lines > 0);
+        assert_eq!(told(&world.lines()), tried, "round {round}: {:?}", world.lines());
+    }
+}
