@@ -6,8 +6,8 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long a worker may take for anything that has no limit of its own.
-pub const LIMIT: Duration = Duration::from_secs(60);
+/// How long a worker may take for anything that has no limit of its own: one that takes longer hangs, however busy the machine is.
+pub const LIMIT: Duration = Duration::from_secs(240);
 
 /// A worker process. Everything it writes is read at once by a thread, so it never blocks on a full pipe and
 /// nothing that it wrote before its death is lost. Dropping kills and reaps it.
@@ -201,7 +201,7 @@ impl Worker {
         let status = self.child.wait().expect("reap the worker");
         // A child that the worker forked may hold the pipe open for a moment longer.
         let mut lines = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(Duration::from_secs(10)) {
+        while let Ok(line) = self.lines.recv_timeout(LIMIT) {
             lines.push(line);
         }
         Ended { status, lines }

@@ -1,6 +1,6 @@
 //! Threads that start at the same moment.
 
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -44,11 +44,12 @@ impl Gate {
     }
 }
 
-/// A thread that repeats something until it is asked to stop; joined (and its panic passed on) by
+/// A thread that repeats something, once at least, until it is asked to stop; joined (and its panic passed on) by
 /// [`finish`](Self::finish).
 #[derive(Debug)]
 pub struct Background {
     stop: Arc<AtomicBool>,
+    rounds: Arc<AtomicU64>,
     thread: Option<std::thread::JoinHandle<u64>>,
 }
 
@@ -56,16 +57,25 @@ impl Background {
     /// Starts it; `each` gets the number of the repetition.
     pub fn repeat(mut each: impl FnMut(u64) + Send + 'static) -> Background {
         let stop = Arc::new(AtomicBool::new(false));
-        let asked = Arc::clone(&stop);
+        let rounds = Arc::new(AtomicU64::new(0));
+        let (asked, done) = (Arc::clone(&stop), Arc::clone(&rounds));
         let thread = std::thread::spawn(move || {
             let mut round = 0;
-            while !asked.load(Ordering::Relaxed) {
+            loop {
                 each(round);
                 round += 1;
+                done.store(round, Ordering::Relaxed);
+                if asked.load(Ordering::Relaxed) {
+                    return round;
+                }
             }
-            round
         });
-        Background { stop, thread: Some(thread) }
+        Background { stop, rounds, thread: Some(thread) }
+    }
+
+    /// How many repetitions there were up to now.
+    pub fn rounds(&self) -> u64 {
+        self.rounds.load(Ordering::Relaxed)
     }
 
     /// Stops it and says how many repetitions there were.

@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, BackupError, Mode, OpenError, Options, Store, Ttl, WriteError};
-use hashmere_testkit::procs::Worker;
+use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::roles::backup::{key, number};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{rng, small, tiny};
@@ -80,7 +80,7 @@ fn beside_writers(name: &str, options: Options, seconds: u64) {
     }
     println!("{name}: {made} copies, {before} numbers");
     for worker in workers {
-        worker.finish(Duration::from_secs(20)).ok(name);
+        worker.finish(LIMIT).ok(name);
     }
     let report = store.check();
     assert!(report.is_clean(), "{:#?}", report.problems);

@@ -4,12 +4,12 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Counter, Options, Store, WriteError};
-use hashmere_testkit::limits::{quick, wait_until, Watchdog};
+use hashmere_testkit::limits::{now_ns, queued_ns, quick, wait_until, Watchdog};
 use hashmere_testkit::procs::{namespaces_allowed, Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{payload, tiny, worker};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 const KEYS: u64 = 4;
 
@@ -21,12 +21,14 @@ fn rounds(full: u64) -> u64 {
     }
 }
 
-/// Whatever somebody left, each key can be written at once.
+/// Whatever somebody left, each key can be written at once. That this process stood in the queue for a processor is not counted;
+/// that those did who hold a lock and live is, so it is not quite at once.
 fn write_all(store: &Store, what: &str) {
     for key in 0..KEYS {
-        let begin = Instant::now();
+        let begin = now_ns() - queued_ns();
         store.incr(&payload::key(key), 1, Counter::or_create(1)).unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert!(begin.elapsed() < Duration::from_secs(2), "{what}: a write took {:?}", begin.elapsed());
+        let took = Duration::from_nanos(now_ns().saturating_sub(queued_ns()).saturating_sub(begin));
+        assert!(took < Duration::from_secs(4), "{what}: a write took {took:?}");
     }
 }
 
@@ -40,7 +42,7 @@ fn deaths_in_another_pid_namespace() {
     if !namespaces_allowed() {
         return;
     }
-    let _watchdog = Watchdog::start("clients-namespaces", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("clients-namespaces");
     let mut rng = Rng::for_test("clients-namespaces");
     let scratch = Scratch::new("clients-namespaces");
     let store = tiny().open(scratch.store("shared")).unwrap();
@@ -74,7 +76,7 @@ fn a_stopped_process_of_another_namespace_is_named_by_its_own_name() {
     if !namespaces_allowed() {
         return;
     }
-    let _watchdog = Watchdog::start("clients-named", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("clients-named");
     let mut rng = Rng::for_test("clients-named");
     let scratch = Scratch::new("clients-named");
     let store = tiny().busy_timeout(Duration::from_millis(3)).open(scratch.store("named")).unwrap();
@@ -83,7 +85,8 @@ fn a_stopped_process_of_another_namespace_is_named_by_its_own_name() {
     let pid = worker.only_child();
     // SAFETY: no memory is involved; the process lives as long as `worker`.
     let signal = |signal| assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
-    for _ in 0..2000 {
+    // Until it is stopped inside a critical section.
+    loop {
         std::thread::sleep(Duration::from_micros(rng.below(500)));
         signal(libc::SIGSTOP);
         let refused = (0..KEYS).find_map(|key| store.incr(&payload::key(key), 1, Counter::or_create(1)).err());
@@ -95,12 +98,11 @@ fn a_stopped_process_of_another_namespace_is_named_by_its_own_name() {
             return;
         }
     }
-    panic!("it was never stopped inside a critical section");
 }
 
 #[test]
 fn an_idle_child_does_not_keep_its_dead_parent_alive() {
-    let _watchdog = Watchdog::start("clients-idle", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("clients-idle");
     let mut rng = Rng::for_test("clients-idle");
     let scratch = Scratch::new("clients-idle");
     let store = tiny().open(scratch.store("idle")).unwrap();
@@ -118,7 +120,7 @@ fn an_idle_child_does_not_keep_its_dead_parent_alive() {
 
 #[test]
 fn a_process_that_becomes_another_program_has_left() {
-    let _watchdog = Watchdog::start("clients-exec", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("clients-exec");
     let scratch = Scratch::new("clients-exec");
     let store = tiny().open(scratch.store("exec")).unwrap();
     for round in 0..rounds(60) {
@@ -138,7 +140,7 @@ fn a_process_that_becomes_another_program_has_left() {
 
 #[test]
 fn threads_that_end_or_panic_leave_their_place() {
-    let _watchdog = Watchdog::start("clients-threads", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("clients-threads");
     let scratch = Scratch::new("clients-threads");
     let store = tiny().open(scratch.store("threads")).unwrap();
     for round in 0..20 {
@@ -171,7 +173,7 @@ fn threads_that_end_or_panic_leave_their_place() {
 #[test]
 fn many_short_lived_processes_leave_nothing() {
     let opens: u64 = std::env::var("HASHMERE_OPENS").map_or(rounds(600), |text| text.parse().unwrap());
-    let _watchdog = Watchdog::start("clients-passers", Duration::from_secs(120 + opens / 100));
+    let _watchdog = Watchdog::start("clients-passers");
     let mut rng = Rng::for_test("clients-passers");
     let scratch = Scratch::new("clients-passers");
     let store = tiny().open(scratch.store("passers")).unwrap();
@@ -197,7 +199,7 @@ fn many_short_lived_processes_leave_nothing() {
 fn a_full_client_table_is_an_error_that_passes() {
     const TABLE: usize = 1024;
     const THREADS: usize = 64;
-    let _watchdog = Watchdog::start("clients-full", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("clients-full");
     let scratch = Scratch::new("clients-full");
     let path = scratch.store("full");
     let store = Options::new().open(&path).unwrap();

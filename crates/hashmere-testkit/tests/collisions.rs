@@ -9,7 +9,6 @@ use hashmere_testkit::files::apparent;
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use std::time::Duration;
 
 fn key(number: u64) -> Vec<u8> {
     // All of one length: nothing but the bytes tells them apart.
@@ -23,7 +22,7 @@ fn value(number: u64) -> [u8; 8] {
 /// Stores `count` keys whose hashes come from `hash`, deletes every second one, and checks all. How many the store
 /// took before it refused with `TooManyCollisions`.
 fn run(name: &'static str, count: u64, hash: impl Fn(u64) -> u64) -> u64 {
-    let _watchdog = Watchdog::start(name, Duration::from_secs(100));
+    let _watchdog = Watchdog::start(name);
     let mut rng = Rng::for_test(name);
     let scratch = Scratch::new(name);
     let path = scratch.store("collisions");
@@ -107,7 +106,7 @@ fn one_hash_of_all_zeros_and_all_ones() {
 #[test]
 fn flooded_by_one_who_knows_the_seed() {
     const FLOOD: usize = 2000;
-    let _watchdog = Watchdog::start("collide-flood", Duration::from_secs(100));
+    let _watchdog = Watchdog::start("collide-flood");
     let scratch = Scratch::new("collide-flood");
     let path = scratch.store("flooded");
     let store = Options::new().open(&path).unwrap();

@@ -7,7 +7,6 @@ use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::worker;
-use std::time::Duration;
 
 const NAMES: [&str; 3] = ["first", "second", "third"];
 const THREADS: usize = 2;
@@ -36,7 +35,7 @@ fn rounds() -> u64 {
 
 #[test]
 fn created_once_and_seen_by_all() {
-    let _watchdog = Watchdog::start("first-shared", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("first-shared");
     let scratch = Scratch::new("first-shared");
     let mut openers = openers();
     for round in 0..rounds() {
@@ -54,7 +53,7 @@ fn created_once_and_seen_by_all() {
 
 #[test]
 fn exclusive_has_one_winner() {
-    let _watchdog = Watchdog::start("first-exclusive", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("first-exclusive");
     let scratch = Scratch::new("first-exclusive");
     let mut openers = openers();
     for round in 0..rounds() / 4 {

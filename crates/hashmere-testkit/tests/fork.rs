@@ -8,11 +8,10 @@ use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{tiny, worker};
-use std::time::Duration;
 
 /// Runs a scenario of the role `fork`; the store and the pid of the parent.
 fn scenario(name: &'static str, what: &str, says: &[&str]) -> (Scratch, Store, u32) {
-    let _watchdog = Watchdog::start(name, Duration::from_secs(100));
+    let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
     let store = tiny().open(scratch.store("forked")).unwrap();
     let mut worker = Worker::start(worker!(), "fork", &[&store.path().display(), &what]);

@@ -12,7 +12,6 @@ use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, worker, BASE};
-use std::time::Duration;
 
 /// What the caller has, and the maximum that gives it.
 const ROOM: u64 = 1 << 20;
@@ -42,7 +41,7 @@ fn check(store: &Store, numbers: impl Iterator<Item = u64>, len: usize) {
 
 #[test]
 fn full_again_and_again() {
-    let _watchdog = Watchdog::start("full-cycles", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-cycles");
     let scratch = Scratch::new("full-cycles");
     let path = scratch.store("full");
     let store = small().max_bytes(MAX).open(&path).unwrap();
@@ -71,7 +70,7 @@ fn full_again_and_again() {
 
 #[test]
 fn refused_overwrite_keeps_the_old_value() {
-    let _watchdog = Watchdog::start("full-overwrite", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-overwrite");
     let mut rng = Rng::for_test("full-overwrite");
     let scratch = Scratch::new("full-overwrite");
     let store = small().max_bytes(MAX).open(scratch.store("full")).unwrap();
@@ -110,7 +109,7 @@ fn refused_overwrite_keeps_the_old_value() {
 /// In a full store, values of the same length can still be replaced once a little is deleted, for ever.
 #[test]
 fn a_nearly_full_store_can_be_written_for_ever() {
-    let _watchdog = Watchdog::start("full-nearly", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-nearly");
     let mut rng = Rng::for_test("full-nearly");
     let scratch = Scratch::new("full-nearly");
     let store = small().max_bytes(MAX).open(scratch.store("full")).unwrap();
@@ -151,7 +150,7 @@ fn run_filler(worker: Worker, code: i32) {
 
 #[test]
 fn full_file_system() {
-    let _watchdog = Watchdog::start("full-disk", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-disk");
     let scratch = Scratch::new("full-disk");
     let Some(disk) = SmallDisk::mount(scratch.path(), 3 << 20) else { return };
     let path = disk.path().join("full.mere");
@@ -162,7 +161,7 @@ fn full_file_system() {
 /// Another tenant takes the space: what is already stored can still be read, overwritten in place or refused cleanly.
 #[test]
 fn file_system_filled_by_someone_else() {
-    let _watchdog = Watchdog::start("full-tenant", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-tenant");
     let scratch = Scratch::new("full-tenant");
     let Some(disk) = SmallDisk::mount(scratch.path(), 8 << 20) else { return };
     let store = Options::new().open(disk.path().join("full.mere")).unwrap();
@@ -194,7 +193,7 @@ fn file_system_filled_by_someone_else() {
 /// be overwritten for ever, within the memory that the store has.
 #[test]
 fn deletes_make_room_on_a_full_file_system() {
-    let _watchdog = Watchdog::start("full-cleaning", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-cleaning");
     let mut rng = Rng::for_test("full-cleaning");
     let scratch = Scratch::new("full-cleaning");
     let Some(disk) = SmallDisk::mount(scratch.path(), 8 << 20) else { return };
@@ -233,7 +232,7 @@ fn no_room_to_create() {
 /// What a process cannot map is beyond its maximum; others go on where it could not.
 #[test]
 fn memory_limit() {
-    let _watchdog = Watchdog::start("full-memory", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-memory");
     let scratch = Scratch::new("full-memory");
     let path = scratch.store("full");
     run_filler(Worker::start(worker!(), "fill", &[&path.display(), &1000, &0, &(256 << 20)]), 31);
@@ -251,7 +250,7 @@ fn memory_limit() {
 
 #[test]
 fn file_size_limit() {
-    let _watchdog = Watchdog::start("full-limit", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("full-limit");
     let scratch = Scratch::new("full-limit");
     run_filler(Worker::start(worker!(), "fill", &[&scratch.store("full").display(), &1000, &(6 << 20), &0]), 12);
     let tiny_limit = Worker::start(worker!(), "fill", &[&scratch.store("none").display(), &1000, &4096, &0]);

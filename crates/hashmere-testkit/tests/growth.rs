@@ -10,7 +10,6 @@ use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
-use std::time::Duration;
 
 fn put_and_get(store: &Store, count: u64) {
     for number in 0..count {
@@ -31,7 +30,7 @@ fn put_and_get(store: &Store, count: u64) {
 
 #[test]
 fn from_a_few_kilobytes_with_every_key_readable_all_the_time() {
-    let _watchdog = Watchdog::start("growth-tiny", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("growth-tiny");
     let scratch = Scratch::new("growth-tiny");
     let store = tiny().open(scratch.store("grown")).unwrap();
     put_and_get(&store, 60_000);
@@ -41,7 +40,7 @@ fn from_a_few_kilobytes_with_every_key_readable_all_the_time() {
 
 #[test]
 fn in_the_default_geometry() {
-    let _watchdog = Watchdog::start("growth-default", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("growth-default");
     let scratch = Scratch::new("growth-default");
     put_and_get(&Options::new().open(scratch.store("grown")).unwrap(), 300_000);
 }
@@ -58,7 +57,7 @@ fn an_empty_store_costs_little() {
 
 #[test]
 fn deletes_give_memory_back_without_reopening() {
-    let _watchdog = Watchdog::start("growth-back", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("growth-back");
     let scratch = Scratch::new("growth-back");
     let mut rng = Rng::for_test("growth-back");
     for (name, options) in [("default", Options::new()), ("small", small())] {
@@ -95,7 +94,7 @@ fn deletes_give_memory_back_without_reopening() {
 
 #[test]
 fn endless_overwriting_is_bounded() {
-    let _watchdog = Watchdog::start("growth-overwrite", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("growth-overwrite");
     let scratch = Scratch::new("growth-overwrite");
     let mut rng = Rng::for_test("growth-overwrite");
     for (name, options) in [("tiny", tiny()), ("default", Options::new())] {

@@ -11,7 +11,7 @@ use hashmere_testkit::rng::run_seed;
 use std::time::Duration;
 
 fn no_harm(manner: Manner, seconds: u64) {
-    let _watchdog = Watchdog::start("hostile", Duration::from_secs(280));
+    let _watchdog = Watchdog::start("hostile");
     let seed = run_seed();
     println!("hostile: replay with HASHMERE_SEED={seed:#x}");
     let time = Duration::from_secs(if quick() { 5 } else { seconds });

@@ -14,7 +14,7 @@ use hashmere_testkit::{payload, tiny, worker};
 use std::time::Duration;
 
 fn run(name: &'static str, options: &Options, time: Duration) {
-    let _watchdog = Watchdog::start(name, time + Duration::from_secs(120));
+    let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
     storm(worker!(), &scratch, options, Rng::for_test(name), time);
 }
@@ -41,7 +41,7 @@ fn random_processes_on_a_durable_store() {
 /// Slots of dead clients are found and used again, however many die.
 #[test]
 fn reopening_2000_times_leaks_no_client() {
-    let _watchdog = Watchdog::start("killed-clients", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("killed-clients");
     let scratch = Scratch::new("killed-clients");
     let path = scratch.store("clients");
     let store = tiny().open(&path).unwrap();
@@ -69,7 +69,7 @@ fn reopening_2000_times_leaks_no_client() {
 /// A death must also be noticed by one that already waits for the lock of the dead.
 #[test]
 fn counters_of_survivors_stay_exact() {
-    let _watchdog = Watchdog::start("killed-counters", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("killed-counters");
     let mut rng = Rng::for_test("killed-counters");
     let scratch = Scratch::new("killed-counters");
     let path = scratch.store("counters");
@@ -103,14 +103,16 @@ fn counters_of_survivors_stay_exact() {
 #[test]
 fn killed_inside_a_critical_section() {
     const KEYS: u64 = 4;
-    let _watchdog = Watchdog::start("killed-inside", Duration::from_secs(120));
+    let _watchdog = Watchdog::start("killed-inside");
     let mut rng = Rng::for_test("killed-inside");
     let scratch = Scratch::new("killed-inside");
     let store = tiny().busy_timeout(Duration::from_millis(2)).open(scratch.store("inside")).unwrap();
     let path = store.path().display();
     let rounds = if quick() { 40 } else { 400 };
-    let mut inside = 0;
-    for round in 0..rounds {
+    let (mut inside, mut round) = (0, 0);
+    // On a busy machine more of them are stopped where nobody notices: then there are more rounds.
+    while round < rounds || inside * 4 < rounds {
+        assert!(round < 20 * rounds, "{inside} of {round} died inside a critical section: this run has shown little");
         let mut victim = Worker::start(worker!(), "hammer", &[&path, &KEYS, &"toggle"]);
         victim.expect("ready");
         for _ in 0..50 {
@@ -136,7 +138,7 @@ fn killed_inside_a_critical_section() {
         assert_eq!(store.keys().count() as u64, KEYS / 2, "round {round}");
         let report = store.check();
         assert!(report.is_clean(), "round {round}: {:#?}", report.problems);
+        round += 1;
     }
-    println!("{inside} of {rounds} died inside a critical section");
-    assert!(inside * 4 > rounds, "{inside} of {rounds}: this run has shown little");
+    println!("{inside} of {round} died inside a critical section");
 }

@@ -47,7 +47,7 @@ fn processes(store: &Store, scratch: &Scratch, rng: &mut Rng, load: Load) -> Vec
 }
 
 fn run_processes(name: &'static str, options: Options, load: Load, beside: impl FnOnce(&Store) -> Vec<Background>) {
-    let _watchdog = Watchdog::start(name, Duration::from_secs(120));
+    let _watchdog = Watchdog::start(name);
     let mut rng = Rng::for_test(name);
     let scratch = Scratch::new(name);
     let store = options.open(scratch.store("shared")).unwrap();
@@ -92,7 +92,7 @@ fn processes_while_others_scan_and_clean() {
 #[test]
 fn threads_of_one_process() {
     let name = "linear-threads";
-    let _watchdog = Watchdog::start(name, Duration::from_secs(120));
+    let _watchdog = Watchdog::start(name);
     let mut rng = Rng::for_test(name);
     let scratch = Scratch::new(name);
     let store = tiny().open(scratch.store("shared")).unwrap();

@@ -10,7 +10,6 @@ use hashmere_testkit::oracle::{Driver, Plan};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny, BASE};
-use std::time::Duration;
 
 fn plan(scratch: &Scratch, options: Options) -> Plan {
     let path = scratch.store("model");
@@ -18,7 +17,7 @@ fn plan(scratch: &Scratch, options: Options) -> Plan {
 }
 
 fn run(name: &'static str, change: impl FnOnce(Plan) -> Plan, options: Options) -> Driver {
-    let _watchdog = Watchdog::start(name, Duration::from_secs(120));
+    let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
     let mut driver = Driver::new(change(plan(&scratch, options)), Rng::for_test(name));
     driver.run();

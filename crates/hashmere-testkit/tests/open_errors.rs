@@ -12,7 +12,6 @@ use hashmere_testkit::small;
 use std::ffi::CString;
 use std::os::unix::fs::symlink;
 use std::path::Path;
-use std::time::Duration;
 
 /// Opens in every way, expecting a refusal; the text of the error.
 fn refused(path: &Path) -> String {
@@ -41,7 +40,7 @@ fn a_store(path: &Path) -> Vec<u8> {
 
 #[test]
 fn each_kind_of_file_has_its_own_words() {
-    let _watchdog = Watchdog::start("open-kinds", Duration::from_secs(30));
+    let _watchdog = Watchdog::start("open-kinds");
     let scratch = Scratch::new("open-kinds");
     let directory = scratch.store("directory");
     std::fs::create_dir(&directory).unwrap();

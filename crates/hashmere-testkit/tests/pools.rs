@@ -88,7 +88,7 @@ fn use_pool(pool: &Pool, hand: &mut Hand, kind: Kind) {
 #[test]
 fn pools_come_and_go_beside_keys_in_use() {
     let time = Duration::from_millis(if quick() { 1500 } else { 5000 });
-    let _watchdog = Watchdog::start("pools", time + Duration::from_secs(120));
+    let _watchdog = Watchdog::start("pools");
     let scratch = Scratch::new("pools");
     let mut rng = Rng::for_test("pools");
     let store = Options::new().max_bytes(64 << 20).open(scratch.store("pools")).unwrap();
@@ -96,7 +96,7 @@ fn pools_come_and_go_beside_keys_in_use() {
     let (keys, looks) = (use_keys(store.clone(), Rng::from_seed(rng.word())), look_on(store.clone()));
     let kinds = [Kind::Mpmc, Kind::Mpsc, Kind::Spsc];
     let (begin, mut made, mut kept) = (Instant::now(), 0, Vec::new());
-    while begin.elapsed() < time {
+    while begin.elapsed() < time || made <= 3 || keys.rounds() <= 100 || looks.rounds() <= 1 {
         let name = format!("pool {}", rng.below(6));
         let (elements, bytes) = (16 + rng.below(500), 16 + rng.below(3000));
         let Ok(pool) = PoolOptions::new(elements, bytes).create(&store, &name) else {
@@ -138,7 +138,6 @@ fn pools_come_and_go_beside_keys_in_use() {
     }
     let (writes, looked) = (keys.finish(), looks.finish());
     println!("pools: {made} pools beside {writes} operations, {looked} scans");
-    assert!(made > 3 && writes > 100 && looked > 1, "this run has shown nothing");
     kept.clear();
     for name in Pool::list(&store) {
         assert!(Pool::remove(&store, &name).unwrap());

@@ -53,7 +53,7 @@ fn assert_conserved(pool: &Pool) {
 
 fn storm(name: &'static str, on_death: OnDeath, kind: Kind) {
     let time = Duration::from_millis(if quick() { 2500 } else { 8000 });
-    let _watchdog = Watchdog::start(name, time + Duration::from_secs(120));
+    let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
     let mut rng = Rng::for_test(name);
     let store = tiny().open(scratch.store("queues")).unwrap();
@@ -118,7 +118,7 @@ fn small(scratch: &Scratch) -> (Store, Pool) {
 /// What a killed worker had pulled comes back while somebody waits for it, without anybody being told.
 #[test]
 fn a_sleeper_is_given_what_the_dead_held() {
-    let _watchdog = Watchdog::start("queues-sleeper", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("queues-sleeper");
     let scratch = Scratch::new("queues-sleeper");
     let store = Options::new().open(scratch.store("queues")).unwrap();
     let pool = PoolOptions::new(1, 8).create(&store, "pool").unwrap();
@@ -130,7 +130,7 @@ fn a_sleeper_is_given_what_the_dead_held() {
         let hand = pool.hand().unwrap();
         assert!(hand.pull_wait(pool.free(), Duration::from_millis(20)).unwrap().is_none(), "a living one keeps it");
         worker.kill();
-        let element = hand.pull_wait(pool.free(), Duration::from_secs(10)).unwrap();
+        let element = hand.pull_wait(pool.free(), LIMIT).unwrap();
         assert!(element.is_some(), "nobody gave it back");
     }
 }
@@ -228,7 +228,7 @@ fn pools_of_all_sizes() {
 
 #[test]
 fn a_descriptor_is_readable_while_there_is_something_to_pull() {
-    let _watchdog = Watchdog::start("queues-readiness", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("queues-readiness");
     let scratch = Scratch::new("queues-readiness");
     let (_store, pool) = small(&scratch);
     let queue = pool.queue("events").unwrap();
@@ -245,11 +245,11 @@ fn a_descriptor_is_readable_while_there_is_something_to_pull() {
         for _ in 0..2 {
             hand.pull(pool.free()).unwrap().unwrap().push(&queue).unwrap();
         }
-        assert!(poll(10_000));
+        assert!(poll(LIMIT.as_millis() as i32));
         ready.acknowledge();
         assert!(hand.pull(&queue).unwrap().is_some());
         // One is left: readable again without a push.
-        assert!(poll(10_000));
+        assert!(poll(LIMIT.as_millis() as i32));
         ready.acknowledge();
         assert!(hand.pull(&queue).unwrap().is_some());
     }

@@ -100,7 +100,7 @@ fn every_write_is_refused() {
 
 #[test]
 fn a_file_that_may_not_be_written() {
-    let _watchdog = Watchdog::start("ro-file", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("ro-file");
     let scratch = Scratch::new("ro-file");
     let path = prepared(&scratch).path().to_owned();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
@@ -133,7 +133,7 @@ fn owner(metadata: &std::fs::Metadata) -> u32 {
 
 #[test]
 fn reads_are_right_while_another_process_writes() {
-    let _watchdog = Watchdog::start("ro-beside", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("ro-beside");
     let scratch = Scratch::new("ro-beside");
     let path = scratch.store("shared");
     drop(tiny().open(&path).unwrap());

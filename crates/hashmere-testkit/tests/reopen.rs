@@ -29,7 +29,7 @@ fn assert_intact(store: &Store) {
 
 #[test]
 fn survives_every_way_to_exit() {
-    let _watchdog = Watchdog::start("reopen-exit", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("reopen-exit");
     let scratch = Scratch::new("reopen-exit");
     let path = scratch.store("kept");
     for (round, way) in ["closes", "exits", "is killed"].iter().enumerate() {
@@ -150,7 +150,7 @@ fn remove_unlinks_and_users_keep_it() {
 
 #[test]
 fn deleted_on_last_exit_and_not_before() {
-    let _watchdog = Watchdog::start("reopen-last", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("reopen-last");
     let scratch = Scratch::new("reopen-last");
     let path = scratch.store("last");
     let options = || tiny().delete_on_last_exit();

@@ -42,7 +42,7 @@ fn assert_exactly_once(seen: &[Vec<u8>], count: u64) {
 /// Multiplies the keys by a hundred while a scan is under way, in the same thread: the worst case is certain.
 #[test]
 fn growth_by_a_hundred_in_mid_scan() {
-    let _watchdog = Watchdog::start("scan-growth", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("scan-growth");
     let mut rng = Rng::for_test("scan-growth");
     for options in [tiny(), small()] {
         for split_at in [0, 1, 57, 300, 599] {
@@ -70,7 +70,7 @@ fn growth_by_a_hundred_in_mid_scan() {
 
 #[test]
 fn while_another_process_inserts_and_deletes() {
-    let _watchdog = Watchdog::start("scan-beside", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("scan-beside");
     let scratch = Scratch::new("scan-beside");
     let store = with_permanent(&tiny(), &scratch, 1000);
     let mut workers: Vec<Worker> =
@@ -106,7 +106,7 @@ fn while_another_process_inserts_and_deletes() {
 
 #[test]
 fn resumable_from_a_number_in_another_process() {
-    let _watchdog = Watchdog::start("scan-resume", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("scan-resume");
     let scratch = Scratch::new("scan-resume");
     let store = with_permanent(&tiny(), &scratch, 1000);
     let mut seen = Vec::new();

@@ -8,7 +8,6 @@ use hashmere_testkit::payload;
 use hashmere_testkit::rng::mix;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
-use std::time::Duration;
 
 const KEYS: [usize; 10] = [0, 1, 7, 8, 127, 128, 250, 251, 255, 65_536];
 const VALUES: [usize; 12] = [0, 1, 7, 8, 9, 255, 256, 4095, 4096, 4097, 70_000, 1 << 20];
@@ -24,7 +23,7 @@ fn value(len: usize, salt: u64) -> Vec<u8> {
 }
 
 fn all_pairs(name: &'static str, options: Options) {
-    let _watchdog = Watchdog::start(name, Duration::from_secs(60));
+    let _watchdog = Watchdog::start(name);
     let scratch = Scratch::new(name);
     let store = options.open(scratch.store("sizes")).unwrap();
     // Longer and shorter values under the same key, so that each length replaces each other one.
@@ -84,7 +83,7 @@ fn growing_by_append_and_prepend_through_every_length() {
 
 #[test]
 fn a_hundred_megabytes() {
-    let _watchdog = Watchdog::start("sizes-large", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("sizes-large");
     let scratch = Scratch::new("sizes-large");
     let store = Options::new().open(scratch.store("large")).unwrap();
     for round in 0..3 {
@@ -110,7 +109,7 @@ fn three_gibibytes() {
         println!("skipped: needs 8 GiB of available memory, or HASHMERE_BIG=1");
         return;
     }
-    let _watchdog = Watchdog::start("sizes-big", Duration::from_secs(150));
+    let _watchdog = Watchdog::start("sizes-big");
     let scratch = Scratch::new("sizes-big");
     let store = Options::new().open(scratch.store("big")).unwrap();
     let len = 3usize << 30;

@@ -16,7 +16,7 @@ fn killed_and_stopped_behind_single_instructions() {
     if !is_allowed() {
         return;
     }
-    let _watchdog = Watchdog::start("step", Duration::from_secs(200));
+    let _watchdog = Watchdog::start("step");
     let mut rng = Rng::for_test("step");
     let effort = Effort { deaths: if quick() { 15 } else { 80 }, walk: false, stops: 2 };
     let mut broken = 0;
@@ -38,7 +38,7 @@ fn stopped_inside_critical_sections() {
     if !is_allowed() {
         return;
     }
-    let _watchdog = Watchdog::start("hold", Duration::from_secs(200));
+    let _watchdog = Watchdog::start("hold");
     let mut rng = Rng::for_test("hold");
     for scenario in &SCENARIOS[..HELD] {
         let held = hold(env!("CARGO_BIN_EXE_hashmere-kit-step"), scenario, Duration::from_millis(50), &mut rng);

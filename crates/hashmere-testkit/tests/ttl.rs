@@ -8,7 +8,7 @@ use hashmere_testkit::limits::wall_ms;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{payload, small, tiny, BASE};
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn stage(name: &str) -> (Scratch, Store) {
     let scratch = Scratch::new(name);
@@ -20,16 +20,33 @@ fn after(ms: u64) -> Attributes {
     Attributes::NONE.ttl(Ttl::After(Duration::from_millis(ms)))
 }
 
+/// Acts with times to live of `ms` milliseconds, and longer ones, until it took less than that: then nothing can have expired
+/// meanwhile. What came of it, and that time.
+fn in_time<T>(mut ms: u64, mut act: impl FnMut(u64) -> T) -> (T, u64) {
+    loop {
+        let begin = Instant::now();
+        let result = act(ms);
+        if begin.elapsed() < Duration::from_millis(ms / 2) {
+            return (result, ms);
+        }
+        ms *= 2;
+    }
+}
+
 #[test]
 fn gone_for_every_call() {
     let (_scratch, store) = stage("ttl-gone");
     let names: Vec<String> = (0..16).map(|n| format!("k{n}")).collect();
-    for name in &names {
-        store.set_with(name.as_bytes(), b"7", after(150)).unwrap();
-        assert_eq!(store.get(name.as_bytes()).unwrap().as_deref(), Some(&b"7"[..]), "expired before its time");
-    }
-    let uid = store.uid_of(b"k0").unwrap().unwrap();
-    sleep(Duration::from_millis(200));
+    let ((found, uid), ms) = in_time(150, |ms| {
+        let found = names.iter().map(|name| {
+            store.set_with(name.as_bytes(), b"7", after(ms)).unwrap();
+            store.get(name.as_bytes()).unwrap()
+        });
+        (found.collect::<Vec<_>>(), store.uid_of(b"k0").unwrap())
+    });
+    assert!(found.iter().all(|value| value.as_deref() == Some(&b"7"[..])), "expired before its time: {found:?}");
+    let uid = uid.unwrap();
+    sleep(Duration::from_millis(ms + 50));
     let k = |n: usize| names[n].as_bytes();
     assert_eq!(store.get(k(0)).unwrap(), None);
     assert!(!store.get_into(k(0), &mut Vec::new()).unwrap());
@@ -195,13 +212,18 @@ fn expired_records_are_cleaned() {
 fn touched_in_time() {
     let (_scratch, store) = stage("ttl-touched");
     let names: Vec<String> = (0..40).map(|n| format!("long{n}")).collect();
+    let mut longest = 100;
     for (n, name) in (0..).zip(&names) {
-        store.set_with(name.as_bytes(), &payload::encode_len(n, 5000), after(100)).unwrap();
-        let ttl = if n % 2 == 0 { Ttl::Never } else { Ttl::After(Duration::from_secs(100)) };
-        assert!(store.touch(name.as_bytes(), ttl).unwrap());
+        let (touched, ms) = in_time(100, |ms| {
+            store.set_with(name.as_bytes(), &payload::encode_len(n, 5000), after(ms)).unwrap();
+            let ttl = if n % 2 == 0 { Ttl::Never } else { Ttl::After(Duration::from_secs(1000)) };
+            store.touch(name.as_bytes(), ttl).unwrap()
+        });
+        assert!(touched);
+        longest = longest.max(ms);
     }
     store.set_with(b"short", &[7; 5000], after(100)).unwrap();
-    sleep(Duration::from_millis(150));
+    sleep(Duration::from_millis(longest + 50));
     store.maintain().unwrap();
     for (n, name) in (0..).zip(&names) {
         assert!(store.get(name.as_bytes()).unwrap() == Some(payload::encode_len(n, 5000)), "{name} is lost or wrong");

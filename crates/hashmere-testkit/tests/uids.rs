@@ -10,7 +10,6 @@ use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
 use std::collections::HashSet;
-use std::time::Duration;
 
 fn check(store: &Store, number: u64, uid: Uid) {
     let key = payload::key(number);
@@ -21,7 +20,7 @@ fn check(store: &Store, number: u64, uid: Uid) {
 
 #[test]
 fn survive_growth_overwriting_cleaning_and_reopening() {
-    let _watchdog = Watchdog::start("uids-stable", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("uids-stable");
     let scratch = Scratch::new("uids-stable");
     let path = scratch.store("uids");
     for options in [tiny(), small(), Options::new()] {
@@ -51,7 +50,7 @@ fn survive_growth_overwriting_cleaning_and_reopening() {
 
 #[test]
 fn stale_handles_are_noticed() {
-    let _watchdog = Watchdog::start("uids-stale", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("uids-stale");
     let mut rng = Rng::for_test("uids-stale");
     let scratch = Scratch::new("uids-stale");
     let store = tiny().open(scratch.store("uids")).unwrap();

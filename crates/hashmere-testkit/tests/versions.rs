@@ -9,7 +9,6 @@ use hashmere_testkit::payload;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
 use std::collections::HashMap;
-use std::time::Duration;
 
 /// The largest version each key ever had.
 #[derive(Default)]
@@ -30,7 +29,7 @@ impl Newest {
 
 #[test]
 fn rise_across_deletion_and_clearing_however_fast() {
-    let _watchdog = Watchdog::start("versions-clear", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("versions-clear");
     let scratch = Scratch::new("versions-clear");
     let store = tiny().open(scratch.store("versions")).unwrap();
     let mut newest = Newest::default();
@@ -49,7 +48,7 @@ fn rise_across_deletion_and_clearing_however_fast() {
 
 #[test]
 fn rise_across_growth_cleaning_and_reopening() {
-    let _watchdog = Watchdog::start("versions-growth", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("versions-growth");
     let scratch = Scratch::new("versions-growth");
     let path = scratch.store("versions");
     for options in [tiny(), small()] {
@@ -153,7 +152,7 @@ fn compare_and_set_is_not_fooled_by_a_value_that_returns() {
 /// Where versions begin after a clear is reckoned from how many writes there were.
 #[test]
 fn every_way_to_remove_a_key_is_counted() {
-    let _watchdog = Watchdog::start("versions-removals", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("versions-removals");
     let scratch = Scratch::new("versions-removals");
     let store = tiny().open(scratch.store("versions")).unwrap();
     let ways: [fn(&Store); 5] = [

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn intact_while_its_key_is_overwritten_100_000_times() {
-    let _watchdog = Watchdog::start("views-overwrite", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("views-overwrite");
     let scratch = Scratch::new("views-overwrite");
     // Room for some forty segments: each is cleaned and used again thousands of times.
     let store = tiny().max_bytes(BASE + (160 << 10)).open(scratch.store("views")).unwrap();
@@ -42,7 +42,7 @@ fn intact_while_its_key_is_overwritten_100_000_times() {
 
 #[test]
 fn many_more_views_than_pins() {
-    let _watchdog = Watchdog::start("views-many", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("views-many");
     let mut rng = Rng::for_test("views-many");
     let scratch = Scratch::new("views-many");
     let store = small().open(scratch.store("views")).unwrap();
@@ -79,7 +79,7 @@ fn many_more_views_than_pins() {
 
 #[test]
 fn outlives_its_store_handle_and_other_handles() {
-    let _watchdog = Watchdog::start("views-outlive", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("views-outlive");
     let scratch = Scratch::new("views-outlive");
     let path = scratch.store("views");
     let store = tiny().open(&path).unwrap();
@@ -98,7 +98,7 @@ fn outlives_its_store_handle_and_other_handles() {
 
 #[test]
 fn intact_while_other_processes_write() {
-    let _watchdog = Watchdog::start("views-processes", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("views-processes");
     let scratch = Scratch::new("views-processes");
     let store = tiny().max_bytes(BASE + (256 << 10)).open(scratch.store("views")).unwrap();
     let path = store.path().display();
@@ -127,7 +127,7 @@ fn intact_while_other_processes_write() {
 /// A killed process's pins are not kept for ever, and a stopped one's hold back only what it pinned.
 #[test]
 fn pins_of_the_dead_are_lifted() {
-    let _watchdog = Watchdog::start("views-dead", Duration::from_secs(60));
+    let _watchdog = Watchdog::start("views-dead");
     let scratch = Scratch::new("views-dead");
     let store = tiny().max_bytes(BASE + (64 << 10)).open(scratch.store("views")).unwrap();
     (0..20).for_each(|number| {

@@ -68,11 +68,12 @@ fn expiry() {
     s.sh("touch a k --ttl 1h").text();
     let ms: u64 = s.sh("ttl a k --ms").text().trim().parse().unwrap();
     assert!(ms > 3_500_000 && ms <= 3_600_000);
-    assert!(s.sh("ttl a k").text().starts_with("59m5"));
+    let text = s.sh("ttl a k").text();
+    assert!(text.starts_with("59m") && text.ends_with("s\n"), "{text}");
     s.sh("touch a k --never").text();
     assert_eq!(s.sh("ttl a k").text(), "forever\n");
     assert_eq!(s.sh("get a k --touch 30m").text(), "v");
-    assert!(s.sh("ttl a k").text().starts_with("29m5"));
+    assert!(s.sh("ttl a k").text().starts_with("29m"));
     s.sh("touch a k --expire-at 4000000000000").text();
     assert!(s.sh("get a k -j").text().contains("\"expires_at_ms\":4000000000000"));
     s.sh("touch a nothing --never").fails(1, "no key");

@@ -127,7 +127,10 @@ fn to_a_file_with_rotation() {
     let mut drainer = Follower::start(&scratch, "log jobs -o out --rotate 400000 --keep 2");
     let input: Vec<u8> = (0..20_000).flat_map(|n| format!("line {n}\n").into_bytes()).collect();
     scratch.run_with(["log", "write", "jobs", "--keep"], &input).bytes();
-    // An interrupt drains the rest.
+    // An interrupt drains the rest; before it has begun it would only end it.
+    while !scratch.path().join("out").exists() {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
     std::process::Command::new("kill").args(["-INT", &drainer.0.id().to_string()]).status().unwrap();
     assert!(drainer.0.wait().unwrap().success());
     let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).unwrap();

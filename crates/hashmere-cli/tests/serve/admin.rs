@@ -1,6 +1,6 @@
 //! Statistics, listings, flushing, limits and stopping.
 
-use crate::support::{Scratch, Server};
+use crate::support::{Scratch, Server, PATIENCE};
 use hashmere::Options;
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -245,7 +245,7 @@ fn flushing_later_spares_nothing_but_what_comes_after() {
         "STORED\r\nOK\r\nSTORED\r\nVALUE b 0 1\r\ny\r\nEND\r\n"
     );
     assert_eq!(client.ask("flush_all 1\r\nget b\r\n"), "OK\r\nVALUE b 0 1\r\ny\r\nEND\r\n");
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     while client.ask("get b\r\n") != "END\r\n" {
         assert!(Instant::now() < deadline, "it was never flushed");
         std::thread::sleep(Duration::from_millis(20));

@@ -1,6 +1,6 @@
 //! What stands around a server: a proxy in front of several, a service manager that opens its sockets.
 
-use crate::support::{free_port, Client, Scratch, Server};
+use crate::support::{free_port, Client, Scratch, Server, PATIENCE};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -36,10 +36,11 @@ fn proxy(folder: &Scratch, ports: &[String]) -> Option<(Proxy, u16)> {
 #[test]
 fn three_servers_behind_twemproxy_one_of_them_killed_and_warm_again() {
     let folders = [Scratch::new(), Scratch::new(), Scratch::new()];
-    let mut servers: Vec<Server> = folders.iter().map(|folder| Server::on(folder, &[])).collect();
-    let ports: Vec<String> = servers.iter().map(|server| server.port.to_string()).collect();
+    let ports: Vec<String> = (0..3).map(|_| free_port().to_string()).collect();
+    let mut servers: Vec<Server> =
+        folders.iter().zip(&ports).map(|(folder, port)| Server::at(folder, port, &[])).collect();
     let Some((_proxy, port)) = proxy(&folders[0], &ports) else { return };
-    let deadline = Instant::now() + Duration::from_secs(20);
+    let deadline = Instant::now() + PATIENCE;
     let connect = || loop {
         assert!(Instant::now() < deadline, "the proxy does not listen");
         match TcpStream::connect(("127.0.0.1", port)) {

@@ -1,6 +1,6 @@
 //! Promise: with an account file nothing is served before authentication; the file is read again on SIGHUP.
 
-use crate::support::{Scratch, Server};
+use crate::support::{Scratch, Server, PATIENCE};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -19,7 +19,7 @@ fn text_clients_authenticate_with_a_set() {
 
     std::fs::write(&file, "bob:other\n").unwrap();
     server.signal("HUP");
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     loop {
         let mut client = server.connect();
         client.send(b"set auth 0 0 9\r\nbob other\r\n");

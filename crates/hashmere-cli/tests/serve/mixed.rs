@@ -2,7 +2,7 @@
 //! between request and answer, also while servers are killed: what a dead server was asked for took place whole or not at all.
 //! Catches: lost updates between library and socket, two winners of one `cas` or `add`, versions that go back, half requests.
 
-use crate::support::{Client, Scratch, Server};
+use crate::support::{free_port, Client, Scratch, Server, PATIENCE};
 use hashmere::{Options, Store};
 use hashmere_testkit::history::{assert_linearizable, Call, Operation, Reply, State};
 use hashmere_testkit::limits::now_ns;
@@ -10,7 +10,7 @@ use hashmere_testkit::register::{key_bytes, number, perform, value_bytes};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::roles::mix::Choice;
 use std::net::TcpStream;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -177,17 +177,19 @@ fn work(
 fn local_processes_and_clients_of_servers_that_are_killed() {
     let scratch = Scratch::new();
     let mut rng = Rng::for_test("mixed");
-    let mut servers = [Server::on(&scratch, &[]), Server::on(&scratch, &[])];
-    let ports = [servers[0].port, servers[1].port];
+    let ports = [free_port(), free_port()];
+    let mut servers = ports.map(|port| Server::at(&scratch, &port.to_string(), &[]));
     let store = Options::new().existing_only().open(scratch.path().join("ns/memcached.mere")).unwrap();
     let (stop, all, start) = (AtomicBool::new(false), Mutex::new(Vec::new()), now_ns());
-    let (stop, all) = (&stop, &all);
+    let (local, remote) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (stop, all, local, remote) = (&stop, &all, &local, &remote);
     std::thread::scope(|scope| {
         let keep = move |operations: Vec<Operation>| all.lock().unwrap().extend(operations);
         for worker in 0..2 {
             let (store, rng): (Store, Rng) = (store.clone(), Rng::from_seed(rng.word()));
             scope.spawn(move || {
                 keep(work(worker, rng, start, stop, |key, call, rng| {
+                    local.fetch_add(1, Ordering::Relaxed);
                     // The library is a hundred times as fast; the others are to get their share of each key.
                     std::thread::sleep(Duration::from_micros(rng.below(60)));
                     Some(perform(&store, key, call, rng.word()).unwrap())
@@ -196,9 +198,12 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
         }
         for worker in 2..6 {
             let rng = Rng::from_seed(rng.word());
-            let mut remote = Remote { port: ports[worker as usize % 2], client: None };
+            let mut server = Remote { port: ports[worker as usize % 2], client: None };
             scope.spawn(move || {
-                keep(work(worker, rng, start, stop, |key, call, _| remote.perform(key, call).ok()));
+                keep(work(worker, rng, start, stop, |key, call, _| {
+                    remote.fetch_add(1, Ordering::Relaxed);
+                    server.perform(key, call).ok()
+                }));
             });
         }
         for _ in 0..KILLS {
@@ -209,6 +214,10 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
             servers[victim] = Server::at(&scratch, &ports[victim].to_string(), &[]);
         }
         std::thread::sleep(Duration::from_millis(100));
+        let deadline = now_ns() + PATIENCE.as_nanos() as u64;
+        while [local, remote].iter().any(|done| done.load(Ordering::Relaxed) <= 600) && now_ns() < deadline {
+            std::thread::sleep(Duration::from_millis(10));
+        }
         stop.store(true, Ordering::Relaxed);
     });
     let operations = std::mem::take(&mut *all.lock().unwrap());

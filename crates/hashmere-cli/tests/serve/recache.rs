@@ -14,7 +14,8 @@ fn one_winner_among_two_servers() {
     assert_eq!(a.ask("mg k v\r\n"), "VA 3\r\nabc\r\n");
     // Invalidated: readers get the old value, one of them is told to bring the next.
     assert_eq!(a.ask("md k I T30\r\n"), "HD\r\n");
-    assert_eq!(b.ask("mg k v t\r\n"), "VA 3 t30 X W\r\nabc\r\n");
+    let answer = b.ask("mg k v t\r\n");
+    assert!((10..=30).any(|left| answer == format!("VA 3 t{left} X W\r\nabc\r\n")), "{answer:?}");
     assert_eq!(a.ask("mg k v\r\n"), "VA 3 Z X\r\nabc\r\n");
     // A value that was computed from the version before the invalidation is kept as stale.
     let version = a.ask("mg k c\r\n").split_whitespace().nth(1).unwrap()[1..].parse::<u64>().unwrap();
@@ -23,7 +24,9 @@ fn one_winner_among_two_servers() {
     assert_eq!(b.ask(&format!("ms k 3 C{}\r\nnew\r\n", version + 1)), "HD\r\n");
     assert_eq!(a.ask("mg k v\r\n"), "VA 3\r\nnew\r\n");
     // Soon to expire: one is told.
-    assert_eq!(a.ask("mg k T20\r\nmg k R30 t\r\nmg k R30 t\r\n"), "HD\r\nHD t20 W\r\nHD t20 Z\r\n");
+    let answer = a.ask("mg k T200\r\nmg k R300 t\r\nmg k R300 t\r\n");
+    let expected = |left| format!("HD\r\nHD t{left} W\r\nHD t{left} Z\r\n");
+    assert!((150..=200).any(|left| answer == expected(left)), "{answer:?}");
 }
 
 /// The CAS id of `k`.

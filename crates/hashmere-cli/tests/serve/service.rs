@@ -1,7 +1,7 @@
 //! Promise: the server gives up its rights when it is told to, and works as the unit files start it: with sockets that the service
 //! manager opened, in a process of few rights.
 
-use crate::support::{free_port, Client, Scratch, Server};
+use crate::support::{free_port, Client, Scratch, Server, PATIENCE};
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -94,7 +94,7 @@ fn started_by_the_first_connection() {
     command.arg(format!("--setenv=HASHMERE_DIR={}", scratch.path().join("ns").display()));
     command.args([env!("CARGO_BIN_EXE_hashmere"), "serve"]).stdout(Stdio::null()).stderr(Stdio::null());
     let mut activator = Activator(command.spawn().unwrap());
-    let deadline = Instant::now() + Duration::from_secs(10);
+    let deadline = Instant::now() + PATIENCE;
     let stream = loop {
         match TcpStream::connect(("127.0.0.1", port)) {
             Ok(stream) => break stream,

@@ -1,6 +1,6 @@
 //! TLS, with the `openssl` command as the client.
 
-use crate::support::{Scratch, Server};
+use crate::support::{Scratch, Server, PATIENCE};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -86,7 +86,7 @@ fn certificates_are_read_again() {
     assert_eq!(subject(&server), "CN=second");
     named(folder.path(), "third");
     server.signal("HUP");
-    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    let deadline = std::time::Instant::now() + PATIENCE;
     while subject(&server) != "CN=third" {
         assert!(std::time::Instant::now() < deadline, "SIGHUP did not read the certificate");
     }

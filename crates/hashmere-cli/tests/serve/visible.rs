@@ -3,7 +3,7 @@
 
 use crate::support::Server;
 use hashmere::{Attributes, Cas, Change, Counter, Expected, Options, Store, Ttl, Version};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 fn store(server: &Server) -> Store {
     Options::new().existing_only().open(server.folder().join("memcached.mere")).unwrap()
@@ -37,9 +37,17 @@ fn one_truth_for_both_sides() {
     assert_eq!(client.ask("decr n 10\r\nget n\r\n"), "8\r\nVALUE n 0 2\r\n8 \r\nEND\r\n");
     assert_eq!(store.incr(b"n", 1, Counter::EXISTING).unwrap(), Some(9));
 
-    let short = Attributes { flags: 1, ttl: Ttl::After(Duration::from_millis(150)), ..Attributes::NONE };
-    store.set_with(b"short", b"x", short).unwrap();
-    assert_eq!(client.ask("get short\r\n"), "VALUE short 1 1\r\nx\r\nEND\r\n");
+    // Longer and longer, until the answer came before its time was over.
+    for ms in (0..).map(|n| 150 << n) {
+        let begin = Instant::now();
+        let short = Attributes { flags: 1, ttl: Ttl::After(Duration::from_millis(ms)), ..Attributes::NONE };
+        store.set_with(b"short", b"x", short).unwrap();
+        let answer = client.ask("get short\r\n");
+        if begin.elapsed() < Duration::from_millis(ms / 2) {
+            assert_eq!(answer, "VALUE short 1 1\r\nx\r\nEND\r\n");
+            break;
+        }
+    }
     while store.exists(b"short").unwrap() {
         std::thread::sleep(Duration::from_millis(5));
     }

@@ -3,14 +3,11 @@
 use super::damage::Victim;
 use super::scribble::scribble_while;
 use super::shapes;
-use crate::procs::Worker;
+use crate::procs::{Worker, LIMIT};
 use crate::rng::{mix, Rng};
 use crate::scratch::Scratch;
 use std::path::Path;
 use std::time::{Duration, Instant};
-
-/// A child that says nothing for so long hangs.
-const HANG: Duration = Duration::from_secs(60);
 
 /// What makes a file hostile.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,8 +52,8 @@ pub fn run(program: &str, manner: Manner, seed: u64, keep: &Path, time: Duration
         worker.say(&format!("{word} {}", path.display()));
         summary.cases += 1;
         let answer = match manner {
-            Manner::Damaged => worker.answers("done", HANG),
-            Manner::Scribbled => scribble_while(&path, victim, &mut rng, || worker.answers("done", HANG)),
+            Manner::Damaged => worker.answers("done", LIMIT),
+            Manner::Scribbled => scribble_while(&path, victim, &mut rng, || worker.answers("done", LIMIT)),
         };
         if let Err(how) = answer {
             let kept = keep.join(format!("{case}.mere"));

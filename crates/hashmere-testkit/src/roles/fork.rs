@@ -6,7 +6,7 @@ use hashmere::{Counter, Store};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Seconds after which a child that hangs is ended by its alarm.
-const CHILD_SECONDS: u32 = 30;
+const CHILD_SECONDS: u32 = 300;
 
 pub(super) fn run(arguments: &mut Arguments) {
     let store = arguments.store();

@@ -11,6 +11,7 @@
 //! `log-fork STORE LOG`: logs, forks, and parent and child log.
 
 use super::{input_closed, Arguments};
+use crate::procs::LIMIT;
 use hashmere::{Region, Store};
 use hashmere_log::{Absent, Drainer, Format, Full, Level, Log, LogFile, LogOptions, Sink};
 use std::fs::File;
@@ -22,7 +23,7 @@ use std::time::Duration;
 pub const ACKNOWLEDGED: (u64, &[u8], u64) = (1 << 33, b"acknowledged", 4096);
 /// Small rings, so that they are full often.
 pub const OPTIONS: fn() -> LogOptions =
-    || LogOptions::new().rings(16).ring_bytes(4096).absent(Absent::Keep).full(Full::Block(Duration::from_secs(50)));
+    || LogOptions::new().rings(16).ring_bytes(4096).absent(Absent::Keep).full(Full::Block(LIMIT));
 
 /// The words of [`ACKNOWLEDGED`].
 ///

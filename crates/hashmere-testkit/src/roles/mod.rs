@@ -14,6 +14,7 @@ mod reader;
 mod shell;
 mod viewer;
 
+use crate::procs::LIMIT;
 use hashmere::{Options, Store};
 use std::io::BufRead;
 use std::str::FromStr;
@@ -67,10 +68,15 @@ impl Arguments {
         self.0.by_ref().collect()
     }
 
-    /// Opens the existing store that is the next argument.
+    /// Opens the existing store that is the next argument. Who holds a lock may not be run for long on a busy machine: only
+    /// one that is never given back is refused.
     fn store(&mut self) -> Store {
         let path: String = self.next();
-        Options::new().existing_only().open(&path).unwrap_or_else(|error| panic!("open {path}: {error}"))
+        Options::new()
+            .existing_only()
+            .busy_timeout(LIMIT)
+            .open(&path)
+            .unwrap_or_else(|error| panic!("open {path}: {error}"))
     }
 }
 
