@@ -1,27 +1,9 @@
 /* Gets of hot 8-byte values through the C interface: prints nanoseconds for each. Its twin is crates/hashmere-bench/src/bin/hot.rs.
  * Usage: hot STORE GETS */
-#include <hashmere.h>
-#include <stdio.h>
-#include <stdlib.h>
+#include "bench.h"
 #include <string.h>
-#include <time.h>
 
 enum { KEYS = 1024, BYTES = 8 };
-
-static hm_error error;
-
-static void check(int result) {
-    if (result != HM_OK) {
-        fprintf(stderr, "result %d: %s\n", result, result > 0 ? error.text : "no");
-        exit(1);
-    }
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
 
 int main(int argc, char **argv) {
     if (argc != 3) return 2;
@@ -36,7 +18,7 @@ int main(int argc, char **argv) {
     double best = 0;
     for (int round = 0; round < 2; round++) { /* the first warms up */
         uint32_t draw = 1;
-        const double begin = now();
+        const double begin = now(CLOCK_MONOTONIC);
         for (long i = 0; i < gets; i++) {
             draw = draw * 1664525 + 1013904223; /* Numerical Recipes */
             const char *key = keys[draw >> 22];
@@ -48,7 +30,7 @@ int main(int argc, char **argv) {
                 return 1;
             }
         }
-        best = (now() - begin) / (double)gets;
+        best = (now(CLOCK_MONOTONIC) - begin) / (double)gets;
     }
     printf("%.2f\n", best);
     check(hm_close(store, &error));

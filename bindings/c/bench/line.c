@@ -1,28 +1,11 @@
 /* Lines of 36 bytes logged through the C interface, as they are and formatted: prints nanoseconds of processor time for each. Its twin is
  * crates/hashmere-bench/src/bin/line.rs. Bursts go into a ring that has room for them; it is drained in between.
  * Usage: line STORE BURSTS */
+#include "bench.h"
 #include <hashmere_log.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { BURST = 8000 };
-
-static hm_error error;
-
-static void check(int result) {
-    if (result != HM_OK) {
-        fprintf(stderr, "result %d: %s\n", result, result > 0 ? error.text : "no");
-        exit(1);
-    }
-}
-
-static double now(void) {
-    struct timespec time;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-    return (double)time.tv_sec * 1e9 + (double)time.tv_nsec;
-}
 
 static void drain(hm_log *log, uint64_t wanted) {
     const hm_drain_options nowhere = {.size = sizeof nowhere, .to = HM_TO_FILE, .path = "/dev/null"};
@@ -47,13 +30,13 @@ int main(int argc, char **argv) {
     check(hm_log_open(store, "line", &options, &log, &error));
     double plain = 0, formatted = 0;
     for (int burst = -4; burst < bursts; burst++) { /* the first warm up */
-        double begin = now();
+        double begin = now(CLOCK_THREAD_CPUTIME_ID);
         for (int i = 0; i < BURST; i++) check(hm_log_line(log, HM_LEVEL_INFO, text, sizeof text - 1, &error));
-        if (burst >= 0) plain += now() - begin;
+        if (burst >= 0) plain += now(CLOCK_THREAD_CPUTIME_ID) - begin;
         drain(log, BURST);
-        begin = now();
+        begin = now(CLOCK_THREAD_CPUTIME_ID);
         for (int i = 0; i < BURST; i++) check(HM_INFO(log, "request of user %d is now done.", 1234567 + i));
-        if (burst >= 0) formatted += now() - begin;
+        if (burst >= 0) formatted += now(CLOCK_THREAD_CPUTIME_ID) - begin;
         drain(log, BURST);
     }
     printf("%.2f %.2f\n", plain / bursts / BURST, formatted / bursts / BURST);

@@ -9,7 +9,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { MS = 30000 };
+enum { MS = 300000 };
 
 static hm_store *store;
 

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <time.h>
 
-enum { ELEMENTS = 16, BYTES = 32, MS = 30000 };
+enum { ELEMENTS = 16, BYTES = 32, MS = 300000 };
 
 static hm_store *store;
 static hm_pool *pool;

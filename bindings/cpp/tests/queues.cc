@@ -55,7 +55,7 @@ static void queues(hashmere::store &store) {
 static void waiting(hashmere::store &store) {
     CHECK(!hashmere::wait(store, "key", 0, 2ms));
     std::thread later([&] { store.set("key", "1"); });
-    const auto now = hashmere::wait(store, "key", 0, 10s);
+    const auto now = hashmere::wait(store, "key", 0, 300s);
     CHECK(now && now == store.peek("key")->version);
     later.join();
     CHECK(!hashmere::wait_any(store, {{"none", 0}, {"key", *now}}, 2ms));
@@ -76,7 +76,7 @@ static void waiting(hashmere::store &store) {
     }
     CHECK(thrown && !store.exists("never"));
     hashmere::barrier alone(store, "barrier", 1);
-    CHECK(alone.wait(1s)->round == 1 && alone.wait(1s)->round == 2);
+    CHECK(alone.wait(300s)->round == 1 && alone.wait(300s)->round == 2);
 }
 
 static void backup(hashmere::store &store) {

@@ -99,6 +99,27 @@ fn entry(name: &'static CStr, call: ffi::PyCFunction, flags: c_int, doc: &'stati
     }
 }
 
+/// `bf_getbuffer` and `bf_releasebuffer`.
+pub type GetBuffer = unsafe extern "C" fn(*mut ffi::PyObject, *mut Buffer, c_int) -> c_int;
+/// See [`GetBuffer`].
+pub type ReleaseBuffer = unsafe extern "C" fn(*mut ffi::PyObject, *mut Buffer);
+
+/// A subtype of a PyO3 class whose instances have a buffer.
+pub fn with_buffer<'py>(
+    base: &Bound<'py, PyType>,
+    name: &'static CStr,
+    doc: &'static CStr,
+    get: GetBuffer,
+    release: ReleaseBuffer,
+) -> PyResult<Bound<'py, PyType>> {
+    let slots = vec![
+        ffi::PyType_Slot { slot: slot::GET_BUFFER, pfunc: get as *mut _ },
+        ffi::PyType_Slot { slot: slot::RELEASE_BUFFER, pfunc: release as *mut _ },
+        ffi::PyType_Slot { slot: slot::DOC, pfunc: doc.as_ptr().cast_mut().cast() },
+    ];
+    subtype(base, name, slots)
+}
+
 /// A subtype of a PyO3 class with slots of our own. Its instances are the base's, and it can be subclassed.
 pub fn subtype<'py>(
     base: &Bound<'py, PyType>,

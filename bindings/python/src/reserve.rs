@@ -3,7 +3,7 @@
 use crate::attributes::attributes;
 use crate::bytes::Key;
 use crate::error::{misuse, OrRaise};
-use crate::raw::{self, slot};
+use crate::raw;
 use crate::store::StoreBase;
 use hashmere::{Attributes, Store};
 use pyo3::exceptions::PyBufferError;
@@ -193,15 +193,9 @@ static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 /// The type with the buffer slots.
 pub fn make<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
     let make = || {
-        let slots = vec![
-            ffi::PyType_Slot { slot: slot::GET_BUFFER, pfunc: export as *mut _ },
-            ffi::PyType_Slot { slot: slot::RELEASE_BUFFER, pfunc: release as *mut _ },
-            ffi::PyType_Slot {
-                slot: slot::DOC,
-                pfunc: c"Room for a value, written in place: see ``Store.reserve``.".as_ptr().cast_mut().cast(),
-            },
-        ];
-        raw::subtype(&py.get_type::<ReservationBase>(), c"hashmere._hashmere.Reservation", slots).map(Bound::unbind)
+        let doc = c"Room for a value, written in place: see ``Store.reserve``.";
+        raw::with_buffer(&py.get_type::<ReservationBase>(), c"hashmere._hashmere.Reservation", doc, export, release)
+            .map(Bound::unbind)
     };
     Ok(CLASS.get_or_try_init(py, make)?.bind(py))
 }

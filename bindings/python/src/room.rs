@@ -1,6 +1,6 @@
 //! Bytes of an element as a writable `memoryview`, while a hand holds it.
 
-use crate::raw::{self, slot};
+use crate::raw;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -110,15 +110,9 @@ static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 /// The type with the buffer slots.
 pub fn make<'py>(py: Python<'py>) -> PyResult<&'py Bound<'py, PyType>> {
     let make = || {
-        let slots = vec![
-            ffi::PyType_Slot { slot: slot::GET_BUFFER, pfunc: export as *mut _ },
-            ffi::PyType_Slot { slot: slot::RELEASE_BUFFER, pfunc: release as *mut _ },
-            ffi::PyType_Slot {
-                slot: slot::DOC,
-                pfunc: c"The object behind a memoryview of an element.".as_ptr().cast_mut().cast(),
-            },
-        ];
-        raw::subtype(&py.get_type::<RoomBase>(), c"hashmere._hashmere.Room", slots).map(Bound::unbind)
+        let doc = c"The object behind a memoryview of an element.";
+        raw::with_buffer(&py.get_type::<RoomBase>(), c"hashmere._hashmere.Room", doc, export, release)
+            .map(Bound::unbind)
     };
     Ok(CLASS.get_or_try_init(py, make)?.bind(py))
 }

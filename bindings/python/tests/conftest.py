@@ -5,6 +5,7 @@ import random
 import shutil
 import sys
 import tempfile
+import time
 
 import pytest
 
@@ -26,6 +27,21 @@ def store(folder):
         yield store
         if not store.closed:
             assert store.check() == []
+
+
+@pytest.fixture
+def in_time():
+    """Calls with a time to live, and with longer ones until it took less: nothing can have expired meanwhile."""
+
+    def call(act, seconds=0.03):
+        while True:
+            start = time.monotonic()
+            result = act(seconds)
+            if time.monotonic() - start < seconds / 2:
+                return result, seconds
+            seconds *= 2
+
+    return call
 
 
 @pytest.fixture

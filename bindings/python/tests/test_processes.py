@@ -109,7 +109,7 @@ def test_a_child_goes_on_when_its_parent_is_gone(store):
         os._exit(0)
 
     assert forked(parent) == 0
-    end = time.monotonic() + 30
+    end = time.monotonic() + 120
     while "done" not in store and time.monotonic() < end:
         time.sleep(0.01)
     assert store["done"] == b"yes" and len(store) == 1001
@@ -206,7 +206,8 @@ def test_threads_run_while_one_waits_for_a_stopped_process(folder):
             os.kill(child.pid, signal.SIGCONT)
             if busy is not None:
                 assert busy.pid == child.pid and isinstance(busy, TimeoutError) and "stopped" in str(busy)
-                assert 0.4 < waited < 5 and sum(t > start for t in ticks) > 20
+                # Were they kept from it, there would be ticks only before and after.
+                assert 0.4 < waited < 60 and sum(start < t < start + 0.4 for t in ticks) > 2
                 break
         else:
             pytest.skip("the process was never stopped with the lock")

@@ -57,7 +57,7 @@ def work(path, sleeps):
     pool = pool_of(store)
     todo, done, hand = pool.queue("todo"), pool.queue("done"), pool.hand()
     while True:
-        job = hand.pull(todo, timeout=20)
+        job = hand.pull(todo, timeout=120)
         if job is None:
             return
         if sleeps:
@@ -88,7 +88,7 @@ def test_work_with_a_killed_worker(store):
             worker.start()
         found = []
         for _ in range(10):
-            job = hand.pull(done, timeout=30)
+            job = hand.pull(done, timeout=120)
             found.append(job.read(0, 12))
             job.push(pool.free)
         assert sorted(found) == [b"%04d%08d" % (n, n * n) for n in range(10)]
@@ -125,7 +125,7 @@ def test_others_run_and_signals_are_heard_during_a_wait(store):
 
     thread = threading.Thread(target=push_later)
     thread.start()
-    assert hand.pull(todo, timeout=20).read(0, 1) == b"x"
+    assert hand.pull(todo, timeout=120).read(0, 1) == b"x"
     thread.join()
 
     class Alarm(Exception):
@@ -147,7 +147,7 @@ def test_waiting_for_a_key(store):
     assert store.wait("a", None, timeout=0.01) is None
     thread = threading.Thread(target=lambda: (time.sleep(0.05), store.set("a", "1")))
     thread.start()
-    version = store.wait("a", None, timeout=20)
+    version = store.wait("a", None, timeout=120)
     thread.join()
     assert version == store.record("a").version
     del store["a"]
@@ -201,7 +201,7 @@ def test_a_batch_is_waited_for(store):
     thread = threading.Thread(target=push_later)
     thread.start()
     with pool.hand() as hand:
-        assert hand.pull_many(todo, 10, timeout=20) == 3
+        assert hand.pull_many(todo, 10, timeout=120) == 3
         thread.join()
 
 
@@ -266,13 +266,12 @@ def test_a_queue_in_an_event_loop(store):
         for _ in range(2):
             hand.pull(pool.free).push(todo)
         for left in (1, 0):
-            assert loop.select(20)
+            assert loop.select(120)
             ready.acknowledge()
             assert hand.pull(todo).push(pool.free) and len(todo) == left
-        # The event of what was left may be on its way still.
-        if loop.select(0.02):
-            ready.acknowledge()
-        assert loop.select(0.05) == []
+        # The event of what was left may be on its way still; no more come after it.
+        events = [loop.select(0.05) and (ready.acknowledge() or True) for _ in range(10)]
+        assert sum(map(bool, events)) <= 1
     assert ready.closed
     for refused in (ready.fileno, ready.acknowledge):
         with pytest.raises(hashmere.Closed):

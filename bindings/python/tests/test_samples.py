@@ -14,6 +14,6 @@ def test_sample(folder, name):
     with open(os.path.join(HERE, "..", "..", "samples", f"{name}.expected")) as expected:
         wanted = expected.read()
     script = os.path.join(HERE, "..", "samples", f"{name}.py")
-    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr, done.returncode) == (wanted, "", 0)
     assert os.listdir(folder) == []

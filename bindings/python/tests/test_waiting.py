@@ -13,7 +13,7 @@ import hashmere
 SPAWN = multiprocessing.get_context("spawn")
 
 
-def until(condition, seconds=20):
+def until(condition, seconds=120):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -26,7 +26,7 @@ def test_waiting_for_several_keys(store):
     assert store.wait_any(keys, timeout=0.01) is None
     thread = threading.Thread(target=lambda: (time.sleep(0.05), store.set("b", "2")))
     thread.start()
-    index, now = store.wait_any(keys, timeout=20)
+    index, now = store.wait_any(keys, timeout=120)
     thread.join()
     assert (index, now) == (1, store.version("b"))
     store["a"] = "1"
@@ -84,7 +84,7 @@ def test_a_mutex_of_the_dead_is_free(store):
     ready = SPAWN.Event()
     holder = SPAWN.Process(target=hold, args=(store, ready), daemon=True)
     holder.start()
-    assert ready.wait(30)
+    assert ready.wait(120)
     mutex = hashmere.Mutex(store, "lock")
     assert not mutex.acquire(0.02)
     holder.kill()
@@ -113,7 +113,7 @@ def test_a_forked_child_has_not_what_its_parent_holds(store):
     assert not hashmere.Mutex(store, "lock").acquire(0)
     mutex.release()
     with hashmere.Barrier(store, "start", 2) as other:
-        assert other.wait(0) is None and barrier.wait(20) == (1, 0)
+        assert other.wait(0) is None and barrier.wait(120) == (1, 0)
     barrier.close()
 
 
@@ -126,7 +126,7 @@ def test_once(store):
         return "value"
 
     found = []
-    threads = [threading.Thread(target=lambda: found.append(store.once("key", compute, timeout=20))) for _ in range(4)]
+    threads = [threading.Thread(target=lambda: found.append(store.once("key", compute, timeout=120))) for _ in range(4)]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -148,17 +148,17 @@ def test_once_after_a_death(store):
     ready = SPAWN.Event()
     doomed = SPAWN.Process(target=compute_for_ever, args=(store, ready), daemon=True)
     doomed.start()
-    assert ready.wait(30)
+    assert ready.wait(120)
     assert store.once("key", lambda: "mine", timeout=0.02) is None
     doomed.kill()
     doomed.join()
-    assert store.once("key", lambda: "mine", timeout=20) == b"mine"
+    assert store.once("key", lambda: "mine", timeout=120) == b"mine"
 
 
 def take_part(store, rounds, results):
     with hashmere.Barrier(store, "start", 3) as barrier:
         for _ in range(rounds):
-            results.put(barrier.wait(30))
+            results.put(barrier.wait(120))
 
 
 def test_a_barrier_and_a_death(store):
@@ -168,13 +168,13 @@ def test_a_barrier_and_a_death(store):
     assert barrier.wait(0.02) is None
     for other in others:
         other.start()
-    assert barrier.wait(30) == (1, 0) and barrier.wait(30) == (2, 0)
-    assert sorted(results.get(timeout=20) for _ in range(4)) == [(1, 0), (1, 0), (2, 0), (2, 0)]
+    assert barrier.wait(120) == (1, 0) and barrier.wait(120) == (2, 0)
+    assert sorted(results.get(timeout=120) for _ in range(4)) == [(1, 0), (1, 0), (2, 0), (2, 0)]
     # One has left after two rounds; the other is killed while it waits for us in the third, or before.
     others[0].join()
     others[1].kill()
     others[1].join()
-    assert barrier.wait(30)[0] == 3 and barrier.wait(30) == (4, 2)
+    assert barrier.wait(120)[0] == 3 and barrier.wait(120) == (4, 2)
     with pytest.raises(hashmere.QueueBroken):
         hashmere.Barrier(store, "start", 4)
     barrier.close()

@@ -4,6 +4,22 @@ require "hashmere"
 require "minitest/autorun"
 require "securerandom"
 
+# What tests with times use.
+module Patience
+  # Calls the block with a time to live, and with longer ones until it took less: nothing can have expired meanwhile. What it came to,
+  # and that time.
+  def in_time(seconds)
+    loop do
+      start = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+      result = yield seconds
+      return result, seconds if Process.clock_gettime(Process::CLOCK_MONOTONIC) - start < seconds / 2
+
+      seconds *= 2
+    end
+  end
+end
+Minitest::Test.include Patience
+
 # A test with a store of its own, removed behind it.
 class StoreTest < Minitest::Test
   def setup

@@ -139,7 +139,7 @@ class TestLog < StoreTest
     drainer = log.drain(to)
     assert_predicate drainer, :active?
     assert log.flush
-    thread = Thread.new { log.follow(last: 1, timeout: 20).first(2) }
+    thread = Thread.new { log.follow(last: 1, timeout: 120).first(2) }
     assert_match(/ INFO .*\[#{Process.pid}\] \d+: old n=-1\n/, from.gets)
     Thread.pass until thread.stop?
     log.warn("new")

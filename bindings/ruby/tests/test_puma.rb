@@ -19,7 +19,7 @@ class TestPuma < StoreTest
     super
     @folder = Dir.mktmpdir
     File.write(File.join(@folder, "config.ru"), APPLICATION)
-    @port = TCPServer.open("127.0.0.1", 0) { |server| server.addr[1] }
+    @port = free_port
     lib = $LOAD_PATH.map { |folder| "-I#{folder}" }
     @log = File.join(@folder, "log")
     command = ["puma", "--workers", WORKERS.to_s, "--preload", "--threads", "2:2", "--bind", "tcp://127.0.0.1:#{@port}", "config.ru"]
@@ -33,12 +33,23 @@ class TestPuma < StoreTest
     super
   end
 
+  # Below those which the kernel gives away by itself: nobody is given it before puma has it, and who connects to it before does not by
+  # chance reach itself.
+  def free_port
+    loop do
+      port = rand(12_000...32_000)
+      return TCPServer.open("127.0.0.1", port) { port }
+    rescue Errno::EADDRINUSE
+      next
+    end
+  end
+
   # [worker, number of the request, who opened the store]
   def ask
     tries ||= 0
     Net::HTTP.get(URI("http://127.0.0.1:#{@port}/")).split.map(&:to_i)
   rescue SystemCallError, EOFError, Net::ReadTimeout
-    raise "puma does not answer: #{File.read(@log)}" if (tries += 1) > 300
+    raise "puma does not answer: #{File.read(@log)}" if (tries += 1) > 2400
 
     sleep 0.1
     retry

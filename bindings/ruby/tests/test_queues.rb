@@ -110,11 +110,11 @@ class TestQueues < StoreTest
     child = fork do
       mine = self.pool
       to, by = mine.queue("todo"), mine.hand
-      1000.times { by.pull(mine.free, timeout: 20).push(to) }
+      1000.times { by.pull(mine.free, timeout: 120).push(to) }
     end
     seen = 0
     while seen < 1000
-      ready, = IO.select([todo], nil, nil, 20)
+      ready, = IO.select([todo], nil, nil, 120)
       assert_equal [todo], ready
       while (job = hand.pull(todo))
         seen += 1
@@ -128,7 +128,7 @@ class TestQueues < StoreTest
     assert_same io, todo.to_io
     hand.pull_many(pool.free, 2)
     hand.push_many(todo)
-    assert io.wait_readable(20)
+    assert io.wait_readable(120)
     assert_equal 2, hand.drain(todo, pool.free)
     assert falls_silent?(todo, hand)
     todo.close
@@ -156,7 +156,7 @@ class TestQueues < StoreTest
     hand.batch.write(0, 0, "y".dup * 3)
     hand.batch.each { |bytes| bytes << "z" }
     hand.push_many(todo)
-    assert IO.select([todo], nil, nil, 20)
+    assert IO.select([todo], nil, nil, 120)
     assert_equal 32, todo.peek.bytesize
     assert_equal "key", @store.wait_any({ "none" => nil, "key" => nil }, timeout: 1)[0]
     hand.drain(todo, pool.free)
@@ -173,7 +173,7 @@ class TestQueues < StoreTest
       fork do
         mine = self.pool
         from, to, hand = mine.queue("todo"), mine.queue("done"), mine.hand
-        while (job = hand.pull(from, timeout: 20))
+        while (job = hand.pull(from, timeout: 120))
           sleep if n.zero? # holds it until it is killed
           number = Integer(job.read(0, 4), 10)
           job.write(0, format("%04d%08d", number, number * number)).push(to)
@@ -182,11 +182,11 @@ class TestQueues < StoreTest
     end
     hand = pool.hand
     100.times.each_slice(10) do |numbers|
-      numbers.each { |number| hand.pull(pool.free, timeout: 20).write(0, format("%04d", number)).push(todo) }
+      numbers.each { |number| hand.pull(pool.free, timeout: 120).write(0, format("%04d", number)).push(todo) }
       sleep 0.02 until workers.size < 3 || pool.stats[:held].positive? || todo.empty?
       Process.kill(:KILL, workers.first) && Process.wait(workers.shift) if workers.size == 3
       numbers.each do
-        job = hand.pull(done, timeout: 20)
+        job = hand.pull(done, timeout: 120)
         (@results ||= []) << job.read(0, 12)
         job.push(pool.free)
       end
@@ -213,8 +213,8 @@ class TestQueues < StoreTest
     hand = pool.hand
     todo = pool.queue("todo")
     assert_raises(Timeout::Error) { Timeout.timeout(0.1) { hand.pull(todo, timeout: 60) } }
-    thread = Thread.new { hand.pull(todo, timeout: 60).read(0, 1) }
-    sleep 0.05
+    thread = Thread.new { hand.pull(todo, timeout: 300).read(0, 1) }
+    Thread.pass until thread.stop?
     assert_raises(ThreadError) { hand.pull(todo) }
     other = pool.hand
     other.pull(pool.free).write(0, "x").push(todo)
@@ -224,7 +224,7 @@ class TestQueues < StoreTest
   def test_waiting_for_a_key
     assert_nil @store.wait("a", nil, timeout: 0.01)
     child = fork { sleep 0.05 and @store["a"] = "1" }
-    version = @store.wait("a", nil, timeout: 20)
+    version = @store.wait("a", nil, timeout: 120)
     assert_equal @store.version("a"), version
     Process.wait(child)
     assert_equal version, @store.wait("a", 0, timeout: 0)
@@ -255,11 +255,11 @@ class TestQueues < StoreTest
     child = fork { @store.lock("m") { Process.kill(:KILL, Process.pid) } }
     Process.wait(child)
     @store.lock("m") { |abandoned| assert abandoned }
-    children = Array.new(4) { fork { @store.once("value", timeout: 20) { @store.incr("made", initial: 1).to_s } } }
+    children = Array.new(4) { fork { @store.once("value", timeout: 120) { @store.incr("made", initial: 1).to_s } } }
     children.each { |one| Process.wait(one) }
     assert_equal %w[1 1], @store.values_at("value", "made")
-    children = Array.new(2) { fork { exit!(Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 20) == [1, 0]) } }
-    assert_equal [1, 0], Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 20)
+    children = Array.new(2) { fork { exit!(Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 120) == [1, 0]) } }
+    assert_equal [1, 0], Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 120)
     assert(children.all? { |one| Process.wait2(one)[1].success? })
   end
 end
