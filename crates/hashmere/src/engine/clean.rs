@@ -41,7 +41,7 @@ pub(super) enum Policy {
 const WINDOW: u64 = 64;
 /// Dead segments' worth in the window below which nothing is cleaned in passing: the longer garbage may ripen, the less there
 /// is to move. With 256 KiB segments this is a MiB, which lies in a core's second-level cache.
-const RIPE: u64 = 4;
+const RIPE: u64 = 6;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// After an operation: what it left to be tidied.
