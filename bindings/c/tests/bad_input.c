@@ -74,8 +74,8 @@ static int stop(void *user, const hm_pair *pair) {
 }
 
 static void numbers(void) {
-    const hm_attributes negative = {0, HM_AFTER, -1}, past = {0, HM_AT, INT64_MIN}, strange = {0, 3, 1};
-    const hm_counter create = {0, {0, HM_AFTER, -5}};
+    const hm_attributes negative = {0, HM_AFTER, -1, 0}, past = {0, HM_AT, INT64_MIN, 0}, strange = {0, 3, 1, 0};
+    const hm_counter create = {0, {0, HM_AFTER, -5, 0}};
     EXPECT(HM_E_ARGUMENT, hm_set_with(store, KEY("k"), KEY("v"), &negative, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_set_with(store, KEY("k"), KEY("v"), &past, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_set_with(store, KEY("k"), KEY("v"), &strange, NULL, &error));
@@ -83,7 +83,14 @@ static void numbers(void) {
     EXPECT(HM_E_ARGUMENT, hm_touch(store, KEY("k"), HM_AFTER, -1, &error));
     EXPECT(HM_E_ARGUMENT, hm_touch(store, KEY("k"), -1, 1, &error));
     EXPECT(HM_E_ARGUMENT, hm_parallel_scan(store, 1025, NULL, stop, NULL, &error));
-    hm_attributes late = {0, HM_AFTER, INT64_MAX};
+    const hm_attributes most = {.version_at_least = UINT64_C(1) << 41}, beyond = {.version_at_least = (UINT64_C(1) << 41) + 1};
+    hm_stored stored;
+    EXPECT(HM_E_MISUSE, hm_set_with(store, KEY("asked"), KEY("v"), &beyond, NULL, &error));
+    EXPECT(HM_ABSENT, hm_exists(store, KEY("asked"), &error));
+    EXPECT(HM_OK, hm_set_with(store, KEY("asked"), KEY("v"), &most, &stored, &error));
+    CHECK(stored.version == UINT64_C(1) << 41);
+    EXPECT(HM_OK, hm_delete(store, KEY("asked"), &error));
+    hm_attributes late = {0, HM_AFTER, INT64_MAX, 0};
     EXPECT(HM_OK, hm_set_with(store, KEY("late"), KEY("v"), &late, NULL, &error));
     EXPECT(HM_OK, hm_exists(store, KEY("late"), &error));
     hm_filter filter = {sizeof filter, 2, {NULL, 0}, {NULL, 0}};

@@ -49,10 +49,15 @@ static void writing(void) {
     size_t len;
     hm_stored stored = {0, 0, 9};
     hm_meta meta;
-    const hm_attributes flags = {0xdeadbeef, HM_NEVER, 0};
+    const hm_attributes flags = {0xdeadbeef, HM_NEVER, 0, 0};
     EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), &flags, &stored, &error));
     CHECK(stored.created == 1 && stored.version != 0);
     EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), NULL, NULL, &error));
+    const hm_attributes asked = {.version_at_least = UINT64_C(2000000000000)};
+    EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), &asked, &stored, &error));
+    CHECK(stored.version == UINT64_C(2000000000000));
+    EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), &asked, &stored, &error));
+    CHECK(stored.version == UINT64_C(2000000000001));
     EXPECT(HM_PRESENT, hm_add(store, KEY("w"), KEY("2"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_add(store, KEY("added"), KEY("2"), &flags, &stored, &error));
     EXPECT(HM_OK, hm_peek(store, KEY("added"), &meta, &error));
@@ -187,7 +192,7 @@ static void visiting(void) {
 }
 
 static void counters(void) {
-    const hm_counter create = {10, {3, HM_NEVER, 0}};
+    const hm_counter create = {10, {3, HM_NEVER, 0, 0}};
     uint64_t now = 7;
     hm_meta meta;
     EXPECT(HM_ABSENT, hm_incr(store, KEY("n"), 1, NULL, &now, &error));
@@ -219,7 +224,7 @@ static void counters(void) {
 }
 
 static void attributes(void) {
-    hm_attributes soon = {1, HM_AFTER, 60000};
+    hm_attributes soon = {1, HM_AFTER, 60000, 0};
     char buffer[8];
     hm_meta meta, seen;
     int64_t ms;
@@ -296,7 +301,7 @@ static void hashed(void) {
     uint32_t uid;
     uint64_t now;
     hm_meta meta;
-    const hm_counter create = {1, {0, HM_NEVER, 0}};
+    const hm_counter create = {1, {0, HM_NEVER, 0, 0}};
     struct visit visit = {HM_REMOVE, 0, {NULL, 0}, ""};
     EXPECT(HM_OK, hm_hashed_set(store, KEY("h"), 1, KEY("one"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));

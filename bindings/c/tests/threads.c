@@ -8,7 +8,7 @@ enum { THREADS = 4, STEPS = 3000, BYTES = 4096, CHILDREN = 4 };
 static hm_store *store;
 
 static void *count(void *seed) {
-    const hm_counter one = {1, {0, HM_NEVER, 0}};
+    const hm_counter one = {1, {0, HM_NEVER, 0, 0}};
     unsigned char value[BYTES], read[BYTES];
     size_t len;
     hm_error mine; /* the one of the checks is shared */

@@ -34,7 +34,7 @@ static void bulk(void) {
     static char texts[KEYS][8];
     static hm_bytes keys[KEYS], values[KEYS];
     struct count count = {.stop_after = 0};
-    hm_attributes flags = {7, HM_NEVER, 0};
+    hm_attributes flags = {7, HM_NEVER, 0, 0};
     size_t removed;
     hm_meta meta;
     for (int i = 0; i < KEYS; i++) {

@@ -40,6 +40,8 @@ static void reading(hashmere::store &store) {
 static void writing(hashmere::store &store) {
     const auto stored = store.set("w", "1", hashmere::attributes().flags(9));
     CHECK(stored.created == 1 && store.peek("w")->flags == 9);
+    CHECK(store.set("asked", "1", hashmere::attributes().version_at_least(2000000000000)).version == 2000000000000);
+    CHECK(store.erase("asked"));
     CHECK(!store.add("w", "2") && store.add("added", "2") && !store.replace("absent", "x") && store.replace("w", "b"));
     CHECK(store.append("w", "c") && store.prepend("w", "a") && !store.append("absent", "x"));
     CHECK(store.take("w") == "abc" && !store.take("w"));

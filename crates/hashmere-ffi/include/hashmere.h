@@ -181,6 +181,11 @@ typedef struct hm_attributes {
     uint32_t flags;    /**< 32 bits of yours, stored and returned untouched. */
     int32_t expiry;    /**< One of ::hm_expiry. */
     int64_t expiry_ms; /**< Its time; negative is refused. */
+    /**
+     * The version that the write gives the key is this or a larger one: the larger of this and the key's next. For callers
+     * with versions of their own, as times in milliseconds. At most 2^41 (#HM_E_MISUSE); 0 asks for nothing.
+     */
+    uint64_t version_at_least;
 } hm_attributes;
 
 /** Everything about a present key except its bytes. */

@@ -36,6 +36,7 @@ pub struct HmAttributes {
     pub flags: u32,
     pub expiry: i32,
     pub expiry_ms: i64,
+    pub version_at_least: u64,
 }
 
 /// `hm_meta`.

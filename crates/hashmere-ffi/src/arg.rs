@@ -12,7 +12,7 @@ use crate::abi::{
 };
 use crate::failure::Failure;
 use crate::handle::HmStore;
-use hashmere::{Attributes, Counter, Meta, Store, Ttl};
+use hashmere::{Attributes, Counter, Meta, Store, Ttl, Version};
 use std::ffi::{c_char, c_void, CStr, OsStr};
 use std::mem::size_of;
 use std::os::unix::ffi::OsStrExt;
@@ -193,7 +193,8 @@ fn ttl(kind: i32, ms: i64) -> Result<Ttl, Failure> {
 
 impl HmAttributes {
     pub(crate) fn check(&self) -> Result<Attributes, Failure> {
-        Ok(Attributes { flags: self.flags, ttl: ttl(self.expiry, self.expiry_ms)?, ..Attributes::NONE })
+        let (ttl, version_at_least) = (ttl(self.expiry, self.expiry_ms)?, Version(self.version_at_least));
+        Ok(Attributes { flags: self.flags, ttl, version_at_least })
     }
 }
 

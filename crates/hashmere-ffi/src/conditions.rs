@@ -49,7 +49,7 @@ impl Asked {
     /// Shows a key to the visitor. A bad answer leaves the key as it is.
     pub(crate) fn ask(&mut self, key: &[u8], item: Option<&Item>) -> Update {
         let pair = item.map(|item| HmPair::of_item(key, item));
-        let nothing = HmAttributes { flags: 0, expiry: 0, expiry_ms: 0 };
+        let nothing = HmAttributes { flags: 0, expiry: 0, expiry_ms: 0, version_at_least: 0 };
         let value = crate::abi::HmBytes { data: ptr::null(), len: 0 };
         let mut change = HmChange { action: 0, reserved: 0, value, attributes: nothing };
         (self.visitor)(self.user, pair.as_ref().map_or(ptr::null(), ptr::from_ref), &mut change);

@@ -95,6 +95,8 @@ public:
     }
     attributes &after(std::chrono::milliseconds time) noexcept { return expires(expiry::after(time)); }
     attributes &at(std::chrono::system_clock::time_point time) noexcept { return expires(expiry::at(time)); }
+    /// The version that the write gives the key is this or a larger one; at most 2^41.
+    attributes &version_at_least(std::uint64_t version) noexcept { return c_.version_at_least = version, *this; }
     const hm_attributes &c() const noexcept { return c_; }
 
 private:

@@ -26,7 +26,7 @@ uint32_t to_u32(VALUE number, const char *what) {
 }
 
 hm_attributes to_attributes(VALUE flags, VALUE expiry, VALUE ms) {
-    return (hm_attributes){to_u32(flags, "flags"), NUM2INT(expiry), NUM2LL(ms)};
+    return (hm_attributes){.flags = to_u32(flags, "flags"), .expiry = NUM2INT(expiry), .expiry_ms = NUM2LL(ms)};
 }
 
 VALUE from_meta(const hm_meta *meta, VALUE value) {

@@ -61,7 +61,7 @@ pub fn from_rust() -> String {
     layout! { text;
         HmError hm_error: code os_error pid text_len text;
         HmBytes hm_bytes: data len;
-        HmAttributes hm_attributes: flags expiry expiry_ms;
+        HmAttributes hm_attributes: flags expiry expiry_ms version_at_least;
         HmMeta hm_meta: value_len version expires_at_ms uid flags marks reserved;
         HmStored hm_stored: version uid created;
         HmPair hm_pair: key value meta;
