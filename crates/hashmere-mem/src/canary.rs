@@ -4,7 +4,8 @@
 ///
 /// Makes an enum `Canary`, and `is`, which says whether one is switched on. In any build but those for tests `is` is the constant
 /// `false`: no build that anybody uses contains a canary. With the feature `canary` the variable `HASHMERE_CANARY` switches one on for
-/// a whole process; in unit tests `with` does it for a thread.
+/// a whole process; in unit tests `with` does it for a thread, `hunt` has tests run with each, and `assert_hunted` sees that none is
+/// forgotten.
 #[macro_export]
 macro_rules! canaries {
     ($($(#[doc = $text:literal])+ $name:ident,)+) => {
@@ -30,7 +31,7 @@ macro_rules! canaries {
         #[cfg(any(test, feature = "canary"))]
         pub(crate) use switch::is;
         #[cfg(test)]
-        pub(crate) use switch::with;
+        pub(crate) use switch::{assert_hunted, hunt, with, Hunt};
 
         #[cfg(any(test, feature = "canary"))]
         pub(crate) mod switch {
@@ -71,6 +72,41 @@ macro_rules! canaries {
                 let result = act();
                 ON.set(before);
                 result
+            }
+
+            /// A fault, where it shows, and what panics if it does.
+            #[cfg(test)]
+            pub(crate) type Hunt = (Canary, &'static str, fn());
+
+            /// Switches each on in turn, and prints what noticed it and in which words.
+            ///
+            /// # Panics
+            /// If nothing did.
+            #[cfg(test)]
+            pub(crate) fn hunt(hunts: &[Hunt]) {
+                let mut missed = Vec::new();
+                for (canary, by, run) in hunts {
+                    let Err(panic) = with(*canary, || std::panic::catch_unwind(run)) else {
+                        missed.push(canary);
+                        continue;
+                    };
+                    let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
+                    println!("canary {canary:?} | {by} | {}", text.unwrap_or("a panic without words").replace('\n', " "));
+                }
+                assert!(missed.is_empty(), "nobody noticed {missed:?}");
+            }
+
+            /// Sees that each canary is hunted here or by others, and stands in the table of docs/testing.md, whose text this is.
+            ///
+            /// # Panics
+            /// If one is or does not.
+            #[cfg(test)]
+            pub(crate) fn assert_hunted(hunts: &[Hunt], others: impl Fn(Canary, &str) -> bool, table: &str) {
+                for (canary, name, what) in Canary::ALL {
+                    let here = hunts.iter().any(|(hunted, _, _)| hunted == canary);
+                    assert!(here || others(*canary, name), "nobody hunts {name}:{what}");
+                    assert!(table.contains(&format!("| `{name}` |")), "docs/testing.md does not name {name}");
+                }
             }
         }
     };

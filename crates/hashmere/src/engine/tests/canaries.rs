@@ -2,16 +2,12 @@
 //!
 //! What the models must find stands beside their stories; what only whole processes show is hunted by `scripts/canaries`.
 
-use super::crash::attempt;
 use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
 use super::{asked, backup, backup_cases, crash_cases, meanwhile, power, quick, regions};
-use crate::canary::{self, Canary};
-
-/// A fault, where it shows, and what fails if it does.
-type Hunt = (Canary, &'static str, fn());
+use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
 const WRITING: &[Hunt] = &[
     (Canary::HeadLate, "deaths: set new", crash_cases::set_of_a_new_key),
@@ -126,23 +122,6 @@ fn after_death() {
     }
 }
 
-fn hunt(hunts: &[Hunt]) {
-    let mut missed = Vec::new();
-    for (canary, by, run) in hunts {
-        let found = canary::with(*canary, || {
-            attempt(|| {
-                run();
-                Ok(())
-            })
-        });
-        match found {
-            Err(text) => println!("canary {canary:?} | {by} | {}", text.replace('\n', " ")),
-            Ok(()) => missed.push(canary),
-        }
-    }
-    assert!(missed.is_empty(), "nobody noticed {missed:?}");
-}
-
 #[test]
 #[cfg_attr(miri, ignore)]
 fn faults_of_writing_show() {
@@ -176,9 +155,6 @@ fn faults_of_backups_show() {
 #[test]
 fn every_canary_is_hunted() {
     let here = [WRITING, SEGMENTS, DURABLE, BETWEEN, BACKUPS].concat();
-    for (canary, name, what) in Canary::ALL {
-        let hunted = here.iter().any(|(hunted, _, _)| hunted == canary) || MODELS.contains(canary);
-        assert!(hunted || PROCESSES.contains(&format!("hunt {name} ")), "nobody hunts {name}:{what}");
-        assert!(PUBLISHED.contains(&format!("| `{name}` |")), "docs/testing.md does not name {name}");
-    }
+    let others = |canary, name: &str| MODELS.contains(&canary) || PROCESSES.contains(&format!("hunt {name} "));
+    assert_hunted(&here, others, PUBLISHED);
 }

@@ -1,0 +1,198 @@
+//! One client is interrupted before each of its accesses in turn, and another does a whole lot in between.
+//!
+//! Of all interleavings of two clients these are the ones with one interruption: few enough to try every one, and
+//! most races show in one of them. Nothing is left to chance.
+
+mod reading;
+mod tidying;
+mod writing;
+
+use super::audit::audit;
+use super::crash::{attempt, dump, is_sound, State};
+use super::world::{Client, Geometry, World};
+use crate::engine::clean::Policy;
+use crate::error::WriteError;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+pub(super) use reading::scan_while_the_index_grows;
+pub(super) use tidying::clean_while_what_lives_is_overwritten;
+
+/// What a client does, and what it makes of the store as far as it was told.
+type Act = fn(&Client, &mut State) -> Result<(), String>;
+
+struct Case {
+    name: &'static str,
+    geometry: Geometry,
+    setup: fn(&World, &Client, &Client, &mut State),
+    act: Act,
+    meanwhile: Act,
+    /// Whether the store must hold what both were told in the end: not if it was cleared meanwhile, or evicts.
+    exact: bool,
+}
+
+/// About as many interruptions are tried of each case.
+const TRIED: u64 = if cfg!(miri) { 4 } else { 700 };
+
+impl Case {
+    fn run(&self) {
+        let accesses = self.once(u64::MAX).unwrap();
+        let mut failures = BTreeMap::new();
+        for at in (0..accesses).step_by(accesses.div_ceil(TRIED) as usize) {
+            let outcome = attempt(|| self.once(at).map(drop));
+            if let Err(text) = outcome {
+                failures.entry(text).or_insert((0, at)).0 += 1;
+            }
+        }
+        println!("{}: {accesses} accesses", self.name);
+        let list = failures.iter().map(|(text, (n, at))| format!("  {text} ({n} times, first at access {at})\n"));
+        let list: String = list.collect();
+        assert!(list.is_empty(), "{}:\n{list}", self.name);
+    }
+
+    /// With one interruption before access `at`. Returns how many accesses there were.
+    fn once(&self, at: u64) -> Result<u64, String> {
+        let world = World::new(self.geometry);
+        let (actor, other) = (world.client(), world.client());
+        let mut state = State::new();
+        (self.setup)(&world, &actor, &other, &mut state);
+        let told = Arc::new(Mutex::new((state.clone(), Ok(()))));
+        let (hooked, theirs, meanwhile) = (other.clone(), told.clone(), self.meanwhile);
+        actor.probe.interrupt(at, move || {
+            let mut told = theirs.lock().unwrap();
+            let mut after = told.0.clone();
+            told.1 = meanwhile(&hooked, &mut after);
+            told.0 = after;
+        });
+        actor.probe.be_lenient();
+        let mut mine = state.clone();
+        (self.act)(&actor, &mut mine)?;
+        let accesses = actor.probe.accesses();
+        let (theirs, outcome) = told.lock().unwrap().clone();
+        outcome.map_err(|e| format!("meanwhile: {e}"))?;
+        // What one of them changed is as it says; the rest is as it was.
+        let mut expected = state.clone();
+        for told in [theirs, mine] {
+            for key in state.keys().chain(told.clone().keys()) {
+                if told.get(key) != state.get(key) {
+                    match told.get(key) {
+                        Some(value) => drop(expected.insert(key.clone(), value.clone())),
+                        None => drop(expected.remove(key)),
+                    }
+                }
+            }
+        }
+        let now = dump(&world.reader(), &expected)?;
+        if self.exact && now != expected {
+            let key = now.keys().chain(expected.keys()).find(|k| now.get(*k) != expected.get(*k)).unwrap();
+            let show =
+                |v: Option<&Vec<u8>>| v.map_or("nothing".into(), |v| v[..v.len().min(20)].escape_ascii().to_string());
+            return Err(format!("{} is {}, not {}", key.escape_ascii(), show(now.get(key)), show(expected.get(key))));
+        }
+        is_sound(&other, now.len() as u64)?;
+        audit(&other)?;
+        Ok(accesses)
+    }
+}
+
+fn set(c: &Client, state: &mut State, key: &str, value: Vec<u8>) -> Result<(), String> {
+    match c.t_set(key.as_bytes(), &value) {
+        Ok(()) => drop(state.insert(key.into(), value)),
+        // The other one holds the lock, and will for as long as we wait: nothing was changed.
+        Err(WriteError::Busy { .. } | WriteError::Full { .. }) => {}
+        Err(error) => return Err(format!("set: {error}")),
+    }
+    Ok(())
+}
+
+fn delete(c: &Client, state: &mut State, key: &str) -> Result<(), String> {
+    match c.t_del(key.as_bytes()) {
+        Ok(there) => (state.remove(key.as_bytes()).is_some() == there).then_some(()).ok_or("delete lies".into()),
+        Err(WriteError::Busy { .. }) => Ok(()),
+        Err(error) => Err(format!("delete: {error}")),
+    }
+}
+
+fn tolerate<T>(result: Result<T, WriteError>) -> Result<(), String> {
+    match result {
+        Ok(_) | Err(WriteError::Busy { .. } | WriteError::Full { .. }) => Ok(()),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// The key `prefix` with the `i`-th number of those that need another lock than `a0`: the one who is interrupted may hold
+/// that one.
+fn apart(c: &Client, prefix: &str, i: u64) -> String {
+    let bucket = |key: &str| hashmere_format::hash::buckets(c.hash(key.as_bytes()).hash, c.buckets).0;
+    let mut keys = (0..).map(|n| format!("{prefix}{n}")).filter(|key| bucket(key) != bucket("a0"));
+    keys.nth(i as usize).unwrap()
+}
+
+fn wide(text: &str) -> Vec<u8> {
+    format!("{text} {}", "w".repeat(440)).into_bytes()
+}
+
+/// Eight wide records, which fill a segment that nobody has open.
+fn filled(world: &World, actor: &Client, other: &Client, state: &mut State) {
+    set(other, state, "other", b"o".to_vec()).unwrap();
+    set(actor, state, "actor", b"a".to_vec()).unwrap();
+    let mut third = world.client();
+    set(&third, state, "a0", wide("first")).unwrap();
+    for i in 0..7 {
+        set(&third, state, &apart(&third, "a", i), wide("first")).unwrap();
+    }
+    third.retire();
+}
+
+/// Overwrites all but `a0`, has every segment cleaned that can be, and fills what was freed.
+fn churn(c: &Client, state: &mut State) -> Result<(), String> {
+    for round in 0..2 {
+        for i in 0..7 {
+            set(c, state, &apart(c, "a", i), wide(&format!("round {round}")))?;
+        }
+    }
+    let mut lane = c.lane().map_err(|e| e.to_string())?;
+    for segment in 0..c.segments() {
+        tolerate(c.clean_segment(&mut lane, segment, Policy::Move))?;
+    }
+    drop(lane);
+    (0..24).try_for_each(|i| set(c, state, &apart(c, "b", i), wide("more")))
+}
+
+fn clear_and_refill(c: &Client, state: &mut State) -> Result<(), String> {
+    match c.t_clear() {
+        Ok(()) => state.clear(),
+        Err(WriteError::Busy { .. }) => return Ok(()),
+        Err(error) => return Err(error.to_string()),
+    }
+    set(c, state, "a0", wide("second"))?;
+    // To the last byte: then the index of before is the record of somebody.
+    let full = |c: &Client| c.free_segments() <= 2 && c.segments() == c.segments_max();
+    (0..2000).take_while(|_| !full(c)).try_for_each(|i| set(c, state, &format!("r{i}"), wide("refill")))
+}
+
+/// As [`filled`], with so much more that a clear frees more than the reserve.
+fn filled_more(world: &World, actor: &Client, other: &Client, state: &mut State) {
+    filled(world, actor, other, state);
+    (0..24).for_each(|i| set(other, state, &format!("more{i}"), wide("first")).unwrap());
+}
+
+fn many(c: &Client, state: &mut State) -> Result<(), String> {
+    (0..90).try_for_each(|i| set(c, state, &format!("m{i}"), format!("many {i}").into_bytes()))
+}
+
+fn with_large(_: &World, actor: &Client, other: &Client, state: &mut State) {
+    set(actor, state, "actor", b"a".to_vec()).unwrap();
+    set(other, state, "other", b"o".to_vec()).unwrap();
+    set(other, state, "large", vec![b'0'; 3000]).unwrap();
+    set(other, state, "longer", vec![b'0'; 7000]).unwrap();
+}
+
+fn churn_large(c: &Client, state: &mut State) -> Result<(), String> {
+    tolerate(c.t_maintain())?;
+    for n in 1..6u8 {
+        set(c, state, "large", vec![b'0' + n; 3000])?;
+        set(c, state, "longer", vec![b'0' + n; 7000 - 500 * n as usize])?;
+    }
+    Ok(())
+}

@@ -1,0 +1,150 @@
+//! Reads that are interrupted: what somebody does meanwhile is seen whole or not at all, and nothing else.
+
+use super::{churn, clear_and_refill, filled, filled_more, many, set, wide, Case};
+use crate::engine::tests::crash::State;
+use crate::engine::tests::world::{strict, Client, World};
+use crate::error::WriteError;
+use crate::types::{Attributes, Ttl};
+
+fn churn_all(c: &Client, state: &mut State) -> Result<(), String> {
+    set(c, state, "a0", wide("second"))?;
+    churn(c, state)?;
+    set(c, state, "a0", wide("third"))
+}
+
+fn get_first(c: &Client, _: &mut State) -> Result<(), String> {
+    let got = c.t_get(b"a0").map_err(|e| format!("get: {e}"))?.ok_or("a present key was missed")?;
+    let good = [wide("first"), wide("second"), wide("third")].contains(&got);
+    good.then_some(()).ok_or_else(|| format!("got {}", got[..got.len().min(30)].escape_ascii()))
+}
+
+/// Catches a reader that takes bytes of a recycled segment for its value, or misses a record that moves.
+#[test]
+fn get_while_everything_is_recycled() {
+    Case { name: "get/churn", geometry: strict(12), setup: filled, act: get_first, meanwhile: churn_all, exact: true }
+        .run();
+}
+
+/// The value of a key says its own length and flags.
+fn self_describing(c: &Client, state: &mut State, n: u32) -> Result<(), String> {
+    let value = vec![b'0' + n as u8; 300 + 40 * n as usize];
+    let with = Attributes { flags: n, ttl: if n % 2 == 0 { Ttl::Never } else { Ttl::At(90_000) }, ..Attributes::NONE };
+    match c.t_put(b"self", &value, with, crate::engine::When::Always) {
+        Ok(_) => drop(state.insert(b"self".to_vec(), value)),
+        Err(WriteError::Busy { .. }) => {}
+        Err(error) => return Err(error.to_string()),
+    }
+    Ok(())
+}
+
+/// Catches a pin that is taken on a slot whose word came back: same key, same place, another record.
+#[test]
+fn view_while_the_same_slot_word_returns() {
+    fn setup(_: &World, actor: &Client, other: &Client, state: &mut State) {
+        set(actor, state, "actor", b"a".to_vec()).unwrap();
+        self_describing(other, state, 0).unwrap();
+    }
+    fn view(c: &Client, _: &mut State) -> Result<(), String> {
+        let item = c.t_view(b"self", c.hash(b"self")).map_err(|e| e.to_string())?.ok_or("missed")?;
+        let n = item.meta.flags;
+        let good = item.value == vec![b'0' + n as u8; 300 + 40 * n as usize];
+        good.then_some(()).ok_or_else(|| {
+            format!(
+                "a view of {} bytes with flags {n} begins with {}",
+                item.value.len(),
+                item.value[..3].escape_ascii()
+            )
+        })
+    }
+    /// Overwrites until the record stands where it stood at first, in another life of its segment.
+    fn come_round(c: &Client, state: &mut State) -> Result<(), String> {
+        let kh = c.hash(b"self");
+        let place = |c: &Client| c.read(b"self", kh, |f| Ok(f.slot)).unwrap().unwrap();
+        let first = place(c);
+        for n in 1..400 {
+            self_describing(c, state, n % 7)?;
+            if place(c) == first && n % 7 != 0 {
+                break;
+            }
+        }
+        Ok(())
+    }
+    Case { name: "view/same word", geometry: strict(6), setup, act: view, meanwhile: come_round, exact: true }.run();
+}
+
+/// Catches a reader that takes the recycled index of before a clear for damage, or for the index of today.
+#[test]
+fn get_while_the_store_is_cleared() {
+    fn get(c: &Client, state: &mut State) -> Result<(), String> {
+        match c.t_get(b"a0") {
+            Ok(None) => Ok(()),
+            Ok(Some(_)) => get_first(c, state),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+    Case {
+        name: "get/clear",
+        geometry: strict(12),
+        setup: filled_more,
+        act: get,
+        meanwhile: clear_and_refill,
+        exact: false,
+    }
+    .run();
+}
+
+/// Catches a scan that takes the recycled index of before a clear for damage.
+#[test]
+fn scan_while_the_store_is_cleared() {
+    fn scan(c: &Client, _: &mut State) -> Result<(), String> {
+        let pairs = c.t_scan().map_err(|e| format!("scan: {e}"))?;
+        let known = |v: &Vec<u8>| v.ends_with(b"w") || v.len() == 1;
+        pairs.iter().all(|(_, v)| known(v)).then_some(()).ok_or("the scan returned what was never stored".into())
+    }
+    Case {
+        name: "scan/clear",
+        geometry: strict(12).small_leaves(),
+        setup: filled_more,
+        act: scan,
+        meanwhile: clear_and_refill,
+        exact: false,
+    }
+    .run();
+}
+
+/// Catches a scan that returns a key twice or not at all because leaves split, and a record that was overwritten.
+#[test]
+pub(in super::super) fn scan_while_the_index_grows() {
+    fn scan(c: &Client, state: &mut State) -> Result<(), String> {
+        let mut pairs = c.t_scan().map_err(|e| format!("scan: {e}"))?;
+        pairs.retain(|(k, _)| !k.starts_with(b"m"));
+        let many = pairs.len();
+        let seen: State = pairs.into_iter().collect();
+        (many == state.len() && seen.keys().eq(state.keys()))
+            .then_some(())
+            .ok_or_else(|| format!("{many} of {} keys", state.len()))
+    }
+    Case {
+        name: "scan/split",
+        geometry: strict(24).small_leaves(),
+        setup: filled,
+        act: scan,
+        meanwhile: many,
+        exact: true,
+    }
+    .run();
+}
+
+/// Catches a look-up that misses a present key while its leaf splits and the directory doubles.
+#[test]
+fn get_while_the_index_grows() {
+    Case {
+        name: "get/split",
+        geometry: strict(24).small_leaves(),
+        setup: filled,
+        act: get_first,
+        meanwhile: many,
+        exact: true,
+    }
+    .run();
+}

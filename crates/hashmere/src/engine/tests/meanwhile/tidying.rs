@@ -1,0 +1,97 @@
+//! Cleaning, clearing and repairs that are interrupted: they move, free and judge nothing that somebody changes meanwhile.
+
+use super::{churn, churn_large, delete, filled, many, set, tolerate, wide, with_large, Case};
+use crate::engine::clean::Policy;
+use crate::engine::tests::crash::State;
+use crate::engine::tests::world::{strict, Client, World};
+
+/// Catches a cleaner that frees a large record of today because of what it knew of yesterday's in the same place.
+#[test]
+fn maintain_while_large_records_come_and_go() {
+    fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
+        with_large(world, actor, other, state);
+        // A dead large record that nobody reclaimed yet: its writer died.
+        let third = world.client();
+        third.t_set(b"dead", &[b'd'; 3000]).unwrap();
+        third.probe.rewind();
+        third.probe.die_after(LARGE_DEAD);
+        let _ = super::super::probe::until_death(|| third.t_del(b"dead"));
+        third.kill();
+        other.sweep().unwrap();
+    }
+    let act = |c: &Client, _: &mut State| tolerate(c.t_maintain());
+    Case { name: "maintain/large", geometry: strict(16), setup, act, meanwhile: churn_large, exact: true }.run();
+}
+
+/// Stores of a deletion up to the count of dead bytes, so that the large record is dead and not yet reclaimed.
+const LARGE_DEAD: u64 = 17;
+
+/// Catches a maintainer that moves or frees what somebody is just changing.
+#[test]
+fn maintain_while_records_come_and_go() {
+    fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
+        filled(world, actor, other, state);
+        for i in 0..40 {
+            set(actor, state, &format!("d{i}"), wide("deleted")).unwrap();
+        }
+        for i in (0..40).filter(|i| i % 4 != 0) {
+            // By different clients, so that none of them cleans in passing.
+            let third = world.client();
+            delete(&third, state, &format!("d{i}")).unwrap();
+        }
+    }
+    let act = |c: &Client, _: &mut State| tolerate(c.t_maintain());
+    Case { name: "maintain/churn", geometry: strict(24), setup, act, meanwhile: churn, exact: true }.run();
+}
+
+/// Catches a cleaner that moves what somebody has just overwritten: the value of before would be back.
+#[test]
+pub(in super::super) fn clean_while_what_lives_is_overwritten() {
+    fn act(c: &Client, _: &mut State) -> Result<(), String> {
+        let mut lane = c.lane().map_err(|e| e.to_string())?;
+        (0..c.segments()).try_for_each(|segment| tolerate(c.clean_segment(&mut lane, segment, Policy::Move)))
+    }
+    let meanwhile = |c: &Client, state: &mut State| set(c, state, "a0", wide("overwritten"));
+    Case { name: "clean/replace", geometry: strict(24), setup: filled, act, meanwhile, exact: true }.run();
+}
+
+/// Catches a clear that loses or keeps what is written at the same time, or frees what is still in use.
+#[test]
+fn clear_while_records_come_and_go() {
+    let act = |c: &Client, _: &mut State| tolerate(c.t_clear());
+    Case { name: "clear/churn", geometry: strict(24), setup: filled, act, meanwhile: churn, exact: false }.run();
+}
+
+/// Catches a repair that judges by what others are just changing.
+#[test]
+fn sweep_while_the_index_grows() {
+    fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
+        filled(world, actor, other, state);
+        // Dies when its large record, which the next split moves, is in the index, and does not yet say so.
+        let key = (0..).map(|n| format!("large{n}")).find(|key| c_hash(actor, key) & 1 == 1).unwrap();
+        let died = (0..2000).find(|stores| {
+            let image = world.image();
+            die_in_large(&image, &key, *stores);
+            let there = image.reader().t_get(key.as_bytes()).unwrap().is_some();
+            let unsettled = (0..actor.segments() + 9)
+                .any(|s| image.client().state(s).state == hashmere_format::segment::State::LargeNew);
+            there && unsettled
+        });
+        die_in_large(world, &key, died.unwrap());
+        state.insert(key.into_bytes(), vec![b'l'; 3000]);
+    }
+    let act = |c: &Client, _: &mut State| tolerate(c.sweep());
+    Case { name: "sweep/split", geometry: strict(24).small_leaves(), setup, act, meanwhile: many, exact: true }.run();
+}
+
+fn c_hash(c: &Client, key: &str) -> u64 {
+    c.hash(key.as_bytes()).hash
+}
+
+fn die_in_large(world: &World, key: &str, stores: u64) {
+    let third = world.client();
+    third.lane().map(drop).unwrap();
+    third.probe.die_after(stores);
+    let _ = super::super::probe::until_death(|| third.t_set(key.as_bytes(), &[b'l'; 3000]));
+    third.kill();
+}
