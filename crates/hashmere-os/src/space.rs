@@ -26,6 +26,7 @@ pub fn allocate(fd: BorrowedFd<'_>, off: u64, len: u64) -> io::Result<()> {
         return Ok(());
     }
     let (off, len) = (offset(off)?, offset(len)?);
+    refuse_what_cannot_fit(fd, len as u64)?;
     // tmpfs undoes the whole call when any signal interrupts it, so a profiler's timer could
     // keep a large allocation from ever finishing: hence no signal at all while it runs.
     let outcome = without_signals(|| {
@@ -40,6 +41,31 @@ pub fn allocate(fd: BorrowedFd<'_>, off: u64, len: u64) -> io::Result<()> {
         )),
         Err(error) => Err(error),
     }
+}
+
+/// What is larger is not tried if it cannot fit: tmpfs would take page after page before it finds out, and undo that.
+const LARGE: u64 = 64 << 20;
+
+/// Refuses `len` bytes for a file, those that it has already included, if its file system has not so much.
+///
+/// # Errors
+/// `StorageFull` (`ENOSPC`). If the file system does not say what it has, that is no error.
+pub fn refuse_what_cannot_fit(fd: BorrowedFd<'_>, len: u64) -> io::Result<()> {
+    let most = || Some(free(fd).ok()?.saturating_add(blocks(fd).ok()?));
+    if len < LARGE || most().is_none_or(|most| len <= most) {
+        return Ok(());
+    }
+    Err(io::Error::from_raw_os_error(libc::ENOSPC))
+}
+
+/// Bytes that its file system has left, for root at least.
+fn free(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut stat = MaybeUninit::<libc::statvfs>::uninit();
+    // SAFETY: the pointer is to a statvfs, which the call fills when it succeeds.
+    check(unsafe { libc::fstatvfs(fd.as_raw_fd(), stat.as_mut_ptr()) })?;
+    // SAFETY: the call succeeded.
+    let stat = unsafe { stat.assume_init() };
+    Ok(stat.f_bfree.saturating_mul(stat.f_frsize))
 }
 
 /// Gives the blocks behind a range back: it reads as zero afterwards, and the size of the file
@@ -220,6 +246,18 @@ mod tests {
         assert!(punch(read_only.as_fd(), 0, 4096).is_err());
         assert_eq!(file_system(File::open("/dev/shm").unwrap().as_fd()), "tmpfs");
         assert!(!file_system(file.as_fd()).is_empty());
+    }
+
+    #[test]
+    fn what_cannot_fit_is_not_tried() {
+        let scratch = Scratch::new("space-large");
+        let file = scratch.file("f");
+        allocate(file.as_fd(), 0, 1 << 20).unwrap();
+        let (begin, free) = (std::time::Instant::now(), free(file.as_fd()).unwrap());
+        let error = allocate(file.as_fd(), 1 << 20, free + (1 << 30)).unwrap_err();
+        assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+        assert!(begin.elapsed() < std::time::Duration::from_millis(500), "{:?}", begin.elapsed());
+        assert_eq!(size(file.as_fd()).unwrap(), 1 << 20);
     }
 
     #[test]

@@ -48,6 +48,18 @@ pub enum QueueError {
         /// What was found.
         &'static str,
     ),
+    /// [`once`](crate::once()) was called for a key whose value this thread is computing just then: it would wait for itself. Code 69.
+    Reentered(
+        /// The key; bytes that are not UTF-8 are U+FFFD.
+        Box<str>,
+    ),
+    /// There is no room for a pool; the code of what the store says.
+    NoRoom {
+        /// Bytes that the pool needs, in one piece.
+        bytes: u64,
+        /// What the store says.
+        error: Box<Error>,
+    },
 }
 
 impl QueueError {
@@ -68,6 +80,8 @@ impl QueueError {
             Self::Dropped => 66,
             Self::OtherPool => 67,
             Self::Broken(_) => 68,
+            Self::Reentered(_) => 69,
+            Self::NoRoom { error, .. } => error.code(),
         }
     }
 }
@@ -87,6 +101,10 @@ impl fmt::Display for QueueError {
             Self::Dropped => f.write_str("the pool was dropped; create a new one"),
             Self::OtherPool => f.write_str("the queue is of another pool; elements move within one pool only"),
             Self::Broken(what) => f.write_str(what),
+            Self::Reentered(key) => {
+                write!(f, "`once` of {key:?} was called by this thread, which is computing the value of that key; return it from there")
+            }
+            Self::NoRoom { bytes, error } => write!(f, "{error}; the pool needs {bytes} bytes in one piece"),
         }
     }
 }
@@ -94,7 +112,7 @@ impl fmt::Display for QueueError {
 impl std::error::Error for QueueError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Store(error) => Some(error),
+            Self::Store(error) | Self::NoRoom { error, .. } => Some(error),
             _ => None,
         }
     }

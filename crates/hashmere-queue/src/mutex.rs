@@ -26,6 +26,16 @@ pub struct MutexGuard<'a> {
     born: u64,
 }
 
+/// Who holds a [`Mutex`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Holder {
+    /// Process id, in its own PID namespace.
+    pub pid: u32,
+    /// What the process calls itself, its first 16 bytes.
+    pub name: String,
+}
+
 /// What such a value says: the holder.
 pub(crate) fn holder_of(value: &[u8]) -> Result<ClientId, QueueError> {
     let word = value.first_chunk::<8>().filter(|_| value.len() == 8).map(|bytes| u64::from_le_bytes(*bytes));
@@ -52,7 +62,8 @@ impl Mutex {
         Ok(Mutex { store: store.clone(), key: key.to_vec() })
     }
 
-    /// Locks it, waiting as long as `timeout`; `None`: somebody alive held it all the while.
+    /// Locks it, waiting as long as `timeout`; `None`: somebody alive held it all the while: [`holder`](Self::holder) says who. It
+    /// is not recursive: a thread that holds it waits for itself.
     ///
     /// # Errors
     /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.
@@ -81,6 +92,16 @@ impl Mutex {
 }
 
 impl Mutex {
+    /// Who holds it at about this moment; `None`: nobody, or somebody who is gone.
+    ///
+    /// # Errors
+    /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.
+    pub fn holder(&self) -> Result<Option<Holder>, QueueError> {
+        let Some(item) = self.store.get_item(&self.key)? else { return Ok(None) };
+        let process = self.store.process_of(holder_of(&item.value)?);
+        Ok(process.map(|(pid, name)| Holder { pid, name }))
+    }
+
     fn guard(&self, version: Version, abandoned: bool) -> MutexGuard<'_> {
         MutexGuard { mutex: self, version, abandoned, born: fork::generation() }
     }

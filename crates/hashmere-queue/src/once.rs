@@ -1,18 +1,69 @@
 //! Computing a value once for all processes.
 
 use crate::error::QueueError;
-use crate::mutex::Mutex;
+use crate::mutex::{Holder, Mutex};
 use hashmere::Store;
+use hashmere_os::fork;
+use std::cell::RefCell;
+use std::path::PathBuf;
 use std::time::Duration;
 
 /// What stands before a key in the key of its lease.
 const LEASE: &[u8] = b"\0once\0";
 
-/// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait for it. If
-/// the one that computes dies, or `compute` fails, the next one does it. `Ok(None)`: somebody alive was computing all the time.
+/// A value that this thread is computing: of which store and key; in which process, for a forked child computes nothing.
+#[derive(PartialEq, Eq)]
+struct Computation {
+    path: PathBuf,
+    key: Vec<u8>,
+    born: u64,
+}
+
+thread_local! {
+    static COMPUTING: RefCell<Vec<Computation>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Says that this thread computes the value of a key, as long as it is kept.
+struct Computing;
+
+impl Computing {
+    fn begin(store: &Store, key: &[u8]) -> Result<Computing, QueueError> {
+        let own = Computation { path: store.path().into(), key: key.into(), born: fork::generation() };
+        COMPUTING.with_borrow_mut(|all| {
+            if all.contains(&own) {
+                return Err(QueueError::Reentered(String::from_utf8_lossy(key).into()));
+            }
+            all.push(own);
+            Ok(Computing)
+        })
+    }
+}
+
+impl Drop for Computing {
+    fn drop(&mut self) {
+        // One that is begun later ends earlier.
+        let _ = COMPUTING.try_with(|all| all.borrow_mut().pop());
+    }
+}
+
+fn lease(store: &Store, key: &[u8]) -> Result<Mutex, QueueError> {
+    Mutex::new(store, &[LEASE, key].concat())
+}
+
+/// Who computes the value of a key by [`once`], at about this moment.
 ///
 /// # Errors
-/// The store's, and what `compute` returns.
+/// As [`Mutex::holder`].
+pub fn computing(store: &Store, key: &[u8]) -> Result<Option<Holder>, QueueError> {
+    lease(store, key)?.holder()
+}
+
+/// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait for it. If
+/// the one that computes dies, or `compute` fails, the next one does it. `Ok(None)`: somebody alive was computing all the time:
+/// [`computing`] says who.
+///
+/// # Errors
+/// [`Reentered`](QueueError::Reentered) if it is called by `compute` for the same key; the store's, and what `compute` returns.
 pub fn once<E: From<QueueError>>(
     store: &Store,
     key: &[u8],
@@ -23,7 +74,8 @@ pub fn once<E: From<QueueError>>(
     if let Some(value) = get()? {
         return Ok(Some(value));
     }
-    let lease = Mutex::new(store, &[LEASE, key].concat())?;
+    let _computing = Computing::begin(store, key)?;
+    let lease = lease(store, key)?;
     let held = lease.lock(timeout)?;
     // Somebody else may have made it meanwhile.
     if let Some(value) = get()? {

@@ -2,11 +2,19 @@
 
 use crate::error::QueueError;
 use crate::layout::{Geometry, Kind};
-use crate::pool::{is_name, write_queue, Pool, FREE};
+use crate::pool::{check_name, is_name, write_queue, Pool, FREE};
 use crate::settle::Core;
-use hashmere::Store;
+use hashmere::{Store, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
+
+/// An error of creating a pool of so many bytes.
+fn no_room(error: WriteError, bytes: u64) -> QueueError {
+    match error {
+        WriteError::Full { .. } | WriteError::NoSpace(_) => QueueError::NoRoom { bytes, error: Box::new(error.into()) },
+        error => error.into(),
+    }
+}
 
 /// What becomes of the elements that a process held when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -92,7 +100,7 @@ impl PoolOptions {
         };
         if on_death.is_some_and(|name| !is_name(name) || self.queues < 2) {
             return Err(QueueError::BadOption(
-                "the queue for elements of the dead needs a name of 1 to 64 bytes, and room for a second queue",
+                "the queue for elements of the dead needs a name of 1 to 64 bytes, none of them NUL, and room for a second queue",
             ));
         }
         let free = self.on_death == OnDeath::Queue(FREE);
@@ -104,8 +112,9 @@ impl PoolOptions {
                 write_queue(&core, 1, name, Kind::Mpmc, geometry.elements);
             }
         };
-        let region = store.create_region(kind::POOL, name.as_bytes(), geometry.size(), fill)?;
-        match region {
+        check_name(name)?;
+        let region = store.create_region(kind::POOL, name.as_bytes(), geometry.size(), fill);
+        match region.map_err(|error| no_room(error, geometry.size()))? {
             Some(region) => Pool::new(region, geometry),
             None => Err(QueueError::Exists(format!("pool {name:?}").into())),
         }

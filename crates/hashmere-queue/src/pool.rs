@@ -17,7 +17,15 @@ use std::sync::Arc;
 pub(crate) const FREE: &str = "free";
 
 pub(crate) fn is_name(name: &str) -> bool {
-    (1..=queue::NAME_MAX).contains(&name.len())
+    (1..=queue::NAME_MAX).contains(&name.len()) && !name.contains('\0')
+}
+
+/// Whether a pool can have this name: the same rule in every language, and C ends a name with a NUL.
+pub(crate) fn check_name(name: &str) -> Result<(), QueueError> {
+    if (1..=hashmere_format::region::NAME_MAX).contains(&name.len()) && !name.contains('\0') {
+        return Ok(());
+    }
+    Err(QueueError::BadOption("the name of a pool has 1 to 128 bytes, none of them NUL"))
 }
 
 /// Writes the entry of a queue that does not exist yet; its last store makes it exist.
@@ -90,8 +98,9 @@ impl Pool {
     /// Opens a pool, and clears up after processes that died with elements of it.
     ///
     /// # Errors
-    /// [`NotFound`](QueueError::NotFound); the store's errors, `Corrupt` if the pool is damaged.
+    /// [`NotFound`](QueueError::NotFound); [`BadOption`](QueueError::BadOption) for a name that cannot be; the store's errors, `Corrupt` if the pool is damaged.
     pub fn open(store: &Store, name: &str) -> Result<Pool, QueueError> {
+        check_name(name)?;
         let region = store.open_region(kind::POOL, name.as_bytes())?;
         let region = region.ok_or_else(|| QueueError::NotFound(format!("pool {name:?}").into()))?;
         let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
@@ -114,6 +123,7 @@ impl Pool {
     /// # Errors
     /// The store's.
     pub fn remove(store: &Store, name: &str) -> Result<bool, QueueError> {
+        check_name(name)?;
         Ok(store.drop_region(kind::POOL, name.as_bytes())?)
     }
 
@@ -157,7 +167,7 @@ impl Pool {
     /// [`BadOption`](QueueError::BadOption) for a bad name or bound.
     pub fn queue_with(&self, name: &str, options: QueueOptions) -> Result<Queue, QueueError> {
         if !is_name(name) {
-            return Err(QueueError::BadOption("the name of a queue has 1 to 64 bytes"));
+            return Err(QueueError::BadOption("the name of a queue has 1 to 64 bytes, none of them NUL"));
         }
         if options.bound == Some(0) {
             return Err(QueueError::BadOption("a queue takes at least one element"));

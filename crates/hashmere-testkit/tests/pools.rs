@@ -147,3 +147,27 @@ fn pools_come_and_go_beside_keys_in_use() {
     let report = store.check();
     assert!(report.is_clean(), "{:#?}", report.problems);
 }
+
+#[test]
+fn what_cannot_be_is_refused_at_once_and_says_why() {
+    let _watchdog = Watchdog::start("pools-refused");
+    let scratch = Scratch::new("pools-refused");
+    let store = Options::new().open(scratch.store("pools")).unwrap();
+    for name in ["", "a\0b", &"x".repeat(129)] {
+        let errors = [
+            Pool::open(&store, name).unwrap_err(),
+            Pool::remove(&store, name).unwrap_err(),
+            PoolOptions::new(4, 8).open(&store, name).unwrap_err(),
+            PoolOptions::new(4, 8).create(&store, name).unwrap_err(),
+        ];
+        assert!(errors.iter().all(|error| error.code() == 62), "{errors:?}");
+    }
+    // Nothing has so much room, and nothing is tried to find out.
+    let begin = Instant::now();
+    let error = PoolOptions::new(1 << 31, 64).create(&store, "large").unwrap_err();
+    assert!(matches!(error, QueueError::NoRoom { .. }) && matches!(error.code(), 12 | 31), "{error}");
+    assert!(error.to_string().contains("the pool needs "), "{error}");
+    assert!(begin.elapsed() < Duration::from_secs(2), "{:?}", begin.elapsed());
+    assert!(store.stats().bytes_allocated < 8 << 20);
+    PoolOptions::new(4, 8).create(&store, "small").unwrap();
+}

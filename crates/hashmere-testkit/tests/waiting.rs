@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WriteError};
-use hashmere_queue::{once, Barrier, Mutex, QueueError};
+use hashmere_queue::{computing, once, Barrier, Mutex, QueueError};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -188,4 +188,45 @@ fn what_a_forked_child_inherits_is_not_its_to_let_go() {
     assert!(mutex.lock(LONG).unwrap().is_some());
     assert_eq!(other.wait(Duration::from_millis(10)).unwrap(), None, "the child left in its parent's name");
     assert!(barrier.wait(LONG).unwrap().is_some_and(|start| start.lost == 0));
+}
+
+#[test]
+fn who_holds_a_mutex_and_who_computes_is_known() {
+    let (_scratch, store) = store("waiting-holder");
+    let mutex = Mutex::new(&store, b"mutex").unwrap();
+    assert_eq!(mutex.holder().unwrap(), None);
+    let held = mutex.lock(LONG).unwrap().unwrap();
+    let holder = Mutex::new(&store, b"mutex").unwrap().holder().unwrap().unwrap();
+    assert_eq!(holder.pid, std::process::id());
+    drop(held);
+    assert_eq!(mutex.holder().unwrap(), None);
+    let value = once::<QueueError>(&store, b"key", LONG, || {
+        assert_eq!(computing(&store, b"key")?.map(|holder| holder.pid), Some(std::process::id()));
+        Ok(b"value".to_vec())
+    });
+    assert_eq!((value.unwrap(), computing(&store, b"key").unwrap()), (Some(b"value".to_vec()), None));
+}
+
+/// Without a time limit it would wait for itself for ever.
+#[test]
+fn once_within_once_is_refused() {
+    let _watchdog = Watchdog::start("waiting-once-in-once");
+    let (scratch, store) = store("waiting-once-in-once");
+    let same = Options::new().open(scratch.store("waiting")).unwrap();
+    let value = once::<QueueError>(&store, b"outer", Duration::MAX, || {
+        let error = once::<QueueError>(&same, b"outer", Duration::MAX, || unreachable!()).unwrap_err();
+        assert!(matches!(error, QueueError::Reentered(_)) && error.code() == 69, "{error}");
+        assert!(error.to_string().contains("`once` of \"outer\""), "{error}");
+        // That of another key is another matter, and so is another thread, which waits.
+        let other = same.clone();
+        let waited = std::thread::spawn(move || {
+            once::<QueueError>(&other, b"outer", Duration::from_millis(20), || unreachable!()).unwrap()
+        });
+        assert_eq!(waited.join().unwrap(), None);
+        once::<QueueError>(&store, b"inner", Duration::MAX, || Ok(b"in".to_vec())).map(Option::unwrap)
+    });
+    assert_eq!(value.unwrap(), Some(b"in".to_vec()));
+    // A computation that failed is over.
+    assert!(once::<QueueError>(&store, b"failed", LONG, || Err(QueueError::Dropped)).is_err());
+    assert!(once::<QueueError>(&store, b"failed", LONG, || Ok(Vec::new())).unwrap().is_some());
 }

@@ -8,7 +8,8 @@ use crate::shared::Shared;
 use crate::Store;
 use hashmere_format::row;
 use hashmere_mem::{MapMem, Mem};
-use hashmere_os::fork;
+use hashmere_os::{fork, space};
+use std::os::fd::AsFd;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
@@ -149,6 +150,8 @@ impl Store {
         fill: impl FnOnce(&MapMem, u64),
     ) -> Result<Option<Region>, WriteError> {
         let engine = self.engine();
+        // Nobody looks for a row of segments that there cannot be: in a large file system that takes seconds.
+        space::refuse_what_cannot_fit(engine.mem.file().as_fd(), bytes).map_err(WriteError::NoSpace)?;
         let mut lane = engine.lane()?;
         let place = engine.create_region(&mut lane, (kind, name), bytes, |spot| fill(&engine.mem, spot.data))?;
         Ok(place.map(|place| Region::new(&self.shared, place)))
@@ -198,5 +201,11 @@ impl Store {
     /// Those of repairing what it left.
     pub fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         self.engine().is_gone(client.slot(), client.times())
+    }
+
+    /// The process of a client, in that one's PID namespace, and what it calls itself. `None`: it has closed the store, or another client
+    /// has its place. One that is dead counts until that is noticed.
+    pub fn process_of(&self, client: ClientId) -> Option<(u32, String)> {
+        self.engine().process_of(client.slot(), client.times())
     }
 }

@@ -95,6 +95,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         done.map(|()| true)
     }
 
+    /// The process of the client that had claimed this slot for the time of this number, and its name, unless it is there no more.
+    pub(crate) fn process_of(&self, slot: u32, times: u64) -> Option<(u32, String)> {
+        let offset = row::offset(slot);
+        let is_it = || self.mem.load(offset + row::at::STATE, Ordering::Acquire) == times << 8 | 1;
+        if u64::from(slot) >= self.mem.load(at::CLIENTS_HIGH, Ordering::Acquire) || !is_it() {
+            return None;
+        }
+        let process = (self.mem.load(offset + row::at::PID, Ordering::Acquire) as u32, self.row_name(slot));
+        is_it().then_some(process)
+    }
+
     /// Counts something for this thread.
     #[inline(always)]
     pub(crate) fn count(&self, stat: Stat, n: u64) {
