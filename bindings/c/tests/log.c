@@ -5,6 +5,8 @@
 #define HM_LOG_LEVEL HM_LEVEL_INFO
 #include <hashmere_log.h>
 #include <inttypes.h>
+#include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -61,7 +63,7 @@ static void drain(hm_log *log, struct seen *seen) {
     EXPECT(HM_OK, hm_log_drain(log, &options, &drainer, &error));
     EXPECT(HM_OK, hm_drainer_is_active(drainer, &error));
     EXPECT(HM_OK, hm_drainer_stop(drainer, &lines, &error));
-    CHECK(lines == seen->lines);
+    CHECK(lines + (seen->line.flags == HM_LINE_NOTE) == seen->lines);
 }
 
 static void opening(void) {
@@ -344,6 +346,142 @@ static void following(void) {
     EXPECT(HM_OK, hm_log_remove(store, "follow", &error));
 }
 
+/* Whether a descriptor is readable, or becomes so in time. */
+static int is_readable(int fd, int ms) {
+    struct pollfd one = {.fd = fd, .events = POLLIN};
+    return poll(&one, 1, ms) == 1 && (one.revents & POLLIN) != 0;
+}
+
+static void *log_some(void *log) {
+    for (int i = 0; i < 50; i++) CHECK(HM_INFO(log, "thread %d", i) == HM_OK);
+    return NULL;
+}
+
+/* Draining and following in an event loop: one descriptor each, and no line is waited for anywhere else. */
+static void loops(void) {
+    hm_log *log = opened("loop", (hm_log_options){0});
+    struct seen seen = {0};
+    const hm_drain_options show = {.size = sizeof show, .to = HM_TO_FUNCTION, .show = see, .user = &seen};
+    const hm_drain_options standby = {.size = sizeof standby, .flags = HM_DRAIN_STANDBY};
+    hm_pump *pump = NULL, *second = NULL;
+    hm_follower *follower;
+    hm_line line;
+    uint64_t lines = 0;
+    int in = -1, out = -1;
+    EXPECT(HM_E_ARGUMENT, hm_pump_open(log, &standby, &pump, &error));
+    EXPECT(HM_OK, hm_pump_open(log, &show, &pump, &error));
+    EXPECT(HM_E_LOG_TAKEN, hm_pump_open(log, &show, &second, &error));
+    CHECK(second == NULL && error.pid == (uint32_t)getpid());
+    EXPECT(HM_OK, hm_log_follow(log, 0, &follower, &error));
+    EXPECT(HM_OK, hm_pump_fd(pump, &in, &error));
+    EXPECT(HM_OK, hm_follower_fd(follower, &out, &error));
+    CHECK(!is_readable(in, 20) && !is_readable(out, 20));
+    for (int round = 0; round < 3; round++) {
+        pthread_t other;
+        uint64_t came = 0, followed = 0;
+        CHECK(pthread_create(&other, NULL, log_some, log) == 0);
+        while (came < 50) {
+            CHECK(is_readable(in, MS));
+            EXPECT(HM_OK, hm_pump_run(pump, &lines, &error));
+            came += lines;
+        }
+        CHECK(pthread_join(other, NULL) == 0);
+        while (followed < 50) {
+            CHECK(is_readable(out, MS));
+            while (hm_follower_next(follower, 0, &line, &error) == HM_OK) followed++;
+        }
+        CHECK(came == 50 && followed == 50 && seen.lines == 50 * (uint64_t)(round + 1));
+        CHECK(!is_readable(in, 20) && !is_readable(out, 20));
+    }
+    CHECK(HM_INFO(log, "the rest") == HM_OK);
+    EXPECT(HM_OK, hm_pump_wait(pump, MS, &error));
+    EXPECT(HM_OK, hm_pump_finish(pump, &lines, &error));
+    CHECK(lines == 1 && seen.lines == 151 && stats_of(log).drainer_pid == 0);
+    EXPECT(HM_OK, hm_pump_finish(NULL, NULL, &error));
+    EXPECT(HM_OK, hm_pump_open(log, &show, &pump, &error));
+    EXPECT(HM_OK, hm_pump_finish(pump, NULL, &error));
+    hm_follower_close(follower);
+    hm_log_close(log);
+    EXPECT(HM_OK, hm_log_remove(store, "loop", &error));
+}
+
+/* Without a drainer and without standard output a line is in the log, and the call says so. */
+static void no_output(void) {
+    hm_log *log = opened("closed", (hm_log_options){0}), *writing;
+    const pid_t child = fork();
+    if (child == 0) {
+        const hm_log_options existing = {.size = sizeof existing, .flags = HM_LOG_EXISTING};
+        EXPECT(HM_OK, hm_log_open(store, "closed", &existing, &writing, &error));
+        close(1);
+        EXPECT(HM_OK, hm_log_line(writing, HM_LEVEL_INFO, "kept", 4, &error));
+        _exit(0);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child && status == 0);
+    struct seen seen;
+    drain(log, &seen);
+    CHECK(seen.lines == 1 && strcmp(seen.texts[0], "kept") == 0);
+    hm_log_close(log);
+    EXPECT(HM_OK, hm_log_remove(store, "closed", &error));
+}
+
+static int count_log(void *user, hm_bytes name) {
+    *(int *)user += name.len == 4 && (memcmp(name.data, "list", 4) == 0 || memcmp(name.data, "more", 4) == 0);
+    return 0;
+}
+
+static int stop_at_once(void *user, hm_bytes name) {
+    CHECK(name.len > 0);
+    return ++*(int *)user;
+}
+
+struct rings {
+    int count;
+    hm_ring last;
+    char process[17];
+};
+
+static int keep_ring(void *user, const hm_ring *ring) {
+    struct rings *rings = user;
+    rings->count++;
+    rings->last = *ring;
+    snprintf(rings->process, sizeof rings->process, "%.*s", (int)ring->process.len, (const char *)ring->process.data);
+    return 0;
+}
+
+static void *overfill_and_end(void *log) {
+    int dropped = 0;
+    for (int i = 0; i < 20; i++) dropped += HM_INFO(log, "%02d %0497d", i, 0) == HM_SKIPPED;
+    CHECK(dropped > 5);
+    return NULL;
+}
+
+/* What logs and rings there are. What a thread dropped last is told under its own name when it has ended. */
+static void listing(void) {
+    hm_log *log = opened("list", (hm_log_options){.ring_bytes = 4096, .full = HM_LOG_DROP}), *more = opened("more", (hm_log_options){0});
+    int logs = 0, once = 0;
+    EXPECT(HM_OK, hm_each_log(store, count_log, &logs, &error));
+    EXPECT(HM_OK, hm_each_log(store, stop_at_once, &once, &error));
+    EXPECT(HM_E_ARGUMENT, hm_each_log(store, NULL, NULL, &error));
+    CHECK(logs == 2 && once == 1);
+    struct rings rings = {0};
+    EXPECT(HM_OK, hm_each_ring(log, keep_ring, &rings, &error));
+    CHECK(rings.count == 0);
+    pthread_t other;
+    CHECK(pthread_create(&other, NULL, overfill_and_end, log) == 0 && pthread_join(other, NULL) == 0);
+    EXPECT(HM_OK, hm_each_ring(log, keep_ring, &rings, &error));
+    CHECK(rings.count == 1 && rings.last.thread == 1 && rings.last.pid == (uint32_t)getpid() && !rings.last.is_owned);
+    CHECK(rings.last.bytes_waiting > 2000 && rings.last.untold == 0 && strncmp(rings.process, "test-log", 8) == 0);
+    struct seen seen;
+    drain(log, &seen);
+    CHECK(seen.line.flags == HM_LINE_NOTE && seen.line.thread == 1 && seen.line.level == HM_LEVEL_WARN && seen.line.text.len == 0);
+    CHECK(seen.lines - 1 + seen.lost == 20 && stats_of(log).lost == seen.lost);
+    hm_log_close(log);
+    hm_log_close(more);
+    EXPECT(HM_OK, hm_log_remove(store, "list", &error));
+    EXPECT(HM_OK, hm_log_remove(store, "more", &error));
+}
+
 static void reap(pid_t child) {
     int status;
     CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
@@ -419,12 +557,15 @@ int main(void) {
     opening();
     dead_writer();
     dead_drainer();
+    no_output();
     levels();
     fields();
     long_lines();
     full_rings();
     outputs();
     following();
+    loops();
+    listing();
     EXPECT(HM_OK, hm_close(store, &error));
     return 0;
 }

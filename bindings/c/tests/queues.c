@@ -204,6 +204,19 @@ static void *change_later(void *unused) {
     return unused;
 }
 
+/* Asks for the value that it is making. */
+static int make_of_itself(void *user, hm_bytes *value) {
+    size_t len;
+    char room[8];
+    uint32_t pid = 0;
+    hm_error own; /* the other one is that of the call that this is called by */
+    CHECK(hm_once_holder(user, KEY("nested"), &pid, &own) == HM_OK && pid == (uint32_t)getpid());
+    CHECK(hm_once(user, KEY("nested"), UINT64_MAX, make_of_itself, user, room, sizeof room, &len, &own) == HM_E_QUEUE_REENTERED);
+    CHECK(strstr(own.text, "`once` of \"nested\"") != NULL);
+    *value = (hm_bytes){"made", 4};
+    return 0;
+}
+
 static int make(void *user, hm_bytes *value) {
     *value = (hm_bytes){"made", 4};
     return ++*(int *)user == 1; /* the first attempt makes none */
@@ -238,7 +251,11 @@ static void waiting(void) {
     CHECK(abandoned == 0);
     EXPECT(HM_END, hm_mutex_lock(store, KEY("mutex"), 2, &other, NULL, &error));
     CHECK(other == NULL);
+    uint32_t pid = 0;
+    EXPECT(HM_OK, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
+    CHECK(pid == (uint32_t)getpid());
     hm_unlock(lock);
+    EXPECT(HM_ABSENT, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
     hm_unlock(NULL);
     EXPECT(HM_ABSENT, hm_exists(store, KEY("mutex"), &error));
     EXPECT(HM_E_QUEUE_BROKEN, hm_mutex_lock(store, KEY("waited"), 0, &lock, NULL, &error));
@@ -252,6 +269,10 @@ static void waiting(void) {
         EQUAL(value, len, "made");
     }
     CHECK(calls == 2);
+    EXPECT(HM_ABSENT, hm_once_holder(store, KEY("once"), &pid, &error));
+    EXPECT(HM_OK, hm_once(store, KEY("nested"), MS, make_of_itself, store, value, sizeof value, &len, &error));
+    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_pool_remove(store, "0123456789012345678901234567890123456789012345678901234567890123456789"
+                                                        "0123456789012345678901234567890123456789012345678901234567890", &error));
     EXPECT(HM_SHORT, hm_once(store, KEY("once"), MS, make, &calls, value, 2, &len, &error));
 
     hm_barrier *first, *second;

@@ -7,6 +7,7 @@
 #include <hashmere/log.hpp>
 #include <csignal>
 #include <fstream>
+#include <poll.h>
 #include <sys/wait.h>
 #include <thread>
 #include <unistd.h>
@@ -162,6 +163,48 @@ void records(hashmere::store &store) {
     CHECK(std::remove(file.c_str()) == 0);
 }
 
+bool is_readable(int fd, int ms) {
+    pollfd one = {fd, POLLIN, 0};
+    return poll(&one, 1, ms) == 1 && (one.revents & POLLIN) != 0;
+}
+
+/// Draining and following in an event loop; what logs and rings there are; what a thread that has ended had dropped last.
+void loops(hashmere::store &store) {
+    hashmere::log log(store, "loops", hashmere::log_options().keep().drop().ring_bytes(4096));
+    const auto names = hashmere::log::names(store);
+    CHECK(std::count(names.begin(), names.end(), "loops") == 1 && log.rings().empty());
+    std::vector<std::string> came;
+    std::uint32_t lost = 0;
+    auto pump = log.pump(hashmere::output::call([&](const hashmere::log_line &line) {
+        lost += line.lost();
+        if (!line.is_note()) came.emplace_back(line.text());
+        if (line.text() == "bad") throw std::runtime_error("bad line");
+    }));
+    auto follower = log.follow();
+    const int in = pump.fd(), out = follower.fd();
+    CHECK(!is_readable(in, 10) && !is_readable(out, 10) && fails(HM_E_LOG_TAKEN, [&] { log.pump(); }));
+    log.info("one");
+    CHECK(is_readable(in, 30000));
+    while (came.empty()) pump.run();
+    CHECK(came[0] == "one" && is_readable(out, 30000) && follower.next()->text() == "one" && !follower.next());
+    CHECK(!is_readable(in, 10) && !is_readable(out, 10));
+    log.info("bad");
+    pump.wait(30s);
+    bool thrown = false;
+    try {
+        while (came.size() < 2) pump.run();
+    } catch (const std::runtime_error &) {
+        thrown = true;
+    }
+    CHECK(thrown && log.rings().size() == 1 && log.rings()[0].is_owned && log.rings()[0].thread == 1);
+    std::uint32_t dropped = 0;
+    std::thread([&] {
+        for (int i = 0; i < 100; i++) dropped += !log.line(level::info, std::string(200, 'x'));
+    }).join();
+    CHECK(pump.finish() + dropped == 100 && lost == dropped && came.size() == 102 - dropped);
+    hashmere::log::remove(store, "loops");
+}
+
 /// Children die, one as a writer, one as the drainer; every line is in the file once.
 void deaths(hashmere::store &store) {
     constexpr int lines = 2000;
@@ -207,4 +250,5 @@ int main() {
     levels(store);
     errors(store);
     records(store);
+    loops(store);
 }

@@ -40,14 +40,7 @@ fn os_number(source: &std::io::Error) -> Option<i32> {
 /// An error of the engine, to be raised.
 pub fn raised(py: Python<'_>, error: impl Into<Error>) -> PyErr {
     let error = error.into();
-    let errno = match &error {
-        Error::Open(OpenError::NotFound { .. }) => Some(2),
-        Error::Open(OpenError::AlreadyExists { .. }) | Error::Backup(BackupError::Exists { .. }) => Some(17),
-        Error::Open(OpenError::Unsafe { .. }) => Some(13),
-        Error::Open(OpenError::Io { source, .. } | OpenError::NoSpace { source, .. })
-        | Error::Write(WriteError::Io { source, .. } | WriteError::NoSpace(source)) => os_number(source),
-        _ => None,
-    };
+    let errno = errno_of(&error);
     let raised = exception(py, error.code(), error.to_string(), errno);
     if let Error::Write(WriteError::Busy { pid, .. }) | Error::Backup(BackupError::Running { pid, .. }) = &error {
         // Only these have a number to ask for.
@@ -56,6 +49,17 @@ pub fn raised(py: Python<'_>, error: impl Into<Error>) -> PyErr {
         }
     }
     raised
+}
+
+fn errno_of(error: &Error) -> Option<i32> {
+    match error {
+        Error::Open(OpenError::NotFound { .. }) => Some(2),
+        Error::Open(OpenError::AlreadyExists { .. }) | Error::Backup(BackupError::Exists { .. }) => Some(17),
+        Error::Open(OpenError::Unsafe { .. }) => Some(13),
+        Error::Open(OpenError::Io { source, .. } | OpenError::NoSpace { source, .. })
+        | Error::Write(WriteError::Io { source, .. } | WriteError::NoSpace(source)) => os_number(source),
+        _ => None,
+    }
 }
 
 /// `?` for results of the queues.
@@ -74,6 +78,7 @@ impl<T> QueueResult<T> for Result<T, QueueError> {
 pub fn queue(py: Python<'_>, error: QueueError) -> PyErr {
     match error {
         QueueError::Store(error) => raised(py, *error),
+        QueueError::NoRoom { error: ref inner, .. } => exception(py, inner.code(), error.to_string(), errno_of(inner)),
         other => exception(py, other.code(), other.to_string(), None),
     }
 }
@@ -82,6 +87,7 @@ pub fn queue(py: Python<'_>, error: QueueError) -> PyErr {
 pub fn log(py: Python<'_>, error: LogError) -> PyErr {
     let errno = match &error {
         LogError::Output { source, .. } => os_number(source),
+        LogError::NoRoom { error, .. } => errno_of(error),
         _ => None,
     };
     let error = match error {
@@ -90,7 +96,9 @@ pub fn log(py: Python<'_>, error: LogError) -> PyErr {
     };
     let raised = exception(py, error.code(), error.to_string(), errno);
     match error {
-        LogError::Taken { pid } => raised.value(py).setattr("pid", pid).map_or_else(|failed| failed, |()| raised),
+        LogError::Taken { pid } | LogError::Full { pid } => {
+            raised.value(py).setattr("pid", pid).map_or_else(|failed| failed, |()| raised)
+        }
         _ => raised,
     }
 }
@@ -110,6 +118,11 @@ impl<T> LogResult<T> for Result<T, LogError> {
 /// The error of a closed handle.
 pub fn closed(py: Python<'_>) -> PyErr {
     exception(py, CLOSED, "the store was closed; open it again".into(), None)
+}
+
+/// The error of something else that is not open any more.
+pub fn gone(py: Python<'_>, what: &str) -> PyErr {
+    exception(py, CLOSED, what.into(), None)
 }
 
 /// A call that does not fit the state of things.

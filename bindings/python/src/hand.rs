@@ -1,7 +1,7 @@
 //! Hands, and the elements that they hold.
 
 use crate::bytes::Value;
-use crate::error::{closed, misuse, QueueResult};
+use crate::error::{gone, misuse, QueueResult};
 use crate::pool::Queue;
 use crate::room::{self, Exports};
 use crate::wait::in_slices;
@@ -9,6 +9,10 @@ use hashmere_queue::{Element as Held, Hand as Grip};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
+
+const CLOSED_HAND: &str = "the hand was closed; take another one with pool.hand()";
+const NOT_HELD: &str =
+    "the element is not held any more: it was pushed or given back, or its hand was closed; pull another one";
 
 /// What one thread takes part with. It holds up to 64 elements that were pulled one by one, or a batch; what is not pushed stays with it
 /// until it is closed.
@@ -34,7 +38,7 @@ impl Hand {
     }
 
     fn grip(&self, py: Python<'_>) -> PyResult<&'static Grip> {
-        let hand = self.hand.as_deref().ok_or_else(|| closed(py))?;
+        let hand = self.hand.as_deref().ok_or_else(|| gone(py, CLOSED_HAND))?;
         // SAFETY: it stands in a box that does not move, and is dropped after all that borrows it.
         Ok(unsafe { &*std::ptr::from_ref(hand) })
     }
@@ -47,7 +51,7 @@ impl Hand {
                 "the hand holds elements that were pulled alone; push them or give them back, or use another hand for batches",
             ));
         }
-        self.hand.as_deref_mut().ok_or_else(|| closed(py))
+        self.hand.as_deref_mut().ok_or_else(|| gone(py, CLOSED_HAND))
     }
 
     /// The same, to move the batch.
@@ -223,14 +227,15 @@ impl Element {
     fn with<T>(&self, py: Python<'_>, f: impl FnOnce(&mut Held<'static>) -> PyResult<T>) -> PyResult<T> {
         let mut hand = self.hand.borrow_mut(py);
         let held = hand.held.get_mut(self.place).and_then(Option::as_mut).filter(|_| self.is_held);
-        f(held.ok_or_else(|| closed(py))?)
+        let held = held.ok_or_else(|| gone(py, NOT_HELD))?;
+        f(held)
     }
 
     fn take(&mut self, py: Python<'_>) -> PyResult<Held<'static>> {
         self.exports.refuse()?;
         let held = self.hand.borrow_mut(py).held.get_mut(self.place).filter(|_| self.is_held).and_then(Option::take);
         self.is_held = false;
-        held.ok_or_else(|| closed(py))
+        held.ok_or_else(|| gone(py, NOT_HELD))
     }
 }
 

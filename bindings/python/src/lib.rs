@@ -16,6 +16,7 @@ mod hot;
 mod key_lock;
 mod log;
 mod log_drain;
+mod log_pump;
 mod log_record;
 mod many;
 mod marks;
@@ -47,6 +48,8 @@ mod _hashmere {
     use crate::log::Log;
     #[pymodule_export]
     use crate::log_drain::{Drainer, Follower};
+    #[pymodule_export]
+    use crate::log_pump::Pump;
     #[pymodule_export]
     use crate::pool::{Pool, Queue, Readiness};
     #[pymodule_export]

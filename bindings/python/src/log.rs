@@ -1,12 +1,13 @@
 //! The log: lines of many threads and processes in one stream. The handler for `logging` is made of it in Python.
 
 use crate::bytes::Value as Text;
-use crate::error::{closed, LogResult};
+use crate::error::{gone, LogResult};
 use crate::log_drain::{since, sink, Drainer, Follower};
+use crate::log_pump::Pump;
 use crate::log_record::{wanted, Fields, LevelName};
 use crate::store::StoreBase;
 use crate::wait::{in_slices, seconds};
-use hashmere_log::{Absent, Full, Level, Log as Inner, LogOptions, Long};
+use hashmere_log::{Absent, Full, Level, Log as Inner, LogOptions, Long, RingStats};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -22,7 +23,11 @@ pub struct Log {
 
 impl Log {
     fn log(&self, py: Python<'_>) -> PyResult<Inner> {
-        self.log.lock().unwrap_or_else(PoisonError::into_inner).clone().ok_or_else(|| closed(py))
+        self.log
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone()
+            .ok_or_else(|| gone(py, "the log was closed; open it again"))
     }
 
     fn put(&self, py: Python<'_>, level: Level, text: &Text<'_>, fields: Option<&Bound<'_, PyDict>>) -> PyResult<bool> {
@@ -227,6 +232,44 @@ impl Log {
         }
         let start = || if standby { log.drain_after(sink) } else { log.drain(sink) };
         Ok(Drainer::new(py.detach(start).or_raise_log(py)?))
+    }
+
+    /// Becomes the drainer, in the hands of the caller: for event loops. The arguments are those of ``drain``. Lines are written when ``run``
+    /// of what this returns is called, by whoever calls it.
+    #[pyo3(signature = (to=None, /, *, format="text", max_bytes=None, keep=0, level=None))]
+    fn pump(
+        &self,
+        py: Python<'_>,
+        to: Option<&Bound<'_, PyAny>>,
+        format: &str,
+        max_bytes: Option<u64>,
+        keep: u32,
+        level: Option<LevelName>,
+    ) -> PyResult<Pump> {
+        let log = self.log(py)?;
+        let mut sink = sink(py, to, format, max_bytes, keep)?;
+        if let Some(LevelName(level)) = level {
+            sink = sink.only(wanted(level));
+        }
+        Ok(Pump::new(py.detach(|| log.drain_here(sink)).or_raise_log(py)?))
+    }
+
+    /// The rings that threads have, or had, at about this moment: a dict for each, of its number, whether it is ``owned``, ``thread``,
+    /// ``pid`` and ``process`` of its last owner, ``waiting_bytes``, and how many lost lines are ``untold``.
+    fn rings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let rings = self.log(py)?.rings().or_raise_log(py)?;
+        let dict = |ring: &RingStats| {
+            let dict = PyDict::new(py);
+            dict.set_item("ring", ring.ring)?;
+            dict.set_item("owned", ring.is_owned)?;
+            dict.set_item("thread", ring.thread)?;
+            dict.set_item("pid", ring.pid)?;
+            dict.set_item("process", String::from_utf8_lossy(&ring.process))?;
+            dict.set_item("waiting_bytes", ring.waiting_bytes)?;
+            dict.set_item("untold", ring.untold)?;
+            Ok(dict)
+        };
+        rings.iter().map(dict).collect()
     }
 
     /// An iterator over lines that were drained, as `hashmere.LogLine`, without taking them from anyone. ``since`` is ``"now"``,

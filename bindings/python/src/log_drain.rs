@@ -8,7 +8,7 @@ use hashmere_log::{Format, LogFile, Since, Sink};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
-use std::os::fd::BorrowedFd;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::{Mutex, PoisonError};
 
 fn format_of(format: &str) -> PyResult<Format> {
@@ -178,6 +178,12 @@ impl Follower {
             follower.wait(slice);
             follower.next().or_raise_log(py)?.map(|record| line(py, record)).transpose()
         })
+    }
+
+    /// A descriptor for event loops that is readable while there is a line; it belongs to this object. Follow with a ``timeout`` of 0 then:
+    /// the iteration that finds none takes that back.
+    fn fileno(&mut self, py: Python<'_>) -> PyResult<i32> {
+        Ok(self.follower.descriptor().or_raise_log(py)?.as_raw_fd())
     }
 
     /// Bytes of lines that were gone before they were read.

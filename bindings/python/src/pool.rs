@@ -1,6 +1,6 @@
 //! Pools of elements, and their queues: see `hand` for those who move elements between them.
 
-use crate::error::{closed, QueueResult};
+use crate::error::{gone, QueueResult};
 use crate::hand::Hand;
 use crate::store::StoreBase;
 use hashmere_queue::{Kind, OnDeath, PoolOptions, QueueOptions, QueueStats};
@@ -237,7 +237,10 @@ pub struct Readiness {
 impl Readiness {
     fn with<T>(&self, py: Python<'_>, f: impl FnOnce(&hashmere_queue::Readiness) -> T) -> PyResult<T> {
         let readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner);
-        readiness.as_ref().map(f).ok_or_else(|| closed(py))
+        readiness
+            .as_ref()
+            .map(f)
+            .ok_or_else(|| gone(py, "the readiness of the queue was closed; make another one with queue.readiness()"))
     }
 }
 

@@ -15,8 +15,14 @@ use std::time::{Duration, Instant};
 /// How long a signal may have to wait.
 const SLICE: Duration = Duration::from_millis(50);
 
+/// Nobody lives to see more seconds than these: three hundred years.
+const FOR_EVER: f64 = 1e10;
+
 /// A number of seconds.
 pub fn seconds(timeout: f64) -> PyResult<Duration> {
+    if timeout > FOR_EVER {
+        return Ok(Duration::from_secs_f64(FOR_EVER));
+    }
     Duration::try_from_secs_f64(timeout)
         .map_err(|_| PyValueError::new_err(format!("timeout must be a number of seconds from 0 on, and is {timeout}")))
 }
@@ -27,7 +33,7 @@ pub fn in_slices<T>(
     timeout: Option<f64>,
     mut wait: impl FnMut(Duration) -> PyResult<Option<T>>,
 ) -> PyResult<Option<T>> {
-    let timeout = timeout.filter(|timeout| *timeout != f64::INFINITY).map(seconds).transpose()?;
+    let timeout = timeout.filter(|timeout| *timeout <= FOR_EVER || timeout.is_nan()).map(seconds).transpose()?;
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));
@@ -100,7 +106,7 @@ impl StoreBase {
 
     /// The value of a key; if there is none, ``compute()`` makes it, in one process at a time, and it is stored. The others wait for it.
     /// If the process that computes dies, or ``compute`` raises, the next one does it. ``None``: somebody alive was computing for
-    /// as long as ``timeout`` seconds.
+    /// as long as ``timeout`` seconds (``once_holder`` says who). If ``compute`` asks for the value of its own key, `QueueReentered` is raised.
     #[pyo3(signature = (key, compute, /, *, timeout=None))]
     fn once(
         &self,
@@ -122,6 +128,13 @@ impl StoreBase {
                 Failed::Queue(error) => crate::error::queue(py, error),
             })
         })
+    }
+
+    /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: nobody, or one that is gone.
+    #[pyo3(signature = (key, /))]
+    fn once_holder(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u32>> {
+        let store = self.enter(py)?;
+        Ok(hashmere_queue::computing(&store, key.0).or_raise_queue(py)?.map(|holder| holder.pid))
     }
 }
 
@@ -198,6 +211,12 @@ impl Mutex {
             }
         }
         Ok(())
+    }
+
+    /// The process that holds it at about this moment, by its id; ``None``: nobody, or one that is gone.
+    #[getter]
+    fn holder(&self, py: Python<'_>) -> PyResult<Option<u32>> {
+        Ok(self.mutex.holder().or_raise_queue(py)?.map(|holder| holder.pid))
     }
 
     /// Whether it is held through this object.

@@ -1,5 +1,6 @@
 """The log: lines of many processes in one stream, and the handler for `logging`."""
 
+import asyncio
 import json
 import logging
 import logging.config
@@ -7,6 +8,7 @@ import multiprocessing
 import os
 import pickle
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -17,6 +19,7 @@ import time
 import pytest
 
 import hashmere
+import hashmere.aio
 from hashmere import Level
 
 SPAWN = multiprocessing.get_context("spawn")
@@ -433,3 +436,83 @@ def test_signals_are_heard_while_it_follows(log):
             next(log.follow(timeout=None))
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_a_log_in_an_event_loop(log):
+    async def main():
+        seen, followed = [], []
+        task = asyncio.ensure_future(hashmere.aio.drain(log, seen.append))
+
+        async def follow():
+            async for line in hashmere.aio.follow(log):
+                followed.append(line.text)
+                if len(followed) == 20:
+                    return
+
+        follower = asyncio.ensure_future(follow())
+        await asyncio.sleep(0.02)
+        with pytest.raises(hashmere.LogTaken):
+            log.pump()
+        for number in range(20):
+            log.info(f"line {number}")
+            await asyncio.sleep(0.002)
+        await asyncio.wait_for(follower, 20)
+        log.info("the rest")
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+        assert [line.text for line in seen] == followed + ["the rest"] and len(followed) == 20
+
+    asyncio.run(main())
+    assert log.stats()["drainer"] is None
+
+
+def test_a_pump(log, tmp_path):
+    pump = log.pump(tmp_path / "lines", format="json")
+    ready = select.poll()
+    ready.register(pump.fileno(), select.POLLIN)
+    assert not ready.poll(10)
+    log.info("one")
+    assert ready.poll(20000)
+    lines = 0
+    while lines == 0:
+        lines += pump.run()
+    assert not ready.poll(10) and json.loads((tmp_path / "lines").read_text())["text"] == "one"
+    log.info("two")
+    pump.wait(20)
+    assert pump.close() == 1 and pump.closed and pump.close() == 0
+    with pytest.raises(hashmere.Closed, match="the pump was closed"):
+        pump.run()
+
+
+def test_what_a_thread_dropped_last_is_told_when_it_has_ended(store):
+    with hashmere.Log(store, ring_bytes=4096, full="drop", absent="keep") as log:
+        thread = threading.Thread(target=lambda: [log.info("x" * 500) for _ in range(20)])
+        thread.start()
+        thread.join()
+        (ring,) = log.rings()
+        assert (ring["ring"], ring["owned"], ring["thread"], ring["pid"]) == (0, False, 1, os.getpid())
+        *lines, note = drained(log)
+        assert note.is_note and note.thread == 1 and len(lines) + note.lost == 20 and not any(line.is_note for line in lines)
+
+
+def test_names_and_times_that_cannot_be(store):
+    for name in ("", "a\0b", "x" * 129):
+        with pytest.raises(hashmere.LogBadOption, match="1 to 128 bytes"):
+            hashmere.Log(store, name)
+        with pytest.raises(hashmere.QueueBadOption, match="1 to 128 bytes"):
+            hashmere.Pool(store, name, elements=1, bytes=8)
+    log = hashmere.Log(store, full_timeout=1e30)
+    log.level = None
+    assert log.level is None and log.info("nobody hears") is False
+    log.level = "trace"
+    assert log.level is Level.TRACE
+    log.close()
+    with pytest.raises(hashmere.Closed, match="the log was closed"):
+        log.info("x")
+
+
+def test_a_store_that_is_too_small_says_what_a_log_needs(folder):
+    with hashmere.Store("small", max_bytes=3 << 20) as store:
+        with pytest.raises(hashmere.Full, match="the log needs 5[0-9]* bytes in one piece"):
+            hashmere.Log(store)

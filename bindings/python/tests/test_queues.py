@@ -30,7 +30,7 @@ def test_elements(store):
         assert (job.number, len(job)) == (0, 32)
         job.write(0, b"hello")
         assert job.push(todo) and (len(pool.free), len(todo)) == (15, 1)
-        with pytest.raises(hashmere.Closed):
+        with pytest.raises(hashmere.Closed, match="the element is not held any more: it was pushed or given back"):
             job.push(todo)
         job = hand.pull(todo, timeout=5)
         assert job.read(0, 5) == b"hello" and job.read()[5:] == job.read(5)

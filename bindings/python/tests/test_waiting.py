@@ -144,6 +144,26 @@ def compute_for_ever(store, ready):
     store.once("key", lambda: (ready.set(), time.sleep(1000)))
 
 
+def test_once_within_once_is_refused(store):
+    def compute():
+        assert store.once_holder("key") == os.getpid()
+        with pytest.raises(hashmere.QueueReentered, match="`once` of \"key\""):
+            store.once("key", compute)
+        return b"value"
+
+    assert store.once("key", compute) == b"value" and store.once_holder("key") is None
+
+
+def test_who_holds_a_mutex(store):
+    mutex = hashmere.Mutex(store, "lock")
+    assert mutex.holder is None
+    with mutex:
+        assert hashmere.Mutex(store, "lock").holder == os.getpid()
+        assert not hashmere.Mutex(store, "lock").acquire(0)
+    assert mutex.holder is None and mutex.acquire(1e30)
+    mutex.release()
+
+
 def test_once_after_a_death(store):
     ready = SPAWN.Event()
     doomed = SPAWN.Process(target=compute_for_ever, args=(store, ready), daemon=True)

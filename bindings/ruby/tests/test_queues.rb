@@ -248,7 +248,10 @@ class TestQueues < StoreTest
   def test_mutex_once_and_barrier
     assert_equal(7, @store.lock("m") do |abandoned|
       refute abandoned
-      assert_raises(Hashmere::Busy) { @store.lock("m", timeout: 0.01) { flunk } }
+      error = assert_raises(Hashmere::Busy) { @store.lock("m", timeout: 0.01) { flunk } }
+      assert_equal Process.pid, error.pid
+      assert_equal Process.pid, @store.mutex_holder("m")
+      assert_match(/the mutex "m" was held by process #{Process.pid} for 0.01 s/, error.message)
       7
     end)
     refute @store.key?("m")
@@ -261,5 +264,20 @@ class TestQueues < StoreTest
     children = Array.new(2) { fork { exit!(Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 120) == [1, 0]) } }
     assert_equal [1, 0], Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 120)
     assert(children.all? { |one| Process.wait2(one)[1].success? })
+  end
+
+  def test_once_within_once_is_refused
+    value = @store.once("key") do
+      assert_equal Process.pid, @store.once_holder("key")
+      error = assert_raises(Hashmere::QueueReentered) { @store.once("key", timeout: nil) { flunk } }
+      assert_match(/`once` of "key"/, error.message)
+      error = Thread.new { assert_raises(Hashmere::Busy) { @store.once("key", timeout: 0.01) { flunk } } }.value
+      assert_match(/the value of "key" was being computed by process #{Process.pid}/, error.message)
+      @store.once("other") { "in" }
+    end
+    assert_equal "in", value
+    assert_nil @store.once_holder("key")
+    assert_raises(IOError) { @store.once("failed") { raise IOError } }
+    assert_equal "now", @store.once("failed") { "now" }
   end
 end

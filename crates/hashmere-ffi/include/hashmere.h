@@ -133,7 +133,7 @@ enum hm_result {
     HM_E_MISUSE = 37,              /**< The call does not fit the state of things; the text says how. */
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
 
-    /* Backups. Those of queues, 60 to 68, stand in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
+    /* Backups. Those of queues, 60 to 69, stand in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
     HM_E_BACKUP_ABANDONED = 51, /**< A write needed the room that the backup held back. */
     HM_E_BACKUP_EXISTS = 52,    /**< There is a file under the name of the copy already. */

@@ -152,6 +152,30 @@ typedef struct hm_log_stats {
 
 /** Figures of about now. Nobody is stopped for them. @return #HM_OK */
 int hm_log_get_stats(hm_log *log, hm_log_stats *stats, hm_error *error);
+
+/** Is shown a name, which dies when it returns. Return 0 to go on, anything else to end. */
+typedef int (*hm_show_name)(void *user, hm_bytes name);
+
+/** Shows the names of the logs of a store. @return #HM_OK */
+int hm_each_log(hm_store *store, hm_show_name show, void *user, hm_error *error);
+
+/** A ring that a thread has, or had last. */
+typedef struct hm_ring {
+    uint64_t ring;          /**< Its number, from 0. */
+    uint32_t is_owned;      /**< 1: a thread has it; one that was killed counts until that is noticed. */
+    uint32_t thread;        /**< That thread's number: hm_line::thread. */
+    uint32_t pid;           /**< Process id, in the PID namespace of the process. */
+    uint32_t reserved;      /**< 0. */
+    hm_bytes process;       /**< What the process calls itself, its first 16 bytes; empty: not known any more. */
+    uint64_t bytes_waiting; /**< Bytes in it that were not drained. */
+    uint64_t untold;        /**< Lines that were dropped last, of which nothing has told yet. */
+} hm_ring;
+
+/** Is shown a ring, whose pointers die when it returns. Return 0 to go on, anything else to end. */
+typedef int (*hm_show_ring)(void *user, const hm_ring *ring);
+
+/** Shows the rings of a log that threads have, or had, at about this moment. @return #HM_OK */
+int hm_each_ring(hm_log *log, hm_show_ring show, void *user, hm_error *error);
 /** @} */
 
 /** @defgroup lines Lines
@@ -161,7 +185,7 @@ int hm_log_get_stats(hm_log *log, hm_log_stats *stats, hm_error *error);
  * Logs a line of text, which may be any bytes; one line break at its end is left out where it is written. For formatted text there are
  * ::HM_INFO and its like.
  * @return #HM_OK: it is in the store; #HM_SKIPPED; #HM_E_LOG_TOO_MANY, #HM_E_LOG_FULL, #HM_E_LOG_TOO_LONG, #HM_E_LOG_DROPPED,
- *         #HM_E_LOG_REENTERED; without a drainer, those of standard output
+ *         #HM_E_LOG_REENTERED. Without a drainer, and if standard output is closed or fails, the line stays in the log.
  */
 int hm_log_line(hm_log *log, int level, const void *text, size_t len, hm_error *error);
 
@@ -284,6 +308,43 @@ int hm_drainer_is_active(hm_drainer *drainer, hm_error *error);
  */
 int hm_drainer_stop(hm_drainer *drainer, uint64_t *lines, hm_error *error);
 
+/** The role of the drainer in your hands, for a loop of your own: one thread at a time. */
+typedef struct hm_pump hm_pump;
+
+/**
+ * Becomes the drainer, without a thread: lines are written when ::hm_pump_run is called, by whoever calls it.
+ * @param options  as of ::hm_log_drain; not #HM_DRAIN_STANDBY. A function may throw nothing, but it may log to other logs.
+ * @param pump     on #HM_OK; end it with ::hm_pump_finish
+ * @return #HM_OK, #HM_E_LOG_TAKEN (try again later), #HM_E_LOG_OUTPUT, #HM_E_LOG_DROPPED
+ */
+int hm_pump_open(hm_log *log, const hm_drain_options *options, hm_pump **pump, hm_error *error);
+
+/**
+ * A descriptor that is readable while there is something to drain, for `poll`, `epoll` and event loops on them; a thread of this process,
+ * which the first call starts, sleeps as a drainer would and raises it. ::hm_pump_run takes that back when it leaves nothing.
+ * @param fd  belongs to `pump`: do not close or read it
+ * @return #HM_OK, #HM_E_IO
+ */
+int hm_pump_fd(hm_pump *pump, int *fd, hm_error *error);
+
+/**
+ * Takes the lines that are in the rings, and writes them out; what is too young by some millionths of a second stays for the next call.
+ * @param lines  how many it has taken; may be NULL
+ * @return #HM_OK; #HM_E_LOG_OUTPUT: the lines stay in the log, the next call tries again; #HM_E_LOG_DROPPED
+ */
+int hm_pump_run(hm_pump *pump, uint64_t *lines, hm_error *error);
+
+/** Without an event loop: waits for something to drain, at most so long; may return early. @return #HM_OK */
+int hm_pump_wait(hm_pump *pump, uint64_t timeout_ms, hm_error *error);
+
+/**
+ * Drains what there is and gives the role back; the pump is gone whatever is returned. NULL is allowed. It is not done by itself when the
+ * process exits: then the next drainer goes on.
+ * @param lines  how many this last call has taken; may be NULL
+ * @return as ::hm_pump_run
+ */
+int hm_pump_finish(hm_pump *pump, uint64_t *lines, hm_error *error);
+
 /** Reads the lines of a log that were drained, without taking them from anyone. */
 typedef struct hm_follower hm_follower;
 
@@ -300,6 +361,14 @@ int hm_log_follow(hm_log *log, uint64_t last, hm_follower **follower, hm_error *
  * @return #HM_OK, #HM_END, #HM_E_CORRUPT
  */
 int hm_follower_next(hm_follower *follower, uint64_t timeout_ms, hm_line *line, hm_error *error);
+
+/**
+ * A descriptor that is readable while there is a line, for event loops; a thread of this process, which the first call starts, raises it.
+ * ::hm_follower_next takes that back when it finds none: call it with a `timeout_ms` of 0 until it says #HM_END, and wait again.
+ * @param fd  belongs to `follower`: do not close or read it
+ * @return #HM_OK, #HM_E_IO
+ */
+int hm_follower_fd(hm_follower *follower, int *fd, hm_error *error);
 
 /** Bytes of lines that were written over before this follower came to read them. @return #HM_OK */
 int hm_follower_missed(hm_follower *follower, uint64_t *bytes, hm_error *error);

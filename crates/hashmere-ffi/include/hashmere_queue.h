@@ -51,7 +51,8 @@ enum hm_queue_result {
     HM_E_QUEUE_FORKED = 65,     /**< It was opened before a fork: open it anew in this process. */
     HM_E_QUEUE_DROPPED = 66,    /**< The pool was removed. */
     HM_E_QUEUE_OTHER_POOL = 67, /**< The queue is of another pool than the hand. */
-    HM_E_QUEUE_BROKEN = 68      /**< A participant is gone that others counted on, or the key holds something else. */
+    HM_E_QUEUE_BROKEN = 68,     /**< A participant is gone that others counted on, or the key holds something else. */
+    HM_E_QUEUE_REENTERED = 69   /**< ::hm_once was called for a key whose value this thread is computing. */
 };
 
 /** @defgroup pools Pools and queues
@@ -263,10 +264,15 @@ typedef struct hm_lock hm_lock;
  * Locks the mutex of a key. While it is held the key says by whom, else it is absent. The death of the holder releases it. Not fair.
  * @param lock       on #HM_OK; release it with ::hm_unlock
  * @param abandoned  1 if the holder before died with it: what it protects may be half done; may be NULL
- * @return #HM_OK; #HM_END: the time is up; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ * @return #HM_OK; #HM_END: the time is up, ::hm_mutex_holder says who has it; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
  */
 int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_lock **lock,
                   uint32_t *abandoned, hm_error *error);
+/**
+ * The process that holds the mutex of a key at about this moment, in its own PID namespace.
+ * @return #HM_OK; #HM_ABSENT: nobody, or one that is gone; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ */
+int hm_mutex_holder(hm_store *store, const void *key, size_t key_len, uint32_t *pid, hm_error *error);
 /** Releases a mutex. NULL is allowed. In a forked child it does nothing. */
 void hm_unlock(hm_lock *lock);
 
@@ -276,10 +282,14 @@ typedef int (*hm_compute)(void *user, hm_bytes *value);
 /**
  * The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait. If the one that
  * computes dies or makes none, the next one does it.
- * @return #HM_OK; #HM_SHORT: as of ::hm_get; #HM_END: somebody alive was computing all the time; #HM_KEPT: `compute` made none
+ * @return #HM_OK; #HM_SHORT: as of ::hm_get; #HM_END: somebody alive was computing all the time, ::hm_once_holder says who; #HM_KEPT:
+ *         `compute` made none; #HM_E_QUEUE_REENTERED: `compute` calls it for its own key
  */
 int hm_once(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_compute compute, void *user,
             void *buffer, size_t room, size_t *len, hm_error *error);
+
+/** The process that computes the value of a key by ::hm_once at about this moment. @return as ::hm_mutex_holder */
+int hm_once_holder(hm_store *store, const void *key, size_t key_len, uint32_t *pid, hm_error *error);
 
 /** A participant of a barrier. */
 typedef struct hm_barrier hm_barrier;

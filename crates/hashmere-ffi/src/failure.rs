@@ -91,6 +91,13 @@ fn os_error_of(error: &WriteError) -> i32 {
     }
 }
 
+fn os_error_of_any(error: &Error) -> i32 {
+    match error {
+        Error::Write(error) => os_error_of(error),
+        _ => 0,
+    }
+}
+
 fn pid_of(error: &WriteError) -> u32 {
     match error {
         WriteError::Busy { pid, .. } => *pid,
@@ -126,6 +133,11 @@ impl Failure {
             },
             Failure::Log(error) => match &**error {
                 LogError::Output { source, .. } => return source.raw_os_error().unwrap_or(0),
+                LogError::NoRoom { error, .. } => return os_error_of_any(error),
+                _ => return 0,
+            },
+            Failure::Queue(error) => match &**error {
+                QueueError::NoRoom { error, .. } => return os_error_of_any(error),
                 _ => return 0,
             },
             _ => return 0,

@@ -30,6 +30,7 @@ pub mod hashed;
 pub mod log;
 pub mod log_abi;
 pub mod log_drain;
+mod log_loop;
 pub mod numbers;
 pub mod opening;
 pub mod queue;

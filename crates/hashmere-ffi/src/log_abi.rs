@@ -5,7 +5,7 @@
 use crate::abi::HmBytes;
 use crate::arg::{Bytes, Versioned};
 use crate::failure::Failure;
-use hashmere_log::{Level, LogStats, Record, Value};
+use hashmere_log::{Level, LogStats, Record, RingStats, Value};
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::size_of;
 
@@ -93,6 +93,26 @@ pub struct HmLogStats {
     pub drainer_pid: u64,
 }
 
+/// `hm_ring`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmRing {
+    pub ring: u64,
+    pub is_owned: u32,
+    pub thread: u32,
+    pub pid: u32,
+    pub reserved: u32,
+    pub process: HmBytes,
+    pub bytes_waiting: u64,
+    pub untold: u64,
+}
+
+/// `hm_show_name`.
+pub type HmShowName = extern "C" fn(user: *mut c_void, name: HmBytes) -> c_int;
+
+/// `hm_show_ring`.
+pub type HmShowRing = extern "C" fn(user: *mut c_void, ring: *const HmRing) -> c_int;
+
 /// `hm_show_line`.
 pub type HmShowLine = extern "C" fn(user: *mut c_void, line: *const HmLine);
 
@@ -126,6 +146,22 @@ impl From<LogStats> for HmLogStats {
             halves: s.halves,
             threads: s.threads,
             drainer_pid: s.drainer.unwrap_or(0).into(),
+        }
+    }
+}
+
+impl HmRing {
+    /// The ring, good as long as what it was made of.
+    pub(crate) fn of(stats: &RingStats) -> HmRing {
+        HmRing {
+            ring: stats.ring,
+            is_owned: stats.is_owned.into(),
+            thread: stats.thread,
+            pid: stats.pid,
+            reserved: 0,
+            process: stats.process.as_slice().into(),
+            bytes_waiting: stats.waiting_bytes,
+            untold: stats.untold,
         }
     }
 }

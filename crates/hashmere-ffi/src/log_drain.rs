@@ -13,14 +13,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::ptr;
 use std::time::{Duration, Instant};
 
-const STANDBY: u64 = 1;
+pub(crate) const STANDBY: u64 = 1;
 
 /// `hm_drainer`.
 pub struct HmDrainer(Drainer);
 
 /// `hm_follower`.
 pub struct HmFollower {
-    follower: Follower,
+    pub(crate) follower: Follower,
     /// The caller has pointers into the line that was returned last, and into its fields.
     fields: Vec<HmField>,
 }
@@ -77,7 +77,7 @@ fn file(given: &HmDrainOptions, format: Format) -> Result<Sink, Failure> {
     Ok(Sink::file(file, format))
 }
 
-fn sink_of(given: &HmDrainOptions) -> Result<Sink, Failure> {
+pub(crate) fn sink_of(given: &HmDrainOptions) -> Result<Sink, Failure> {
     if given.flags & !STANDBY != 0 {
         return Err(Failure::Argument("options", "`flags` has bits that this version of the library does not know"));
     }

@@ -104,6 +104,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         66 => c"QueueDropped",
         67 => c"QueueOtherPool",
         68 => c"QueueBroken",
+        69 => c"QueueReentered",
         70 => c"LogNotFound",
         71 => c"LogBadOption",
         72 => c"LogTooMany",

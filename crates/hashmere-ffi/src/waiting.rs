@@ -6,11 +6,11 @@ use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::queue::close;
 use crate::reading::fits;
-use crate::result::{END, KEPT, OK};
+use crate::result::{ABSENT, END, KEPT, OK};
 use crate::several::Watched;
 use hashmere::Version;
-use hashmere_queue::{once, Barrier, Mutex, MutexGuard, QueueError};
-use std::ffi::c_void;
+use hashmere_queue::{computing, once, Barrier, Holder, Mutex, MutexGuard, QueueError};
+use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::Duration;
 
@@ -44,6 +44,13 @@ impl From<QueueError> for Unmade {
     fn from(error: QueueError) -> Unmade {
         Unmade::Failed(error.into())
     }
+}
+
+/// Tells the caller who holds something.
+fn told(holder: Option<Holder>, pid: &Out<u32>) -> c_int {
+    let Some(holder) = holder else { return ABSENT };
+    pid.put(holder.pid);
+    OK
 }
 
 entry! {
@@ -95,6 +102,24 @@ entry! {
         let held = HmLock { guard: Some(guard), _mutex: mutex, pid: std::process::id() };
         lock.put(Box::into_raw(Box::new(held)));
         Ok(OK)
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_mutex_holder(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        pid: Out<u32> = (pid: *mut u32),
+    ) {
+        Ok(told(Mutex::new(store, key)?.holder()?, &pid))
+    }
+
+    /// See `hashmere_queue.h`.
+    fn hm_once_holder(
+        store: Open = (store: *mut HmStore),
+        key: Bytes = (key: *const c_void, key_len: usize),
+        pid: Out<u32> = (pid: *mut u32),
+    ) {
+        Ok(told(computing(store, key)?, &pid))
     }
 
     /// See `hashmere_queue.h`.

@@ -2,6 +2,7 @@
 
 use crate::deliver::Scratch;
 use crate::error::LogError;
+use crate::event::{For, Watch};
 use crate::here::Here;
 use crate::layout::{at, bell, row, BUSY};
 use crate::merge::Merged;
@@ -9,6 +10,7 @@ use crate::sink::Sink;
 use crate::times::{Moment, GRACE_NS};
 use hashmere_mem::Mem;
 use std::collections::HashMap;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,6 +24,8 @@ const ROUNDS: u32 = 16;
 /// While there was something to do lately the drainer naps, and is woken only by rings that are half full.
 const NAP: Duration = Duration::from_millis(1);
 const NAPS: u32 = 16;
+/// Waits in vain until it looks for rings of the dead again, whose half lines and losses it tells of.
+const IDLE: u32 = 32;
 /// It wakes by itself this often: a bell may be missed while it is being set.
 const SLEEP: Duration = Duration::from_millis(100);
 
@@ -37,6 +41,8 @@ pub struct Drain {
     /// Rings whose writer is stopped in a line, with their tails.
     stopped: HashMap<u64, u64>,
     naps: u32,
+    /// For whoever waits in an event loop. It ends before the role is given back.
+    watch: Option<Watch>,
 }
 
 /// Takes the role of the drainer.
@@ -62,7 +68,7 @@ impl Drain {
 
     /// Of whoever has just taken the role.
     pub(crate) fn with_role(here: Arc<Here>, sink: Sink) -> Result<Drain, LogError> {
-        let drain = Drain { here, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0 };
+        let drain = Drain { here, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0, watch: None };
         let core = drain.here.core();
         let (oldest, sent, end) = (core.get(at::OLDEST), core.get(at::SENT), core.get(at::END));
         if oldest > sent || sent > end || end - oldest > core.geometry.history_bytes || (oldest | sent | end) % 8 != 0 {
@@ -78,13 +84,10 @@ impl Drain {
     ///
     /// # Errors
     /// [`Output`](LogError::Output): the lines stay in the log, and the next pass tries again.
-    /// [`Dropped`](LogError::Dropped); the store's errors.
+    /// [`Dropped`](LogError::Dropped), when nothing is left of it; the store's errors.
     pub fn pass(&mut self) -> Result<(u64, bool), LogError> {
         let mut all = Merged::default();
         for _ in 0..ROUNDS {
-            if self.here.region.is_dropped() {
-                return Err(LogError::Dropped);
-            }
             let core = self.here.core();
             let moment = Moment::now(&core);
             let (here, stopped) = (&self.here, &mut self.stopped);
@@ -99,20 +102,38 @@ impl Drain {
         if all.lines + all.notes > 0 {
             self.naps = 0;
         }
+        if all == Merged::default() && self.here.region.is_dropped() {
+            return Err(LogError::Dropped);
+        }
+        if let Some(watch) = self.watch.as_ref().filter(|_| !all.more) {
+            watch.arm(0);
+        }
         Ok((all.lines, all.more))
+    }
+
+    /// A descriptor for event loops (`poll`, `epoll` and what stands on them): readable while there is something to drain. A
+    /// [`pass`](Self::pass) that leaves nothing takes that back; nobody else reads it. Starts a thread of this process, which ends with this.
+    ///
+    /// # Errors
+    /// Those of making a descriptor and a thread.
+    pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, LogError> {
+        let watch = match self.watch.take() {
+            Some(watch) => watch,
+            None => Watch::new(&self.here, For::Lines, 0)?,
+        };
+        Ok(Watch::as_fd(self.watch.insert(watch)))
     }
 
     /// Waits for something to do, at most `timeout`; may return early.
     pub fn wait(&mut self, timeout: Duration) {
         let core = self.here.core();
         let word = core.base + at::BELL;
-        if self.naps == NAPS {
-            self.naps += 1;
+        self.naps = self.naps.saturating_add(1);
+        if self.naps % IDLE == NAPS + 1 {
             // There is time for it. Whatever fails here is found again.
             let _ = self.recover_rings();
         }
-        if self.naps < NAPS {
-            self.naps += 1;
+        if self.naps <= NAPS {
             let seen = core.get(at::EVENT) as u32;
             core.mem.store(word, bell::NAPS, Ordering::Relaxed);
             core.mem.wait(core.base + at::EVENT, seen, NAP.min(timeout));
@@ -127,6 +148,7 @@ impl Drain {
     /// # Errors
     /// Those of [`pass`](Self::pass); the role is given back then as well.
     pub fn finish(mut self) -> Result<u64, LogError> {
+        self.watch = None;
         // Whoever logs from here on looks after its own lines; those of before are there after some millionths of a second.
         let core = self.here.core();
         core.mem.swap(core.base + at::BELL, bell::NOBODY, Ordering::SeqCst);
@@ -162,6 +184,7 @@ impl Drain {
 
 impl Drop for Drain {
     fn drop(&mut self) {
+        self.watch = None;
         if self.here.region.is_ours() {
             self.here.core().give_role_back();
         }

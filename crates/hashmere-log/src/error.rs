@@ -56,11 +56,28 @@ pub enum LogError {
     },
     /// A line was logged while this thread was logging one: by a signal handler, or while a value was being written. Code 78.
     Reentered,
+    /// There is no room for a log; the code of what the store says.
+    NoRoom {
+        /// Bytes that the log needs, in one piece.
+        bytes: u64,
+        /// What the store says.
+        error: Box<Error>,
+    },
 }
 
 impl LogError {
     pub(crate) fn damaged(what: &'static str, offset: u64) -> LogError {
         WriteError::Corrupt { what, offset }.into()
+    }
+
+    /// An error of creating a log of so many bytes.
+    pub(crate) fn no_room(error: WriteError, bytes: u64) -> LogError {
+        match error {
+            WriteError::Full { .. } | WriteError::NoSpace(_) => {
+                LogError::NoRoom { bytes, error: Box::new(error.into()) }
+            }
+            error => error.into(),
+        }
     }
 
     pub(crate) fn output(action: &'static str) -> impl FnOnce(io::Error) -> LogError {
@@ -80,6 +97,7 @@ impl LogError {
             Self::Dropped => 76,
             Self::Output { .. } => 77,
             Self::Reentered => 78,
+            Self::NoRoom { error, .. } => error.code(),
         }
     }
 }
@@ -107,6 +125,9 @@ impl fmt::Display for LogError {
             }
             Self::Dropped => f.write_str("the log was dropped; open it again to create a new one"),
             Self::Output { action, source } => write!(f, "could not {action}: {source}; the lines stay in the log"),
+            Self::NoRoom { bytes, error } => {
+                write!(f, "{error}; the log needs {bytes} bytes in one piece; fewer or smaller rings and a shorter history need less")
+            }
             Self::Reentered => f.write_str("a line was logged while this thread was logging another; it was refused"),
         }
     }
@@ -115,7 +136,7 @@ impl fmt::Display for LogError {
 impl std::error::Error for LogError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::Store(error) => Some(error),
+            Self::Store(error) | Self::NoRoom { error, .. } => Some(error),
             Self::Output { source, .. } => Some(source),
             _ => None,
         }

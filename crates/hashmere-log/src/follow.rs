@@ -1,10 +1,12 @@
 //! Following: reading the history as it grows, without taking anything from anyone.
 
 use crate::error::LogError;
+use crate::event::{For, Watch};
 use crate::here::Here;
 use crate::history::Found;
 use crate::layout::at;
 use crate::record::Record;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +28,7 @@ pub struct Follower {
     position: u64,
     missed_bytes: u64,
     record: Record,
+    watch: Option<Watch>,
 }
 
 impl Follower {
@@ -35,7 +38,7 @@ impl Follower {
             Since::Now => core.get(at::END),
             Since::Oldest | Since::Last(_) => core.get(at::OLDEST),
         };
-        let mut follower = Follower { here, position, missed_bytes: 0, record: Record::default() };
+        let mut follower = Follower { here, position, missed_bytes: 0, record: Record::default(), watch: None };
         if let Since::Last(lines) = since {
             follower.keep_last(lines);
         }
@@ -66,7 +69,12 @@ impl Follower {
                     self.position = next;
                     return Ok(Some(&self.record));
                 }
-                Found::End => return Ok(None),
+                Found::End => {
+                    if let Some(watch) = &self.watch {
+                        watch.arm(self.position);
+                    }
+                    return Ok(None);
+                }
                 Found::Gone(oldest) => {
                     self.missed_bytes += oldest - self.position;
                     self.position = oldest;
@@ -83,6 +91,19 @@ impl Follower {
     /// Behind the last line that was read: for [`Drain::skip_to`](crate::Drain::skip_to).
     pub fn position(&self) -> u64 {
         self.position
+    }
+
+    /// A descriptor for event loops (`poll`, `epoll` and what stands on them): readable while there is a line. When [`next`](Self::next) finds
+    /// none it takes that back; nobody else reads it. Starts a thread of this process, which ends with this.
+    ///
+    /// # Errors
+    /// Those of making a descriptor and a thread.
+    pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, LogError> {
+        let watch = match self.watch.take() {
+            Some(watch) => watch,
+            None => Watch::new(&self.here, For::News, self.position)?,
+        };
+        Ok(Watch::as_fd(self.watch.insert(watch)))
     }
 
     /// Waits until there is a line, at most `timeout`; may return early.

@@ -37,7 +37,8 @@ impl Here {
                 other => return other,
             }
             let fill = |mem: &MapMem, base: u64| geometry.format(mem, base, times::choose(), Level::Trace as u64);
-            if let Some(region) = store.create_region(kind::LOG, name.as_bytes(), geometry.size(), fill)? {
+            let made = store.create_region(kind::LOG, name.as_bytes(), geometry.size(), fill);
+            if let Some(region) = made.map_err(|error| LogError::no_room(error, geometry.size()))? {
                 return Here::new(store, region);
             }
         }

@@ -59,15 +59,21 @@ impl fmt::Debug for Log {
     }
 }
 
+/// Whether a log can have this name: the same rule in every language, and C ends a name with a NUL.
+fn check_name(name: &str) -> Result<(), LogError> {
+    if (1..=NAME_MAX).contains(&name.len()) && !name.contains('\0') {
+        return Ok(());
+    }
+    Err(LogError::BadOption("the name of a log has 1 to 128 bytes, none of them NUL"))
+}
+
 impl Log {
     /// Opens the log of this name in a store, or creates it. An existing one keeps its sizes.
     ///
     /// # Errors
     /// [`BadOption`](LogError::BadOption); the store's: `Full` and `NoSpace` if there is no room for it, `ReadOnly`, `Corrupt`.
     pub fn open(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
-        if !(1..=NAME_MAX).contains(&name.len()) {
-            return Err(LogError::BadOption("the name of a log has 1 to 128 bytes"));
-        }
+        check_name(name)?;
         let here = Here::open(store, name, &options)?;
         Ok(Log::new(store, name, options, here))
     }
@@ -77,6 +83,7 @@ impl Log {
     /// # Errors
     /// [`NotFound`](LogError::NotFound), and as [`open`](Self::open).
     pub fn existing(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
+        check_name(name)?;
         Ok(Log::new(store, name, options, Here::existing(store, name)?))
     }
 
@@ -98,8 +105,9 @@ impl Log {
     /// nobody has. `false`: there is none.
     ///
     /// # Errors
-    /// The store's.
+    /// [`BadOption`](LogError::BadOption) for a name that cannot be; the store's.
     pub fn remove(store: &Store, name: &str) -> Result<bool, LogError> {
+        check_name(name)?;
         Ok(store.drop_region(kind::LOG, name.as_bytes())?)
     }
 
@@ -309,16 +317,9 @@ impl Log {
             drainer: (core.get(at::DRAINER) != 0).then(|| core.get(at::DRAINER_PID) as u32),
         };
         for ring in 0..core.rings_used() {
-            let row_at = core.geometry.row(ring);
-            let head = core.get(row_at + row::HEAD).max(core.get(row_at + row::LOW));
-            stats.rings_used += u64::from(core.get(row_at + row::OWNER) != 0);
-            let waiting = (core.get(row_at + row::TAIL) & !BUSY).saturating_sub(head);
-            stats.waiting_bytes += waiting;
-            // Dropped behind the last line that was written: no line has told of them yet.
-            let untold = (core.get(row_at + row::TRIED) as u32).wrapping_sub(core.get(row_at + row::LAST) as u32);
-            if waiting == 0 && untold < 1 << 31 {
-                stats.lost += u64::from(untold);
-            }
+            stats.rings_used += u64::from(core.get(core.geometry.row(ring) + row::OWNER) != 0);
+            stats.waiting_bytes += core.waiting(ring);
+            stats.lost += core.untold(ring);
         }
         Ok(stats)
     }

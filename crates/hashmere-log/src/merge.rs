@@ -281,14 +281,13 @@ impl<M: Mem> Core<'_, M> {
         self.put(row + row::NEXT_LAST, source.number.into());
     }
 
-    /// Whether there is a ring with lines in it, one that is being written to, or a loss to tell.
+    /// Whether there is a ring with whole lines in it, or a loss to tell. Whoever is at a line will look at the bell.
     pub(crate) fn has_lines(&self) -> bool {
         (0..self.rings_used()).any(|ring| {
             let row = self.geometry.row(ring);
-            let tail = self.get(row + row::TAIL);
+            let tail = self.get(row + row::TAIL) & !BUSY;
             let (head, last) = (self.get(row + row::HEAD), self.get(row + row::LAST) as u32);
-            let has_lines = tail & BUSY != 0 || tail != head.max(self.get(row + row::LOW));
-            has_lines || self.loss_of_left(ring, head, last).is_some()
+            tail != head.max(self.get(row + row::LOW)) || self.loss_of_left(ring, head, last).is_some()
         })
     }
 

@@ -196,7 +196,9 @@ impl Thread {
             if self.cursor.look(core.mem) == 0 {
                 return Ok(());
             }
-            match Drain::new(self.here.clone(), Sink::stdout(Format::Text)?).and_then(Drain::finish) {
+            // Standard output may be closed: then the line, which is in the log, stays there.
+            let written = Sink::stdout(Format::Text).and_then(|out| Drain::new(self.here.clone(), out)?.finish());
+            match written {
                 Ok(_) => {}
                 // Somebody who helps as we do may have looked into our ring before.
                 Err(LogError::Taken { .. }) if core.get(at::BELL) == bell::NOBODY => {

@@ -25,6 +25,7 @@
 #include "store.hpp"
 
 #include <initializer_list>
+#include <vector>
 
 /// Logs a line with `<<`, at a level such as `info`, if that is compiled and wanted; else nothing behind it is evaluated. A statement.
 #define HASHMERE_LOG(log, of)                                                                                    \
@@ -194,6 +195,24 @@ public:
         return detail::answer<Policy, drainer>([&](hm_error *e) { return made.start(c_, std::move(to), e); },
                                                [&](int) { return std::move(made); });
     }
+    /// Becomes the drainer, in the hands of the caller.
+    returns<hashmere::pump> pump(output to = output::standard()) {
+        hashmere::pump made;
+        return detail::answer<Policy, hashmere::pump>([&](hm_error *e) { return made.start(c_, std::move(to), e); },
+                                                      [&](int) { return std::move(made); });
+    }
+    /// The rings that threads have, or had, at about this moment.
+    returns<std::vector<ring>> rings() const {
+        std::vector<ring> all;
+        auto keep = [](void *user, const hm_ring *c) noexcept {
+            std::string process(static_cast<const char *>(c->process.data), c->process.len);
+            static_cast<std::vector<ring> *>(user)->push_back(
+                {c->ring, c->is_owned != 0, c->thread, c->pid, std::move(process), c->bytes_waiting, c->untold});
+            return 0;
+        };
+        return detail::answer<Policy, std::vector<ring>>([&](hm_error *e) { return hm_each_ring(c_, keep, &all, e); },
+                                                         [&](int) { return std::move(all); });
+    }
     /// Reads lines that are drained from now on, and so many before.
     returns<follower> follow(std::uint64_t last = 0) const {
         hm_follower *made = nullptr;
@@ -228,6 +247,16 @@ public:
         return detail::answer<expecting, log>(
             [&](hm_error *e) { return hm_log_open(in.c(), name.c_str(), &how.c(), &opened, e); },
             [&](int) { return log(opened); });
+    }
+    /// The names of the logs of a store.
+    static std::vector<std::string> names(const store &in) {
+        std::vector<std::string> all;
+        auto keep = [](void *user, hm_bytes name) noexcept {
+            static_cast<std::vector<std::string> *>(user)->emplace_back(static_cast<const char *>(name.data), name.len);
+            return 0;
+        };
+        detail::must([&](hm_error *e) { return hm_each_log(in.c(), keep, &all, e); });
+        return all;
     }
     /// Takes a log's name off it; false: there is none.
     static bool remove(store &in, const std::string &name) {

@@ -63,6 +63,29 @@ private:
     const hm_line *c_;
 };
 
+namespace detail {
+/// A function that lines are shown to, and what it throws.
+struct shown_lines {
+    std::function<void(const log_line &)> act;
+    barrier wall;
+    static void show(void *user, const hm_line *line) noexcept {
+        auto &self = *static_cast<shown_lines *>(user);
+        self.wall.run([&] { self.act(log_line(*line)); });
+    }
+};
+} // namespace detail
+
+/// A ring that a thread has, or had last: see ::hm_ring.
+struct ring {
+    std::uint64_t number;
+    bool is_owned;
+    std::uint32_t thread;
+    std::uint32_t pid;
+    std::string process;
+    std::uint64_t bytes_waiting;
+    std::uint64_t untold; ///< Lines that were dropped last, of which nothing has told yet.
+};
+
 /// Where a drainer writes lines, and how: see ::hm_drain_options.
 class output {
 public:
@@ -104,10 +127,21 @@ private:
         c_.size = sizeof c_;
         c_.to = to;
     }
+    /// Does something with the options of C; the function, if there is one, moves to where it outlives who calls it.
+    template <class Act> int with(std::unique_ptr<detail::shown_lines> &shown, Act &&act) {
+        if (act_) {
+            shown.reset(new detail::shown_lines{std::move(act_), {}});
+            c_.show = &detail::shown_lines::show;
+            c_.user = shown.get();
+        }
+        if (c_.to == HM_TO_FILE) c_.path = path_.c_str();
+        return act(c_);
+    }
     hm_drain_options c_ = {};
     std::string path_;
     std::function<void(const log_line &)> act_;
     friend class drainer;
+    friend class pump;
 };
 
 /// A thread that drains a log. Move-only; drains the rest when it goes, of whose failure nobody hears then.
@@ -137,37 +171,84 @@ public:
     }
 
 private:
-    struct shown {
-        std::function<void(const log_line &)> act;
-        detail::barrier wall;
-        static void show(void *user, const hm_line *line) noexcept {
-            auto &self = *static_cast<shown *>(user);
-            self.wall.run([&] { self.act(log_line(*line)); });
-        }
-    };
     static void end(hm_drainer *opened) noexcept { hm_drainer_stop(opened, nullptr, nullptr); }
 
     drainer() noexcept = default;
     int start(hm_log *log, output to, hm_error *e) {
-        if (to.act_) {
-            shown_.reset(new shown{std::move(to.act_), {}});
-            to.c_.show = &shown::show;
-            to.c_.user = shown_.get();
-        }
-        if (to.c_.to == HM_TO_FILE) to.c_.path = to.path_.c_str();
         hm_drainer *started = nullptr;
-        const int rc = hm_log_drain(log, &to.c_, &started, e);
+        const int rc = to.with(shown_, [&](const hm_drain_options &c) { return hm_log_drain(log, &c, &started, e); });
         c_.reset(started);
         return rc;
     }
-    std::unique_ptr<shown> shown_; // outlives the thread
+    std::unique_ptr<detail::shown_lines> shown_; // outlives the thread
     detail::owned<hm_drainer, end> c_;
+    template <class> friend class log_calls;
+};
+
+/// The role of the drainer, for a loop of your own; one thread at a time may use it. Move-only; drains the rest when it goes.
+class pump {
+public:
+    pump(pump &&other) noexcept = default;
+    pump &operator=(pump &&other) noexcept {
+        c_ = std::move(other.c_); // ends ours, before its function goes
+        shown_ = std::move(other.shown_);
+        return *this;
+    }
+    /// A descriptor that is readable while there is something to drain. It belongs to this object: do not close or read it.
+    int fd() const {
+        int fd = -1;
+        detail::must([&](hm_error *e) { return hm_pump_fd(c_.get(), &fd, e); });
+        return fd;
+    }
+    /// Takes the lines that are in the rings and writes them out; returns how many. Throws what a function of an output threw.
+    std::uint64_t run() {
+        auto lines = try_run();
+        if (shown_) shown_->wall.lift();
+        return lines.value();
+    }
+    /// The same with a result, and without what the function threw.
+    result<std::uint64_t> try_run() {
+        std::uint64_t lines = 0;
+        return detail::answer<expecting, std::uint64_t>([&](hm_error *e) { return hm_pump_run(c_.get(), &lines, e); },
+                                                        [&](int) { return lines; });
+    }
+    /// Without an event loop: waits for something to drain; may return early.
+    void wait(std::chrono::milliseconds timeout) {
+        detail::must([&](hm_error *e) { return hm_pump_wait(c_.get(), detail::ms_of(timeout), e); });
+    }
+    /// Drains the rest and gives the role back. Returns how many lines that were.
+    std::uint64_t finish() {
+        std::uint64_t lines = 0;
+        auto done = detail::answer<expecting, std::uint64_t>(
+            [&](hm_error *e) { return hm_pump_finish(c_.release(), &lines, e); }, [&](int) { return lines; });
+        if (shown_) shown_->wall.lift();
+        return done.value();
+    }
+
+private:
+    static void end(hm_pump *opened) noexcept { hm_pump_finish(opened, nullptr, nullptr); }
+
+    pump() noexcept = default;
+    int start(hm_log *log, output to, hm_error *e) {
+        hm_pump *started = nullptr;
+        const int rc = to.with(shown_, [&](const hm_drain_options &c) { return hm_pump_open(log, &c, &started, e); });
+        c_.reset(started);
+        return rc;
+    }
+    std::unique_ptr<detail::shown_lines> shown_; // outlives what calls it
+    detail::owned<hm_pump, end> c_;
     template <class> friend class log_calls;
 };
 
 /// Reads the lines of a log that were drained, without taking them from anyone. One thread at a time may use it.
 class follower {
 public:
+    /// A descriptor that is readable while there is a line; `next` takes that back when it finds none. It belongs to this object.
+    int fd() const {
+        int fd = -1;
+        detail::must([&](hm_error *e) { return hm_follower_fd(c_.get(), &fd, e); });
+        return fd;
+    }
     /// The next line, for which it waits so long; good until the next call. Empty: there is none.
     std::optional<log_line> next(std::chrono::milliseconds timeout = {}) { return try_next(timeout).value(); }
     /// The same with a result.

@@ -313,6 +313,12 @@ public:
         if (rc != HM_OK) return std::nullopt;
         return lock(held, abandoned != 0);
     }
+    /// The process that holds the mutex of a key at about this moment; empty: nobody, or one that is gone.
+    static std::optional<std::uint32_t> holder(store &in, bytes key) {
+        std::uint32_t pid = 0;
+        const int rc = detail::must([&](hm_error *e) { return hm_mutex_holder(in.c(), key.data(), key.size(), &pid, e); });
+        return rc == HM_OK ? std::optional<std::uint32_t>(pid) : std::nullopt;
+    }
     /// Whether the holder before died with it.
     bool was_abandoned() const noexcept { return abandoned_; }
 
@@ -322,8 +328,15 @@ private:
     bool abandoned_;
 };
 
+/// The process that computes the value of a key by `once` at about this moment; empty: nobody, or one that is gone.
+inline std::optional<std::uint32_t> once_holder(store &in, bytes key) {
+    std::uint32_t pid = 0;
+    const int rc = detail::must([&](hm_error *e) { return hm_once_holder(in.c(), key.data(), key.size(), &pid, e); });
+    return rc == HM_OK ? std::optional<std::uint32_t>(pid) : std::nullopt;
+}
+
 /// The value of a key; if there is none, `compute()` makes it, a string, in one process at a time. Empty: somebody alive was computing all
-/// the time.
+/// the time. If it asks for the value of its own key, that throws #HM_E_QUEUE_REENTERED.
 template <class F>
 std::optional<std::string> once(store &in, bytes key, std::chrono::milliseconds timeout, F &&compute) {
     struct made {

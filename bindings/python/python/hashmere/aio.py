@@ -1,11 +1,52 @@
-"""Queues in `asyncio`: waiting for elements without stopping the event loop."""
+"""Queues and logs in `asyncio`: waiting for elements and lines without stopping the event loop."""
 
 from __future__ import annotations
 
 import asyncio
-from typing import AsyncIterator, Optional
+from typing import Any, AsyncIterator, Optional
 
 from ._hashmere import Element, Hand, Queue
+from ._types import LogLine
+from .log import Log, Target
+
+
+async def _readable(number: int) -> None:
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[None] = loop.create_future()
+
+    def wake() -> None:
+        if not future.done():
+            future.set_result(None)
+
+    loop.add_reader(number, wake)
+    try:
+        await future
+    finally:
+        loop.remove_reader(number)
+
+
+async def follow(log: Log, since: Any = None) -> AsyncIterator[LogLine]:
+    """The lines of a log as they are drained, without end, and without taking them from anyone:
+
+        async for line in hashmere.aio.follow(log, 10): ...
+
+    ``since`` is that of `Log.follow`."""
+    lines = log.follow(since)
+    number = lines.fileno()
+    while True:
+        for line in lines:
+            yield line
+        await _readable(number)
+
+
+async def drain(log: Log, to: Target = None, /, **how: Any) -> None:
+    """Drains a log, in the event loop and without a thread that writes, until it is cancelled; then what is left is drained. The arguments are
+    those of `Log.pump`; a function may be one of the loop's thread."""
+    with log.pump(to, **how) as pump:
+        number = pump.fileno()
+        while True:
+            await _readable(number)
+            pump.run()
 
 
 class Puller:
@@ -43,20 +84,10 @@ class Puller:
     async def _readable(self) -> None:
         if self._is_waiting:
             raise RuntimeError("another coroutine waits with this puller; give each its own")
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[None] = loop.create_future()
-        number = self._readiness.fileno()
-
-        def wake() -> None:
-            if not future.done():
-                future.set_result(None)
-
         self._is_waiting = True
-        loop.add_reader(number, wake)
         try:
-            await future
+            await _readable(self._readiness.fileno())
         finally:
-            loop.remove_reader(number)
             self._is_waiting = False
         # From here on what is pushed makes it readable again, so it comes before the next look.
         self._readiness.acknowledge()
@@ -81,4 +112,4 @@ class Puller:
         self.close()
 
 
-__all__ = ["Puller"]
+__all__ = ["Puller", "drain", "follow"]

@@ -235,6 +235,12 @@ class QueueBroken(Error):
     code = 68
 
 
+class QueueReentered(Error, RuntimeError):
+    """``once`` was called for a key whose value this thread is computing."""
+
+    code = 69
+
+
 class LogNotFound(Error, LookupError):
     """There is no such log."""
 

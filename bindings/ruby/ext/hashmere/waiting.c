@@ -138,6 +138,21 @@ static VALUE store_lock(VALUE self, VALUE key, VALUE ms) {
     return result == HM_OK ? rb_assoc_new(object, RBOOL(k.abandoned)) : Qnil;
 }
 
+static VALUE holder_of(VALUE self, VALUE key, int (*ask)(hm_store *, const void *, size_t, uint32_t *, hm_error *)) {
+    hm_bytes k = frozen_bytes_of(&key);
+    uint32_t pid = 0;
+    hm_error error;
+    int result = settle(ask(open_store(self)->hm, k.data, k.len, &pid, &error), &error);
+    RB_GC_GUARD(key);
+    return result == HM_OK ? UINT2NUM(pid) : Qnil;
+}
+static VALUE store_mutex_holder(VALUE self, VALUE key) {
+    return holder_of(self, key, hm_mutex_holder);
+}
+static VALUE store_once_holder(VALUE self, VALUE key) {
+    return holder_of(self, key, hm_once_holder);
+}
+
 static VALUE lock_release(VALUE self) {
     lock *l = rb_check_typeddata(self, &lock_type);
     hm_unlock(l->hm);
@@ -229,4 +244,6 @@ void init_waiting(void) {
     rb_define_private_method(store_class, "_wait", store_wait, 3);
     rb_define_private_method(store_class, "_wait_any", store_wait_any, 3);
     rb_define_private_method(store_class, "_lock", store_lock, 2);
+    rb_define_method(store_class, "mutex_holder", store_mutex_holder, 1);
+    rb_define_method(store_class, "once_holder", store_once_holder, 1);
 }

@@ -28,9 +28,43 @@ module Hashmere
     # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: for ever
     # @return what the block returns; `Busy` is raised if somebody alive held it all the while
     def lock(key, timeout: 5)
-      held, abandoned = _lock(key, Attributes.patience(timeout))
-      raise Busy, "the mutex #{key.inspect} was held for #{timeout} s; give it more time, or look who holds it" unless held
+      held(key, timeout, "the mutex #{key.inspect} was held", -> { mutex_holder(key) }) { |abandoned| yield abandoned }
+    end
 
+    # @!method mutex_holder(key)
+    #   Who holds the mutex of a key at about this moment. @return [Integer, nil] a process id; nil: nobody, or one that is gone
+    # @!method once_holder(key)
+    #   Who computes the value of a key by {#once} at about this moment. @return [Integer, nil] as {#mutex_holder}
+
+    # The value of a key; if there is none, the block makes it, in one process at a time, and it is stored. The others wait. If the one
+    # that computes dies or raises, the next one does it. If it asks for the value of the same key itself, `QueueReentered` is raised.
+    # @return the value; `Busy` is raised if somebody alive was computing all the while
+    def once(key, timeout: 5)
+      value = self[key]
+      return value unless value.nil?
+
+      computing(key) do
+        held(LEASE.b + key.to_s.b, timeout, "the value of #{key.inspect} was being computed", -> { once_holder(key) }) do
+          value = self[key]
+          return value unless value.nil?
+
+          self[key] = yield
+          self[key]
+        end
+      end
+    end
+
+    private
+
+    def held(key, timeout, what, holder)
+      held, abandoned = _lock(key, Attributes.patience(timeout))
+      unless held
+        pid = holder.call
+        by = pid ? "process #{pid}" : "one that is gone by now"
+        error = Busy.new("#{what} by #{by} for #{timeout} s; give it more time, or look what holds it up")
+        error.instance_variable_set(:@pid, pid)
+        raise error
+      end
       begin
         yield abandoned
       ensure
@@ -38,19 +72,17 @@ module Hashmere
       end
     end
 
-    # The value of a key; if there is none, the block makes it, in one process at a time, and it is stored. The others wait. If the one
-    # that computes dies or raises, the next one does it.
-    def once(key, timeout: 5)
-      value = self[key]
-      return value unless value.nil?
-
-      lock(LEASE.b + key.to_s.b, timeout: timeout) do
-        value = self[key]
-        return value unless value.nil?
-
-        self[key] = yield
-        self[key]
+    # A thread that waits for itself would wait for ever. A fiber blocks its thread while it waits, so this is the thread's.
+    def computing(key)
+      own = [Process.pid, path, key.to_s.b]
+      all = Thread.current.thread_variable_get(:hashmere_once) || []
+      if all.include?(own)
+        raise QueueReentered, "`once` of #{key.inspect} was called by this thread, which is computing the value of that key; return it from there"
       end
+      Thread.current.thread_variable_set(:hashmere_once, all + [own])
+      yield
+    ensure
+      Thread.current.thread_variable_set(:hashmere_once, (Thread.current.thread_variable_get(:hashmere_once) || []) - [own]) unless all&.include?(own)
     end
   end
 

@@ -7,7 +7,7 @@ use crate::args::StoreArgs;
 use crate::failure::Failure;
 use crate::output::{print_line, Output};
 use clap::{Args, Subcommand, ValueEnum};
-use hashmere_log::{Absent, Full, Level, Log, LogError, LogOptions, Value};
+use hashmere_log::{Absent, Full, Level, Log, LogError, LogOptions, RingStats, Value};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::BufRead;
@@ -17,6 +17,7 @@ use std::time::Duration;
 /// Follow the log of a store, or write to it.
 ///
 /// Prints lines in the order of their time, and drains the log if nobody else does. Lines that are filtered out are taken from the log as well.
+/// It may be started before the store and the log are there. If the log is dropped it prints the rest and ends with error E76.
 /// A store called like one of the subcommands is written with a slash: `./write`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -45,6 +46,9 @@ enum Verb {
         /// One JSON object
         #[arg(short, long)]
         json: bool,
+        /// Also the rings: whose each is, and what waits in it
+        #[arg(long)]
+        rings: bool,
     },
     /// Print the names of all logs, one a line
     List(StoreArgs),
@@ -196,7 +200,7 @@ impl Verb {
                     }
                 }
             }
-            Verb::Stat { log, json } => stat(&log.open()?, json),
+            Verb::Stat { log, json, rings } => stat(&log.open()?, json, rings),
             Verb::List(store) => {
                 let mut output = Output::new();
                 Log::list(&store.reader()?).iter().try_for_each(|name| output.line(name))?;
@@ -212,15 +216,26 @@ impl Verb {
     }
 }
 
-fn stat(log: &Log, json: bool) -> Outcome {
+fn ring_object(ring: &RingStats) -> serde_json::Value {
+    json!({
+        "ring": ring.ring, "owned": ring.is_owned, "thread": ring.thread, "pid": ring.pid,
+        "process": String::from_utf8_lossy(&ring.process), "waiting_bytes": ring.waiting_bytes, "untold": ring.untold,
+    })
+}
+
+fn stat(log: &Log, json: bool, rings: bool) -> Outcome {
     let stats = log.stats().map_err(failed)?;
+    let rings = if rings { log.rings().map_err(failed)? } else { Vec::new() };
     if json {
-        let object = json!({
+        let mut object = json!({
             "name": log.name(), "bytes": stats.bytes, "rings": stats.rings, "ring_bytes": stats.ring_bytes,
             "history_bytes": stats.history_bytes, "line_max": stats.line_max, "rings_used": stats.rings_used,
             "waiting_bytes": stats.waiting_bytes, "undelivered_bytes": stats.undelivered_bytes, "lines": stats.lines,
             "lost": stats.lost, "halves": stats.halves, "threads": stats.threads, "drainer": stats.drainer,
         });
+        if !rings.is_empty() {
+            object["ring"] = rings.iter().map(ring_object).collect();
+        }
         return print_line(object.to_string());
     }
     let mut output = Output::new();
@@ -232,5 +247,12 @@ fn stat(log: &Log, json: bool) -> Outcome {
     output.line(format!("{} rings in use, {} threads so far; {drainer}", stats.rings_used, stats.threads))?;
     output.line(format!("{} lines, {} lost, {} cut off by a death", stats.lines, stats.lost, stats.halves))?;
     output.line(format!("{} bytes wait in rings, {} for delivery", stats.waiting_bytes, stats.undelivered_bytes))?;
+    for ring in rings {
+        let (name, has) = (String::from_utf8_lossy(&ring.process), if ring.is_owned { "has" } else { "had" });
+        output.line(format!(
+            "ring {}: {name}[{}] thread {} {has} it; {} bytes wait, {} lost lines are not told yet",
+            ring.ring, ring.pid, ring.thread, ring.waiting_bytes, ring.untold
+        ))?;
+    }
     output.finish()
 }

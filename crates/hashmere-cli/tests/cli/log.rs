@@ -155,6 +155,59 @@ fn errors() {
     assert_eq!(scratch.sh("log list jobs").text(), "log\n");
     scratch.sh("log drop jobs").bytes();
     assert_eq!(scratch.sh("log drop jobs").code(), 1);
-    // Who had it open sees that and ends.
-    assert!(drainer.0.wait().unwrap().success());
+    // Who had it open sees that, says so, and ends.
+    assert_eq!(drainer.0.wait().unwrap().code(), Some(3));
+}
+
+#[test]
+fn a_drainer_may_be_there_before_the_store_and_the_log() {
+    let scratch = Scratch::new();
+    let mut drainer = Follower::start(&scratch, "log jobs");
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    scratch.sh("create jobs").bytes();
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    scratch.sh("log write jobs --keep first").bytes();
+    assert!(drainer.next().ends_with(": first"));
+    // It is dropped: what is left comes out, and then that is said.
+    scratch.sh("log drop jobs").bytes();
+    assert_eq!(drainer.0.wait().unwrap().code(), Some(3));
+    let mut waiting = Follower::start(&scratch, "log jobs");
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    std::process::Command::new("kill").args(["-INT", &waiting.0.id().to_string()]).status().unwrap();
+    assert!(waiting.0.wait().unwrap().success(), "an interrupt ends the waiting");
+    let ran = scratch.sh("log nothing --once");
+    assert!(ran.code() == 3 && ran.err().contains("error E1:"), "{}", ran.err());
+}
+
+#[test]
+fn once_to_a_file_with_rotation() {
+    let scratch = with_store();
+    scratch.run_with(["log", "write", "jobs", "--keep"], b"one\ntwo\nthree").bytes();
+    scratch.sh("log jobs --once -o out --rotate 60 --keep 2").bytes();
+    let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).unwrap();
+    assert!(
+        read("out.2").ends_with(": one\n") && read("out.1").ends_with(": two\n") && read("out").ends_with(": three\n")
+    );
+}
+
+#[test]
+fn a_store_that_is_too_small_says_what_the_log_needs() {
+    let scratch = Scratch::new();
+    scratch.sh("create small --max-bytes 3M").bytes();
+    let ran = scratch.sh("log write small x");
+    assert!(ran.code() == 3 && ran.err().contains("error E31:"), "{}", ran.err());
+    assert!(ran.err().contains("the log needs 5") && ran.err().contains("bytes in one piece"), "{}", ran.err());
+}
+
+#[test]
+fn rings_are_listed() {
+    let scratch = with_store();
+    scratch.sh("log write jobs --keep --tag web x").bytes();
+    let text = scratch.sh("log stat jobs --rings").text();
+    assert!(
+        text.contains("ring 0: web[") && text.contains("] thread 1 had it; ") && text.contains(" bytes wait"),
+        "{text}"
+    );
+    let json: serde_json::Value = serde_json::from_str(&scratch.sh("log stat jobs --rings --json").text()).unwrap();
+    assert_eq!((&json["ring"][0]["process"], &json["ring"][0]["thread"]), (&"web".into(), &1.into()));
 }

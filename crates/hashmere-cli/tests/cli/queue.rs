@@ -22,6 +22,7 @@ fn a_look_at_pools_and_queues() {
     s.sh("set ./q.mere key value").text();
     assert_eq!(s.sh("queue list ./q.mere").text(), "");
     s.sh("queue stat ./q.mere jobs").fails(3, "E60");
+    s.run(["queue", "stat", "./q.mere", &"x".repeat(129)]).fails(3, "E62");
     let pool = pool(&s);
     let mut hand = pool.hand().unwrap();
     hand.pull_many(pool.free(), 5).unwrap();

@@ -13,6 +13,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+/// Codes of what is not there yet.
+const NO_STORE: i32 = 1;
+const NO_LOG: i32 = 70;
 /// Whoever follows looks this often whether there still is a drainer.
 const LOOK: Duration = Duration::from_millis(100);
 
@@ -39,7 +42,7 @@ pub(super) struct Follow {
     /// Start with so many lines that were drained before (default: 0; 10 if somebody else drains)
     #[arg(short = 'n', long, value_name = "LINES")]
     lines: Option<u64>,
-    /// Print what there is and end
+    /// Print what there is and end; without this, a store or log that is not there yet is waited for
     #[arg(long)]
     once: bool,
     /// Only lines of this level and more important ones
@@ -58,7 +61,7 @@ pub(super) struct Follow {
     #[arg(long, value_enum, default_value = "auto")]
     colour: When,
     /// Drain to this file instead of standard output
-    #[arg(short, long, value_name = "FILE", conflicts_with_all = ["once", "lines"])]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "lines")]
     output: Option<PathBuf>,
     /// Rename the file to FILE.1 before it has more than so many bytes
     #[arg(long, value_name = "BYTES", requires = "output")]
@@ -104,14 +107,16 @@ impl Follow {
             return Err(Failure::Usage("which store? See `hashmere log --help`".into()));
         };
         let store = StoreArgs { store, allow_foreign_owner: self.allow_foreign_owner };
-        let log = LogArgs { store, name: self.name }.open()?;
+        let log = LogArgs { store, name: self.name };
         catch_stop();
+        let log = if self.once { Some(log.open()?) } else { wait_for(&log)? };
+        let Some(log) = log else { return Ok(()) };
         let wants = filter.clone();
         let sink = match self.output {
             Some(path) => {
                 let file = LogFile::new(path).rotate(self.rotate.unwrap_or(u64::MAX), self.keep);
                 let drain = log.drain_here(Sink::file(file, format).only(move |record| wants.wants(record)));
-                return drain_on(drain.map_err(failed)?, false);
+                return drain_on(drain.map_err(failed)?, self.once);
             }
             None => || -> Result<Sink, LogError> {
                 let wants = filter.clone();
@@ -134,6 +139,25 @@ impl Follow {
     }
 }
 
+/// Opens a log as soon as somebody has made it, with the sizes that it shall have: whoever drains may be there first. `None`: asked to stop.
+fn wait_for(log: &LogArgs) -> Result<Option<Log>, Failure> {
+    let mut is_told = false;
+    while !is_asked_to_stop() {
+        match log.open() {
+            Err(Failure::Error { code: code @ (NO_STORE | NO_LOG), .. }) => {
+                if !is_told {
+                    let what = if code == NO_STORE { "store" } else { "log in the store" };
+                    eprintln!("hashmere: there is no such {what} yet; waiting for whoever logs to it first");
+                }
+                is_told = true;
+                std::thread::sleep(LOOK);
+            }
+            opened => return opened.map(Some),
+        }
+    }
+    Ok(None)
+}
+
 /// Drains until there is no more to do, or for ever.
 fn drain_on(mut drain: Drain, once: bool) -> Outcome {
     if once {
@@ -143,7 +167,6 @@ fn drain_on(mut drain: Drain, once: bool) -> Outcome {
         match drain.pass() {
             Ok((_, true)) => {}
             Ok((_, false)) => drain.wait(Duration::MAX),
-            Err(LogError::Dropped) => return Ok(()),
             Err(error) => return Err(failed(error)),
         }
     }

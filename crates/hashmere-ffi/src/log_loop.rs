@@ -1,0 +1,91 @@
+//! `hashmere_log.h`: draining and following in a loop of the caller's, and what logs and rings there are.
+
+use crate::abi::HmBytes;
+use crate::arg::{Callback, Input, Maybe, Open, Out, Owned, Plain, Shared};
+use crate::failure::Failure;
+use crate::handle::HmStore;
+use crate::log::HmLog;
+use crate::log_abi::{HmDrainOptions, HmRing, HmShowName, HmShowRing};
+use crate::log_drain::{sink_of, HmFollower, STANDBY};
+use crate::result::OK;
+use hashmere_log::{Drain, Log};
+use std::ffi::{c_int, c_void};
+use std::os::fd::AsRawFd;
+use std::ptr;
+use std::time::Duration;
+
+/// `hm_log_drain`'s sister, in the hands of the caller: `hm_pump`.
+pub struct HmPump(Drain);
+
+entry! {
+    /// See `hashmere_log.h`.
+    fn hm_pump_open(
+        log: Shared = (log: *mut HmLog),
+        options: Input<HmDrainOptions> = (options: *const HmDrainOptions),
+        pump: Out<*mut HmPump> = (pump: *mut *mut HmPump),
+    ) {
+        pump.put(ptr::null_mut());
+        let sink = sink_of(&options)?;
+        if options.flags & STANDBY != 0 {
+            return Err(Failure::Argument("options", "`flags` has HM_DRAIN_STANDBY, but nobody waits here: try again later"));
+        }
+        pump.put(Box::into_raw(Box::new(HmPump(log.0.drain_here(sink)?))));
+        Ok(OK)
+    }
+
+    /// See `hashmere_log.h`.
+    fn hm_pump_fd(pump: Owned = (pump: *mut HmPump), fd: Out<c_int> = (fd: *mut c_int)) {
+        fd.put(pump.0.descriptor()?.as_raw_fd());
+        Ok(OK)
+    }
+
+    /// See `hashmere_log.h`.
+    fn hm_pump_run(pump: Owned = (pump: *mut HmPump), lines: Maybe<u64> = (lines: *mut u64)) {
+        lines.put(pump.0.pass()?.0);
+        Ok(OK)
+    }
+
+    /// See `hashmere_log.h`.
+    fn hm_pump_wait(pump: Owned = (pump: *mut HmPump), timeout_ms: Plain = (timeout_ms: u64)) {
+        pump.0.wait(Duration::from_millis(timeout_ms));
+        Ok(OK)
+    }
+
+    /// See `hashmere_log.h`.
+    fn hm_pump_finish(pump: Plain = (pump: *mut HmPump), lines: Maybe<u64> = (lines: *mut u64)) {
+        if pump.is_null() {
+            return Ok(OK);
+        }
+        // SAFETY: made by `hm_pump_open`, and not used any more.
+        let pump = unsafe { Box::from_raw(pump) };
+        lines.put(pump.0.finish()?);
+        Ok(OK)
+    }
+
+    /// See `hashmere_log.h`.
+    fn hm_follower_fd(follower: Owned = (follower: *mut HmFollower), fd: Out<c_int> = (fd: *mut c_int)) {
+        fd.put(follower.follower.descriptor()?.as_raw_fd());
+        Ok(OK)
+    }
+
+    /// See `hashmere_log.h`.
+    fn hm_each_log(
+        store: Open = (store: *mut HmStore),
+        show: Callback = (show: Option<HmShowName>),
+        user: Plain = (user: *mut c_void),
+    ) {
+        let _ = Log::list(store).iter().all(|name| show(user, HmBytes::from(name.as_bytes())) == 0);
+        Ok(OK)
+    }
+
+    /// See `hashmere_log.h`.
+    fn hm_each_ring(
+        log: Shared = (log: *mut HmLog),
+        show: Callback = (show: Option<HmShowRing>),
+        user: Plain = (user: *mut c_void),
+    ) {
+        let rings = log.0.rings()?;
+        let _ = rings.iter().map(HmRing::of).all(|ring| show(user, &ring) == 0);
+        Ok(OK)
+    }
+}

@@ -1,0 +1,160 @@
+//! A log in an event loop: a descriptor that is readable while there is something to drain or to follow. A thread of this process sleeps as
+//! any drainer or follower does, and raises it; whoever logs pays no more than for that.
+
+use crate::error::LogError;
+use crate::here::Here;
+use crate::layout::{at, bell};
+use hashmere::WriteError;
+use hashmere_mem::Mem;
+use hashmere_os::eventfd::EventFd;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// It wakes by itself this often, and then also sees that it is to end.
+const SLEEP: Duration = Duration::from_millis(100);
+/// Sleeps in vain until somebody looks for rings of the dead.
+const IDLE: u32 = 10;
+
+/// What is waited for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum For {
+    /// Lines in the rings, by whoever has the role of the drainer.
+    Lines,
+    /// Lines in the history.
+    News,
+}
+
+#[derive(Debug)]
+struct Shared {
+    here: Arc<Here>,
+    what: For,
+    event: EventFd,
+    stop: AtomicBool,
+    /// Behind which position of the history there is to be something: set when the last event was dealt with.
+    armed: Mutex<Option<u64>>,
+    bell: Condvar,
+}
+
+/// The descriptor, and the thread behind it.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Watch {
+    pub(crate) fn new(here: &Arc<Here>, what: For, position: u64) -> Result<Watch, LogError> {
+        let io = |action| move |source| LogError::from(WriteError::Io { action, source });
+        let shared = Arc::new(Shared {
+            here: here.clone(),
+            what,
+            event: EventFd::new().map_err(io("make an event descriptor"))?,
+            stop: AtomicBool::new(false),
+            armed: Mutex::new(Some(position)),
+            bell: Condvar::new(),
+        });
+        let watched = shared.clone();
+        let thread = std::thread::Builder::new().name("hashmere-ready".into()).spawn(move || watched.watch());
+        Ok(Watch { shared, thread: Some(thread.map_err(io("start a thread"))?) })
+    }
+
+    /// Everything was dealt with up to this position: it is readable again when there is more.
+    pub(crate) fn arm(&self, position: u64) {
+        let mut armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.event.clear();
+        *armed = Some(position);
+        self.shared.bell.notify_one();
+    }
+}
+
+impl AsFd for Watch {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.shared.event.as_fd()
+    }
+}
+
+impl Shared {
+    fn is_stopped(&self) -> bool {
+        self.stop.load(Ordering::Acquire)
+    }
+
+    fn watch(&self) {
+        while let Some(position) = self.order() {
+            let mut sleeps = 0;
+            while !self.is_stopped() && !self.is_ready(position) {
+                sleeps += 1;
+                if sleeps == IDLE && self.what == For::Lines {
+                    // What the dead leave may have to be told of. Whatever fails here is found again.
+                    let _ = self.here.core().recover_rings(self.here.client, &*self.here);
+                }
+                self.sleep(position);
+            }
+            let armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+            if armed.is_none() {
+                self.event.raise();
+            }
+        }
+    }
+
+    /// Waits for the next order, and takes it.
+    fn order(&self) -> Option<u64> {
+        let mut armed = self.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if self.is_stopped() {
+                return None;
+            }
+            if let Some(position) = armed.take() {
+                return Some(position);
+            }
+            armed = self.bell.wait(armed).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+
+    fn is_ready(&self, position: u64) -> bool {
+        let core = self.here.core();
+        match self.what {
+            // That it was dropped is for the drainer to find.
+            For::Lines => self.here.region.is_dropped() || core.has_lines() || core.get(at::SENT) < core.get(at::END),
+            For::News => core.get(at::END) > position,
+        }
+    }
+
+    fn sleep(&self, position: u64) {
+        let core = self.here.core();
+        match self.what {
+            For::Lines => {
+                core.sleep_for_lines(SLEEP);
+                // Whoever rings has done so; the drainer, who is no more, may have said otherwise.
+                let _ = core.mem.compare_exchange(core.base + at::BELL, bell::SLEEPS, bell::AWAKE);
+            }
+            For::News => core.sleep_for_news(position, SLEEP),
+        }
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !self.shared.here.region.is_ours() {
+            // A forked child has no such thread.
+            return;
+        }
+        self.shared.stop.store(true, Ordering::Release);
+        let armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
+        self.shared.bell.notify_one();
+        drop(armed);
+        let core = self.shared.here.core();
+        match self.shared.what {
+            For::Lines => core.ring_bell(),
+            For::News => {
+                core.mem.fetch_add(core.base + at::NEWS, 1, Ordering::AcqRel);
+                core.mem.wake(core.base + at::NEWS);
+            }
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
