@@ -152,18 +152,29 @@ fn copy_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, position: u64, first: u
         // Row by row: within one the tag is the same and cells follow each other.
         let at = End::advance(position, n);
         let row = (ring.mask + 1 - (at & ring.mask)).min(max - n);
-        let (tag, cell, slot) = (ring.tag(at), ring.cell(at), grip.slot(first + n));
+        let (tag, cell, slot) = (u64::from(ring.tag(at)), ring.cell(at), grip.slot(first + n));
         let mark = Held { element: 0, origin: ring.id }.pack();
-        for i in 0..row {
-            if i % LINE == 0 {
-                mem.prefetch(cell + 8 * i + AHEAD);
+        // SYNC(cell): as in `pull_one`.
+        let load = |i: u64| mem.load(cell + 8 * i, Ordering::Acquire);
+        let keep = |i: u64, word: u64| mem.store(slot + 8 * i, mark | word & 0xffff_ffff, Ordering::Relaxed);
+        let mut i = 0;
+        // A line's worth at a time, with one branch for all of it.
+        while i + LINE <= row {
+            mem.prefetch(cell + 8 * i + AHEAD);
+            let words: [u64; LINE as usize] = std::array::from_fn(|k| load(i + k as u64));
+            if words.iter().fold(0, |other, word| other | word >> 32 ^ tag) != 0 {
+                break;
             }
-            // SYNC(cell): as in `pull_one`.
-            let word = mem.load(cell + 8 * i, Ordering::Acquire);
-            if (word >> 32) as u32 != tag {
+            words.iter().zip(i..).for_each(|(word, i)| keep(i, *word));
+            i += LINE;
+        }
+        while i < row {
+            let word = load(i);
+            if word >> 32 != tag {
                 return n + i;
             }
-            mem.store(slot + 8 * i, mark | word & 0xffff_ffff, Ordering::Relaxed);
+            keep(i, word);
+            i += 1;
         }
         n += row;
     }
@@ -224,14 +235,17 @@ pub(crate) fn push_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> 
         let at = End::advance(position, filled);
         let row = (ring.mask + 1 - (at & ring.mask)).min(n - filled);
         let (tag, cell, slot) = (u64::from(ring.tag(at)) << 32, ring.cell(at), grip.slot(first + filled));
-        for i in 0..row {
-            if i % LINE == 0 {
-                mem.prefetch_write(cell + 8 * i + AHEAD);
-            }
+        let pass = |i: u64| {
             let element = mem.load(slot + 8 * i, Ordering::Relaxed) & 0xffff_ffff;
             // SYNC(cell): as in `push_one`.
             mem.store(cell + 8 * i, tag | element, Ordering::Release);
+        };
+        let lines = row - row % LINE;
+        for i in (0..lines).step_by(LINE as usize) {
+            mem.prefetch_write(cell + 8 * i + AHEAD);
+            (i..i + LINE).for_each(pass);
         }
+        (lines..row).for_each(pass);
         filled += row;
     }
     if ring.kind.has_one_producer() {
