@@ -132,6 +132,47 @@ class TestLog < StoreTest
     assert_equal({ children[0] => 1, children[1] => 51, children[2] => 51 }, each)
   end
 
+  def test_logs_and_rings_are_listed
+    assert_equal [], Hashmere::Log.list(@store)
+    logs = %w[one two].map { |name| @store.log(name, absent: :keep) }
+    assert_equal %w[one two], Hashmere::Log.list(@store).sort
+    assert_equal [], logs[0].rings
+    logs[0].info("waits")
+    ring = logs[0].rings.fetch(0)
+    assert_equal [Process.pid, true, 0], ring.values_at(:pid, :owned, :untold)
+    assert_operator ring[:bytes_waiting], :>, 0
+    logs[0].drain(@file).stop
+    assert_equal 0, logs[0].rings.fetch(0)[:bytes_waiting]
+    assert_raises(TypeError) { Hashmere::Log.list("store") }
+    logs.each(&:close)
+    assert_raises(Hashmere::Closed) { logs[0].rings }
+  end
+
+  def test_loops_of_the_program
+    log = @store.log("log", absent: :keep)
+    pump = log.pump(@file)
+    assert_raises(Hashmere::LogTaken) { log.drain }
+    follower = log.follower(last: nil)
+    assert_nil follower.next(timeout: 0)
+    log.info("first")
+    lines = 0
+    while lines.zero?
+      assert_equal [[pump], [], []], IO.select([pump], nil, nil, 120)
+      lines += pump.run
+    end
+    assert_equal 1, lines
+    assert_equal [[follower], [], []], IO.select([follower], nil, nil, 120)
+    assert_equal "first", follower.next(timeout: 0).text
+    log.info("last")
+    assert_equal 1, pump.finish
+    assert_predicate pump, :finished?
+    assert_raises(Hashmere::Closed) { pump.run }
+    assert_equal %w[first last], File.readlines(@file).map { |line| line[/\w+$/] }
+    assert_equal(0, log.pump(@file) { |other| other.run })
+    follower.close
+    assert_raises(Hashmere::Closed) { follower.to_io }
+  end
+
   def test_following_and_other_outputs
     log = @store.log("log", absent: :keep)
     log.info("old", n: -1)

@@ -128,6 +128,15 @@ static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
 /* Defines a class whose objects are made by the extension alone. (init.c) */
 VALUE sealed_class(VALUE outer, const char *name);
 
+/* Bytes that are collected while the library is on the stack, where no Ruby object can be made. Free `bytes` in the end. */
+typedef struct texts {
+    char *bytes;
+    size_t len, room;
+    int failed; /* There was no memory. */
+} texts;
+/* Not 0: it failed. */
+int texts_append(texts *t, const void *bytes, size_t len);
+
 void init_hot(void);
 void init_write(void);
 void init_bulk(void);

@@ -253,6 +253,8 @@ static VALUE log_stats(VALUE self) {
 void init_log(void) {
     log_class = sealed_class(hashmere_module, "Log");
     init_log_drain(log_class);
+    init_log_pump(log_class);
+    init_log_list(log_class);
     rb_define_singleton_method(log_class, "_open", log_open, 3);
     rb_define_singleton_method(log_class, "_remove", log_remove, 2);
     rb_define_private_method(log_class, "_line", log_line, 2);

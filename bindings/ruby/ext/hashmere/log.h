@@ -17,7 +17,19 @@ typedef struct logbook {
 } logbook;
 
 logbook *log_of(VALUE self);
+
+typedef struct follower {
+    hm_follower *hm;
+    int busy; /* A thread waits with it. */
+} follower;
+
 /* log_drain.c */
 void init_log_drain(VALUE log_class);
+/* Options from [to, format, level, max_bytes, keep, flags] and a path or descriptor; they hold what `where` holds. */
+hm_drain_options drain_options(VALUE numbers, VALUE *where);
+/* log_pump.c */
+void init_log_pump(VALUE log_class);
+/* log_list.c */
+void init_log_list(VALUE log_class);
 
 #endif

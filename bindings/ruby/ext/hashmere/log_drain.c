@@ -9,11 +9,6 @@ typedef struct drainer {
     pid_t pid; /* The process that it drains in. */
 } drainer;
 
-typedef struct follower {
-    hm_follower *hm;
-    int busy;
-} follower;
-
 static VALUE drainer_class, follower_class;
 
 static void drainer_free(void *data) {
@@ -26,17 +21,24 @@ static const rb_data_type_t drainer_type = {
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
 
-/* _drain(to, path or descriptor or nil, format, level, max_bytes, keep, flags) */
-static VALUE log_drain(VALUE self, VALUE to, VALUE where, VALUE format, VALUE level, VALUE max_bytes, VALUE keep, VALUE flags) {
-    hm_drain_options options = {.size = sizeof options, .to = to_u64(to, "to"), .format = to_u64(format, "format")};
+hm_drain_options drain_options(VALUE numbers, VALUE *where) {
+    hm_drain_options options = {.size = sizeof options};
+    options.to = to_u64(rb_ary_entry(numbers, 0), "to");
+    options.format = to_u64(rb_ary_entry(numbers, 1), "format");
+    options.level = to_u64(rb_ary_entry(numbers, 2), "level");
+    options.max_bytes = to_u64(rb_ary_entry(numbers, 3), "max_bytes");
+    options.keep = to_u64(rb_ary_entry(numbers, 4), "keep");
+    options.flags = to_u64(rb_ary_entry(numbers, 5), "flags");
     if (options.to == HM_TO_FILE)
-        options.path = StringValueCStr(where);
+        options.path = StringValueCStr(*where);
     else if (options.to == HM_TO_FD)
-        options.fd = NUM2INT(where);
-    options.level = to_u64(level, "level");
-    options.max_bytes = to_u64(max_bytes, "max_bytes");
-    options.keep = to_u64(keep, "keep");
-    options.flags = to_u64(flags, "flags");
+        options.fd = NUM2INT(*where);
+    return options;
+}
+
+/* _drain(path or descriptor or nil, [to, format, level, max_bytes, keep, flags]) */
+static VALUE log_drain(VALUE self, VALUE where, VALUE numbers) {
+    hm_drain_options options = drain_options(numbers, &where);
     drainer *made;
     VALUE object = TypedData_Make_Struct(drainer_class, drainer, &drainer_type, made);
     logbook *log = log_of(self);
@@ -157,6 +159,13 @@ static VALUE follower_missed(VALUE self) {
     settle(hm_follower_missed(follower_of(self)->hm, &bytes, &error), &error);
     return ULL2NUM(bytes);
 }
+/* _fileno: readable while there is a line. */
+static VALUE follower_fileno(VALUE self) {
+    int fd;
+    hm_error error;
+    settle(hm_follower_fd(follower_of(self)->hm, &fd, &error), &error);
+    return INT2FIX(fd);
+}
 static VALUE follower_close(VALUE self) {
     follower *f = rb_check_typeddata(self, &follower_type);
     if (f->hm)
@@ -169,11 +178,12 @@ static VALUE follower_close(VALUE self) {
 void init_log_drain(VALUE log_class) {
     drainer_class = sealed_class(log_class, "Drainer");
     follower_class = sealed_class(log_class, "Follower");
-    rb_define_private_method(log_class, "_drain", log_drain, 7);
+    rb_define_private_method(log_class, "_drain", log_drain, 2);
     rb_define_private_method(log_class, "_follow", log_follow, 1);
     rb_define_method(drainer_class, "active?", drainer_is_active, 0);
     rb_define_private_method(drainer_class, "_stop", drainer_stop, 0);
     rb_define_private_method(follower_class, "_next", follower_next, 1);
+    rb_define_private_method(follower_class, "_fileno", follower_fileno, 0);
     rb_define_method(follower_class, "missed", follower_missed, 0);
     rb_define_method(follower_class, "close", follower_close, 0);
 }

@@ -70,35 +70,12 @@ static VALUE store_stats(VALUE self) {
     return hash;
 }
 
-/* Texts collected while the library is on the stack, where no Ruby object can be made: each with its NUL behind the other. */
-typedef struct texts {
-    char *bytes;
-    size_t len, room;
-    int failed;
-} texts;
-
-static int append(texts *t, const void *bytes, size_t len) {
-    if (t->room - t->len < len) {
-        size_t room = t->room * 2 + len + 1024;
-        char *larger = realloc(t->bytes, room);
-        if (!larger) {
-            t->failed = 1;
-            return 1;
-        }
-        t->bytes = larger;
-        t->room = room;
-    }
-    memcpy(t->bytes + t->len, bytes, len);
-    t->len += len;
-    return 0;
-}
-
 static int keep_problem(void *user, hm_bytes code, uint64_t offset, hm_bytes text) {
     texts *t = user;
     char at[48];
     int len = snprintf(at, sizeof at, " at %llu: ", (unsigned long long)offset);
-    return append(t, code.data, code.len) || append(t, at, (size_t)len) || append(t, text.data, text.len) ||
-           append(t, "\n", 1);
+    return texts_append(t, code.data, code.len) || texts_append(t, at, (size_t)len) || texts_append(t, text.data, text.len) ||
+           texts_append(t, "\n", 1);
 }
 
 static int run_check(call *c) {
@@ -124,7 +101,7 @@ static VALUE check(VALUE argument) {
 /* A client as bytes: the numbers, the length of its name, the name. */
 static int keep_client(void *user, const hm_client *client) {
     texts *t = user;
-    return append(t, client, sizeof *client) || append(t, client->name.data, client->name.len);
+    return texts_append(t, client, sizeof *client) || texts_append(t, client->name.data, client->name.len);
 }
 
 static int run_clients(call *c) {

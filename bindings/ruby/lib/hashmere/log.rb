@@ -59,6 +59,9 @@ module Hashmere
     # Takes a log's name off it. Whoever has it open may drain it still; nobody logs to it any more. @return [Boolean] whether there was one
     def self.remove(store, name) = _remove(store, name)
 
+    # The names of the logs of a store. @return [Array<String>]
+    def self.list(store) = _list(store)
+
     # @private
     def self.choice(known, one, what)
       known.fetch(one) { raise ArgumentError, "#{what} has to be one of #{known.keys.map(&:inspect).join(", ")}, not #{one.inspect}" }
@@ -174,8 +177,7 @@ module Hashmere
     # @param standby [Boolean] if somebody else drains, wait until that one stops or dies; otherwise `LogTaken` is raised
     # @return [Drainer, Integer] with a block, it is stopped behind the block, and the number of lines that it has taken is returned
     def drain(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0, standby: false)
-      drainer = _drain(*Log.target_of(to), Log.choice(FORMATS, format, "format"), level ? Log.choice(LEVELS, level, "the level") : 0,
-                       max_bytes, keep, standby ? 1 : 0)
+      drainer = _drain(*Log.drain_options(to, format, level, max_bytes, keep, standby))
       Drainer.running << drainer
       return drainer unless block_given?
 
@@ -185,6 +187,26 @@ module Hashmere
         lines = drainer.stop
       end
       lines
+    end
+
+    # Becomes the drainer without a thread: for a loop of the program's own. Lines are written out by whoever calls {Pump#run}; the arguments are those of
+    # {#drain}. `LogTaken` is raised if somebody else drains.
+    # @return [Pump, Object] with a block, it is finished behind the block, whose result is returned
+    def pump(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0)
+      pump = _pump(*Log.drain_options(to, format, level, max_bytes, keep, false))
+      return pump unless block_given?
+
+      begin
+        yield pump
+      ensure
+        pump.finish unless pump.finished?
+      end
+    end
+
+    # @private
+    def self.drain_options(to, format, level, max_bytes, keep, standby)
+      kind, where = target_of(to)
+      [where, [kind, choice(FORMATS, format, "format"), level ? choice(LEVELS, level, "the level") : 0, max_bytes, keep, standby ? 1 : 0]]
     end
 
     # @private
@@ -211,7 +233,7 @@ module Hashmere
     def follow(last: 0, timeout: nil)
       return to_enum(:follow, last: last, timeout: timeout) unless block_given?
 
-      follower = _follow(last || Attributes::FOR_EVER)
+      follower = follower(last: last)
       while (line = follower.next(timeout: timeout))
         yield line
       end
@@ -219,6 +241,15 @@ module Hashmere
     ensure
       follower&.close
     end
+
+    # The same for a loop of the program's own.
+    # @param last [Integer, nil] as of {#follow}
+    # @return [Follower]
+    def follower(last: 0) = _follow(last || Attributes::FOR_EVER)
+
+    # @!method rings
+    #   Who has a ring of this log, or had it last, at about this moment: `ring` (a number), `owned`, `process`, `pid`, `thread`, the `bytes_waiting` in it to be
+    #   drained, and how many lines were dropped there last of which nothing has told yet (`untold`). @return [Array<Hash>]
 
     # Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
     # @return [Boolean] false: the time is up
@@ -259,8 +290,34 @@ module Hashmere
       #   @return [Boolean] whether it drains: not yet, if another one does, and not any more, if it was stopped or failed
     end
 
-    # Reads lines: {Log#follow}.
+    # The role of the drainer in the program's own hands: {Log#pump}. One thread at a time.
+    class Pump
+      # Readable while there is something to drain, for `IO.select` and event loops. A thread of the library raises it; {#run} takes that back when it
+      # leaves nothing. It belongs to the pump: do not read or close it.
+      # @return [IO]
+      def to_io
+        descriptor = _fileno
+        @io ||= IO.for_fd(descriptor, autoclose: false)
+      end
+
+      # @!method run
+      #   Writes out what is in the rings. What is too young by some millionths of a second stays for the next call. @return [Integer] how many lines it took
+      # @!method finish
+      #   Writes out the rest and gives the role back. @return [Integer] how many lines that were
+      # @!method finished?
+      #   @return [Boolean]
+    end
+
+    # Reads lines: {Log#follow}, {Log#follower}.
     class Follower
+      # Readable while there is a line, for `IO.select` and event loops. A thread of the library raises it; {#next} takes that back when it finds none: call
+      # it with a timeout of 0 until it returns nil. It belongs to the follower: do not read or close it.
+      # @return [IO]
+      def to_io
+        descriptor = _fileno
+        @io ||= IO.for_fd(descriptor, autoclose: false)
+      end
+
       # @return [Line, nil] the next line; nil: none came
       def next(timeout: nil)
         parts = _next(Attributes.patience(timeout))
@@ -287,6 +344,6 @@ module Hashmere
       end
     end
 
-    private_class_method :_open, :_remove
+    private_class_method :_open, :_remove, :_list
   end
 end
