@@ -6,6 +6,7 @@ use super::Engine;
 use hashmere_format::hash::buckets;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{self, Meta, Slot, LINE, META};
+use hashmere_format::row;
 use hashmere_format::segment::State;
 use hashmere_format::sum::ALIVE;
 use hashmere_mem::{Host, Mem};
@@ -99,6 +100,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             && self.leaf_buckets(leaf).next().is_some_and(|bucket| !self.meta(bucket).is_free())
     }
 
+    /// Whether somebody living or dead has yet to do what follows the commit of a slot: whoever repairs the dead does it for them.
+    fn is_intended(&self, slot_offset: u64) -> bool {
+        self.rows().any(|slot| self.mem.load(row::offset(slot) + row::at::INTENT, Ordering::Acquire) == slot_offset)
+    }
+
     fn meta(&self, bucket: u64) -> Meta {
         Meta(self.mem.load(bucket + META, Ordering::Acquire))
     }
@@ -134,7 +140,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if head.version == 0 || head.dead != 0 {
             return Look::Wrong("slot-to-dead", format!("the slot leads to {record}, a record that was superseded"));
         }
-        if self.is_durable() && !(self.is_whole(record, &head) && self.sum(record).stamp() == ALIVE) {
+        let counts = || self.is_whole(record, &head) && self.sum(record).stamp() == ALIVE;
+        if self.is_durable() && !counts() && !self.is_intended(slot_offset) {
             return Look::Wrong(
                 "sum-wrong",
                 format!("a power cut would lose the record at {record}: its sum is wrong"),

@@ -265,22 +265,31 @@ fn wide(world: &World) -> Cast {
     cast
 }
 
+/// So many that their segments are worth cleaning in passing once they are deleted.
+const WIDER: u64 = 90;
+
+fn wider(world: &World) -> Cast {
+    let cast = wide(world);
+    (60..WIDER).for_each(|i| set_wide(&cast.others[0], &format!("w{i}")));
+    cast
+}
+
 fn delete_most(c: &Client, i: u64) {
-    let n = i * 7 % 60;
+    let n = i * 7 % WIDER;
     c.t_del(format!("w{n}").as_bytes()).unwrap();
 }
 
 #[test]
 fn cleaning_in_passing() {
-    step_case!("clean", strict(48), wide, delete_most, cleaned, Rule::Whole, LONG);
+    step_case!("clean", strict(48), wider, delete_most, cleaned, Rule::Whole, LONG);
 }
 
 #[test]
 fn cleaning_beside_a_pin() {
     fn pinned(world: &World) -> Cast {
-        let cast = wide(world);
+        let cast = wider(world);
         let other = &cast.others[0];
-        for i in (0..60).step_by(5) {
+        for i in (0..WIDER).step_by(5) {
             let key = format!("w{i}").into_bytes();
             let found = other.read(&key, other.hash(&key), |found| Ok(*found)).unwrap().unwrap();
             other.pin(found.slot_offset, found.slot, other.root(), &mut false).unwrap();
