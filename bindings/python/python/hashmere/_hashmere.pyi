@@ -10,7 +10,7 @@ from typing_extensions import Buffer, Self, disjoint_base
 from ._types import Handle, Level, LogLine, Record, Uid, Verdict
 
 __all__ = [
-    "Element", "Hand", "Hashed", "KeyLock", "Log", "Drainer", "Follower", "Pool", "Queue", "Readiness", "Scan", "path_of", "remove",
+    "Element", "Hand", "Hashed", "KeyLock", "Log", "Drainer", "Follower", "Pool", "Pump", "Queue", "Readiness", "Scan", "path_of", "remove",
     "Barrier", "Mutex", "__version__", "Store", "Reservation", "Room", "View",
 ]
 
