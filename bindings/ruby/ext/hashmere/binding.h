@@ -128,7 +128,7 @@ static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
 /* Defines a class whose objects are made by the extension alone. (init.c) */
 VALUE sealed_class(VALUE outer, const char *name);
 
-/* Bytes that are collected while the library is on the stack, where no Ruby object can be made. Free `bytes` in the end. */
+/* Bytes that are collected while the library is on the stack, where no Ruby object can be made. */
 typedef struct texts {
     char *bytes;
     size_t len, room;
@@ -136,6 +136,16 @@ typedef struct texts {
 } texts;
 /* Not 0: it failed. */
 int texts_append(texts *t, const void *bytes, size_t len);
+/* Behind a call of the library: raises what went wrong while texts were collected. */
+void texts_collected(const texts *t);
+
+/* What a list is made of, and what is collected for it. */
+typedef struct listing {
+    VALUE self;
+    texts texts;
+} listing;
+/* What `make` returns for a listing of `self`, which it is given as its argument. What was collected is freed behind it, whatever it raises. */
+VALUE make_list(VALUE (*make)(VALUE), VALUE self);
 
 void init_hot(void);
 void init_write(void);

@@ -19,3 +19,18 @@ int texts_append(texts *t, const void *bytes, size_t len) {
     t->len += len;
     return 0;
 }
+
+void texts_collected(const texts *t) {
+    if (t->failed)
+        rb_memerror();
+}
+
+static VALUE release(VALUE argument) {
+    free(((listing *)argument)->texts.bytes);
+    return Qnil;
+}
+
+VALUE make_list(VALUE (*make)(VALUE), VALUE self) {
+    listing l = {.self = self};
+    return rb_ensure(make, (VALUE)&l, release, (VALUE)&l);
+}

@@ -2,7 +2,6 @@
 /* The store as a whole: count, clear, sync, statistics, clients, check. All but the count let go of the GVL. */
 #include "binding.h"
 #include <ruby/thread.h>
-#include <stdlib.h>
 
 static VALUE store_size(VALUE self) {
     uint64_t count;
@@ -84,16 +83,10 @@ static int run_check(call *c) {
     return hm_check(c->hm, NULL, keep_problem, t, &c->error);
 }
 
-typedef struct listing {
-    VALUE self;
-    texts texts;
-} listing;
-
 static VALUE check(VALUE argument) {
     listing *l = (listing *)argument;
     whole(l->self, run_check, &l->texts);
-    if (l->texts.failed)
-        rb_memerror();
+    texts_collected(&l->texts);
     VALUE text = rb_utf8_str_new(l->texts.bytes, (long)l->texts.len);
     return rb_str_split(text, "\n");
 }
@@ -113,8 +106,7 @@ static int run_clients(call *c) {
 static VALUE clients(VALUE argument) {
     listing *l = (listing *)argument;
     whole(l->self, run_clients, &l->texts);
-    if (l->texts.failed)
-        rb_memerror();
+    texts_collected(&l->texts);
     VALUE all = rb_ary_new();
     for (size_t at = 0; at < l->texts.len;) {
         hm_client client;
@@ -183,19 +175,12 @@ static VALUE store_backup(VALUE self, VALUE path, VALUE replace, VALUE progress)
     return report;
 }
 
-static VALUE release_texts(VALUE argument) {
-    free(((listing *)argument)->texts.bytes);
-    return Qnil;
-}
-
 static VALUE store_check(VALUE self) {
-    listing l = {.self = self};
-    return rb_ensure(check, (VALUE)&l, release_texts, (VALUE)&l);
+    return make_list(check, self);
 }
 
 static VALUE store_clients(VALUE self) {
-    listing l = {.self = self};
-    return rb_ensure(clients, (VALUE)&l, release_texts, (VALUE)&l);
+    return make_list(clients, self);
 }
 
 void init_whole(void) {

@@ -40,7 +40,7 @@ pub(super) enum Policy {
 /// Segments looked at in passing.
 const WINDOW: u64 = 64;
 /// Dead segments' worth in the window below which nothing is cleaned in passing: the longer garbage may ripen, the less there
-/// is to move. With 256 KiB segments this is a MiB, which lies in a core's second-level cache.
+/// is to move. With 256 KiB segments this is 1.5 MiB, which still lies in a second-level cache of 2 MiB.
 const RIPE: u64 = 6;
 
 impl<M: Mem, H: Host> Engine<M, H> {
