@@ -7,7 +7,7 @@ use crate::peers::Peers;
 use crate::stats::counters::Counters;
 use crate::tls::Acceptor;
 use crate::watch::Watchers;
-use hashmere::{ClientStats, Stats, Store};
+use hashmere::{Stats, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -60,14 +60,13 @@ pub(crate) struct Others {
 }
 
 impl Others {
-    /// Since the store was made, as long as this process takes no more client slots: all, less what this one's slots counted.
+    /// Since the store was made: all, less what this process did.
     fn of(stats: &Stats) -> Others {
-        let own = |of: fn(&ClientStats) -> u64| stats.clients.iter().filter(|client| client.own).map(of).sum::<u64>();
         Others {
-            hits: stats.hits.wrapping_sub(own(|client| client.hits)),
-            misses: stats.misses.wrapping_sub(own(|client| client.misses)),
-            sets: stats.sets.wrapping_sub(own(|client| client.sets)),
-            deletes: stats.deletes.wrapping_sub(own(|client| client.deletes)),
+            hits: stats.hits.wrapping_sub(stats.own.hits),
+            misses: stats.misses.wrapping_sub(stats.own.misses),
+            sets: stats.sets.wrapping_sub(stats.own.sets),
+            deletes: stats.deletes.wrapping_sub(stats.own.deletes),
         }
     }
 }
@@ -128,7 +127,7 @@ impl Server {
         }
     }
 
-    /// Counts what other processes do from now on. Every event loop must have used the store before.
+    /// Counts what other processes do from now on.
     pub(crate) fn start_counting(&self) {
         *self.others.lock().unwrap_or_else(PoisonError::into_inner) = Others::of(&self.store.stats());
     }

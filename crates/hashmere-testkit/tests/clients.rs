@@ -169,6 +169,67 @@ fn threads_that_end_or_panic_leave_their_place() {
     is_clean(&store);
 }
 
+/// Whoever claims a slot counts from there on, not what its former client did.
+#[test]
+fn what_a_handle_did_is_told_from_what_others_did() {
+    let scratch = Scratch::new("clients-own");
+    let path = scratch.store("own");
+    let open = || tiny().open(&path).unwrap();
+    let work = |store: &Store, times: u64| {
+        for time in 0..times {
+            store.set(&payload::key(time), b"x").unwrap();
+            store.get(&payload::key(time)).unwrap();
+            store.get(b"none").unwrap();
+        }
+        store.delete(&payload::key(0)).unwrap();
+    };
+    let before = open();
+    work(&before, 20);
+    drop(before);
+    let (store, other) = (open(), open());
+    let own = |store: &Store| {
+        let own = store.stats().own;
+        [own.hits, own.misses, own.sets, own.deletes]
+    };
+    assert_eq!(own(&store), [0; 4]);
+    work(&store, 3);
+    work(&other, 4);
+    std::thread::scope(|scope| scope.spawn(|| work(&store, 5)).join()).unwrap();
+    assert_eq!((own(&store), own(&other)), ([8, 8, 8, 2], [4, 4, 4, 1]));
+    let all = store.stats();
+    assert_eq!([all.hits, all.misses, all.sets, all.deletes], [32, 32, 32, 4]);
+}
+
+/// More threads than a handle has lanes share some, and the rows of these.
+#[test]
+fn as_many_threads_as_one_likes_count_exactly() {
+    const THREADS: u64 = 150;
+    const TIMES: u64 = 3000;
+    let _watchdog = Watchdog::start("clients-count");
+    let scratch = Scratch::new("clients-count");
+    let store = tiny().open(scratch.store("count")).unwrap();
+    store.set(b"here", b"x").unwrap();
+    // All are there before the first is gone, so that they cannot have one lane after another.
+    let all = std::sync::Barrier::new(THREADS as usize);
+    std::thread::scope(|scope| {
+        for _ in 0..THREADS {
+            scope.spawn(|| {
+                store.get(b"here").unwrap();
+                all.wait();
+                for _ in 1..TIMES {
+                    store.get(b"here").unwrap();
+                    store.get(b"none").unwrap();
+                }
+                store.set(b"here", b"x").unwrap();
+                all.wait();
+            });
+        }
+    });
+    let stats = store.stats();
+    assert_eq!((stats.hits, stats.misses), (THREADS * TIMES, THREADS * (TIMES - 1)));
+    assert_eq!((stats.sets, stats.own.hits), (THREADS + 1, THREADS * TIMES));
+}
+
 /// `HASHMERE_OPENS=100000` for as many.
 #[test]
 fn many_short_lived_processes_leave_nothing() {

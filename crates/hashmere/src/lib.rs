@@ -50,7 +50,7 @@ mod wait;
 mod write;
 
 pub use backup::{Backup, BackupReport};
-pub use engine::{CheckReport, ClientStats, Problem, RegionInfo, Stats};
+pub use engine::{CheckReport, ClientStats, OperationCounts, Problem, RegionInfo, Stats};
 pub use error::{BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;
 pub use hashed::Hashed;

@@ -18,7 +18,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use std::net::TcpListener;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, Barrier};
+use std::sync::Arc;
 use worker::Worker;
 
 /// Files that a process needs beside its connections.
@@ -113,23 +113,15 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
     server.watchers.set_wakers(&mailboxes);
     let mut listeners = Some(listeners);
     let mut threads = Vec::new();
-    let started = Arc::new(Barrier::new(polls.len() + 1));
+    // Not later: the first that comes finds that all is counted which is done from now on.
+    server.start_counting();
     for (index, poll) in polls.into_iter().enumerate() {
         let listeners = listeners.take().unwrap_or_default();
         let worker = Worker::new(server.clone(), index, poll, mailboxes.clone(), listeners);
         let mut worker = worker.map_err(failed)?;
         let thread = std::thread::Builder::new().name(format!("serve-{index}"));
-        let (server, started) = (server.clone(), started.clone());
-        let run = move || {
-            // From its first use of the store on a thread has a client slot of its own, whose figures are this server's.
-            let _ = server.store.exists(b"");
-            started.wait();
-            worker.run();
-        };
-        threads.push(thread.spawn(run).map_err(failed)?);
+        threads.push(thread.spawn(move || worker.run()).map_err(failed)?);
     }
-    started.wait();
-    server.start_counting();
     Ok(Running { threads, mailboxes, addresses })
 }
 

@@ -109,13 +109,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Counts something for this thread.
     #[inline(always)]
     pub(crate) fn count(&self, stat: Stat, n: u64) {
-        let row = self.own_row();
+        let row = self.row_of_thread();
         if row != 0 {
             self.count_at(row, stat, n);
+        } else {
+            self.count_beside_others(stat, n);
         }
     }
 
-    /// Counts in a row. Two threads that share a row may lose a count: statistics decide nothing.
+    /// The same for a thread that has no lane yet, or none of its own: others count the same in that row.
+    #[cold]
+    fn count_beside_others(&self, stat: Stat, n: u64) {
+        let row = self.claim_row();
+        if row != 0 {
+            self.mem.fetch_add(row + row::at::STATS + 8 * stat as u64, n, Ordering::Relaxed);
+        }
+    }
+
+    /// A figure of a row.
+    pub(super) fn figure(&self, row: u64, stat: Stat) -> u64 {
+        self.mem.load(row + row::at::STATS + 8 * stat as u64, Ordering::Relaxed)
+    }
+
+    /// Counts in the row of a lane that this thread has: nobody else counts the same there.
     #[inline(always)]
     pub(super) fn count_at(&self, row: u64, stat: Stat, n: u64) {
         let offset = row + row::at::STATS + 8 * stat as u64;

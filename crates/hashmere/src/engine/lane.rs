@@ -6,11 +6,12 @@
 
 use super::append::OpenSegment;
 use super::clean::Cleaning;
+use super::stats::OperationCounts;
 use super::Engine;
 use crate::error::WriteError;
 use crate::types::Stored;
 use hashmere_format::header::limit;
-use hashmere_format::row;
+use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
@@ -22,6 +23,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const OWN: usize = 64;
 /// Lanes for everybody.
 const POOL: usize = 32;
+/// The number of a thread that has no lane of its own: that of no lane at all.
+const NONE: usize = OWN + POOL;
+
+/// What is known of this process alone.
+const OWN_STATS: [Stat; 4] = [Stat::Hits, Stat::Misses, Stat::Sets, Stat::Deletes];
 
 /// The lanes of this process.
 pub(super) struct Lanes {
@@ -37,6 +43,8 @@ pub(super) struct Lanes {
 struct LaneCell {
     /// Offset of the lane's row; 0 while it has none. Readable by anyone.
     row: AtomicU64,
+    /// What stood in the row's figures of [`OWN_STATS`] when it was claimed: former clients of the slot did that.
+    before: [AtomicU64; OWN_STATS.len()],
     /// Whether somebody has it. For an own lane only its thread looks here.
     taken: AtomicBool,
     lane: UnsafeCell<Lane>,
@@ -132,7 +140,7 @@ thread_local! {
     static KEEP: Cell<Option<Number>> = const { Cell::new(None) };
 }
 
-/// A number below [`OWN`] that no other living thread of this process has, or [`OWN`].
+/// A number below [`OWN`] that no other living thread of this process has, or [`NONE`].
 #[inline(always)]
 fn thread_number() -> usize {
     let number = NUMBER.get();
@@ -153,12 +161,15 @@ fn new_thread_number() -> usize {
     number
 }
 
-/// Takes the lowest free number; [`OWN`] if there is none.
+/// Takes the lowest free number; [`NONE`] if there is none.
 fn free_number() -> usize {
     loop {
         let number = NUMBERS.load(Ordering::Relaxed).trailing_ones() as usize;
+        if number == OWN {
+            return NONE;
+        }
         // SYNC(number): pairs with the release of the thread that gave it back.
-        if number == OWN || NUMBERS.fetch_or(1 << number, Ordering::Acquire) >> number & 1 == 0 {
+        if NUMBERS.fetch_or(1 << number, Ordering::Acquire) >> number & 1 == 0 {
             return number;
         }
     }
@@ -171,7 +182,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Lanes {
     pub(super) fn new() -> Lanes {
-        let cell = |_| LaneCell { row: AtomicU64::new(0), taken: AtomicBool::new(false), lane: UnsafeCell::default() };
+        let cell = |_| LaneCell {
+            row: AtomicU64::new(0),
+            before: Default::default(),
+            taken: AtomicBool::new(false),
+            lane: UnsafeCell::default(),
+        };
         Lanes {
             cells: (0..OWN + POOL).map(cell).collect(),
             claims: Mutex::new(()),
@@ -260,7 +276,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.lanes.refused.store(claimed.is_err(), Ordering::Relaxed);
         lane.slot = claimed?;
         lane.row = row::offset(lane.slot);
-        lane.cell.row.store(lane.row, Ordering::Relaxed);
+        for (before, stat) in lane.cell.before.iter().zip(OWN_STATS) {
+            before.store(self.figure(lane.row, stat), Ordering::Relaxed);
+        }
+        // Release: whoever sees the row sees what stood in it.
+        lane.cell.row.store(lane.row, Ordering::Release);
         Ok(lane)
     }
 
@@ -289,11 +309,32 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The row of this thread's lane, for statistics and pins; 0 if it has none (then one is claimed, if that is possible).
     #[inline(always)]
     pub(super) fn own_row(&self) -> u64 {
-        let row = self.lanes.cells.get(thread_number()).map_or(0, |cell| cell.row.load(Ordering::Relaxed));
-        if row != 0 {
-            return row;
+        match self.row_of_thread() {
+            0 => self.claim_row(),
+            row => row,
         }
-        self.claim_row()
+    }
+
+    /// The row of this thread's own lane, which no other thread counts in; 0 if it has none.
+    #[inline(always)]
+    pub(super) fn row_of_thread(&self) -> u64 {
+        self.lanes.cells.get(thread_number()).map_or(0, |cell| cell.row.load(Ordering::Relaxed))
+    }
+
+    /// What the threads of this process did since they claimed their lanes.
+    pub(super) fn own_figures(&self) -> OperationCounts {
+        let mut sums = [0u64; OWN_STATS.len()];
+        for cell in &self.lanes.cells {
+            let row = cell.row.load(Ordering::Acquire);
+            if row != 0 {
+                for ((sum, stat), before) in sums.iter_mut().zip(OWN_STATS).zip(&cell.before) {
+                    let since = self.figure(row, stat).wrapping_sub(before.load(Ordering::Relaxed));
+                    *sum = sum.wrapping_add(since);
+                }
+            }
+        }
+        let [hits, misses, sets, deletes] = sums;
+        OperationCounts { hits, misses, sets, deletes }
     }
 
     /// Whether a row belongs to a lane of this process.
@@ -301,13 +342,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.lanes.cells.iter().any(|cell| cell.row.load(Ordering::Relaxed) == row)
     }
 
+    /// Claims this thread's lane for its row, or finds one that it shares with others; 0 if there is none.
     #[cold]
-    fn claim_row(&self) -> u64 {
+    pub(super) fn claim_row(&self) -> u64 {
         if self.read_only || self.lanes.refused.load(Ordering::Relaxed) || self.lanes.disowned.load(Ordering::Relaxed) {
             return 0;
         }
-        // A row of the pool serves as well: statistics are hints, and pins are taken with compare-exchange.
-        self.lane().map_or(0, |lane| lane.row)
+        // A row of the pool serves as well, which others use at the same time: pins are taken with compare-exchange, and counted is there
+        // by addition.
+        let pooled =
+            self.lanes.cells.iter().skip(OWN).map(|cell| cell.row.load(Ordering::Relaxed)).find(|row| *row != 0);
+        match pooled {
+            Some(row) if thread_number() == NONE => row,
+            _ => self.lane().map_or(0, |lane| lane.row),
+        }
     }
 
     /// The error when every slot is taken.

@@ -61,7 +61,7 @@ pub(crate) use read::{Found, Probe};
 pub(crate) use region::Place;
 pub use region::RegionInfo;
 pub(crate) use snapshot::Held as Snapshot;
-pub use stats::{ClientStats, Stats};
+pub use stats::{ClientStats, OperationCounts, Stats};
 pub(crate) use write::{Current, Decision, Outcome};
 
 use crate::canary::{self, Canary};

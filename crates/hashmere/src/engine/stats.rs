@@ -73,6 +73,8 @@ pub struct Stats {
     pub sets: u64,
     /// Keys deleted.
     pub deletes: u64,
+    /// What of these four this handle and its clones did.
+    pub own: OperationCounts,
     /// Locks that were not free at once.
     pub lock_waits: u64,
     /// Dead clients repaired.
@@ -97,6 +99,20 @@ pub struct Stats {
     pub backup_pid: Option<u32>,
     /// The clients of this moment.
     pub clients: Vec<ClientStats>,
+}
+
+/// What was done with a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperationCounts {
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Values stored.
+    pub sets: u64,
+    /// Keys deleted.
+    pub deletes: u64,
 }
 
 /// One client: a writing thread of a process.
@@ -142,8 +158,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Sum of a statistic over all rows.
     pub(super) fn total(&self, stat: Stat) -> u64 {
-        let offset = row::at::STATS + 8 * stat as u64;
-        self.rows().map(|s| self.mem.load(row::offset(s) + offset, Ordering::Relaxed)).fold(0, u64::wrapping_add)
+        self.rows().map(|slot| self.figure(row::offset(slot), stat)).fold(0, u64::wrapping_add)
     }
 
     /// Everything, except what only the file system knows.
@@ -180,6 +195,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             misses: total(Stat::Misses),
             sets: total(Stat::Sets),
             deletes: total(Stat::Deletes),
+            own: self.own_figures(),
             lock_waits: total(Stat::LockWaits),
             takeovers: total(Stat::Takeovers),
             read_retries: total(Stat::Retries),
@@ -245,7 +261,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn client_stats(&self, slot: u32) -> ClientStats {
         let row = row::offset(slot);
-        let get = |stat: Stat| self.mem.load(row + row::at::STATS + 8 * stat as u64, Ordering::Relaxed);
+        let get = |stat: Stat| self.figure(row, stat);
         let pins = (0..row::PINS).map(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Relaxed) >> 32).sum();
         ClientStats {
             slot,
