@@ -1,12 +1,12 @@
 //! From a name and options to an open file: which file that is, who creates it, whether it is fit to be used.
 
-use crate::engine::{Access, Engine, NewStore, Refusal};
+use crate::engine::{fits, least_max, leaves_for, Access, Engine, NewStore, Refusal};
 use crate::error::{OpenError, WriteError};
 use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
 use hashmere_mem::{MapMem, OsHost};
 use hashmere_os::file::{self, NamespaceError, OpenRefusal, Unpublished};
-use hashmere_os::{boot, clock, ByteLocks, Map};
+use hashmere_os::{boot, clock, space, ByteLocks, Map};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -184,11 +184,6 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         return Err(OpenError::BadOption { option: "mode", reason: "a cache needs max_bytes".into() });
     }
     let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
-    let least = at::DATA + 8 * u64::from(segment);
-    if let Some(max) = options.max_bytes.filter(|max| *max < least) {
-        let reason = format!("{max} is too small; a store with segments of {segment} bytes needs at least {least}");
-        return Err(OpenError::BadOption { option: "max_bytes", reason });
-    }
     let durable = options.durable.unwrap_or(false);
     if durable && options.mode == Some(Mode::Cache) {
         let reason =
@@ -196,13 +191,26 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         return Err(OpenError::BadOption { option: "durable", reason: reason.into() });
     }
     let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
+    let shape = Shape {
+        segment_shift: segment.trailing_zeros(),
+        leaf_shift: leaf.trailing_zeros(),
+        cache: options.mode == Some(Mode::Cache),
+    };
+    let fixed = (options.fixed_key_len, options.fixed_value_len);
+    if let Err(reason) = fits(shape, fixed, durable) {
+        return Err(OpenError::BadOption { option: "fixed_value_len", reason });
+    }
+    let least = least_max(shape, fixed, durable);
+    if let Some(max) = options.max_bytes.filter(|max| *max < least) {
+        let reason = format!(
+            "{max} is too small; a store with segments of {segment} bytes and records of these lengths needs at least {least}"
+        );
+        return Err(OpenError::BadOption { option: "max_bytes", reason });
+    }
+    check_items(options, shape, options.max_bytes.unwrap_or(0))?;
     let new = NewStore {
-        shape: Shape {
-            segment_shift: segment.trailing_zeros(),
-            leaf_shift: leaf.trailing_zeros(),
-            cache: options.mode == Some(Mode::Cache),
-        },
-        fixed: (options.fixed_key_len, options.fixed_value_len),
+        shape,
+        fixed,
         max_bytes: options.max_bytes.unwrap_or(0),
         seed: boot::random_u64().map_err(io("draw a random seed"))?,
         life: if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 },
@@ -222,6 +230,23 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
         }
         Err(source) => Err(open_io(path, "name", source)),
     }
+}
+
+/// Refuses an index that the format or the maximum size has no room for. Nothing is built then.
+fn check_items(options: &Options, shape: Shape, max: u64) -> Result<(), OpenError> {
+    let Some(items) = options.expected_items else { return Ok(()) };
+    let bad = |reason| Err(OpenError::BadOption { option: "expected_items", reason });
+    let Some(leaves) = leaves_for(shape, items) else {
+        return bad(format!(
+            "{items} items are more than an index with leaves of {} bytes holds",
+            1 << shape.leaf_shift
+        ));
+    };
+    let bytes = at::DATA + (leaves << shape.leaf_shift);
+    if max != 0 && bytes > max {
+        return bad(format!("an index for {items} items takes {bytes} bytes, and the maximum size is {max}"));
+    }
+    Ok(())
 }
 
 pub(crate) fn folder_of(path: &Path) -> &Path {
@@ -303,13 +328,20 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
     let refused = |refusal: Refusal| OpenError::NotAStore { path: path.into(), reason: refusal.0 };
     let engine = Engine::examine(mem, host, length, access(options)).map_err(refused)?;
     let opened = Opened { engine, presence };
+    let fits = || opened.engine.check_extent(length).and_then(|()| opened.engine.check_max()).map_err(refused);
     if opened.engine.is_durable() {
+        // What is refused stays as it was, so this comes first; but only a rebuild can tell what is in a store that was torn.
+        if opened.engine.life() & flag::CLEAN != 0 {
+            fits()?;
+        }
+        opened.compare(path, options)?;
         opened.make_fit(path, options)?;
+        fits()?;
     } else {
         opened.check_boot(path)?;
+        fits()?;
+        opened.compare(path, options)?;
     }
-    opened.engine.check_extent(length).map_err(refused)?;
-    opened.compare(path, options)?;
     opened.prepare(path, options)?;
     Ok(opened)
 }
@@ -334,6 +366,9 @@ impl Opened {
         engine.sweep().map_err(|error| open_write(path, error))?;
         let mut lane = engine.lane().map_err(|error| open_write(path, error))?;
         if let Some(items) = options.expected_items {
+            let leaves = leaves_for(engine.shape, items).unwrap_or(1);
+            space::refuse_what_cannot_fit(engine.mem.file().as_fd(), leaves << engine.shape.leaf_shift)
+                .map_err(|source| open_io(path, "make the index of", source))?;
             engine.presize(&mut lane, items).map_err(|error| open_write(path, error))?;
         }
         Ok(())
@@ -417,7 +452,7 @@ impl Opened {
             let has = if max == 0 { none() } else { max.to_string() };
             return mismatch("max_bytes", has, asked.to_string());
         }
-        Ok(())
+        check_items(options, engine.shape, if max == 0 { 0 } else { max.max(options.max_bytes.unwrap_or(0)) })
     }
 
     /// Whether the file lost its name between our finding and our locking it.

@@ -78,7 +78,7 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn append(&self, key: &[u8], tail: &[u8]) -> Result<Option<Stored>, WriteError> {
-        self.extend(key, |old| [old, tail].concat())
+        self.extend(key, tail.len(), |old| [old, tail].concat())
     }
 
     /// Puts bytes in front of a value, keeping flags and expiry. `None`: the key is absent.
@@ -86,13 +86,17 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn prepend(&self, key: &[u8], head: &[u8]) -> Result<Option<Stored>, WriteError> {
-        self.extend(key, |old| [head, old].concat())
+        self.extend(key, head.len(), |old| [head, old].concat())
     }
 
-    fn extend(&self, key: &[u8], build: impl Fn(&[u8]) -> Vec<u8>) -> Result<Option<Stored>, WriteError> {
-        let updated = self.update(key, |item| match item {
-            None => Update::Keep,
-            Some(item) => Update::Set(build(&item.value)),
+    fn extend(&self, key: &[u8], by: usize, build: impl Fn(&[u8]) -> Vec<u8>) -> Result<Option<Stored>, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        let updated = engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
+            let Some(item) = item else { return Ok(Update::Keep) };
+            // What the store cannot hold is not even built.
+            engine.admit(key.len() as u64, item.value.len() as u64 + by as u64)?;
+            Ok(Update::Set(build(&item.value)))
         })?;
         Ok(match updated {
             Updated::Stored(stored) => Some(stored),

@@ -90,6 +90,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     #[inline(never)]
     fn make_room(&self, lane: &mut Lane, bytes: u64) -> Result<u64, WriteError> {
+        self.refuse_if_poisoned()?;
         let mut refused = None;
         // A round either returns, or gives a segment up for one in which there is room or for which there is memory.
         for _ in 0..ROUNDS {

@@ -26,10 +26,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         counter: Counter,
         tick: impl Fn(u64) -> Tick,
     ) -> Result<Option<u64>, WriteError> {
-        let wide = match self.fixed.1 {
-            Some(len) => u64::from(len),
-            None => DIGITS,
-        };
+        let wide = self.counter_len()?;
         self.admit(key.len() as u64, wide)?;
         let widest = Head {
             expires: Some(0),
@@ -76,6 +73,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(value)
     }
 
+    /// Bytes of the longest counter of this store. Where values are longer than any number nothing can be counted: that is
+    /// said before room is made for such a value.
+    fn counter_len(&self) -> Result<u64, WriteError> {
+        match self.fixed.1.map(u64::from) {
+            Some(fixed) if fixed > DIGITS => Err(WriteError::WrongLength { what: "value", given: DIGITS, fixed }),
+            Some(fixed) => Ok(fixed),
+            None => Ok(DIGITS),
+        }
+    }
+
     fn digits<'a>(&self, mut number: u64, buffer: &'a mut [u8; DIGITS as usize]) -> Result<&'a [u8], WriteError> {
         let mut at = buffer.len();
         loop {
@@ -88,7 +95,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         if let Some(fixed) = self.fixed.1.map(|f| f as usize) {
             let given = buffer.len() - at;
-            if fixed > buffer.len() || given > fixed {
+            if given > fixed {
                 return Err(WriteError::WrongLength { what: "value", given: given as u64, fixed: fixed as u64 });
             }
             // In a store of fixed lengths a counter is filled up with zeros in front.

@@ -32,6 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
         bytes: u64,
     ) -> Result<Draft, WriteError> {
+        self.refuse_if_poisoned()?;
         let n = bytes.div_ceil(self.segment_bytes());
         let segment = self.claim_run(lane, n)?;
         let offset = self.segment_offset(segment);

@@ -3,10 +3,18 @@
 use super::index::Tree;
 use super::{Engine, Lane};
 use crate::error::WriteError;
-use hashmere_format::header::at;
-use hashmere_format::leaf::{Identity, SLOTS};
+use hashmere_format::header::{at, Shape};
+use hashmere_format::leaf::{self, Identity, SLOTS};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
+
+/// Leaves of an index for so many items, a power of two; `None` if no index has so many.
+pub(crate) fn leaves_for(shape: Shape, items: u64) -> Option<u64> {
+    let lines = (1u64 << shape.leaf_shift) / leaf::LINE;
+    let buckets = lines - leaf::first_bucket(lines, shape.cache);
+    let leaves = items.div_ceil((buckets * SLOTS * 3 / 4).max(1)).max(1).checked_next_power_of_two()?;
+    (leaves <= 1 << Tree::First.depth_max()).then_some(leaves)
+}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Flags of [`hashmere_format::header::flag`].
@@ -45,8 +53,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Splits an index that is smaller than `items` need, level by level.
     pub(crate) fn presize(&self, lane: &mut Lane, items: u64) -> Result<(), WriteError> {
-        let per_leaf = (self.buckets * SLOTS * 3 / 4).max(1);
-        let depth = items.div_ceil(per_leaf).max(1).next_power_of_two().ilog2().min(Tree::First.depth_max());
+        let depth = leaves_for(self.shape, items).map_or(Tree::First.depth_max(), u64::ilog2);
         let root = self.enter(lane);
         let mut result = Ok(());
         'levels: for level in 0..depth {

@@ -363,6 +363,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let draft = match draft {
             None => None,
             Some((value, attributes)) => {
+                if let Some(refused) = self.refused_early(key, kh, expected, value.len() as u64)? {
+                    return Ok(refused);
+                }
                 let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
                 self.mem.write(draft.value, value);
                 self.seal(&draft);
@@ -371,11 +374,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         let mut refused = None;
         let outcome = self.mutate(lane, key, kh, |current| {
-            refused = match (expected, current) {
-                (Expected::Absent, None) => None,
-                (_, None) => Some(Cas::NotFound),
-                (_, Some(c)) => (!self.is_as(c, expected)).then_some(Cas::Mismatch(Version(c.version()))),
-            };
+            refused = self.refusal(expected, current);
             Ok(match (refused, draft) {
                 (Some(_), _) => Decision::Keep,
                 (None, Some(draft)) => Decision::Put(draft),
@@ -391,6 +390,31 @@ impl<M: Mem, H: Host> Engine<M, H> {
             (None, Outcome::Stored) => Cas::Stored(lane.stored),
             (None, _) => Cas::Removed,
         })
+    }
+
+    /// Why a change is not made, if this is what the key is.
+    fn refusal(&self, expected: Expected<'_>, current: Option<&Current>) -> Option<Cas> {
+        match (expected, current) {
+            (Expected::Absent, None) => None,
+            (_, None) => Some(Cas::NotFound),
+            (_, Some(c)) => (!self.is_as(c, expected)).then_some(Cas::Mismatch(Version(c.version()))),
+        }
+    }
+
+    /// The same before room is made for a long value: a cache would evict for it, a strict store clean, and all in vain.
+    fn refused_early(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        expected: Expected<'_>,
+        value_len: u64,
+    ) -> Result<Option<Cas>, WriteError> {
+        self.admit(key.len() as u64, value_len)?;
+        if value_len <= PIN_FROM {
+            return Ok(None);
+        }
+        let seen = self.read(key, kh, |found| Ok(self.refusal(expected, Some(found))))?;
+        Ok(seen.unwrap_or_else(|| self.refusal(expected, None)))
     }
 
     fn is_as(&self, current: &Current, expected: Expected<'_>) -> bool {

@@ -325,7 +325,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         let word = self.mem.load(record, Ordering::Relaxed);
         if let Some(small) = Outline::small(self.lengths, word) {
-            return (small.lead + small.key_len + small.value_len <= room).then_some(small);
+            // Where lengths are fixed they may be those of a large record.
+            if small.lead + small.key_len + small.value_len <= room {
+                return Some(small);
+            }
         }
         // Two words come back in registers; an outline would pass through memory, and the small ones with it.
         let (lead, lens) = self.long_outline(record, word, room);

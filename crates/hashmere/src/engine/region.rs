@@ -12,6 +12,7 @@ use crate::error::WriteError;
 use hashmere_format::header::{at, limit, RootWord};
 use hashmere_format::leaf::Meta;
 use hashmere_format::region::{self, NAME_MAX};
+use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::collections::HashSet;
@@ -19,6 +20,9 @@ use std::sync::atomic::Ordering;
 
 /// What is wrong with a region whose dropper died in between.
 const HALF_DROPPED: &str = "was dropped and is not free";
+
+/// The refusal of whoever holds 24 views and regions.
+const NO_PIN: WriteError = WriteError::Misuse("this thread holds too many views and regions at a time; drop some");
 
 /// A region, as [`Store::regions`](crate::Store::regions) lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -72,6 +76,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.find_region(kind, name).is_some() {
             return Ok(None);
         }
+        self.refuse_without_pin()?;
         let n = total.div_ceil(self.segment_bytes());
         let segment = self.claim_run(lane, n)?;
         // Not a record: whoever repairs after us shall not look for one there.
@@ -129,7 +134,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn pin_region(&self, segment: u64) -> Result<Pin, WriteError> {
         let row = self.own_row();
         let pin = if row == 0 { None } else { self.raise_pin(row, segment) };
-        pin.ok_or(WriteError::Misuse("this thread holds too many views and regions at a time; drop some"))
+        pin.ok_or(NO_PIN)
+    }
+
+    /// Before room is made for a region that could not be held.
+    fn refuse_without_pin(&self) -> Result<(), WriteError> {
+        let row = self.own_row();
+        let free = |i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Relaxed) == 0;
+        if row == 0 || !(0..row::PINS).any(free) {
+            return Err(NO_PIN);
+        }
+        Ok(())
     }
 
     /// Opens a region by name.

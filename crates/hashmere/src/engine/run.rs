@@ -20,6 +20,10 @@ use std::sync::atomic::Ordering;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Claims `n` segments in a row with memory behind them, the first in state "large, new".
     pub(super) fn claim_run(&self, lane: &mut Lane, n: u64) -> Result<u64, WriteError> {
+        // One is the index's. What the store can never hold is refused before anything is cleaned, evicted or added for it.
+        if n >= self.segments_max() {
+            return Err(self.full(None));
+        }
         let mut refused = None;
         let mut run = self.find_run(lane.slot, n, &mut refused)?;
         if run.is_none() && lane.cleaning == Cleaning::No {

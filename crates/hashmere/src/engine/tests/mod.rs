@@ -23,4 +23,5 @@ mod probe;
 mod quick;
 mod refused;
 mod regions;
+mod vain;
 mod world;

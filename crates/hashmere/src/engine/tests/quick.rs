@@ -73,6 +73,22 @@ pub(super) fn leaves_split_and_overflow() {
     case.end(&client);
 }
 
+/// Neither length stands in the record then, and it takes several segments all the same.
+#[test]
+fn fixed_lengths_that_are_longer_than_a_segment() {
+    let mut case = Case::new(Geometry { fixed: (Some(4), Some(9000)), ..strict(24) });
+    let mut client = case.world.client();
+    for round in 0..6 {
+        (0..3).for_each(|i| case.set(&client, format!("key{i}"), &[b'a' + round + i; 9000]));
+        assert!(client.t_del(b"key1").unwrap());
+        assert_eq!(client.t_get(b"key2").unwrap(), Some(vec![b'c' + round; 9000]));
+        case.state.remove(&b"key1"[..]);
+    }
+    assert!(client.t_touch(b"key0", Ttl::At(u64::MAX / 2)).unwrap());
+    client.retire();
+    case.end(&case.world.client());
+}
+
 #[test]
 fn segments_are_cleaned_and_used_again() {
     let mut case = Case::new(strict(8));
