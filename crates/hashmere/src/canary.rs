@@ -149,6 +149,8 @@ hashmere_mem::canaries! {
     OldMarksBelieved,
     /// A backup does not wait for those who do not know its floor.
     FloorUnawaited,
+    /// Whoever finds the floor too low does not look whether the moment was before it could say so.
+    MomentMissed,
     /// A backup does not wait for those who may still mark what they supersede.
     MarksUnawaited,
 

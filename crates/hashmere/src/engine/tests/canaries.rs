@@ -88,6 +88,7 @@ const MODELS: &[Canary] = &[
     Canary::ActiveIgnored,
     Canary::BurialIgnored,
     Canary::FloorUnawaited,
+    Canary::MomentMissed,
     Canary::MarksUnawaited,
 ];
 

@@ -92,6 +92,11 @@ fn finds_a_floor_that_is_too_low() {
 }
 
 #[test]
+fn finds_a_moment_that_is_missed() {
+    must_find(Canary::MomentMissed, beside_writers());
+}
+
+#[test]
 fn finds_a_mark_that_comes_too_late() {
     must_find(Canary::MarksUnawaited, beside_writers());
 }
