@@ -2,7 +2,7 @@
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
-.PHONY: help demo test lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri
+.PHONY: help demo test test-soak lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -19,6 +19,7 @@ help:
 	@echo 'make canaries known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
+	@echo 'make test-soak  the tests ROUNDS=20 times, half of them beside two busy loops: how often each failed'
 	@echo 'make prove    all of these for longer, in about an hour, with one table at the end'
 	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
 	@echo 'make bench    benchmarks beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap'
@@ -100,6 +101,12 @@ canaries:
 
 prove:
 	@scripts/prove
+
+# One with some of them: scripts/test-soak 20 promise bindings
+ROUNDS ?= 20
+test-soak:
+	@scripts/setup rust
+	@scripts/test-soak $(ROUNDS)
 
 # Memory and engine under an interpreter that knows undefined behaviour, data races and weakly ordered memory.
 # Miri runs the threads of one process in turns; so the tests of the engine go as two processes.
