@@ -12,7 +12,7 @@ from typing import Dict, List
 
 import hashmere
 
-SUMS, STEPS, SECONDS = 2000, 200, 120
+SUMS, STEPS, SECONDS = 2000, 200, 600
 
 
 def programs(words: List[str]) -> Dict[str, List[str]]:

@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SUMS = 2000, STEPS = 200, PATIENCE_MS = 60000, BYTES = 256 };
+enum { SUMS = 2000, STEPS = 200, PATIENCE_MS = 600000, BYTES = 256 };
 
 static hm_error error;
 static hm_store *store;
@@ -98,7 +98,7 @@ static void read_of(const char *peer) {
     must(meta.value_len == len && memcmp(found, wanted, len) == 0, "another language stored other bytes");
     must(meta.flags == strlen(peer), "another language stored other flags");
     check(hm_ttl(store, key, key_len, &ms, &error));
-    must(ms > 3500 * 1000 && ms <= 3600 * 1000, "another language stored another time to live");
+    must(ms > 2000 * 1000 && ms <= 3600 * 1000, "another language stored another time to live");
 }
 
 static void forever(const char *me) {

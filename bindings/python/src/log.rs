@@ -255,7 +255,8 @@ impl Log {
     }
 
     /// The rings that threads have, or had, at about this moment: a dict for each, of its number, whether it is ``owned``, ``thread``,
-    /// ``pid`` and ``process`` of its last owner, ``waiting_bytes``, and how many lost lines are ``untold``.
+    /// ``pid`` and ``process`` of its last owner, ``waiting_bytes``, and how many lost lines are ``untold``. A thread gives its ring back a
+    /// moment after ``join`` has returned.
     fn rings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rings = self.log(py)?.rings().or_raise_log(py)?;
         let dict = |ring: &RingStats| {

@@ -14,7 +14,7 @@ def test_cachelib(folder):
     from hashmere.cachelib import HashmereCache
 
     cache = HashmereCache("cache", default_timeout=100)
-    assert cache.set("k", {"a": {1}}) and cache.get("k") == {"a": {1}} and 99 <= cache.store.ttl("k") <= 100
+    assert cache.set("k", {"a": {1}}) and cache.get("k") == {"a": {1}} and 50 < cache.store.ttl("k") <= 100
     assert not cache.add("k", 1) and cache.add("n", 5, timeout=0) and cache.store["n"] == b"5"
     assert cache.store.ttl("n") == float("inf")
     assert cache.inc("n") == 6 and cache.dec("n", 10) == -4 and cache.inc("new", 3) == 3

@@ -45,7 +45,7 @@ def test_children_of_multiprocessing_count_together(store, method):
         child.start()
     count(store, "hits", 2000)
     for child in children:
-        child.join(60)
+        child.join(300)
         assert child.exitcode == 0
     assert store["hits"] == b"8000"
 
@@ -170,7 +170,7 @@ def test_closing_while_threads_use_the_handle(folder):
         time.sleep(0.01)
         store.close()
         for thread in threads:
-            thread.join(30)
+            thread.join(300)
             assert not thread.is_alive()
 
 
@@ -182,6 +182,7 @@ def test_threads_run_while_one_waits_for_a_stopped_process(folder):
     child = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
     try:
         assert child.stdout.readline() == b"ready\n"
+        ticked = []
         # Stopped at some instruction, it holds the lock in a part of the cases.
         for _ in range(200):
             os.kill(child.pid, signal.SIGSTOP)
@@ -206,10 +207,13 @@ def test_threads_run_while_one_waits_for_a_stopped_process(folder):
             os.kill(child.pid, signal.SIGCONT)
             if busy is not None:
                 assert busy.pid == child.pid and isinstance(busy, TimeoutError) and "stopped" in str(busy)
-                # Were they kept from it, there would be ticks only before and after.
-                assert 0.4 < waited < 60 and sum(start < t < start + 0.4 for t in ticks) > 2
-                break
+                assert waited > 0.4
+                ticked.append(sum(start < t < start + 0.4 for t in ticks))
+                # Were they kept from it, there would be ticks only before and after. On a busy machine they may not get a processor.
+                if ticked[-1] > 2:
+                    break
         else:
+            assert not ticked, f"the others did not run: {ticked}"
             pytest.skip("the process was never stopped with the lock")
     finally:
         child.kill()
@@ -227,7 +231,7 @@ def test_the_end_of_the_process_closes_what_is_open(tmp_path):
     assert not path.exists()
     child = multiprocessing.get_context("fork").Process(target=_leave_open, args=(path,))
     child.start()
-    child.join(30)
+    child.join(300)
     assert child.exitcode == 0 and not path.exists()
 
 

@@ -2,7 +2,6 @@
 
 require_relative "helper"
 require "net/http"
-require "socket"
 require "tmpdir"
 
 # Puma in cluster mode, as it is used: the application and its store are loaded before the workers are forked. One worker is killed.
@@ -19,10 +18,9 @@ class TestPuma < StoreTest
     super
     @folder = Dir.mktmpdir
     File.write(File.join(@folder, "config.ru"), APPLICATION)
-    @port = free_port
     lib = $LOAD_PATH.map { |folder| "-I#{folder}" }
     @log = File.join(@folder, "log")
-    command = ["puma", "--workers", WORKERS.to_s, "--preload", "--threads", "2:2", "--bind", "tcp://127.0.0.1:#{@port}", "config.ru"]
+    command = ["puma", "--workers", WORKERS.to_s, "--preload", "--threads", "2:2", "--bind", "tcp://127.0.0.1:0", "config.ru"]
     @server = spawn({ "STORE" => @path, "RUBYOPT" => lib.join(" ") }, *command, chdir: @folder, %i[out err] => @log)
   end
 
@@ -33,21 +31,17 @@ class TestPuma < StoreTest
     super
   end
 
-  # Below those which the kernel gives away by itself: nobody is given it before puma has it, and who connects to it before does not by
-  # chance reach itself.
-  def free_port
-    loop do
-      port = rand(12_000...32_000)
-      return TCPServer.open("127.0.0.1", port) { port }
-    rescue Errno::EADDRINUSE
-      next
-    end
+  # Puma says which port it got.
+  def port
+    @port ||= File.read(@log)[%r{Listening on http://127\.0\.0\.1:(\d+)}, 1]
   end
 
   # [worker, number of the request, who opened the store]
   def ask
     tries ||= 0
-    Net::HTTP.get(URI("http://127.0.0.1:#{@port}/")).split.map(&:to_i)
+    raise EOFError unless port
+
+    Net::HTTP.get(URI("http://127.0.0.1:#{port}/")).split.map(&:to_i)
   rescue SystemCallError, EOFError, Net::ReadTimeout
     raise "puma does not answer: #{File.read(@log)}" if (tries += 1) > 2400
 

@@ -28,7 +28,7 @@ fn write_all(store: &Store, what: &str) {
         let begin = now_ns() - queued_ns();
         store.incr(&payload::key(key), 1, Counter::or_create(1)).unwrap_or_else(|error| panic!("{what}: {error}"));
         let took = Duration::from_nanos(now_ns().saturating_sub(queued_ns()).saturating_sub(begin));
-        assert!(took < Duration::from_secs(4), "{what}: a write took {took:?}");
+        assert!(took < Duration::from_secs(15), "{what}: a write took {took:?}");
     }
 }
 

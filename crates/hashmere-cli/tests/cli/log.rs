@@ -34,6 +34,20 @@ impl Follower {
         self.1.next().unwrap().unwrap()
     }
 
+    /// Interrupts it, once it takes that for more than its end.
+    fn interrupt(&self) {
+        let pid = self.0.id();
+        let catches = || {
+            let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+            u64::from_str_radix(caught.trim(), 16).unwrap() & 2 != 0
+        };
+        while !catches() {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        std::process::Command::new("kill").args(["-INT", &pid.to_string()]).status().unwrap();
+    }
+
     fn kill(mut self) {
         self.0.kill().unwrap();
         self.0.wait().unwrap();
@@ -131,7 +145,7 @@ fn to_a_file_with_rotation() {
     while !scratch.path().join("out").exists() {
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
-    std::process::Command::new("kill").args(["-INT", &drainer.0.id().to_string()]).status().unwrap();
+    drainer.interrupt();
     assert!(drainer.0.wait().unwrap().success());
     let read = |name: &str| std::fs::read_to_string(scratch.path().join(name)).unwrap();
     let text = read("out.2") + &read("out.1") + &read("out");
@@ -172,8 +186,7 @@ fn a_drainer_may_be_there_before_the_store_and_the_log() {
     scratch.sh("log drop jobs").bytes();
     assert_eq!(drainer.0.wait().unwrap().code(), Some(3));
     let mut waiting = Follower::start(&scratch, "log jobs");
-    std::thread::sleep(std::time::Duration::from_millis(100));
-    std::process::Command::new("kill").args(["-INT", &waiting.0.id().to_string()]).status().unwrap();
+    waiting.interrupt();
     assert!(waiting.0.wait().unwrap().success(), "an interrupt ends the waiting");
     let ran = scratch.sh("log nothing --once");
     assert!(ran.code() == 3 && ran.err().contains("error E1:"), "{}", ran.err());

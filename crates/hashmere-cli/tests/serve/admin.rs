@@ -244,8 +244,16 @@ fn flushing_later_spares_nothing_but_what_comes_after() {
         client.ask("set a 0 0 1\r\nx\r\nflush_all\r\nset b 0 0 1\r\ny\r\nget a b\r\n"),
         "STORED\r\nOK\r\nSTORED\r\nVALUE b 0 1\r\ny\r\nEND\r\n"
     );
-    assert_eq!(client.ask("flush_all 1\r\nget b\r\n"), "OK\r\nVALUE b 0 1\r\ny\r\nEND\r\n");
-    let deadline = Instant::now() + PATIENCE;
+    // Later than the answer comes, however busy the machine is.
+    for seconds in [1, 5, 30, 200] {
+        let begin = Instant::now();
+        let answer = client.ask(&format!("set b 0 0 1\r\ny\r\nflush_all {seconds}\r\nget b\r\n"));
+        if begin.elapsed() < Duration::from_secs(seconds) / 2 {
+            assert_eq!(answer, "STORED\r\nOK\r\nVALUE b 0 1\r\ny\r\nEND\r\n");
+            break;
+        }
+    }
+    let deadline = Instant::now() + 2 * PATIENCE;
     while client.ask("get b\r\n") != "END\r\n" {
         assert!(Instant::now() < deadline, "it was never flushed");
         std::thread::sleep(Duration::from_millis(20));

@@ -2,9 +2,12 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
@@ -124,9 +127,10 @@ impl Drop for Server {
 }
 
 /// A port that nobody has, below those which the kernel gives away by itself: nobody is given it before it is listened on, and
-/// who connects to it meanwhile does not by chance reach itself.
+/// who connects to it meanwhile does not by chance reach itself. Other test processes leave it alone as long as this one lives.
 pub fn free_port() -> u16 {
     static TRIED: AtomicU32 = AtomicU32::new(0);
+    static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
     const FIRST: u32 = 12_000;
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
     let end = range.split_whitespace().next().unwrap().parse::<u32>().unwrap().max(FIRST + 1000);
@@ -136,7 +140,11 @@ pub fn free_port() -> u16 {
         let tried = TRIED.fetch_add(1, Ordering::Relaxed);
         assert!(tried < end - FIRST, "no port is free");
         let port = (FIRST + first.wrapping_add(tried) % (end - FIRST)) as u16;
+        // A name that the kernel gives to one process, and takes back when that ends.
+        let name = SocketAddr::from_abstract_name(format!("hashmere-test-port-{port}")).unwrap();
+        let Ok(claim) = UnixListener::bind_addr(&name) else { continue };
         if TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            CLAIMED.lock().unwrap().push(claim);
             return port;
         }
     }
