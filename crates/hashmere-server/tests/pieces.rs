@@ -162,6 +162,8 @@ fn walks_come_in_stretches() {
             }
         }
         let name = request.escape_ascii();
+        // `OK` stands before the dumps of the crawler.
+        let expected = expected + usize::from(request.starts_with(b"lru_crawler"));
         let lines = replies.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(lines, expected + 1, "{name}");
         assert!(longest <= 2048 + 1, "{name}: {longest} keys in one turn");

@@ -1,18 +1,18 @@
-//! The binary protocol: the same packets to this server and to Debian's memcached, the same answers, versions aside.
+//! The binary protocol: the same packets to this server and to memcached (Debian's, and 1.6.45), the same answers, versions aside.
 
 use crate::support::{Client, Server};
 use hashmere_testkit::rng::Rng;
 
-struct Packet {
-    opcode: u8,
-    extras: Vec<u8>,
-    key: String,
-    value: Vec<u8>,
-    cas: u64,
+pub struct Packet {
+    pub opcode: u8,
+    pub extras: Vec<u8>,
+    pub key: String,
+    pub value: Vec<u8>,
+    pub cas: u64,
 }
 
 impl Packet {
-    fn bytes(&self, opaque: u32) -> Vec<u8> {
+    pub fn bytes(&self, opaque: u32) -> Vec<u8> {
         let body = self.extras.len() + self.key.len() + self.value.len();
         let mut bytes = vec![0x80, self.opcode];
         bytes.extend((self.key.len() as u16).to_be_bytes());
@@ -78,7 +78,13 @@ fn answers(client: &mut Client, packet: &Packet, number: u32) -> Vec<String> {
 
 #[test]
 fn the_same_answers_as_memcached() {
-    let Some(theirs) = Server::memcached(&["-o", "no_lru_maintainer,no_lru_crawler"]) else { return };
+    const QUIET: &[&str] = &["-o", "no_lru_maintainer,no_lru_crawler"];
+    for theirs in [Server::memcached(QUIET), Server::memcached_today(QUIET)].into_iter().flatten() {
+        compare(&theirs);
+    }
+}
+
+fn compare(theirs: &Server) {
     let ours = Server::start(&[]);
     let (mut a, mut b) = (theirs.connect(), ours.connect());
     let mut rng = Rng::for_test("binary");

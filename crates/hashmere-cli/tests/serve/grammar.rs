@@ -55,13 +55,16 @@ pub fn request(rng: &mut Rng) -> Request {
         4..=6 => retrieve(rng, &key),
         7 => count(rng, &key),
         8 => small(rng, &key),
-        9..=10 => meta_get(rng, &key),
+        9..=10 => meta_get(rng, &key, &mut cas_of),
         11..=12 => meta_set(rng, &key, &mut cas_of),
         _ => meta_rest(rng, &key, &mut cas_of),
     };
     // Versions of different keys are not related: the key must stay the one that the version is of.
     if cas_of.is_none() && rng.below(12) == 0 {
-        text = spoil(rng, &text);
+        let spoilt = spoil(rng, &text);
+        if !waits(&spoilt) {
+            text = spoilt;
+        }
     }
     Request { text, cas_of }
 }
@@ -84,6 +87,7 @@ fn store(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
         1 if !value.is_empty() => format!("{}", value.len() - 1),
         2 => "-1".into(),
         3 => "2000000".into(),
+        4 => pick(rng, &["+1", "4294967296", "x"]).into(),
         _ => value.len().to_string(),
     };
     let body = if len == "2000000" { "z".repeat(2_000_000) } else { value };
@@ -115,7 +119,31 @@ fn small(rng: &mut Rng, key: &str) -> String {
         2 => format!("flush_all{}\r\n", pick(rng, &["", " noreply", " 0", " x", " 1000"])).replace(" 1000", " 0"),
         3 => format!("verbosity{}\r\n", pick(rng, &[" 0", "", " 0 noreply", " x"])),
         4 => {
-            format!("{}\r\n", pick(rng, &["bogus", "", " ", "GET k1", "gets", "get", "set", "mz k", "mg", "ms", "md"]))
+            format!(
+                "{}\r\n",
+                pick(
+                    rng,
+                    &[
+                        "bogus",
+                        "",
+                        " ",
+                        "GET k1",
+                        "gets",
+                        "get",
+                        "set",
+                        "mz k",
+                        "mg",
+                        "ms",
+                        "md",
+                        "a",
+                        "incr k1",
+                        " get k1",
+                        "me",
+                        "me k1",
+                        "foo noreply"
+                    ]
+                )
+            )
         }
         5 => format!("{}\r\n", pick(rng, &["slabs automove 0", "lru tune", "lru_crawler", "slabs", "stats bogus"])),
         _ => format!("delete {key}\r\n"),
@@ -131,17 +159,28 @@ fn flags(rng: &mut Rng, all: &[&'static str]) -> String {
     text
 }
 
-fn meta_get(rng: &mut Rng, key: &str) -> String {
-    let all = ["v", "v", "c", "f", "k", "s", "t", "q", "u", "O123", "T1000", "N1000", "R30", "R2000", "h", "!", "Tx"];
+fn meta_get(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
+    let all = [
+        "v", "v", "c", "f", "k", "s", "t", "q", "u", "O123", "T1000", "N1000", "R30", "R2000", "h", "!", "Tx", "Dx",
+        "M", "C1", "x", "T+1",
+    ];
     if rng.below(15) == 0 {
         return format!("mg {} b{}\r\n", pick(rng, &["azE=", "azI=", "!!", "azE"]), flags(rng, &all));
     }
-    format!("mg {key}{}\r\n", flags(rng, &all))
+    let mut flags = flags(rng, &all);
+    if rng.below(6) == 0 && !flags.contains(" C") {
+        *cas_of = Some(key.into());
+        flags.push_str(" C{cas}");
+    }
+    format!("mg {key}{flags}\r\n")
 }
 
 fn meta_set(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
     let value = value(rng);
-    let all = ["c", "k", "q", "O1", "T1000", "T0", "F9", "ME", "MA", "MP", "MR", "MS", "N1000", "I", "!", "Fx", "Mz"];
+    let all = [
+        "c", "k", "q", "O1", "T1000", "T0", "F9", "ME", "MA", "MP", "MR", "MS", "N1000", "I", "s", "t", "!", "Fx",
+        "Mz", "Ms", "Jx",
+    ];
     let mut flags = flags(rng, &all);
     match rng.below(5) {
         0 => flags.push_str(" C9999999999999"),
@@ -151,7 +190,11 @@ fn meta_set(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
         }
         _ => {}
     }
-    let len = if rng.below(30) == 0 { value.len() + 1 } else { value.len() };
+    let len = match rng.below(40) {
+        0 => (value.len() + 1).to_string(),
+        1 => pick(rng, &["S2", "x", "+1", "4294967296"]).into(),
+        _ => value.len().to_string(),
+    };
     format!("ms {key} {len}{flags}\r\n{value}\r\n")
 }
 
@@ -166,10 +209,13 @@ fn meta_rest(rng: &mut Rng, key: &str, cas_of: &mut Option<String>) -> String {
         _ => {}
     }
     if rng.below(2) == 0 {
-        let all = ["q", "k", "O7", "I", "T1000", "!"];
+        let all = ["q", "k", "O7", "I", "T1000", "x", "x", "c", "!", "z", "Cx"];
         return format!("md {key}{}{cas}\r\n", flags(rng, &all));
     }
-    let all = ["q", "k", "O7", "t", "v", "c", "N1000", "J13", "D7", "DX", "MI", "MD", "M-", "M+", "Mz", "T1000", "!"];
+    let all = [
+        "q", "k", "O7", "t", "v", "c", "N1000", "J13", "D7", "DX", "MI", "MD", "M-", "M+", "Mz", "Mi", "s", "T1000",
+        "!",
+    ];
     format!("ma {key}{}{cas}\r\n", flags(rng, &all))
 }
 
@@ -186,4 +232,17 @@ fn spoil(rng: &mut Rng, text: &str) -> String {
         _ => return format!("{}\n{rest}", words.join("  ")),
     }
     format!("{}\r\n{rest}", words.join(" "))
+}
+
+/// Whether a line declares more data than there are behind it: another number may have come into the place of the length, and a bad
+/// line's data are waited for as well.
+fn waits(text: &str) -> bool {
+    let (line, rest) = text.split_once('\n').unwrap();
+    let words: Vec<&str> = line.split_whitespace().collect();
+    let at = match words.first() {
+        Some(&("set" | "add" | "replace" | "append" | "prepend" | "cas")) => 4,
+        Some(&"ms") => 2,
+        _ => return false,
+    };
+    words.get(at).and_then(|len| len.parse::<u64>().ok()).is_some_and(|len| len > rest.len() as u64)
 }

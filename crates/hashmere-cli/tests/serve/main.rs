@@ -7,6 +7,7 @@ mod auth;
 mod binary;
 mod clients;
 mod differential;
+mod exact;
 mod grammar;
 mod hostile;
 mod killed;

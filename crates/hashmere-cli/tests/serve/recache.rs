@@ -51,9 +51,9 @@ fn versions_of_the_clients_choice() {
         "ms k 1 MP E{} c\r\n5\r\n",
         "ma k E{} c\r\n",
         "ma k MD T100 E{} c\r\n",
-        "md gone q\r\nma gone N0 E{} c\r\n",
-        "md gone q\r\nms gone 1 ME E{} c\r\nx\r\n",
-        "md gone q\r\nmg gone N0 E{} c\r\n",
+        "delete gone noreply\r\nma gone N0 E{} c\r\n",
+        "delete gone noreply\r\nms gone 1 ME E{} c\r\nx\r\n",
+        "delete gone noreply\r\nmg gone N0 E{} c\r\n",
     ] {
         let reply = client.ask(&request.replace("{}", &next.to_string()));
         assert!(reply.starts_with(&format!("HD c{next}")), "{request:?}: {reply:?}");

@@ -79,18 +79,41 @@ impl Server {
         Server { child, port, scratch: None }
     }
 
-    /// Debian's memcached; `None` with a message if it is not installed.
+    /// Debian's memcached (1.6.18); `None` with a message if it is not installed.
     pub fn memcached(arguments: &[&str]) -> Option<Server> {
-        let port = free_port();
-        let mut command = Command::new("memcached");
-        command.args(["-u", "root", "-U", "0", "-l", "127.0.0.1", "-p", &port.to_string()]).args(arguments);
-        let Ok(child) = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn() else {
+        Server::reference(Path::new("memcached"), arguments).or_else(|| {
             eprintln!("skipped: memcached is not installed (scripts/setup packages memcached)");
+            None
+        })
+    }
+
+    /// memcached 1.6.45, whose behaviour this server has: the binary that HASHMERE_MEMCACHED names, else what scripts/memcached-1.6.45
+    /// unpacked. `None` with a message if neither is there.
+    pub fn memcached_today(arguments: &[&str]) -> Option<Server> {
+        let unpacked = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/memcached-1.6.45/memcached");
+        let binary = std::env::var_os("HASHMERE_MEMCACHED").map_or_else(unpacked, PathBuf::from);
+        let Ok(version) = Command::new(&binary).arg("-V").output() else {
+            eprintln!(
+                "skipped: no memcached 1.6.45 (scripts/memcached-1.6.45 unpacks it, or HASHMERE_MEMCACHED names it)"
+            );
             return None;
         };
-        let server = Server { child, port, scratch: None };
+        let version = String::from_utf8_lossy(&version.stdout);
+        assert!(version.starts_with("memcached 1.6.45"), "{} says that it is {version}", binary.display());
+        Server::reference(&binary, arguments)
+    }
+
+    /// A memcached; `None` if it cannot be started.
+    fn reference(binary: &Path, arguments: &[&str]) -> Option<Server> {
+        let port = free_port();
+        let mut command = Command::new(binary);
+        command.args(["-u", "root", "-U", "0", "-l", "127.0.0.1", "-p", &port.to_string()]).args(arguments);
+        let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
+        let mut server = Server { child, port, scratch: None };
         let deadline = Instant::now() + PATIENCE;
         while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            let ended = server.child.try_wait().unwrap();
+            assert!(ended.is_none(), "{} ended: {ended:?}", binary.display());
             assert!(Instant::now() < deadline, "memcached does not listen");
             std::thread::sleep(Duration::from_millis(5));
         }

@@ -3,7 +3,7 @@
 use super::dump::{Dump, Shape};
 use super::text::Step;
 use super::Context;
-use crate::protocol::classic::{BAD_FORMAT, ERROR};
+use crate::protocol::classic::{is_http, BAD_EXPTIME, BAD_FORMAT, ERROR};
 use crate::protocol::number;
 use crate::protocol::words::Words;
 use crate::server::now_ms;
@@ -11,26 +11,45 @@ use crate::stats::{self, Answer};
 use hashmere::Options;
 use std::sync::atomic::Ordering;
 
+/// Numbers that classes of items have in memcached are below this. Here everything is in class 1.
+const CLASSES: u64 = 64;
+const BAD_CLASS: &str = "BADCLASS invalid class id";
+
+fn is_class(id: i64) -> bool {
+    (1..CLASSES as i64).contains(&id)
+}
+
+/// `all`, or classes with commas between them.
+fn are_classes(text: &[u8]) -> bool {
+    text == b"all" || text.split(|byte| *byte == b',').all(|id| number::signed_digits(id).is_some_and(is_class))
+}
+
 impl Context<'_> {
     /// Performs a command that is neither meta nor about single keys.
-    pub fn other(&mut self, name: &[u8], words: Words<'_>) -> Step {
-        match name {
-            b"version" => self.out.line(&format!("VERSION {}", stats::VERSION)),
+    pub fn other(&mut self, name: &[u8], words: Words<'_>, line: &[u8]) -> Step {
+        let start = self.out.bytes.len();
+        let step = match name {
+            b"version" => return self.done(&format!("VERSION {}", stats::VERSION)),
             b"quit" => return Step::Close,
-            b"shutdown" => return self.shutdown(words),
             b"stats" => return self.stats(words),
+            b"watch" => return self.watch(words).map_or(Step::Done, Step::Watch),
+            b"refresh_certs" => return self.refresh_certs(),
+            b"hashmere" => return self.hashmere(words),
+            b"shutdown" => self.shutdown(words),
             b"flush_all" => self.flush_all(words),
             b"verbosity" => self.verbosity(words),
             b"cache_memlimit" => self.memory_limit(words),
             b"slabs" => self.slabs(words),
-            b"lru" => self.accept_if(words, &[b"tune", b"mode", b"temp_ttl"]),
-            b"lru_crawler" => return self.crawler(words),
-            b"watch" => return self.watch(words).map_or(Step::Done, Step::Watch),
-            b"refresh_certs" => self.refresh_certs(),
-            b"hashmere" => return self.hashmere(words),
-            _ => self.out.line(ERROR),
+            b"lru" => self.lru(words),
+            b"lru_crawler" => self.crawler(words),
+            _ if is_http(line) => return Step::Close,
+            _ => self.done(ERROR),
+        };
+        // The rest answers nothing to whoever wants no answer, whatever it would say.
+        if Words::new(line).last() == Some(b"noreply") {
+            self.out.bytes.truncate(start);
         }
-        Step::Done
+        step
     }
 
     fn stats(&mut self, mut words: Words<'_>) -> Step {
@@ -61,14 +80,14 @@ impl Context<'_> {
             self.out.line("CLIENT_ERROR stats cachedump not allowed");
             return Step::Done;
         }
-        let (class, limit) = (words.next().and_then(number::unsigned), words.next().and_then(number::unsigned));
-        let (Some(class), Some(limit)) = (class, limit) else {
-            self.out.line(BAD_FORMAT);
-            return Step::Done;
+        let (Some(class), Some(limit)) = (words.next(), words.next()) else {
+            return self.done("CLIENT_ERROR bad command line");
         };
-        if class > 63 {
-            self.out.line("CLIENT_ERROR Illegal slab id");
-            return Step::Done;
+        let (Some(class), Some(limit)) = (number::digits(class), number::digits(limit)) else {
+            return self.done(BAD_FORMAT);
+        };
+        if class >= CLASSES {
+            return self.done("CLIENT_ERROR Illegal slab id");
         }
         // Everything is in class 1.
         let limit = match (class, limit) {
@@ -79,24 +98,19 @@ impl Context<'_> {
         Step::Dump(Dump::new(Shape::Cachedump, b"", limit))
     }
 
-    fn flush_all(&mut self, mut words: Words<'_>) {
-        let (first, second) = (words.next(), words.next());
-        let noreply = second.or(first) == Some(b"noreply");
+    fn flush_all(&mut self, mut words: Words<'_>) -> Step {
         if !self.server.config.may_flush {
-            return self.out.line("CLIENT_ERROR flush_all not allowed");
+            return self.done("CLIENT_ERROR flush_all not allowed");
         }
-        let delay = match first {
-            None => 0,
-            Some(b"noreply") if second.is_none() => 0,
-            Some(word) => match number::signed(word) {
-                Some(delay) => delay,
-                None => return self.say_unless(noreply, "CLIENT_ERROR invalid exptime argument"),
-            },
+        let delay = match words.next() {
+            None => Some(0),
+            Some(b"noreply") if words.last().is_none_or(|last| last == b"noreply") => Some(0),
+            Some(word) => number::signed_digits(word),
         };
+        let Some(delay) = delay else { return self.done(BAD_EXPTIME) };
         match self.flush(delay) {
-            Ok(()) if noreply => {}
-            Ok(()) => self.out.line("OK"),
-            Err(error) => self.out.line(&super::put::failure(&error)),
+            Ok(()) => self.done("OK"),
+            Err(error) => self.done(&super::put::failure(&error)),
         }
     }
 
@@ -113,86 +127,114 @@ impl Context<'_> {
         }
     }
 
-    fn verbosity(&mut self, mut words: Words<'_>) {
-        let Some(level) = words.next() else { return self.out.line(ERROR) };
-        if level == b"noreply" {
-            return;
-        }
-        let noreply = words.next() == Some(b"noreply");
-        if !words.is_empty() {
-            return self.out.line(ERROR);
-        }
-        match number::unsigned(level) {
-            Some(level) => {
-                self.server.verbosity.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
-                self.say_unless(noreply, "OK");
-            }
-            None => self.say_unless(noreply, BAD_FORMAT),
-        }
+    fn verbosity(&mut self, mut words: Words<'_>) -> Step {
+        let Some(level) = words.next().and_then(number::digits) else { return self.done(BAD_FORMAT) };
+        self.server.verbosity.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
+        self.done("OK")
     }
 
     /// The limit of a store can be raised while it is open, and not lowered.
-    fn memory_limit(&mut self, mut words: Words<'_>) {
-        let Some(megabytes) = words.next() else { return self.out.line(ERROR) };
-        let Some(megabytes) = number::unsigned32(megabytes) else { return self.out.line(BAD_FORMAT) };
-        let noreply = words.next() == Some(b"noreply");
+    fn memory_limit(&mut self, mut words: Words<'_>) -> Step {
+        let Some(megabytes) = words.next().and_then(number::unsigned32) else { return self.done(ERROR) };
         if megabytes < 8 {
-            return self.out.line("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m");
+            return self.done("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m");
         }
         if megabytes > 1_000_000_000 {
-            return self.out.line("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes");
+            return self.done("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes");
         }
         let bytes = u64::from(megabytes) << 20;
         let raised = Options::new().existing_only().max_bytes(bytes).open(self.server.store.path());
         match raised {
-            Ok(_) if noreply => {}
-            Ok(_) => self.out.line("OK"),
-            Err(_) => self.out.line("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"),
+            Ok(_) => self.done("OK"),
+            Err(_) => self.done("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"),
         }
     }
 
-    fn refresh_certs(&mut self) {
+    fn refresh_certs(&mut self) -> Step {
         match self.server.reload_certificates() {
-            Ok(true) => self.out.line("OK"),
-            Ok(false) => self.out.line("Error TLS not enabled"),
-            Err(error) => self.out.line(&format!("Error {error}")),
+            Ok(true) => self.done("OK"),
+            Ok(false) => self.done("Error TLS not enabled"),
+            Err(error) => self.done(&format!("Error {error}")),
         }
     }
 
-    fn slabs(&mut self, mut words: Words<'_>) {
-        match words.next() {
-            Some(b"reassign") if words.len() >= 2 => self.out.line("NOSPARE source class has no spare pages"),
-            Some(b"automove") if !words.is_empty() => self.say_unless(words.last() == Some(b"noreply"), "OK"),
-            _ => self.out.line(ERROR),
-        }
+    /// There are no slabs: what memcached would take is accepted, and what it would refuse is refused in its words.
+    fn slabs(&mut self, mut words: Words<'_>) -> Step {
+        let (verb, first, second) = (words.next(), words.next(), words.next());
+        let class = |word: Option<&[u8]>| word.map(number::signed_digits);
+        let reply = match (verb, class(first), class(second)) {
+            (Some(b"reassign"), Some(Some(from)), Some(Some(to))) if from == to => {
+                "SAME src and dst class are identical"
+            }
+            (Some(b"reassign"), Some(Some(from)), Some(Some(to))) => match [from, to].iter().all(|id| is_class(*id)) {
+                true => "NOSPARE source class has no spare pages",
+                false => "BADCLASS invalid src or dst class id",
+            },
+            (Some(b"reassign"), Some(_), Some(_)) => BAD_FORMAT,
+            (Some(b"automove"), Some(Some(_)), _) => "OK",
+            (Some(b"automove"), Some(None), Some(_)) if matches!(first, Some(b"ratio" | b"freeratio" | b"window")) => {
+                "OK"
+            }
+            (Some(b"automove"), Some(None), _) => BAD_FORMAT,
+            _ => ERROR,
+        };
+        self.done(reply)
     }
 
-    fn accept_if(&mut self, mut words: Words<'_>, known: &[&[u8]]) {
-        let known = words.next().is_some_and(|word| known.contains(&word)) && !words.is_empty();
-        self.out.line(if known { "OK" } else { ERROR });
+    /// The same for lists.
+    fn lru(&mut self, mut words: Words<'_>) -> Step {
+        let verb = words.next();
+        let number = |word| std::str::from_utf8(word).ok()?.parse::<f64>().ok();
+        let mut numbers = words.map_while(number).fuse();
+        let known = match verb {
+            Some(b"tune") => match (numbers.next(), numbers.next(), numbers.nth(1)) {
+                (Some(hot), Some(warm), Some(_)) if hot + warm > 80.0 => {
+                    return self.done("ERROR hot and warm pcts must not exceed 80");
+                }
+                (.., last) => last.is_some(),
+            },
+            Some(b"mode") => matches!(words.next(), Some(b"flat" | b"segmented")),
+            Some(b"temp_ttl") => numbers.next().is_some(),
+            _ => false,
+        };
+        self.done(if known { "OK" } else { ERROR })
     }
 
+    /// There is nothing to crawl for; dumps work.
     fn crawler(&mut self, mut words: Words<'_>) -> Step {
-        match words.next() {
-            Some(b"enable" | b"disable") => self.out.line("OK"),
-            Some(b"sleep" | b"tocrawl" | b"crawl") if !words.is_empty() => self.out.line("OK"),
-            Some(b"metadump" | b"mgdump") if words.is_empty() => self.out.line(ERROR),
-            Some(_) if !self.server.config.may_dump => self.out.line("ERROR metadump not allowed"),
-            Some(b"metadump") => return Step::Dump(Dump::new(Shape::Metadump, b"", u64::MAX)),
-            Some(b"mgdump") => return Step::Dump(Dump::new(Shape::Mgdump, b"", u64::MAX)),
-            _ => self.out.line(ERROR),
+        let (verb, argument) = (words.next(), words.next().filter(|word| *word != b"noreply"));
+        let shape = match (verb, argument) {
+            (Some(b"enable" | b"disable"), None) => return self.done("OK"),
+            (Some(b"sleep" | b"tocrawl"), Some(number)) => {
+                return self.done(match number::digits(number) {
+                    None => BAD_FORMAT,
+                    Some(number) if verb == Some(b"sleep") && number > 1_000_000 => {
+                        "CLIENT_ERROR sleep must be one second or less"
+                    }
+                    Some(_) => "OK",
+                });
+            }
+            (Some(b"crawl"), Some(classes)) => return self.done(if are_classes(classes) { "OK" } else { BAD_CLASS }),
+            (Some(b"metadump"), Some(_)) => Shape::Metadump,
+            (Some(b"mgdump"), Some(_)) => Shape::Mgdump,
+            _ => return self.done(ERROR),
+        };
+        if !self.server.config.may_dump {
+            return self.done("ERROR metadump not allowed");
         }
-        Step::Done
+        if !argument.is_some_and(|classes| classes == b"hash" || are_classes(classes)) {
+            return self.done(BAD_CLASS);
+        }
+        self.out.line("OK");
+        Step::Dump(Dump::new(shape, b"", u64::MAX))
     }
 
     fn shutdown(&mut self, mut words: Words<'_>) -> Step {
         if !self.server.config.may_shutdown {
-            self.out.line("ERROR: shutdown not enabled");
-            return Step::Done;
+            return self.done("SERVER_ERROR: shutdown not enabled");
         }
-        if !matches!(words.next(), None | Some(b"graceful")) {
-            self.out.line("CLIENT_ERROR invalid shutdown mode");
-            return Step::Done;
+        if !matches!(words.next(), None | Some(b"graceful" | b"noreply")) {
+            return self.done("CLIENT_ERROR invalid shutdown mode");
         }
         self.server.ask_to_stop();
         Step::Close
@@ -205,10 +247,7 @@ impl Context<'_> {
             _ if !self.server.config.may_dump => self.out.line("CLIENT_ERROR listing keys is not allowed"),
             Some(b"keys") => {
                 let limit = words.next().map_or(Some(u64::MAX), number::unsigned);
-                let Some(limit) = limit else {
-                    self.out.line(BAD_FORMAT);
-                    return Step::Done;
-                };
+                let Some(limit) = limit else { return self.done(BAD_FORMAT) };
                 return Step::Dump(Dump::new(Shape::Keys, prefix, limit));
             }
             Some(b"delete") if !prefix.is_empty() => {

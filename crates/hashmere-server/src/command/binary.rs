@@ -2,6 +2,7 @@
 
 use super::{Context, Next, Session, OUTPUT_MAX};
 use crate::protocol::binary::{self, opcode, status, Header, Reply, HEADER};
+use crate::protocol::classic::LEN_MAX;
 use crate::protocol::KEY_MAX;
 use crate::stats::{self, Answer};
 use hashmere::Framed;
@@ -39,7 +40,8 @@ impl Session {
             let Some(header) = Header::read(bytes) else { return (at, Next::Close) };
             let (opcode, quiet) = header.quiet();
             let refused = |key, extras, value| Packet { header, opcode, quiet, extras, key, value };
-            if header.key > KEY_MAX || header.key + header.extras > header.body {
+            // What such a client sends next cannot be trusted to begin where a packet does.
+            if !is_well_formed(opcode, &header) {
                 cx.fail(&refused(b"", b"", b""), status::INVALID);
                 return (at + HEADER, Next::Close);
             }
@@ -50,7 +52,13 @@ impl Session {
                 false => header.body > BODY_MAX,
             };
             if too_large {
-                cx.fail(&refused(b"", b"", b""), status::TOO_LARGE);
+                let head = HEADER + header.extras + header.key;
+                let Some(key) = rest.get(HEADER + header.extras..head) else { return (at, Next::Input(head)) };
+                let packet = refused(key, b"", b"");
+                match stores && !self.locked {
+                    true => cx.binary_too_large(&packet),
+                    false => cx.fail(&packet, status::TOO_LARGE),
+                }
                 at += HEADER;
                 let here = header.body.min(input.len() - at);
                 at += here;
@@ -83,11 +91,6 @@ impl Session {
             cx.fail(packet, status::AUTH_ERROR);
             return true;
         }
-        if !is_well_formed(packet) {
-            cx.fail(packet, status::INVALID);
-            // What such a client sends next cannot be trusted to begin where a packet does.
-            return false;
-        }
         match packet.opcode {
             GET | GETK => cx.binary_get(packet),
             GAT | GATK | TOUCH => cx.binary_touch(packet),
@@ -115,20 +118,24 @@ impl Session {
     }
 }
 
-/// Whether an operation has the parts that it needs and no others.
-fn is_well_formed(packet: &Packet<'_>) -> bool {
+/// Whether a packet has the parts that its operation needs and no others, as far as its header tells.
+fn is_well_formed(opcode: u8, header: &Header) -> bool {
     use opcode::*;
-    let (extras, key, value) = (packet.extras.len(), !packet.key.is_empty(), !packet.value.is_empty());
-    match packet.opcode {
-        GET | GETK | DELETE => extras == 0 && key && !value,
+    let (extras, key) = (header.extras, header.key > 0);
+    let Some(value) = header.body.checked_sub(header.key + extras) else { return false };
+    if header.key > KEY_MAX || header.body as u64 > LEN_MAX {
+        return false;
+    }
+    match opcode {
+        GET | GETK | DELETE => extras == 0 && key && value == 0,
         SET | ADD | REPLACE => extras == 8 && key,
         APPEND | PREPEND => extras == 0 && key,
-        INCREMENT | DECREMENT => extras == 20 && key && !value,
-        TOUCH | GAT | GATK => extras == 4 && key && !value,
-        FLUSH => (extras == 0 || extras == 4) && !key && !value,
-        VERBOSITY => extras == 4 && !key && !value,
-        NOOP | VERSION | QUIT => extras == 0 && !key && !value,
-        STAT => extras == 0 && !value,
+        INCREMENT | DECREMENT => extras == 20 && key && value == 0,
+        TOUCH | GAT | GATK => extras == 4 && key && value == 0,
+        FLUSH => (extras == 0 || extras == 4) && !key && value == 0,
+        VERBOSITY => extras == 4 && !key && value == 0,
+        NOOP | VERSION | QUIT => extras == 0 && !key && value == 0,
+        STAT => extras == 0 && value == 0,
         _ => true,
     }
 }

@@ -11,6 +11,17 @@ use hashmere::{Attributes, Cas, Change, Expected, Version, WriteError};
 /// The expiry that says: do not create.
 const NEVER_CREATE: u32 = u32::MAX;
 
+fn verb_of(packet: &Packet<'_>) -> Verb {
+    match (packet.opcode, packet.header.cas) {
+        (opcode::ADD, 0) => Verb::Add,
+        (opcode::REPLACE, 0) => Verb::Replace,
+        (opcode::APPEND, _) => Verb::Append,
+        (opcode::PREPEND, _) => Verb::Prepend,
+        (_, 0) => Verb::Set,
+        (_, cas) => Verb::Cas(cas),
+    }
+}
+
 impl Context<'_> {
     fn fail_write(&mut self, packet: &Packet<'_>, error: &WriteError) {
         let status = match error {
@@ -29,22 +40,14 @@ impl Context<'_> {
     pub fn binary_put(&mut self, packet: &Packet<'_>) {
         let (flags, exptime) = (word(packet.extras, 0), word(packet.extras, 4));
         let cas = Some(packet.header.cas).filter(|cas| *cas != 0);
-        let verb = match (packet.opcode, cas) {
-            (opcode::SET | opcode::ADD | opcode::REPLACE, Some(cas)) => Verb::Cas(cas),
-            (opcode::ADD, _) => Verb::Add,
-            (opcode::REPLACE, None) => Verb::Replace,
-            (opcode::APPEND, _) => Verb::Append,
-            (opcode::PREPEND, _) => Verb::Prepend,
-            _ => Verb::Set,
-        };
+        let verb = verb_of(packet);
         if !self.fits(packet.key, flags, packet.value.len() as u64) {
-            self.drop_old(verb, packet.key);
-            return self.fail(packet, status::TOO_LARGE);
+            return self.binary_too_large(packet);
         }
         let attributes = Attributes { flags, ttl: exptime::ttl(i64::from(exptime)), ..Attributes::NONE };
         match self.put(verb, packet.key, packet.value, attributes, cas) {
-            Outcome::Stored(_) if packet.quiet => {}
-            Outcome::Stored(stored) => self.reply(packet, self.shown(stored.version), b"", b"", b""),
+            Outcome::Stored(..) if packet.quiet => {}
+            Outcome::Stored(stored, _) => self.reply(packet, self.shown(stored.version), b"", b"", b""),
             Outcome::NotStored => self.fail(
                 packet,
                 match packet.opcode {
@@ -58,6 +61,12 @@ impl Context<'_> {
             Outcome::TooLarge => self.fail(packet, status::TOO_LARGE),
             Outcome::Failed(error) => self.fail_write(packet, &error),
         }
+    }
+
+    /// A value that is too large, of which nothing more than the key need be there.
+    pub fn binary_too_large(&mut self, packet: &Packet<'_>) {
+        self.refuse_large(verb_of(packet), packet.key, packet.opcode == opcode::SET);
+        self.fail(packet, status::TOO_LARGE);
     }
 
     fn shown(&self, version: Version) -> u64 {

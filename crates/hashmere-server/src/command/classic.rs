@@ -4,9 +4,8 @@ use super::count::{Count, Outcome as Counted};
 use super::put::{failure, Outcome};
 use super::text::Step;
 use super::{exptime, Context};
-use crate::protocol::classic::{Put, Refusal, Request, BAD_CHUNK, TOO_LARGE};
+use crate::protocol::classic::{Put, Request, Verb, BAD_CHUNK, TOO_LARGE};
 use crate::protocol::number;
-use crate::protocol::words::Words;
 use hashmere::{Attributes, Version};
 
 impl Context<'_> {
@@ -23,15 +22,10 @@ impl Context<'_> {
         Step::Done
     }
 
-    /// Answers a line that is no request, unless it asks not to be answered.
-    pub fn refuse(&mut self, line: &[u8], refusal: &Refusal) {
-        let mut words = Words::new(line);
-        // To a retrieval the word is a key.
-        let retrieves = matches!(words.next(), Some(b"get" | b"gets" | b"gat" | b"gats"));
-        let noreply = !retrieves && words.last() == Some(b"noreply");
-        if refusal.reply == "ERROR" || !noreply {
-            self.out.line(refusal.reply);
-        }
+    /// Answers a line that needs nothing else.
+    pub fn done(&mut self, reply: &str) -> Step {
+        self.out.line(reply);
+        Step::Done
     }
 
     /// Answers, unless the client asked not to be answered.
@@ -44,7 +38,7 @@ impl Context<'_> {
     #[inline]
     fn classic_put(&mut self, put: &Put<'_>, block: &[u8]) -> Step {
         if !self.fits(put.key, put.flags, put.len) {
-            self.drop_old(put.verb, put.key);
+            self.refuse_large(put.verb, put.key, put.verb == Verb::Set);
             self.say_unless(put.noreply, TOO_LARGE);
             return Step::Swallow(put.len + 2);
         }
@@ -57,7 +51,7 @@ impl Context<'_> {
         let attributes = Attributes { flags: put.flags, ttl: exptime::ttl(put.exptime), ..Attributes::NONE };
         let outcome = self.put(put.verb, put.key, value, attributes, None);
         match outcome {
-            Outcome::Stored(_) => self.say_unless(put.noreply, "STORED"),
+            Outcome::Stored(..) => self.say_unless(put.noreply, "STORED"),
             Outcome::NotStored => self.say_unless(put.noreply, "NOT_STORED"),
             Outcome::Exists => self.say_unless(put.noreply, "EXISTS"),
             Outcome::NotFound => self.say_unless(put.noreply, "NOT_FOUND"),

@@ -2,7 +2,9 @@
 
 use super::{Context, OUTPUT_MAX};
 use crate::access::Seen;
-use crate::protocol::uri;
+use crate::protocol::{uri, KEY_MAX};
+use base64::engine::general_purpose::STANDARD as BASE64;
+use base64::Engine as _;
 use hashmere::{Cursor, Filter, Pair};
 use std::io::Write;
 
@@ -22,6 +24,27 @@ pub enum Shape {
     Keys,
     /// `hashmere delete`: nothing, and the key is deleted.
     Delete,
+}
+
+/// Whether a key can stand in a line of text as it is.
+fn is_plain(key: &[u8]) -> bool {
+    let breaks = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n' | 0);
+    !key.is_empty() && key.len() <= KEY_MAX && !key.iter().any(breaks)
+}
+
+/// The request for a key, if there can be one: local processes store keys that are longer than a request can name.
+fn mg_line(key: &[u8], out: &mut Vec<u8>) {
+    const BASE64_MAX: usize = KEY_MAX / 4 * 3;
+    let mut text = [0; KEY_MAX];
+    let (word, binary) = match is_plain(key) {
+        true => (key, &b""[..]),
+        false if key.is_empty() || key.len() > BASE64_MAX => return,
+        // There is room for it.
+        false => (BASE64.encode_slice(key, &mut text).map_or(&b""[..], |len| &text[..len]), &b" b"[..]),
+    };
+    for part in [b"mg ", word, binary, b"\r\n"] {
+        out.extend_from_slice(part);
+    }
 }
 
 /// A walk.
@@ -47,6 +70,8 @@ impl Dump {
         let mut places = STRIDE;
         while self.left > 0 && cx.out.len() < OUTPUT_MAX {
             match scan.next_within(&mut places) {
+                // It shows keys as they are: those that would break its lines are left out.
+                Some(Ok(pair)) if self.shape == Shape::Cachedump && !is_plain(&pair.key) => {}
                 Some(Ok(pair)) => {
                     self.left -= 1;
                     self.show(cx, &pair);
@@ -85,18 +110,14 @@ impl Dump {
                 // Writing to a vector does not fail.
                 let _ = writeln!(
                     out,
-                    " exp={expiry} la={last} cas={} fetch={} cls=1 size={} flags={}",
+                    " exp={expiry} la={last} cas={} fetch={} cls=1 size={} flags={} ",
                     meta.version.0,
                     if fetched { "yes" } else { "no" },
                     meta.value_len,
                     meta.flags
                 );
             }
-            Shape::Mgdump => {
-                out.extend_from_slice(b"mg ");
-                uri::write(&pair.key, out);
-                out.extend_from_slice(b"\r\n");
-            }
+            Shape::Mgdump => mg_line(&pair.key, out),
             Shape::Cachedump => {
                 out.extend_from_slice(b"ITEM ");
                 out.extend_from_slice(&pair.key);

@@ -56,7 +56,7 @@ impl Context<'_> {
     #[cold]
     fn log_stored(&self, verb: Verb, key: &[u8], len: usize, attributes: Attributes, outcome: &Outcome) {
         let (status, class) = match outcome {
-            Outcome::Stored(_) => ("stored", 1),
+            Outcome::Stored(..) => ("stored", 1),
             Outcome::NotStored => ("not_stored", 1),
             Outcome::Exists => ("exists", 1),
             Outcome::NotFound => ("not_found", 1),

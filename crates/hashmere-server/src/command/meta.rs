@@ -3,10 +3,8 @@
 use super::text::Step;
 use super::{exptime, Context};
 use crate::access::Seen;
-use crate::protocol::classic::{BAD_FORMAT, ERROR};
+use crate::protocol::classic::{declared_len, BAD_FORMAT};
 use crate::protocol::meta::{self, Flags, Key};
-use crate::protocol::number;
-use crate::protocol::uri;
 use crate::protocol::words::Words;
 use crate::protocol::KEY_MAX;
 use crate::server::now_ms;
@@ -31,7 +29,7 @@ pub struct Request<'a> {
 }
 
 impl Request<'_> {
-    /// Whether replies that say nothing new are left out.
+    /// Whether a reply that all went well is left out, and that `mg` found nothing.
     pub fn is_quiet(&self) -> bool {
         self.flags.has(b'q')
     }
@@ -51,56 +49,42 @@ impl Request<'_> {
 impl Context<'_> {
     /// Performs a meta command. `None`: there is none of this letter.
     pub fn meta(&mut self, letter: u8, rest: &[u8], block: &[u8]) -> Option<Step> {
-        self.counters.cmd_meta.add(1);
         let mut words = Words::new(rest);
-        let allowed = match letter {
-            b'n' => {
-                self.out.text("MN\r\n");
+        match letter {
+            b'n' | b's' | b'g' | b'd' | b'a' | b'e' => self.counters.cmd_meta.add(1),
+            _ => return None,
+        }
+        if letter == b'n' {
+            self.out.text("MN\r\n");
+            return Some(Step::Done);
+        }
+        let Some(word) = words.next().filter(|_| meta::are_flags(words)) else { return Some(self.done(BAD_FORMAT)) };
+        match letter {
+            b's' => return Some(self.meta_set(word, words, block)),
+            b'e' => {
+                self.meta_debug(word, words);
                 return Some(Step::Done);
             }
-            b's' => return Some(self.meta_set(words, block)),
-            b'g' => meta::GET,
-            b'd' => meta::DELETE,
-            b'a' => meta::COUNT,
-            b'e' => meta::DEBUG,
-            _ => return None,
-        };
-        let Some(word) = words.next() else {
-            self.out.line(ERROR);
-            return Some(Step::Done);
-        };
-        match read(word, words, allowed) {
-            // These two do not tell one mistake from another.
-            Err(reply) if reply != BAD_FORMAT && reply != meta::BAD_VERSION && matches!(letter, b'd' | b'a') => {
+            _ => {}
+        }
+        match read(word, words, meta::FLAGS_MAX) {
+            // It does not tell most mistakes from one another.
+            Err(reply) if letter == b'a' && ![meta::BAD_VERSION, meta::LONG_OPAQUE].contains(&reply) => {
                 self.out.line("CLIENT_ERROR invalid or duplicate flag");
             }
             Err(reply) => self.out.line(reply),
             Ok(request) => match letter {
                 b'g' => self.meta_get(&request),
                 b'd' => self.meta_delete(&request),
-                b'a' => self.meta_count(&request),
-                _ => self.meta_debug(&request),
+                _ => self.meta_count(&request),
             },
         }
         Some(Step::Done)
     }
 
-    fn meta_set(&mut self, mut words: Words<'_>, block: &[u8]) -> Step {
-        let Some(word) = words.next() else {
-            self.out.line(ERROR);
-            return Step::Done;
-        };
-        let Some(len) = words.next().filter(|_| word.len() <= KEY_MAX) else {
-            self.out.line(BAD_FORMAT);
-            return Step::Done;
-        };
-        // Clients of the first versions wrote the length as a flag.
-        let digits = len.strip_prefix(b"S").unwrap_or(len);
-        let Some(len) = number::unsigned(digits).filter(|len| *len < u64::MAX / 4) else {
-            self.out.line(BAD_FORMAT);
-            return Step::Done;
-        };
-        match read(word, words, meta::SET) {
+    fn meta_set(&mut self, word: &[u8], mut words: Words<'_>, block: &[u8]) -> Step {
+        let Some(len) = words.next().and_then(declared_len) else { return self.done(BAD_FORMAT) };
+        match read(word, words, meta::FLAGS_MAX - 1) {
             Err(reply) => {
                 self.out.line(reply);
                 Step::Swallow(len + 2)
@@ -110,20 +94,16 @@ impl Context<'_> {
     }
 
     /// `me`: what is known about a key.
-    fn meta_debug(&mut self, request: &Request<'_>) {
-        let key = request.key.bytes();
-        let now = now_ms();
-        match self.server.store.meta(key) {
-            Ok(Some(meta)) => {
+    fn meta_debug(&mut self, word: &[u8], mut words: Words<'_>) {
+        if word.len() > KEY_MAX {
+            return self.out.line(BAD_FORMAT);
+        }
+        let found = Key::read(word, words.any(|flag| flag[0] == b'b')).map(|key| self.server.store.meta(key.bytes()));
+        match found {
+            Some(Ok(Some(meta))) => {
                 let Seen { fetched, last } = self.server.access.look(meta.uid);
-                let out = &mut self.out.bytes;
-                out.extend_from_slice(b"ME ");
-                match request.flags.has(b'b') {
-                    true => out.extend_from_slice(request.word),
-                    false => uri::write(key, out),
-                }
-                let expiry =
-                    exptime::remaining(meta.expires_at_ms, now).map_or("-1".to_string(), |left| left.to_string());
+                let left = exptime::remaining(meta.expires_at_ms, now_ms());
+                let expiry = left.map_or("-1".to_string(), |left| left.to_string());
                 let line = format!(
                     " exp={expiry} la={} cas={} fetch={} cls=1 size={}\r\n",
                     self.now.saturating_sub(last),
@@ -131,13 +111,15 @@ impl Context<'_> {
                     if fetched { "yes" } else { "no" },
                     meta.value_len
                 );
-                out.extend_from_slice(line.as_bytes());
+                self.out.text("ME ");
+                self.out.bytes.extend_from_slice(word);
+                self.out.text(&line);
             }
-            Ok(None) => self.out.text("EN\r\n"),
-            Err(error) => {
+            Some(Err(error)) => {
                 self.unreadable(&error);
                 self.out.text("EN\r\n");
             }
+            _ => self.out.text("EN\r\n"),
         }
     }
 
@@ -163,12 +145,11 @@ impl Context<'_> {
     }
 }
 
-fn read<'a>(word: &'a [u8], words: Words<'a>, allowed: &[u8]) -> Result<Request<'a>, &'static str> {
+fn read<'a>(word: &'a [u8], words: Words<'a>, most: usize) -> Result<Request<'a>, &'static str> {
     if word.len() > KEY_MAX {
         return Err(BAD_FORMAT);
     }
-    let bad_token = if allowed == meta::SET { BAD_FORMAT } else { meta::BAD_TOKEN };
-    let flags = Flags::read(words, allowed, bad_token)?;
+    let flags = Flags::read(word, words, most)?;
     let key = Key::read(word, flags.has(b'b')).ok_or(meta::BAD_KEY)?;
     Ok(Request { word, key, words, flags })
 }

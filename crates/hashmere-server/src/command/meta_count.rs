@@ -12,8 +12,8 @@ impl Context<'_> {
     pub fn meta_count(&mut self, request: &Request<'_>) {
         let flags = &request.flags;
         let up = match flags.mode {
-            None | Some(b'I' | b'i' | b'+') => true,
-            Some(b'D' | b'd' | b'-') => false,
+            None | Some(b'I' | b'+') => true,
+            Some(b'D' | b'-') => false,
             Some(_) => return self.out.line("CLIENT_ERROR invalid mode for ma M token"),
         };
         let count = Count {
@@ -26,7 +26,6 @@ impl Context<'_> {
         };
         match self.count(request.key.bytes(), count) {
             Outcome::Done(counted) => self.reply_counted(request, &counted),
-            Outcome::NotFound if request.is_quiet() => {}
             Outcome::NotFound => self.reply_uncounted(request, "NF"),
             Outcome::Exists => self.reply_uncounted(request, "EX"),
             Outcome::NotANumber => {
@@ -43,7 +42,7 @@ impl Context<'_> {
 
     fn reply_counted(&mut self, request: &Request<'_>, counted: &Counted) {
         let flags = &request.flags;
-        if request.is_quiet() && !counted.created {
+        if request.is_quiet() {
             return;
         }
         let now = now_ms();

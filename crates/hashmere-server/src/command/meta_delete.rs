@@ -3,7 +3,7 @@
 use super::meta::{Request, STALE};
 use super::put::{failure, Outcome};
 use super::{exptime, Context};
-use hashmere::{Attributes, Cas, Change, Expected, Stored, Ttl, Version};
+use hashmere::{Attributes, Cas, Change, Expected, Ttl, Version};
 
 impl Context<'_> {
     /// Performs `md`.
@@ -12,7 +12,7 @@ impl Context<'_> {
         let size = self.size_if_watched(request.key.bytes());
         let outcome = if flags.has(b'I') || flags.has(b'x') { self.invalidate(request) } else { self.remove(request) };
         match outcome {
-            Outcome::Stored(_) => {
+            Outcome::Stored(..) => {
                 self.counters.delete_hits.add(1);
                 self.log_delete(request.key.bytes(), "md", size);
             }
@@ -20,8 +20,8 @@ impl Context<'_> {
             _ => {}
         }
         let text = match outcome {
-            Outcome::Stored(_) | Outcome::NotFound if request.is_quiet() => return,
-            Outcome::Stored(_) => "HD",
+            Outcome::Stored(..) if request.is_quiet() => return,
+            Outcome::Stored(..) => "HD",
             Outcome::Exists => "EX",
             Outcome::Failed(error) => return self.out.line(&failure(&error)),
             _ => "NF",
@@ -34,7 +34,7 @@ impl Context<'_> {
         let (store, key) = (&self.server.store, request.key.bytes());
         let Some(version) = request.flags.compare else {
             return match store.delete(key) {
-                Ok(true) => Outcome::Stored(Stored::default()),
+                Ok(true) => Outcome::gone(),
                 Ok(false) => Outcome::NotFound,
                 Err(error) => Outcome::Failed(error),
             };
@@ -42,12 +42,13 @@ impl Context<'_> {
         match store.compare_and_set(key, Expected::Version(Version(version)), Change::Remove) {
             Ok(Cas::Mismatch(_)) => Outcome::Exists,
             Ok(Cas::NotFound) => Outcome::NotFound,
-            Ok(_) => Outcome::Stored(Stored::default()),
+            Ok(_) => Outcome::gone(),
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    /// `I` marks the item as stale, with a new version, and lets the next reader win; `x` takes its value and flags away.
+    /// `I` marks the item as stale, with a new version, and lets the next reader win; `x` leaves nothing of it: no value, no flags, no
+    /// expiry and no marks.
     fn invalidate(&self, request: &Request<'_>) -> Outcome {
         let (store, key, flags) = (&self.server.store, request.key.bytes(), &request.flags);
         loop {
@@ -59,15 +60,16 @@ impl Context<'_> {
             if flags.compare.is_some_and(|version| version != item.meta.version.0) {
                 return Outcome::Exists;
             }
-            let kept = item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At);
-            let stale = flags.has(b'I');
-            let ttl = flags.ttl.filter(|_| stale).map_or(kept, exptime::ttl);
-            let (value, client) = if flags.has(b'x') { (&b""[..], 0) } else { (&item.value[..], item.meta.flags) };
-            let marks = if stale { STALE } else { item.meta.marks };
+            let (value, client, kept) = match flags.has(b'x') {
+                true => (&b""[..], 0, None),
+                false => (&item.value[..], item.meta.flags, item.meta.expires_at_ms),
+            };
+            let ttl = flags.ttl.map_or(kept.map_or(Ttl::Never, Ttl::At), exptime::ttl);
+            let marks = if flags.has(b'I') { STALE } else { 0 };
             let attributes = Attributes { flags: client, ttl, version_at_least: flags.version };
             match store.set_marked(key, value, attributes, marks, Some(&item.meta)) {
                 Ok(None) => {}
-                Ok(Some(stored)) => return Outcome::Stored(stored),
+                Ok(Some(stored)) => return Outcome::Stored(stored, value.len() as u64),
                 Err(error) => return Outcome::Failed(error),
             }
         }

@@ -64,7 +64,7 @@ impl Context<'_> {
                 Some(Ok(meta)) => meta,
                 Some(Err(view)) => {
                     if !wanting(&view.meta()) {
-                        self.reply_head(request, &view.meta(), shown);
+                        self.reply_head(request, &view.meta(), shown, true);
                         uid = Some(view.meta().uid);
                         self.out.push_view(view);
                         self.out.text("\r\n");
@@ -93,13 +93,17 @@ impl Context<'_> {
     ) -> Result<Option<Result<Meta, hashmere::View>>, ReadError> {
         let key = request.key.bytes();
         let store = &self.server.store;
-        if !request.flags.has(b'v') {
+        let wanted = request.flags.has(b'v');
+        if !wanted || request.flags.compare.is_some() {
             let Some(meta) = store.meta(key)? else { return Ok(None) };
-            self.reply_head(request, &meta, shown);
-            return Ok(Some(Ok(meta)));
+            // Who names the version that it has needs no value.
+            if !wanted || request.flags.compare == Some(self.cas(&meta)) {
+                self.reply_head(request, &meta, shown, false);
+                return Ok(Some(Ok(meta)));
+            }
         }
         let mut bytes = std::mem::take(&mut self.out.bytes);
-        let framed = store.get_framed(key, &mut bytes, |meta, out| self.write_head(request, meta, shown, out));
+        let framed = store.get_framed(key, &mut bytes, |meta, out| self.write_head(request, meta, (shown, true), out));
         self.out.bytes = bytes;
         Ok(match framed? {
             Framed::Absent => None,
@@ -111,14 +115,14 @@ impl Context<'_> {
         })
     }
 
-    fn reply_head(&mut self, request: &Request<'_>, meta: &Meta, shown: Shown) {
+    fn reply_head(&mut self, request: &Request<'_>, meta: &Meta, shown: Shown, with_value: bool) {
         let mut bytes = std::mem::take(&mut self.out.bytes);
-        self.write_head(request, meta, shown, &mut bytes);
+        self.write_head(request, meta, (shown, with_value), &mut bytes);
         self.out.bytes = bytes;
     }
 
-    fn write_head(&self, request: &Request<'_>, meta: &Meta, shown: Shown, out: &mut Vec<u8>) {
-        if request.flags.has(b'v') {
+    fn write_head(&self, request: &Request<'_>, meta: &Meta, (shown, with_value): (Shown, bool), out: &mut Vec<u8>) {
+        if with_value {
             out.extend_from_slice(b"VA ");
             number::write(meta.value_len, out);
         } else {
@@ -187,8 +191,9 @@ impl Context<'_> {
     fn reply_created(&mut self, request: &Request<'_>, version: Version, attributes: Attributes) {
         let expires_at_ms = exptime::deadline(attributes.ttl, now_ms());
         let meta = Meta { value_len: 0, flags: 0, marks: WON, version, expires_at_ms, uid: Uid(0) };
-        self.reply_head(request, &meta, Shown { before: Some((b'N', None)), won: true });
-        if request.flags.has(b'v') {
+        let with_value = request.flags.has(b'v');
+        self.reply_head(request, &meta, Shown { before: Some((b'N', None)), won: true }, with_value);
+        if with_value {
             self.out.text("\r\n");
         }
     }

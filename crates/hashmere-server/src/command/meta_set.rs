@@ -14,18 +14,19 @@ impl Context<'_> {
         let key = request.key.bytes();
         let flags = &request.flags;
         let verb = match flags.mode {
-            None | Some(b'S' | b's') => flags.compare.map_or(Verb::Set, Verb::Cas),
-            Some(b'E' | b'e') => Verb::Add,
-            Some(b'R' | b'r') => flags.compare.map_or(Verb::Replace, Verb::Cas),
-            Some(b'A' | b'a') => Verb::Append,
-            Some(b'P' | b'p') => Verb::Prepend,
+            None | Some(b'S') => flags.compare.map_or(Verb::Set, Verb::Cas),
+            Some(b'E') => Verb::Add,
+            Some(b'R') => flags.compare.map_or(Verb::Replace, Verb::Cas),
+            Some(b'A') => Verb::Append,
+            Some(b'P') => Verb::Prepend,
             Some(_) => {
                 self.out.line("CLIENT_ERROR invalid mode for ms M token");
                 return Step::Swallow(len + 2);
             }
         };
         if !self.fits(key, flags.client, len) {
-            self.drop_old(verb, key);
+            // Of whatever mode.
+            self.refuse_large(verb, key, true);
             self.out.line(TOO_LARGE);
             return Step::Swallow(len + 2);
         }
@@ -55,11 +56,12 @@ impl Context<'_> {
         Step::DoneWith(size + 2)
     }
 
+    /// `len`: of the value that came.
     fn reply_put(&mut self, request: &Request<'_>, outcome: &Outcome, len: u64) {
-        let mut version = Version(0);
+        let (mut version, mut len) = (Version(0), len);
         let text = match outcome {
-            Outcome::Stored(stored) => {
-                version = stored.version;
+            Outcome::Stored(stored, whole) => {
+                (version, len) = (stored.version, *whole);
                 if request.is_quiet() {
                     return;
                 }
@@ -96,7 +98,7 @@ impl Context<'_> {
                 Ok(None) => {}
                 Ok(Some(stored)) => {
                     self.note(stored.uid, false);
-                    return Outcome::Stored(stored);
+                    return Outcome::Stored(stored, value.len() as u64);
                 }
                 Err(error) => return Outcome::Failed(error),
             }

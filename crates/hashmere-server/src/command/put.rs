@@ -10,8 +10,8 @@ const ITEM_OVERHEAD: u64 = 59;
 /// What came of it.
 #[derive(Debug)]
 pub enum Outcome {
-    /// Stored.
-    Stored(Stored),
+    /// Stored, with a value of this length.
+    Stored(Stored, u64),
     /// The condition on presence is not met.
     NotStored,
     /// The key has another version.
@@ -24,10 +24,15 @@ pub enum Outcome {
     Failed(WriteError),
 }
 
-impl From<Result<Option<Stored>, WriteError>> for Outcome {
-    fn from(stored: Result<Option<Stored>, WriteError>) -> Outcome {
+impl Outcome {
+    /// What was to be deleted is.
+    pub fn gone() -> Outcome {
+        Outcome::Stored(Stored::default(), 0)
+    }
+
+    fn of(stored: Result<Option<Stored>, WriteError>, value: &[u8]) -> Outcome {
         match stored {
-            Ok(Some(stored)) => Outcome::Stored(stored),
+            Ok(Some(stored)) => Outcome::Stored(stored, value.len() as u64),
             Ok(None) => Outcome::NotStored,
             Err(error) => Outcome::Failed(error),
         }
@@ -57,15 +62,15 @@ impl Context<'_> {
         let counters = self.counters;
         counters.cmd_set.add(1);
         let outcome = match verb {
-            Verb::Set => Outcome::from(store.set_with(key, value, attributes).map(Some)),
-            Verb::Add => Outcome::from(store.add(key, value, attributes)),
-            Verb::Replace => Outcome::from(store.replace(key, value, attributes)),
+            Verb::Set => Outcome::of(store.set_with(key, value, attributes).map(Some), value),
+            Verb::Add => Outcome::of(store.add(key, value, attributes), value),
+            Verb::Replace => Outcome::of(store.replace(key, value, attributes), value),
             Verb::Append => self.extend(key, only, attributes.version_at_least, |old| [old, value].concat()),
             Verb::Prepend => self.extend(key, only, attributes.version_at_least, |old| [value, old].concat()),
             Verb::Cas(version) => {
                 let expected = Expected::Version(Version(version));
                 match store.compare_and_set(key, expected, Change::SetWith(value, attributes)) {
-                    Ok(Cas::Stored(stored)) => Outcome::Stored(stored),
+                    Ok(Cas::Stored(stored)) => Outcome::Stored(stored, value.len() as u64),
                     Ok(Cas::Mismatch(_)) => Outcome::Exists,
                     Ok(_) => Outcome::NotFound,
                     Err(error) => Outcome::Failed(error),
@@ -74,7 +79,7 @@ impl Context<'_> {
         };
         self.count_put(&outcome, matches!(verb, Verb::Cas(_)) || only.is_some());
         self.log_store(verb, key, value.len(), attributes, &outcome);
-        if let Outcome::Stored(stored) = &outcome {
+        if let Outcome::Stored(stored, _) = &outcome {
             self.note(stored.uid, false);
         }
         outcome
@@ -83,19 +88,20 @@ impl Context<'_> {
     fn count_put(&self, outcome: &Outcome, versioned: bool) {
         let counters = self.counters;
         match outcome {
-            Outcome::Stored(_) => counters.stored.add(1),
+            Outcome::Stored(..) => counters.stored.add(1),
             Outcome::Exists => counters.cas_badval.add(1),
             Outcome::NotFound => counters.cas_misses.add(1),
             Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_)) => counters.no_memory.add(1),
             _ => {}
         }
-        if versioned && matches!(outcome, Outcome::Stored(_)) {
+        if versioned && matches!(outcome, Outcome::Stored(..)) {
             counters.cas_hits.add(1);
         }
     }
 
     fn extend(&self, key: &[u8], only: Option<u64>, least: Version, build: impl Fn(&[u8]) -> Vec<u8>) -> Outcome {
         let mut refused = Outcome::NotStored;
+        let mut len = 0;
         let updated = self.server.store.update(key, |item| {
             let Some(item) = item else {
                 refused = Outcome::NotStored;
@@ -106,24 +112,25 @@ impl Context<'_> {
                 return Update::Keep;
             }
             let value = build(&item.value);
-            if !self.fits(key, item.meta.flags, value.len() as u64) {
+            len = value.len() as u64;
+            if !self.fits(key, item.meta.flags, len) {
                 refused = Outcome::TooLarge;
                 return Update::Keep;
             }
             Update::SetAtLeast(value, least)
         });
         match updated {
-            Ok(Updated::Stored(stored)) => Outcome::Stored(stored),
+            Ok(Updated::Stored(stored)) => Outcome::Stored(stored, len),
             Ok(_) => refused,
             Err(error) => Outcome::Failed(error),
         }
     }
 
-    /// After a value that could not be taken: what it was to replace must not be taken for it.
-    pub fn drop_old(&self, verb: Verb, key: &[u8]) {
+    /// After a value that could not be taken. With `drops`, what it was to replace goes too: nobody must take the one for the other.
+    pub fn refuse_large(&self, verb: Verb, key: &[u8], drops: bool) {
         self.counters.too_large.add(1);
         self.log_store(verb, key, 0, Attributes::NONE, &Outcome::TooLarge);
-        if verb == Verb::Set {
+        if drops {
             // There is nobody to tell: the client is told that its value was refused.
             let _ = self.server.store.delete(key);
         }

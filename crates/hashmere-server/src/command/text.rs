@@ -3,9 +3,16 @@
 use super::dump::Dump;
 use super::retrieve::Retrieval;
 use super::{Context, Next, Session, LINE_MAX, OUTPUT_MAX, SHORT_LINE_MAX};
-use crate::protocol::classic::{self, Request};
+use crate::protocol::classic::{self, Refusal, Request, BAD_FORMAT};
 use crate::protocol::words::{chomp, Words};
 use memchr::memchr;
+
+/// Bytes of the shortest line that is looked at, its ending included; before authentication.
+const SHORTEST: usize = 4;
+const SHORTEST_LOCKED: usize = 7;
+/// Longest name and password.
+const TOKEN_MAX: usize = 16 << 10;
+const UNAUTHENTICATED: &str = "CLIENT_ERROR unauthenticated";
 
 /// What came of a line.
 #[derive(Debug)]
@@ -52,7 +59,7 @@ impl Session {
                 at += end + 1;
                 continue;
             }
-            match self.line(cx, line, &rest[end + 1..]) {
+            match self.line(cx, &rest[..=end], &rest[end + 1..]) {
                 Step::Done => at += end + 1,
                 Step::DoneWith(block) => at += end + 1 + block,
                 Step::Wants(block) => return (at, Next::Input(end + 1 + block)),
@@ -115,9 +122,15 @@ impl Session {
         Next::Input(0)
     }
 
-    fn line(&mut self, cx: &mut Context<'_>, line: &[u8], block: &[u8]) -> Step {
+    /// Performs a line, given with its ending and what came behind it.
+    fn line(&mut self, cx: &mut Context<'_>, whole: &[u8], block: &[u8]) -> Step {
+        let line = chomp(whole);
         if self.locked {
-            return self.unlock(cx, line, block);
+            // Something that short from a stranger is not worth an answer.
+            return if whole.len() < SHORTEST_LOCKED { Step::Close } else { self.unlock(cx, line, block) };
+        }
+        if whole.len() < SHORTEST {
+            return cx.done(BAD_FORMAT);
         }
         if let [b'm', letter, b' ', ..] | [b'm', letter] = line {
             if let Some(step) = cx.meta(*letter, &line[2..], block) {
@@ -130,45 +143,47 @@ impl Session {
                 // The keys are the end of the line.
                 Step::Retrieve(Retrieval::from(request), line.len() - keys.len())
             }
-            Ok(Request::Other { name, words }) => cx.other(name, words),
+            Ok(Request::Other { name, words }) => cx.other(name, words, line),
             Ok(request) => cx.classic(request, block),
-            Err(refusal) => {
-                cx.refuse(line, &refusal);
-                Step::Done
+            Err(Refusal { reply, value }) => {
+                if let Some(reply) = reply {
+                    cx.out.line(reply);
+                }
+                value.map_or(Step::Done, |len| Step::Swallow(len + 2))
             }
         }
     }
 
     /// The only command before authentication: a `set` whose value is name and password.
     fn unlock(&mut self, cx: &mut Context<'_>, line: &[u8], block: &[u8]) -> Step {
-        const LONGEST: usize = 1024;
-        let words: Vec<&[u8]> = Words::new(line).take(6).collect();
-        let ([b"set", _, _, _, len] | [b"set", _, _, _, len, _]) = words[..] else {
-            cx.out.line("CLIENT_ERROR unauthenticated");
-            return if words.first() == Some(&&b"quit"[..]) { Step::Close } else { Step::Done };
-        };
-        let Some(len) = crate::protocol::number::unsigned(len).and_then(|len| usize::try_from(len).ok()) else {
-            cx.out.line("CLIENT_ERROR bad command line format");
-            return Step::Done;
-        };
-        if len > LONGEST {
-            cx.out.line("CLIENT_ERROR authentication failure");
+        if classic::is_http(line) {
             return Step::Close;
+        }
+        let words: Vec<&[u8]> = Words::new(line).take(5).collect();
+        let [b"set", _, _, _, len] = words[..] else { return cx.done(UNAUTHENTICATED) };
+        let Some(len) = classic::declared_len(len) else { return cx.done(UNAUTHENTICATED) };
+        let len = len as usize;
+        if len > TOKEN_MAX {
+            return cx.done("CLIENT_ERROR auth token too long");
         }
         let Some(token) = block.get(..len + 2) else { return Step::Wants(len + 2) };
         cx.counters.auth_cmds.add(1);
-        let token = token.strip_suffix(b"\r\n");
-        let pair = token.and_then(|token| token.iter().position(|byte| *byte == b' ').map(|at| token.split_at(at)));
-        let admitted = pair.is_some_and(|(name, password)| {
-            cx.server.accounts().is_some_and(|accounts| accounts.admits(name, &password[1..]))
-        });
-        if admitted {
-            self.locked = false;
-            cx.out.line("STORED");
-        } else {
+        let refuse = |cx: &mut Context<'_>, reply: &str| {
             cx.counters.auth_errors.add(1);
-            cx.out.line("CLIENT_ERROR authentication failure");
+            cx.out.line(reply);
+            Step::DoneWith(len + 2)
+        };
+        let Some(token) = token.strip_suffix(b"\r\n") else {
+            return refuse(cx, "CLIENT_ERROR bad command line termination");
+        };
+        let Some((name, password)) = token.iter().position(|byte| *byte == b' ').map(|at| token.split_at(at)) else {
+            return refuse(cx, "CLIENT_ERROR bad authentication token format");
+        };
+        if !cx.server.accounts().is_some_and(|accounts| accounts.admits(name, &password[1..])) {
+            return refuse(cx, "CLIENT_ERROR authentication failure");
         }
+        self.locked = false;
+        cx.out.line("STORED");
         Step::DoneWith(len + 2)
     }
 }

@@ -4,14 +4,19 @@ use super::number;
 use super::words::Words;
 use super::KEY_MAX;
 
-/// `ERROR`: no such command, or too few words.
+/// `ERROR`: no such command.
 pub const ERROR: &str = "ERROR";
-/// Words that are no numbers, lengths below zero, keys that are too long.
+/// Too few words, words that are no numbers, lengths below zero, keys that are too long.
 pub const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
 /// A value that is not followed by a line ending.
 pub const BAD_CHUNK: &str = "CLIENT_ERROR bad data chunk";
 /// Above the limit for items.
 pub const TOO_LARGE: &str = "SERVER_ERROR object too large for cache";
+
+/// The reply to an expiry that is no number.
+pub const BAD_EXPTIME: &str = "CLIENT_ERROR invalid exptime argument";
+/// Declared lengths from here on are no lengths: nothing is read for them.
+pub const LEN_MAX: u64 = (1 << 31) - 4;
 
 /// What a storing command does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,22 +109,31 @@ pub enum Request<'a> {
 /// A line that is no request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
-    /// The reply, without its line ending.
-    pub reply: &'static str,
+    /// The reply, without its line ending; `None` if the line asks for none.
+    pub reply: Option<&'static str>,
+    /// Bytes of the value that is behind it all the same, and is to be ignored.
+    pub value: Option<u64>,
 }
 
 fn refuse<T>(reply: &'static str) -> Result<T, Refusal> {
-    Err(Refusal { reply })
+    Err(Refusal { reply: Some(reply), value: None })
+}
+
+/// The same, unless the line ends with `noreply`.
+fn refuse_unless<T>(noreply: bool, reply: &'static str) -> Result<T, Refusal> {
+    Err(Refusal { reply: (!noreply).then_some(reply), value: None })
 }
 
 /// Reads a line without its line ending.
 ///
 /// # Errors
-/// The reply that the line gets.
+/// The reply that the line gets, and what is to be ignored behind it.
 #[inline]
 pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
-    let mut words = Words::new(line);
-    let Some(name) = words.next() else { return refuse(ERROR) };
+    // The command is the beginning of the line: a space before it makes it none.
+    let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
+    let (name, rest) = line.split_at(end);
+    let words = Words::new(rest);
     match name {
         b"get" => retrieve(words, false, false),
         b"gets" => retrieve(words, true, false),
@@ -139,108 +153,107 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     }
 }
 
-fn key(word: &[u8]) -> Result<&[u8], Refusal> {
-    if word.len() > KEY_MAX {
-        return refuse(BAD_FORMAT);
-    }
-    Ok(word)
+/// Whether a line that is no command is the first of an HTTP request: its last word says so. A browser can be made to send one to any
+/// address, with a body full of commands behind it.
+pub fn is_http(line: &[u8]) -> bool {
+    let mut words = Words::new(line);
+    words.next().is_some() && words.last().is_some_and(|last| last.starts_with(b"HTTP/"))
+}
+
+/// The number of bytes that a line declares for its value.
+#[inline]
+pub fn declared_len(word: &[u8]) -> Option<u64> {
+    number::digits(word).filter(|len| *len <= LEN_MAX)
 }
 
 fn retrieve(mut words: Words<'_>, cas: bool, touch: bool) -> Result<Request<'_>, Refusal> {
-    let mut exptime = None;
-    if touch {
-        let Some(word) = words.next() else { return refuse(ERROR) };
-        let Some(number) = number::signed(word) else { return refuse("CLIENT_ERROR invalid exptime argument") };
-        exptime = Some(number);
-    }
+    let exptime = if touch { words.next() } else { None };
     let keys = words.rest();
-    // Touching no key is allowed, and answered with an end.
-    if !touch && words.is_empty() {
-        return refuse(ERROR);
+    if words.is_empty() {
+        return refuse(BAD_FORMAT);
     }
+    let exptime = match exptime.map(number::signed_digits) {
+        Some(None) => return refuse(BAD_EXPTIME),
+        Some(exptime) => exptime,
+        None => None,
+    };
     for word in words {
-        key(word)?;
+        if word.len() > KEY_MAX {
+            return refuse(BAD_FORMAT);
+        }
     }
     Ok(Request::Retrieve(Retrieve { cas, touch: exptime, keys }))
 }
 
-fn is_noreply(word: Option<&[u8]>) -> bool {
-    word == Some(b"noreply")
+/// Whether a line that ends with these words is not to be answered. What stands before the last of them means nothing.
+#[inline]
+fn is_noreply(words: Words<'_>) -> bool {
+    words.last() == Some(b"noreply")
 }
 
 #[inline]
 fn put(mut words: Words<'_>, verb: Verb) -> Result<Request<'_>, Refusal> {
     let (Some(name), Some(flags), Some(exptime), Some(len)) = (words.next(), words.next(), words.next(), words.next())
     else {
-        return refuse(ERROR);
-    };
-    let mut verb = verb;
-    let mut version = Some(0);
-    if let Verb::Cas(_) = verb {
-        let Some(word) = words.next() else { return refuse(ERROR) };
-        version = number::unsigned(word);
-        verb = Verb::Cas(version.unwrap_or(0));
-    }
-    let last = words.next();
-    // One word too many is taken for a misspelt `noreply`; two are no command.
-    if !words.is_empty() {
-        return refuse(ERROR);
-    }
-    let name = key(name)?;
-    let (Some(flags), Some(exptime), Some(len), Some(_)) =
-        (number::unsigned32(flags), number::signed(exptime), number::signed(len), version)
-    else {
         return refuse(BAD_FORMAT);
     };
-    let Ok(len) = u64::try_from(len) else { return refuse(BAD_FORMAT) };
-    // Nothing near this is accepted anyway, and sums with it must not wrap.
-    let len = len.min(u64::MAX / 4);
-    Ok(Request::Put(Put { verb, key: name, flags, exptime, len, noreply: is_noreply(last) }))
+    let Some(len) = declared_len(len) else { return refuse(BAD_FORMAT) };
+    let noreply = is_noreply(words);
+    // From here on it is known how much is behind the line, whatever else is wrong with it.
+    let bad = Err(Refusal { reply: (!noreply).then_some(BAD_FORMAT), value: Some(len) });
+    let mut verb = verb;
+    if let Verb::Cas(_) = verb {
+        let Some(version) = words.next().and_then(number::digits) else { return bad };
+        verb = Verb::Cas(version);
+    }
+    let (Some(flags), Some(exptime)) = (number::unsigned32(flags), number::signed(exptime)) else { return bad };
+    if name.len() > KEY_MAX {
+        return bad;
+    }
+    Ok(Request::Put(Put { verb, key: name, flags, exptime, len, noreply }))
 }
 
 fn count(mut words: Words<'_>, up: bool) -> Result<Request<'_>, Refusal> {
-    let (Some(name), Some(by)) = (words.next(), words.next()) else { return refuse(ERROR) };
-    let noreply = is_noreply(words.next());
-    if !words.is_empty() {
-        return refuse(ERROR);
+    let key = words.next();
+    let noreply = is_noreply(words);
+    let (Some(key), Some(by)) = (key, words.next()) else { return refuse(BAD_FORMAT) };
+    if key.len() > KEY_MAX {
+        return refuse_unless(noreply, BAD_FORMAT);
     }
-    let name = key(name)?;
-    let Some(by) = number::unsigned(by) else { return refuse("CLIENT_ERROR invalid numeric delta argument") };
-    Ok(Request::Count { key: name, by, up, noreply })
+    match number::digits(by) {
+        Some(by) => Ok(Request::Count { key, by, up, noreply }),
+        None => refuse_unless(noreply, "CLIENT_ERROR invalid numeric delta argument"),
+    }
 }
 
 fn touch(mut words: Words<'_>) -> Result<Request<'_>, Refusal> {
-    let (Some(name), Some(exptime)) = (words.next(), words.next()) else { return refuse(ERROR) };
-    let noreply = is_noreply(words.next());
-    if !words.is_empty() {
-        return refuse(ERROR);
+    let key = words.next();
+    let noreply = is_noreply(words);
+    let (Some(key), Some(exptime)) = (key, words.next()) else { return refuse(BAD_FORMAT) };
+    if key.len() > KEY_MAX {
+        return refuse_unless(noreply, BAD_FORMAT);
     }
-    let name = key(name)?;
-    let Some(exptime) = number::signed(exptime) else { return refuse("CLIENT_ERROR invalid exptime argument") };
-    Ok(Request::Touch { key: name, exptime, noreply })
+    match number::signed_digits(exptime) {
+        Some(exptime) => Ok(Request::Touch { key, exptime, noreply }),
+        None => refuse_unless(noreply, BAD_EXPTIME),
+    }
 }
 
+/// Old clients send a time behind the key, which means nothing.
 fn delete(mut words: Words<'_>) -> Result<Request<'_>, Refusal> {
-    const USAGE: &str = "CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]";
-    let Some(name) = words.next() else { return refuse(ERROR) };
-    let (second, third) = (words.next(), words.next());
-    if !words.is_empty() {
-        return refuse(ERROR);
+    let noreply = is_noreply(words);
+    let Some(key) = words.next() else { return refuse(BAD_FORMAT) };
+    if key.len() > KEY_MAX {
+        return refuse_unless(noreply, BAD_FORMAT);
     }
-    // Old clients send a time of zero, which meant "at once".
-    let noreply = match (second, third) {
-        (None, None) | (Some(b"0"), None) => false,
-        (Some(b"noreply"), None) | (Some(b"0"), Some(b"noreply")) => true,
-        _ => return refuse(USAGE),
-    };
-    Ok(Request::Delete { key: key(name)?, noreply })
+    Ok(Request::Delete { key, noreply })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn error(line: &str) -> &'static str {
+    fn error(line: &str) -> Option<&'static str> {
         parse(line.as_bytes()).unwrap_err().reply
     }
 
@@ -248,34 +261,69 @@ mod tests {
     fn storing_lines() {
         let Ok(Request::Put(put)) = parse(b"set k 7 -1 3 noreply") else { panic!("no put") };
         assert_eq!(put, Put { verb: Verb::Set, key: b"k", flags: 7, exptime: -1, len: 3, noreply: true });
-        let Ok(Request::Put(put)) = parse(b"cas k 0 0 3 99") else { panic!("no put") };
+        let Ok(Request::Put(put)) = parse(b"cas k 0 0 3 99 more") else { panic!("no put") };
         assert_eq!((put.verb, put.noreply), (Verb::Cas(99), false));
-        assert_eq!(error("set k 0 0"), ERROR);
-        assert_eq!(error("set k 0 0 -1"), BAD_FORMAT);
-        assert_eq!(error("set k -1 0 1"), BAD_FORMAT);
-        assert_eq!(error("set k 0 x 1"), BAD_FORMAT);
-        assert_eq!(error("cas k 0 0 1 x"), BAD_FORMAT);
-        assert_eq!(error(&format!("set {} 0 0 1", "k".repeat(251))), BAD_FORMAT);
         assert!(parse(format!("set {} 0 0 1", "k".repeat(250)).as_bytes()).is_ok());
+    }
+
+    /// Whether what is behind a bad line is known, and whether the line is answered.
+    #[test]
+    fn bad_storing_lines() {
+        let long = format!("set {} 0 0 1", "k".repeat(251));
+        for (line, reply, value) in [
+            ("set k 0 0", true, None),
+            ("set k 0 0 noreply", true, None),
+            ("set k 0 0 -1", true, None),
+            ("set k 0 0 +1", true, None),
+            ("set k 0 0 2147483645", true, None),
+            ("set k 0 0 4294967297", true, None),
+            ("set k 0 0 99999999999999999999", true, None),
+            ("set k -1 0 1", true, Some(1)),
+            ("set k 0 x 2147483644", true, Some(2_147_483_644)),
+            ("set k 0 x 1 noreply", false, Some(1)),
+            ("cas k 0 0 1", true, Some(1)),
+            ("cas k 0 0 1 x", true, Some(1)),
+            ("cas k 0 0 1 +1", true, Some(1)),
+            ("cas k 0 0 1 noreply", false, Some(1)),
+            (&long, true, Some(1)),
+        ] {
+            let refusal = Refusal { reply: reply.then_some(BAD_FORMAT), value };
+            assert_eq!(parse(line.as_bytes()), Err(refusal), "{line}");
+        }
     }
 
     #[test]
     fn retrievals() {
         let Ok(Request::Retrieve(get)) = parse(b"gats 10 a b ") else { panic!("no retrieval") };
         assert_eq!((get.cas, get.touch, get.keys), (true, Some(10), &b" a b "[..]));
-        assert_eq!((error("get"), error("get "), error("gat")), (ERROR, ERROR, ERROR));
-        assert!(parse(b"gat 10").is_ok());
-        assert_eq!(error("gat x k"), "CLIENT_ERROR invalid exptime argument");
-        assert_eq!(error(&format!("get a {}", "k".repeat(251))), BAD_FORMAT);
+        for line in ["get", "get ", "gat", "gat 10", "gat x"] {
+            assert_eq!(error(line), Some(BAD_FORMAT), "{line}");
+        }
+        assert_eq!((error("gat x k"), error("gat +1 k")), (Some(BAD_EXPTIME), Some(BAD_EXPTIME)));
+        assert_eq!(error(&format!("get a {}", "k".repeat(251))), Some(BAD_FORMAT));
     }
 
     #[test]
     fn the_rest() {
-        assert_eq!(parse(b"incr k 5 noreply"), Ok(Request::Count { key: b"k", by: 5, up: true, noreply: true }));
-        assert_eq!(error("decr k x"), "CLIENT_ERROR invalid numeric delta argument");
-        assert_eq!(parse(b"delete k 0"), Ok(Request::Delete { key: b"k", noreply: false }));
-        assert!(error("delete k 5").contains("Usage"));
-        assert_eq!((error("touch k"), error("")), (ERROR, ERROR));
+        assert_eq!(parse(b"incr k 5 x noreply"), Ok(Request::Count { key: b"k", by: 5, up: true, noreply: true }));
+        assert_eq!(error("decr k x"), Some("CLIENT_ERROR invalid numeric delta argument"));
+        assert_eq!((error("incr k noreply"), error("touch k noreply")), (None, None));
+        assert_eq!(parse(b"delete k 5"), Ok(Request::Delete { key: b"k", noreply: false }));
+        assert_eq!(
+            (error("touch k"), error("delete"), error("incr k")),
+            (Some(BAD_FORMAT), Some(BAD_FORMAT), Some(BAD_FORMAT))
+        );
         assert!(matches!(parse(b"stats items"), Ok(Request::Other { name: b"stats", .. })));
+        assert!(matches!(parse(b" get k"), Ok(Request::Other { name: b"", .. })));
+    }
+
+    #[test]
+    fn lines_of_http() {
+        for line in ["GET / HTTP/1.1", "POST /x HTTP/1.0 ", " patch  /  HTTP/2"] {
+            assert!(is_http(line.as_bytes()), "{line}");
+        }
+        for line in ["HTTP/1.1", "GET /", "GET / HTTP/1.1 x", "GET /HTTP/1.1x http/1.1", ""] {
+            assert!(!is_http(line.as_bytes()), "{line}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! The meta protocol: a command of two letters, a key, and flags of one letter each with or without an argument.
 
+use super::classic::BAD_FORMAT;
 use super::number;
 use super::words::Words;
 use super::KEY_MAX;
@@ -7,28 +8,37 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use base64::Engine as _;
 use hashmere::Version;
 
-/// A flag that the command does not know.
+/// A flag that is none.
 pub const INVALID_FLAG: &str = "CLIENT_ERROR invalid flag";
 /// A flag twice.
 pub const DUPLICATE_FLAG: &str = "CLIENT_ERROR duplicate flag";
+/// More flags than there are.
+pub const TOO_MANY: &str = "CLIENT_ERROR options flags are too long";
 /// A key that is not base 64 although it should be.
 pub const BAD_KEY: &str = "CLIENT_ERROR error decoding key";
 /// An argument that is no number.
 pub const BAD_TOKEN: &str = "CLIENT_ERROR bad token in command line format";
+/// The argument of `D` is no number.
+pub const BAD_DELTA: &str = "CLIENT_ERROR invalid numeric delta value";
+/// The argument of `J` is no number.
+pub const BAD_INITIAL: &str = "CLIENT_ERROR invalid numeric initial value";
+/// What is to be copied into the reply is longer than [`OPAQUE_MAX`].
+pub const LONG_OPAQUE: &str = "CLIENT_ERROR opaque token too long";
 
 /// A version of the client's choice that leaves too few for those who come after it.
 pub const BAD_VERSION: &str = "CLIENT_ERROR the version in E may be at most 2199023255552 (2^41)";
 
-/// Flags of `mg`.
-pub const GET: &[u8] = b"bcCEfhklLNOPqRstTuv";
-/// Flags of `ms`.
-pub const SET: &[u8] = b"bcCEFIkLMNOPqsSTu";
-/// Flags of `md`.
-pub const DELETE: &[u8] = b"bCEIkLOPqTx";
-/// Flags of `ma`.
-pub const COUNT: &[u8] = b"bcCDEJkLMNOPqtTv";
-/// Flags of `me`.
-pub const DEBUG: &[u8] = b"bkOqu";
+/// The flags. Every command takes all of them, and leaves out of account what means nothing to it.
+const KNOWN: &[u8] = b"bcCDEfFhIJklLMNOPqRstTuvx";
+/// Flags of one line; `ms` has a length in the place of one.
+pub const FLAGS_MAX: usize = 18;
+/// Longest argument of `O`.
+pub const OPAQUE_MAX: usize = 31;
+
+/// Whether a line of flags can be one at all: each begins with a digit, a letter, or one of the signs between them.
+pub fn are_flags(mut words: Words<'_>) -> bool {
+    words.all(|word| word[0].is_ascii_digit() || (b'A'..=b'z').contains(&word[0]))
+}
 
 /// A key, decoded if need be.
 #[derive(Clone, Copy, Debug)]
@@ -80,19 +90,17 @@ pub struct Flags {
     pub delta: u64,
     /// `J`: what a created counter starts at.
     pub initial: u64,
-    /// `M`: the mode.
+    /// `M`: the mode; zero if the flag has none.
     pub mode: Option<u8>,
-    /// `S`: the length, in the place of a number of its own.
-    pub size: Option<u64>,
 }
 
 impl Flags {
-    /// Reads flags. The first that is unknown or there twice is reported, else that some argument is no number, else a version
-    /// that is too large.
+    /// Reads the flags behind a key. The first that is unknown or there twice is reported, else the last whose argument is none (or
+    /// that says that the key is base 64, if it is not), else one that is too long, or a version that is too large.
     ///
     /// # Errors
     /// The reply that the line gets.
-    pub fn read(words: Words<'_>, allowed: &[u8], bad_token: &'static str) -> Result<Flags, &'static str> {
+    pub fn read(key: &[u8], words: Words<'_>, most: usize) -> Result<Flags, &'static str> {
         let mut flags = Flags {
             seen: 0,
             compare: None,
@@ -104,22 +112,34 @@ impl Flags {
             delta: 1,
             initial: 0,
             mode: None,
-            size: None,
         };
-        let mut bad = false;
+        if words.len() > most {
+            return Err(TOO_MANY);
+        }
+        let (mut bad, mut opaque) = (None, 0);
         for word in words {
             let (letter, argument) = (word[0], &word[1..]);
             if flags.has(letter) {
                 return Err(DUPLICATE_FLAG);
             }
-            if !allowed.contains(&letter) {
+            if !KNOWN.contains(&letter) {
                 return Err(INVALID_FLAG);
             }
             flags.seen |= 1 << letter;
-            bad |= flags.take(letter, argument).is_none();
+            if letter == b'O' {
+                opaque = argument.len();
+            } else if letter == b'b' && Key::read(key, true).is_none() {
+                bad = Some(BAD_KEY);
+            } else if let Err(reply) = flags.take(letter, argument) {
+                // The flags of the item have no words of their own for it.
+                bad = reply.or(bad).or(Some(BAD_FORMAT));
+            }
         }
-        if bad {
-            return Err(bad_token);
+        if let Some(reply) = bad {
+            return Err(reply);
+        }
+        if opaque > OPAQUE_MAX {
+            return Err(LONG_OPAQUE);
         }
         if flags.version > Version::ASKED_MAX {
             return Err(BAD_VERSION);
@@ -127,21 +147,26 @@ impl Flags {
         Ok(flags)
     }
 
-    fn take(&mut self, letter: u8, argument: &[u8]) -> Option<()> {
-        match letter {
-            b'C' => self.compare = Some(number::unsigned(argument)?),
-            b'E' => self.version = Version(number::unsigned(argument)?),
-            b'F' => self.client = number::unsigned32(argument)?,
-            b'T' => self.ttl = Some(number::signed(argument)?),
-            b'N' => self.vivify = Some(number::signed(argument)?),
-            b'R' => self.recache = Some(number::signed(argument)?),
-            b'D' => self.delta = number::unsigned(argument)?,
-            b'J' => self.initial = number::unsigned(argument)?,
-            b'M' => self.mode = Some(*argument.first()?),
-            b'S' => self.size = Some(number::unsigned(argument)?),
+    fn take(&mut self, letter: u8, argument: &[u8]) -> Result<(), Option<&'static str>> {
+        let number = number::digits(argument);
+        let time = number::signed_digits(argument);
+        let bad = Err(Some(BAD_TOKEN));
+        match (letter, number, time) {
+            (b'C', None, _) | (b'E', None, _) | (b'T' | b'N' | b'R', _, None) => return bad,
+            (b'D', None, _) => return Err(Some(BAD_DELTA)),
+            (b'J', None, _) => return Err(Some(BAD_INITIAL)),
+            (b'C', ..) => self.compare = number,
+            (b'E', Some(number), _) => self.version = Version(number),
+            (b'F', ..) => self.client = number.and_then(|flags| u32::try_from(flags).ok()).ok_or(None)?,
+            (b'T', ..) => self.ttl = time,
+            (b'N', ..) => self.vivify = time,
+            (b'R', ..) => self.recache = time,
+            (b'D', Some(number), _) => self.delta = number,
+            (b'J', Some(number), _) => self.initial = number,
+            (b'M', ..) => self.mode = Some(argument.first().copied().unwrap_or(0)),
             _ => {}
         }
-        Some(())
+        Ok(())
     }
 
     /// Whether a flag is there.
@@ -187,21 +212,53 @@ pub fn flag(letter: u8, number: u64, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
 
+    fn read(text: &[u8]) -> Result<Flags, &'static str> {
+        Flags::read(b"azE=", Words::new(text), FLAGS_MAX)
+    }
+
     #[test]
     fn flags_and_their_arguments() {
-        let flags = Flags::read(Words::new(b"v c T30 N-1 C99 Oabc"), GET, BAD_TOKEN).unwrap();
+        let flags = read(b"v c T30 N-1 C99 Oabc").unwrap();
         assert_eq!((flags.ttl, flags.vivify, flags.compare), (Some(30), Some(-1), Some(99)));
         assert!(flags.has(b'v') && flags.has(b'O') && !flags.has(b't'));
-        let error = |text: &[u8]| Flags::read(Words::new(text), GET, BAD_TOKEN);
-        assert_eq!(error(b"v v !"), Err(DUPLICATE_FLAG));
-        assert_eq!((error(b"!"), error(&[200])), (Err(INVALID_FLAG), Err(INVALID_FLAG)));
-        let version = |text: &[u8]| Flags::read(Words::new(text), SET, BAD_TOKEN).map(|flags| flags.version);
+        assert_eq!((read(b"M").unwrap().mode, read(b"MEx").unwrap().mode), (Some(0), Some(b'E')));
+        let version = |text: &[u8]| read(text).map(|flags| flags.version);
         assert_eq!((version(b"E2199023255552"), version(b"I")), (Ok(Version(1 << 41)), Ok(Version(0))));
-        assert_eq!(
-            (version(b"E2199023255553"), version(b"E-1"), version(b"E")),
-            (Err(BAD_VERSION), Err(BAD_TOKEN), Err(BAD_TOKEN))
-        );
-        assert_eq!((error(b"Tx"), error(b"Tx !")), (Err(BAD_TOKEN), Err(INVALID_FLAG)));
+        assert_eq!(version(b"E2199023255553"), Err(BAD_VERSION));
+        assert!(read(&[b"O".as_slice(), &[b'x'; OPAQUE_MAX]].concat()).is_ok());
+    }
+
+    #[test]
+    fn bad_flags() {
+        let long = [b"O".as_slice(), &[b'x'; OPAQUE_MAX + 1]].concat();
+        let cases: [(&[u8], &str); 19] = [
+            (b"v v !", DUPLICATE_FLAG),
+            (b"z v v", INVALID_FLAG),
+            (b"S5", INVALID_FLAG),
+            (b"Tx z", INVALID_FLAG),
+            (&[200], INVALID_FLAG),
+            (b"Tx", BAD_TOKEN),
+            (b"T+1", BAD_TOKEN),
+            (b"E", BAD_TOKEN),
+            (b"E-1", BAD_TOKEN),
+            (b"Dx", BAD_DELTA),
+            (b"D+1", BAD_DELTA),
+            (b"Jx", BAD_INITIAL),
+            (b"Tx Jx", BAD_INITIAL),
+            (b"Fx", BAD_FORMAT),
+            (b"F4294967296", BAD_FORMAT),
+            (b"Fx Tx", BAD_TOKEN),
+            (b"Tx Fx", BAD_TOKEN),
+            (&long, LONG_OPAQUE),
+            (&[&long[..], b" Tx"].concat(), BAD_TOKEN),
+        ];
+        for (text, reply) in cases {
+            assert_eq!(read(text), Err(reply), "{}", text.escape_ascii());
+        }
+        let keyed = |text: &[u8]| Flags::read(b"no", Words::new(text), FLAGS_MAX);
+        assert_eq!((keyed(b"Tx b"), keyed(b"b Tx"), keyed(b"b z")), (Err(BAD_KEY), Err(BAD_TOKEN), Err(INVALID_FLAG)));
+        assert_eq!((read(&b" v".repeat(19)), read(&b" v".repeat(18))), (Err(TOO_MANY), Err(DUPLICATE_FLAG)));
+        assert!(are_flags(Words::new(b"v 1 [")) && !are_flags(Words::new(b"v !")) && !are_flags(Words::new(&[200])));
     }
 
     #[test]

@@ -3,7 +3,12 @@
 /// An unsigned number: digits, a plus sign allowed. What does not fit 64 bits is none.
 #[inline]
 pub fn unsigned(text: &[u8]) -> Option<u64> {
-    let digits = text.strip_prefix(b"+").unwrap_or(text);
+    digits(text.strip_prefix(b"+").unwrap_or(text))
+}
+
+/// An unsigned number: digits and nothing else. What does not fit 64 bits is none.
+#[inline]
+pub fn digits(digits: &[u8]) -> Option<u64> {
     if digits.is_empty() {
         return None;
     }
@@ -35,6 +40,15 @@ pub fn signed(text: &[u8]) -> Option<i64> {
     }
 }
 
+/// A signed number without a plus sign.
+#[inline]
+pub fn signed_digits(text: &[u8]) -> Option<i64> {
+    if text.starts_with(b"+") {
+        return None;
+    }
+    signed(text)
+}
+
 /// A number of at most 32 bits.
 #[inline]
 pub fn unsigned32(text: &[u8]) -> Option<u32> {
@@ -64,6 +78,8 @@ mod tests {
         for bad in ["", "+", "-1", "1x", "x", " 1", "++1", "0x10"] {
             assert_eq!(unsigned(bad.as_bytes()), None, "{bad}");
         }
+        assert_eq!((digits(b"7"), digits(b"+7"), digits(b"")), (Some(7), None, None));
+        assert_eq!((signed_digits(b"-7"), signed_digits(b"+7"), signed_digits(b"-+7")), (Some(-7), None, None));
         assert_eq!(signed(b"-9223372036854775808"), Some(i64::MIN));
         assert_eq!(signed(b"9223372036854775808"), None);
         assert_eq!((signed(b"-1"), signed(b"-+1"), signed(b"--1")), (Some(-1), None, None));

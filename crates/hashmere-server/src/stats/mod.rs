@@ -36,7 +36,7 @@ pub fn group(server: &Server, name: &[u8], argument: Option<&[u8]>, sink: &mut S
         b"sizes" => sink("sizes_status", "disabled"),
         b"conns" => kinds::connections(server, sink),
         b"hashmere" => general::hashmere(server, sink),
-        b"extstore" | b"proxy" => {}
+        b"extstore" | b"proxy" | b"proxyfuncs" | b"proxybe" => {}
         b"reset" => {
             server.reset_counters();
             return Answer::Reset;
