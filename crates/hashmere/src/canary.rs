@@ -21,6 +21,8 @@ hashmere_mem::canaries! {
     SlotBelieved,
     /// A bucket does not say that one of its keys went to the overflow tree.
     OverflowUnsaid,
+    /// A bucket of the overflow tree does not say that one of its keys stands there under its second hash.
+    SecondUnsaid,
     /// A counter is read before its key is locked.
     CountEarly,
     /// Compare and set does not compare.
@@ -75,6 +77,8 @@ hashmere_mem::canaries! {
     SplitUndone,
     /// A directory is twice as deep before its new half is filled.
     DepthEarly,
+    /// A split fails when a lock does not come.
+    LockAwaited,
     /// A repair puts a leaf that got into the index on the list of spare ones.
     SpareTwice,
 
@@ -91,6 +95,8 @@ hashmere_mem::canaries! {
     BurialIgnored,
     /// A cleaner moves what it found before it locked the key.
     MoveBelieved,
+    /// Cleaning by force ends at a record whose lock does not come.
+    RecordAwaited,
     /// Writers take the segments that are kept for the cleaner.
     ReserveSpent,
     /// Memory is written to before it was asked for.

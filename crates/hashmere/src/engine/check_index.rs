@@ -151,7 +151,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
         let hash = match tree {
             Tree::First => self.hash_of(&head, &key).hash,
-            Tree::Overflow => self.hasher.overflow(&key),
+            Tree::Overflow => {
+                let [first, second] = self.hasher.overflow(&key);
+                // One is the complement of the other, so at most one has this tag.
+                if Slot::new(second, record) == slot {
+                    second
+                } else {
+                    first
+                }
+            }
         };
         let (a, b) = buckets(hash, self.buckets);
         let line = (slot_offset - leaf) / LINE - self.first;

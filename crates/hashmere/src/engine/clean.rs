@@ -99,7 +99,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             match self.clean_segment(lane, segment, Policy::Move) {
                 // No room to move to: cleaning by force will come when it must.
                 Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => break,
-                Err(WriteError::Busy { .. }) => break,
+                // A record of it has to stay for now; the others are gone from there.
+                Err(WriteError::Busy { .. }) => {}
                 Err(error) => {
                     lane.cleaning = before;
                     return Err(error);
@@ -178,11 +179,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(true)
     }
 
-    /// Moves what lives out of a segment in state cleaning, or drops it.
+    /// Moves what lives out of a segment in state cleaning, or drops it. A record whose key somebody has locked for too long stays
+    /// there, and when all others are dealt with the answer is `Busy`.
     pub(super) fn empty_segment(&self, lane: &mut Lane, segment: u64, mut policy: Policy) -> Result<(), WriteError> {
         let start = self.segment_offset(segment);
         let end = start + self.field(segment, segment::at::USED).min(self.segment_bytes());
         let mut record = start;
+        let mut busy = None;
         while record < end {
             let Some(outline) = self.outline(record) else { break };
             let bytes = outline.bytes();
@@ -191,10 +194,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             // Most of them are: of what is passed over only the first word is read.
             if !outline.has(field::DEAD) {
-                self.settle(lane, record, &self.head_at(record, outline), record + outline.lead, &mut policy)?;
-                if self.is_durable() {
+                match self.settle(lane, record, &self.head_at(record, outline), record + outline.lead, &mut policy) {
                     // Whatever the reason that nothing leads to it: what is about to be freed is dead.
-                    self.stamp(record);
+                    Ok(()) if self.is_durable() => self.stamp(record),
+                    Ok(()) => {}
+                    Err(error @ WriteError::Busy { .. }) => busy = Some(error),
+                    Err(error) => return Err(error),
                 }
             }
             record += bytes;
@@ -204,7 +209,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.set_field(segment, segment::at::DEAD, 0);
             return Err(WriteError::Corrupt { what: "a segment holds something that is no record", offset: record });
         }
-        Ok(())
+        busy.map_or(Ok(()), Err)
     }
 
     /// Moves one record, or drops it, if the index leads to it.

@@ -121,6 +121,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             spare: AtomicU64::new(0),
             unlimited: AtomicBool::new(false),
             evicted: super::evicted::Log::default(),
+            stalled: super::stalled::Stalled::default(),
             lanes: Lanes::new(),
         }
     }

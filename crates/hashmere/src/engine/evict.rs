@@ -88,29 +88,40 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) > now {
             return Ok(false);
         }
-        let mut best = (0, 0);
-        let mut next = u64::MAX;
-        for segment in 0..self.segments() {
-            let first = self.field(segment, segment::at::EXPIRE_MIN);
-            let state = self.state(segment).state;
-            if !matches!(state, State::Sealed | State::Partial | State::Large) {
-                continue;
+        let dropped = self.skip_busy(lane, |lane, left| {
+            let mut best = (0, 0);
+            let mut next = u64::MAX;
+            for segment in (0..self.segments()).filter(|segment| !left.contains(segment)) {
+                let first = self.field(segment, segment::at::EXPIRE_MIN);
+                let state = self.state(segment).state;
+                if !matches!(state, State::Sealed | State::Partial | State::Large) {
+                    continue;
+                }
+                if first > now {
+                    next = next.min(first);
+                    continue;
+                }
+                best = best.max((self.expired_bytes(segment, first, now), segment));
             }
-            if first > now {
-                next = next.min(first);
-                continue;
+            if best.0 < enough {
+                self.mem.store(at::NEXT_EXPIRY, next.min(now + LOOK_AGAIN_MS), Ordering::Relaxed);
+                return Ok((None, Ok(false)));
             }
-            best = best.max((self.expired_bytes(segment, first, now), segment));
+            Ok((Some(best.1), self.drop_expired_of(lane, best.1)))
+        });
+        match dropped {
+            // What is left there comes later; there are other ways to room.
+            Err(WriteError::Busy { .. }) => Ok(false),
+            dropped => dropped,
         }
-        if best.0 < enough {
-            self.mem.store(at::NEXT_EXPIRY, next.min(now + LOOK_AGAIN_MS), Ordering::Relaxed);
-            return Ok(false);
+    }
+
+    fn drop_expired_of(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+        if self.state(segment).state == State::Large {
+            self.drop_large(lane, segment, Lot::Expired)?;
+            return self.reclaim_large(segment, lane.slot);
         }
-        if self.state(best.1).state == State::Large {
-            self.drop_large(lane, best.1, Lot::Expired)?;
-            return self.reclaim_large(best.1, lane.slot);
-        }
-        self.clean_segment(lane, best.1, Policy::Move)
+        self.clean_segment(lane, segment, Policy::Move)
     }
 
     /// How much of a segment has expired, taking its expiry times as spread evenly from first to last.

@@ -5,6 +5,7 @@ use super::clean::{Cleaning, Policy};
 use super::index::Tree;
 use super::segments::{Need, RESERVE};
 use super::{Engine, Lane};
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit};
 use hashmere_format::segment::{self, State};
@@ -31,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     && (refused.is_none() || self.has_memory(lane, bytes))
             });
             let made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
-            if matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_))) {
+            if matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::Busy { .. })) {
                 // Dead clients may hold segments that nobody has needed so far.
                 return self.sweep().and_then(|()| self.force(lane, bytes, None)).or(made);
             }
@@ -92,17 +93,40 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Cleans the segment with most to gain. `false`: nothing is to be gained.
     pub(super) fn clean_best(&self, lane: &mut Lane) -> Result<bool, WriteError> {
         let free = self.free_segments();
-        let mut best = (0, None);
-        for segment in 0..self.segments() {
-            if let Some(dead) = self.glance(lane, segment)? {
-                if dead > best.0 && self.field(segment, segment::at::DEAD) > 0 {
-                    best = (dead, Some(segment));
+        self.skip_busy(lane, |lane, left| {
+            let mut best = (0, None);
+            for segment in 0..self.segments() {
+                if let Some(dead) = self.glance(lane, segment)? {
+                    if dead > best.0 && self.field(segment, segment::at::DEAD) > 0 && !left.contains(&segment) {
+                        best = (dead, Some(segment));
+                    }
                 }
             }
-        }
-        match best.1 {
-            Some(segment) => self.clean_segment(lane, segment, Policy::Move),
-            None => Ok(self.free_segments() > free),
+            match best.1 {
+                Some(segment) => Ok((Some(segment), self.clean_segment(lane, segment, Policy::Move))),
+                None => Ok((None, Ok(self.free_segments() > free))),
+            }
+        })
+    }
+
+    /// Has segments dealt with, one at a time, until one was not held up by somebody who keeps the lock of a record in it:
+    /// those that were are passed over from then on. `deal` says which one it was about.
+    pub(super) fn skip_busy(
+        &self,
+        lane: &mut Lane,
+        mut deal: impl FnMut(&mut Lane, &[u64]) -> Result<(Option<u64>, Result<bool, WriteError>), WriteError>,
+    ) -> Result<bool, WriteError> {
+        let mut left = Vec::new();
+        let mut busy = None;
+        loop {
+            match deal(lane, &left)? {
+                (Some(segment), Err(error @ WriteError::Busy { .. })) if !canary::is(Canary::RecordAwaited) => {
+                    left.push(segment);
+                    busy = Some(error);
+                }
+                (None, Ok(false)) => return busy.map_or(Ok(false), Err),
+                (_, done) => return done,
+            }
         }
     }
 
@@ -111,7 +135,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.shape.cache {
             return self.evict(lane);
         }
-        Ok(self.drop_expired(lane, 1)? || self.clean_best(lane)? || self.sync_for_room(lane)?)
+        if self.drop_expired(lane, 1)? {
+            return Ok(true);
+        }
+        match self.clean_best(lane) {
+            Ok(true) => Ok(true),
+            cleaned => Ok(self.sync_for_room(lane)? || cleaned?),
+        }
     }
 
     /// Makes room for the index, which found none to grow. `false`: there is none to be had.

@@ -85,6 +85,11 @@ impl Lane {
     pub(crate) fn slot(&self) -> u32 {
         self.slot
     }
+
+    /// Whether what it does now can be left for later, record by record.
+    pub(super) fn is_cleaning(&self) -> bool {
+        self.cleaning != Cleaning::No
+    }
 }
 
 /// A lane in use by this thread.

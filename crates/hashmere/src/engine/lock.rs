@@ -5,6 +5,7 @@
 //! the waiter repairs everything the owner left before it goes on. If not, it waits on, and at the end returns `Busy` with the
 //! owner's name. Time alone never gives anyone a lock.
 
+use super::stalled::Blocked;
 use super::Engine;
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -27,11 +28,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The caller has written `offset` to its row first, so that a death is repaired.
     #[inline(always)]
     pub(super) fn acquire(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
-        let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
-        if Self::may_take(seen) && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
-            return Ok(seen);
+        match self.try_acquire(slot, offset) {
+            Some(seen) => Ok(seen),
+            None => self.acquire_slowly(slot, offset),
         }
-        self.acquire_slowly(slot, offset)
+    }
+
+    /// The same if nobody holds it.
+    #[inline(always)]
+    pub(super) fn try_acquire(&self, slot: u32, offset: u64) -> Option<Meta> {
+        let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
+        let taken = Self::may_take(seen) && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok();
+        taken.then_some(seen)
     }
 
     #[inline(always)]
@@ -41,24 +49,34 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[cold]
     #[inline(never)]
-    fn acquire_slowly(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
+    pub(super) fn acquire_slowly(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
+        self.acquire_within(slot, offset, self.busy_timeout)?
+            .map_err(|blocked| self.busy(blocked.owner, blocked.waited))
+    }
+
+    /// Waits for a lock, for as long as `patience` says while its owner lives. `Err(Blocked)` within: it was kept for longer.
+    pub(super) fn acquire_within(
+        &self,
+        slot: u32,
+        offset: u64,
+        patience: Duration,
+    ) -> Result<Result<Meta, Blocked>, WriteError> {
         self.count_at(row::offset(slot), Stat::LockWaits, 1);
         for _ in 0..SPINS {
-            let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
-            if Self::may_take(seen) && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok() {
-                return Ok(seen);
+            if let Some(seen) = self.try_acquire(slot, offset) {
+                return Ok(Ok(seen));
             }
             self.mem.relax();
         }
         let start = self.host.monotonic();
-        let mut sleep = SLEEP_MIN;
+        let mut sleep = SLEEP_MIN.min(patience);
         loop {
             let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
             let Some(owner) = seen.owner() else {
                 // Others may be asleep still: keep the note that they are, so that our release wakes them.
                 let mine = seen.held_by(slot).0 | Meta::WAITERS;
                 if self.mem.compare_exchange(offset, seen.0, mine).is_ok() {
-                    return Ok(seen.released());
+                    return Ok(Ok(seen.released()));
                 }
                 continue;
             };
@@ -70,8 +88,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let now = Meta(self.mem.load(offset, Ordering::Relaxed));
             if now.owner() == Some(owner) && !self.bury(slot, owner, offset)? {
                 let waited = self.host.monotonic().saturating_sub(start);
-                if waited >= self.busy_timeout {
-                    return Err(self.busy(owner, waited));
+                if waited >= patience {
+                    return Ok(Err(Blocked { owner, waited }));
                 }
                 sleep = (sleep * 2).min(SLEEP_MAX);
             }
@@ -92,7 +110,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Repairs what `owner` left, if it is dead. `false`: it lives.
-    fn bury(&self, slot: u32, owner: u32, offset: u64) -> Result<bool, WriteError> {
+    pub(super) fn bury(&self, slot: u32, owner: u32, offset: u64) -> Result<bool, WriteError> {
         if owner >= hashmere_format::header::limit::CLIENTS {
             return Err(WriteError::Corrupt {
                 what: "a lock names a client that cannot exist",

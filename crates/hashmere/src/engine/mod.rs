@@ -2,7 +2,7 @@
 //! Miri and under a model checker.
 //!
 //! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
-//! records go), [`segments`], [`clean`], [`split`], [`recover`]; for backups [`snapshot`], [`kept`], [`copy`]; for durable stores [`durable`], [`sync`], [`salvage`],
+//! records go), [`segments`], [`clean`], [`split`], [`stalled`], [`recover`]; for backups [`snapshot`], [`kept`], [`copy`]; for durable stores [`durable`], [`sync`], [`salvage`],
 //! [`rebuild`].
 
 mod append;
@@ -42,6 +42,7 @@ mod scan;
 mod segments;
 mod snapshot;
 mod split;
+mod stalled;
 mod stats;
 mod sync;
 mod touch;
@@ -108,6 +109,7 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     /// While a store is rebuilt it may outgrow its maximum size.
     unlimited: AtomicBool,
     evicted: evicted::Log,
+    stalled: stalled::Stalled,
     lanes: Lanes,
 }
 

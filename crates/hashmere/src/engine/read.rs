@@ -83,6 +83,9 @@ enum Seen<R> {
     Torn,
 }
 
+/// Where a key may stand: under its hash in the first tree, and under two in the overflow tree.
+const CANDIDATES: usize = 3;
+
 /// Attempts by generation before a read gives up: each failure means that *this* record's segment was
 /// recycled within the copy, so in practice the second attempt succeeds.
 const ATTEMPTS: u32 = 100_000;
@@ -217,9 +220,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
     ) -> Result<Option<Option<R>>, ReadError> {
         let root = self.root();
-        let mut leaves = [None; 2];
-        for (tree, leaf) in [Tree::First, Tree::Overflow].into_iter().zip(&mut leaves) {
-            let hash = self.tree_hash(tree, key, kh);
+        let mut leaves = [None; CANDIDATES];
+        for (n, leaf) in leaves.iter_mut().enumerate() {
+            let (tree, hash) = self.candidate(n, key, kh);
             *leaf = match self.leaf_of(root, tree, hash) {
                 Ok(leaf) => leaf,
                 Err(error) => return if self.root() == root { Err(error) } else { Ok(None) },
@@ -237,20 +240,26 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         // SYNC(split): as in `probe`.
         self.mem.fence(Ordering::Acquire);
-        for (tree, leaf) in [Tree::First, Tree::Overflow].into_iter().zip(leaves) {
-            let same = |now| matches!(now, Ok(now) if now == leaf);
-            if leaf.is_some() && !same(self.leaf_of(root, tree, self.tree_hash(tree, key, kh))) {
+        for (n, leaf) in leaves.into_iter().enumerate().filter(|(_, leaf)| leaf.is_some()) {
+            let (tree, hash) = self.candidate(n, key, kh);
+            if !matches!(self.leaf_of(root, tree, hash), Ok(now) if now == leaf) {
                 return Ok(None);
             }
         }
         Ok((self.root() == root).then_some(None))
     }
 
-    fn tree_hash(&self, tree: Tree, key: &[u8], kh: KeyHash) -> u64 {
-        match tree {
-            Tree::First => kh.hash,
-            Tree::Overflow => self.hasher.overflow(key),
+    /// The tree and the hash under which a key is looked for first, second, third.
+    fn candidate(&self, n: usize, key: &[u8], kh: KeyHash) -> (Tree, u64) {
+        match n.checked_sub(1) {
+            None => (Tree::First, kh.hash),
+            Some(second) => (Tree::Overflow, self.hasher.overflow(key)[second]),
         }
+    }
+
+    /// All of them.
+    pub(super) fn candidates(&self, key: &[u8], kh: KeyHash) -> [(Tree, u64); CANDIDATES] {
+        std::array::from_fn(|n| self.candidate(n, key, kh))
     }
 
     /// Looks through both buckets of one tree.

@@ -6,7 +6,7 @@
 use super::index::Tree;
 use super::salvage::{Content, Survey};
 use super::segments::Need;
-use super::write::Held;
+use super::write::{Held, Reach};
 use super::{Engine, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -241,21 +241,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         name: &[u8],
     ) -> Result<bool, WriteError> {
         let kh = self.hash_of(head, name);
-        let mut may_overflow = false;
+        let mut reach = Reach::First;
         loop {
             let root = self.enter(lane);
             let Some(locked) = self.lock_key(lane, root, kh.hash)? else { continue };
             let mut held = Held::key(locked);
-            let adopted = self.adopt_locked(lane, root, (record, head), (name, kh), may_overflow, &mut held);
+            let adopted = self.adopt_locked(lane, root, (record, head), (name, kh), reach, &mut held);
             self.unlock_key(lane, &held);
             match adopted? {
                 Adopted::Done(won) => return Ok(won),
-                Adopted::NoSlot(Tree::First, hash) => may_overflow = !self.make_slot(lane, root, hash, Tree::First)?,
-                Adopted::NoSlot(tree, hash) => {
-                    if !self.make_slot(lane, root, hash, tree)? {
-                        return Err(WriteError::TooManyCollisions);
-                    }
-                }
+                Adopted::NoSlot(Tree::First, hash) => reach = self.reach_for_slot(lane, root, hash)?,
+                Adopted::NoSlot(Tree::Overflow, hash) => reach = self.reach_further(lane, root, hash, reach)?,
             }
         }
     }
@@ -266,7 +262,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         (record, head): (u64, &Head),
         (name, kh): (&[u8], KeyHash),
-        may_overflow: bool,
+        reach: Reach,
         held: &mut Held,
     ) -> Result<Adopted, WriteError> {
         let mut site = self.locate(lane, root, name, kh, held)?;
@@ -274,12 +270,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(Adopted::Done(false));
         }
         if site.found.is_none() && site.free.is_none() {
-            if !may_overflow {
+            if reach == Reach::First {
                 return Ok(Adopted::NoSlot(Tree::First, kh.hash));
             }
-            match self.overflow_site(lane, root, name, held)? {
+            match self.overflow_site(lane, root, name, held, reach)? {
                 Ok(overflow) => site = overflow,
-                Err(_) => return Ok(Adopted::NoSlot(Tree::Overflow, self.hasher.overflow(name))),
+                Err(full) => return Ok(Adopted::NoSlot(Tree::Overflow, full)),
             }
         }
         let draft = self.copied(record, head, head.record_bytes(self.lengths));

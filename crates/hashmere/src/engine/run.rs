@@ -98,8 +98,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<u64>, WriteError> {
         self.by_force(lane, |lane| {
             let mut made = self.make_run_once(lane, n, Lot::Unvisited, refused);
-            if matches!(made, Ok(None) | Err(WriteError::Full { .. } | WriteError::NoSpace(_))) {
-                // Our own segment may be in the way, or what dead clients hold.
+            if matches!(
+                made,
+                Ok(None) | Err(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::Busy { .. })
+            ) {
+                // Our own segment may be in the way, or what dead clients hold; or all that was left is beside a stalled lock.
                 self.retire_segment(lane);
                 made = self.sweep().and_then(|()| self.make_run_once(lane, n, Lot::Any, refused));
             }
@@ -134,12 +137,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
+        // Durable: what a window would be emptied of may still be needed on the medium, so it cannot be kept.
+        let by_window = !self.shape.cache && !self.is_durable();
+        let mut left = Vec::new();
         for _ in 0..=self.segments() {
-            // Durable: what a window would be emptied of may still be needed on the medium, so it cannot be kept.
-            let window = if self.shape.cache || self.is_durable() { None } else { self.roomiest_window(n) };
-            if let Some(first) = window {
-                if self.empty_window(lane, first, n, Policy::Move)? && self.back_run(first, n, lane.slot, refused) {
-                    return Ok(Some(first));
+            if let Some(first) = if by_window { self.roomiest_window(n, &left) } else { None } {
+                match self.empty_window(lane, first, n, Policy::Move, &mut left) {
+                    Ok(true) if self.back_run(first, n, lane.slot, refused) => return Ok(Some(first)),
+                    // Somebody keeps the lock of a record there: a window without that segment is next.
+                    Err(WriteError::Busy { .. }) => continue,
+                    emptied => drop(emptied?),
                 }
             }
             if !self.free_one_more(lane)? {
@@ -153,8 +160,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(None)
     }
 
-    /// The window with least to move out of it, if there is room for that elsewhere.
-    fn roomiest_window(&self, n: u64) -> Option<u64> {
+    /// The window with least to move out of it, if there is room for that elsewhere, and without segments that were `left`.
+    fn roomiest_window(&self, n: u64, left: &[u64]) -> Option<u64> {
         let total = self.segments() as usize;
         let n = n as usize;
         // Sums up to each segment: bytes that live, free segments, segments that cannot be emptied.
@@ -165,7 +172,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let dead = self.field(segment, segment::at::DEAD);
             sums[i + 1] = match self.state(segment).state {
                 State::Free => (live, free + 1, fixed),
-                State::Sealed | State::Partial => (live + used.saturating_sub(dead), free, fixed),
+                State::Sealed | State::Partial if !left.contains(&segment) => {
+                    (live + used.saturating_sub(dead), free, fixed)
+                }
                 _ => (live, free, fixed + 1),
             };
         }
@@ -214,7 +223,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 continue;
             }
             self.mem.store(at::EVICT_HAND, (first + n) % total, Ordering::Relaxed);
-            match self.empty_window(lane, first, n, policy) {
+            match self.empty_window(lane, first, n, policy, &mut Vec::new()) {
                 Ok(true) if self.back_run(first, n, lane.slot, refused) => {
                     self.restore_reserve(lane);
                     return Ok(Some(first));
@@ -248,7 +257,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             at += u64::from(word.length);
         }
         for segment in large {
-            if whose == Lot::Unvisited && !self.evict_large(lane, segment)? {
+            let goes = whose != Lot::Unvisited
+                || match self.evict_large(lane, segment) {
+                    Err(WriteError::Busy { .. }) => false,
+                    gone => gone?,
+                };
+            if !goes {
                 return Ok(Some(segment));
             }
         }
@@ -264,8 +278,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes `n` segments in a row, empties them, and keeps them, each claimed. `false`: they were not to be had.
-    fn empty_window(&self, lane: &mut Lane, first: u64, n: u64, policy: Policy) -> Result<bool, WriteError> {
+    /// Takes `n` segments in a row, empties them, and keeps them, each claimed. `false`: they were not to be had. One that
+    /// cannot be emptied, because somebody keeps the lock of a record in it, is noted in `left`.
+    fn empty_window(
+        &self,
+        lane: &mut Lane,
+        first: u64,
+        n: u64,
+        policy: Policy,
+        left: &mut Vec<u64>,
+    ) -> Result<bool, WriteError> {
         let mut taken = Vec::new();
         let mut next = first;
         while next < first + n {
@@ -280,6 +302,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for (segment, word) in &taken {
             if matches!(done, Ok(true)) {
                 done = self.empty_taken(lane, *segment, *word, policy);
+                if matches!(done, Err(WriteError::Busy { .. })) {
+                    left.push(*segment);
+                }
             }
         }
         if matches!(done, Ok(true)) {

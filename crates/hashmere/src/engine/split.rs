@@ -2,8 +2,12 @@
 //!
 //! The splitter takes every lock of the leaf, builds the new leaf in private, then notes it in the old one: from
 //! that store on the split only goes forward, whoever completes it. Each later step may be done twice.
+//!
+//! A lock that does not come is not waited for with others in hand, and not for long: then the leaf is not split now, and the
+//! key goes to the overflow tree.
 
 use super::index::Tree;
+use super::stalled::{Blocked, BRIEF, PATIENCE};
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -20,6 +24,17 @@ const FILL: (u64, u64) = (7, 8);
 /// A split that would move less than one in this many entries, or leave less, separates nothing: the keys collide.
 const LOPSIDED: u64 = 32;
 
+/// What was done for a hash whose buckets are full.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Growth {
+    /// There may be a slot now.
+    Grown,
+    /// To split its leaf would be of no use, or is not possible.
+    Useless,
+    /// It would, but somebody who lives has kept a lock for it for too long.
+    Stalled(Blocked),
+}
+
 /// What the entries of a leaf say about splitting it.
 struct Census {
     used: u64,
@@ -27,19 +42,24 @@ struct Census {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Makes a free slot likelier for a hash whose buckets are full: splits its leaf, or says that it should go to the
-    /// overflow tree (`false`). For a hash of the overflow tree itself `false` means that nothing helps.
+    /// Makes a free slot likelier for a hash whose buckets are full, by splitting its leaf. If that was not done in the first
+    /// tree, the overflow tree is there, and the key goes there.
     #[cold]
-    pub(super) fn make_slot(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<bool, WriteError> {
-        let made = self.grow_index(lane, root, hash, tree);
+    pub(super) fn make_slot(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<Growth, WriteError> {
+        let mut made = self.grow_index(lane, root, hash, tree);
+        if tree == Tree::First && matches!(made, Ok(Growth::Useless | Growth::Stalled(_))) {
+            if let Err(error) = self.prepare_overflow(lane, root) {
+                made = Err(error);
+            }
+        }
         lane.index_full = matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_)));
         made
     }
 
-    fn grow_index(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<bool, WriteError> {
+    fn grow_index(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<Growth, WriteError> {
         if tree == Tree::Overflow && self.leaf_of(root, tree, hash)?.is_none() {
-            self.plant_overflow(lane.slot, root)?;
-            return Ok(true);
+            self.prepare_overflow(lane, root)?;
+            return Ok(Growth::Grown);
         }
         let Some(leaf) = self.leaf_of(root, tree, hash)? else {
             return Err(WriteError::Corrupt { what: "the index has no directory", offset: root });
@@ -47,23 +67,37 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some(id) = Identity::unpack(self.mem.load(leaf + leaf::at::IDENTITY, Ordering::Acquire)) else {
             return Err(WriteError::Corrupt { what: "a leaf has no identity", offset: leaf });
         };
+        if let Some(blocked) = self.stalled_within(lane.slot, leaf, self.leaf_bytes())? {
+            return Ok(Growth::Stalled(blocked));
+        }
         let slots = self.buckets * SLOTS;
         if tree == Tree::First && self.is_clearly_sparse(leaf) {
-            if self.depth(self.root_block(root), Tree::Overflow).is_none() {
-                self.plant_overflow(lane.slot, root)?;
-            }
-            return Ok(false);
+            return Ok(Growth::Useless);
         }
         let census = self.census(leaf, id.depth);
         let lopsided = census.moving * LOPSIDED < census.used || (census.used - census.moving) * LOPSIDED < census.used;
         let sparse = census.used * FILL.1 < slots * FILL.0 && tree == Tree::First;
         if id.depth >= tree.depth_max() || lopsided || sparse {
-            if tree == Tree::First && self.depth(self.root_block(root), Tree::Overflow).is_none() {
-                self.plant_overflow(lane.slot, root)?;
-            }
-            return Ok(false);
+            return Ok(Growth::Useless);
         }
         self.split(lane, root, tree, leaf, id)
+    }
+
+    /// Makes the overflow tree if it is not there, with two leaves: a key has one in either, so that somebody who is
+    /// stopped in one does not stop the tree.
+    fn prepare_overflow(&self, lane: &mut Lane, root: u64) -> Result<(), WriteError> {
+        match self.depth(self.root_block(root), Tree::Overflow) {
+            None => self.plant_overflow(lane.slot, root)?,
+            Some(0) => {}
+            Some(_) => return Ok(()),
+        }
+        let id = Identity { depth: 0, tree: 1, prefix: 0 };
+        let Some(leaf) = self.leaf_of(root, Tree::Overflow, 0)? else { return Ok(()) };
+        match self.split(lane, root, Tree::Overflow, leaf, id) {
+            // One leaf serves as well, as long as nobody stops there.
+            Ok(_) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(()),
+            Err(error) => Err(error),
+        }
     }
 
     /// Whether 32 buckets spread over the leaf say that it is far from filled.
@@ -107,59 +141,82 @@ impl<M: Mem, H: Host> Engine<M, H> {
         tree: Tree,
         leaf: u64,
         id: Identity,
-    ) -> Result<bool, WriteError> {
-        self.acquire_global(lane.slot, at::INDEX_LOCK)?;
+    ) -> Result<Growth, WriteError> {
+        if let Err(blocked) = self.acquire_soon(lane.slot, at::INDEX_LOCK, PATIENCE)? {
+            return Ok(Growth::Stalled(blocked));
+        }
         let taken = self.take_leaf(lane.slot, root);
         self.release_global(at::INDEX_LOCK);
         let new = taken?;
         self.mem.store(lane.row + row::at::SPLIT, leaf, Ordering::Relaxed);
-        let mut locked = 0;
-        let mut result = Ok(());
-        for bucket in self.leaf_buckets(leaf) {
-            match self.acquire(lane.slot, bucket + META) {
-                Ok(_) => locked += 1,
-                Err(error) => {
-                    result = Err(error);
-                    break;
-                }
-            }
-        }
+        let mut result = self.lock_leaf(lane.slot, leaf);
         let unchanged = Identity::unpack(self.mem.load(leaf + leaf::at::IDENTITY, Ordering::Acquire)) == Some(id);
-        if result.is_ok() && unchanged && self.root() == root {
+        if matches!(result, Ok(Growth::Grown)) && unchanged && self.root() == root {
             self.build(lane.slot, leaf, new, id);
             result = self.prepare_directory(lane.slot, root, tree, id.depth);
-            if result.is_ok() {
+            if matches!(result, Ok(Growth::Grown)) {
                 // SYNC(split): from here on the split only goes forward.
                 self.mem.store(leaf + leaf::at::SPLIT, new, Ordering::Release);
                 self.publish(lane.slot, root, tree, leaf, new);
                 self.count_at(lane.row, Stat::Splits, 1);
-                return Ok(true);
+                return result;
             }
         }
-        for bucket in self.leaf_buckets(leaf).take(locked) {
-            self.release(bucket + META, Meta(self.mem.load(bucket + META, Ordering::Relaxed)));
-        }
+        self.unlock_leaf(lane.slot, leaf);
         self.mem.store(lane.row + row::at::SPLIT, 0, Ordering::Release);
         self.return_leaf(lane.slot, root, new)?;
-        // Somebody else split it: there is room now. Or a lock was busy, or there was no memory: say so.
-        result.map(|()| true)
+        // Somebody else split it: there is room now. Or a lock did not come, or there was no memory: say so.
+        result
+    }
+
+    /// Takes every lock of a leaf, in order. For one that does not come at once it waits without the others, which are those of
+    /// keys that have nothing to do with it.
+    fn lock_leaf(&self, slot: u32, leaf: u64) -> Result<Growth, WriteError> {
+        let patience = PATIENCE.min(self.busy_timeout);
+        let start = self.host.monotonic();
+        loop {
+            let mut missing = None;
+            for bucket in self.leaf_buckets(leaf) {
+                let taken = self.try_acquire(slot, bucket + META).is_some()
+                    || self.acquire_within(slot, bucket + META, BRIEF.min(patience))?.is_ok();
+                if !taken {
+                    missing = Some(bucket + META);
+                    break;
+                }
+            }
+            let Some(lock) = missing else { return Ok(Growth::Grown) };
+            self.unlock_leaf(slot, leaf);
+            let waited = self.host.monotonic().saturating_sub(start);
+            match self.acquire_within(slot, lock, patience.saturating_sub(waited))? {
+                Ok(word) => self.release(lock, word),
+                Err(blocked) if canary::is(Canary::LockAwaited) => return Err(self.busy(blocked.owner, blocked.waited)),
+                Err(blocked) => {
+                    self.note_stalled(lock);
+                    return Ok(Growth::Stalled(blocked));
+                }
+            }
+        }
     }
 
     /// Takes the index lock and makes the directory deep enough, which may fail and so comes before the point of no return.
-    fn prepare_directory(&self, slot: u32, root: u64, tree: Tree, depth: u32) -> Result<(), WriteError> {
-        self.acquire_global(slot, at::INDEX_LOCK)?;
+    fn prepare_directory(&self, slot: u32, root: u64, tree: Tree, depth: u32) -> Result<Growth, WriteError> {
+        if let Err(blocked) = self.acquire_soon(slot, at::INDEX_LOCK, BRIEF)? {
+            return Ok(Growth::Stalled(blocked));
+        }
         if self.depth(self.root_block(root), tree) == Some(depth) {
             if let Err(error) = self.double(slot, root, tree, depth) {
                 self.release_global(at::INDEX_LOCK);
                 return Err(error);
             }
         }
-        Ok(())
+        Ok(Growth::Grown)
     }
 
-    /// Gives a leaf back that did not get into the index.
-    pub(super) fn return_leaf(&self, slot: u32, root: u64, leaf: u64) -> Result<(), WriteError> {
-        self.acquire_global(slot, at::INDEX_LOCK)?;
+    /// Gives a leaf back that did not get into the index. If the lock for that does not come, the row keeps it for the next split.
+    fn return_leaf(&self, slot: u32, root: u64, leaf: u64) -> Result<(), WriteError> {
+        if self.acquire_soon(slot, at::INDEX_LOCK, BRIEF)?.is_err() {
+            return Ok(());
+        }
         self.spare_leaf(slot, root, leaf);
         self.release_global(at::INDEX_LOCK);
         Ok(())

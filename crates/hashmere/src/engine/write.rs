@@ -4,6 +4,7 @@
 //! was written before, in memory that is already there.
 
 use super::index::{Path, Place, Tree};
+use super::split::Growth;
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -46,6 +47,18 @@ pub(super) enum Attempt {
     NoOverflowSlot(u64),
 }
 
+/// Where an attempt may put a new key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Reach {
+    /// Into its leaf of the first tree.
+    #[default]
+    First,
+    /// Into the overflow tree, if there is no slot for it.
+    Overflow,
+    /// There under its second hash.
+    Second,
+}
+
 /// The locks that an attempt holds.
 #[derive(Default)]
 pub(super) struct Held {
@@ -59,6 +72,11 @@ impl Held {
     /// A key's lock alone, as [`Engine::lock_key`] returned it.
     pub(super) fn key((place, meta): (Place, Meta)) -> Held {
         Held { place, meta, second: None }
+    }
+
+    /// Whether what is not in the buckets that are locked may stand in those of the next hash.
+    fn goes_on(&self) -> bool {
+        self.second.map_or(self.meta, |(_, meta)| meta).has_overflow()
     }
 }
 
@@ -108,19 +126,39 @@ impl<M: Mem, H: Host> Engine<M, H> {
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Outcome, WriteError> {
         self.refuse_if_poisoned()?;
-        let mut may_overflow = false;
+        let mut reach = Reach::First;
         loop {
             let root = self.enter(lane);
-            match self.attempt(lane, root, key, kh, may_overflow, decide)? {
+            match self.attempt(lane, root, key, kh, reach, decide)? {
                 Attempt::Done(outcome) => return Ok(outcome),
                 Attempt::Moved => {}
-                Attempt::NoSlot => may_overflow = !self.make_slot(lane, root, kh.hash, Tree::First)?,
-                Attempt::NoOverflowSlot(hash) => {
-                    if !self.make_slot(lane, root, hash, Tree::Overflow)? {
-                        return Err(WriteError::TooManyCollisions);
-                    }
-                }
+                Attempt::NoSlot => reach = self.reach_for_slot(lane, root, kh.hash)?,
+                Attempt::NoOverflowSlot(hash) => reach = self.reach_further(lane, root, hash, reach)?,
             }
+        }
+    }
+
+    /// Makes a slot for a hash whose buckets in the first tree are full, and says where it is to be looked for.
+    pub(super) fn reach_for_slot(&self, lane: &mut Lane, root: u64, hash: u64) -> Result<Reach, WriteError> {
+        Ok(match self.make_slot(lane, root, hash, Tree::First)? {
+            Growth::Grown => Reach::First,
+            Growth::Useless | Growth::Stalled(_) => Reach::Overflow,
+        })
+    }
+
+    /// The same in the overflow tree, where a key has two leaves.
+    pub(super) fn reach_further(
+        &self,
+        lane: &mut Lane,
+        root: u64,
+        hash: u64,
+        reach: Reach,
+    ) -> Result<Reach, WriteError> {
+        match self.make_slot(lane, root, hash, Tree::Overflow)? {
+            Growth::Grown => Ok(reach),
+            _ if reach != Reach::Second => Ok(Reach::Second),
+            Growth::Useless => Err(WriteError::TooManyCollisions),
+            Growth::Stalled(blocked) => Err(self.busy(blocked.owner, blocked.waited)),
         }
     }
 
@@ -146,12 +184,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         key: &[u8],
         kh: KeyHash,
-        may_overflow: bool,
+        reach: Reach,
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
         let Some(locked) = self.lock_key(lane, root, kh.hash)? else { return Ok(Attempt::Moved) };
         let mut held = Held::key(locked);
-        let attempt = self.change(lane, root, key, kh, may_overflow, &mut held, decide);
+        let attempt = self.change(lane, root, key, kh, reach, &mut held, decide);
         self.unlock_key(lane, &held);
         attempt
     }
@@ -173,12 +211,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         place: Place,
     ) -> Result<Option<Meta>, WriteError> {
         self.mem.store(lane.row + row::at::LOCK, place.first, Ordering::Relaxed);
-        let meta = match self.acquire(lane.slot, place.first + META) {
-            Ok(meta) => meta,
-            Err(error) => {
+        let meta = match self.try_acquire(lane.slot, place.first + META) {
+            Some(meta) => meta,
+            None => self.acquire_key_slowly(lane, place.first + META).inspect_err(|_| {
                 self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
-                return Err(error);
-            }
+            })?,
         };
         if self.is_still(root, Tree::First, path) || canary::is(Canary::LeafBelieved) {
             return Ok(Some(meta));
@@ -218,7 +255,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         key: &[u8],
         kh: KeyHash,
-        may_overflow: bool,
+        reach: Reach,
         held: &mut Held,
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
@@ -242,12 +279,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Decision::Refresh(draft) => (draft, live.map(Found::version)),
         };
         if site.found.is_none() && site.free.is_none() {
-            if !may_overflow {
+            if reach == Reach::First {
                 return Ok(Attempt::NoSlot);
             }
-            match self.overflow_site(lane, root, key, held)? {
+            match self.overflow_site(lane, root, key, held, reach)? {
                 Ok(overflow) => site = overflow,
-                Err(full) => return Ok(full),
+                Err(full) => return Ok(Attempt::NoOverflowSlot(full)),
             }
         }
         if !self.commit_draft(lane, root, &draft, &site, keep_version, &mut held.meta) {
@@ -269,10 +306,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let place = held.place;
         let found = self.look(key, kh, kh.hash, place, Tree::First);
         if found.is_none() && held.meta.has_overflow() {
-            let (place, hash) = self.lock_overflow(lane, root, key, held)?;
-            let found = self.look(key, kh, hash, place, Tree::Overflow);
-            if found.is_some() {
-                return Ok(Site { found, free: None, tree: Tree::Overflow, leaf: place.leaf, hash });
+            for hash in self.hasher.overflow(key) {
+                let place = self.lock_overflow(lane, root, hash, held)?;
+                let found = self.look(key, kh, hash, place, Tree::Overflow);
+                if found.is_some() {
+                    return Ok(Site { found, free: None, tree: Tree::Overflow, leaf: place.leaf, hash });
+                }
+                if !held.goes_on() {
+                    break;
+                }
             }
         }
         let free = if found.is_none() { self.free_slot(place) } else { None };
@@ -324,8 +366,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if first.is_some() || !held.meta.has_overflow() {
             return Ok(first);
         }
-        let (place, hash) = self.lock_overflow(lane, root, key, held)?;
-        Ok(self.slot_of_record(place, Slot::new(hash, record), Tree::Overflow))
+        for hash in self.hasher.overflow(key) {
+            let place = self.lock_overflow(lane, root, hash, held)?;
+            let found = self.slot_of_record(place, Slot::new(hash, record), Tree::Overflow);
+            if found.is_some() || !held.goes_on() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     fn slot_of_record(&self, place: Place, slot: Slot, tree: Tree) -> Option<Found> {
@@ -344,7 +392,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
         let kh = self.hash_of(&head, &key);
         let root = self.root();
-        [(Tree::First, kh.hash), (Tree::Overflow, self.hasher.overflow(&key))].into_iter().any(|(tree, hash)| {
+        self.candidates(&key, kh).into_iter().any(|(tree, hash)| {
             let leaf = self.leaf_of(root, tree, hash).ok().flatten();
             leaf.is_some_and(|leaf| {
                 self.slot_of_record(self.place(leaf, hash), Slot::new(hash, offset), tree).is_some()
@@ -352,10 +400,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// Locks the key's bucket in the overflow tree.
+    /// Locks the bucket of a hash in the overflow tree, and gives the one back that was locked there before.
     #[cold]
-    fn lock_overflow(&self, lane: &Lane, root: u64, key: &[u8], held: &mut Held) -> Result<(Place, u64), WriteError> {
-        let hash = self.hasher.overflow(key);
+    fn lock_overflow(&self, lane: &Lane, root: u64, hash: u64, held: &mut Held) -> Result<Place, WriteError> {
         loop {
             let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else {
                 return Err(WriteError::Corrupt {
@@ -364,20 +411,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 });
             };
             let place = self.place(leaf, hash);
-            if held.second.is_some_and(|(bucket, _)| bucket == place.first) {
-                return Ok((place, hash));
+            match held.second.take() {
+                Some((bucket, meta)) if bucket == place.first => {
+                    held.second = Some((bucket, meta));
+                    return Ok(place);
+                }
+                Some((bucket, meta)) => self.release(bucket + META, meta),
+                None => {}
             }
-            self.mem.store(lane.row + row::at::LOCK_2, place.first, Ordering::Relaxed);
-            let meta = self.acquire(lane.slot, place.first + META)?;
+            self.mem.store(lane.row + row::at::LOCK_2, place.first, Ordering::Release);
+            let meta = match self.try_acquire(lane.slot, place.first + META) {
+                Some(meta) => meta,
+                None => self.acquire_key_slowly(lane, place.first + META)?,
+            };
             if self.leaf_of(root, Tree::Overflow, hash)? == Some(leaf) {
                 held.second = Some((place.first, meta));
-                return Ok((place, hash));
+                return Ok(place);
             }
             self.release(place.first + META, meta);
         }
     }
 
-    /// A free slot in the overflow tree, whose existence the bucket notes first.
+    /// A free slot in the overflow tree, whose existence the bucket notes first; with `Reach::Second` among those of the key's
+    /// second hash, which the bucket of the first one notes as well. `Err` within: the hash for which there is none.
     #[cold]
     pub(super) fn overflow_site(
         &self,
@@ -385,18 +441,34 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         key: &[u8],
         held: &mut Held,
-    ) -> Result<Result<Site, Attempt>, WriteError> {
-        let hash = self.hasher.overflow(key);
+        reach: Reach,
+    ) -> Result<Result<Site, u64>, WriteError> {
+        let [mut hash, second] = self.hasher.overflow(key);
         if self.leaf_of(root, Tree::Overflow, hash)?.is_none() {
-            return Ok(Err(Attempt::NoOverflowSlot(hash)));
+            return Ok(Err(hash));
         }
-        let (place, hash) = self.lock_overflow(lane, root, key, held)?;
-        let Some(free) = self.free_slot(place) else { return Ok(Err(Attempt::NoOverflowSlot(hash))) };
+        let mut place = self.lock_overflow(lane, root, hash, held)?;
+        if reach == Reach::Second {
+            if !canary::is(Canary::SecondUnsaid) {
+                self.note_overflow(place.first, held.second.as_mut().map(|(_, meta)| meta));
+            }
+            hash = second;
+            place = self.lock_overflow(lane, root, hash, held)?;
+        }
+        let Some(free) = self.free_slot(place) else { return Ok(Err(hash)) };
         // The note comes before the entry: a reader that misses in the buckets must know to look on.
         if !canary::is(Canary::OverflowUnsaid) {
-            held.meta = Meta(held.meta.0 | Meta::OVERFLOW);
-            self.mem.fetch_or(held.place.first + META, Meta::OVERFLOW, Ordering::Release);
+            self.note_overflow(held.place.first, Some(&mut held.meta));
         }
         Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
+    }
+
+    /// Says of a bucket that is locked, and in the word that it gets when it is released, that a key of it stands under its
+    /// next hash.
+    fn note_overflow(&self, bucket: u64, meta: Option<&mut Meta>) {
+        if let Some(meta) = meta {
+            *meta = Meta(meta.0 | Meta::OVERFLOW);
+        }
+        self.mem.fetch_or(bucket + META, Meta::OVERFLOW, Ordering::Release);
     }
 }

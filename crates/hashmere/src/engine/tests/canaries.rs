@@ -6,7 +6,7 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
-use super::{asked, backup, backup_cases, crash_cases, meanwhile, power, quick, regions};
+use super::{asked, backup, backup_cases, crash_cases, meanwhile, power, quick, regions, stalled};
 use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
 const WRITING: &[Hunt] = &[
@@ -25,11 +25,14 @@ const WRITING: &[Hunt] = &[
     (Canary::SplitUndone, "deaths: split", crash_cases::splitting),
     (Canary::SpareTwice, "deaths: split", crash_cases::splitting),
     (Canary::DepthEarly, "deaths: split", crash_cases::splitting),
+    (Canary::SecondUnsaid, "stopped: overflow", stalled::new_keys_beside_one_that_is_stopped_in_the_overflow_tree),
+    (Canary::LockAwaited, "stopped: plain writes", stalled::new_keys_beside_one_that_is_stopped_in_a_plain_write),
 ];
 
 const SEGMENTS: &[Hunt] = &[
     (Canary::CursorSlips, "one interruption: scan/split", meanwhile::scan_while_the_index_grows),
     (Canary::MoveBelieved, "one interruption: clean/replace", meanwhile::clean_while_what_lives_is_overwritten),
+    (Canary::RecordAwaited, "stopped: cleaning", stalled::cleaning_goes_on_beside_one_that_is_stopped),
     (Canary::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
     (Canary::MemoryUnasked, "deaths: large records", crash_cases::large_records),
     (Canary::LargeUnasked, "deaths: large records", crash_cases::large_records),

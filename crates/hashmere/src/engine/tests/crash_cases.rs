@@ -5,9 +5,11 @@ use super::world::{cache, strict, Client, Geometry, World};
 use crate::canary;
 use crate::engine::index::Tree;
 use crate::engine::segments::Need;
+use crate::engine::split::Growth;
 use crate::engine::Tick;
 use crate::types::{Attributes, Change, Counter, Expected, Ttl};
-use hashmere_format::leaf::Identity;
+use hashmere_format::leaf::{Identity, META};
+use hashmere_format::uid::Place;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::sync::OnceLock;
@@ -204,7 +206,7 @@ fn doubling_into_a_new_chunk() {
         let leaf = c.leaf_of(root, Tree::First, c.hash(b"key1").hash).unwrap().unwrap();
         let id = Identity::unpack(c.mem.load(leaf, Ordering::Acquire)).unwrap();
         assert_eq!(id.depth, 6);
-        assert!(c.split(&mut lane, root, Tree::First, leaf, id).unwrap());
+        assert!(matches!(c.split(&mut lane, root, Tree::First, leaf, id).unwrap(), Growth::Grown));
         c.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
     });
 }
@@ -238,6 +240,76 @@ pub(super) fn overflowing() {
         Rule::Whole,
         EFFORT
     );
+}
+
+/// Somebody who stands with a lock in the leaf of a key, which is not the key's own. Dies when it is dropped.
+fn holder(c: &Client, tree: Tree, hash: u64) -> Client {
+    let third = c.beside();
+    let lane = third.lane().unwrap();
+    let leaf = third.leaf_of(third.root(), tree, hash).unwrap().unwrap();
+    let own = third.place(leaf, hash).first;
+    let bucket = third.leaf_buckets(leaf).filter(|bucket| *bucket != own).last().unwrap();
+    third.mem.store(lane.row + hashmere_format::row::at::LOCK, bucket, Ordering::Relaxed);
+    third.acquire(lane.slot, bucket + META).unwrap();
+    drop(lane);
+    third
+}
+
+fn uid_of(c: &Client, key: &str) -> Place {
+    let meta = c.peek(key.as_bytes(), c.t_hash(key.as_bytes())).unwrap().unwrap();
+    Place::from_uid(meta.uid.0)
+}
+
+/// A lock does not come: the split is undone, the key goes to the overflow tree.
+#[test]
+fn splits_that_are_given_up() {
+    const WORLD: Geometry = strict(32).small_leaves();
+    static STEPS: OnceLock<u64> = OnceLock::new();
+    const STEP: fn(&Client, u64) = |c, i| c.t_set(format!("s{i}").as_bytes(), b"split").unwrap();
+    fn steps() -> u64 {
+        *STEPS.get_or_init(|| canary::with(None, || steps_before(WORLD, two, STEP, splits)))
+    }
+    fn setup(world: &World) -> Cast {
+        let cast = two(world);
+        (0..steps()).for_each(|i| STEP(&cast.victim, i));
+        cast
+    }
+    fn act(victim: &mut Client) {
+        let _third = holder(victim, Tree::First, victim.hash(format!("s{}", steps()).as_bytes()).hash);
+        STEP(victim, steps());
+        assert_eq!(uid_of(victim, &format!("s{}", steps())).tree, 1);
+    }
+    run("split, given up", WORLD, setup, act);
+}
+
+/// The same in the overflow tree: the key goes there under its second hash.
+#[test]
+fn overflow_under_the_second_hash() {
+    const WORLD: Geometry = strict(32).small_leaves();
+    static STEPS: OnceLock<u64> = OnceLock::new();
+    const STEP: fn(&Client, u64) = |c, i| c.t_set(format!("#x{i}").as_bytes(), b"o").unwrap();
+    fn colliding(world: &World) -> Cast {
+        let cast = two(world);
+        (0..17).for_each(|i| cast.victim.t_set(format!("#{i}").as_bytes(), b"collides").unwrap());
+        cast
+    }
+    fn steps() -> u64 {
+        *STEPS.get_or_init(|| canary::with(None, || steps_before(WORLD, colliding, STEP, splits)))
+    }
+    fn setup(world: &World) -> Cast {
+        let cast = colliding(world);
+        (0..steps()).for_each(|i| STEP(&cast.victim, i));
+        cast
+    }
+    fn act(victim: &mut Client) {
+        let key = format!("#x{}", steps());
+        let [hash, second] = victim.hasher.overflow(key.as_bytes());
+        let _third = holder(victim, Tree::Overflow, hash);
+        STEP(victim, steps());
+        let uid = uid_of(victim, &key);
+        assert_eq!((uid.tree, u64::from(uid.bits)), (1, second & ((1 << Tree::Overflow.depth_max()) - 1)));
+    }
+    run("overflow, second hash", WORLD, setup, act);
 }
 
 #[test]

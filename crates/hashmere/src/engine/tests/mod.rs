@@ -23,5 +23,6 @@ mod probe;
 mod quick;
 mod refused;
 mod regions;
+mod stalled;
 mod vain;
 mod world;

@@ -37,6 +37,8 @@ pub(super) struct Stored {
     /// What the word held.
     pub(super) before: u64,
     pub(super) kind: Kind,
+    /// Number of the access, from zero.
+    pub(super) access: u64,
     /// Fences before it that keep stores in order.
     pub(super) fences: u64,
 }
@@ -162,7 +164,8 @@ impl Probe {
         self.stores.fetch_add(1, Ordering::Relaxed);
         if let Some(trace) = self.trace.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
             let before = if off == u64::MAX { 0 } else { heap.load(off, Ordering::Relaxed) };
-            trace.push(Stored { off, before, kind, fences: self.fences.load(Ordering::Relaxed) });
+            let (access, fences) = (self.accesses() - 1, self.fences.load(Ordering::Relaxed));
+            trace.push(Stored { off, before, kind, access, fences });
         }
     }
 }
@@ -202,6 +205,11 @@ impl ProbeMem {
         if let Some(medium) = &self.medium {
             medium.note(Event::Store(off, self.heap.load(off, Ordering::Relaxed)));
         }
+    }
+
+    /// The same memory as another client reaches it.
+    pub(super) fn beside(&self) -> ProbeMem {
+        ProbeMem::new(&self.heap, self.medium.clone(), self.plain)
     }
 
     pub(super) fn probe(&self) -> Arc<Probe> {

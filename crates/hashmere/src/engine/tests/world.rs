@@ -136,6 +136,11 @@ impl World {
         self.open(ACCESS)
     }
 
+    /// One that waits no longer than this.
+    pub(super) fn impatient(&self, busy_timeout: Duration) -> Client {
+        self.open(Access { busy_timeout, ..ACCESS })
+    }
+
     /// One that only reads.
     pub(super) fn reader(&self) -> Client {
         self.open(Access { read_only: true, ..ACCESS })
@@ -155,6 +160,14 @@ impl Client {
     /// It closes the store.
     pub(super) fn retire(&mut self) {
         Arc::get_mut(&mut self.engine).unwrap().retire();
+    }
+
+    /// Another process that uses the same store.
+    pub(super) fn beside(&self) -> Client {
+        let mem = self.engine.mem.beside();
+        let probe = mem.probe();
+        let host = LocalHost::new(self.engine.host.peers());
+        Client { engine: Arc::new(Engine::attach(mem, host, ProbeMem::capacity, ACCESS).unwrap()), probe }
     }
 
     /// It is gone, with whatever it was about.

@@ -1,0 +1,100 @@
+//! Stalled locks: a split or a cleaner that can proceed without a lock does not wait for its owner again and again.
+//!
+//! A lock is *stalled* when its living owner, which is stopped or gets no processor time, has held it for longer than a
+//! waiter was ready to wait. The process notes the lock and the word that it held. While the word is the same, a split
+//! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This is a
+//! hint: a wrong one costs a key its place in the first tree, or a record its move.
+
+use super::{Engine, Lane};
+use crate::error::WriteError;
+use hashmere_format::leaf::Meta;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// How long a split that holds other locks, and a cleaner, waits for a lock.
+pub(super) const BRIEF: Duration = Duration::from_millis(1);
+/// How long a split that holds no lock waits for the one that it lacks: as long as a busy scheduler may leave an owner
+/// without a processor that is not stopped.
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+/// Stalled locks that a process remembers.
+const KNOWN: usize = 8;
+
+/// The stalled locks that this process knows.
+#[derive(Default)]
+pub(super) struct Stalled {
+    /// Offset of the lock and what it held; offset 0: none.
+    known: [(AtomicU64, AtomicU64); KNOWN],
+    next: AtomicUsize,
+}
+
+/// A living client held the lock for longer than the caller was ready to wait.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Blocked {
+    pub(super) owner: u32,
+    pub(super) waited: Duration,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Takes a lock if it comes soon; `Err(Blocked)` within: it did not, and is noted.
+    pub(super) fn acquire_soon(
+        &self,
+        slot: u32,
+        offset: u64,
+        patience: Duration,
+    ) -> Result<Result<Meta, Blocked>, WriteError> {
+        if let Some(seen) = self.try_acquire(slot, offset) {
+            return Ok(Ok(seen));
+        }
+        if let Some(blocked) = self.stalled_within(slot, offset, 1)? {
+            return Ok(Err(blocked));
+        }
+        let done = self.acquire_within(slot, offset, patience.min(self.busy_timeout))?;
+        if done.is_err() {
+            self.note_stalled(offset);
+        }
+        Ok(done)
+    }
+
+    /// Takes the lock of a key. A cleaner does not wait long: it can leave a record for the next one.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn acquire_key_slowly(&self, lane: &Lane, offset: u64) -> Result<Meta, WriteError> {
+        if !lane.is_cleaning() {
+            return self.acquire_slowly(lane.slot, offset);
+        }
+        let soon = self.acquire_soon(lane.slot, offset, BRIEF)?;
+        soon.map_err(|blocked| self.busy(blocked.owner, blocked.waited))
+    }
+
+    pub(super) fn note_stalled(&self, offset: u64) {
+        let word = self.mem.load(offset, Ordering::Relaxed);
+        if Meta(word).is_free() {
+            return;
+        }
+        let known = &self.stalled.known;
+        let same = known.iter().position(|(at, _)| at.load(Ordering::Relaxed) == offset);
+        let place = same.unwrap_or_else(|| self.stalled.next.fetch_add(1, Ordering::Relaxed) % KNOWN);
+        // Two words that two threads mix up are a hint that says nothing.
+        known[place].1.store(word | Meta::WAITERS, Ordering::Relaxed);
+        known[place].0.store(offset, Ordering::Relaxed);
+    }
+
+    /// Whether one of the locks in these bytes is known to be stalled. If its owner has died since, that is repaired.
+    pub(super) fn stalled_within(&self, slot: u32, start: u64, bytes: u64) -> Result<Option<Blocked>, WriteError> {
+        for (at, word) in &self.stalled.known {
+            let at = at.load(Ordering::Relaxed);
+            if at == 0 || at < start || at - start >= bytes {
+                continue;
+            }
+            let now = Meta(self.mem.load(at, Ordering::Relaxed));
+            let owner = now.owner().filter(|_| now.0 | Meta::WAITERS == word.load(Ordering::Relaxed));
+            if let Some(owner) = owner {
+                if !self.bury(slot, owner, at)? {
+                    return Ok(Some(Blocked { owner, waited: Duration::ZERO }));
+                }
+            }
+        }
+        Ok(None)
+    }
+}
