@@ -198,3 +198,108 @@ fn a_split_that_stands_still_shows_every_key_once() {
     println!("{} splits, {} clears", stats.splits, stats.clears);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
+
+/// Thousands of new keys beside a process that is stopped inside a write: the only leaf of a small store must split again
+/// and again while the other one holds one of its 511 buckets. All but the keys of that bucket are stored, without a wait for each;
+/// they stay where they were put when the stopped one has gone on.
+#[test]
+fn new_keys_without_end_beside_one_stopped_inside_a_write() {
+    const NEW: u64 = 8000;
+    let watchdog = Watchdog::start("stopped-growth");
+    let mut rng = Rng::for_test("stopped-growth");
+    let mut hits = 0;
+    let wanted = rounds(10);
+    for _ in 0..100 * wanted {
+        let scratch = Scratch::new("stopped-growth");
+        let patient = Options::new().open(scratch.store("growth")).unwrap();
+        let impatient = Options::new().busy_timeout(Duration::from_millis(3));
+        let store = impatient.open(patient.path()).unwrap();
+        let mut worker = hammer(store.path(), "incr");
+        let held = stopped_inside(&store, &worker, &mut rng);
+        if held {
+            hits += 1;
+            grow_beside(&store, &worker, NEW);
+        }
+        worker.go_on();
+        if held {
+            all_as_they_were(&patient, &store, NEW);
+        }
+        worker.no_more();
+        worker.hear(LIMIT);
+        worker.finish(LIMIT).ok("hammer");
+        if held {
+            all_there(&patient, NEW);
+        }
+        if hits == wanted {
+            break;
+        }
+    }
+    drop(watchdog);
+    assert!(hits > 0, "the worker was never stopped in a critical section: this run has shown nothing");
+}
+
+/// Stops a worker until it stands inside a write. `false`: it did not come to that.
+fn stopped_inside(store: &Store, worker: &Worker, rng: &mut Rng) -> bool {
+    for _ in 0..100 {
+        std::thread::sleep(Duration::from_micros(rng.below(800)));
+        worker.stop();
+        let refused =
+            |key| matches!(store.incr(&payload::key(key), 1, Counter::or_create(1)), Err(WriteError::Busy { .. }));
+        if (0..KEYS).any(refused) {
+            return true;
+        }
+        worker.go_on();
+    }
+    worker.stop();
+    false
+}
+
+fn fresh(key: u64) -> Vec<u8> {
+    format!("new {key}").into_bytes()
+}
+
+fn grow_beside(store: &Store, worker: &Worker, new: u64) {
+    let mut refused = 0;
+    for key in 0..new {
+        match store.set(&fresh(key), &payload::encode(key)) {
+            Ok(_) => assert_eq!(store.get(&fresh(key)).unwrap(), Some(payload::encode(key))),
+            Err(error) => {
+                assert_names_early(&error, worker);
+                refused += 1;
+            }
+        }
+    }
+    println!("{refused} of {new} new keys refused; {} in the overflow tree", store.stats().index_overflow);
+    // One in 511 shares the bucket; as many again if the stopped one holds one in the overflow tree as well.
+    assert!(refused <= new / 60, "{refused} of {new} new keys were refused");
+}
+
+/// The stopped one has gone on, and whoever was refused tries again.
+fn all_as_they_were(patient: &Store, store: &Store, new: u64) {
+    for key in 0..new {
+        let before = store.uid_of(&fresh(key)).unwrap();
+        patient.set(&fresh(key), &payload::encode(key + 1)).unwrap();
+        let uid = store.uid_of(&fresh(key)).unwrap();
+        assert!(before.is_none() || before == uid, "new {key} has got another UID");
+    }
+}
+
+fn assert_names_early(error: &WriteError, worker: &Worker) {
+    let WriteError::Busy { pid, .. } = error else { panic!("{error:?}") };
+    assert_eq!(*pid, worker.pid(), "{error}");
+}
+
+fn all_there(store: &Store, new: u64) {
+    for key in 0..new {
+        assert_eq!(store.get(&fresh(key)).unwrap(), Some(payload::encode(key + 1)));
+    }
+    assert_eq!(store.keys().count() as u64, new + KEYS);
+    // What comes now goes to the first tree again.
+    let before = store.stats().index_overflow;
+    for key in new..2 * new {
+        store.set(&fresh(key), &payload::encode(key)).unwrap();
+    }
+    let more = store.stats().index_overflow - before;
+    assert!(more <= new / 20, "{more} of {new} keys went to the overflow tree when nobody was stopped");
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
