@@ -51,6 +51,7 @@ pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>
         syncs,
         last_sync_ms,
         segments_waiting,
+        segments_offline,
         poisoned,
     );
     let clients = stats.clients.iter().map(|c| client(py, c)).collect::<PyResult<Vec<_>>>()?;

@@ -246,7 +246,11 @@ enum hm_open_flags {
 typedef struct hm_options {
     size_t size;              /**< `sizeof(hm_options)`. */
     uint64_t flags;           /**< ::hm_open_flags. */
-    uint64_t max_bytes;       /**< The size that the file may reach; a larger one raises it. Default: 2 TiB. */
+    /**
+     * The memory that the file may take. A store that exists gets this maximum, for everyone who has it open: of a cache what was
+     * not used goes, a strict store refuses less than its keys take (#HM_E_MISMATCH). Default: 2 TiB.
+     */
+    uint64_t max_bytes;
     uint64_t expected_items;  /**< Creates the index large enough for so many. */
     uint64_t busy_timeout_ms; /**< How long a write waits for a lock before #HM_E_BUSY. Default: 5000. */
     uint64_t sync_every_ms;   /**< Durable stores: a write that finds the last sync older than this syncs. */
@@ -719,6 +723,7 @@ typedef struct hm_stats {
     uint64_t segments_large;   /**< Segments of large records. */
     uint64_t segments_free;    /**< Free segments. */
     uint64_t segments_waiting; /**< Durable stores: segments that are free after the next sync. */
+    uint64_t segments_offline; /**< Segments without memory that a smaller maximum took out of use. */
     uint64_t segment_bytes;    /**< Bytes of a segment. */
     uint64_t index_slots;      /**< Slots of the index. */
     uint64_t index_used;       /**< Slots in use. */

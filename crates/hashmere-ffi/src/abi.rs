@@ -199,6 +199,7 @@ pub struct HmStats {
     pub segments_large: u64,
     pub segments_free: u64,
     pub segments_waiting: u64,
+    pub segments_offline: u64,
     pub segment_bytes: u64,
     pub index_slots: u64,
     pub index_used: u64,

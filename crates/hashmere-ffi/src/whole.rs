@@ -28,6 +28,7 @@ fn stats_from(s: &Stats) -> HmStats {
         segments_large: s.segments_large,
         segments_free: s.segments_free,
         segments_waiting: s.segments_waiting,
+        segments_offline: s.segments_offline,
         segment_bytes: s.segment_bytes,
         index_slots: s.index_slots,
         index_used: s.index_used,

@@ -72,6 +72,8 @@ pub mod at {
     pub const NEXT_EXPIRY: u64 = 296;
     /// Where the next segment to evict is looked for.
     pub const EVICT_HAND: u64 = 304;
+    /// Segments that are offline; changes under the lock of growth.
+    pub const OFFLINE: u64 = 312;
     /// Lock of the index of the root (growth of the directory, allocation of leaves).
     pub const INDEX_LOCK: u64 = 320;
     /// Lock of the cleaner that may use the reserve.
@@ -230,7 +232,7 @@ pub fn layout_hash() -> u64 {
         crate::segment::BYTES,
         crate::root::at::DIR_0,
         crate::root::at::DIR_1,
-        crate::segment::State::Region as u64,
+        crate::segment::State::Offline as u64,
         crate::region::DATA,
         u64::from(crate::hash::TAG_BITS),
         crate::record::VERSION_SHIFT.into(),

@@ -59,12 +59,14 @@ pub enum State {
     Claimed = 11,
     /// First segment of a region: a named object's own, for as long as it exists. Never cleaned, evicted or cleared.
     Region = 12,
+    /// Taken out of use, because the store has a lower maximum than before: nobody's to claim, and no memory behind it.
+    Offline = 13,
 }
 
 impl State {
     fn from_byte(byte: u8) -> Option<State> {
         use State::*;
-        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed, Region]
+        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed, Region, Offline]
             .get(byte as usize)
             .copied()
     }
@@ -138,7 +140,7 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for s in 0..13 {
+        for s in 0..14 {
             let word = Word { state: State::from_byte(s).unwrap(), owner: 1024, length: 8192 };
             assert_eq!(Word::unpack(word.pack()), Some(word));
         }

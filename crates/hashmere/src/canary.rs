@@ -111,6 +111,10 @@ hashmere_mem::canaries! {
     RootEarly,
     /// Evicting does not look whether a record was visited.
     MarkIgnored,
+    /// A repair does not count the segments that are offline.
+    OfflineUncounted,
+    /// Whoever takes a segment out of use does not look again, under the lock, whether there are too many.
+    OverBelieved,
 
     // Durable stores.
     /// What took a record's place is committed after the record is said to be dead.

@@ -1,7 +1,7 @@
 //! From a name and options to an open file: which file that is, who creates it, whether it is fit to be used.
 
-use crate::engine::{fits, least_max, leaves_for, Access, Engine, NewStore, Refusal};
-use crate::error::{OpenError, WriteError};
+use crate::engine::{fits, least_max, leaves_for, Access, Engine, Lane, NewStore, Refusal, Resized};
+use crate::error::{Error, OpenError, WriteError};
 use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
 use hashmere_mem::{MapMem, OsHost};
@@ -200,12 +200,8 @@ fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
     if let Err(reason) = fits(shape, fixed, durable) {
         return Err(OpenError::BadOption { option: "fixed_value_len", reason });
     }
-    let least = least_max(shape, fixed, durable);
-    if let Some(max) = options.max_bytes.filter(|max| *max < least) {
-        let reason = format!(
-            "{max} is too small; a store with segments of {segment} bytes and records of these lengths needs at least {least}"
-        );
-        return Err(OpenError::BadOption { option: "max_bytes", reason });
+    if let Some(max) = options.max_bytes {
+        check_max(max, shape, fixed, durable)?;
     }
     check_items(options, shape, options.max_bytes.unwrap_or(0))?;
     let new = NewStore {
@@ -249,6 +245,19 @@ fn check_items(options: &Options, shape: Shape, max: u64) -> Result<(), OpenErro
     Ok(())
 }
 
+/// Refuses a maximum size that no store of this shape and these lengths can have.
+fn check_max(max: u64, shape: Shape, fixed: (Option<u32>, Option<u32>), durable: bool) -> Result<(), OpenError> {
+    let least = least_max(shape, fixed, durable);
+    if max >= least {
+        return Ok(());
+    }
+    let segment = 1u64 << shape.segment_shift;
+    let reason = format!(
+        "{max} is too small; a store with segments of {segment} bytes and records of these lengths needs at least {least}"
+    );
+    Err(OpenError::BadOption { option: "max_bytes", reason })
+}
+
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
@@ -285,6 +294,14 @@ fn open_write(path: &Path, error: WriteError) -> OpenError {
         WriteError::TooManyClients { limit } => OpenError::TooManyClients { path, limit },
         WriteError::Io { action, source } => OpenError::Io { path, action, source },
         other => OpenError::NotAStore { path, reason: other.to_string() },
+    }
+}
+
+fn open_error(path: &Path, error: Error) -> OpenError {
+    match error {
+        Error::Open(error) => error,
+        Error::Write(error) => open_write(path, error),
+        other => OpenError::NotAStore { path: path.into(), reason: other.to_string() },
     }
 }
 
@@ -342,8 +359,30 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
         fits()?;
         opened.compare(path, options)?;
     }
-    opened.prepare(path, options)?;
-    Ok(opened)
+    opened.engine.check_extent(length).map_err(refused)?;
+    opened.compare(path, options)?;
+    match opened.prepare(path, options) {
+        Ok(()) => Ok(opened),
+        Err(error) => {
+            // It has been open, so it is closed in order.
+            opened.close(path);
+            Err(error)
+        }
+    }
+}
+
+/// Gives an open store another maximum size.
+pub(crate) fn resize(engine: &FileEngine, lane: &mut Lane, path: &Path, asked: u64) -> Result<(), Error> {
+    check_max(asked, engine.shape, engine.fixed, engine.is_durable())?;
+    let had = engine.max_bytes();
+    match engine.set_maximum(lane, asked)? {
+        Resized::Done => Ok(()),
+        Resized::Needs(bytes) => {
+            let has = if had == 0 { "none".to_string() } else { had.to_string() };
+            let store = format!("{has} (what is in it needs {bytes})");
+            Err(OpenError::Mismatch { path: path.into(), option: "max_bytes", store, asked: asked.to_string() }.into())
+        }
+    }
 }
 
 impl Opened {
@@ -353,11 +392,8 @@ impl Opened {
         if engine.read_only {
             return Ok(());
         }
-        if let Some(max) = options.max_bytes {
-            engine.raise_max(max);
-        }
         let was_clean = engine.life() & flag::CLEAN != 0;
-        engine.change_life(if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 }, flag::CLEAN);
+        engine.change_life(0, flag::CLEAN);
         engine.set_boot(boot_words());
         if was_clean {
             // The medium must not say that the store is clean when the first write is on it.
@@ -365,11 +401,20 @@ impl Opened {
         }
         engine.sweep().map_err(|error| open_write(path, error))?;
         let mut lane = engine.lane().map_err(|error| open_write(path, error))?;
+        match options.max_bytes.filter(|asked| *asked != engine.max_bytes()) {
+            Some(asked) => resize(engine, &mut lane, path, asked).map_err(|error| open_error(path, error))?,
+            // Whoever made it smaller may have died over it.
+            None => engine.shrink(&mut lane).map_err(|error| open_write(path, error))?,
+        }
         if let Some(items) = options.expected_items {
             let leaves = leaves_for(engine.shape, items).unwrap_or(1);
             space::refuse_what_cannot_fit(engine.mem.file().as_fd(), leaves << engine.shape.leaf_shift)
                 .map_err(|source| open_io(path, "make the index of", source))?;
             engine.presize(&mut lane, items).map_err(|error| open_write(path, error))?;
+        }
+        // Last: an open that is refused deletes nothing.
+        if options.delete_on_last_exit {
+            engine.change_life(flag::DELETE_ON_LAST_EXIT, 0);
         }
         Ok(())
     }
@@ -447,12 +492,13 @@ impl Opened {
                 return mismatch(option, has.to_string(), asked.to_string());
             }
         }
-        let max = engine.max_bytes();
-        if let Some(asked) = options.max_bytes.filter(|a| max == 0 || *a < max) {
-            let has = if max == 0 { none() } else { max.to_string() };
-            return mismatch("max_bytes", has, asked.to_string());
+        if engine.read_only {
+            return Ok(());
         }
-        check_items(options, engine.shape, if max == 0 { 0 } else { max.max(options.max_bytes.unwrap_or(0)) })
+        if let Some(asked) = options.max_bytes {
+            check_max(asked, engine.shape, engine.fixed, engine.is_durable())?;
+        }
+        check_items(options, engine.shape, options.max_bytes.unwrap_or(engine.max_bytes()))
     }
 
     /// Whether the file lost its name between our finding and our locking it.

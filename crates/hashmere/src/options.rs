@@ -32,7 +32,7 @@ pub(crate) enum Create {
 /// Options for [`Options::open`].
 ///
 /// What is not set is taken from the file when it exists and from the default when it is
-/// created. What *is* set and differs from an existing file is either honoured (a larger maximum size, the
+/// created. What *is* set and differs from an existing file is either honoured (another maximum size, the
 /// busy timeout, delete on last exit) or refused with [`OpenError::Mismatch`], which
 /// names both values. Nothing is ever damaged by it.
 #[derive(Clone, Debug, Default)]
@@ -91,9 +91,11 @@ impl Options {
         self.read_only = true;
         self
     }
-    /// The size that the file may reach, in bytes (rounded up to whole segments; at least eight of them). On an
-    /// existing store a larger value raises the maximum; a smaller one is refused. Default: no limit but
-    /// the 2 TiB that the format can address.
+    /// The memory that the file may take, in bytes (whole segments; at least eight of them). Default: no limit but the
+    /// 2 TiB that the format can address.
+    ///
+    /// An existing store gets this maximum: see [`Store::set_max_bytes`](crate::Store::set_max_bytes). The last to open it with
+    /// one decides, for all who have it open. It means nothing to who only reads.
     pub fn max_bytes(mut self, bytes: u64) -> Options {
         self.max_bytes = Some(bytes);
         self

@@ -30,8 +30,8 @@ impl Shared {
         let opened = open_path(&path, options)?;
         Ok(Shared {
             path,
-            // What a caller gave to be told with is for opening only.
-            options: Options { on_rebuild: None, ..options.clone() },
+            // What a caller gave to be told with is for opening only, and since then somebody may have chosen another maximum.
+            options: Options { on_rebuild: None, max_bytes: None, ..options.clone() },
             opened: AtomicPtr::new(Box::into_raw(Box::new(opened))),
             born: AtomicU64::new(fork::generation()),
         })

@@ -2,8 +2,8 @@
 
 use crate::copy_file;
 use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
-use crate::error::{OpenError, ReadError, WriteError};
-use crate::open::{resolve, FileEngine};
+use crate::error::{Error, OpenError, ReadError, WriteError};
+use crate::open::{resize, resolve, FileEngine};
 use crate::options::{Mode, Options};
 use crate::shared::Shared;
 use crate::types::{Evicted, Item, Meta, Remaining};
@@ -287,6 +287,23 @@ impl Store {
         let mut lane = engine.lane()?;
         engine.sweep()?;
         Ok(engine.maintain(&mut lane)? << engine.shape.segment_shift)
+    }
+
+    /// Gives the store another maximum size, for everyone who has it open; [`Options::max_bytes`] does the same at opening.
+    ///
+    /// A larger one counts from now on. For a smaller one a cache drops what has not been used lately (or everything, if its
+    /// index alone would take half of the new size), and a strict store is compacted; the memory of what is no longer needed is
+    /// given back, and the file keeps its length, with holes. That takes as long as dropping or moving what is in the way. What
+    /// somebody holds back (a view, a stopped process) is given back when it is let go. Readers and writers go on
+    /// meanwhile; a backup under way is given up.
+    ///
+    /// # Errors
+    /// [`OpenError::BadOption`]: too small for any store. [`OpenError::Mismatch`]: what must stay does not fit, that is the
+    /// keys of a strict store, or regions; it has the maximum that it had. [`WriteError::ReadOnly`], [`WriteError::Busy`].
+    pub fn set_max_bytes(&self, bytes: u64) -> Result<(), Error> {
+        let engine = self.engine();
+        let mut lane = engine.lane()?;
+        resize(engine, &mut lane, self.path(), bytes)
     }
 }
 

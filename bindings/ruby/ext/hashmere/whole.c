@@ -53,8 +53,8 @@ static VALUE store_maintain(VALUE self) {
 #define FIELDS(F)                                                                                                     \
     F(is_cache)     F(items)     F(bytes_live)     F(bytes_dead)     F(bytes_free)     F(bytes_file)                  \
     F(bytes_allocated)     F(bytes_max)     F(segments_total)     F(segments_log)     F(segments_index)               \
-    F(segments_large)     F(segments_free)     F(segments_waiting)     F(segment_bytes)     F(index_slots)            \
-    F(index_used)     F(index_depth)     F(index_overflow)     F(splits)     F(segments_cleaned)                      \
+    F(segments_large)     F(segments_free)     F(segments_waiting)     F(segments_offline)     F(segment_bytes)         \
+    F(index_slots)     F(index_used)     F(index_depth)     F(index_overflow)     F(splits)     F(segments_cleaned)   \
     F(records_moved)     F(evictions)     F(expiries)     F(hits)     F(misses)     F(sets)     F(deletes)            \
     F(lock_waits)     F(takeovers)     F(read_retries)     F(clears)     F(recycle_epoch)     F(is_durable)           \
     F(syncs)     F(last_sync_ms)     F(is_poisoned)     F(clients)                                                    

@@ -16,7 +16,7 @@ use std::io::{IsTerminal, Write};
 pub struct Create {
     #[command(flatten)]
     store: CreatorArgs,
-    /// Accept a store that exists, if its options agree (a larger --max-bytes raises its maximum)
+    /// Accept a store that exists, if its options agree (--max-bytes gives it another maximum)
     #[arg(long)]
     or_open: bool,
 }

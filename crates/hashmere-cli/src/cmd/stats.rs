@@ -62,7 +62,7 @@ fn to_json(path: &str, stats: &Stats) -> Value {
         "hits": stats.hits, "misses": stats.misses, "sets": stats.sets, "deletes": stats.deletes,
         "lock_waits": stats.lock_waits, "takeovers": stats.takeovers, "recycle_epoch": stats.recycle_epoch,
         "durable": stats.durable, "syncs": stats.syncs, "last_sync_ms": stats.last_sync_ms,
-        "segments_waiting": stats.segments_waiting, "poisoned": stats.poisoned, "backup_pid": stats.backup_pid,
+        "segments_waiting": stats.segments_waiting, "segments_offline": stats.segments_offline, "poisoned": stats.poisoned, "backup_pid": stats.backup_pid,
         "read_retries": stats.read_retries, "clears": stats.clears,
         "clients": clients,
     })

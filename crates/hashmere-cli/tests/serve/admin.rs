@@ -307,3 +307,40 @@ fn metrics_are_served_over_http() {
         assert!(answer.lines().any(|other| other == line), "no {line}");
     }
 }
+
+/// Catches a server that keeps what it has when it is told to take less, and other answers than memcached's.
+#[test]
+fn the_limit_goes_down_and_up() {
+    let server = Server::start(&["-m", "24"]);
+    let mut client = server.connect();
+    let value = "v".repeat(1000);
+    let mut fill = || {
+        for batch in 0..20 {
+            let sets = (0..1000).map(|n| format!("set k{} 0 0 1000\r\n{value}\r\n", 1000 * batch + n));
+            assert_eq!(client.ask(&sets.collect::<String>()), "STORED\r\n".repeat(1000));
+        }
+    };
+    fill();
+    let mut asker = server.connect();
+    let limit = |asker: &mut crate::support::Client| {
+        stats(&asker.ask("stats\r\n"))["limit_maxbytes"].parse::<u64>().unwrap() >> 20
+    };
+    assert_eq!((asker.ask("cache_memlimit 9\r\n").as_str(), limit(&mut asker)), ("OK\r\n", 9));
+    let store = Options::new().read_only().open(server.folder().join("memcached.mere")).unwrap();
+    let start = Instant::now();
+    while store.stats().bytes_allocated > 9 << 20 {
+        assert!(start.elapsed() < PATIENCE, "{:?}", store.stats());
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    fill();
+    assert!(store.stats().bytes_allocated <= 9 << 20 && store.count() > 4000, "{:?}", store.stats());
+    assert_eq!((asker.ask("cache_memlimit 24\r\n").as_str(), limit(&mut asker)), ("OK\r\n", 24));
+    fill();
+    assert!(store.count() > 12_000, "{}", store.count());
+    let Some(theirs) = Server::memcached(&[]) else { return };
+    let mut theirs = theirs.connect();
+    for words in ["", " 7", " 7 noreply", " x", " 64", " 64 noreply", " 1000000001", " 8 more"] {
+        let request = format!("cache_memlimit{words}\r\n");
+        assert_eq!(asker.ask(&request), theirs.ask(&request), "{words}");
+    }
+}

@@ -73,8 +73,8 @@ pub fn from_rust() -> String {
         HmCounter hm_counter: initial attributes;
         HmFilter hm_filter: size flags prefix glob;
         HmStats hm_stats: size is_cache items bytes_live bytes_dead bytes_free bytes_file bytes_allocated bytes_max
-            segments_total segments_log segments_index segments_large segments_free segments_waiting segment_bytes
-            index_slots index_used index_depth index_overflow splits segments_cleaned records_moved evictions expiries
+            segments_total segments_log segments_index segments_large segments_free segments_waiting segments_offline
+            segment_bytes index_slots index_used index_depth index_overflow splits segments_cleaned records_moved evictions expiries
             hits misses sets deletes lock_waits takeovers read_retries clears recycle_epoch is_durable syncs
             last_sync_ms is_poisoned clients;
         HmClient hm_client: slot pid since_ms hits misses sets deletes pins name;

@@ -8,8 +8,29 @@ use crate::protocol::number;
 use crate::protocol::words::Words;
 use crate::server::now_ms;
 use crate::stats::{self, Answer};
-use hashmere::Options;
+use hashmere::{Mode, Store};
 use std::sync::atomic::Ordering;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// How long a connection waits for a smaller store. A cache that cannot be that small says so at once.
+const RESIZE_PATIENCE: Duration = Duration::from_millis(500);
+
+/// Whether the store has the new maximum, or a cache is on its way there.
+fn resize(store: Store, bytes: u64) -> bool {
+    let is_cache = store.mode() == Mode::Cache;
+    let (done, outcome) = mpsc::channel();
+    let resized = thread::Builder::new().name("resize".into()).spawn(move || {
+        // Nobody listens any more if it took too long.
+        let _ = done.send(store.set_max_bytes(bytes).is_ok());
+    });
+    match (resized, is_cache) {
+        (Err(_), _) => false,
+        (_, true) => outcome.recv_timeout(RESIZE_PATIENCE).unwrap_or(true),
+        (_, false) => outcome.recv().unwrap_or(false),
+    }
+}
 
 /// Numbers that classes of items have in memcached are below this. Here everything is in class 1.
 const CLASSES: u64 = 64;
@@ -133,20 +154,15 @@ impl Context<'_> {
         self.done("OK")
     }
 
-    /// The limit of a store can be raised while it is open, and not lowered.
+    /// Gives the store another maximum. Dropping what is too much may take longer than other connections may wait: it goes on by
+    /// itself then.
     fn memory_limit(&mut self, mut words: Words<'_>) -> Step {
         let Some(megabytes) = words.next().and_then(number::unsigned32) else { return self.done(ERROR) };
-        if megabytes < 8 {
-            return self.done("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m");
-        }
-        if megabytes > 1_000_000_000 {
-            return self.done("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes");
-        }
-        let bytes = u64::from(megabytes) << 20;
-        let raised = Options::new().existing_only().max_bytes(bytes).open(self.server.store.path());
-        match raised {
-            Ok(_) => self.done("OK"),
-            Err(_) => self.done("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"),
+        match megabytes {
+            ..8 => self.done("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"),
+            1_000_000_001.. => self.done("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes"),
+            _ if resize(self.server.store.clone(), u64::from(megabytes) << 20) => self.done("OK"),
+            _ => self.done("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"),
         }
     }
 

@@ -32,6 +32,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Twice round: the first may have done no more than take the marks off large records.
         for i in 0..2 * total {
             let segment = (hand + i) % total;
+            if !may_be_emptied(self.state(segment).state) {
+                continue;
+            }
             // The hand first: what cannot be evicted shall not stop the next one here again.
             self.mem.store(at::EVICT_HAND, (segment + 1) % total, Ordering::Relaxed);
             let free = self.free_segments();
@@ -45,7 +48,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         busy.map_or(Ok(false), Err)
     }
 
-    fn evict_segment(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+    pub(super) fn evict_segment(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
         match self.state(segment).state {
             State::Sealed | State::Partial => {}
             State::Large => return self.evict_large(lane, segment),
@@ -134,4 +137,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let share = u128::from(bytes) * (u128::from(now - first) + 1) / (u128::from(last - first) + 1);
         share as u64
     }
+}
+
+/// Whether a segment in this state may be evicted, or be free at a second look. Most others are offline in a cache that was made
+/// much smaller, and cost a look each.
+fn may_be_emptied(state: State) -> bool {
+    matches!(state, State::Sealed | State::Partial | State::Large | State::Limbo | State::Index)
 }

@@ -63,6 +63,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn force(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
         // Where the file cannot grow, the reserve is made good. Where it may, but the file system has no room, what is left of
         // it is kept: cleaning needs one segment to move to.
+        if self.is_above_maximum() {
+            self.shrink_in_passing(lane)?;
+        }
         let may_grow = self.segments() + RESERVE <= self.segments_max();
         let reserve = if may_grow { self.free_segments().min(RESERVE) } else { RESERVE };
         for _ in 0..self.segments() + 2 {

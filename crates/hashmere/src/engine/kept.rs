@@ -103,7 +103,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 | State::Index
                 | State::Tail
                 | State::Table
-                | State::Region => {
+                | State::Region
+                | State::Offline => {
                     self.unpin(pin);
                     return Ok(None);
                 }

@@ -39,18 +39,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(at::BOOT_HI, boot[1], Ordering::Release);
     }
 
-    /// The maximum size in bytes; 0 is none.
-    pub(crate) fn max_bytes(&self) -> u64 {
-        self.mem.load(at::MAX_BYTES, Ordering::Acquire)
-    }
-
-    /// Raises the maximum size. Having none is the highest.
-    pub(crate) fn raise_max(&self, bytes: u64) {
-        if self.max_bytes() != 0 {
-            self.raise(at::MAX_BYTES, bytes);
-        }
-    }
-
     /// Splits an index that is smaller than `items` need, level by level.
     pub(crate) fn presize(&self, lane: &mut Lane, items: u64) -> Result<(), WriteError> {
         let depth = leaves_for(self.shape, items).map_or(Tree::First.depth_max(), u64::ilog2);

@@ -89,6 +89,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             at::EVICT_HAND,
             at::CLIENTS_HIGH,
             at::NEXT_EXPIRY,
+            at::OFFLINE,
             at::WAITING,
         ];
         let ring = (0..at::FREE_RING_LEN).map(|i| at::FREE_RING + 8 * i);

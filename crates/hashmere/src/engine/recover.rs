@@ -170,6 +170,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 if offset == at::REGION_LOCK && !canary::is(Canary::DropUnfinished) {
                     self.repair_regions();
                 }
+                if offset == at::SPACE_LOCK {
+                    self.repair_maximum();
+                }
                 self.release_global(offset);
             }
         }

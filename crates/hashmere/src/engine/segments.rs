@@ -326,7 +326,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ///
     /// The caller has made sure that no slot of the index points into it and that nobody pins it.
     pub(super) fn free(&self, segment: u64, length: u64, slot: u32) {
-        self.recycle(segment, length, slot, |part| self.free_one(part));
+        self.recycle(segment, length, slot, |part| self.free_one(part, slot));
     }
 
     /// Like [`free`](Self::free), but the segments stay with `slot`, each claimed on its own, memory and all.
@@ -358,7 +358,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         each(segment);
     }
 
-    fn free_one(&self, segment: u64) {
+    fn free_one(&self, segment: u64, slot: u32) {
         let keep = (self.segments() / 16).clamp(2 * RESERVE, KEEP_MAX);
         if self.mem.load(at::FREE_COUNT, Ordering::Relaxed) >= keep {
             self.mem.unback(self.segment_offset(segment), self.segment_bytes());
@@ -367,6 +367,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.set_state(segment, Word::new(State::Free));
         self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
         self.offer(segment);
+        if self.is_above_maximum() {
+            self.trim(slot, Some(segment));
+        }
     }
 
     /// An entry says nothing any more about what stood in its segment.

@@ -93,6 +93,8 @@ pub struct Stats {
     pub last_sync_ms: u64,
     /// Durable stores: segments that are free after the next sync.
     pub segments_waiting: u64,
+    /// Segments without memory that a lower maximum took out of use.
+    pub segments_offline: u64,
     /// Durable stores: a flush has failed, and nothing can be written any more.
     pub poisoned: bool,
     /// The process that is making a backup at this moment, in its own PID namespace.
@@ -205,6 +207,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             syncs: self.mem.load(at::SYNC_DONE, Ordering::Acquire),
             last_sync_ms: if self.is_durable() { self.last_point().0.time } else { 0 },
             segments_waiting: 0,
+            segments_offline: 0,
             poisoned: self.life() & flag::POISONED != 0,
             backup_pid: self.backup_pid(),
             clients: self.rows().filter(|s| self.is_active(*s)).map(|s| self.client_stats(s)).collect(),
@@ -241,6 +244,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     stats.segments_region += u64::from(word.length);
                 }
                 State::Index | State::Table => stats.segments_index += u64::from(word.length),
+                State::Offline => stats.segments_offline += 1,
                 State::Tail | State::Claimed => {}
             }
         }

@@ -2,7 +2,7 @@
 
 use super::world::TestEngine;
 use crate::engine::index::Tree;
-use hashmere_format::header::RootWord;
+use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf;
 use hashmere_format::record::Head;
 use hashmere_format::root;
@@ -26,6 +26,7 @@ pub(super) struct Audit {
     pub(super) limbo: u64,
     pub(super) table: u64,
     pub(super) region: u64,
+    pub(super) offline: u64,
     /// Bytes of index segments that are no leaf, no directory and not in the arena any more.
     pub(super) lost_index: u64,
 }
@@ -73,14 +74,28 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
             }
             State::Table => audit.table += u64::from(word.length),
             State::Region => audit.region += u64::from(word.length),
+            State::Offline => audit.offline += 1,
             State::Tail => {}
         }
     }
+    audit_offline(engine, audit.offline)?;
     if engine.is_durable() {
         audit_sums(engine, &live)?;
     }
     audit.lost_index = lost_index(engine, audit.index)?;
     Ok(audit)
+}
+
+/// The count of segments that are offline is exact, and no more of them are than the maximum asks for.
+fn audit_offline(engine: &TestEngine, offline: u64) -> Result<(), String> {
+    let said = engine.mem.load(at::OFFLINE, Ordering::Acquire);
+    if said != offline {
+        return Err(format!("{offline} segments are offline, the header says {said}"));
+    }
+    if offline > engine.segments().saturating_sub(engine.segments_max()) {
+        return Err(format!("{offline} segments are offline, more than the maximum asks for"));
+    }
+    Ok(())
 }
 
 /// Offsets of the records that the index leads to.

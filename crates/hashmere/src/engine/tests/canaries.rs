@@ -6,7 +6,7 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
-use super::{asked, backup, backup_cases, crash_cases, meanwhile, power, quick, regions, stalled};
+use super::{asked, backup, backup_cases, crash_cases, maximum, meanwhile, power, quick, regions, stalled};
 use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
 const WRITING: &[Hunt] = &[
@@ -39,6 +39,8 @@ const SEGMENTS: &[Hunt] = &[
     (Canary::DropUnfinished, "deaths: drop region", regions::death_while_one_is_dropped),
     (Canary::TailForgotten, "deaths: large records", crash_cases::large_records),
     (Canary::RootEarly, "deaths: clear", crash_cases::clearing),
+    (Canary::OfflineUncounted, "deaths: shrink", maximum::deaths_of_who_takes_segments_out_of_use),
+    (Canary::OverBelieved, "one interruption: trim", maximum::two_take_segments_out_of_use),
 ];
 
 const DURABLE: &[Hunt] = &[

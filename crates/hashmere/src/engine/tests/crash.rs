@@ -427,9 +427,13 @@ fn is_emptied(client: &Client) -> Result<(), String> {
     client.t_maintain().map_err(|e| format!("maintain after clear: {e}"))?;
     is_sound(client, 0)?;
     let audit = audit(client)?;
-    let Audit { total, free, table, held, log, large, index, limbo, region, .. } = audit;
+    let Audit { total, free, table, held, log, large, index, limbo, region, offline, .. } = audit;
     let pinned = client.stats(0, 0).clients.iter().map(|c| c.pins).sum();
-    if index != 1 || large != 0 || limbo > pinned || log > 1 || free + log + held + limbo + region + 1 + table != total
+    if index != 1
+        || large != 0
+        || limbo > pinned
+        || log > 1
+        || free + log + held + limbo + region + offline + 1 + table != total
     {
         return Err(format!("after a clear: {audit:?}"));
     }

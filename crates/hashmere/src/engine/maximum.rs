@@ -1,0 +1,240 @@
+//! Another maximum size for a store that exists: a lower one takes segments out of use, a higher one gives them back.
+//!
+//! The maximum bounds how many segments are *in use*, wherever in the file they are: index and regions cannot move. A segment
+//! that is *offline* has no memory behind it and is nobody's to claim. Their number is in the header, and changes with their
+//! states under the space lock; a holder that dies in between is counted after by its repair.
+
+use super::clean::Policy;
+use super::segments::RESERVE;
+use super::{Engine, Lane};
+use crate::canary::{self, Canary};
+use crate::error::WriteError;
+use hashmere_format::header::{at, limit};
+use hashmere_format::leaf::Meta;
+use hashmere_format::segment::{State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Free segments that stay in use however small the maximum: the reserve, and one for the next writer.
+const KEPT_FREE: u64 = RESERVE + 1;
+
+/// What [`Engine::set_maximum`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resized {
+    /// The store has the new maximum.
+    Done,
+    /// It has the one that it had: what must stay takes this many bytes.
+    Needs(u64),
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// The maximum size in bytes; 0 is none.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.mem.load(at::MAX_BYTES, Ordering::Acquire)
+    }
+
+    /// Whole segments in a file of so many bytes.
+    fn segments_within(&self, bytes: u64) -> u64 {
+        (bytes.min(limit::ADDRESS).saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS)
+    }
+
+    /// Segments that are offline.
+    pub(super) fn offline(&self) -> u64 {
+        self.mem.load(at::OFFLINE, Ordering::Acquire).min(self.segments())
+    }
+
+    fn segments_in_use(&self) -> u64 {
+        self.segments().saturating_sub(self.offline())
+    }
+
+    /// Whether more segments are in use than the maximum allows.
+    pub(super) fn is_above_maximum(&self) -> bool {
+        self.segments_in_use() > self.segments_max()
+    }
+
+    /// Gives the store another maximum. Less than it has in use: a cache evicts, a strict store compacts; what cannot go at once,
+    /// because somebody pins it or has it open, goes when it is given back.
+    pub(crate) fn set_maximum(&self, lane: &mut Lane, bytes: u64) -> Result<Resized, WriteError> {
+        let target = self.segments_within(bytes);
+        if self.segments_in_use() > target {
+            let needed = if self.shape.cache { self.least_of_cache() } else { self.compact_to(lane, target)? };
+            if needed > target {
+                return Ok(Resized::Needs(self.segment_offset(needed)));
+            }
+            // Leaves never go one by one: an index for many more keys would leave no room for any.
+            if self.shape.cache && 2 * self.immovable() > target {
+                self.clear(lane)?;
+            }
+        }
+        let before = self.max_bytes();
+        self.store_maximum(lane.slot, bytes)?;
+        self.shrink(lane)?;
+        if !self.shape.cache && self.is_above_maximum() {
+            // Others wrote meanwhile, and what they wrote stays.
+            self.store_maximum(lane.slot, before)?;
+            return Ok(Resized::Needs(self.segment_offset(self.segments_in_use())));
+        }
+        Ok(Resized::Done)
+    }
+
+    /// Under the space lock: who grows the file has counted with the old maximum before, or counts with the new one.
+    fn store_maximum(&self, slot: u32, bytes: u64) -> Result<(), WriteError> {
+        self.acquire_global(slot, at::SPACE_LOCK)?;
+        self.mem.store(at::MAX_BYTES, bytes, Ordering::Release);
+        self.bring_online();
+        self.release_global(at::SPACE_LOCK);
+        Ok(())
+    }
+
+    /// With the space lock: as many segments become free again as the maximum allows.
+    fn bring_online(&self) {
+        let (total, max) = (self.segments(), self.segments_max());
+        let mut offline = self.mem.load(at::OFFLINE, Ordering::Relaxed);
+        for segment in 0..total {
+            if offline == 0 || total.saturating_sub(offline) >= max {
+                break;
+            }
+            if self.state(segment) == Word::new(State::Offline) {
+                self.set_state(segment, Word::new(State::Free));
+                offline -= 1;
+                self.mem.store(at::OFFLINE, offline, Ordering::Release);
+                self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
+                self.offer(segment);
+            }
+        }
+    }
+
+    /// Takes free segments out of use, the last in the file first, while there are more in use than the maximum allows.
+    /// `just` was freed just now.
+    #[cold]
+    pub(super) fn trim(&self, slot: u32, just: Option<u64>) {
+        let total = self.segments();
+        let just = just.filter(|segment| *segment >= self.segments_max());
+        for segment in just.into_iter().chain((0..total).rev()) {
+            if !self.is_above_maximum() || self.free_segments() <= KEPT_FREE {
+                return;
+            }
+            if self.take_free(segment, slot) {
+                // Nobody else has it: before its memory is another's it would have to be free again.
+                self.mem.unback(self.segment_offset(segment), self.segment_bytes());
+                if !self.take_offline(slot, segment) {
+                    self.set_state(segment, Word::new(State::Free));
+                    self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
+                    self.offer(segment);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes a claimed segment out of use. `false`: the store has no more than it may, or somebody else has the lock; who frees
+    /// a segment next looks again.
+    fn take_offline(&self, slot: u32, segment: u64) -> bool {
+        let lock = Meta(self.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
+        if !lock.is_free() || self.mem.compare_exchange(at::SPACE_LOCK, lock.0, lock.held_by(slot).0).is_err() {
+            return false;
+        }
+        // Another one may have taken the last that was too many.
+        let over = self.is_above_maximum() || canary::is(Canary::OverBelieved);
+        if over {
+            self.set_state(segment, Word::new(State::Offline));
+            self.mem.store(at::OFFLINE, self.offline() + 1, Ordering::Release);
+        }
+        self.release_global(at::SPACE_LOCK);
+        over
+    }
+
+    /// The holder of the space lock died, perhaps between a state and the count, or between a larger maximum and what it brings.
+    pub(super) fn repair_maximum(&self) {
+        if canary::is(Canary::OfflineUncounted) {
+            return;
+        }
+        let offline = (0..self.segments()).filter(|segment| self.state(*segment).state == State::Offline).count();
+        self.mem.store(at::OFFLINE, offline as u64, Ordering::Release);
+        self.bring_online();
+    }
+
+    /// Empties segments until no more are in use than the maximum allows, from the end of the file: rows of free segments stay
+    /// possible before it.
+    pub(crate) fn shrink(&self, lane: &mut Lane) -> Result<(), WriteError> {
+        if !self.is_above_maximum() {
+            return Ok(());
+        }
+        self.trim(lane.slot, None);
+        self.retire_segment(lane);
+        for segment in (self.segments_max()..self.segments()).rev() {
+            if !self.is_above_maximum() {
+                return Ok(());
+            }
+            match self.by_force(lane, |lane| self.empty_one(lane, segment)) {
+                Err(WriteError::Busy { .. }) => break,
+                emptied => went(emptied)?,
+            };
+        }
+        for _ in 0..=2 * self.segments() {
+            if !self.is_above_maximum() || !went(self.by_force(lane, |lane| self.free_one_more(lane)))? {
+                break;
+            }
+        }
+        self.retire_segment(lane);
+        Ok(())
+    }
+
+    fn empty_one(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+        if self.shape.cache {
+            return self.evict_segment(lane, segment);
+        }
+        self.glance(lane, segment)?;
+        self.clean_segment(lane, segment, Policy::Move)
+    }
+
+    /// What is left to do of a shrinking is done by those who need room, a segment more than they need each.
+    #[cold]
+    pub(super) fn shrink_in_passing(&self, lane: &mut Lane) -> Result<(), WriteError> {
+        let before = self.offline();
+        // Of a segment that is evicted half may stay.
+        for _ in 0..2 * KEPT_FREE {
+            if !self.is_above_maximum() || self.offline() > before || !went(self.free_one_more(lane))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Segments of what a cache cannot do without, even if nothing is in it.
+    fn least_of_cache(&self) -> u64 {
+        self.count_of(&[State::Region, State::Table]) + 1 + KEPT_FREE + 1
+    }
+
+    /// Segments of what stays where it is.
+    fn immovable(&self) -> u64 {
+        self.count_of(&[State::Region, State::Table, State::Index])
+    }
+
+    fn count_of(&self, states: &[State]) -> u64 {
+        let words = (0..self.segments()).map(|segment| self.state(segment));
+        words.filter(|word| states.contains(&word.state)).map(|word| u64::from(word.length)).sum()
+    }
+
+    /// Cleans a strict store until it could do with `target` segments, or nothing more is to be gained. Returns how many it needs.
+    fn compact_to(&self, lane: &mut Lane, target: u64) -> Result<u64, WriteError> {
+        let needed =
+            |engine: &Self| engine.segments_in_use().saturating_sub(engine.count_of(&[State::Free])) + KEPT_FREE;
+        self.retire_segment(lane);
+        for _ in 0..=2 * self.segments() {
+            if needed(self) <= target || !went(self.by_force(lane, |lane| self.free_one_more(lane)))? {
+                break;
+            }
+        }
+        self.retire_segment(lane);
+        Ok(needed(self))
+    }
+}
+
+/// What cannot be emptied now is no error of who makes a store smaller.
+fn went(emptied: Result<bool, WriteError>) -> Result<bool, WriteError> {
+    match emptied {
+        Err(WriteError::Busy { .. } | WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(false),
+        other => other,
+    }
+}

@@ -1,0 +1,112 @@
+//! Another maximum: deaths of who changes it, and two who take segments out of use at the same time.
+
+use super::audit::audit;
+use super::crash::{Cast, Effort, Rule, Scenario};
+use super::world::{cache, strict, Client, Geometry, World};
+use crate::engine::Resized;
+use hashmere_format::header::at;
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
+
+const EFFORT: Effort = if cfg!(miri) { Effort { step: 401, repairs: 1 } } else { Effort { step: 11, repairs: 8 } };
+/// Where the count and the states are changed, each store.
+const EACH: Effort = if cfg!(miri) { Effort { step: 41, repairs: 1 } } else { Effort { step: 1, repairs: 12 } };
+
+fn bytes(segments: u64) -> u64 {
+    at::DATA + (segments << 12)
+}
+
+fn resize(client: &Client, segments: u64) -> Resized {
+    client.set_maximum(&mut client.lane().unwrap(), bytes(segments)).unwrap()
+}
+
+/// About 40 segments in use, of which one in three values of a strict store is garbage.
+fn filled(world: &World) -> Cast {
+    let (other, victim) = (world.client(), world.client());
+    other.t_set(b"other", b"of the other").unwrap();
+    (0..260).for_each(|i| victim.t_set(format!("f{i}").as_bytes(), &[b'f'; 480]).unwrap());
+    victim.t_set(b"large", &[b'l'; 9000]).unwrap();
+    (0..260).filter(|i| i % 3 != 0).for_each(|i| assert!(victim.t_del(format!("f{i}").as_bytes()).unwrap()));
+    Cast { victim, others: vec![other] }
+}
+
+/// The same, with segments offline.
+fn lowered(world: &World) -> Cast {
+    let cast = filled(world);
+    assert_eq!(resize(&cast.victim, 30), Resized::Done);
+    cast
+}
+
+/// The same, with nothing in the way: only states and the count are changed.
+fn emptied(world: &World) -> Cast {
+    let cast = filled(world);
+    (0..260).for_each(|i| _ = cast.victim.t_del(format!("f{i}").as_bytes()).unwrap());
+    cast.victim.t_del(b"large").unwrap();
+    cast.victim.t_maintain().unwrap();
+    cast
+}
+
+fn run(name: &'static str, geometry: Geometry, setup: fn(&World) -> Cast, act: fn(&mut Client), effort: Effort) {
+    let rule = if geometry.cache { Rule::Evicts } else { Rule::Whole };
+    Scenario { name, geometry, setup, act, rule }.enumerate(effort).expect_clean(name);
+}
+
+#[test]
+fn deaths_of_who_makes_a_store_smaller() {
+    run("shrink a cache", cache(48), filled, |c| assert_eq!(resize(c, 16), Resized::Done), EFFORT);
+    run("shrink a strict store", strict(48), filled, |c| assert_eq!(resize(c, 30), Resized::Done), EFFORT);
+}
+
+#[test]
+pub(super) fn deaths_of_who_takes_segments_out_of_use() {
+    run("shrink an empty store", strict(48), emptied, |c| assert_eq!(resize(c, 36), Resized::Done), EACH);
+}
+
+#[test]
+fn deaths_of_who_makes_a_store_larger() {
+    run("grow again", strict(48), lowered, |c| assert_eq!(resize(c, 44), Resized::Done), EACH);
+}
+
+/// Catches two who each take the last segment that is too many.
+#[test]
+pub(super) fn two_take_segments_out_of_use() {
+    let prepared = || {
+        let world = World::new(strict(48));
+        let Cast { victim, others } = emptied(&world);
+        world.heap.store(at::MAX_BYTES, bytes(victim.segments() - 1), Ordering::Relaxed);
+        (world, victim, others)
+    };
+    let (_world, actor, _others) = prepared();
+    let slot = actor.lane().unwrap().slot;
+    actor.probe.rewind();
+    actor.trim(slot, None);
+    let accesses = actor.probe.accesses();
+    assert_eq!(audit(&actor).unwrap().offline, 1);
+    for access in 0..accesses {
+        let (_world, actor, others) = prepared();
+        let slot = actor.lane().unwrap().slot;
+        let other = others[0].clone();
+        actor.probe.interrupt(access, move || other.trim(other.lane().unwrap().slot, None));
+        actor.trim(slot, None);
+        others[0].trim(others[0].lane().unwrap().slot, None);
+        assert_eq!(audit(&actor).unwrap().offline, 1, "interrupted before access {access}");
+    }
+}
+
+/// What is refused changes nothing, and a store that is larger again has all its room.
+#[test]
+fn down_and_up_again() {
+    let world = World::new(strict(48));
+    let Cast { victim, others } = filled(&world);
+    let needs = resize(&victim, 8);
+    assert!(matches!(needs, Resized::Needs(bytes) if bytes > at::DATA + (9 << 12)), "{needs:?}");
+    assert_eq!((victim.max_bytes(), audit(&victim).unwrap().offline), (bytes(48), 0));
+    assert_eq!(resize(&victim, 30), Resized::Done);
+    let offline = audit(&victim).unwrap().offline;
+    assert_eq!(victim.segments() - offline, 30);
+    assert_eq!(resize(&victim, 48), Resized::Done);
+    assert_eq!(audit(&victim).unwrap().offline, 0);
+    let fits = (0..).take_while(|i| victim.t_set(format!("g{i}").as_bytes(), &[b'g'; 480]).is_ok()).count();
+    assert!(fits > 100, "{fits}");
+    drop(others);
+}
