@@ -112,7 +112,8 @@ impl StoreBase {
         Ok(taken.map(|value| PyBytes::new(py, &value).into_any()).or(default))
     }
 
-    /// Stores a value if the key has this ``version`` or the ``expected`` value. The new version; ``None``: it is otherwise.
+    /// Stores a value if the key has this ``version`` (0: is absent) or the ``expected`` value. The new version; ``None``: it is
+    /// otherwise.
     #[pyo3(signature = (key, value, /, *, version=None, expected=None, ttl=None, expires_at=None, flags=None))]
     #[allow(clippy::too_many_arguments)]
     fn cas(

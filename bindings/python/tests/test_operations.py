@@ -42,6 +42,9 @@ def test_compare_and_set(store):
     assert second > version and store.version("k") == second and store.record("k").flags == 9
     assert store.cas("k", "3", expected="1") is None and store.cas("k", "3", expected="2")
     assert store.cas("absent", "3", expected="2") is None and store.version("absent") is None
+    assert store.cas("new", "1", version=0) and store["new"] == b"1", "version 0 is that of an absent key"
+    assert store.cas("new", "2", version=0) is None and store["new"] == b"1"
+    assert not store.delete("no", version=0) and not store.delete("new", version=0)
     with pytest.raises(TypeError):
         store.cas("k", "v")
     with pytest.raises(TypeError):

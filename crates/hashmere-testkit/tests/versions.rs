@@ -126,6 +126,21 @@ fn what_is_asked_for_is_given_unless_it_is_past() {
     assert_eq!(store.meta(b"k").unwrap().unwrap().version, newest.0[&b"k"[..]]);
 }
 
+/// Catches a language in which version 0 is not the one of an absent key.
+#[test]
+fn version_0_is_that_of_an_absent_key() {
+    let scratch = Scratch::new("versions-0");
+    let store = small().open(scratch.store("versions")).unwrap();
+    let absent = Expected::Version(Version(0));
+    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), Cas::NotFound);
+    let stored = store.compare_and_set(b"k", absent, Change::Set(b"A")).unwrap();
+    assert!(matches!(stored, Cas::Stored(stored) if stored.created), "{stored:?}");
+    let seen = store.meta(b"k").unwrap().unwrap().version;
+    assert_eq!(store.compare_and_set(b"k", absent, Change::Set(b"B")).unwrap(), Cas::Mismatch(seen));
+    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), Cas::Mismatch(seen));
+    assert_eq!(store.get(b"k").unwrap().as_deref(), Some(&b"A"[..]));
+}
+
 #[test]
 fn compare_and_set_is_not_fooled_by_a_value_that_returns() {
     let scratch = Scratch::new("versions-aba");

@@ -23,7 +23,7 @@ pub struct Cas {
     /// The new value; `-` or missing: standard input
     #[arg(value_name = "NEW", allow_negative_numbers = true, conflicts_with = "remove")]
     new: Option<OsString>,
-    /// Expect the key at this version
+    /// Expect the key at this version; 0: expect that there is none, in a store that is there
     #[arg(long, value_name = "N", group = "expected")]
     version: Option<u64>,
     /// Expect the key with this value

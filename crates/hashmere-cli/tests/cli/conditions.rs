@@ -31,6 +31,8 @@ fn cas() {
     s.run(["cas", "a", "k", "--value", "3", "--remove"]).fails(1, "not as expected");
     s.run(["cas", "a", "k", "--value", "from stdin", "--remove"]).text();
     s.run(["cas", "a", "k", "--value", "x", "--remove"]).fails(1, "no key `k`");
+    s.sh("cas a k 0 --version 0").text();
+    s.sh("cas a k 1 --version 0").fails(1, "its version is");
     s.sh("cas a k x --value y --remove").fails(2, "cannot be used with");
 }
 

@@ -67,6 +67,12 @@ impl Context<'_> {
             Verb::Replace => Outcome::of(store.replace(key, value, attributes), value),
             Verb::Append => self.extend(key, only, attributes.version_at_least, |old| [old, value].concat()),
             Verb::Prepend => self.extend(key, only, attributes.version_at_least, |old| [value, old].concat()),
+            // To a store version 0 is "absent"; to memcached it is one that no item has.
+            Verb::Cas(0) => match store.exists(key) {
+                Ok(true) => Outcome::Exists,
+                Ok(false) => Outcome::NotFound,
+                Err(error) => Outcome::Failed(error.into()),
+            },
             Verb::Cas(version) => {
                 let expected = Expected::Version(Version(version));
                 match store.compare_and_set(key, expected, Change::SetWith(value, attributes)) {

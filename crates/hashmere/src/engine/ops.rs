@@ -355,6 +355,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         expected: Expected<'_>,
         change: Change<'_>,
     ) -> Result<Cas, WriteError> {
+        let expected = match (expected, change) {
+            (Expected::Version(Version(0)), Change::Set(_) | Change::SetWith(..)) => Expected::Absent,
+            _ => expected,
+        };
         let draft = match change {
             Change::Remove => None,
             Change::Set(value) => Some((value, Attributes::NONE)),
