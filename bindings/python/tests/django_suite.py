@@ -42,6 +42,30 @@ class HashmereCacheTests(BaseCacheTests, TestCase):
     def test_threads_share_a_handle(self):
         self.assertIs(caches["default"].store, caches["prefix"].store)
 
+    def test_what_does_not_fit(self):
+        huge, name = "x" * (100 << 20), "hashmere.django"
+        cache.set("k", "small")
+        with self.assertLogs(name, "WARNING"):
+            self.assertIsNone(cache.set("k", huge))
+        self.assertIsNone(cache.get("k"), "the value of before is taken for the new one")
+        with self.assertLogs(name, "WARNING"):
+            self.assertIs(cache.add("k", huge), False)
+            self.assertEqual(cache.set_many({"a": 1, "k": huge, "b": 2}), ["k"])
+        self.assertEqual(cache.get_many(["a", "b", "k"]), {"a": 1, "b": 2})
+        with self.assertLogs(name, "WARNING"):
+            self.assertEqual(cache.get_or_set("other", huge, 10), huge)
+
+    def test_another_maximum(self):
+        def backend(size):
+            return caches["default"].__class__("sized", {"OPTIONS": {"max_bytes": size}})
+
+        page = b"p" * 100_000
+        first, smaller = backend(24 << 20), backend(6 << 20)
+        first.set_many({f"k{i}": page for i in range(200)})
+        smaller.set("n", page)
+        self.assertEqual((first.get("n"), first.store.stats()["bytes_max"]), (page, 6 << 20))
+        self.assertLessEqual(first.store.stats()["bytes_allocated"], 6 << 20)
+
     def test_other_coders(self):
         other = caches.create_connection("default").__class__("django", {"OPTIONS": {"coder": "hashmere.JSON"}})
         other.set("json", {"a": [1]})

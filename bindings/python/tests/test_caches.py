@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import hashmere
+
 HERE = os.path.dirname(__file__)
 
 
@@ -24,6 +26,41 @@ def test_cachelib(folder):
     assert cache.set("gone", 1, timeout=-1) and cache.get("gone") is None
     assert cache.clear() and cache.get("b") is None
     cache.store.close()
+
+
+def test_cachelib_and_what_does_not_fit(folder):
+    from hashmere.cachelib import HashmereCache
+
+    huge, small = "x" * (8 << 20), "small"
+    cache = HashmereCache("cache", max_bytes=4 << 20)
+    assert cache.set("k", small) and cache.set("k", huge) is False and cache.get("k") is None
+    assert cache.add("k", huge) is False and cache.get("k") is None
+    assert cache.set_many({"a": 1, "b": huge, "c": 3}) == ["a", "c"] and cache.get_many("a", "b", "c") == [1, None, 3]
+    cache.store.close()
+
+
+def test_a_cache_with_another_maximum(folder):
+    from hashmere.cachelib import HashmereCache
+
+    page = b"p" * 50_000
+    first = HashmereCache("cache", max_bytes=24 << 20)
+    assert all(first.set(f"k{i}", page) for i in range(400))
+    smaller = HashmereCache("cache", max_bytes=6 << 20)
+    stats = first.store.stats()
+    assert stats["bytes_max"] == 6 << 20 and stats["bytes_allocated"] <= 6 << 20 and stats["segments_offline"] > 50, stats
+    assert all(first.set(f"n{i}", page) for i in range(200)) and smaller.get("n199") == page
+    assert first.store.stats()["bytes_allocated"] <= 6 << 20
+    larger = HashmereCache("cache", max_bytes=24 << 20)
+    assert all(larger.set(f"k{i}", page) for i in range(300)) and sum(smaller.has(f"k{i}") for i in range(300)) == 300
+    with pytest.raises(hashmere.BadOption, match="max_bytes"):
+        HashmereCache("cache", max_bytes=1000)
+    with hashmere.open("strict", max_bytes=24 << 20) as strict:
+        strict.update((f"k{i}", page) for i in range(100))
+        with pytest.raises(hashmere.Mismatch, match="25165824.*6291456"):
+            hashmere.open("strict", max_bytes=6 << 20)
+        assert len(strict) == 100 and strict.stats()["bytes_max"] == 24 << 20
+    for cache in (first, smaller, larger):
+        cache.store.close()
 
 
 def test_djangos_own_tests_of_a_backend(folder):

@@ -16,13 +16,18 @@ from cachelib.base import BaseCache
 
 from ._store import Store
 from .coders import PICKLE
+from .errors import Full, NoSpace, TooLarge
 
 _Timeout = Union[int, timedelta, None]
+_DOES_NOT_FIT = (Full, NoSpace, TooLarge)
 
 
 class HashmereCache(BaseCache):
     """Objects go through ``coder`` (pickle, as in cachelib's own caches: only trusted processes may write to the file); integers
-    are kept as decimal text. The other options are those of `hashmere.open`; without ``max_bytes`` it is 64 MiB."""
+    are kept as decimal text. The other options are those of `hashmere.open`; without ``max_bytes`` it is 64 MiB.
+
+    A value that does not fit is not stored (``set`` and ``add`` return False, ``set_many`` leaves its key out), and what was there
+    under its key goes."""
 
     def __init__(self, name: Any, default_timeout: int = 300, coder: Any = PICKLE, **options: Any) -> None:
         super().__init__(default_timeout)
@@ -58,12 +63,22 @@ class HashmereCache(BaseCache):
         ttl = self._ttl(timeout)
         if ttl is not None and ttl < 0:
             self.store.delete(key)
-        else:
-            self.store.set(key, self._dumps(value), ttl=ttl)
-        return True
+            return True
+        return self._put(key, self._dumps(value), ttl)
+
+    def _put(self, key: str, data: Any, ttl: Optional[float]) -> bool:
+        try:
+            self.store.set(key, data, ttl=ttl)
+            return True
+        except _DOES_NOT_FIT:
+            self.store.delete(key)
+            return False
 
     def add(self, key: str, value: Any, timeout: _Timeout = None) -> bool:
-        return bool(self.store.add(key, self._dumps(value), ttl=self._ttl(timeout)))
+        try:
+            return bool(self.store.add(key, self._dumps(value), ttl=self._ttl(timeout)))
+        except _DOES_NOT_FIT:
+            return False
 
     def delete(self, key: str) -> bool:
         return self.store.delete(key)
@@ -75,8 +90,14 @@ class HashmereCache(BaseCache):
         return [self._loads(data) for data in self.store.get_many(keys)]
 
     def set_many(self, mapping: Dict[str, Any], timeout: _Timeout = None) -> List[Any]:
-        self.store.set_many({key: self._dumps(value) for key, value in mapping.items()}, ttl=self._ttl(timeout))
-        return list(mapping)
+        pairs = {key: self._dumps(value) for key, value in mapping.items()}
+        ttl = self._ttl(timeout)
+        try:
+            self.store.set_many(pairs, ttl=ttl)
+            return list(pairs)
+        except _DOES_NOT_FIT:
+            # One of them, and those behind it are not stored either.
+            return [key for key, value in pairs.items() if self._put(key, value, ttl)]
 
     def delete_many(self, *keys: str) -> List[Any]:
         return [key for key in keys if self.store.delete(key)]

@@ -11,11 +11,16 @@
 Every worker process of the machine shares it, without a server. Integers are kept as decimal text, so that they can be counted with
 from any language; other objects go through a coder, which is pickle as in Django's own backends: only trusted processes may write
 to the file. ``OPTIONS`` may name another ``coder``, and has what `hashmere.open` takes; without ``max_bytes`` it is 64 MiB. What
-is not used for long is dropped when the cache is full, so ``MAX_ENTRIES`` and ``CULL_FREQUENCY`` mean nothing here.
+is not used for long is dropped when the cache is full, so ``MAX_ENTRIES`` and ``CULL_FREQUENCY`` mean nothing here. With another
+``max_bytes`` the cache has that size from then on, and with less it drops what was not used.
+
+A value that does not fit is not stored, as with memcached: ``set`` says nothing (a warning goes to the logger ``hashmere.django``),
+``add`` returns False, ``set_many`` returns its key. What was there under the key is gone, so that nobody takes it for the new value.
 """
 
 from __future__ import annotations
 
+import logging
 import threading
 from typing import Any, Dict, Iterable, List, Mapping, Optional, Tuple
 
@@ -25,8 +30,11 @@ from django.utils.module_loading import import_string
 from ._store import Store
 from ._types import KEEP
 from .coders import PICKLE
+from .errors import Full, NoSpace, TooLarge
 
 _MAX_BYTES = 64 << 20
+_DOES_NOT_FIT = (Full, NoSpace, TooLarge)
+_log = logging.getLogger(__name__)
 # Django makes a backend for each thread; they share the handle.
 _stores: Dict[Tuple[str, str], Store] = {}
 _opening = threading.Lock()
@@ -79,7 +87,11 @@ class HashmereCache(BaseCache):
         data = self._dumps(value)
         if ttl is not None and ttl <= 0:
             return key not in self.store
-        return bool(self.store.add(key, data, ttl=ttl))
+        try:
+            return bool(self.store.add(key, data, ttl=ttl))
+        except _DOES_NOT_FIT as error:
+            _log.warning("%s is not cached: %s", key, error)
+            return False
 
     def get(self, key: Any, default: Any = None, version: Optional[int] = None) -> Any:
         data = self.store.get(self.make_and_validate_key(key, version=version))
@@ -91,7 +103,17 @@ class HashmereCache(BaseCache):
         if ttl is not None and ttl <= 0:
             self.store.delete(key)
         else:
+            self._put(key, data, ttl)
+
+    def _put(self, key: str, data: Any, ttl: Optional[float]) -> bool:
+        """Whether it fits. If not, what was there goes: it is not the value that the caller believes to be there."""
+        try:
             self.store.set(key, data, ttl=ttl)
+            return True
+        except _DOES_NOT_FIT as error:
+            _log.warning("%s is not cached: %s", key, error)
+            self.store.delete(key)
+            return False
 
     def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: Optional[int] = None) -> bool:
         key, ttl = self.make_and_validate_key(key, version=version), self._ttl(timeout)
@@ -121,12 +143,17 @@ class HashmereCache(BaseCache):
 
     def set_many(self, data: Mapping[Any, Any], timeout: Any = DEFAULT_TIMEOUT, version: Optional[int] = None) -> List[Any]:
         ttl = self._ttl(timeout)
-        pairs = {self.make_and_validate_key(key, version=version): self._dumps(value) for key, value in data.items()}
+        names = {self.make_and_validate_key(key, version=version): key for key in data}
+        pairs = {name: self._dumps(data[key]) for name, key in names.items()}
         if ttl is not None and ttl <= 0:
             self.store.delete_many(pairs)
-        else:
+            return []
+        try:
             self.store.set_many(pairs, ttl=ttl)
-        return []
+            return []
+        except _DOES_NOT_FIT:
+            # One of them, and those behind it are not stored either.
+            return [names[name] for name, value in pairs.items() if not self._put(name, value, ttl)]
 
     def delete_many(self, keys: Iterable[Any], version: Optional[int] = None) -> None:
         self.store.delete_many([self.make_and_validate_key(key, version=version) for key in keys])
