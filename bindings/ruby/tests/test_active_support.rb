@@ -4,6 +4,8 @@ require_relative "helper"
 require "active_support"
 require "active_support/core_ext/numeric/time"
 require "active_support/cache/hashmere_store"
+require "logger"
+require "stringio"
 
 # What every cache store of ActiveSupport does.
 class TestActiveSupport < Minitest::Test
@@ -87,6 +89,50 @@ class TestActiveSupport < Minitest::Test
     assert_equal "300", @cache.read("shared", raw: true)
   end
 
+  # What is no raw number: entries with numbers are counted with, as in memory; the rest is left alone, as by memcached and Redis.
+  def test_increment_of_an_entry
+    @cache.write("n", 5, expires_in: 60)
+    assert_equal 6, @cache.increment("n")
+    assert_equal [6, 3], [@cache.read("n"), @cache.decrement("n", 3)]
+    assert_equal 3, @cache.read("n")
+    assert_in_delta 60, @cache.store.ttl("app:n"), 50
+    @cache.write("text", "41")
+    assert_equal [42, 42, 0], [@cache.increment("text"), @cache.read("text"), @cache.decrement("text", 100)]
+    log = StringIO.new
+    @cache.logger = Logger.new(log)
+    [nil, "word", { n: 1 }, [5], true].each do |value|
+      @cache.write("other", value)
+      assert_nil @cache.increment("other")
+      assert_equal [value], [@cache.read("other")]
+    end
+    @cache.write("raw", "word", raw: true)
+    assert_nil @cache.decrement("raw")
+    assert_equal "word", @cache.read("raw", raw: true)
+    assert_equal 6, log.string.scan("NotANumber").size
+    @cache.write("old", 5, expires_in: 0.02, race_condition_ttl: 1000)
+    sleep 0.04
+    assert_equal 1, @cache.increment("old")
+    @cache.write("shared", 0)
+    children = Array.new(3) { fork { 100.times { @cache.increment("shared") } && exit!(0) } }
+    children.each { |child| Process.wait(child) }
+    assert_equal 300, @cache.read("shared")
+  end
+
+  # A configuration with another size.
+  def test_another_maximum
+    open = ->(bytes) { ActiveSupport::Cache.lookup_store(:hashmere_store, @name, { max_bytes: bytes, namespace: "app" }) }
+    14.times { |n| assert @cache.write("page #{n}", Random.bytes(1 << 20), compress: false) }
+    smaller = open.(5 << 20)
+    assert_equal 5 << 20, @cache.stats[:bytes_max]
+    assert_operator @cache.stats[:bytes_allocated], :<=, 5 << 20
+    assert @cache.write("new", Random.bytes(1 << 20), compress: false)
+    assert_equal 1 << 20, smaller.read("new").bytesize
+    larger = open.(16 << 20)
+    200.times { |n| assert larger.write("short #{n}", Random.bytes(50_000), compress: false) }
+    assert_equal 200, (0...200).count { |n| @cache.exist?("short #{n}") }
+    [smaller, larger].each { |cache| cache.store.close }
+  end
+
   def test_delete_matched_and_clear
     %w[foo food bar].each { |name| @cache.write(name, 1) }
     @cache.write("foo", 1, namespace: "other")
@@ -108,6 +154,10 @@ class TestActiveSupport < Minitest::Test
   def test_a_cache_that_is_full_or_cannot_take_it
     30.times { |n| assert @cache.write("page #{n}", Random.bytes(1 << 20), compress: false) }
     assert @cache.exist?("page 29")
+    @cache.write("huge", "small")
+    assert_equal false, @cache.write("huge", Random.bytes(64 << 20), compress: false, unless_exist: true)
+    assert_equal "small", @cache.read("huge")
     assert_equal false, @cache.write("huge", Random.bytes(64 << 20), compress: false)
+    assert_nil @cache.read("huge"), "the value of before is taken for the new one"
   end
 end

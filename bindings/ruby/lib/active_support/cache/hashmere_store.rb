@@ -12,8 +12,15 @@ module ActiveSupport
     #
     # Options beside those of every cache store are those of Hashmere::Store. A full cache drops what expired, then what was not
     # used. Entries are stored by the `coder` of the cache, Marshal by default as for every cache store: whoever may write the file
-    # may run code in its readers. Values written with `raw: true` are stored as they are; `increment` and `decrement` work on
-    # those, atomically across processes. `clear` empties the store under every namespace.
+    # may run code in its readers. Values written with `raw: true` are stored as they are. `clear` empties the store under every
+    # namespace.
+    #
+    # `increment` and `decrement` are atomic across processes. They count with raw values, and with entries whose value is a
+    # number or reads as one, which keep their expiry. Of anything else they make nothing: nil, and a line in the log, as with
+    # memcached and Redis.
+    #
+    # Another `max_bytes` is what the store has from then on; with less it drops what was not used. A value that does not fit is
+    # not written (false, and a line in the log), and what was there under its name goes, so that nobody takes it for the new one.
     class HashmereStore < Store
       DEFAULT_MAX_BYTES = 256 << 20
       # Flags of a record: 0 is a raw value, which other languages can read.
@@ -64,9 +71,42 @@ module ActiveSupport
 
       def count(operation, name, by, initial, options)
         options = merged_options(options)
+        key = normalize_key(name, options)
         instrument(operation, name, amount: by.abs) do
-          @store.incr(normalize_key(name, options), by, initial: initial, ttl: options[:expires_in]&.to_f)
+          loop do
+            break @store.incr(key, by, initial: initial, ttl: options[:expires_in]&.to_f)
+          rescue Hashmere::NotANumber => e
+            record = @store.record(key)
+            next if record.nil?
+
+            done, number = count_entry(key, record, by)
+            break number if done == :counted
+            break not_counted(name, e) if done == :refused
+          end
         end
+      end
+
+      # An entry that is no raw value: [:counted, number]; :again, if somebody changed it meanwhile; :refused, if it is no number.
+      def count_entry(key, record, by)
+        return :refused unless record.flags == ENTRY
+
+        entry = entry_of(record.value, record.flags)
+        if entry.expired?
+          @store.remove(key, version: record.version)
+          return :again
+        end
+        number = Integer(entry.value, exception: false) or return :refused
+        number = [number + by, 0].max
+        counted = Entry.new(number, version: entry.version)
+        counted.expires_at = entry.expires_at
+        value = serialize_entry(counted)
+        stored = @store.cas(key, value, version: record.version, flags: ENTRY, expires_at: record.expires_at)
+        stored ? [:counted, number] : :again
+      end
+
+      def not_counted(name, error)
+        logger&.error("Hashmere (#{error.class.name}): #{name}: #{error.message}")
+        nil
       end
 
       def read_entry(key, **_options)
@@ -87,7 +127,15 @@ module ActiveSupport
         @store.public_send(write, key, value, ttl: lifetime(entry, options), flags: options[:raw] ? 0 : ENTRY) ? true : false
       rescue Hashmere::Full, Hashmere::NoSpace, Hashmere::Busy, Hashmere::TooLarge => e
         logger&.error("Hashmere (#{e.class.name}): #{e.message}")
+        forget(key) unless options[:unless_exist]
         false
+      end
+
+      # What stands under a name whose new value could not be stored. (Somebody who holds its lock may be storing another.)
+      def forget(key)
+        @store.remove(key)
+      rescue Hashmere::Busy
+        nil
       end
 
       def lifetime(entry, options)
