@@ -5,7 +5,7 @@ use super::play::{sane, text, Play, Somebody};
 use super::world::{client, lost, Actor, Policy, World};
 use crate::canary::{self, Canary};
 use crate::history::Found;
-use crate::layout::{at, bell, Geometry};
+use crate::layout::{at, bell, row, Geometry};
 use crate::merge::Merged;
 use crate::record::Record;
 use crate::ring::Cursor;
@@ -96,9 +96,45 @@ fn finds_a_ring_taken_from_the_living() {
     must_find(Canary::RingRobbed, deaths_of_writers());
 }
 
+/// One died within a line, before the others come: two of them clear up, one wants a ring at that moment, and there is no other.
+fn half_left_behind() -> impl Fn() + Send + Sync + 'static {
+    let start = World::new();
+    move || {
+        let play = Play::new(&start);
+        let victim = play.actor();
+        victim.mem.die_at(thread_rng().gen_range(0..30));
+        sane(|| {
+            let _ = until_death(|| play.write(&victim, 0, 3));
+        });
+        let idle = play.actor();
+        (0..3).for_each(|_| drop(idle.claim(8)));
+        play.dead.lock().unwrap().push(client(0));
+        play.writing.fetch_add(1, Ordering::Relaxed);
+        let threads = vec![
+            play.spawn(|play, actor| actor.core().recover_rings(client(6), play).unwrap()),
+            play.spawn(|play, actor| {
+                let core = actor.core();
+                while (0..4).all(|ring| core.get(core.geometry.row(ring) + row::OWNER) != 0) {
+                    thread::yield_now();
+                }
+                let cursor = actor.claim(1);
+                play.write_to(actor, cursor, 1, 3);
+                play.writing.fetch_sub(1, Ordering::Relaxed);
+            }),
+            play.spawn(|play, actor| play.drain(actor, 5)),
+        ];
+        play.end(threads);
+    }
+}
+
+#[test]
+fn a_half_line_is_cleared_away_before_its_ring_is_free() {
+    explore("log/halves", half_left_behind());
+}
+
 #[test]
 fn finds_a_ring_that_is_free_too_early() {
-    must_find(Canary::RingEarly, deaths_of_writers());
+    must_find(Canary::RingEarly, half_left_behind());
 }
 
 /// A drainer dies at any of its stores; two want to be the next one; one writes meanwhile.

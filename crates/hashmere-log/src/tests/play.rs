@@ -5,7 +5,7 @@ use crate::history::Found;
 use crate::layout::{at, row, BUSY};
 use crate::merge::{Merged, Times};
 use crate::record::Record;
-use crate::ring::Peers;
+use crate::ring::{Cursor, Peers};
 use hashmere::{ClientId, WriteError};
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::stories::{self, wrong};
@@ -85,7 +85,11 @@ impl Play {
     }
 
     pub(super) fn write(&self, actor: &Somebody, number: u64, lines: u32) {
-        let mut cursor = actor.claim(number);
+        self.write_to(actor, actor.claim(number), number, lines);
+    }
+
+    /// The same into a ring that it has.
+    pub(super) fn write_to(&self, actor: &Somebody, mut cursor: Cursor, number: u64, lines: u32) {
         for n in 0..lines {
             let text = text(number, n);
             while !cursor.has_room(text.len() as u64) {
