@@ -224,6 +224,28 @@ static void kinds(void) {
     EXPECT(HM_OK, hm_close(other, &error));
 }
 
+/* A cache that is opened with another size has that size from then on, for who had it open before too. */
+static void another_maximum(void) {
+    hm_store *first, *second;
+    hm_options options = {.size = sizeof options, .flags = HM_CACHE, .max_bytes = 8 << 20, .segment_bytes = 8192};
+    hm_stats stats = {.size = sizeof stats};
+    char value[1000] = {0};
+    EXPECT(HM_OK, hm_open("sized", &options, &first, &error));
+    for (int i = 0; i < 10000; i++)
+        EXPECT(HM_OK, hm_set(first, &i, sizeof i, value, sizeof value, &error));
+    options.max_bytes = 3 << 20;
+    EXPECT(HM_OK, hm_open("sized", &options, &second, &error));
+    for (int i = 0; i < 10000; i++)
+        EXPECT(HM_OK, hm_set(first, &i, sizeof i, value, sizeof value, &error));
+    EXPECT(HM_OK, hm_get_stats(first, &stats, &error));
+    CHECK(stats.bytes_max == 3 << 20 && stats.bytes_allocated <= 3 << 20 && stats.segments_offline > 0);
+    EXPECT(HM_OK, hm_close(second, &error));
+    options.max_bytes = 1000;
+    EXPECT(HM_E_BAD_OPTION, hm_open("sized", &options, &second, &error));
+    EXPECT(HM_OK, hm_close(first, &error));
+    EXPECT(HM_OK, hm_remove("sized", &error));
+}
+
 int main(void) {
     CHECK(hm_version() == HM_VERSION_MAJOR * 10000 + HM_VERSION_MINOR * 100 + HM_VERSION_PATCH);
     store = new_store("whole", 0);
@@ -233,6 +255,7 @@ int main(void) {
     growth();
     names();
     kinds();
+    another_maximum();
     EXPECT(HM_OK, hm_close(store, &error));
     return 0;
 }

@@ -190,6 +190,7 @@ public:
     options &delete_on_last_exit() noexcept { return flag(HM_DELETE_ON_LAST_EXIT); }
     options &foreign_owner() noexcept { return flag(HM_FOREIGN_OWNER); }
     options &no_values() noexcept { return flag(HM_NO_VALUES); }
+    /// The memory that the file may take; a store that exists gets this maximum, see `hm_options`.
     options &max_bytes(std::uint64_t bytes) noexcept { return c_.max_bytes = bytes, *this; }
     options &expected_items(std::uint64_t items) noexcept { return c_.expected_items = items, *this; }
     /// Negative times count as none.
