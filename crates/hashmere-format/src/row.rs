@@ -17,6 +17,9 @@ pub mod at {
     /// First 16 bytes of the process's name.
     pub const NAME: u64 = 24;
 
+    /// The owner was alive when so many looks for dead clients had begun ([`SWEEPS`](crate::header::at::SWEEPS)): a hint.
+    pub const ALIVE: u64 = 40;
+
     /// Root word that the operation under way uses; 0 between operations.
     pub const ACTIVE: u64 = 64;
     /// Offset of the bucket whose lock the owner holds or is about to take; 0 none.
@@ -92,6 +95,12 @@ const _: () = {
     assert!(at::STATS + 8 * STATS <= at::PINS);
     assert!(at::PINS + 8 * PINS <= BYTES);
 };
+
+/// Offset of the row that has this word.
+#[inline(always)]
+pub fn offset_of(word: u64) -> u64 {
+    word - (word - crate::header::at::CLIENTS) % BYTES
+}
 
 /// Offset of a row.
 #[inline(always)]

@@ -88,14 +88,9 @@ impl Drain {
     pub fn pass(&mut self) -> Result<(u64, bool), LogError> {
         let mut all = Merged::default();
         for _ in 0..ROUNDS {
-            let core = self.here.core();
-            let moment = Moment::now(&core);
-            let (here, stopped) = (&self.here, &mut self.stopped);
-            let merged = core.merge(moment.horizon(), &moment, |ring| settled_tail(here, stopped, ring));
-            let delivered = self.sink.deliver(&core, &mut self.scratch)?;
+            let (merged, moved) = self.round(u64::MAX)?;
             all = Merged { lines: all.lines + merged.lines, notes: all.notes + merged.notes, more: merged.more };
-            // Whatever found no room in the history finds it now.
-            if merged.lines + merged.notes == 0 && !delivered || !merged.more {
+            if !moved || !merged.more {
                 break;
             }
         }
@@ -109,6 +104,18 @@ impl Drain {
             watch.arm(0);
         }
         Ok((all.lines, all.more))
+    }
+
+    /// Merges lines that are not younger than this, and delivers what there is. Also whether anything came of it: then whatever found
+    /// no room in the history finds it now.
+    fn round(&mut self, youngest: u64) -> Result<(Merged, bool), LogError> {
+        let core = self.here.core();
+        let moment = Moment::now(&core);
+        let (here, stopped) = (&self.here, &mut self.stopped);
+        let horizon = moment.horizon().min(youngest);
+        let merged = core.merge(horizon, &moment, |ring| settled_tail(here, stopped, ring));
+        let delivered = self.sink.deliver(&core, &mut self.scratch)?;
+        Ok((merged, delivered || merged.lines + merged.notes > 0))
     }
 
     /// A descriptor for event loops (`poll`, `epoll` and what stands on them): readable while there is something to drain. A
@@ -143,7 +150,8 @@ impl Drain {
         core.mem.store(word, bell::AWAKE, Ordering::Relaxed);
     }
 
-    /// Drains what there is, and gives the role back. Returns how many lines that were.
+    /// Drains what was logged before this call, and gives the role back. Returns how many lines that were. Waits for nothing but the
+    /// output: lines of a damaged log that say they are of the future are left where they are.
     ///
     /// # Errors
     /// Those of [`pass`](Self::pass); the role is given back then as well.
@@ -153,18 +161,24 @@ impl Drain {
         let core = self.here.core();
         core.mem.swap(core.base + at::BELL, bell::NOBODY, Ordering::SeqCst);
         let started = Instant::now();
-        while started.elapsed() < Duration::from_nanos(GRACE_NS) {
+        while started.elapsed() < Duration::from_nanos(2 * GRACE_NS) {
             core.mem.relax();
         }
-        let mut lines = 0;
+        let begun = Moment::now(&core).stamp();
+        let (mut lines, mut any) = (0, false);
         loop {
-            let (some, more) = self.pass()?;
-            lines += some;
-            // What others log meanwhile may go on for ever.
-            if !more || started.elapsed() > Duration::from_secs(5) {
-                return Ok(lines);
+            // What others log meanwhile may go on for ever, and is younger.
+            let (merged, moved) = self.round(begun)?;
+            lines += merged.lines;
+            any |= moved;
+            if !moved || !merged.more {
+                break;
             }
         }
+        if !any && self.here.region.is_dropped() {
+            return Err(LogError::Dropped);
+        }
+        Ok(lines)
     }
 
     /// Position up to which lines were delivered, to whomever.

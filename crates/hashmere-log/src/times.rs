@@ -59,6 +59,11 @@ impl Moment {
         Moment { stamp, wall_ns, rate: rate.clamp(0.01, 100.0) }
     }
 
+    /// What a line is stamped with that is logged now.
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp
+    }
+
     /// The stamp up to which every line is there or is seen to be coming.
     pub(crate) fn horizon(&self) -> u64 {
         self.stamp.saturating_sub((GRACE_NS as f64 / self.rate) as u64)

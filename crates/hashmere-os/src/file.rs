@@ -224,6 +224,23 @@ pub fn open_checked(path: &Path, read_only: bool, allow_foreign_owner: bool) -> 
     Ok(file)
 }
 
+/// What tells a file from every copy of it: inode number and time of birth. It stays the same under every name and mount, after a
+/// rename and after a reboot, and a file that was restored, copied, or moved to another file system has another. Never zero.
+///
+/// A file system that knows no time of birth (ext3, tmpfs before Linux 6.0) has the number of its device instead. Snapshots of a whole
+/// file system or block device keep both.
+///
+/// # Errors
+/// Those of looking at the file.
+pub fn identity(file: &File) -> io::Result<u64> {
+    let metadata = file.metadata()?;
+    let born = metadata.created().ok().and_then(|time| time.duration_since(std::time::UNIX_EPOCH).ok());
+    let born = born.map_or(metadata.dev(), |since| since.as_nanos() as u64);
+    // Each step is a bijection, so two files that share one of the two numbers never come out alike.
+    let mix = |word: u64| (word ^ word >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
+    Ok(mix(mix(metadata.ino()) ^ born).max(1))
+}
+
 /// What lies behind a failed `open`, if it is the kind of the file.
 fn explain(path: &Path, error: io::Error) -> OpenRefusal {
     // A link is ELOOP, a folder opened for writing EISDIR, a socket or an absent device ENXIO.

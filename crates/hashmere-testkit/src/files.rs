@@ -1,9 +1,10 @@
 //! What tests look at from outside a store: sizes, contents, folders, and small file systems.
 
+use hashmere_format::header::at;
 use std::ffi::CString;
 use std::fs;
 use std::io::Write;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
 /// Apparent size of a file in bytes.
@@ -14,6 +15,12 @@ pub fn apparent(path: &Path) -> u64 {
 /// Bytes that the file really occupies.
 pub fn allocated(path: &Path) -> u64 {
     fs::metadata(path).expect("look at the store file").blocks() * 512
+}
+
+/// Makes a file that a test filled pass for the one that its bytes were read from, which was in use: a store knows its copies.
+pub fn adopt(file: &fs::File) {
+    let identity = hashmere_os::file::identity(file).expect("look at the store file");
+    file.write_all_at(&identity.to_le_bytes(), at::FILE).expect("write into the store file");
 }
 
 /// Writes to standard error past the test harness's capture.

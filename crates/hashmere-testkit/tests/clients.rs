@@ -164,9 +164,93 @@ fn threads_that_end_or_panic_leave_their_place() {
         assert_eq!(store.get(&payload::key(number)).unwrap(), Some(payload::encode(19)));
         store.set(&payload::key(number), b"afterwards").unwrap();
     }
-    let clients = store.stats().clients.len();
-    assert!(clients <= 96, "{clients} clients after 400 threads");
+    assert_eq!(store.stats().clients.len(), 1, "after 400 threads, half of which panicked");
     is_clean(&store);
+}
+
+/// More at a time than have lanes of their own, in more processes than there would be slots for.
+#[test]
+fn threads_that_ended_hold_no_slot() {
+    let _watchdog = Watchdog::start("clients-churn");
+    let scratch = Scratch::new("clients-churn");
+    let store = Options::new().open(scratch.store("churn")).unwrap();
+    store.set(b"mine", b"here").unwrap();
+    let mut workers = Vec::new();
+    for _ in 0..12 {
+        let mut worker = Worker::start(worker!(), "churn", &[&store.path().display(), &200]);
+        worker.expect("ready");
+        workers.push(worker);
+    }
+    assert_eq!(store.get(b"members").unwrap().as_deref(), Some(&b"2400"[..]));
+    let clients = store.stats().clients;
+    assert_eq!(clients.len(), 1 + workers.len(), "{clients:#?}");
+    workers.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("churn")));
+    is_clean(&store);
+}
+
+/// A slot is in use for as long as a view of its thread is, wherever that is by then, and not longer.
+#[test]
+fn what_a_thread_left_behind_keeps_its_slot() {
+    let _watchdog = Watchdog::start("clients-left");
+    let scratch = Scratch::new("clients-left");
+    let store = Options::new().open(scratch.store("left")).unwrap();
+    store.set(b"key", &[b'v'; 100]).unwrap();
+    let clients = || store.stats().clients.len();
+    for threads in [1, 20, 120] {
+        let together = std::sync::Barrier::new(threads);
+        let view = || {
+            let view = store.view(b"key").unwrap().unwrap();
+            together.wait();
+            view
+        };
+        let views: Vec<_> = std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..threads).map(|_| scope.spawn(view)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let left = clients();
+        assert!(left > 1 && left <= 96, "{left} clients, {threads} threads");
+        store.set(b"key", &[b'w'; 100]).unwrap();
+        assert!(views.iter().all(|view| view[..] == [b'v'; 100]));
+        drop(views);
+        // Other tests' threads may have the numbers by now that those had; then the next thread that ends gives the rest back.
+        wait_until("threads and views are gone, and their slots", LIMIT, || {
+            std::thread::scope(|scope| scope.spawn(|| store.get(b"key")).join()).unwrap().unwrap();
+            clients() == 1
+        });
+        store.set(b"key", &[b'v'; 100]).unwrap();
+    }
+    is_clean(&store);
+}
+
+/// `HASHMERE_BURST=1000` for as many.
+#[test]
+fn many_processes_open_at_once() {
+    let count: u64 = std::env::var("HASHMERE_BURST").map_or(400, |text| text.parse().unwrap());
+    let _watchdog = Watchdog::start("clients-burst");
+    let scratch = Scratch::new("clients-burst");
+    for options in [tiny(), tiny().durable()] {
+        let path = scratch.store("burst");
+        let store = options.open(&path).unwrap();
+        store.set(b"mine", b"here").unwrap();
+        let mut worker = Worker::start(worker!(), "burst", &[&path.display(), &count]);
+        let said = worker.hear(LIMIT);
+        let numbers: Vec<u64> = said.split(' ').map(|number| number.parse().unwrap()).collect();
+        println!(
+            "{count} opened at once: the slowest took {} us, {} us of processor time each",
+            numbers[1],
+            numbers[2] / count
+        );
+        assert_eq!(numbers[0], count, "all were to be let in");
+        assert_eq!(store.stats().clients.len() as u64, 1 + count);
+        worker.no_more();
+        worker.expect("done");
+        drop(Options::new().existing_only().open(&path).unwrap());
+        let clients = store.stats().clients;
+        assert_eq!(clients.len(), 1, "{clients:#?}");
+        is_clean(&store);
+        drop(store);
+        std::fs::remove_file(&path).unwrap();
+    }
 }
 
 /// Whoever claims a slot counts from there on, not what its former client did.
@@ -211,19 +295,20 @@ fn as_many_threads_as_one_likes_count_exactly() {
     store.set(b"here", b"x").unwrap();
     // All are there before the first is gone, so that they cannot have one lane after another.
     let all = std::sync::Barrier::new(THREADS as usize);
-    std::thread::scope(|scope| {
-        for _ in 0..THREADS {
-            scope.spawn(|| {
-                store.get(b"here").unwrap();
-                all.wait();
-                for _ in 1..TIMES {
-                    store.get(b"here").unwrap();
-                    store.get(b"none").unwrap();
-                }
-                store.set(b"here", b"x").unwrap();
-                all.wait();
-            });
+    let work = || {
+        store.get(b"here").unwrap();
+        all.wait();
+        for _ in 1..TIMES {
+            store.get(b"here").unwrap();
+            store.get(b"none").unwrap();
         }
+        store.set(b"here", b"x").unwrap();
+        all.wait();
+    };
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..THREADS).map(|_| scope.spawn(work)).collect();
+        // Not only done: ended.
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
     });
     let stats = store.stats();
     assert_eq!((stats.hits, stats.misses), (THREADS * TIMES, THREADS * (TIMES - 1)));

@@ -64,13 +64,15 @@ pub enum OpenError {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// The file was in use when the machine went down. A volatile store promises nothing then; a durable one is rebuilt when
-    /// it is next opened for writing. Code 9.
+    /// The file was in use when the machine went down, or it is a copy of one that was in use. A volatile store promises nothing
+    /// then; a durable one is rebuilt when it is next opened for writing. Code 9.
     Unclean {
         /// The file.
         path: PathBuf,
         /// Whether the store is durable.
         durable: bool,
+        /// Whether it is a copy, made by other means than a backup.
+        copied: bool,
     },
     /// No room to create the store. Code 12.
     NoSpace {

@@ -40,13 +40,25 @@ impl fmt::Display for OpenError {
             }
             Self::BadName { name, reason } => write!(f, "{name:?} is no name for a store: {reason}"),
             Self::Unsafe { path, reason } => write!(f, "{} is not safe to use: {reason}", path.display()),
-            Self::Unclean { path, durable: false } => write!(
+            Self::Unclean { path, durable: false, copied: true } => write!(
+                f,
+                "{} is a copy of a store that was not closed, and may be torn; close a store before its file is copied or moved to another \
+                 file system, or copy it with `hashmere backup`, and remove this file",
+                path.display()
+            ),
+            Self::Unclean { path, durable: true, copied: true } => write!(
+                f,
+                "{} is a copy of a store that was not closed, and cannot be rebuilt by someone who only reads; open it once for writing, or run `hashmere sync {}`",
+                path.display(),
+                path.display()
+            ),
+            Self::Unclean { path, durable: false, copied: false } => write!(
                 f,
                 "{} was open when the machine went down, and a volatile store may be torn then; remove it and start anew \
                  (a store created as durable survives this)",
                 path.display()
             ),
-            Self::Unclean { path, durable: true } => write!(
+            Self::Unclean { path, durable: true, copied: false } => write!(
                 f,
                 "{} was open when the machine went down, and cannot be rebuilt by someone who only reads; open it once for writing, or run `hashmere sync {}`",
                 path.display(),

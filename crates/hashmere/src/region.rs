@@ -6,11 +6,9 @@ use crate::error::WriteError;
 use crate::open::FileEngine;
 use crate::shared::Shared;
 use crate::Store;
-use hashmere_format::row;
-use hashmere_mem::{MapMem, Mem};
+use hashmere_mem::MapMem;
 use hashmere_os::{fork, space};
 use std::os::fd::AsFd;
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
 /// A living writer of a store, for others to find out whether it still is: its client slot, and how often that was claimed.
@@ -183,15 +181,14 @@ impl Store {
         self.engine().regions()
     }
 
-    /// Who this thread is to others: for as long as this process has the store open, [`is_gone`](Self::is_gone) is false of it.
+    /// Who this process is to others: for as long as it has the store open, [`is_gone`](Self::is_gone) is false of it, whichever of its
+    /// threads end meanwhile. Takes a client slot, once.
     ///
     /// # Errors
     /// [`ReadOnly`](WriteError::ReadOnly), [`TooManyClients`](WriteError::TooManyClients).
     pub fn client(&self) -> Result<ClientId, WriteError> {
-        let engine = self.engine();
-        let slot = engine.lane()?.slot();
-        let state = engine.mem.load(row::offset(slot) + row::at::STATE, Ordering::Acquire);
-        Ok(ClientId::new(slot, state >> 8))
+        let (slot, times) = self.engine().identity()?;
+        Ok(ClientId::new(slot, times))
     }
 
     /// Whether a client is dead or has closed the store: for certain, by a lock that the kernel drops with the process and not

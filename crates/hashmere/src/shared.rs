@@ -1,6 +1,7 @@
 //! One open store of this process: the engine behind all clones of a handle, and what fork does to it.
 
 use crate::canary::{self, Canary};
+use crate::engine::Lender;
 use crate::error::OpenError;
 use crate::open::{attach, open_path, resolve, FileEngine, Opened};
 use crate::options::Options;
@@ -8,6 +9,7 @@ use hashmere_os::fork;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
 
 /// What all clones of a [`Store`](crate::Store) share.
 pub(crate) struct Shared {
@@ -17,10 +19,11 @@ pub(crate) struct Shared {
     /// that were taken before the fork look into its mapping.
     opened: AtomicPtr<Opened>,
     born: AtomicU64,
+    myself: Weak<Shared>,
 }
 
 impl Shared {
-    pub(crate) fn open(name: &Path, options: &Options) -> Result<Shared, OpenError> {
+    pub(crate) fn open(name: &Path, options: &Options) -> Result<Arc<Shared>, OpenError> {
         let path = resolve(name)?;
         fork::install().map_err(|source| OpenError::Io {
             path: path.clone(),
@@ -28,13 +31,16 @@ impl Shared {
             source,
         })?;
         let opened = open_path(&path, options)?;
-        Ok(Shared {
+        let shared = Arc::new_cyclic(|myself| Shared {
             path,
             // What a caller gave to be told with is for opening only, and since then somebody may have chosen another maximum.
             options: Options { on_rebuild: None, max_bytes: None, ..options.clone() },
             opened: AtomicPtr::new(Box::into_raw(Box::new(opened))),
             born: AtomicU64::new(fork::generation()),
-        })
+            myself: myself.clone(),
+        });
+        shared.engine().set_lender(shared.myself.clone());
+        Ok(shared)
     }
 
     #[inline(always)]
@@ -67,6 +73,7 @@ impl Shared {
             parent.engine.disown();
         }
         if let Ok(opened) = again {
+            opened.engine.set_lender(self.myself.clone());
             let fresh = Box::into_raw(Box::new(opened));
             if self.opened.compare_exchange(before, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // Another thread of the child was first.
@@ -75,6 +82,15 @@ impl Shared {
             }
         }
         self.born.store(generation, Ordering::Release);
+    }
+}
+
+impl Lender for Shared {
+    fn thread_ended(&self, number: usize, all: bool) {
+        // What a child that has not used the store yet has of it is the parent's.
+        if self.born.load(Ordering::Acquire) == fork::generation() {
+            self.opened().engine.thread_ended(number, all);
+        }
     }
 }
 

@@ -31,7 +31,7 @@ impl Store {
     }
 
     pub(crate) fn open_with(name: &Path, options: &Options) -> Result<Store, OpenError> {
-        Ok(Store { shared: Arc::new(Shared::open(name, options)?) })
+        Ok(Store { shared: Shared::open(name, options)? })
     }
 
     /// Removes a store's file. Processes that have it open go on with the removed one; whoever opens the name next

@@ -3,6 +3,8 @@
 mod beside;
 mod canaries;
 mod crash;
+#[cfg(not(miri))]
+mod finish;
 #[cfg(feature = "shuttle")]
 mod models;
 mod past;

@@ -6,6 +6,7 @@ use super::shapes;
 use crate::procs::{Worker, LIMIT};
 use crate::rng::{mix, Rng};
 use crate::scratch::Scratch;
+use hashmere_format::header::at;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -83,4 +84,8 @@ fn write_sparse(path: &Path, bytes: &[u8]) {
         }
     }
     file.set_len(bytes.len() as u64).expect("size a damaged file");
+    if bytes.len() as u64 > at::FILE + 8 {
+        // Or nearly all of them would be refused as copies.
+        crate::files::adopt(&file);
+    }
 }

@@ -29,6 +29,8 @@ pub fn run(role: &str, arguments: Vec<String>) {
     let mut arguments = Arguments(arguments.into_iter());
     match role {
         "backup" => backup::backup(&mut arguments),
+        "burst" => crowd::burst(&mut arguments),
+        "churn" => crowd::churn(&mut arguments),
         "crowd" => crowd::crowd(&mut arguments),
         "fill" => fill::run(&mut arguments),
         "barrier" => queue::barrier(&mut arguments),

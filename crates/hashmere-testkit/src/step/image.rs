@@ -1,5 +1,7 @@
 //! Snapshots of small store files.
 
+use crate::files::adopt;
+use hashmere_format::header::at;
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -33,12 +35,14 @@ impl Image {
             }
         }
         file.set_len(self.bytes.len() as u64).expect("size a copy of a store");
+        adopt(&file);
     }
 
     /// The same without what tells one run of a process from the next and decides nothing.
     pub fn without_labels(mut self) -> Image {
         let rows = self.bytes.get_mut(ROWS).expect("a store file has all its rows");
         rows.chunks_mut(ROW).for_each(|row| row[LABELS].fill(0));
+        self.bytes[at::FILE as usize..][..8].fill(0);
         self
     }
 }

@@ -12,27 +12,62 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a free client slot, or one whose owner is dead, after repairing what it left.
     pub(super) fn claim_slot(&self) -> Result<u32, WriteError> {
         let _one_at_a_time = self.lanes.claims();
-        for slot in 0..limit::CLIENTS {
-            let offset = row::offset(slot);
-            let high = self.mem.load(at::CLIENTS_HIGH, Ordering::Acquire);
-            if u64::from(slot) >= high {
-                self.mem.back(offset & !(PAGE - 1), PAGE).map_err(back_error)?;
+        // Whoever was found alive since this process last looked need not be asked again. If that leaves nothing, all are.
+        for look in [self.look.load(Ordering::Relaxed), 0] {
+            let look = if look == 0 { self.begin_look() } else { look };
+            for slot in 0..limit::CLIENTS {
+                if self.claim_if_free(slot, look)? {
+                    return Ok(slot);
+                }
             }
-            let claimed =
-                self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "claim a client slot", source })?;
-            if !claimed {
-                continue;
-            }
-            let repaired = if canary::is(Canary::RowUnrepaired) { Ok(()) } else { self.recover(slot) };
-            if let Err(error) = repaired {
-                self.host.release(slot);
-                return Err(error);
-            }
-            self.write_identity(offset);
-            self.raise(at::CLIENTS_HIGH, u64::from(slot) + 1);
-            return Ok(slot);
         }
         Err(Self::too_many_clients())
+    }
+
+    fn claim_if_free(&self, slot: u32, look: u64) -> Result<bool, WriteError> {
+        let offset = row::offset(slot);
+        if u64::from(slot) >= self.mem.load(at::CLIENTS_HIGH, Ordering::Acquire) {
+            self.mem.back(offset & !(PAGE - 1), PAGE).map_err(back_error)?;
+        } else if self.is_known_alive(slot, look) {
+            return Ok(false);
+        }
+        if !self.try_claim(slot, "claim a client slot")? {
+            return Ok(false);
+        }
+        let repaired = if canary::is(Canary::RowUnrepaired) { Ok(()) } else { self.recover(slot) };
+        if let Err(error) = repaired {
+            self.host.release(slot);
+            return Err(error);
+        }
+        self.write_identity(offset);
+        self.raise(at::CLIENTS_HIGH, u64::from(slot) + 1);
+        Ok(true)
+    }
+
+    /// Begins to look for dead clients, and returns the number of this look. Thousands that open a store at once would each ask the
+    /// kernel about all the others: so who finds a client alive says so, for all whose look had begun by then.
+    pub(super) fn begin_look(&self) -> u64 {
+        let look = self.mem.fetch_add(at::SWEEPS, 1, Ordering::AcqRel).wrapping_add(1);
+        self.look.store(look, Ordering::Relaxed);
+        look
+    }
+
+    /// Whether the owner of a slot is known to have been alive after this look had begun.
+    fn is_known_alive(&self, slot: u32, look: u64) -> bool {
+        let alive = self.mem.load(row::offset(slot) + row::at::ALIVE, Ordering::Acquire);
+        // No look has the number that a damaged file says.
+        self.is_active(slot) && alive >= look && alive <= self.mem.load(at::SWEEPS, Ordering::Acquire)
+    }
+
+    /// Takes the liveness lock of a slot; `false`: its owner is alive, which is noted.
+    fn try_claim(&self, slot: u32, action: &'static str) -> Result<bool, WriteError> {
+        let begun = self.mem.load(at::SWEEPS, Ordering::Acquire);
+        let dead = self.host.try_claim(slot).map_err(|source| WriteError::Io { action, source })?;
+        if !dead && self.is_active(slot) {
+            // Killed here or stopped for long: it was so, and a look with a smaller number may know it.
+            self.mem.store(row::offset(slot) + row::at::ALIVE, begun, Ordering::Release);
+        }
+        Ok(dead)
     }
 
     fn write_identity(&self, row: u64) {
@@ -41,6 +76,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut bytes = [0u8; 16];
         let n = name.len().min(16);
         bytes[..n].copy_from_slice(&name.as_bytes()[..n]);
+        self.mem.store(row + row::at::ALIVE, self.mem.load(at::SWEEPS, Ordering::Acquire), Ordering::Relaxed);
         self.mem.store(row + row::at::PID, u64::from(pid), Ordering::Relaxed);
         self.mem.store(row + row::at::SINCE, self.host.now_ms(), Ordering::Relaxed);
         self.mem.write(row + row::at::NAME, &bytes);
@@ -66,10 +102,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Repairs what dead clients left. Called when a store is opened, and wherever a dead client holds something back.
     pub(crate) fn sweep(&self) -> Result<(), WriteError> {
+        let look = self.begin_look();
         for slot in self.rows() {
-            if self.is_active(slot) {
+            if self.is_active(slot) && !self.is_known_alive(slot, look) {
                 let _one_at_a_time = self.lanes.claims();
-                if self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "probe a client", source })? {
+                if self.try_claim(slot, "probe a client")? {
                     let done = self.recover(slot);
                     self.host.release(slot);
                     done?;

@@ -120,6 +120,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             trusted_root: AtomicU64::new(0),
             spare: AtomicU64::new(0),
             unlimited: AtomicBool::new(false),
+            look: AtomicU64::new(0),
             evicted: super::evicted::Log::default(),
             stalled: super::stalled::Stalled::default(),
             lanes: Lanes::new(),

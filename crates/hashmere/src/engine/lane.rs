@@ -2,29 +2,26 @@
 //!
 //! A *lane* is a client slot with its liveness lock, its row, and the segment that it appends to. Each thread has
 //! one of its own, which costs it no atomic operation to take; threads beyond the first few dozen, and writes that a thread
-//! makes while it holds a reservation, take one from a shared pool.
+//! makes while it holds a reservation, take one from a shared pool. When a thread ends its lane goes back (`thread.rs`).
 
 use super::append::OpenSegment;
 use super::clean::Cleaning;
 use super::stats::OperationCounts;
+use super::thread::{self, thread_number, Lender, OWN, SHARES};
 use super::Engine;
 use crate::error::WriteError;
 use crate::types::Stored;
 use hashmere_format::header::limit;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
-use std::cell::{Cell, UnsafeCell};
+use std::cell::UnsafeCell;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// Lanes that belong to the thread of the same number.
-const OWN: usize = 64;
-/// Lanes for everybody.
+/// Lanes for everybody; those before belong to the thread of the same number.
 const POOL: usize = 32;
-/// The number of a thread that has no lane of its own: that of no lane at all.
-const NONE: usize = OWN + POOL;
 
 /// What is known of this process alone.
 const OWN_STATS: [Stat; 4] = [Stat::Hits, Stat::Misses, Stat::Sets, Stat::Deletes];
@@ -32,6 +29,16 @@ const OWN_STATS: [Stat; 4] = [Stat::Hits, Stat::Misses, Stat::Sets, Stat::Delete
 /// The lanes of this process.
 pub(super) struct Lanes {
     cells: Box<[LaneCell]>,
+    /// Stands for this process for as long as it has the store open, whichever of its threads end meanwhile.
+    identity: LaneCell,
+    /// A number that no other lanes of this process have.
+    id: u64,
+    /// Is told when a thread ends.
+    lender: OnceLock<Weak<dyn Lender>>,
+    /// A thread ended whose lane could not be given back yet.
+    any_left: AtomicBool,
+    /// What was done in lanes that were given back.
+    gone: [AtomicU64; OWN_STATS.len()],
     /// One thread of the process claims at a time: liveness locks do not keep threads of one handle apart.
     claims: Mutex<()>,
     /// The last attempt to get a client slot failed; reads, which can do without, do not try again.
@@ -47,7 +54,28 @@ struct LaneCell {
     before: [AtomicU64; OWN_STATS.len()],
     /// Whether somebody has it. For an own lane only its thread looks here.
     taken: AtomicBool,
+    /// Its thread has ended while something of it was still in use.
+    left: AtomicBool,
     lane: UnsafeCell<Lane>,
+}
+
+impl LaneCell {
+    fn new() -> LaneCell {
+        LaneCell {
+            row: AtomicU64::new(0),
+            before: Default::default(),
+            taken: AtomicBool::new(false),
+            left: AtomicBool::new(false),
+            lane: UnsafeCell::default(),
+        }
+    }
+
+    /// Takes it unless somebody has it.
+    fn take(&self) -> Option<LaneGuard<'_>> {
+        let taken = self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
+        // Made only then: one that is dropped gives the lane free.
+        taken.is_ok().then(|| LaneGuard { cell: self, _stay: PhantomData })
+    }
 }
 
 // SAFETY: the lane in the cell is reached only through a `LaneGuard`, which exists once at a time: an own lane's is made only by
@@ -81,11 +109,6 @@ pub(crate) struct Lane {
 }
 
 impl Lane {
-    /// Its client slot.
-    pub(crate) fn slot(&self) -> u32 {
-        self.slot
-    }
-
     /// Whether what it does now can be left for later, record by record.
     pub(super) fn is_cleaning(&self) -> bool {
         self.cleaning != Cleaning::No
@@ -123,63 +146,6 @@ impl Drop for LaneGuard<'_> {
     }
 }
 
-/// The numbers that living threads of this process have, a bit each. No lock: a child may be forked while another thread would hold
-/// it.
-static NUMBERS: AtomicU64 = AtomicU64::new(0);
-const _: () = assert!(OWN == u64::BITS as usize);
-
-/// Gives the number back when its thread ends, so that thread pools that come and go reuse lanes.
-struct Number(usize);
-
-impl Drop for Number {
-    fn drop(&mut self) {
-        // Whatever this thread still does on its way out is done under another number.
-        NUMBER.set(usize::MAX);
-        // SYNC(number): whoever gets it next sees what this thread did with its lanes.
-        NUMBERS.fetch_and(!(1 << self.0), Ordering::Release);
-    }
-}
-
-thread_local! {
-    static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
-    static KEEP: Cell<Option<Number>> = const { Cell::new(None) };
-}
-
-/// A number below [`OWN`] that no other living thread of this process has, or [`NONE`].
-#[inline(always)]
-fn thread_number() -> usize {
-    let number = NUMBER.get();
-    if number != usize::MAX {
-        return number;
-    }
-    new_thread_number()
-}
-
-#[cold]
-fn new_thread_number() -> usize {
-    let number = free_number();
-    NUMBER.set(number);
-    if number < OWN {
-        // A thread that is already being torn down keeps its number to the end of the process.
-        let _ = KEEP.try_with(|keep| keep.set(Some(Number(number))));
-    }
-    number
-}
-
-/// Takes the lowest free number; [`NONE`] if there is none.
-fn free_number() -> usize {
-    loop {
-        let number = NUMBERS.load(Ordering::Relaxed).trailing_ones() as usize;
-        if number == OWN {
-            return NONE;
-        }
-        // SYNC(number): pairs with the release of the thread that gave it back.
-        if NUMBERS.fetch_or(1 << number, Ordering::Acquire) >> number & 1 == 0 {
-            return number;
-        }
-    }
-}
-
 /// Locks a mutex whose data stay consistent through a panic.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -187,18 +153,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Lanes {
     pub(super) fn new() -> Lanes {
-        let cell = |_| LaneCell {
-            row: AtomicU64::new(0),
-            before: Default::default(),
-            taken: AtomicBool::new(false),
-            lane: UnsafeCell::default(),
-        };
+        static IDS: AtomicU64 = AtomicU64::new(0);
         Lanes {
-            cells: (0..OWN + POOL).map(cell).collect(),
+            cells: (0..OWN + POOL).map(|_| LaneCell::new()).collect(),
+            identity: LaneCell::new(),
+            id: IDS.fetch_add(1, Ordering::Relaxed) + 1,
+            lender: OnceLock::new(),
+            any_left: AtomicBool::new(false),
+            gone: Default::default(),
             claims: Mutex::new(()),
             refused: AtomicBool::new(false),
             disowned: AtomicBool::new(false),
         }
+    }
+
+    /// All of them.
+    fn all(&self) -> impl Iterator<Item = &LaneCell> {
+        self.cells.iter().chain([&self.identity])
+    }
+
+    /// This thread uses lanes of these, and gives them back when it ends.
+    #[inline(always)]
+    fn borrow(&self) {
+        thread::borrow_from(self.id, || self.lender.get().cloned());
     }
 
     /// Held while slots are claimed or the rows of dead clients repaired.
@@ -224,10 +201,7 @@ impl Lanes {
 
     /// A lane of the pool that nobody has.
     fn take_pooled(&self) -> Option<LaneGuard<'_>> {
-        let mut pool = self.cells.get(OWN..)?.iter();
-        let cell =
-            pool.find(|cell| cell.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_ok())?;
-        Some(LaneGuard { cell, _stay: PhantomData })
+        self.cells.get(OWN..)?.iter().find_map(LaneCell::take)
     }
 }
 
@@ -247,9 +221,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     fn find_lane(&self) -> Result<LaneGuard<'_>, WriteError> {
         if self.lanes.disowned.load(Ordering::Acquire) {
-            let source = std::io::Error::other("the store could not be opened again in this process");
-            return Err(WriteError::Io { action: "write after a fork", source });
+            return Err(Self::disowned());
         }
+        self.lanes.borrow();
         let start = self.host.monotonic();
         loop {
             if let Some(lane) = self.lanes.take_pooled() {
@@ -265,7 +239,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// In a forked child that could not open the store anew: nothing may be written in the parent's name.
     pub(crate) fn disown(&self) {
         self.lanes.disowned.store(true, Ordering::Release);
-        for cell in self.lanes.cells.iter() {
+        for cell in self.lanes.all() {
             cell.taken.store(true, Ordering::Release);
             cell.row.store(0, Ordering::Release);
         }
@@ -277,6 +251,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.read_only {
             return Err(WriteError::ReadOnly);
         }
+        self.lanes.borrow();
         let claimed = self.claim_slot();
         self.lanes.refused.store(claimed.is_err(), Ordering::Relaxed);
         lane.slot = claimed?;
@@ -291,13 +266,116 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Gives every lane back. Only for the process that claimed them, when nobody uses the engine any more.
     pub(crate) fn retire(&mut self) {
-        for index in 0..self.lanes.cells.len() {
-            let lane = std::mem::take(self.lanes.cells[index].lane.get_mut());
-            if lane.row != 0 {
-                self.retire_lane(lane);
-                self.lanes.cells[index].row.store(0, Ordering::Relaxed);
+        for cell in self.lanes.cells.iter_mut().chain([&mut self.lanes.identity]) {
+            cell.taken.store(false, Ordering::Relaxed);
+        }
+        self.lanes.all().filter_map(LaneCell::take).for_each(|lane| self.give_back(lane));
+    }
+
+    /// Who is told when a thread ends that uses this store. The one that opened it is noted.
+    pub(crate) fn set_lender(&self, lender: Weak<dyn Lender>) {
+        let _ = self.lanes.lender.set(lender);
+        self.lanes.borrow();
+    }
+
+    /// Gives back the lane of a thread that ends, and with `all` those that threads share: see [`Lender::thread_ended`].
+    pub(crate) fn thread_ended(&self, number: usize, all: bool) {
+        let own = self.lanes.cells.get(number).filter(|_| number < OWN);
+        let shared = self.lanes.cells.iter().skip(OWN).filter(|_| all);
+        own.into_iter().chain(shared).for_each(|cell| self.return_lane(cell));
+        self.return_left(|_| true, all);
+    }
+
+    /// Gives a lane back that no thread can begin to use, if it is not in use: a view holds a pin of its row, or a reservation the
+    /// lane itself.
+    fn return_lane(&self, cell: &LaneCell) {
+        let row = cell.row.load(Ordering::Relaxed);
+        if row == 0 {
+            return;
+        }
+        // Before the look at the pins: whoever lets the last one go looks here afterwards.
+        cell.left.swap(true, Ordering::SeqCst);
+        match cell.take() {
+            Some(lane) if !self.has_pins(row) => {
+                cell.left.store(false, Ordering::Relaxed);
+                self.give_back(lane);
+            }
+            _ => self.lanes.any_left.store(true, Ordering::SeqCst),
+        }
+    }
+
+    /// Gives back those lanes that ended threads have left, if they are not in use any more.
+    fn return_left(&self, which: impl Fn(&LaneCell) -> bool, all: bool) {
+        if !self.lanes.any_left.swap(false, Ordering::SeqCst) {
+            return;
+        }
+        for (number, cell) in self.lanes.cells.iter().enumerate() {
+            if !cell.left.load(Ordering::Relaxed) {
+                continue;
+            }
+            self.lanes.any_left.store(true, Ordering::Relaxed);
+            if !which(cell) {
+                continue;
+            }
+            match number {
+                0..OWN => thread::with_number_of_none(number, || self.return_lane(cell)),
+                _ if all => self.return_lane(cell),
+                _ => thread::while_none_shares(|| self.return_lane(cell)),
             }
         }
+    }
+
+    /// After the last of its pins is gone: gives a row back whose thread has ended.
+    #[inline(always)]
+    pub(super) fn return_if_left(&self, row: u64) {
+        if self.lanes.any_left.load(Ordering::Relaxed) {
+            self.return_row(row);
+        }
+    }
+
+    #[cold]
+    fn return_row(&self, row: u64) {
+        self.return_left(|cell| cell.row.load(Ordering::Relaxed) == row, false);
+    }
+
+    fn has_pins(&self, row: u64) -> bool {
+        (0..row::PINS).any(|pin| self.mem.load(row + row::at::PINS + 8 * pin, Ordering::Acquire) != 0)
+    }
+
+    fn give_back(&self, mut lane: LaneGuard<'_>) {
+        if lane.row == 0 {
+            return;
+        }
+        for (gone, since) in self.lanes.gone.iter().zip(self.since(lane.cell, lane.row)) {
+            gone.fetch_add(since, Ordering::Relaxed);
+        }
+        lane.cell.row.store(0, Ordering::Release);
+        let given = std::mem::take(&mut *lane);
+        self.retire_lane(given);
+    }
+
+    /// Who this process is to others: the slot of a lane that no thread has, and how often that was claimed.
+    pub(crate) fn identity(&self) -> Result<(u32, u64), WriteError> {
+        loop {
+            if self.lanes.disowned.load(Ordering::Acquire) {
+                return Err(Self::disowned());
+            }
+            let cell = &self.lanes.identity;
+            let row = cell.row.load(Ordering::Acquire);
+            if row != 0 {
+                let slot = (row - row::offset(0)) / row::BYTES;
+                return Ok((slot as u32, self.mem.load(row + row::at::STATE, Ordering::Acquire) >> 8));
+            }
+            match cell.take() {
+                Some(lane) if lane.row == 0 => drop(self.claim_lane(lane)?),
+                _ => std::thread::yield_now(),
+            }
+        }
+    }
+
+    fn disowned() -> WriteError {
+        let source = std::io::Error::other("the store could not be opened again in this process");
+        WriteError::Io { action: "write after a fork", source }
     }
 
     fn retire_lane(&self, mut lane: Lane) {
@@ -329,22 +407,32 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// What the threads of this process did since they claimed their lanes.
     pub(super) fn own_figures(&self) -> OperationCounts {
         let mut sums = [0u64; OWN_STATS.len()];
-        for cell in &self.lanes.cells {
+        let mut add = |figures: [u64; OWN_STATS.len()]| {
+            sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum = sum.wrapping_add(figure));
+        };
+        for cell in self.lanes.all() {
             let row = cell.row.load(Ordering::Acquire);
             if row != 0 {
-                for ((sum, stat), before) in sums.iter_mut().zip(OWN_STATS).zip(&cell.before) {
-                    let since = self.figure(row, stat).wrapping_sub(before.load(Ordering::Relaxed));
-                    *sum = sum.wrapping_add(since);
-                }
+                add(self.since(cell, row));
             }
         }
+        add(self.lanes.gone.each_ref().map(|figure| figure.load(Ordering::Relaxed)));
         let [hits, misses, sets, deletes] = sums;
         OperationCounts { hits, misses, sets, deletes }
     }
 
+    /// What was done in a lane since it was claimed.
+    fn since(&self, cell: &LaneCell, row: u64) -> [u64; OWN_STATS.len()] {
+        let mut figures = OWN_STATS.map(|stat| self.figure(row, stat));
+        for (figure, before) in figures.iter_mut().zip(&cell.before) {
+            *figure = figure.wrapping_sub(before.load(Ordering::Relaxed));
+        }
+        figures
+    }
+
     /// Whether a row belongs to a lane of this process.
     pub(super) fn has_row(&self, row: u64) -> bool {
-        self.lanes.cells.iter().any(|cell| cell.row.load(Ordering::Relaxed) == row)
+        self.lanes.all().any(|cell| cell.row.load(Ordering::Relaxed) == row)
     }
 
     /// Claims this thread's lane for its row, or finds one that it shares with others; 0 if there is none.
@@ -357,9 +445,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // by addition.
         let pooled =
             self.lanes.cells.iter().skip(OWN).map(|cell| cell.row.load(Ordering::Relaxed)).find(|row| *row != 0);
-        match pooled {
-            Some(row) if thread_number() == NONE => row,
-            _ => self.lane().map_or(0, |lane| lane.row),
+        match thread_number() {
+            number if number < OWN => self.lane().map_or(0, |lane| lane.row),
+            SHARES => pooled.unwrap_or_else(|| self.lane().map_or(0, |lane| lane.row)),
+            // Nothing keeps a shared lane from being given back while such a thread, which is being torn down, uses its row.
+            _ => 0,
         }
     }
 

@@ -39,6 +39,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(at::BOOT_HI, boot[1], Ordering::Release);
     }
 
+    /// What told the file from its copies then.
+    pub(crate) fn file_identity(&self) -> u64 {
+        self.mem.load(at::FILE, Ordering::Acquire)
+    }
+
+    pub(crate) fn set_file_identity(&self, identity: u64) {
+        self.mem.store(at::FILE, identity, Ordering::Release);
+    }
+
     /// Splits an index that is smaller than `items` need, level by level.
     pub(crate) fn presize(&self, lane: &mut Lane, items: u64) -> Result<(), WriteError> {
         let depth = leaves_for(self.shape, items).map_or(Tree::First.depth_max(), u64::ilog2);

@@ -46,6 +46,7 @@ mod split;
 mod stalled;
 mod stats;
 mod sync;
+mod thread;
 mod touch;
 mod wait;
 mod write;
@@ -68,6 +69,7 @@ pub(crate) use region::Place;
 pub use region::RegionInfo;
 pub(crate) use snapshot::Held as Snapshot;
 pub use stats::{ClientStats, OperationCounts, Stats};
+pub(crate) use thread::Lender;
 pub(crate) use write::{Current, Decision, Outcome};
 
 use crate::canary::{self, Canary};
@@ -110,6 +112,8 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     spare: AtomicU64,
     /// While a store is rebuilt it may outgrow its maximum size.
     unlimited: AtomicBool,
+    /// This process's last look for dead clients; 0: it has not looked yet.
+    look: AtomicU64,
     evicted: evicted::Log,
     stalled: stalled::Stalled,
     lanes: Lanes,

@@ -69,6 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let next = if word >> 32 <= 1 { 0 } else { word - COUNT };
             // SYNC(unpin): what the view read was read before this.
             match self.mem.compare_exchange(pin.0, word, next) {
+                Ok(_) if next == 0 => return self.return_if_left(row::offset_of(pin.0)),
                 Ok(_) => return,
                 Err(now) => word = now,
             }

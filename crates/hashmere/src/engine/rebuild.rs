@@ -88,6 +88,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             at::FREE_COUNT,
             at::EVICT_HAND,
             at::CLIENTS_HIGH,
+            at::SWEEPS,
             at::NEXT_EXPIRY,
             at::OFFLINE,
             at::WAITING,

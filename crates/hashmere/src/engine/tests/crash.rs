@@ -240,7 +240,7 @@ impl Scenario {
         repairer.probe.record();
         repairer.sweep().map_err(|e| format!("sweep: {e}"))?;
         let stores = repairer.probe.stores();
-        self.come_late_in_repair(world, (&repairer.probe.recorded(), &seen), frame, effort.repairs / 4, log);
+        self.come_late_in_repair(world, (&repairer.probe.recorded(), &seen), frame, effort.repairs, log);
         let step = stores.div_ceil(effort.repairs.max(1)).max(1);
         for second in (0..stores).step_by(step as usize) {
             let outcome = attempt(|| {

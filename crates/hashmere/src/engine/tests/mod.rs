@@ -12,6 +12,7 @@ mod crash_cases;
 mod durable_cases;
 mod history;
 mod late;
+mod looks;
 mod maximum;
 mod meanwhile;
 mod medium;

@@ -80,7 +80,10 @@ fn keys_and_values_of_the_wrong_length() {
         });
     }
     in_vain(&client, 34, "compare and set", || compare(&client, Expected::Absent, b"short"));
-    in_vain(&client, 34, "append", || client.t_append(b"key", b"more"));
+    // It looks at the value first, which counts as a look.
+    let requests = client.probe.requests();
+    assert_eq!(client.t_append(b"key", b"more").unwrap_err().code(), 34);
+    assert_eq!(client.probe.requests(), requests, "append");
 }
 
 #[test]

@@ -1,0 +1,189 @@
+//! Threads of this process: a number for each, by which it has lanes of its own, and the way on which these go back when it ends.
+
+use hashmere_os::fork;
+use std::cell::{Cell, RefCell};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Weak;
+
+/// Threads of a process that have lanes of their own at a time.
+pub(super) const OWN: usize = 64;
+/// The number of a thread that shares lanes, because all others were taken.
+pub(super) const SHARES: usize = usize::MAX - 2;
+/// The number of a thread that has none yet.
+const NONE: usize = usize::MAX;
+/// The number of a thread that is being torn down: it has no lane, and borrows one for each write.
+const GONE: usize = usize::MAX - 1;
+
+/// The numbers that living threads of this process have, a bit each. No lock: a child may be forked while another thread would hold
+/// it.
+static NUMBERS: AtomicU64 = AtomicU64::new(0);
+const _: () = assert!(OWN == u64::BITS as usize);
+
+/// Living threads that share lanes because all numbers were taken, and [`RETURNING`].
+static SHARING: AtomicU64 = AtomicU64::new(0);
+/// Somebody gives shared lanes back, so nobody may begin to use them.
+const RETURNING: u64 = 1 << 63;
+
+/// Something that has lanes for threads, and is told when one ends.
+pub(crate) trait Lender: Send + Sync {
+    /// The thread with this number ends. With `all` no other shares lanes: none of those is in use but by a write under way, and
+    /// none will be before this returns.
+    fn thread_ended(&self, number: usize, all: bool);
+}
+
+/// What a thread leaves behind when it ends.
+struct Stay {
+    number: usize,
+    /// The process that it began to share lanes in; `None`: it does not share.
+    sharing: Option<u64>,
+    /// From whom it has borrowed.
+    lenders: Vec<Weak<dyn Lender>>,
+}
+
+thread_local! {
+    static NUMBER: Cell<usize> = const { Cell::new(NONE) };
+    /// From whom it borrowed last.
+    static LAST: Cell<u64> = const { Cell::new(0) };
+    static STAY: RefCell<Stay> = const { RefCell::new(Stay { number: NONE, sharing: None, lenders: Vec::new() }) };
+}
+
+impl Drop for Stay {
+    fn drop(&mut self) {
+        // Whatever this thread still does on its way out is done with borrowed lanes.
+        NUMBER.set(GONE);
+        if self.number == NONE {
+            return;
+        }
+        let all = self.sharing.is_none_or(|born| born == fork::generation()) && stop_sharing(self.sharing.is_some());
+        for lender in self.lenders.drain(..).filter_map(|lender| lender.upgrade()) {
+            lender.thread_ended(self.number, all);
+        }
+        if all {
+            SHARING.fetch_and(!RETURNING, Ordering::Release);
+        }
+        if self.number < OWN {
+            // SYNC(number): whoever gets it next sees what this thread did with its lanes.
+            NUMBERS.fetch_and(!(1 << self.number), Ordering::Release);
+        }
+    }
+}
+
+/// A number below [`OWN`] that no other living thread of this process has, or one that is not below it.
+#[inline(always)]
+pub(super) fn thread_number() -> usize {
+    let number = NUMBER.get();
+    if number != NONE {
+        return number;
+    }
+    new_thread_number()
+}
+
+#[cold]
+fn new_thread_number() -> usize {
+    let number = STAY.try_with(|stay| {
+        let mut stay = stay.borrow_mut();
+        stay.number = free_number();
+        if stay.number == SHARES {
+            begin_sharing();
+            stay.sharing = Some(fork::generation());
+        }
+        stay.number
+    });
+    let number = number.unwrap_or(GONE);
+    NUMBER.set(number);
+    number
+}
+
+/// Takes the lowest free number; [`SHARES`] if there is none.
+fn free_number() -> usize {
+    loop {
+        let number = NUMBERS.load(Ordering::Relaxed).trailing_ones() as usize;
+        if number == OWN {
+            return SHARES;
+        }
+        // SYNC(number): pairs with the release of the thread that gave it back.
+        if NUMBERS.fetch_or(1 << number, Ordering::Acquire) >> number & 1 == 0 {
+            return number;
+        }
+    }
+}
+
+/// Has the number of a thread that ended for as long as `act` runs; does nothing if a living one has it.
+pub(super) fn with_number_of_none(number: usize, act: impl FnOnce()) {
+    if NUMBERS.fetch_or(1 << number, Ordering::Acquire) >> number & 1 == 0 {
+        act();
+        NUMBERS.fetch_and(!(1 << number), Ordering::Release);
+    }
+}
+
+/// Does something while no thread shares lanes; nothing if one does.
+pub(super) fn while_none_shares(act: impl FnOnce()) {
+    if stop_sharing(false) {
+        act();
+        SHARING.fetch_and(!RETURNING, Ordering::Release);
+    }
+}
+
+/// Counts a thread that shares lanes from now on. A forked child does not know how many there are, and gives none back.
+fn begin_sharing() {
+    let mut now = SHARING.load(Ordering::Relaxed);
+    loop {
+        if now & RETURNING != 0 && fork::generation() == 0 {
+            std::thread::yield_now();
+            now = SHARING.load(Ordering::Relaxed);
+            continue;
+        }
+        // SYNC(sharing): what was given back is seen to be.
+        match SHARING.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
+            Ok(_) => return,
+            Err(seen) => now = seen,
+        }
+    }
+}
+
+/// Counts a thread that ends. Whether none is left that shares lanes: then none begins to before [`RETURNING`] is off.
+fn stop_sharing(one_of_them: bool) -> bool {
+    let less = u64::from(one_of_them);
+    let mut now = SHARING.load(Ordering::Relaxed);
+    loop {
+        if now & RETURNING != 0 && fork::generation() == 0 {
+            std::thread::yield_now();
+            now = SHARING.load(Ordering::Relaxed);
+            continue;
+        }
+        let rest = now.wrapping_sub(less);
+        let all = rest == 0 && fork::generation() == 0;
+        let next = if all { RETURNING } else { rest };
+        // SYNC(sharing): what the others did with the lanes is done.
+        match SHARING.compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return all,
+            Err(seen) => now = seen,
+        }
+    }
+}
+
+/// Notes that this thread uses lanes of this lender, whose number is `id`.
+#[inline(always)]
+pub(super) fn borrow_from(id: u64, lender: impl FnOnce() -> Option<Weak<dyn Lender>>) {
+    if LAST.get() != id {
+        borrow_anew(id, lender);
+    }
+}
+
+#[cold]
+fn borrow_anew(id: u64, lender: impl FnOnce() -> Option<Weak<dyn Lender>>) {
+    let Some(lender) = lender() else { return };
+    let noted = STAY.try_with(|stay| {
+        let mut stay = stay.borrow_mut();
+        // Those that are no more go when as many again have come.
+        if stay.lenders.len() == stay.lenders.capacity() {
+            stay.lenders.retain(|lender| lender.strong_count() > 0);
+        }
+        if !stay.lenders.iter().any(|other| other.ptr_eq(&lender)) {
+            stay.lenders.push(lender);
+        }
+    });
+    if noted.is_ok() {
+        LAST.set(id);
+    }
+}
