@@ -23,6 +23,7 @@ pub fn stats<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>
         bytes_file,
         bytes_allocated,
         bytes_max,
+        no_space_since_ms,
         segments_total,
         segments_log,
         segments_index,

@@ -721,7 +721,7 @@ typedef struct hm_stats {
     uint64_t segments_log;     /**< Segments of records. */
     uint64_t segments_index;   /**< Segments of the index. */
     uint64_t segments_large;   /**< Segments of large records. */
-    uint64_t segments_free;    /**< Free segments. */
+    uint64_t segments_free;    /**< Free segments, with memory behind them or without. */
     uint64_t segments_waiting; /**< Durable stores: segments that are free after the next sync. */
     uint64_t segments_offline; /**< Segments without memory that a smaller maximum took out of use. */
     uint64_t segment_bytes;    /**< Bytes of a segment. */
@@ -748,6 +748,8 @@ typedef struct hm_stats {
     uint64_t last_sync_ms;     /**< Durable stores: when the last one was completed, in milliseconds since 1970. */
     uint64_t is_poisoned;      /**< Durable stores: 1 if a flush has failed. */
     uint64_t clients;          /**< Clients of this moment: see ::hm_each_client. */
+    uint64_t no_space_since_ms; /**< Since when the file system has refused memory to the store, in milliseconds since
+                                     1970; 0: it does not, as far as anyone has asked. */
 } hm_stats;
 
 /** Statistics. Nobody is stopped for them. @return #HM_OK */

@@ -224,6 +224,7 @@ pub struct HmStats {
     pub last_sync_ms: u64,
     pub is_poisoned: u64,
     pub clients: u64,
+    pub no_space_since_ms: u64,
 }
 
 /// `hm_client`.

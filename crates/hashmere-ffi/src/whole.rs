@@ -53,6 +53,7 @@ fn stats_from(s: &Stats) -> HmStats {
         last_sync_ms: s.last_sync_ms,
         is_poisoned: u64::from(s.poisoned),
         clients: s.clients.len() as u64,
+        no_space_since_ms: s.no_space_since_ms,
     }
 }
 

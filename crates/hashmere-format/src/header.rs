@@ -82,6 +82,10 @@ pub mod at {
     pub const INDEX_LOCK: u64 = 320;
     /// Lock of the cleaner that may use the reserve.
     pub const RESERVE_LOCK: u64 = 384;
+    /// Since when the file system refuses memory to the store, wall clock in milliseconds; 0: it does not (a hint).
+    pub const NO_SPACE: u64 = 392;
+    /// No segment below this one is a hole (a hint; `u64::MAX`: there is none).
+    pub const HOLE_HAND: u64 = 400;
     /// Lock of whoever names a region, drops one, or changes what several processes agree on in one.
     pub const REGION_LOCK: u64 = 448;
 
@@ -236,7 +240,7 @@ pub fn layout_hash() -> u64 {
         crate::segment::BYTES,
         crate::root::at::DIR_0,
         crate::root::at::DIR_1,
-        crate::segment::State::Offline as u64,
+        crate::segment::State::Hole as u64,
         crate::region::DATA,
         u64::from(crate::hash::TAG_BITS),
         crate::record::VERSION_SHIFT.into(),

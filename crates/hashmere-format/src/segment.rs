@@ -33,7 +33,7 @@ pub mod at {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Nothing; anyone may claim it.
+    /// Nothing, with memory behind all of it; anyone may claim it.
     Free = 0,
     /// Its owner appends to it.
     Open = 1,
@@ -61,14 +61,19 @@ pub enum State {
     Region = 12,
     /// Taken out of use, because the store has a lower maximum than before: nobody's to claim, and no memory behind it.
     Offline = 13,
+    /// Nothing, and no memory behind it: a hole in the file. Anyone may claim it and ask for memory, as for growth.
+    Hole = 14,
 }
 
 impl State {
     fn from_byte(byte: u8) -> Option<State> {
         use State::*;
-        [Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed, Region, Offline]
-            .get(byte as usize)
-            .copied()
+        [
+            Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed, Region,
+            Offline, Hole,
+        ]
+        .get(byte as usize)
+        .copied()
     }
 }
 
@@ -140,7 +145,7 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for s in 0..14 {
+        for s in 0..15 {
             let word = Word { state: State::from_byte(s).unwrap(), owner: 1024, length: 8192 };
             assert_eq!(Word::unpack(word.pack()), Some(word));
         }

@@ -144,6 +144,10 @@ pub trait Mem: Send + Sync + 'static {
     /// Advice: the file grows into the block of [`BLOCK`] bytes at `off`, which is a multiple of that. May put memory
     /// behind all of it at once, as one large page, where the system has such; a failure shows in [`Mem::back`] later.
     fn back_block(&self, _off: u64) {}
+    /// Bytes that the file system says it has left; `None` if it does not say. It may refuse less.
+    fn left(&self) -> Option<u64> {
+        None
+    }
     /// Gives the memory behind a range back; it reads as zero afterwards. Best effort: `false` when the
     /// file system cannot.
     fn unback(&self, off: u64, len: u64) -> bool;

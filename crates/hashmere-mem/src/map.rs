@@ -312,6 +312,10 @@ impl Mem for MapMem {
         }
     }
 
+    fn left(&self) -> Option<u64> {
+        space::free(self.file.as_fd()).ok()
+    }
+
     fn unback(&self, off: u64, len: u64) -> bool {
         self.writable && self.holds(off, len) && space::punch(self.file.as_fd(), off, len).is_ok()
     }

@@ -59,7 +59,10 @@ pub fn refuse_what_cannot_fit(fd: BorrowedFd<'_>, len: u64) -> io::Result<()> {
 }
 
 /// Bytes that its file system has left, for root at least.
-fn free(fd: BorrowedFd<'_>) -> io::Result<u64> {
+///
+/// # Errors
+/// Those of `fstatvfs`.
+pub fn free(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut stat = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: the pointer is to a statvfs, which the call fills when it succeeds.
     check(unsafe { libc::fstatvfs(fd.as_raw_fd(), stat.as_mut_ptr()) })?;

@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 /// Apparent size of a file in bytes.
 pub fn apparent(path: &Path) -> u64 {
@@ -56,6 +57,30 @@ impl SmallDisk {
         if result != 0 {
             let reason = std::io::Error::last_os_error();
             println!("skipped: cannot mount a small tmpfs here ({reason})");
+            return None;
+        }
+        Some(SmallDisk { path })
+    }
+
+    /// The same, but ext4 on a file of so many bytes: a file system that keeps what it had already allocated of a request that it
+    /// refuses. `None`, with the reason printed, where this user or this machine cannot.
+    pub fn ext4(parent: &Path, bytes: u64) -> Option<SmallDisk> {
+        let (image, path) = (parent.join("disk.ext4"), parent.join(DISK));
+        fs::create_dir(&path).expect("make a mount point");
+        let sized = fs::File::create(&image).and_then(|file| file.set_len(bytes));
+        sized.expect("make an image");
+        let run = |program: &str, arguments: &[&str]| {
+            let done = Command::new(program).args(arguments).arg(&image).stdin(Stdio::null()).output();
+            done.map_err(|error| error.to_string()).and_then(|done| match done.status.success() {
+                true => Ok(()),
+                false => Err(String::from_utf8_lossy(&done.stderr).trim().to_owned()),
+            })
+        };
+        let target = path.display().to_string();
+        let made = run("mkfs.ext4", &["-q", "-F", "-m", "0"]);
+        let mounted = made.and_then(|()| run("mount", &["-o", "loop", "--target", &target, "--source"]));
+        if let Err(reason) = mounted {
+            println!("skipped: cannot mount a small ext4 here ({reason})");
             return None;
         }
         Some(SmallDisk { path })

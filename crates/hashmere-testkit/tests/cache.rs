@@ -2,7 +2,7 @@
 //! Catches: growth beyond the limit, Full errors in cache mode, eviction of hot keys, live keys that go before expired ones.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Mode, Options, Store, Ttl};
+use hashmere::{Attributes, Mode, Options, Store, Ttl, WriteError};
 use hashmere_testkit::files::{allocated, apparent};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
@@ -10,6 +10,7 @@ use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny, worker, BASE};
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -213,4 +214,48 @@ fn a_cache_needs_a_size() {
     let error = Options::new().mode(Mode::Cache).open(&path).unwrap_err();
     assert!(matches!(error, hashmere::OpenError::BadOption { .. }), "{error:?}");
     assert!(!path.exists());
+}
+
+/// One of the smallest caches, filled by so many threads with values of up to this length.
+fn fill_at_random(path: &Path, segments: u64, longest: u64, threads: u64, round: u64) {
+    let options = Options::new().segment_bytes(4096).leaf_bytes([256, 512][round as usize % 2]).mode(Mode::Cache);
+    let store = options.max_bytes(BASE + segments * 4096).open(path).unwrap();
+    let write = |thread: u64| {
+        let mut rng = Rng::from_seed(round << 8 | thread);
+        for write in 0..6000 / threads {
+            let key = rng.below(1_000_000).to_string();
+            let value = vec![b'v'; rng.below(longest) as usize];
+            if rng.below(4) == 0 {
+                let _ = store.get(key.as_bytes()).unwrap();
+            }
+            match store.set(key.as_bytes(), &value) {
+                // Who waits for whom is another promise's.
+                Ok(_) | Err(WriteError::Busy { .. }) => {}
+                Err(error) => {
+                    let (len, stats) = (value.len(), store.stats());
+                    panic!("{segments} segments, round {round}, write {write} of {len} bytes: {error}, {stats:?}");
+                }
+            }
+        }
+    };
+    let write = &write;
+    std::thread::scope(|scope| (0..threads).for_each(|thread| _ = scope.spawn(move || write(thread))));
+    drop(store);
+    std::fs::remove_file(path).unwrap();
+}
+
+/// Something can always go: where the index cannot grow, what stands where the key would; where others write long values, those.
+#[test]
+fn never_full() {
+    let _watchdog = Watchdog::start("cache-never-full");
+    let scratch = Scratch::new("cache-never-full");
+    // Keys that are nearly all there is: the index takes more than half of the file, in pieces.
+    for round in 0..60 {
+        fill_at_random(&scratch.store(&format!("keys-{round}")), 64, 10, 1 + 7 * (round / 2 % 2), round);
+    }
+    for (segments, longest) in [(64, 1000), (64, 12_000), (24, 500), (12, 200)] {
+        (0..8).for_each(|round| fill_at_random(&scratch.store("long"), segments, longest, 1, round));
+    }
+    // Rows of up to an eighth of the file, eight at a time.
+    (0..4).for_each(|round| fill_at_random(&scratch.store("rows"), 64, 30_000, 8, round));
 }

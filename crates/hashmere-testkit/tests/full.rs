@@ -124,6 +124,32 @@ fn a_nearly_full_store_can_be_written_for_ever() {
     check(&store, 0..left, 100);
 }
 
+/// Values of all lengths up to 100 KB, in segments of the default length: most of what a full store has is theirs.
+#[test]
+fn long_values_fill_a_store() {
+    let _watchdog = Watchdog::start("full-long");
+    let mut rng = Rng::for_test("full-long");
+    let scratch = Scratch::new("full-long");
+    for (longest, share) in [(20_000, 90), (100_000, 80), (200_000, 65)] {
+        let path = scratch.store("full");
+        let room = 64 << 20;
+        let store = Options::new().max_bytes(BASE + room).open(&path).unwrap();
+        let mut bytes = 0;
+        for number in 0u64.. {
+            let len = rng.below(longest) as usize;
+            if store.set(&payload::key(number), &payload::encode_len(number, len)).is_err() {
+                break;
+            }
+            bytes += len as u64;
+        }
+        println!("values of up to {longest}: {} % of the room are theirs", bytes * 100 / room);
+        assert!(bytes * 100 >= room * share, "{bytes} bytes of values of up to {longest} fill {room} bytes");
+        assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+        drop(store);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
 #[test]
 fn raising_the_maximum_makes_room() {
     let scratch = Scratch::new("full-raise");

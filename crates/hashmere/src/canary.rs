@@ -99,6 +99,10 @@ hashmere_mem::canaries! {
     RecordAwaited,
     /// Writers take the segments that are kept for the cleaner.
     ReserveSpent,
+    /// A segment is a hole for others before its memory is given back.
+    HoleEarly,
+    /// What got no memory counts as free, as if it had some.
+    HoleForgotten,
     /// Memory is written to before it was asked for.
     MemoryUnasked,
     /// A large record whose writer died is freed although the index leads to it.

@@ -147,7 +147,7 @@ impl fmt::Display for WriteError {
             Self::Stale => f.write_str(STALE),
             Self::OutOfMemory { bytes } => out_of_memory(f, *bytes),
             Self::ReadOnly => f.write_str("the store was opened read-only"),
-            Self::Full { max_bytes } => write!(f, "the store is full at its maximum size of {max_bytes} bytes; delete keys, or open it with a larger max_bytes"),
+            Self::Full { max_bytes } => write!(f, "the store is full at its maximum size of {max_bytes} bytes; delete keys, or open it with a larger max_bytes; of records longer than half of segment_bytes more fit into one that is made with larger segments"),
             Self::Busy { holder, waited, .. } => write!(f, "the key is locked: {holder}; this call waited {:.1} s", waited.as_secs_f64()),
             Self::TooLarge { bytes, limit } => write!(f, "key and value have {bytes} bytes together, the limit is {limit}"),
             Self::WrongLength { what, given, fixed } => write!(f, "the {what} has {given} bytes, but in this store each has {fixed}"),

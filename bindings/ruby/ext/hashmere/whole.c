@@ -57,7 +57,7 @@ static VALUE store_maintain(VALUE self) {
     F(index_slots)     F(index_used)     F(index_depth)     F(index_overflow)     F(splits)     F(segments_cleaned)   \
     F(records_moved)     F(evictions)     F(expiries)     F(hits)     F(misses)     F(sets)     F(deletes)            \
     F(lock_waits)     F(takeovers)     F(read_retries)     F(clears)     F(recycle_epoch)     F(is_durable)           \
-    F(syncs)     F(last_sync_ms)     F(is_poisoned)     F(clients)                                                    
+    F(syncs)     F(last_sync_ms)     F(is_poisoned)     F(clients)     F(no_space_since_ms)                           
 
 static VALUE store_stats(VALUE self) {
     hm_stats stats = {.size = sizeof stats};

@@ -52,6 +52,7 @@ fn to_json(path: &str, stats: &Stats) -> Value {
         "path": path, "mode": mode(stats), "items": stats.items,
         "bytes_live": stats.bytes_live, "bytes_dead": stats.bytes_dead, "bytes_free": stats.bytes_free,
         "bytes_file": stats.bytes_file, "bytes_allocated": stats.bytes_allocated, "bytes_max": stats.bytes_max,
+        "no_space_since_ms": stats.no_space_since_ms,
         "segments_total": stats.segments_total, "segments_log": stats.segments_log,
         "segments_index": stats.segments_index, "segments_large": stats.segments_large,
         "segments_free": stats.segments_free, "regions": stats.regions, "segments_region": stats.segments_region, "segment_bytes": stats.segment_bytes,
@@ -68,9 +69,13 @@ fn to_json(path: &str, stats: &Stats) -> Value {
     })
 }
 
-fn syncs(stats: &Stats) -> String {
+fn seconds_since(ms: u64) -> u128 {
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default().as_millis();
-    let ago = now.saturating_sub(u128::from(stats.last_sync_ms)) / 1000;
+    now.saturating_sub(u128::from(ms)) / 1000
+}
+
+fn syncs(stats: &Stats) -> String {
+    let ago = seconds_since(stats.last_sync_ms);
     let state = if stats.poisoned { "; A FLUSH HAS FAILED: nothing is written any more" } else { "" };
     let waiting = grouped(stats.segments_waiting);
     format!("{}, the last {ago} s ago, {waiting} segments wait for the next{state}", grouped(stats.syncs))
@@ -150,6 +155,12 @@ fn table(path: &str, stats: &Stats, output: &mut Output) -> Outcome {
     }
     if stats.durable {
         output.line(format!("syncs      {}", syncs(stats)))?;
+    }
+    if stats.no_space_since_ms != 0 {
+        output.line(format!(
+            "no space   the file system refused more memory {} s ago, and has not given any since",
+            seconds_since(stats.no_space_since_ms)
+        ))?;
     }
     if let Some(pid) = stats.backup_pid {
         output.line(format!("backup     under way, by pid {pid}"))?;

@@ -76,7 +76,7 @@ pub fn from_rust() -> String {
             segments_total segments_log segments_index segments_large segments_free segments_waiting segments_offline
             segment_bytes index_slots index_used index_depth index_overflow splits segments_cleaned records_moved evictions expiries
             hits misses sets deletes lock_waits takeovers read_retries clears recycle_epoch is_durable syncs
-            last_sync_ms is_poisoned clients;
+            last_sync_ms is_poisoned clients no_space_since_ms;
         HmClient hm_client: slot pid since_ms hits misses sets deletes pins name;
         HmBackupReport hm_backup_report: size items bytes_file is_thinned;
         HmReport hm_report: size problems items segments leaves dead_locks;

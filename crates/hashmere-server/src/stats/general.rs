@@ -130,6 +130,7 @@ pub fn hashmere(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "bytes_file", store.bytes_file);
     put(sink, "bytes_allocated", store.bytes_allocated);
     put(sink, "bytes_max", store.bytes_max);
+    put(sink, "no_space_since_ms", store.no_space_since_ms);
     put(sink, "clients", store.clients.len() as u64);
     put(sink, "processes_other", other_processes(&store));
     put(sink, "socket_gets", totals.cmd_get);

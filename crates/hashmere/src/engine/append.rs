@@ -1,10 +1,9 @@
 //! Appending: where a lane writes its records before it commits them.
 
+use super::backing::{STEP, WHOLE_FROM};
 use super::clean::Cleaning;
-use super::client::back_error;
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
-use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord, PAGE};
 use hashmere_format::record::{Head, Outline};
@@ -13,13 +12,8 @@ use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// Memory is put behind an open segment in steps of this, so that a small store stays small.
-const STEP: u64 = 64 << 10;
 /// Attempts to find room before a write is refused.
 const ROUNDS: u32 = 64;
-/// From this many segments on a segment is backed whole: fewer system calls, larger batches of pages.
-const WHOLE_FROM: u64 = 32;
-
 /// The segment that a lane appends to, as the lane knows it; what must survive the lane stands in its row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenSegment {
@@ -71,9 +65,10 @@ impl Draft {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Records above this stand in segments of their own: at most a quarter of a segment is ever lost at its end.
+    /// Records above this stand in segments of their own, and fill at least half of them. What a shorter one leaves unused at the
+    /// end of a segment is for others that fit there, if it is more than a quarter.
     pub(super) fn is_large(&self, bytes: u64) -> bool {
-        bytes > self.segment_bytes() / 4
+        bytes > self.segment_bytes() / 2
     }
 
     /// Where the next record of up to `bytes` bytes of this lane will stand. Makes room if need be.
@@ -103,8 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     let to = if whole { open.end } else { open.end.min((open.head + bytes).next_multiple_of(STEP)) };
                     // Where there is no memory for the whole step there may be for this record.
                     for to in [to, (open.head + bytes).next_multiple_of(PAGE)] {
-                        let bytes = if canary::is(Canary::MemoryUnasked) { 0 } else { to - open.ready };
-                        match self.mem.back(open.ready, bytes).map_err(back_error) {
+                        match self.back(open.ready, to - open.ready) {
                             Ok(()) => {
                                 open.ready = to;
                                 return Ok(open.head);
@@ -303,7 +297,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.is_much_waiting() && lane.cleaning == Cleaning::No {
             self.sync_for_room(lane)?;
         }
-        if let Some((segment, ready)) = self.claim_backed(lane.slot, need, &mut refused)? {
+        if let Some((segment, ready)) = self.claim_log(lane.slot, need, &mut refused)? {
             self.open_segment(lane, segment, 0, ready);
             return Ok(());
         }
@@ -313,46 +307,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.make_room_by_force(lane, bytes, refused)
     }
 
-    /// Claims a segment and puts memory behind it: all of it, or the first step. Returns how much.
-    pub(super) fn claim_backed(
+    /// Claims a segment for records. Returns how much memory it has.
+    pub(super) fn claim_log(
         &self,
         slot: u32,
         need: Need,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<(u64, u64)>, WriteError> {
-        // A free segment may have given its memory back, and the disk may be full by now: then try the others.
-        let mut failed = Vec::new();
-        let mut found = None;
-        for _ in 0..self.segments() + 2 {
-            let segment = match self.claim(slot, need, refused) {
-                Ok(Some(segment)) => segment,
-                Ok(None) => break,
-                Err(error) => {
-                    *refused = Some(error);
-                    break;
-                }
-            };
-            let whole = self.segments() >= WHOLE_FROM || need == Need::Reserve || !failed.is_empty();
-            let bytes = if whole { self.segment_bytes() } else { STEP.min(self.segment_bytes()) };
-            let asked = if canary::is(Canary::MemoryUnasked) { 0 } else { bytes };
-            match self.mem.back(self.segment_offset(segment), asked).map_err(back_error) {
-                Ok(()) => {
-                    found = Some((segment, bytes));
-                    if need == Need::Normal {
-                        self.keep_spare(slot);
-                    }
-                    break;
-                }
-                Err(error) => {
-                    *refused = Some(error);
-                    failed.push(segment);
-                }
-            }
+        let bytes = self.first_step(need);
+        let claimed = self.claim(slot, need, bytes, refused)?;
+        if claimed.is_some() && need == Need::Normal {
+            self.keep_spare(slot);
         }
-        for segment in failed {
-            self.free(segment, 1, slot);
-        }
-        Ok(found)
+        Ok(claimed.map(|segment| (segment, bytes)))
     }
 
     /// The error for "no room", with the cause.

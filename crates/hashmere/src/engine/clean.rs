@@ -365,7 +365,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Drops what has expired and cleans whatever pays, over the whole store. Returns how many segments that freed.
     pub(crate) fn maintain(&self, lane: &mut Lane) -> Result<u64, WriteError> {
         self.refuse_if_poisoned()?;
-        let before = self.free_segments();
+        let before = self.vacant();
         self.retire_segment(lane);
         self.mem.store(at::NEXT_EXPIRY, 0, Ordering::Relaxed);
         lane.cleaning = Cleaning::InPassing;
@@ -384,6 +384,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.clean_window(lane, 0, self.segment_bytes() / 4, u64::MAX)?;
         }
         self.sync_for_room(lane)?;
-        Ok(self.free_segments().saturating_sub(before))
+        Ok(self.vacant().saturating_sub(before))
     }
 }

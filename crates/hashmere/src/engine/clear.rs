@@ -3,7 +3,9 @@
 //! A writer that had begun before may still commit into the old index: it then happened before the clear. What the
 //! old index led to is freed afterwards, once no operation is under way that began under it.
 
+use super::backing::Memory;
 use super::index::Tree;
+use super::segments::Need;
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -46,7 +48,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let old = RootWord::unpack(self.root());
         // In a full store the reserve lends the segment: the old index gives more than that back.
         let mut refused = None;
-        let Some(segment) = self.claim(lane.slot, super::segments::Need::Reserve, &mut refused)? else {
+        let bytes = self.index_step(self.plant_bytes());
+        let Some(segment) = self.claim(lane.slot, Need::Reserve, bytes, &mut refused)? else {
             return Err(self.full(refused));
         };
         let new = RootWord { generation: old.generation + 1, segment };
@@ -56,7 +59,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.store(at::ROOT, new.pack(), Ordering::SeqCst);
         }
         if let Err(error) = self.plant(new, version, version) {
-            self.free(segment, 1, lane.slot);
+            self.free(segment, 1, lane.slot, Memory::Most);
             return Err(error);
         }
         self.set_field(segment, segment::at::BORN, new.generation);
@@ -79,13 +82,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writes.iter().fold(base, |sum, writes| sum.wrapping_add(*writes)).wrapping_add(1 << 20)
     }
 
+    /// Bytes that a new index has at first.
+    pub(super) fn plant_bytes(&self) -> u64 {
+        let start = root::BYTES.next_multiple_of(self.leaf_bytes());
+        (start + self.leaf_bytes()).min(self.segment_bytes())
+    }
+
     /// Writes an index of one empty leaf into a claimed segment. Versions in it are larger than `version`; records up to
     /// `floor` are of an index of the past.
     pub(super) fn plant(&self, word: RootWord, version: u64, floor: u64) -> Result<(), WriteError> {
         let block = self.segment_offset(word.segment);
         let start = root::BYTES.next_multiple_of(self.leaf_bytes());
-        let backed = (start + self.leaf_bytes()).min(self.segment_bytes());
-        self.mem.back(block, backed).map_err(super::client::back_error)?;
+        self.back(block, self.plant_bytes())?;
         self.mem.zero(block, root::BYTES);
         let put = |at: u64, value: u64| self.mem.store(block + at, value, Ordering::Relaxed);
         put(root::at::DIR_0, block + root::at::ENTRIES_0);

@@ -65,6 +65,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         put(at::NEXT_EXPIRY, u64::MAX);
         put(at::CHUNKS, at::CHUNK_0);
         put(at::CLIENTS_HIGH, 0);
+        put(at::HOLE_HAND, u64::MAX);
         let first = RootWord { generation: 1, segment: 0 };
         put(at::SEGMENTS, 1);
         put(at::CHUNK_0 + segment::at::STATE, Word::new(State::Index).pack());
@@ -119,6 +120,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             known: AtomicU64::new(0),
             trusted_root: AtomicU64::new(0),
             spare: AtomicU64::new(0),
+            refused: super::backing::Refused::default(),
             unlimited: AtomicBool::new(false),
             look: AtomicU64::new(0),
             evicted: super::evicted::Log::default(),

@@ -1,6 +1,6 @@
 //! The directory and the arena that leaves come from: everything that changes under the index lock.
 
-use super::client::back_error;
+use super::backing::WHOLE_FROM;
 use super::index::Tree;
 use super::segments::Need;
 use super::Engine;
@@ -37,7 +37,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // A damaged list leads nowhere; what was on it is lost until the next clear.
             self.put(block + root::at::SPARE, 0);
         } else if spare != 0 {
-            self.mem.back(spare, self.leaf_bytes()).map_err(back_error)?;
+            self.back_index(slot, spare, self.leaf_bytes())?;
             self.put(note, spare);
             self.put(block + root::at::SPARE, self.word(spare + leaf::at::NEXT));
             return Ok(spare);
@@ -68,19 +68,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let offset = next.checked_next_multiple_of(bytes.min(self.leaf_bytes())).unwrap_or(u64::MAX);
         let end = offset.saturating_add(bytes);
         if end <= self.word(block + root::at::ARENA_END) && self.is_inside(offset, bytes) {
-            self.mem.back(offset, bytes).map_err(back_error)?;
+            self.back_index(slot, offset, bytes)?;
             if offset != next {
                 self.put(block + root::at::ARENA, offset);
             }
             return Ok(offset);
         }
         let n = bytes.div_ceil(self.segment_bytes());
-        let segment = self.claim_index(slot, n)?;
+        let segment = self.claim_index(slot, n, bytes)?;
         let offset = self.segment_offset(segment);
-        if let Err(error) = self.mem.back(offset, bytes).map_err(back_error) {
-            self.free(segment, n, slot);
-            return Err(error);
-        }
         self.set_field(segment, segment::at::BORN, RootWord::unpack(root).generation);
         self.set_state(segment, Word::owned(State::Index, slot).long(n as u32));
         // End first zero, then the start, then the end: in between the arena is empty, never wrong.
@@ -91,11 +87,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(offset)
     }
 
-    /// Claims segments for the index. Index growth may use the reserve's place in a full store no more than writers may.
-    pub(super) fn claim_index(&self, slot: u32, n: u64) -> Result<u64, WriteError> {
+    /// How much memory a new segment of the index gets when it needs `bytes` of it.
+    pub(super) fn index_step(&self, bytes: u64) -> u64 {
+        if self.segments() >= WHOLE_FROM {
+            self.segment_bytes()
+        } else {
+            bytes
+        }
+    }
+
+    /// Claims segments for the index, with memory for `bytes`. Index growth may use the reserve's place in a full store no more
+    /// than writers may.
+    pub(super) fn claim_index(&self, slot: u32, n: u64, bytes: u64) -> Result<u64, WriteError> {
         let mut refused = None;
         let claimed = match n {
-            1 => self.claim(slot, Need::Normal, &mut refused)?,
+            1 => self.claim(slot, Need::Normal, self.index_step(bytes), &mut refused)?,
             n => self.find_run(slot, n, &mut refused)?,
         };
         claimed.ok_or_else(|| self.full(refused))

@@ -4,10 +4,13 @@
 //! FIFO in which a record that was read since it last moved gets another round (the idea of S3-FIFO and SIEVE).
 
 use super::clean::Policy;
+use super::index::Tree;
 use super::large::Lot;
 use super::{Engine, Lane};
 use crate::error::WriteError;
 use hashmere_format::header::at;
+use hashmere_format::leaf::Meta;
+use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -37,30 +40,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             // The hand first: what cannot be evicted shall not stop the next one here again.
             self.mem.store(at::EVICT_HAND, (segment + 1) % total, Ordering::Relaxed);
-            let free = self.free_segments();
             match self.evict_segment(lane, segment) {
                 Err(error @ WriteError::Busy { .. }) => busy = Some(error),
                 Err(error) => return Err(error),
-                Ok(taken) if taken || self.free_segments() > free => return Ok(true),
-                Ok(_) => {}
+                Ok(true) => return Ok(true),
+                Ok(false) => {}
             }
         }
         busy.map_or(Ok(false), Err)
     }
 
+    /// Frees a segment, if it can be had.
     pub(super) fn evict_segment(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
         match self.state(segment).state {
             State::Sealed | State::Partial => {}
             State::Large => return self.evict_large(lane, segment),
             State::Limbo | State::Index => {
                 self.glance(lane, segment)?;
-                return Ok(false);
+                return Ok(self.is_vacant(segment));
             }
             _ => return Ok(false),
         }
         match self.glance(lane, segment)? {
             // It was all garbage, and is free now (or somebody else's).
-            None => Ok(false),
+            None => Ok(self.is_vacant(segment)),
             Some(dead) => {
                 let budget = self.segment_bytes() * SECOND_CHANCE.0 / SECOND_CHANCE.1;
                 let policy = if dead * 2 >= self.segment_bytes() { Policy::Move } else { Policy::Evict { budget } };
@@ -75,11 +78,50 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
+    /// Drops a record that stands where a key would, for which the index of a full cache cannot grow: best one that was not
+    /// visited. `false`: none of them can go.
+    pub(super) fn evict_beside(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        let Some(leaf) = self.leaf_of(self.root(), Tree::First, lane.full_at)? else { return Ok(false) };
+        let buckets = self.place(leaf, lane.full_at).buckets();
+        let mut seats: Vec<u64> = buckets.into_iter().flat_map(Self::slots).collect();
+        seats.sort_by_key(|seat| self.is_marked(leaf, *seat));
+        for seat in seats {
+            let slot = self.slot(seat);
+            if slot.is_empty() || self.evict_record(lane, slot.offset())? {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn is_marked(&self, leaf: u64, slot_offset: u64) -> bool {
+        let (word, bit) = self.mark(leaf, slot_offset);
+        self.mem.load(word, Ordering::Relaxed) & bit != 0
+    }
+
+    fn evict_record(&self, lane: &mut Lane, record: u64) -> Result<bool, WriteError> {
+        let Some((head, key_offset)) = self.parse(record) else { return Ok(false) };
+        let mut key = Vec::new();
+        self.mem.append_to(key_offset, head.key_len as usize, &mut key);
+        let kh = self.hash_of(&head, &key);
+        let (mut is_gone, mut evicted) = (false, None);
+        self.mutate_record(lane, (&key, kh), record, |engine, lane, root, found, held| {
+            is_gone = true;
+            let expired = engine.is_past(found);
+            engine.commit_removal(lane, root, found);
+            held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+            engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
+            evicted = if expired { None } else { engine.describe_evicted(found) };
+        })?;
+        self.note_evicted(&key, evicted);
+        Ok(is_gone)
+    }
+
     /// Drops a large record unless it was visited.
     pub(super) fn evict_large(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
         self.glance(lane, segment)?;
         if self.state(segment).state != State::Large {
-            return Ok(false);
+            return Ok(self.is_vacant(segment));
         }
         self.drop_large(lane, segment, Lot::Unvisited)?;
         self.reclaim_large(segment, lane.slot)

@@ -1,6 +1,7 @@
 //! Making room when there is none: by cleaning or evicting, if need be into the reserve, one lane at a time. And what is
 //! kept in reserve for that.
 
+use super::backing::Memory;
 use super::clean::{Cleaning, Policy};
 use super::index::Tree;
 use super::segments::{Need, RESERVE};
@@ -57,7 +58,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether memory can be put behind the next record of the open segment.
     fn has_memory(&self, lane: &Lane, bytes: u64) -> bool {
-        lane.open.as_ref().is_some_and(|open| self.mem.back(open.head, bytes).is_ok())
+        lane.open.as_ref().is_some_and(|open| self.back(open.head, bytes).is_ok())
     }
 
     fn force(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
@@ -66,7 +67,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.is_above_maximum() {
             self.shrink_in_passing(lane)?;
         }
-        let may_grow = self.segments() + RESERVE <= self.segments_max();
+        let holes = self.vacant().saturating_sub(self.free_segments());
+        let may_grow = self.segments() + RESERVE <= self.segments_max() + holes;
         let reserve = if may_grow { self.free_segments().min(RESERVE) } else { RESERVE };
         for _ in 0..self.segments() + 2 {
             if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= reserve {
@@ -78,7 +80,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             if self.free_segments() > RESERVE {
                 self.retire_segment(lane);
-                if let Some((segment, ready)) = self.claim_backed(lane.slot, Need::Normal, &mut refused)? {
+                if let Some((segment, ready)) = self.claim_log(lane.slot, Need::Normal, &mut refused)? {
                     self.open_segment(lane, segment, 0, ready);
                     return Ok(());
                 }
@@ -90,12 +92,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
             return Ok(());
         }
+        // Nothing can go: then the file system is asked, whatever it said a moment ago.
+        if self.forget_refusal() {
+            self.retire_segment(lane);
+            if let Some((segment, ready)) = self.claim_log(lane.slot, Need::Normal, &mut refused)? {
+                self.open_segment(lane, segment, 0, ready);
+                return Ok(());
+            }
+        }
         Err(self.full(refused))
     }
 
     /// Cleans the segment with most to gain. `false`: nothing is to be gained.
     pub(super) fn clean_best(&self, lane: &mut Lane) -> Result<bool, WriteError> {
-        let free = self.free_segments();
+        let vacant = self.vacant();
         self.skip_busy(lane, |lane, left| {
             let mut best = (0, None);
             for segment in 0..self.segments() {
@@ -107,7 +117,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             match best.1 {
                 Some(segment) => Ok((Some(segment), self.clean_segment(lane, segment, Policy::Move))),
-                None => Ok((None, Ok(self.free_segments() > free))),
+                None => Ok((None, Ok(self.vacant() > vacant))),
             }
         })
     }
@@ -158,11 +168,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }),
             // What others take of it before the index does is made again.
             n => self.make_run(lane, n, &mut None).map(|run| {
-                run.iter().for_each(|first| self.free(*first, n, lane.slot));
+                run.iter().for_each(|first| self.free(*first, n, lane.slot, Memory::All));
                 run.is_some()
             }),
         };
         match freed {
+            Ok(true) => Ok(true),
+            Ok(false) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.shape.cache => {
+                self.evict_beside(lane)
+            }
             Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(false),
             other => other,
         }
@@ -175,7 +189,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (8u64 << depth[0].max(depth[1])).div_ceil(self.segment_bytes())
     }
 
-    /// Makes sure that one free segment has memory behind it, if that can be had.
+    /// Makes sure that one segment is free, and so has memory behind it, if that can be had.
     pub(super) fn keep_spare(&self, slot: u32) {
         let total = self.segments();
         let known = self.spare.load(Ordering::Relaxed);
@@ -186,15 +200,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let hint = self.mem.load(at::FREE_RING + 8 * i, Ordering::Relaxed);
             hint.checked_sub(1).filter(|segment| *segment < total)
         });
-        let spare =
-            ring.chain(0..total).map(|segment| (segment, self.spare_word(segment))).find(|(_, word)| *word != 0);
-        if let Some((segment, word)) = spare {
-            let backed = self.mem.back(self.segment_offset(segment), self.segment_bytes()).is_ok();
-            self.spare.store(if backed { word } else { 0 }, Ordering::Relaxed);
-        } else if let Ok(Some(segment)) = self.grow(slot, 1, Need::Reserve, &mut None) {
-            let backed = self.mem.back(self.segment_offset(segment), self.segment_bytes()).is_ok();
-            self.free(segment, 1, slot);
-            self.spare.store(if backed { self.spare_word(segment) } else { 0 }, Ordering::Relaxed);
+        let spare = ring.chain(0..total).map(|segment| self.spare_word(segment)).find(|word| *word != 0);
+        if let Some(word) = spare {
+            self.spare.store(word, Ordering::Relaxed);
+        } else if let Ok(Some(segment)) = self.claim(slot, Need::Reserve, self.segment_bytes(), &mut None) {
+            self.free(segment, 1, slot, Memory::All);
+            self.spare.store(self.spare_word(segment), Ordering::Relaxed);
         }
     }
 

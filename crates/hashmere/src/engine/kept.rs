@@ -98,6 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 State::Cleaning => None,
                 // Claimed or filled anew: whatever stood there was not to be kept. (Regions hold no records.)
                 State::Free
+                | State::Hole
                 | State::Claimed
                 | State::LargeNew
                 | State::Index

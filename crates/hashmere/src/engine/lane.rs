@@ -100,6 +100,8 @@ pub(crate) struct Lane {
     /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only
     /// between writes, because what is moved goes where a draft stands.
     pub(super) index_full: bool,
+    /// The hash of the key that the index had to grow for.
+    pub(super) full_at: u64,
     /// Room for a key.
     pub(super) key: Vec<u8>,
     /// The root that its last operation used.

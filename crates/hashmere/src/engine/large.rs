@@ -1,5 +1,6 @@
 //! Large records: segments of their own, in a row, so that a view of one is one slice.
 
+use super::backing::Memory;
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -63,7 +64,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(crate) fn abandon(&self, lane: &Lane, draft: &Draft) {
         if draft.is_large() {
             let segment = self.segment_of(draft.offset);
-            self.free(segment, u64::from(self.state(segment).length), lane.slot);
+            self.free(segment, u64::from(self.state(segment).length), lane.slot, Memory::All);
         }
     }
 

@@ -86,7 +86,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// With the space lock: as many segments become free again as the maximum allows.
+    /// With the space lock: as many segments can be had again as the maximum allows, as holes.
     fn bring_online(&self) {
         let (total, max) = (self.segments(), self.segments_max());
         let mut offline = self.mem.load(at::OFFLINE, Ordering::Relaxed);
@@ -95,32 +95,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 break;
             }
             if self.state(segment) == Word::new(State::Offline) {
-                self.set_state(segment, Word::new(State::Free));
+                self.set_state(segment, Word::new(State::Hole));
                 offline -= 1;
                 self.mem.store(at::OFFLINE, offline, Ordering::Release);
-                self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
-                self.offer(segment);
+                self.lower(at::HOLE_HAND, segment);
             }
         }
     }
 
-    /// Takes free segments out of use, the last in the file first, while there are more in use than the maximum allows.
+    /// Takes holes and free segments out of use, the last in the file first, while there are more in use than the maximum allows.
     /// `just` was freed just now.
     #[cold]
     pub(super) fn trim(&self, slot: u32, just: Option<u64>) {
         let total = self.segments();
         let just = just.filter(|segment| *segment >= self.segments_max());
-        for segment in just.into_iter().chain((0..total).rev()) {
-            if !self.is_above_maximum() || self.free_segments() <= KEPT_FREE {
+        for segment in just.into_iter().chain((0..total).rev()).filter(|segment| self.is_vacant(*segment)) {
+            if !self.is_above_maximum() || self.vacant() <= KEPT_FREE {
                 return;
             }
-            if self.take_free(segment, slot) {
+            let is_free = || self.free_segments() > KEPT_FREE && self.take_vacant(segment, State::Free, slot);
+            if self.take_vacant(segment, State::Hole, slot) || is_free() {
                 // Nobody else has it: before its memory is another's it would have to be free again.
                 self.mem.unback(self.segment_offset(segment), self.segment_bytes());
                 if !self.take_offline(slot, segment) {
-                    self.set_state(segment, Word::new(State::Free));
-                    self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
-                    self.offer(segment);
+                    self.leave_hole(segment);
                     return;
                 }
             }
@@ -218,8 +216,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Cleans a strict store until it could do with `target` segments, or nothing more is to be gained. Returns how many it needs.
     fn compact_to(&self, lane: &mut Lane, target: u64) -> Result<u64, WriteError> {
-        let needed =
-            |engine: &Self| engine.segments_in_use().saturating_sub(engine.count_of(&[State::Free])) + KEPT_FREE;
+        let needed = |engine: &Self| {
+            engine.segments_in_use().saturating_sub(engine.count_of(&[State::Free, State::Hole])) + KEPT_FREE
+        };
         self.retire_segment(lane);
         for _ in 0..=2 * self.segments() {
             if needed(self) <= target || !went(self.by_force(lane, |lane| self.free_one_more(lane)))? {

@@ -2,11 +2,12 @@
 //! Miri and under a model checker.
 //!
 //! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
-//! records go), [`segments`], [`clean`], [`split`], [`stalled`], [`recover`]; for backups [`snapshot`], [`kept`], [`copy`]; for durable stores [`durable`], [`sync`], [`salvage`],
+//! records go), [`segments`], [`backing`], [`clean`], [`split`], [`stalled`], [`recover`]; for backups [`snapshot`], [`kept`], [`copy`]; for durable stores [`durable`], [`sync`], [`salvage`],
 //! [`rebuild`].
 
 mod append;
 mod asked;
+mod backing;
 mod check;
 mod check_index;
 mod clean;
@@ -108,8 +109,9 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     known: AtomicU64,
     /// The last root word whose block was found to lie within the file.
     trusted_root: AtomicU64,
-    /// A free segment that this process knows to have memory behind it (see `keep_spare`).
+    /// A segment that this process knows to be free (see `keep_spare`).
     spare: AtomicU64,
+    refused: backing::Refused,
     /// While a store is rebuilt it may outgrow its maximum size.
     unlimited: AtomicBool,
     /// This process's last look for dead clients; 0: it has not looked yet.

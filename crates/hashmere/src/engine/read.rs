@@ -163,7 +163,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it seemed.
     #[inline(always)]
     pub(crate) fn stood(&self, epoch: u64) -> bool {
-        // SYNC(recycle): pairs with the release fence in `segments::take_free`. If any word that was read since was written after a
+        // SYNC(recycle): pairs with the release fence in `segments::take_vacant`. If any word that was read since was written after a
         // recycling, the load below sees that recycling.
         self.mem.fence(Ordering::Acquire);
         self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || canary::is(Canary::EpochIgnored)

@@ -86,6 +86,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             at::CLEAN_HAND,
             at::FREE_HAND,
             at::FREE_COUNT,
+            at::HOLE_HAND,
+            at::NO_SPACE,
             at::EVICT_HAND,
             at::CLIENTS_HIGH,
             at::SWEEPS,
@@ -144,7 +146,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn write_entry(&self, segment: u64, content: Content, generation: u64) {
         let (word, used) = match content {
-            Content::Nothing => (Word::new(State::Free), 0),
+            // Whatever memory it has left is asked for again before anything is written there.
+            Content::Nothing => (Word::new(State::Hole), 0),
             Content::Log { used } => (Word::new(State::Sealed), u64::from(used)),
             Content::Large { length } => (Word::new(State::Large).long(length), 0),
             Content::Tail => (Word::new(State::Tail), 0),
@@ -159,7 +162,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// An empty index, in place of whatever there was.
     fn plant_anew(&self, lane: &Lane, generation: u64, survey: &Survey) -> Result<(), WriteError> {
         let mut refused = None;
-        let Some(segment) = self.claim(lane.slot, Need::Reserve, &mut refused)? else {
+        let Some(segment) = self.claim(lane.slot, Need::Reserve, self.plant_bytes(), &mut refused)? else {
             return Err(self.full(refused));
         };
         let word = RootWord { generation, segment };

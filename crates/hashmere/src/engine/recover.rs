@@ -4,6 +4,7 @@
 //! dead client's own slot number, so that its own death leaves the same row behind, to be repaired again:
 //! every step may be repeated.
 
+use super::backing::Memory;
 use super::index::Tree;
 use super::Engine;
 use crate::canary::{self, Canary};
@@ -214,7 +215,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     };
                     self.set_state(segment, Word::new(state).long(word.length));
                 }
-                State::Claimed => self.free(segment, u64::from(word.length), slot),
+                State::Claimed => self.free(segment, u64::from(word.length), slot, Memory::Most),
                 _ => self.set_state(segment, Word { owner: 0, ..word }),
             }
         }
@@ -262,7 +263,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // Of an index of the past it is freed with the rest, once nobody is at work there.
             self.set_state(segment, Word::new(State::Index).long(length as u32));
         } else {
-            self.free(segment, length, slot);
+            self.free(segment, length, slot, Memory::Most);
         }
     }
 

@@ -6,6 +6,7 @@
 //! *limbo*, from which it is freed when the last process that has it open has let it go or is dead: whoever opens a region pins its
 //! first segment, as a view does.
 
+use super::backing::Memory;
 use super::check::CheckReport;
 use super::{Engine, Lane, Pin};
 use crate::error::WriteError;
@@ -85,7 +86,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         fill(spot);
         let made = self.name_region(lane, (kind, name), spot, n);
         if !matches!(made, Ok(Some(_))) {
-            self.free(segment, n, lane.slot);
+            self.free(segment, n, lane.slot, Memory::All);
         }
         made
     }

@@ -5,10 +5,11 @@
 //! appends to one meanwhile, and what moves out of one does not move into the next. At a death they
 //! are claimed (and freed by the repair) or in state cleaning (and go back to what they were).
 
+use super::backing::Memory;
 use super::clean::{Cleaning, Policy};
-use super::client::back_error;
 use super::large::Lot;
 use super::segments::{Need, RESERVE};
+use super::sync::LOOK;
 use super::{Engine, Lane};
 use crate::error::WriteError;
 use hashmere_format::header::{at, PAGE};
@@ -16,6 +17,14 @@ use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
+
+/// Segments in a row, claimed.
+struct Run {
+    first: u64,
+    n: u64,
+    /// Those of them that were holes, in order: nothing is known of the memory behind them.
+    holes: Vec<u64>,
+}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Claims `n` segments in a row with memory behind them, the first in state "large, new".
@@ -29,68 +38,152 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if run.is_none() && lane.cleaning == Cleaning::No {
             run = self.make_run(lane, n, &mut refused)?;
         }
+        if run.is_none() && self.forget_refusal() {
+            run = self.find_run(lane.slot, n, &mut refused)?;
+        }
         let Some(first) = run else { return Err(self.full(refused)) };
         // Only now: whoever repairs after us reads what a new large record has.
         self.set_state(first, Word::owned(State::LargeNew, lane.slot).long(n as u32));
         (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
+        self.keep_spare(lane.slot);
         Ok(first)
     }
 
-    /// Claims `n` segments in a row, free ones or new ones, and puts memory behind them.
+    /// Claims `n` segments in a row, and puts memory behind them: free ones, then holes among them, then new ones.
     pub(super) fn find_run(
         &self,
         slot: u32,
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
-        let run = match self.free_run(slot, n) {
-            Some(first) => Some(first),
-            None => self.grow(slot, n, Need::Normal, refused)?,
-        };
-        Ok(run.filter(|first| self.back_run(*first, n, slot, refused)))
-    }
-
-    /// Puts memory behind segments that are claimed; without it they are free again.
-    fn back_run(&self, first: u64, n: u64, slot: u32, refused: &mut Option<WriteError>) -> bool {
-        let bytes = (n * self.segment_bytes()).next_multiple_of(PAGE);
-        let backed = self.mem.back(self.segment_offset(first), bytes).map_err(back_error);
-        if let Err(error) = backed {
-            self.free(first, n, slot);
-            *refused = Some(error);
-            return false;
+        if let Some(run) = self.vacant_run(slot, n, refused) {
+            return Ok(self.back_run(run, slot, refused));
         }
-        true
+        if let Some(error) = self.foreseen(Need::Normal, n * self.segment_bytes()) {
+            *refused = Some(error);
+            return Ok(None);
+        }
+        let Some(first) = self.grow(slot, n, Need::Normal, refused)? else { return Ok(None) };
+        Ok(self.back_run(Run { first, n, holes: (first..first + n).collect() }, slot, refused))
     }
 
-    /// Claims a row of free segments, leaving the reserve.
-    fn free_run(&self, slot: u32, n: u64) -> Option<u64> {
-        if self.free_segments() < n + RESERVE {
+    /// Puts memory behind segments that are claimed, each on its own. Without it they are what they were.
+    fn back_run(&self, run: Run, slot: u32, refused: &mut Option<WriteError>) -> Option<u64> {
+        let bytes = (run.n * self.segment_bytes()).next_multiple_of(PAGE);
+        let Err(error) = self.back(self.segment_offset(run.first), bytes) else {
+            if !run.holes.is_empty() {
+                self.note_given();
+            }
+            return Some(run.first);
+        };
+        self.undo_run(&run, slot);
+        *refused = Some(error);
+        None
+    }
+
+    fn undo_run(&self, run: &Run, slot: u32) {
+        for segment in run.first..run.first + run.n {
+            if run.holes.binary_search(&segment).is_ok() {
+                self.undo_claim(segment);
+            } else {
+                self.free(segment, 1, slot, Memory::Most);
+            }
+        }
+    }
+
+    /// Claims a row of segments that hold nothing: all free if there is such a row besides the reserve, else with holes among them. Then
+    /// the file system must have memory for these, and for what it takes of the reserve.
+    fn vacant_run(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) -> Option<Run> {
+        let free = self.free_segments();
+        if free >= n + RESERVE {
+            let row = self.row_of(n, |state| state == State::Free);
+            let run = row.and_then(|first| self.take_row(first, n, slot));
+            if run.is_some() {
+                return run;
+            }
+        }
+        let growth = self.segments_max().saturating_sub(self.segments());
+        if self.first_hole(n) >= self.segments() || self.vacant() + growth < n + RESERVE {
             return None;
         }
-        let total = self.segments();
+        let first = self.row_of(n, |state| matches!(state, State::Free | State::Hole))?;
+        let holes = (first..first + n).filter(|segment| self.state(*segment).state == State::Hole).count() as u64;
+        let spent = RESERVE.saturating_sub((free + holes).saturating_sub(n));
+        if let Some(error) = self.foreseen(Need::Normal, (holes + spent) * self.segment_bytes()) {
+            *refused = Some(error);
+            return None;
+        }
+        self.take_row(first, n, slot)
+    }
+
+    /// The first of `n` segments in a row whose states are all of this kind.
+    fn row_of(&self, n: u64, is_one: impl Fn(State) -> bool) -> Option<u64> {
         let mut first = 0;
-        while first + n <= total {
-            let row = |s: &u64| self.state(*s).state == State::Free;
-            let free = (first..first + n).take_while(row).count() as u64;
-            if free == n && self.take_row(first, n, slot) {
+        while first + n <= self.segments() {
+            let fits = (first..first + n).take_while(|segment| is_one(self.state(*segment).state)).count() as u64;
+            if fits == n {
                 return Some(first);
             }
-            first += free + 1;
+            first += fits + 1;
         }
         None
     }
 
-    fn take_row(&self, first: u64, n: u64, slot: u32) -> bool {
-        let taken = (first..first + n).take_while(|s| self.take_free(*s, slot)).count() as u64;
-        if taken < n {
-            (first..first + taken).for_each(|segment| self.free(segment, 1, slot));
+    /// Takes free segments and holes.
+    fn take_row(&self, first: u64, n: u64, slot: u32) -> Option<Run> {
+        let mut run = Run { first, n: 0, holes: Vec::new() };
+        for segment in first..first + n {
+            if self.take_vacant(segment, State::Hole, slot) {
+                run.holes.push(segment);
+            } else if !self.take_vacant(segment, State::Free, slot) {
+                self.undo_run(&run, slot);
+                return None;
+            }
+            run.n += 1;
         }
-        taken == n
+        Some(run)
     }
 
-    /// Claims `n` segments in a row by making them free. `None`: there are none that can be.
+    /// Claims `n` segments in a row by making them free. `None`: there are none that can be. A cache in which others are writing
+    /// waits until what they hold can go as well.
     #[cold]
     pub(super) fn make_run(
+        &self,
+        lane: &mut Lane,
+        n: u64,
+        refused: &mut Option<WriteError>,
+    ) -> Result<Option<u64>, WriteError> {
+        let start = self.host.monotonic();
+        loop {
+            let made = self.make_run_now(lane, n, refused)?;
+            let may_come = made.is_none() && self.shape.cache;
+            let Some(holder) = may_come.then(|| self.in_the_way(lane.slot, n)).flatten() else { return Ok(made) };
+            let waited = self.host.monotonic().saturating_sub(start);
+            if waited >= self.busy_timeout {
+                return Err(self.busy(holder, waited));
+            }
+            self.mem.wait(at::EPOCH, self.mem.load(at::EPOCH, Ordering::Relaxed) as u32, LOOK);
+        }
+    }
+
+    /// Who else is filling or emptying segments, in a file in which `n` in a row could be had but for those. (A segment that
+    /// somebody appends to may be his for as long as he likes.)
+    fn in_the_way(&self, own: u32, n: u64) -> Option<u32> {
+        let (mut row, mut longest, mut holder) = (0, 0, None);
+        for segment in 0..self.segments() {
+            let word = self.state(segment);
+            let stays = matches!(word.state, State::Open | State::Index | State::Table | State::Region)
+                || word.state == State::Tail && row == 0;
+            row = if stays { 0 } else { row + 1 };
+            longest = longest.max(row);
+            if !stays && word.owner != 0 && word.owner != own + 1 {
+                holder = Some(word.owner - 1);
+            }
+        }
+        holder.filter(|_| longest >= n)
+    }
+
+    fn make_run_now(
         &self,
         lane: &mut Lane,
         n: u64,
@@ -137,16 +230,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
+        if !self.could_hold_run(n) {
+            return Ok(None);
+        }
         // Durable: what a window would be emptied of may still be needed on the medium, so it cannot be kept.
         let by_window = !self.shape.cache && !self.is_durable();
         let mut left = Vec::new();
         for _ in 0..=self.segments() {
             if let Some(first) = if by_window { self.roomiest_window(n, &left) } else { None } {
                 match self.empty_window(lane, first, n, Policy::Move, &mut left) {
-                    Ok(true) if self.back_run(first, n, lane.slot, refused) => return Ok(Some(first)),
+                    Ok(Some(run)) => {
+                        if let Some(first) = self.back_run(run, lane.slot, refused) {
+                            return Ok(Some(first));
+                        }
+                    }
                     // Somebody keeps the lock of a record there: a window without that segment is next.
                     Err(WriteError::Busy { .. }) => continue,
-                    emptied => drop(emptied?),
+                    // There was less room elsewhere than it seemed: segment after segment, then.
+                    Ok(None) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => {}
+                    Err(error) => return Err(error),
                 }
             }
             if !self.free_one_more(lane)? {
@@ -160,9 +262,31 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(None)
     }
 
+    /// Whether all that is dead or free would come to `n` segments: if not, there is no use in moving anything.
+    fn could_hold_run(&self, n: u64) -> bool {
+        let room = (0..self.segments()).map(|segment| {
+            let word = self.state(segment);
+            let all = u64::from(word.length) * self.segment_bytes();
+            let dead = self.field(segment, segment::at::DEAD);
+            let used = self.field(segment, segment::at::USED).min(all);
+            match word.state {
+                State::Free | State::Hole | State::Limbo | State::Open => all,
+                State::Sealed | State::Partial if !self.is_stale(segment) => all - used + dead.min(used),
+                State::Large if dead == 0 && !self.is_stale(segment) => 0,
+                State::Index if !self.is_stale(segment) => 0,
+                State::Sealed | State::Partial | State::Large | State::Index => all,
+                _ => 0,
+            }
+        });
+        let growth = self.segments_max().saturating_sub(self.segments()) * self.segment_bytes();
+        let expires = self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) <= self.host.now_ms();
+        expires || room.fold(growth, u64::saturating_add) >= n * self.segment_bytes()
+    }
+
     /// The window with least to move out of it, if there is room for that elsewhere, and without segments that were `left`.
     fn roomiest_window(&self, n: u64, left: &[u64]) -> Option<u64> {
         let total = self.segments() as usize;
+        let is_refused = self.foreseen(Need::Normal, n * self.segment_bytes()).is_some();
         let n = n as usize;
         // Sums up to each segment: bytes that live, free segments, segments that cannot be emptied.
         let mut sums = vec![(0, 0, 0); total + 1];
@@ -172,6 +296,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let dead = self.field(segment, segment::at::DEAD);
             sums[i + 1] = match self.state(segment).state {
                 State::Free => (live, free + 1, fixed),
+                State::Hole if !is_refused => (live, free, fixed),
                 State::Sealed | State::Partial if !left.contains(&segment) => {
                     (live + used.saturating_sub(dead), free, fixed)
                 }
@@ -192,7 +317,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Where the file system is what refused, more of the file is of no use.
         if rest > 0 && rest < n + RESERVE && refused.is_none() {
             if let Some(first) = self.grow(slot, rest, Need::Reserve, refused)? {
-                self.free(first, rest, slot);
+                (first..first + rest).rev().for_each(|segment| self.leave_hole(segment));
             }
         }
         Ok(())
@@ -224,13 +349,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             self.mem.store(at::EVICT_HAND, (first + n) % total, Ordering::Relaxed);
             match self.empty_window(lane, first, n, policy, &mut Vec::new()) {
-                Ok(true) if self.back_run(first, n, lane.slot, refused) => {
-                    self.restore_reserve(lane);
-                    return Ok(Some(first));
+                Ok(Some(run)) => {
+                    if let Some(first) = self.back_run(run, lane.slot, refused) {
+                        self.restore_reserve(lane);
+                        return Ok(Some(first));
+                    }
                 }
                 Err(error @ WriteError::Busy { .. }) => busy = Some(error),
                 Err(error) => return Err(error),
-                Ok(_) => {}
+                Ok(None) => {}
             }
         }
         busy.map_or(Ok(None), Err)
@@ -245,6 +372,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let word = self.state(at);
             let may_go = match word.state {
                 State::Free => true,
+                State::Hole => self.foreseen(Need::Normal, self.segment_bytes()).is_none(),
                 State::Sealed | State::Partial | State::Large => !self.is_held_back(at)?,
                 _ => false,
             };
@@ -278,7 +406,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes `n` segments in a row, empties them, and keeps them, each claimed. `false`: they were not to be had. One that
+    /// Takes `n` segments in a row, empties them, and keeps them, each claimed. `None`: they were not to be had. One that
     /// cannot be emptied, because somebody keeps the lock of a record in it, is noted in `left`.
     fn empty_window(
         &self,
@@ -287,7 +415,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         n: u64,
         policy: Policy,
         left: &mut Vec<u64>,
-    ) -> Result<bool, WriteError> {
+    ) -> Result<Option<Run>, WriteError> {
         let mut taken = Vec::new();
         let mut next = first;
         while next < first + n {
@@ -309,16 +437,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         if matches!(done, Ok(true)) {
             // The last one may have been larger than what was left.
-            (first + n..next).for_each(|segment| self.free(segment, 1, lane.slot));
-        } else {
-            taken.into_iter().for_each(|(segment, word)| self.put_back(segment, word, lane.slot));
+            (first + n..next).for_each(|segment| self.free(segment, 1, lane.slot, Memory::All));
+            let holes = taken.iter().filter(|(_, word)| word.state == State::Hole).map(|(segment, _)| *segment);
+            return Ok(Some(Run { first, n, holes: holes.collect() }));
         }
-        done
+        taken.into_iter().for_each(|(segment, word)| self.put_back(segment, word, lane.slot));
+        done.map(|_| None)
     }
 
     fn take_for_run(&self, segment: u64, word: Word, slot: u32) -> bool {
         match word.state {
-            State::Free => self.take_free(segment, slot),
+            State::Free | State::Hole => self.take_vacant(segment, word.state, slot),
             State::Sealed | State::Partial | State::Large => {
                 self.change_state(segment, word, Word { state: State::Cleaning, owner: slot + 1, ..word })
             }
@@ -329,7 +458,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Empties a segment that was taken, if it has to be, and claims it.
     fn empty_taken(&self, lane: &mut Lane, segment: u64, word: Word, policy: Policy) -> Result<bool, WriteError> {
         match word.state {
-            State::Free => return Ok(true),
+            State::Free | State::Hole => return Ok(true),
             State::Large => self.drop_large(lane, segment, Lot::Any)?,
             _ => match self.empty_segment(lane, segment, policy) {
                 // No room for those that would move: a cache lets go of them as well.
@@ -348,7 +477,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for part in segment..segment + u64::from(word.length) {
             let now = self.state(part);
             match now.state {
-                State::Claimed if now.owner == slot + 1 => self.free(part, 1, slot),
+                State::Claimed if now.owner == slot + 1 && word.state == State::Hole => self.leave_hole(part),
+                State::Claimed if now.owner == slot + 1 => self.free(part, 1, slot, Memory::Most),
                 State::Cleaning if now.owner == slot + 1 => self.set_state(part, word),
                 _ => {}
             }

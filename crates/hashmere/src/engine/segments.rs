@@ -3,11 +3,13 @@
 //! The state word of a segment decides who may touch it; every change of hands is one compare-exchange of that word,
 //! and a word that names an owner is repaired by whoever proves that owner dead.
 
+use super::backing::Memory;
 use super::client::back_error;
 use super::Engine;
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
+use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
 use hashmere_mem::{Host, Mem, BLOCK};
 use std::sync::atomic::Ordering;
@@ -17,6 +19,10 @@ pub(super) const RESERVE: u64 = 2;
 /// From this size on the file grows by whole blocks: large pages halve the time of a look-up in a large table, and a small
 /// store stays small.
 const BLOCKS_FROM: u64 = 16 << 20;
+
+/// When the file has this segment, the rows of so many clients get their memory.
+const ROWS_FROM: u64 = 8;
+const ROWS_READY: u64 = 64;
 
 /// Free segments that keep their memory, at most: what writers and the cleaner pass to and fro. In a small store it is a
 /// sixteenth of all.
@@ -130,32 +136,27 @@ impl<M: Mem, H: Host> Engine<M, H> {
         exact
     }
 
-    /// Claims one segment for `slot`: free, or by growth. Its memory is not yet backed. `None`: there is none
-    /// to be had, because of the maximum size or because the file system has no room (then the error is in `refused`).
-    pub(super) fn claim(
-        &self,
-        slot: u32,
-        need: Need,
-        refused: &mut Option<WriteError>,
-    ) -> Result<Option<u64>, WriteError> {
+    /// Claims a free segment, unless it is one of the reserve.
+    pub(super) fn claim_free(&self, slot: u32, need: Need) -> Option<u64> {
         let floor = if need == Need::Reserve || canary::is(Canary::ReserveSpent) { 0 } else { RESERVE };
-        if self.free_segments() > floor {
-            if let Some(segment) = self.claim_free(slot) {
-                return Ok(Some(segment));
-            }
+        if self.free_segments() <= floor {
+            return None;
+        }
+        let found = self.find_free(slot);
+        if found.is_none() {
             self.mem.store(at::FREE_COUNT, 0, Ordering::Relaxed);
         }
-        self.grow(slot, 1, need, refused)
+        found
     }
 
-    fn claim_free(&self, slot: u32) -> Option<u64> {
+    fn find_free(&self, slot: u32) -> Option<u64> {
         for i in 0..at::FREE_RING_LEN {
             let word = at::FREE_RING + 8 * i;
             if self.mem.load(word, Ordering::Relaxed) == 0 {
                 continue;
             }
             if let Some(segment) = self.mem.swap(word, 0, Ordering::AcqRel).checked_sub(1) {
-                if segment < self.segments() && self.take_free(segment, slot) {
+                if segment < self.segments() && self.take_vacant(segment, State::Free, slot) {
                     return Some(segment);
                 }
             }
@@ -164,7 +165,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let hand = self.mem.load(at::FREE_HAND, Ordering::Relaxed) % total.max(1);
         for i in 0..total {
             let segment = (hand + i) % total;
-            if self.state(segment).state == State::Free && self.take_free(segment, slot) {
+            if self.take_vacant(segment, State::Free, slot) {
                 self.mem.store(at::FREE_HAND, segment + 1, Ordering::Relaxed);
                 return Some(segment);
             }
@@ -172,22 +173,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
         None
     }
 
-    /// Takes one free segment.
-    pub(super) fn take_free(&self, segment: u64, slot: u32) -> bool {
-        if self.state(segment) != Word::new(State::Free) {
+    /// Takes one segment that holds nothing, if it is of this kind: free, or a hole.
+    pub(super) fn take_vacant(&self, segment: u64, kind: State, slot: u32) -> bool {
+        if self.state(segment) != Word::new(kind) {
             return false;
         }
-        let taken = self.change_state(segment, Word::new(State::Free), Word::owned(State::Claimed, slot));
+        let taken = self.change_state(segment, Word::new(kind), Word::owned(State::Claimed, slot));
         if taken {
-            // It may wrap below zero after a death; then it is larger than the file, and counted anew.
-            self.mem.fetch_add(at::FREE_COUNT, u64::MAX, Ordering::Relaxed);
+            if kind == State::Free {
+                // It may wrap below zero after a death; then it is larger than the file, and counted anew.
+                self.mem.fetch_add(at::FREE_COUNT, u64::MAX, Ordering::Relaxed);
+            }
             // SYNC(recycle): a reader that sees any byte written from here on also sees that the segment was recycled.
             self.mem.fence(Ordering::Release);
         }
         taken
     }
 
-    /// Appends `n` segments to the file and claims them; the first leads the others.
+    /// Appends `n` segments to the file and claims them, each on its own, with no memory behind them.
     pub(super) fn grow(
         &self,
         slot: u32,
@@ -209,12 +212,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
         let max = self.segments_max();
-        // The reserve may be free segments or growth that is still possible.
+        // The reserve may be free segments, holes, or growth that is still possible.
         let reserved = need == Need::Normal && !canary::is(Canary::ReserveSpent);
         let floor = if !reserved || max.saturating_sub(self.segments()) > n + RESERVE {
             0
         } else {
-            RESERVE.saturating_sub(self.free_segments())
+            RESERVE.saturating_sub(self.vacant())
         };
         if self.segments() + n + floor > max {
             return Ok(None);
@@ -227,17 +230,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if total + n > max {
             return Ok(None);
         }
-        for i in 0..n {
-            let word = if i == 0 { Word::owned(State::Claimed, slot).long(n as u32) } else { Word::new(State::Tail) };
-            self.init_entry(total + i, word);
-        }
+        (total..total + n).for_each(|segment| self.init_entry(segment, Word::owned(State::Claimed, slot)));
         self.back_blocks(total, n, max);
         // The file reaches to the end of every segment that counts: a reader of a torn length stays within it.
-        if let Err(error) = self.mem.back(self.segment_offset(total + n) - PAGE, PAGE).map_err(back_error) {
+        if let Err(error) = self.back(self.segment_offset(total + n) - PAGE, PAGE) {
             *refused = Some(error);
             return Ok(None);
         }
         self.mem.store(at::SEGMENTS, total + n, Ordering::Release);
+        if (total..total + n).contains(&ROWS_FROM) {
+            // Who comes when the file system is full is a client, too. If there is no room now, they are refused as they come.
+            let _ = self.mem.back(at::CLIENTS, row::BYTES * ROWS_READY);
+        }
         Ok(Some(total))
     }
 
@@ -273,7 +277,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if total + own + n > max {
                 return Err(WriteError::Full { max_bytes: self.mem.load(at::MAX_BYTES, Ordering::Relaxed) });
             }
-            self.mem.back(start, own * self.segment_bytes()).map_err(back_error)?;
+            if let Err(error) = self.back(start, own * self.segment_bytes()) {
+                self.mem.unback(start, own * self.segment_bytes());
+                return Err(error);
+            }
             // A grower who died here may have left anything, the pointer included: it counts only once its segment does.
             self.mem.zero(start, CHUNK_BYTES);
             self.mem.store(pointer, start, Ordering::Release);
@@ -325,8 +332,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// readers that still look at it notice, and its memory may be given back.
     ///
     /// The caller has made sure that no slot of the index points into it and that nobody pins it.
-    pub(super) fn free(&self, segment: u64, length: u64, slot: u32) {
-        self.recycle(segment, length, slot, |part| self.free_one(part, slot));
+    pub(super) fn free(&self, segment: u64, length: u64, slot: u32, memory: Memory) {
+        self.recycle(segment, length, slot, |part| self.vacate(part, memory, slot));
     }
 
     /// Like [`free`](Self::free), but the segments stay with `slot`, each claimed on its own, memory and all.
@@ -358,22 +365,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         each(segment);
     }
 
-    fn free_one(&self, segment: u64, slot: u32) {
-        let keep = (self.segments() / 16).clamp(2 * RESERVE, KEEP_MAX);
-        if self.mem.load(at::FREE_COUNT, Ordering::Relaxed) >= keep {
-            self.mem.unback(self.segment_offset(segment), self.segment_bytes());
-        }
-        self.blank(segment);
-        self.set_state(segment, Word::new(State::Free));
-        self.mem.fetch_add(at::FREE_COUNT, 1, Ordering::Relaxed);
-        self.offer(segment);
-        if self.is_above_maximum() {
-            self.trim(slot, Some(segment));
-        }
+    /// How many free segments keep their memory.
+    pub(super) fn keep_most(&self) -> u64 {
+        (self.segments() / 16).clamp(2 * RESERVE, KEEP_MAX)
     }
 
     /// An entry says nothing any more about what stood in its segment.
-    fn blank(&self, segment: u64) {
+    pub(super) fn blank(&self, segment: u64) {
         self.set_field(segment, segment::at::DEAD, 0);
         self.set_field(segment, segment::at::USED, 0);
         self.set_field(segment, segment::at::EXPIRE_MIN, u64::MAX);
@@ -417,7 +415,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Frees an emptied segment now, or leaves it in limbo while somebody holds it back. The caller owns it.
     pub(super) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let length = self.goes(segment)?;
-        length.iter().for_each(|length| self.free(segment, *length, slot));
+        length.iter().for_each(|length| self.free(segment, *length, slot, self.memory_of(segment, *length)));
         Ok(length.is_some())
     }
 

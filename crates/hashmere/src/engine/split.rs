@@ -47,6 +47,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     pub(super) fn make_slot(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<Growth, WriteError> {
         let mut made = self.grow_index(lane, root, hash, tree);
+        if tree == Tree::First {
+            lane.full_at = hash;
+        }
         if tree == Tree::First && matches!(made, Ok(Growth::Useless | Growth::Stalled(_))) {
             if let Err(error) = self.prepare_overflow(lane, root) {
                 made = Err(error);

@@ -31,6 +31,9 @@ pub struct Stats {
     pub bytes_allocated: u64,
     /// The maximum size; 0 is none.
     pub bytes_max: u64,
+    /// Since when the file system has refused memory to the store, in milliseconds since 1970; 0: it does not, as far as anyone
+    /// has asked. A cache lives within what it has meanwhile.
+    pub no_space_since_ms: u64,
     /// Segments of the file.
     pub segments_total: u64,
     /// Segments of records.
@@ -39,7 +42,7 @@ pub struct Stats {
     pub segments_index: u64,
     /// Segments of large records.
     pub segments_large: u64,
-    /// Free segments.
+    /// Free segments, with memory behind them or without.
     pub segments_free: u64,
     /// Regions: pools of queues, logs.
     pub regions: u64,
@@ -176,6 +179,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             bytes_file,
             bytes_allocated,
             bytes_max: self.mem.load(at::MAX_BYTES, Ordering::Relaxed),
+            no_space_since_ms: self.mem.load(at::NO_SPACE, Ordering::Relaxed),
             segments_total: self.segments(),
             segments_log: 0,
             segments_index: 0,
@@ -223,7 +227,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let dead = self.field(segment, segment::at::DEAD);
             let used = self.field(segment, segment::at::USED);
             match word.state {
-                State::Free => {
+                State::Free | State::Hole => {
                     stats.segments_free += 1;
                     stats.bytes_free += self.segment_bytes();
                 }

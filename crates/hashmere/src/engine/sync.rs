@@ -184,11 +184,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.is_durable() || !(0..self.segments()).any(|s| self.state(s).state == State::Limbo) {
             return Ok(false);
         }
-        let before = self.free_segments();
+        let before = self.vacant();
         self.sync(lane)?;
         // Whatever the hint says: those who wait are looked for.
         self.end_waiting(lane.slot)?;
-        Ok(self.free_segments() > before)
+        Ok(self.vacant() > before)
     }
 
     /// Whether so much waits for a sync that the file should not grow before one.

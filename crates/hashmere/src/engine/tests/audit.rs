@@ -46,8 +46,11 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
             ));
         }
         match word.state {
-            State::Free => {
+            State::Free | State::Hole => {
                 audit.free += 1;
+                if word.state == State::Free && !engine.mem.has_memory(engine.segment_offset(number)) {
+                    return Err(format!("segment {number} is free, and no memory is behind it"));
+                }
                 if engine.field(number, segment::at::DEAD) != 0 {
                     return Err("a free segment counts dead bytes".into());
                 }

@@ -6,7 +6,9 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
-use super::{asked, backup, backup_cases, crash_cases, maximum, meanwhile, power, quick, regions, stalled};
+use super::{
+    asked, backup, backup_cases, crash_cases, maximum, meanwhile, power, quick, refused_space, regions, stalled,
+};
 use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
 const WRITING: &[Hunt] = &[
@@ -34,6 +36,8 @@ const SEGMENTS: &[Hunt] = &[
     (Canary::MoveBelieved, "one interruption: clean/replace", meanwhile::clean_while_what_lives_is_overwritten),
     (Canary::RecordAwaited, "stopped: cleaning", stalled::cleaning_goes_on_beside_one_that_is_stopped),
     (Canary::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
+    (Canary::HoleEarly, "one interruption: maintain/large", meanwhile::maintain_while_large_records_come_and_go),
+    (Canary::HoleForgotten, "requests refused", refused_space::each_kind_of_request_leaves_space_as_it_was),
     (Canary::MemoryUnasked, "deaths: large records", crash_cases::large_records),
     (Canary::LargeUnasked, "deaths: large records", crash_cases::large_records),
     (Canary::DropUnfinished, "deaths: drop region", regions::death_while_one_is_dropped),

@@ -24,6 +24,7 @@ mod power_between;
 mod probe;
 mod quick;
 mod refused;
+mod refused_space;
 mod regions;
 mod stalled;
 mod vain;

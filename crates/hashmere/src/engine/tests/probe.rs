@@ -57,6 +57,8 @@ pub(super) struct Probe {
     /// Requests for memory so far, and those that are refused.
     requests: AtomicU64,
     refuse: Mutex<Range<u64>>,
+    /// Of what is refused the first half is taken, and kept, as ext4 does.
+    halves: AtomicBool,
     /// Loads where no memory is do no harm: they are those of a reader, which then notices.
     lenient: AtomicBool,
 }
@@ -74,6 +76,7 @@ impl Probe {
             fences: AtomicU64::new(0),
             requests: AtomicU64::new(0),
             refuse: Mutex::new(0..0),
+            halves: AtomicBool::new(false),
             lenient: AtomicBool::new(false),
         })
     }
@@ -111,6 +114,11 @@ impl Probe {
     pub(super) fn refuse(&self, requests: Range<u64>) {
         self.requests.store(0, Ordering::Relaxed);
         *self.refuse.lock().unwrap_or_else(PoisonError::into_inner) = requests;
+    }
+
+    /// Whether of what is refused the first half is taken nevertheless.
+    pub(super) fn take_halves(&self, halves: bool) {
+        self.halves.store(halves, Ordering::Relaxed);
     }
 
     /// Requests for memory since then.
@@ -197,6 +205,11 @@ pub(super) struct ProbeMem {
 impl ProbeMem {
     pub(super) fn new(heap: &Arc<HeapMem>, medium: Option<Arc<Medium>>, plain: bool) -> ProbeMem {
         ProbeMem { heap: heap.clone(), probe: Probe::new(), medium, plain }
+    }
+
+    /// Whether there is memory behind an offset.
+    pub(super) fn has_memory(&self, off: u64) -> bool {
+        self.heap.has_memory(off)
     }
 
     /// A word was stored.
@@ -339,6 +352,9 @@ impl Mem for ProbeMem {
     fn back(&self, off: u64, len: u64) -> Result<(), BackError> {
         let heap = self.system_call();
         if self.probe.is_refused() {
+            if self.probe.halves.load(Ordering::Relaxed) {
+                let _ = heap.back(off, len / 2 & !4095);
+            }
             return Err(BackError::NoSpace(std::io::ErrorKind::StorageFull.into()));
         }
         let done = heap.back(off, len);

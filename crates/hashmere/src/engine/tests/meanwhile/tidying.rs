@@ -7,7 +7,7 @@ use crate::engine::tests::world::{strict, Client, World};
 
 /// Catches a cleaner that frees a large record of today because of what it knew of yesterday's in the same place.
 #[test]
-fn maintain_while_large_records_come_and_go() {
+pub(in super::super) fn maintain_while_large_records_come_and_go() {
     fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
         with_large(world, actor, other, state);
         // A dead large record that nobody reclaimed yet: its writer died.
