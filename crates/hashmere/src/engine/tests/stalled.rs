@@ -370,8 +370,8 @@ fn eviction_and_expiry_go_on_beside_one_that_is_stopped() {
     let case = |name, act, meanwhile| {
         Case { name, geometry: cache(14), setup: filled, act, meanwhile, step: 1 }.run();
     };
-    let (replace, touch): (fn(&mut Client), fn(&mut Client)) =
-        (|c| c.t_set(b"a0", &wide("replaced")).unwrap(), |c| _ = c.t_touch(b"a2", Ttl::At(70_000)).unwrap());
+    let replace: fn(&mut Client) = |c| c.t_set(b"a0", &wide("replaced")).unwrap();
+    let touch: fn(&mut Client) = |c| _ = c.t_touch(b"a2", Ttl::At(70_000)).unwrap();
     case("replace, eviction", replace, crowd as fn(&mut Other) -> Result<(), String>);
     case("replace, expiry", replace, crowd_later);
     case("touch, eviction", touch, crowd);
