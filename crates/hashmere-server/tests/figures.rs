@@ -54,10 +54,14 @@ fn a_slot_that_a_thread_of_the_server_takes_later_brings_nothing_along() {
     // Only now do threads of the server claim slots: those two.
     ask(&server, "set s 0 0 1\r\nx\r\nget s none\r\ndelete s\r\n");
     std::thread::scope(|scope| {
-        let ask = || ask(&server, "set s 0 0 1\r\nx\r\nget s none\r\ndelete s\r\n");
-        scope.spawn(ask).join().unwrap();
+        let second = || {
+            ask(&server, "set s 0 0 1\r\nx\r\nget s none\r\ndelete s\r\n");
+            assert_eq!(server.store.stats().clients.len(), 2, "the test wants the server to have taken both slots");
+            assert_eq!(local(&server), [0; 4]);
+        };
+        scope.spawn(second).join().unwrap();
     });
-    assert_eq!(server.store.stats().clients.len(), 2, "the test wants the server to have taken both slots");
+    // Nor does a thread that ends take anything away.
     assert_eq!(local(&server), [0; 4]);
     let others = other(&path);
     work(&others, 9);
