@@ -76,6 +76,19 @@ fn file_limit() -> io::Result<libc::rlimit> {
     }
 }
 
+/// Keeps what this process has in memory now from being paged out. (What it maps later is not meant: of a store, far more is reserved
+/// than there is.)
+///
+/// # Errors
+/// What the system says: it is a matter of rights, and of the limit on locked memory.
+pub fn lock_memory() -> io::Result<()> {
+    // SAFETY: locking changes no content.
+    match unsafe { libc::mlockall(libc::MCL_CURRENT) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Becomes another user for good: groups, group, user.
 ///
 /// # Errors

@@ -67,6 +67,8 @@ pub struct Config {
     pub may_watch: bool,
     /// Whether the `shutdown` command is allowed.
     pub may_shutdown: bool,
+    /// What ends the prefix of a key in `stats detail`, which is on from the start then; else a colon.
+    pub delimiter: Option<u8>,
     /// How much is said on standard error.
     pub verbosity: u8,
     /// File of `name:password` lines; with it every connection has to authenticate.
@@ -102,6 +104,7 @@ impl Default for Config {
             access_times: false,
             may_watch: true,
             may_shutdown: false,
+            delimiter: None,
             verbosity: 0,
             accounts: None,
             sasl: false,

@@ -15,6 +15,7 @@ mod access;
 mod auth;
 pub mod command;
 mod config;
+mod flushed;
 mod metrics;
 mod net;
 mod outbox;

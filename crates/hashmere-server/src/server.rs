@@ -3,11 +3,13 @@
 use crate::access::Access;
 use crate::auth::Accounts;
 use crate::config::Config;
+use crate::flushed::Flushed;
 use crate::peers::Peers;
 use crate::stats::counters::Counters;
+use crate::stats::detail::Detail;
 use crate::tls::Acceptor;
 use crate::watch::Watchers;
-use hashmere::{Stats, Store};
+use hashmere::{Cursor, Filter, Stats, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -35,6 +37,10 @@ pub struct Server {
     pub(crate) access: Access,
     /// Who is told what happens.
     pub(crate) watchers: Watchers,
+    /// Requests by prefix.
+    pub(crate) detail: Detail,
+    /// What the last flush took.
+    pub(crate) flushed: Flushed,
     /// When everything is to be removed, in milliseconds since 1970; 0 for never.
     pub flush_at: AtomicU64,
     /// The server is stopping.
@@ -118,6 +124,8 @@ impl Server {
             verbosity: AtomicU8::new(config.verbosity),
             access,
             watchers: Watchers::default(),
+            detail: Detail::new(config.delimiter),
+            flushed: Flushed::default(),
             flush_at: AtomicU64::new(0),
             stopping: AtomicBool::new(false),
             others: Mutex::default(),
@@ -149,6 +157,7 @@ impl Server {
     /// Sets all counters to zero.
     pub(crate) fn reset_counters(&self) {
         self.counters.iter().for_each(Counters::reset);
+        self.detail.reset();
         self.start_counting();
     }
 
@@ -184,6 +193,12 @@ impl Server {
     /// What the store says.
     pub fn flush(&self) -> Result<(), hashmere::WriteError> {
         self.flush_at.store(0, Ordering::Relaxed);
+        self.clear()
+    }
+
+    fn clear(&self) -> Result<(), hashmere::WriteError> {
+        let keys = self.store.scan(Cursor::START, Filter::all().keys_only());
+        self.flushed.remember(keys.map_while(Result::ok).map(|pair| pair.key));
         self.store.clear()
     }
 
@@ -193,7 +208,7 @@ impl Server {
         let mine = || self.flush_at.compare_exchange(at, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if at != 0 && at <= now_ms && mine() {
             // A store without room for an empty index stays as it is; the next flush may succeed.
-            let _ = self.store.clear();
+            let _ = self.clear();
         }
     }
 

@@ -139,6 +139,20 @@ impl Store {
         engine.remove(&mut lane, key, engine.hash(key), None)
     }
 
+    /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the key lives.
+    ///
+    /// # Errors
+    /// As [`delete`](Self::delete).
+    pub fn delete_expired(&self, key: &[u8]) -> Result<bool, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        // Nearly always there is nothing, and no lock is taken to find that out.
+        if !engine.may_be_expired(key, kh) {
+            return Ok(false);
+        }
+        engine.expire(&mut *engine.lane()?, key, kh)
+    }
+
     /// Removes a key and returns its value; exactly one of several callers gets it.
     ///
     /// # Errors

@@ -16,15 +16,20 @@ use std::time::Duration;
 
 /// The store that is served if none is named.
 const DEFAULT_STORE: &str = "memcached";
+/// A store smaller than this is made of smaller segments: it needs a few dozen.
+const SMALL_STORE: u64 = 8 << 20;
+const SMALL_SEGMENT: u32 = 32 << 10;
+const LICENSE: &str = "Hashmere is licensed under either of the Apache License, Version 2.0 (https://www.apache.org/licenses/LICENSE-2.0), \
+or the MIT license (https://opensource.org/licenses/MIT), at your option. No code of memcached is in it.";
 /// The smallest and the largest item limit.
 const ITEM_BOUNDS: (u64, u64) = (1 << 10, 1 << 30);
 
 /// Serve a store over the memcached protocol.
 ///
-/// Options mean what they mean to memcached. Without STORE a store named `memcached` is served, and created as a cache of -m
+/// Options mean what they mean to memcached; of one that is given twice the last counts. Without STORE a store named `memcached` is served, and created as a cache of -m
 /// megabytes if it is missing; what is in it survives a restart. A STORE that exists is served as it is.
 #[derive(Args, Debug)]
-#[command(disable_version_flag = true)]
+#[command(disable_version_flag = true, args_override_self = true)]
 pub struct Serve {
     /// Name of the store; or its path, if it has a slash or ends in .mere
     #[arg(value_name = "STORE", value_hint = ValueHint::AnyPath)]
@@ -115,6 +120,15 @@ pub struct Serve {
     /// UDP port: only 0, there is no UDP
     #[arg(short = 'U', long, value_name = "PORT", hide_short_help = true)]
     udp_port: Option<u32>,
+    /// Keep the memory of this process, not the store's, from being paged out; says so and goes on if that is not allowed
+    #[arg(short = 'k', long)]
+    lock_memory: bool,
+    /// Print the licence
+    #[arg(short = 'i', long)]
+    license: bool,
+    /// What ends the prefix of a key in `stats detail`, which is then on from the start (default a colon, and off)
+    #[arg(short = 'D', value_name = "CHAR", hide_short_help = true)]
+    delimiter: Option<String>,
     /// Accepted, does nothing: slab growth, smallest chunk, core files, large pages
     #[command(flatten)]
     harmless: Harmless,
@@ -131,8 +145,6 @@ struct Harmless {
     _core: bool,
     #[arg(short = 'L', long = "enable-largepages", hide = true)]
     _pages: bool,
-    #[arg(short = 'D', value_name = "CHAR", hide = true)]
-    _delimiter: Option<String>,
 }
 
 /// `-B`.
@@ -166,10 +178,18 @@ impl Serve {
         if self.version {
             return crate::output::print_line(concat!("hashmere ", env!("CARGO_PKG_VERSION")));
         }
+        if self.license {
+            return crate::output::print_line(LICENSE);
+        }
         if self.daemon && !daemon::is_child() {
             return daemon::start();
         }
         let config = self.config()?;
+        if self.lock_memory {
+            if let Err(error) = hashmere_os::process::lock_memory() {
+                eprintln!("hashmere serve: cannot lock memory (-k): {error}; going on without");
+            }
+        }
         let pidfile = self.pidfile.as_deref();
         let ready = |store: &Store, addresses: &[String]| {
             if !quiet {
@@ -201,6 +221,17 @@ impl Serve {
         if !(ITEM_BOUNDS.0..=ITEM_BOUNDS.1).contains(&self.max_item_size) {
             return Err(usage("the largest item (-I) must be from 1k to 1g".into()));
         }
+        if self.conn_limit == 0 {
+            return Err(usage("the number of connections (-c) must be at least 1".into()));
+        }
+        if self.memory_limit == Some(0) {
+            return Err(usage("the size of the store (-m) must be at least 1".into()));
+        }
+        let delimiter = match self.delimiter.as_deref().map(str::as_bytes) {
+            None => None,
+            Some([byte]) => Some(*byte),
+            Some(_) => return Err(usage("the end of prefixes (-D) must be one character".into())),
+        };
         let extended = Extended::parse(&self.extended).map_err(usage)?;
         let inherited = hashmere_os::process::handed_sockets();
         let listen = match inherited.is_empty() {
@@ -244,6 +275,7 @@ impl Serve {
             accounts: self.accounts()?,
             sasl: self.enable_sasl,
             tls: self.tls(&extended)?,
+            delimiter,
             metrics: self.metrics,
             user: self.user.clone(),
         })
@@ -275,6 +307,8 @@ impl Serve {
     fn open(&self) -> Result<Store, Failure> {
         let name = self.store.clone().unwrap_or_else(|| DEFAULT_STORE.into());
         let bytes = self.memory_limit.map(|megabytes| megabytes.saturating_mul(1 << 20));
+        // The megabyte that a store needs for itself would leave too little of so few.
+        let bytes = bytes.map(|bytes| if bytes < SMALL_STORE { bytes + (1 << 20) } else { bytes });
         let mut existing = Options::new().existing_only();
         if let Some(bytes) = bytes {
             existing = existing.max_bytes(bytes);
@@ -284,7 +318,12 @@ impl Serve {
             done => return Ok(done?),
         }
         let mode = if self.disable_evictions { Mode::Strict } else { Mode::Cache };
-        Ok(Options::new().mode(mode).max_bytes(bytes.unwrap_or(64 << 20)).open(&name)?)
+        let bytes = bytes.unwrap_or(64 << 20);
+        let mut new = Options::new().mode(mode).max_bytes(bytes);
+        if self.memory_limit.is_some_and(|megabytes| megabytes < SMALL_STORE >> 20) {
+            new = new.segment_bytes(SMALL_SEGMENT);
+        }
+        Ok(new.open(&name)?)
     }
 }
 

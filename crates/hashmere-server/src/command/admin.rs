@@ -79,6 +79,16 @@ impl Context<'_> {
             return self.cachedump(words);
         }
         let server = self.server;
+        if name == b"detail" {
+            if !server.config.may_dump {
+                return self.done("CLIENT_ERROR stats detail not allowed");
+            }
+            // A copy of the words: what is said next is still to be read below.
+            if words.into_iter().next() == Some(b"dump") {
+                self.out.bytes.extend_from_slice(&server.detail.dump());
+                return self.done("END");
+            }
+        }
         let out = &mut *self.out;
         let answer = stats::group(server, name, words.next(), &mut |name, value| {
             out.text("STAT ");

@@ -175,6 +175,7 @@ impl Context<'_> {
         let framed =
             self.server.store.get_framed(packet.key, &mut self.out.bytes, |meta, out| head(meta, cas(meta), out));
         self.log_fetch(packet.key, matches!(framed, Ok(Framed::Copied(_) | Framed::Long(_))));
+        self.server.detail.fetched(packet.key, matches!(framed, Ok(Framed::Copied(_) | Framed::Long(_))));
         match framed {
             Ok(Framed::Copied(meta)) => self.note(meta.uid, true),
             Ok(Framed::Long(view)) => {
@@ -183,9 +184,14 @@ impl Context<'_> {
                 head(&meta, cas(&meta), &mut self.out.bytes);
                 self.out.push_view(view);
             }
-            Ok(Framed::Absent) => return self.binary_miss(packet, key),
+            Ok(Framed::Absent) => {
+                self.counters.get_misses.add(1);
+                self.missed(packet.key);
+                return self.binary_miss(packet, key);
+            }
             Err(error) => {
                 self.unreadable(&error);
+                self.counters.get_misses.add(1);
                 return self.binary_miss(packet, key);
             }
         }
@@ -194,7 +200,6 @@ impl Context<'_> {
 
     /// A miss. With the key in the reply there is no room for a text.
     pub fn binary_miss(&mut self, packet: &Packet<'_>, key: &[u8]) {
-        self.counters.get_misses.add(1);
         if packet.quiet {
             return;
         }
@@ -211,6 +216,9 @@ impl Context<'_> {
         let mut words = crate::protocol::words::Words::new(packet.key);
         let (name, argument) = (words.next().unwrap_or(b""), words.next());
         let server = self.server;
+        if name == b"detail" && !server.config.may_dump {
+            return self.fail(packet, status::AUTH_ERROR);
+        }
         let answer = stats::group(server, name, argument, &mut |name, value| {
             self.reply(packet, 0, b"", name.as_bytes(), value.as_bytes());
         });

@@ -41,6 +41,7 @@ impl Context<'_> {
         let (flags, exptime) = (word(packet.extras, 0), word(packet.extras, 4));
         let cas = Some(packet.header.cas).filter(|cas| *cas != 0);
         let verb = verb_of(packet);
+        self.server.detail.stored(packet.key);
         if !self.fits(packet.key, flags, packet.value.len() as u64) {
             return self.binary_too_large(packet);
         }
@@ -79,6 +80,7 @@ impl Context<'_> {
 
     /// `delete`, at a version if one is given.
     pub fn binary_delete(&mut self, packet: &Packet<'_>) {
+        self.server.detail.deleted(packet.key);
         let done = match packet.header.cas {
             0 => self.delete(packet.key).map(|deleted| if deleted { Cas::Removed } else { Cas::NotFound }),
             cas => self.server.store.compare_and_set(packet.key, Expected::Version(Version(cas)), Change::Remove),

@@ -38,12 +38,14 @@ impl Context<'_> {
     #[inline]
     fn classic_put(&mut self, put: &Put<'_>, block: &[u8]) -> Step {
         if !self.fits(put.key, put.flags, put.len) {
+            self.server.detail.stored(put.key);
             self.refuse_large(put.verb, put.key, put.verb == Verb::Set);
             self.say_unless(put.noreply, TOO_LARGE);
             return Step::Swallow(put.len + 2);
         }
         let len = put.len as usize;
         let Some(block) = block.get(..len + 2) else { return Step::Wants(len + 2) };
+        self.server.detail.stored(put.key);
         let Some(value) = block.strip_suffix(b"\r\n") else {
             self.say_unless(put.noreply, BAD_CHUNK);
             return Step::DoneWith(len + 2);
@@ -95,6 +97,7 @@ impl Context<'_> {
             self.counters.touch_hits.add(1);
         } else {
             self.counters.touch_misses.add(1);
+            self.missed(key);
         }
         Ok(touched)
     }
@@ -107,6 +110,7 @@ impl Context<'_> {
     }
 
     fn classic_delete(&mut self, key: &[u8], noreply: bool) {
+        self.server.detail.deleted(key);
         match self.delete(key) {
             Ok(true) => self.say_unless(noreply, "DELETED"),
             Ok(false) => self.say_unless(noreply, "NOT_FOUND"),
@@ -123,6 +127,7 @@ impl Context<'_> {
             self.log_delete(key, "delete", size);
         } else {
             self.counters.delete_misses.add(1);
+            self.missed(key);
         }
         Ok(deleted)
     }

@@ -76,7 +76,11 @@ impl Context<'_> {
         };
         match &outcome {
             Outcome::Done(counted) if !counted.created => hits.add(1),
-            Outcome::Done(_) | Outcome::NotFound => misses.add(1),
+            Outcome::Done(_) => misses.add(1),
+            Outcome::NotFound => {
+                misses.add(1);
+                self.missed(key);
+            }
             Outcome::Exists => self.counters.cas_badval.add(1),
             _ => {}
         }

@@ -16,7 +16,10 @@ impl Context<'_> {
                 self.counters.delete_hits.add(1);
                 self.log_delete(request.key.bytes(), "md", size);
             }
-            Outcome::NotFound => self.counters.delete_misses.add(1),
+            Outcome::NotFound => {
+                self.counters.delete_misses.add(1);
+                self.missed(request.key.bytes());
+            }
             _ => {}
         }
         let text = match outcome {

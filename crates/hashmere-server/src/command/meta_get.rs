@@ -45,6 +45,7 @@ impl Context<'_> {
             return;
         }
         self.counters.get_misses.add(1);
+        self.missed(request.key.bytes());
         if !request.is_quiet() {
             self.out.text("EN");
             request.finish(&mut self.out.bytes, |_, _| {});
@@ -166,6 +167,7 @@ impl Context<'_> {
         for _ in 0..ATTEMPTS {
             let Some(before) = store.meta(key)? else {
                 let Some(vivify) = request.flags.vivify else { return Ok(None) };
+                self.missed(key);
                 let attributes =
                     Attributes { flags: 0, ttl: exptime::ttl(vivify), version_at_least: request.flags.version };
                 let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };

@@ -21,7 +21,8 @@ mod text;
 
 use crate::config::Dialects;
 use crate::outbox::Outbox;
-use crate::protocol::binary::REQUEST;
+use crate::peers::State;
+use crate::protocol::binary::{HEADER, REQUEST};
 use crate::server::Server;
 use crate::stats::counters::Counters;
 use crate::watch::Watcher;
@@ -62,6 +63,17 @@ impl Context<'_> {
             meta.version.0
         } else {
             0
+        }
+    }
+
+    /// A key was looked for and is not there: notes why, if that is known.
+    #[inline]
+    pub fn missed(&self, key: &[u8]) {
+        // What has expired goes now, and counts once. A lock that is held by a stopped process leaves it for later.
+        if self.server.store.delete_expired(key).unwrap_or(false) {
+            self.counters.get_expired.add(1);
+        } else if self.server.flushed.forget(key) {
+            self.counters.get_flushed.add(1);
         }
     }
 
@@ -121,6 +133,19 @@ impl Session {
     /// Whether it is told what happens; then its input is ignored.
     pub fn is_watching(&self) -> bool {
         self.watcher.is_some()
+    }
+
+    /// What it is about, given what it needs next.
+    pub fn state(&self, next: Next) -> State {
+        // A binary header that is not whole is no value yet.
+        let least = if self.dialect == Dialect::Binary { HEADER } else { 0 };
+        match next {
+            _ if self.is_watching() => State::Watch,
+            _ if self.swallow > 0 => State::Swallow,
+            Next::Input(wanted) if wanted > least => State::Value,
+            Next::Output => State::Write,
+            _ => State::Read,
+        }
     }
 
     /// Takes the lines that wait for it; `false` if there are none.

@@ -83,6 +83,12 @@ impl Context<'_> {
                 }
             }
         };
+        match &outcome {
+            Outcome::Stored(..) => drop(self.server.flushed.forget(key)),
+            Outcome::NotStored if verb != Verb::Add => self.missed(key),
+            Outcome::NotFound => self.missed(key),
+            _ => {}
+        }
         self.count_put(&outcome, matches!(verb, Verb::Cas(_)) || only.is_some());
         self.log_store(verb, key, value.len(), attributes, &outcome);
         if let Outcome::Stored(stored, _) = &outcome {

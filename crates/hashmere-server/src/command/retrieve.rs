@@ -50,8 +50,9 @@ impl Context<'_> {
             }
             return words.rest();
         }
-        // Who watches wants to know of each key by itself.
-        let most = if self.server.watchers.wants(FETCHERS) { 1 } else { BATCH };
+        // Who watches or counts by prefix wants to know of each key by itself.
+        let alone = self.server.watchers.wants(FETCHERS) || self.server.detail.is_on();
+        let most = if alone { 1 } else { BATCH };
         loop {
             let mut batch = [&b""[..]; BATCH];
             let mut ends = [words; BATCH];
@@ -102,11 +103,14 @@ impl Context<'_> {
                 Err(error) => Err(error),
             };
             self.log_fetch(key, hits == 1);
+            self.server.detail.fetched(key, hits == 1);
+            if matches!(read, Ok(())) && hits == 0 {
+                self.missed(key);
+            }
             read
         } else {
-            let mut long = None;
-            let mut from = 0;
-            loop {
+            let (mut long, mut from, mut absent) = (None, 0, 0u32);
+            let read = loop {
                 let read = store.get_many_framed(
                     &keys[from..],
                     &mut self.out.bytes,
@@ -124,7 +128,8 @@ impl Context<'_> {
                                 long = Some(view);
                                 return false;
                             }
-                            Framed::Absent => {}
+                            // A batch has a bit for each key.
+                            Framed::Absent => absent |= 1 << (done - 1),
                         }
                         out.len() < OUTPUT_MAX
                     },
@@ -139,7 +144,13 @@ impl Context<'_> {
                 if read.is_err() || done == keys.len() || self.out.len() >= OUTPUT_MAX {
                     break read;
                 }
+            };
+            for (i, key) in keys.iter().enumerate() {
+                if absent >> i & 1 != 0 {
+                    self.missed(key);
+                }
             }
+            read
         };
         if let Err(error) = read {
             self.unreadable(&error);
@@ -163,6 +174,7 @@ impl Context<'_> {
         counters.cmd_touch.add(1);
         counters.cmd_get.add(1);
         self.log_fetch(key, item.is_some());
+        self.server.detail.fetched(key, item.is_some());
         if let Some(item) = &item {
             counters.touch_hits.add(1);
             counters.get_hits.add(1);
@@ -170,6 +182,7 @@ impl Context<'_> {
         } else {
             counters.touch_misses.add(1);
             counters.get_misses.add(1);
+            self.missed(key);
         }
         Ok(item)
     }

@@ -12,7 +12,7 @@ use super::send::{send, Sent};
 use super::stream::Stream;
 use crate::command::{Context, Next, Session};
 use crate::outbox::Outbox;
-use crate::peers::Peer;
+use crate::peers::{Peer, State};
 use crate::server::Server;
 use crate::stats::counters::Counters;
 use mio::{Registry, Token};
@@ -268,8 +268,10 @@ impl Connection {
     fn eat(&mut self, loan: &mut Loan<'_>, input: &[u8]) {
         let (server, counters, now, worker) = (loan.server, loan.counters, loan.now, loan.worker);
         self.peer.active.store(now, Ordering::Relaxed);
+        self.peer.set_state(State::Parse);
         let mut cx = Context { server, counters, out: loan.out, now, worker, connection: self.peer.id };
         let (eaten, next) = self.session.feed(&mut cx, input);
+        self.peer.set_state(self.session.state(next));
         self.wanted = 0;
         match next {
             Next::Input(wanted) => self.wanted = wanted,
@@ -327,7 +329,10 @@ impl Connection {
         match send(&mut self.stream, loan.out, loan.counters) {
             Ok(Sent::All) => {}
             // What TLS holds back is not in the outbox any more.
-            Ok(Sent::Part) => std::mem::swap(&mut self.output, loan.out),
+            Ok(Sent::Part) => {
+                self.peer.set_state(State::Write);
+                std::mem::swap(&mut self.output, loan.out);
+            }
             Err(error) => {
                 *loan.out = Outbox::default();
                 return Err(error);
@@ -344,6 +349,7 @@ impl Connection {
         let sent = send(&mut self.stream, &mut self.output, loan.counters)?;
         if sent == Sent::All {
             self.output = Outbox::default();
+            self.peer.set_state(self.session.state(Next::Input(self.wanted)));
         }
         Ok(sent)
     }

@@ -102,7 +102,8 @@ struct Running {
 
 fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, String> {
     let failed = |error: std::io::Error| format!("cannot start an event loop: {error}");
-    let addresses = listeners.iter().map(|listener| listener.name.clone()).collect();
+    let addresses: Vec<String> = listeners.iter().map(|listener| listener.name.clone()).collect();
+    addresses.iter().for_each(|address| server.peers.listens(address.clone(), crate::server::now_ms() / 1000));
     let mut polls = Vec::new();
     let mut mailboxes = Vec::new();
     for _ in 0..server.counters.len() {

@@ -85,6 +85,10 @@ counters! {
     get_hits
     /// Keys not found.
     get_misses
+    /// Keys not found because they had expired, and were still there.
+    get_expired
+    /// Keys not found because a flush had taken them.
+    get_flushed
     /// Keys deleted.
     delete_hits
     /// Keys not there to be deleted.

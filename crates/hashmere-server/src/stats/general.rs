@@ -94,8 +94,8 @@ fn command_numbers(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "cmd_meta", totals.cmd_meta);
     put(sink, "get_hits", totals.get_hits);
     put(sink, "get_misses", totals.get_misses);
-    put(sink, "get_expired", 0);
-    put(sink, "get_flushed", 0);
+    put(sink, "get_expired", totals.get_expired);
+    put(sink, "get_flushed", totals.get_flushed);
     put(sink, "delete_misses", totals.delete_misses);
     put(sink, "delete_hits", totals.delete_hits);
     put(sink, "incr_misses", totals.incr_misses);

@@ -67,13 +67,15 @@ pub fn slabs(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "total_malloced", store.bytes_allocated);
 }
 
-/// Open connections.
+/// The sockets that listen, and open connections.
 pub fn connections(server: &Server, sink: &mut Sink<'_>) {
     let now = crate::server::now_ms() / 1000;
     for peer in server.peers.list() {
         sink(&format!("{}:addr", peer.id), &peer.address);
-        sink(&format!("{}:listen_addr", peer.id), &peer.listener);
-        sink(&format!("{}:state", peer.id), "conn_read");
+        if !peer.listener.is_empty() {
+            sink(&format!("{}:listen_addr", peer.id), &peer.listener);
+        }
+        sink(&format!("{}:state", peer.id), peer.state().name());
         let quiet = now.saturating_sub(peer.active.load(Ordering::Relaxed));
         put(sink, &format!("{}:secs_since_last_cmd", peer.id), quiet);
     }

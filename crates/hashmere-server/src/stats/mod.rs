@@ -1,6 +1,7 @@
 //! Numbers about the server, under the names that memcached gives them.
 
 pub mod counters;
+pub mod detail;
 mod general;
 mod kinds;
 mod settings;
@@ -42,8 +43,11 @@ pub fn group(server: &Server, name: &[u8], argument: Option<&[u8]>, sink: &mut S
             return Answer::Reset;
         }
         b"detail" => match argument {
-            Some(b"on" | b"off") => return Answer::Switched,
-            Some(b"dump") => {}
+            Some(switch @ (b"on" | b"off")) => {
+                server.detail.switch(switch == b"on");
+                return Answer::Switched;
+            }
+            Some(b"dump") => sink("detailed", &String::from_utf8_lossy(&server.detail.dump())),
             _ => return Answer::Unknown,
         },
         _ => return Answer::Unknown,

@@ -24,8 +24,8 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "chunk_size", 8);
     put(sink, "num_threads", config.threads as u64);
     put(sink, "num_threads_per_udp", 0);
-    sink("stat_key_prefix", ":");
-    sink("detail_enabled", "no");
+    sink("stat_key_prefix", &char::from(server.detail.delimiter).to_string());
+    sink("detail_enabled", yes(server.detail.is_on()));
     put(sink, "reqs_per_event", 0);
     sink("cas_enabled", yes(config.cas));
     put(sink, "tcp_backlog", config.backlog as u64);

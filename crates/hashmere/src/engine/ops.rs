@@ -346,6 +346,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(outcome == Outcome::Removed)
     }
 
+    /// Removes what has expired under a key, as cleaning does in its time; `true`: there was something.
+    pub(crate) fn expire(&self, lane: &mut Lane, key: &[u8], kh: KeyHash) -> Result<bool, WriteError> {
+        Ok(self.mutate(lane, key, kh, |_| Ok(Decision::Expire))? == Outcome::Removed)
+    }
+
     /// Compare, then set or remove.
     pub(crate) fn compare_and_set(
         &self,

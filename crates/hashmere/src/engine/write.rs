@@ -27,6 +27,8 @@ pub(crate) enum Decision {
     Refresh(Draft),
     /// It goes.
     Remove,
+    /// What has expired goes; what has not stays.
+    Expire,
 }
 
 /// What came of it. The particulars of what was stored are left in the lane.
@@ -275,6 +277,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.count_at(lane.row, Stat::Deletes, 1);
                 return Ok(Attempt::Done(Outcome::Removed));
             }
+            Decision::Expire => {
+                let Some(found) = site.found.filter(|_| created) else { return Ok(Attempt::Done(Outcome::Kept)) };
+                self.commit_removal(lane, root, &found);
+                held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+                self.count_at(lane.row, Stat::Expired, 1);
+                return Ok(Attempt::Done(Outcome::Removed));
+            }
             Decision::Put(draft) => (draft, None),
             Decision::Refresh(draft) => (draft, live.map(Found::version)),
         };
@@ -319,6 +328,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let free = if found.is_none() { self.free_slot(place) } else { None };
         Ok(Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash })
+    }
+
+    /// Whether there may be something under a key that has expired: a look without the lock, which only the lock can confirm.
+    pub(crate) fn may_be_expired(&self, key: &[u8], kh: KeyHash) -> bool {
+        let Ok(Some(path)) = self.path_of(self.root(), Tree::First, kh.hash) else { return false };
+        let place = self.place(path.leaf, kh.hash);
+        match self.look(key, kh, kh.hash, place, Tree::First) {
+            Some(found) => self.is_past(&found),
+            None => Meta(self.mem.load(place.first + META, Ordering::Relaxed)).has_overflow(),
+        }
     }
 
     /// Looks at both buckets of one tree, holding the key's lock.

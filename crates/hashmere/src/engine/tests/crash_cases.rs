@@ -456,6 +456,22 @@ fn dropping_what_expired() {
 }
 
 #[test]
+fn removing_one_that_expired() {
+    fn expired(world: &World) -> Cast {
+        let cast = few(world);
+        world.peers.advance(Duration::from_secs(100));
+        cast
+    }
+    run("remove expired", strict(16), expired, |c| {
+        assert!(c.may_be_expired(b"ttl", c.hash(b"ttl")) && !c.may_be_expired(b"key1", c.hash(b"key1")));
+        let mut lane = c.lane().unwrap();
+        assert!(!c.expire(&mut lane, b"key1", c.hash(b"key1")).unwrap());
+        assert!(c.expire(&mut lane, b"ttl", c.hash(b"ttl")).unwrap());
+        assert!(!c.expire(&mut lane, b"ttl", c.hash(b"ttl")).unwrap());
+    });
+}
+
+#[test]
 pub(super) fn clearing() {
     run("clear", strict(32), with_large, |c| c.t_clear().unwrap());
     fn grown(world: &World) -> Cast {

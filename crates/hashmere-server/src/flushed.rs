@@ -1,0 +1,70 @@
+//! Which keys the last `flush_all` took away, for `get_flushed`: a hash of each, of as many as there is room for. A key counts once, when
+//! it is next asked for and is not there; one that was stored anew meanwhile does not count.
+
+use std::collections::HashSet;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Keys that are remembered: of more, those that a walk over the store meets first.
+pub const KEYS_MAX: usize = 1 << 18;
+
+/// The keys.
+#[derive(Debug, Default)]
+pub struct Flushed {
+    hasher: RandomState,
+    /// How many there are: nearly always none, and then nobody looks further.
+    left: AtomicUsize,
+    hashes: Mutex<HashSet<u64>>,
+}
+
+impl Flushed {
+    /// These keys were taken away, and none that was before.
+    pub fn remember(&self, keys: impl Iterator<Item = Vec<u8>>) {
+        let hashes = keys.take(KEYS_MAX).map(|key| self.hasher.hash_one(key)).collect::<HashSet<_>>();
+        let mut remembered = self.lock();
+        self.left.store(hashes.len(), Ordering::Relaxed);
+        *remembered = hashes;
+    }
+
+    /// Whether this key was one of them; it is none any more.
+    #[inline]
+    pub fn forget(&self, key: &[u8]) -> bool {
+        self.left.load(Ordering::Relaxed) != 0 && self.remove(key)
+    }
+
+    #[cold]
+    fn remove(&self, key: &[u8]) -> bool {
+        let hash = self.hasher.hash_one(key.to_vec());
+        let mut hashes = self.lock();
+        let was = hashes.remove(&hash);
+        if hashes.is_empty() {
+            // Gives the memory back too.
+            *hashes = HashSet::new();
+        }
+        self.left.store(hashes.len(), Ordering::Relaxed);
+        was
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.hashes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_counts_once() {
+        let flushed = Flushed::default();
+        assert!(!flushed.forget(b"a"));
+        flushed.remember([b"a".to_vec(), b"b".to_vec()].into_iter());
+        assert!(flushed.forget(b"a") && !flushed.forget(b"a") && !flushed.forget(b"c") && flushed.forget(b"b"));
+        assert!(!flushed.forget(b"b"));
+        flushed.remember((0..KEYS_MAX + 9).map(|i| i.to_le_bytes().to_vec()));
+        assert_eq!(flushed.left.load(Ordering::Relaxed), KEYS_MAX);
+        flushed.remember(std::iter::empty());
+        assert!(!flushed.forget(&0usize.to_le_bytes()));
+    }
+}
