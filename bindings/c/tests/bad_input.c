@@ -100,6 +100,12 @@ static void numbers(void) {
     EXPECT(HM_E_ARGUMENT, hm_scan_open(store, &filter, 0, &scan, &error));
     filter.size = 0;
     EXPECT(HM_E_ARGUMENT, hm_scan_open(store, &filter, 0, &scan, &error));
+    static const char *const malformed[] = {"[a", "x[]", "[z-a]", "a\\"};
+    for (size_t i = 0; i < sizeof malformed / sizeof malformed[0]; i++) {
+        hm_filter bad = {sizeof bad, 0, {NULL, 0}, {malformed[i], strlen(malformed[i])}};
+        EXPECT(HM_E_BAD_PATTERN, hm_scan_open(store, &bad, 0, &scan, &error));
+        CHECK(strstr(error.text, "the pattern \"") != NULL);
+    }
     hm_stats stats = {0};
     EXPECT(HM_E_ARGUMENT, hm_get_stats(store, &stats, &error));
     hm_report report = {.size = SIZE_MAX};

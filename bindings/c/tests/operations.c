@@ -168,6 +168,38 @@ static void visitor(void *user, const hm_pair *old, hm_change *change) {
     CHECK(hm_set(store, KEY("side effect"), KEY("x"), NULL) == HM_OK);
 }
 
+static void selfish(void *user, const hm_pair *old, hm_change *change) {
+    const char *own = user;
+    hm_bytes pair[2] = {{own, 1}, {"x", 1}};
+    char value[8];
+    size_t len;
+    EXPECT(HM_E_REENTERED, hm_set(store, own, 1, KEY("x"), &error));
+    CHECK(strstr(error.text, own) != NULL);
+    EXPECT(HM_E_REENTERED, hm_set_many(store, &pair[0], &pair[1], 1, NULL, &error));
+    EXPECT(HM_E_REENTERED, hm_append(store, own, 1, KEY("x"), NULL, &error));
+    EXPECT(HM_E_REENTERED, hm_touch(store, own, 1, HM_NEVER, 0, &error));
+    EXPECT(HM_E_REENTERED, hm_clear(store, &error));
+    EXPECT(old ? HM_OK : HM_ABSENT, hm_get(store, own, 1, value, sizeof value, &len, &error));
+    /* Another key whose visitor wants the first one. */
+    if (*own == 'A') {
+        CHECK(hm_update(store, KEY("B"), selfish, "B", NULL, NULL) == HM_OK);
+        EXPECT(HM_E_REENTERED, hm_delete(store, KEY("A"), &error));
+    } else {
+        EXPECT(HM_E_REENTERED, hm_delete(store, KEY("A"), &error));
+    }
+    change->action = HM_SET;
+    change->value.data = "kept";
+    change->value.len = 4;
+}
+
+static void visiting_itself(void) {
+    /* The visitor's calls write to `error`. */
+    CHECK(hm_update(store, KEY("A"), selfish, "A", NULL, NULL) == HM_OK);
+    CHECK(hm_update(store, KEY("A"), selfish, "A", NULL, NULL) == HM_OK);
+    EXPECT(HM_OK, hm_delete_value(store, KEY("A"), KEY("kept"), &error));
+    EXPECT(HM_OK, hm_delete_value(store, KEY("B"), KEY("kept"), &error));
+}
+
 static void visiting(void) {
     struct visit visit = {HM_KEEP, 0, {NULL, 0}, ""};
     hm_stored stored;
@@ -329,6 +361,7 @@ int main(void) {
     views();
     conditions();
     visiting();
+    visiting_itself();
     counters();
     attributes();
     by_number();

@@ -222,6 +222,16 @@ static int make(void *user, hm_bytes *value) {
     return ++*(int *)user == 1; /* the first attempt makes none */
 }
 
+/* Whether another thread is kept out of the mutex: something or NULL. */
+static void *contend(void *unused) {
+    (void)unused;
+    hm_error own;
+    hm_lock *lock;
+    int result = hm_mutex_lock(store, "mutex", 5, 10, &lock, NULL, &own);
+    hm_unlock(lock);
+    return result == HM_END ? &error : NULL;
+}
+
 static void waiting(void) {
     pthread_t thread;
     uint64_t now = 7;
@@ -249,8 +259,18 @@ static void waiting(void) {
     uint32_t abandoned = 9;
     EXPECT(HM_OK, hm_mutex_lock(store, KEY("mutex"), 0, &lock, &abandoned, &error));
     CHECK(abandoned == 0);
-    EXPECT(HM_END, hm_mutex_lock(store, KEY("mutex"), 2, &other, NULL, &error));
+    EXPECT(HM_END, hm_mutex_lock(store, KEY("mutex"), 0, &other, NULL, &error));
     CHECK(other == NULL);
+    EXPECT(HM_E_QUEUE_REENTERED, hm_mutex_lock(store, KEY("mutex"), UINT64_MAX, &other, NULL, &error));
+    CHECK(other == NULL && strstr(error.text, "the mutex \"mutex\" was locked by this thread") != NULL);
+    EXPECT(HM_OK, hm_clear(store, &error));
+    EXPECT(HM_OK, hm_set(store, KEY("waited"), KEY("1"), &error));
+    pthread_t contender;
+    void *result;
+    CHECK(pthread_create(&contender, NULL, contend, NULL) == 0 && pthread_join(contender, &result) == 0 && result == &error);
+    hm_unlock(lock);
+    CHECK(pthread_create(&contender, NULL, contend, NULL) == 0 && pthread_join(contender, &result) == 0 && result == NULL);
+    EXPECT(HM_OK, hm_mutex_lock(store, KEY("mutex"), 0, &lock, &abandoned, &error));
     uint32_t pid = 0;
     EXPECT(HM_OK, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
     CHECK(pid == (uint32_t)getpid());

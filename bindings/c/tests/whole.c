@@ -1,6 +1,7 @@
 /* Calls on many keys and on the whole store: bulk, scans, statistics, check, options, names. */
 #include "test.h"
 #include <pthread.h>
+#include <sys/wait.h>
 
 enum { KEYS = 5000 };
 
@@ -135,6 +136,51 @@ static void whole(void) {
     EXPECT(HM_ABSENT, hm_random(store, count_pair, NULL, &error));
 }
 
+static void expired(void) {
+    uint64_t n;
+    hm_attributes soon = {0, HM_AFTER, 1, 0};
+    for (int i = 0; i < 200; i++)
+        EXPECT(HM_OK, hm_set_with(store, &i, sizeof i, KEY("v"), &soon, NULL, &error));
+    EXPECT(HM_OK, hm_set(store, KEY("stays"), KEY("v"), &error));
+    usleep(20000);
+    EXPECT(HM_OK, hm_count(store, &n, &error));
+    CHECK(n == 201);
+    EXPECT(HM_OK, hm_count_exact(store, &n, &error));
+    CHECK(n == 1);
+    EXPECT(HM_OK, hm_maintain(store, NULL, &error));
+    EXPECT(HM_OK, hm_count(store, &n, &error));
+    CHECK(n == 1);
+    EXPECT(HM_OK, hm_clear(store, &error));
+}
+
+/* A store that goes with its last user: by an exit without hm_close at once, behind a death when it is opened again. */
+static void last_exit(void) {
+    hm_options options = {.size = sizeof options, .flags = HM_DELETE_ON_LAST_EXIT};
+    hm_options existing = {.size = sizeof existing, .flags = HM_EXISTING | HM_READ_ONLY};
+    hm_store *other;
+    uint64_t n;
+    for (int abrupt = 0; abrupt < 2; abrupt++) {
+        pid_t child = fork();
+        if (child == 0) {
+            EXPECT(HM_OK, hm_open("last", &options, &other, &error));
+            EXPECT(HM_OK, hm_set(other, KEY("k"), KEY("v"), &error));
+            if (abrupt) _exit(0);
+            exit(0);
+        }
+        int status;
+        char path[256];
+        size_t len;
+        CHECK(waitpid(child, &status, 0) == child && status == 0);
+        EXPECT(HM_OK, hm_path_of("last", path, sizeof path, &len, &error));
+        CHECK((access(path, F_OK) == 0) == abrupt);
+        EXPECT(HM_E_NOT_FOUND, hm_open("last", &existing, &other, &error));
+    }
+    EXPECT(HM_OK, hm_open("last", &options, &other, &error));
+    EXPECT(HM_OK, hm_count(other, &n, &error));
+    CHECK(n == 0);
+    EXPECT(HM_OK, hm_close(other, &error));
+}
+
 /* Programs that were built with another version of the header. */
 static void growth(void) {
     struct {
@@ -252,6 +298,8 @@ int main(void) {
     bulk();
     scans();
     whole();
+    expired();
+    last_exit();
     growth();
     names();
     kinds();

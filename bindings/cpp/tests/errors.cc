@@ -2,6 +2,7 @@
 #include "test.hpp"
 
 #include <map>
+#include <thread>
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -53,16 +54,33 @@ static void callbacks(hashmere::store &store) {
     // A visitor that changes its mind when somebody was faster.
     int calls = 0;
     store.update("key", [&](std::optional<hashmere::pair> old) {
-        if (calls++ == 0) store.set("key", "faster");
+        if (calls++ == 0) std::thread([&] { store.set("key", "faster"); }).join();
         return change::set(std::string(old->value) + "!");
     });
     CHECK(calls == 2 && store.get("key") == "faster!");
+    // One that writes the key it is asked about is told, where it does so, and reads what is stored.
+    store.update("key", [&](std::optional<hashmere::pair>) {
+        CHECK(fails(HM_E_REENTERED, [&] { store.set("key", "own"); }) && fails(HM_E_REENTERED, [&] { store.clear(); }));
+        CHECK(store.expected().erase("key").code() == HM_E_REENTERED && store.get("key") == "faster!");
+        store.update("other", [&](auto) {
+            CHECK(fails(HM_E_REENTERED, [&] { store.erase("key"); }));
+            return change::set("written");
+        });
+        return change::set("own");
+    });
+    CHECK(store.get("key") == "own" && store.get("other") == "written");
+    CHECK(fails(HM_E_REENTERED, [&] { store.update("key", [&](auto) { return store.set("key", "x"), change::keep(); }); }));
+    hashmere::store again(store.path());
+    CHECK(fails(HM_E_MISUSE, [&] { store.update("key", [&](auto) { return again.append("key", "x"), change::set(""); }); }));
 }
 
 static void bad_input(hashmere::store &store) {
     CHECK(fails(HM_E_ARGUMENT, [&] { store.set("k", "v", hashmere::attributes().after(-1ms)); }));
     CHECK(fails(HM_E_ARGUMENT, [&] { store.touch("k", hashmere::expiry::after(-5h)); }));
     CHECK(fails(HM_E_ARGUMENT, [&] { store.parallel_scan(0, {}, [](const hashmere::pair &) {}); }));
+    CHECK(fails(HM_E_BAD_PATTERN, [&] { (void)store.scan(hashmere::filter().glob("[a")); }));
+    CHECK(store.expected().scan(hashmere::filter().glob("[z-a]")).code() == HM_E_BAD_PATTERN);
+    CHECK(fails(HM_E_BAD_PATTERN, [&] { store.parallel_scan(2, hashmere::filter().glob("a\\"), [](const hashmere::pair &) {}); }));
     CHECK(fails(HM_E_TOO_LARGE, [&] { store.set("k", hashmere::bytes("v", std::size_t(1) << 32)); }));
     CHECK(fails(HM_E_TOO_LARGE, [&] { store.reserve("k", std::size_t(1) << 40); }));
     CHECK(fails(HM_E_BAD_NAME, [&] { hashmere::store bad("a\0b"s); }));

@@ -160,6 +160,7 @@ static void many(hashmere::store &store) {
 
 static void whole(hashmere::store &store) {
     CHECK(store.stats().items == store.size() && store.clients().at(0).sets > 0 && store.check().is_clean());
+    CHECK(store.count_exact() == store.size());
     store.maintain();
     CHECK(fails(HM_E_MISUSE, [&] { store.sync(); }));
     const std::string path = store.path();

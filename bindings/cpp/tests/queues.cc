@@ -62,7 +62,18 @@ static void waiting(hashmere::store &store) {
     CHECK(hashmere::wait_any(store, {{"none", 0}, {"key", 0}}, 10s)->which == 1);
     {
         auto held = hashmere::lock::acquire(store, "mutex", 1s);
-        CHECK(held && !held->was_abandoned() && !hashmere::lock::acquire(store, "mutex", 2ms));
+        CHECK(held && !held->was_abandoned() && !hashmere::lock::acquire(store, "mutex", 0ms));
+        CHECK(fails(HM_E_QUEUE_REENTERED, [&] { (void)hashmere::lock::acquire(store, "mutex", 2ms); }));
+        auto is_free = [&] {
+            bool free = false;
+            std::thread([&] { free = hashmere::lock::acquire(store, "mutex", 2ms).has_value(); }).join();
+            return free;
+        };
+        store.clear();
+        CHECK(!is_free());
+        held.reset();
+        CHECK(is_free());
+        store.set("key", "1");
     }
     CHECK(hashmere::lock::acquire(store, "mutex", 0ms));
     int calls = 0;

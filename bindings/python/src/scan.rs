@@ -88,7 +88,7 @@ fn filter(prefix: Option<&Bound<'_, PyAny>>, glob: Option<&Bound<'_, PyAny>>) ->
         filter = filter.prefix(bytes(prefix, "prefix must be bytes or str")?);
     }
     if let Some(glob) = glob {
-        filter = filter.glob(bytes(glob, "glob must be bytes or str")?);
+        filter = filter.glob(bytes(glob, "glob must be bytes or str")?).or_raise(glob.py())?;
     }
     Ok(filter)
 }

@@ -154,6 +154,14 @@ impl StoreBase {
         Ok(self.enter(py)?.count() as usize)
     }
 
+    /// How many keys a scan returns now: those that have expired do not count, which ``len`` counts until they are cleaned away. It
+    /// looks at every key.
+    fn count_exact(&self, py: Python<'_>) -> PyResult<u64> {
+        let store = self.enter(py)?;
+        let store: &Store = &store;
+        py.detach(|| store.count_exact()).or_raise(py)
+    }
+
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
         Ok(!self.enter(py)?.is_empty())
     }
@@ -172,7 +180,7 @@ impl StoreBase {
         py.detach(|| store.sync()).or_raise(py)
     }
 
-    /// Repairs what dead processes left and cleans what pays; returns the bytes that became free.
+    /// Repairs what dead processes left, removes every key that has expired and cleans what pays; returns the bytes that became free.
     fn maintain(&self, py: Python<'_>) -> PyResult<u64> {
         let store = self.enter(py)?;
         let store: &Store = &store;

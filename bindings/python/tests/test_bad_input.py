@@ -213,6 +213,15 @@ def test_cursors_from_elsewhere(store):
         list(store.scan(cursor=2**63))
 
 
+@pytest.mark.parametrize("glob", ["[a", "[z-a]", "a\\"])
+def test_malformed_patterns(store, glob):
+    for call in (store.scan, store.scan_keys, store.scan_records):
+        with pytest.raises(hashmere.BadPattern, match="the pattern"):
+            call(glob=glob)
+    with pytest.raises(ValueError):
+        store.parallel_scan(print, glob=glob)
+
+
 def test_views_are_made_by_stores(store):
     with pytest.raises(BufferError):
         memoryview(hashmere.View())

@@ -86,6 +86,43 @@ def test_modify_may_use_the_store_and_even_close_it(store):
         assert again["k"] == b"last"
 
 
+def test_modify_of_its_own_key(store):
+    writes = [
+        lambda: store.__setitem__("k", "x"),
+        lambda: store.set_many({"k": "x"}),
+        lambda: store.delete("k"),
+        lambda: store.append("k", "x"),
+        lambda: store.incr("k"),
+        lambda: store.cas("k", "x", expected="v"),
+        lambda: store.touch("k", 5),
+        lambda: store.modify("k", lambda old: "x"),
+        lambda: store.modify("b", lambda old: store.set("k", "x")),
+        lambda: store.clear(),
+    ]
+
+    def selfish(old):
+        for write in writes:
+            with pytest.raises(hashmere.Reentered, match='"k"'):
+                write()
+        assert store["k"] == b"v"
+        store["b"] = "written"
+        store.modify("c", lambda old: "too")
+        return old + b"!"
+
+    store["k"] = "v"
+    assert store.modify("k", selfish) == b"v!"
+    assert (store["k"], store["b"], store["c"]) == (b"v!", b"written", b"too")
+    with pytest.raises(hashmere.Reentered):
+        store.modify("k", lambda old: store.set("k", "x"))
+    with pytest.raises(hashmere.Reentered):
+        store.modify_at(store.uid("k"), lambda old: store.set("k", "x"))
+    with pytest.raises(hashmere.Reentered):
+        store.hashed.modify("k", 7, lambda old: store.hashed.set("k", 7, "x"))
+    store["k"] = "free"
+    with hashmere.open("test") as again, pytest.raises(hashmere.Misuse, match="1,000"):
+        store.modify("k", lambda old: again.append("k", "x") and None or b"never")
+
+
 def test_counters(store):
     assert store.incr("n") is None
     assert store.incr("n", initial=5) == 5 and store.incr("n") == 6 and store.incr("n", 10) == 16
@@ -369,6 +406,16 @@ def test_delete_on_last_exit(folder):
     other.close()
     with pytest.raises(FileNotFoundError):
         hashmere.open("gone", create=False)
+
+
+def test_count_with_and_without_what_expired(store):
+    for n in range(200):
+        store.set(f"k{n}", "v", ttl=0.001)
+    store["stays"] = "v"
+    time.sleep(0.02)
+    assert (len(store), store.count_exact(), len(list(store.scan_keys()))) == (201, 1, 1)
+    store.maintain()
+    assert (len(store), store.count_exact()) == (1, 1)
 
 
 def test_backup(store, tmp_path):

@@ -235,6 +235,23 @@ def test_the_end_of_the_process_closes_what_is_open(tmp_path):
     assert child.exitcode == 0 and not path.exists()
 
 
+@pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
+def test_what_an_abrupt_end_leaves_is_removed_by_the_next(tmp_path, end):
+    path = tmp_path / "end.mere"
+    code = f"import os, sys, hashmere\nstore = hashmere.open(sys.argv[1], delete_on_last_exit=True)\nstore['k'] = 'v'\n{end}\n"
+    for mode in ({}, {"exclusive": True}):
+        subprocess.run([sys.executable, "-c", code, path], check=False)
+        assert path.exists()
+        with hashmere.open(path, **mode) as store:
+            assert len(store) == 0
+        path.unlink()
+    subprocess.run([sys.executable, "-c", code, path], check=False)
+    for mode in ({"read_only": True}, {"create": False}):
+        with pytest.raises(hashmere.NotFound):
+            hashmere.open(path, **mode)
+    assert not path.exists()
+
+
 def _leave_open(path):
     global _left
     _left = hashmere.open(path, delete_on_last_exit=True)

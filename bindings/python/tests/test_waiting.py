@@ -43,7 +43,7 @@ def test_waiting_for_several_keys(store):
 def test_a_mutex_is_held_once(store):
     mutex, other = hashmere.Mutex(store, "lock"), hashmere.Mutex(store, "lock")
     assert mutex.acquire() and mutex.held_here and not other.held_here
-    assert not other.acquire(0) and not other.acquire(timeout=0.02) and not mutex.acquire(0)
+    assert not other.acquire(0) and not mutex.acquire(0)
     with pytest.raises(RuntimeError):
         other.release()
     mutex.release()
@@ -53,6 +53,35 @@ def test_a_mutex_is_held_once(store):
         assert not abandoned and not mutex.acquire(0)
     assert "lock" not in store and mutex.acquire(0)
     mutex.release()
+
+
+def test_a_mutex_taken_twice_by_one_thread_is_refused(store):
+    mutex = hashmere.Mutex(store, "lock")
+    with mutex:
+        for wait in (mutex.acquire, lambda: hashmere.Mutex(store, "lock").acquire(1), mutex.__enter__):
+            with pytest.raises(hashmere.QueueReentered, match='the mutex "lock" was locked by this thread'):
+                wait()
+    with mutex:
+        pass
+
+
+def test_a_clear_releases_no_mutex_and_tells_who_waits_at_a_barrier(store):
+    def is_free():
+        got = []
+        thread = threading.Thread(target=lambda: got.append(hashmere.Mutex(store, "lock").acquire(0.01)))
+        thread.start()
+        thread.join()
+        return got[0]
+
+    barrier = hashmere.Barrier(store, "start", 2)
+    with hashmere.Mutex(store, "lock") as abandoned:
+        assert not abandoned
+        store.clear()
+        assert not is_free()
+    assert is_free()
+    with pytest.raises(hashmere.QueueBroken, match="cleared"):
+        barrier.wait()
+    barrier.close()
 
 
 def test_a_mutex_between_threads(store):
@@ -210,7 +239,9 @@ def test_signals_are_heard(store):
         raise Alarm
 
     other = hashmere.Mutex(store, "held")
-    other.acquire()
+    thread = threading.Thread(target=other.acquire)
+    thread.start()
+    thread.join()
     waits = [
         lambda: store.wait("absent", None),
         lambda: store.wait_any([("absent", None)]),

@@ -49,6 +49,11 @@ class TestBadInput < StoreTest
     raises(RangeError) { @store.scan(cursor: -1) { nil } }
     raises(Hashmere::BadCursor) { @store.scan(cursor: 2**64 - 1) { nil } }
     raises(ArgumentError) { @store.scan(limit: 0) { nil } }
+    ["[a", "[z-a]", "a\\"].each do |glob|
+      raises(Hashmere::BadPattern) { @store.keys(glob: glob) }
+      raises(Hashmere::BadPattern) { @store.scan(glob: glob) { nil } }
+      raises(Hashmere::BadPattern) { @store.parallel_scan(glob: glob) { nil } }
+    end
     raises(RangeError) { @store.reserve("x", -1) { nil } }
     raises(Hashmere::TooLarge) { @store.reserve("x", 2**40) { nil } }
     raises(RangeError) { Hashmere.open("y", max_bytes: -1) }

@@ -36,7 +36,7 @@ class TestOperations < StoreTest
     assert_equal "2", @store.update("a") { nil }
     calls = 0
     @store.update("a") do |old|
-      @store["a"] = "10" if (calls += 1) == 1
+      Thread.new { @store["a"] = "10" }.join if (calls += 1) == 1
       "#{old}!"
     end
     assert_equal ["10!", 2], [@store["a"], calls]
@@ -44,6 +44,46 @@ class TestOperations < StoreTest
     assert_equal :out, @store.update("a") { break :out }
     assert_nil @store.update("a") { Hashmere::REMOVE }
     refute @store.key?("a")
+  end
+
+  def test_update_of_its_own_key
+    @store["b"] = "0"
+    writes = [-> { @store["a"] = "x" }, -> { @store.set("a", "x", ttl: 1) }, -> { @store.delete("a") }, -> { @store.append("a", "x") },
+              -> { @store.update("a") { "x" } }, -> { @store.cas("a", "x", version: 0) }, -> { @store.incr("a") },
+              -> { @store.update("b") { @store["a"] = "x" } }, -> { @store.clear }]
+    [nil, "1"].each do |there|
+      there ? @store["a"] = there : @store.delete("a")
+      value = @store.update("a") do |old|
+        (there ? writes : writes.first(2)).each { |write| assert_match(/"a"/, assert_raises(Hashmere::Reentered, &write).message) }
+        assert_equal there, @store["a"]
+        @store["b"] = "written"
+        @store.update("c") { "too" }
+        "#{old}!"
+      end
+      assert_equal ["#{there}!", "#{there}!", "written", "too"], [value, @store["a"], @store["b"], @store["c"]]
+    end
+    assert_raises(Hashmere::Reentered) { @store.update("a") { @store["a"] = "x" } }
+    @store["a"] = "free"
+    other = Hashmere.open(@store.path)
+    assert_raises(Hashmere::Misuse) { @store.update("a") { |old| other["a"] = old.succ } }
+    other.close
+    hashed = @store.hashed
+    assert_raises(Hashmere::Reentered) { hashed.update("a", 7) { hashed.set("a", 7, "x") } }
+    assert_raises(Hashmere::Closed) do
+      @store.update("a") do
+        @store.close
+        "x"
+      end
+    end
+  end
+
+  def test_count_with_and_without_what_expired
+    200.times { |n| @store.set("k#{n}", "v", ttl: 0.001) }
+    @store["stays"] = "v"
+    sleep 0.02
+    assert_equal [201, 1, 1], [@store.size, @store.count_exact, @store.keys.size]
+    @store.maintain
+    assert_equal [1, 1], [@store.size, @store.count_exact]
   end
 
   def test_hashed

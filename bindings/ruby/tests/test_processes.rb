@@ -13,6 +13,22 @@ class TestProcesses < StoreTest
     assert_equal "2500", @store["n"]
   end
 
+  def test_a_store_for_its_users_goes_with_the_last_however_that_one_goes
+    path = "#{@path}.last"
+    mark = { delete_on_last_exit: true }
+    leave = lambda do |&ending|
+      Process.wait(fork { Hashmere.open(path, **mark).tap { |store| store["k"] = "v" } && ending.call })
+    end
+    leave.call { exit }
+    refute File.exist?(path)
+    [-> { exit!(0) }, -> { Process.kill(:KILL, Process.pid) && sleep }].each do |ending|
+      leave.call(&ending)
+      assert File.exist?(path)
+      Hashmere.open(path, **mark) { |store| assert_equal 0, store.size }
+      refute File.exist?(path)
+    end
+  end
+
   def test_a_store_closed_by_a_child_is_open_in_the_parent
     @store["a"] = "1"
     in_child do

@@ -248,13 +248,20 @@ class TestQueues < StoreTest
   def test_mutex_once_and_barrier
     assert_equal(7, @store.lock("m") do |abandoned|
       refute abandoned
-      error = assert_raises(Hashmere::Busy) { @store.lock("m", timeout: 0.01) { flunk } }
+      error = Thread.new { assert_raises(Hashmere::Busy) { @store.lock("m", timeout: 0.01) { flunk } } }.value
       assert_equal Process.pid, error.pid
       assert_equal Process.pid, @store.mutex_holder("m")
       assert_match(/the mutex "m" was held by process #{Process.pid} for 0.01 s/, error.message)
       7
     end)
     refute @store.key?("m")
+    @store.lock("m") do
+      assert_match(/the mutex "m" was locked by this thread/, assert_raises(Hashmere::QueueReentered) { @store.lock("m", timeout: nil) { flunk } }.message)
+      @store.clear
+      error = Thread.new { assert_raises(Hashmere::Busy) { @store.lock("m", timeout: 0.01) { flunk } } }.value
+      assert_match(/or that held it when the store was cleared/, error.message)
+    end
+    assert_equal 7, Thread.new { @store.lock("m", timeout: 0) { 7 } }.value
     child = fork { @store.lock("m") { Process.kill(:KILL, Process.pid) } }
     Process.wait(child)
     @store.lock("m") { |abandoned| assert abandoned }
@@ -264,6 +271,9 @@ class TestQueues < StoreTest
     children = Array.new(2) { fork { exit!(Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 120) == [1, 0]) } }
     assert_equal [1, 0], Hashmere::Barrier.join(@store, "b", 3).wait(timeout: 120)
     assert(children.all? { |one| Process.wait2(one)[1].success? })
+    barrier = Hashmere::Barrier.join(@store, "cleared", 2)
+    @store.clear
+    assert_match(/cleared/, assert_raises(Hashmere::QueueBroken) { barrier.wait(timeout: nil) }.message)
   end
 
   def test_once_within_once_is_refused

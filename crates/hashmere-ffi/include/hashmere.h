@@ -121,6 +121,7 @@ enum hm_result {
     HM_E_STALE = 21,         /**< The key that the UID or handle named is gone. */
     HM_E_OUT_OF_MEMORY = 22, /**< The value does not fit the memory of this process. */
     HM_E_BAD_CURSOR = 23,    /**< The cursor does not come from a scan of this store. */
+    HM_E_BAD_PATTERN = 24,   /**< A pattern that cannot match as it was meant; the text says what is wrong with it. */
 
     /* Writing. */
     HM_E_READ_ONLY = 30,           /**< The store was opened read-only. */
@@ -132,6 +133,7 @@ enum hm_result {
     HM_E_TOO_MANY_COLLISIONS = 36, /**< Too many keys share their hash. */
     HM_E_MISUSE = 37,              /**< The call does not fit the state of things; the text says how. */
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
+    HM_E_REENTERED = 39,           /**< A function given to an update writes the key that it is asked about. */
 
     /* Backups. Those of queues, 60 to 69, stand in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
@@ -234,7 +236,11 @@ enum hm_open_flags {
     HM_STRICT = 1 << 3,              /**< A full store refuses writes (the default when it is created). */
     HM_CACHE = 1 << 4,               /**< A full store drops what expired, then what was not used. Needs max_bytes to create. */
     HM_DURABLE = 1 << 5,             /**< Survives power cuts up to the last ::hm_sync. Creation only; not with #HM_CACHE. */
-    HM_DELETE_ON_LAST_EXIT = 1 << 6, /**< The file is removed when the last process closes it. */
+    /**
+     * The file is removed when the last process that has it open closes it or exits. If that one is killed (or calls `_exit`), whoever
+     * opens the name next removes it first: docs/operations.md.
+     */
+    HM_DELETE_ON_LAST_EXIT = 1 << 6,
     HM_FOREIGN_OWNER = 1 << 7,       /**< Open a file that another user owns. */
     HM_NO_VALUES = 1 << 8            /**< Every value is empty: a set of keys. Creation only. */
 };
@@ -466,9 +472,10 @@ typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
 /**
  * Shows a key to a visitor and does what it says, atomically for that key.
  *
- * No lock is held meanwhile, so the visitor may take its time and use the store. If somebody changed the key meanwhile, it is
- * called again with what is there then: so it must not change that key itself.
- * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED
+ * No lock is held meanwhile, so the visitor may take its time and use the store: read any key, this one too (it sees what is
+ * stored, not what it is going to say), and write others. If somebody changed the key meanwhile, it is called again with what is
+ * there then. So it must not change that key itself, nor clear the store: that call is refused with #HM_E_REENTERED.
+ * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED; #HM_E_MISUSE: the key was changed each of 1,000 times that the visitor ran
  */
 int hm_update(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,
               hm_error *error);
@@ -651,7 +658,7 @@ typedef struct hm_filter {
     size_t size;     /**< `sizeof(hm_filter)`. */
     uint64_t flags;  /**< ::hm_filter_flags. */
     hm_bytes prefix; /**< Only keys that start with this. */
-    hm_bytes glob;   /**< Only keys that match: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`. A NULL pointer: all. */
+    hm_bytes glob;   /**< Only keys that match: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`; else #HM_E_BAD_PATTERN. A NULL pointer: all. */
 } hm_filter;
 
 /**
@@ -690,10 +697,18 @@ int hm_random(hm_store *store, hm_show show, void *user, hm_error *error);
 /** @defgroup whole The whole store
  * @{ */
 
-/** How many keys there are; exact when nobody writes. Expired ones count until they are cleaned away. @return #HM_OK */
+/**
+ * How many keys are stored, at once and without a look at any of them: exact when nobody writes, but that expired ones, which no read
+ * returns, count until they are cleaned away (::hm_maintain does so). @return #HM_OK
+ */
 int hm_count(hm_store *store, uint64_t *count, hm_error *error);
+/** How many keys a scan returns now: those that have expired do not count. It looks at every key. @return #HM_OK */
+int hm_count_exact(hm_store *store, uint64_t *count, hm_error *error);
 
-/** Removes every key. Nobody is stopped. @return #HM_OK */
+/**
+ * Removes every key. Nobody is stopped. Mutexes and computations of ::hm_once stay held, pools and logs stay; who waits at a barrier is told
+ * (#HM_E_QUEUE_BROKEN). @return #HM_OK; #HM_E_REENTERED: within a visitor
+ */
 int hm_clear(hm_store *store, hm_error *error);
 
 /**
@@ -703,7 +718,7 @@ int hm_clear(hm_store *store, hm_error *error);
  */
 int hm_sync(hm_store *store, hm_error *error);
 
-/** Repairs what dead clients left and cleans what pays. `freed`, which may be NULL, says how many bytes became free. @return #HM_OK */
+/** Repairs what dead clients left, removes every key that has expired and cleans what pays. `freed`, which may be NULL, says how many bytes became free. @return #HM_OK */
 int hm_maintain(hm_store *store, uint64_t *freed, hm_error *error);
 
 /** Statistics of a store: see docs/operations.md for what to look at. Bytes unless said otherwise. */

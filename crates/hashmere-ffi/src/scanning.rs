@@ -42,7 +42,7 @@ fn filter_from(given: &HmFilter) -> Result<Filter, Failure> {
     };
     let mut filter = Filter::all().prefix(prefix);
     if !given.glob.data.is_null() {
-        filter = filter.glob(glob);
+        filter = filter.glob(glob)?;
     }
     Ok(if given.flags & KEYS_ONLY != 0 { filter.keys_only() } else { filter })
 }

@@ -79,6 +79,12 @@ entry! {
     }
 
     /// See `hashmere.h`.
+    fn hm_count_exact(store: Open = (store: *mut HmStore), count: Out<u64> = (count: *mut u64)) {
+        count.put(store.count_exact()?);
+        Ok(OK)
+    }
+
+    /// See `hashmere.h`.
     fn hm_clear(store: Open = (store: *mut HmStore)) {
         store.clear()?;
         Ok(OK)

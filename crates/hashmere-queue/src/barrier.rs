@@ -2,8 +2,8 @@
 
 use crate::error::QueueError;
 use crate::mutex::refuse_cache;
-use hashmere::{ClientId, Store, Update};
-use hashmere_os::fork;
+use hashmere::{ClientId, Store, Update, WriteError};
+use hashmere_os::{boot, fork};
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks at whether the others live.
@@ -16,6 +16,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 pub struct Barrier {
     store: Store,
     key: Vec<u8>,
+    /// That of the barrier which it joined.
+    id: u64,
     me: Participant,
     /// The round that this one has arrived for.
     target: Option<u64>,
@@ -50,6 +52,8 @@ struct State {
     lost_then: u64,
     /// Participants so far, for their numbers.
     joined: u64,
+    /// Drawn when the barrier is made: one that is made under the same key after a clear is another.
+    id: u64,
     present: Vec<Participant>,
 }
 
@@ -57,18 +61,20 @@ impl State {
     fn decode(value: &[u8]) -> Result<State, QueueError> {
         let word = |bytes: &[u8]| bytes.first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
         let words: Vec<u64> = value.chunks_exact(8).map(word).collect();
-        match words.split_first_chunk::<5>() {
-            Some((&[round, size, lost, lost_then, joined], list)) if value.len() % 8 == 0 && list.len() % 3 == 0 => {
+        match words.split_first_chunk::<6>() {
+            Some((&[round, size, lost, lost_then, joined, id], list))
+                if value.len() % 8 == 0 && list.len() % 3 == 0 =>
+            {
                 let present = list.chunks_exact(3);
                 let present = present.map(|w| Participant { client: w[0], number: w[1], arrived: w[2] }).collect();
-                Ok(State { round, size, lost, lost_then, joined, present })
+                Ok(State { round, size, lost, lost_then, joined, id, present })
             }
             _ => Err(QueueError::Broken("the key of a barrier holds something else")),
         }
     }
 
     fn encode(&self) -> Vec<u8> {
-        let head = [self.round, self.size, self.lost, self.lost_then, self.joined];
+        let head = [self.round, self.size, self.lost, self.lost_then, self.joined, self.id];
         let list = self.present.iter().flat_map(|p| [p.client, p.number, p.arrived]);
         head.into_iter().chain(list).flat_map(u64::to_le_bytes).collect()
     }
@@ -95,17 +101,19 @@ impl Barrier {
             return Err(QueueError::BadOption("a barrier has at least one participant"));
         }
         let client = store.client()?.pack();
+        let fresh = boot::random_u64().map_err(|source| WriteError::Io { action: "draw a random number", source })?;
         let mut barrier = Barrier {
             store: store.clone(),
             key: key.to_vec(),
+            id: 0,
             me: Participant { client, number: 0, arrived: 0 },
             target: None,
             born: fork::generation(),
         };
-        let mut me = barrier.me;
+        let (mut me, mut id) = (barrier.me, 0);
         barrier.change(|state| {
             if state.size == 0 {
-                state.size = size;
+                (state.size, state.id) = (size, fresh);
             }
             if state.size != size {
                 return Err(QueueError::Broken("there is a barrier of another size under this key"));
@@ -116,9 +124,10 @@ impl Barrier {
             state.joined += 1;
             me = Participant { client, number: state.joined, arrived: state.round };
             state.present.push(me);
+            id = state.id;
             Ok(())
         })?;
-        barrier.me = me;
+        (barrier.me, barrier.id) = (me, id);
         Ok(barrier)
     }
 
@@ -138,10 +147,29 @@ impl Barrier {
         outcome
     }
 
+    /// The same, if it is the barrier that this one joined.
+    fn change_mine(&self, mut act: impl FnMut(&mut State)) -> Result<State, QueueError> {
+        self.change(|state| {
+            self.is_mine(state)?;
+            act(state);
+            Ok(())
+        })
+    }
+
+    fn is_mine(&self, state: &State) -> Result<(), QueueError> {
+        if state.size != 0 && state.id == self.id {
+            return Ok(());
+        }
+        Err(QueueError::Broken(
+            "the barrier that this participant joined is gone: the store was cleared, or its key deleted; join it anew",
+        ))
+    }
+
     /// Arrives, and waits until all others have, as long as `timeout`. `None`: somebody who lives has not; call it again to wait on.
     ///
     /// # Errors
-    /// The store's; [`Broken`](QueueError::Broken) if the key was changed by somebody else;
+    /// The store's; [`Broken`](QueueError::Broken) if the key was changed by somebody else, or the store was cleared meanwhile: then
+    /// the barrier is gone, all who wait are told, and whoever wants to go on joins anew;
     /// [`Forked`](QueueError::Forked) in a forked child.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<Start>, QueueError> {
         if self.born != fork::generation() {
@@ -151,6 +179,7 @@ impl Barrier {
         let number = self.me.number;
         let mut target = self.target;
         self.change(|state| {
+            self.is_mine(state)?;
             let round = target.unwrap_or(state.round + 1);
             target = Some(round);
             let me = state.present.iter_mut().find(|p| p.number == number);
@@ -161,8 +190,8 @@ impl Barrier {
         self.target = target;
         loop {
             let item = self.store.get_item(&self.key)?;
-            let item = item.ok_or(QueueError::Broken("the key of the barrier was deleted"))?;
-            let state = State::decode(&item.value)?;
+            let state = item.as_ref().map_or(Ok(State::default()), |item| State::decode(&item.value))?;
+            self.is_mine(&state)?;
             if Some(state.round) >= target {
                 self.target = None;
                 return Ok(Some(Start { round: state.round, lost: state.lost_then }));
@@ -174,7 +203,7 @@ impl Barrier {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.store.wait(&self.key, Some(item.meta.version), left.min(LOOK_EVERY))?;
+            self.store.wait(&self.key, item.map(|item| item.meta.version), left.min(LOOK_EVERY))?;
         }
     }
 
@@ -188,12 +217,11 @@ impl Barrier {
         if gone.is_empty() {
             return Ok(false);
         }
-        self.change(|state| {
+        self.change_mine(|state| {
             let before = state.present.len();
             state.present.retain(|p| !gone.contains(&p.number));
             state.lost += (before - state.present.len()) as u64;
             state.settle();
-            Ok(())
         })?;
         Ok(true)
     }
@@ -205,12 +233,11 @@ impl Drop for Barrier {
             return;
         }
         let number = self.me.number;
-        let _ = self.change(|state| {
+        let _ = self.change_mine(|state| {
             let before = state.present.len();
             state.present.retain(|p| p.number != number);
             state.lost += (before - state.present.len()) as u64;
             state.settle();
-            Ok(())
         });
     }
 }
@@ -222,9 +249,9 @@ mod tests {
     #[test]
     fn states_round_trip_and_nonsense_is_refused() {
         let present = (1..4).map(|i| Participant { client: i, number: i * 7, arrived: i % 2 }).collect();
-        let state = State { round: 5, size: 4, lost: 1, lost_then: 0, joined: 9, present };
+        let state = State { round: 5, size: 4, lost: 1, lost_then: 0, joined: 9, id: 77, present };
         assert_eq!(State::decode(&state.encode()).unwrap(), state);
-        for bad in [&b""[..], b"12345678", &[0; 41], &[0; 48]] {
+        for bad in [&b""[..], b"12345678", &[0; 40], &[0; 49], &[0; 56]] {
             assert!(State::decode(bad).is_err());
         }
     }

@@ -48,11 +48,14 @@ pub enum QueueError {
         /// What was found.
         &'static str,
     ),
-    /// [`once`](crate::once()) was called for a key whose value this thread is computing just then: it would wait for itself. Code 69.
-    Reentered(
+    /// This thread would wait for itself: [`once`](crate::once()) was called for a key whose value it is computing just then, or it
+    /// holds the [`Mutex`](crate::Mutex) that it wants to lock. Code 69.
+    Reentered {
+        /// `"once"` or `"mutex"`.
+        what: &'static str,
         /// The key; bytes that are not UTF-8 are U+FFFD.
-        Box<str>,
-    ),
+        key: Box<str>,
+    },
     /// There is no room for a pool; the code of what the store says.
     NoRoom {
         /// Bytes that the pool needs, in one piece.
@@ -80,7 +83,7 @@ impl QueueError {
             Self::Dropped => 66,
             Self::OtherPool => 67,
             Self::Broken(_) => 68,
-            Self::Reentered(_) => 69,
+            Self::Reentered { .. } => 69,
             Self::NoRoom { error, .. } => error.code(),
         }
     }
@@ -101,7 +104,10 @@ impl fmt::Display for QueueError {
             Self::Dropped => f.write_str("the pool was dropped; create a new one"),
             Self::OtherPool => f.write_str("the queue is of another pool; elements move within one pool only"),
             Self::Broken(what) => f.write_str(what),
-            Self::Reentered(key) => {
+            Self::Reentered { what: "mutex", key } => {
+                write!(f, "the mutex {key:?} was locked by this thread and not released since; it is not recursive, so this would wait for itself: release it first")
+            }
+            Self::Reentered { key, .. } => {
                 write!(f, "`once` of {key:?} was called by this thread, which is computing the value of that key; return it from there")
             }
             Self::NoRoom { bytes, error } => write!(f, "{error}; the pool needs {bytes} bytes in one piece"),

@@ -1,8 +1,11 @@
-//! A mutex for each key: the key's value names who holds it, and its death releases it.
+//! A mutex for each key: a lease of the key's name says whether it is held, the key's value by whom. Its holder's death releases it.
 
 use crate::error::QueueError;
-use hashmere::{Attributes, Cas, Change, ClientId, Expected, Mode, Store, Version};
+use hashmere::{Attributes, Cas, Change, ClientId, Expected, Lease, Mode, Store, Version};
 use hashmere_os::fork;
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks at whether the holder lives.
@@ -10,20 +13,23 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// A mutex between processes. The key is its own: while it is locked its value says by whom, else the key is absent.
 ///
-/// Whoever holds it and dies, at any instruction, has released it; a process that is stopped has not. Not fair.
+/// Whoever holds it and dies, at any instruction, has released it; a process that is stopped has not. It is held by a lock of the kernel and
+/// not by the key, so it stays held when the store is cleared or the key deleted; only [`holder`](Self::holder) does not know
+/// any more by whom. Not fair, not recursive.
 #[derive(Clone, Debug)]
 pub struct Mutex {
     store: Store,
     key: Vec<u8>,
 }
 
-/// Holds a [`Mutex`]; dropping it releases it. In a forked child it is the parent's: dropping it there does nothing.
+/// Holds a [`Mutex`]; dropping it, in whatever thread, releases it. In a forked child it is the parent's: dropping it there does nothing.
 #[derive(Debug)]
 pub struct MutexGuard<'a> {
     mutex: &'a Mutex,
+    lease: Option<Lease>,
+    mine: Arc<Mine>,
     version: Version,
     abandoned: bool,
-    born: u64,
 }
 
 /// Who holds a [`Mutex`].
@@ -34,6 +40,37 @@ pub struct Holder {
     pub pid: u32,
     /// What the process calls itself, its first 16 bytes.
     pub name: String,
+}
+
+/// A mutex that a thread of this process took: of which file and key, and in which process, for a forked child holds nothing.
+#[derive(Debug)]
+struct Mine {
+    file: (u64, u64),
+    key: Vec<u8>,
+    born: u64,
+    released: AtomicBool,
+}
+
+thread_local! {
+    /// What this thread took and, as far as it has looked, nobody has released.
+    static MINE: RefCell<Vec<Arc<Mine>>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Mine {
+    /// Whether this thread holds the mutex of a key.
+    fn has(file: (u64, u64), key: &[u8]) -> bool {
+        MINE.with_borrow_mut(|mine| {
+            mine.retain(|m| !m.released.load(Ordering::Relaxed) && m.born == fork::generation());
+            mine.iter().any(|m| m.file == file && m.key == key)
+        })
+    }
+
+    fn took(file: (u64, u64), key: &[u8]) -> Arc<Mine> {
+        let own = Mine { file, key: key.into(), born: fork::generation(), released: AtomicBool::new(false) };
+        let own = Arc::new(own);
+        MINE.with_borrow_mut(|mine| mine.push(own.clone()));
+        own
+    }
 }
 
 /// What such a value says: the holder.
@@ -62,37 +99,54 @@ impl Mutex {
         Ok(Mutex { store: store.clone(), key: key.to_vec() })
     }
 
-    /// Locks it, waiting as long as `timeout`; `None`: somebody alive held it all the while: [`holder`](Self::holder) says who. It
-    /// is not recursive: a thread that holds it waits for itself.
+    /// Locks it, waiting as long as `timeout`; `None`: somebody alive held it all the while: [`holder`](Self::holder) says who.
     ///
     /// # Errors
-    /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.
+    /// [`Reentered`](QueueError::Reentered) if it was locked by this thread, by whatever handle, and not released since: it would wait for
+    /// itself (with a `timeout` of zero nobody waits, and it is not to be had). The store's; [`Broken`](QueueError::Broken) if the key holds something else.
     pub fn lock(&self, timeout: Duration) -> Result<Option<MutexGuard<'_>>, QueueError> {
-        let until = Instant::now().checked_add(timeout);
-        let me = self.store.client()?.pack().to_le_bytes();
-        loop {
-            if let Some(stored) = self.store.add(&self.key, &me, Attributes::NONE)? {
-                return Ok(Some(self.guard(stored.version, false)));
+        let file = self.store.file_id()?;
+        if Mine::has(file, &self.key) {
+            if timeout.is_zero() {
+                return Ok(None);
             }
-            let Some(item) = self.store.get_item(&self.key)? else { continue };
-            if self.store.is_gone(holder_of(&item.value)?)? {
-                let expected = Expected::Version(item.meta.version);
-                if let Cas::Stored(stored) = self.store.compare_and_set(&self.key, expected, Change::Set(&me))? {
-                    return Ok(Some(self.guard(stored.version, true)));
-                }
-                continue;
+            return Err(QueueError::Reentered { what: "mutex", key: String::from_utf8_lossy(&self.key).into() });
+        }
+        let until = Instant::now().checked_add(timeout);
+        loop {
+            // The version before the lease: who releases it changes the key last, so that this is seen.
+            let seen = self.store.meta(&self.key)?.map(|meta| meta.version);
+            if let Some(lease) = self.store.try_lease(&self.key)? {
+                let (version, abandoned) = self.sign()?;
+                let mine = Mine::took(file, &self.key);
+                return Ok(Some(MutexGuard { mutex: self, lease: Some(lease), mine, version, abandoned }));
             }
             let left = until.map_or(LOOK_EVERY, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return Ok(None);
             }
-            self.store.wait(&self.key, Some(item.meta.version), left.min(LOOK_EVERY))?;
+            self.store.wait(&self.key, seen, left.min(LOOK_EVERY))?;
         }
     }
-}
 
-impl Mutex {
-    /// Who holds it at about this moment; `None`: nobody, or somebody who is gone.
+    /// With the lease in hand: says in the key who has it. Whether it was somebody's who died with it.
+    fn sign(&self) -> Result<(Version, bool), QueueError> {
+        let me = self.store.client()?.pack().to_le_bytes();
+        loop {
+            if let Some(stored) = self.store.add(&self.key, &me, Attributes::NONE)? {
+                return Ok((stored.version, false));
+            }
+            let Some(item) = self.store.get_item(&self.key)? else { continue };
+            // One who lives has given the lease back and is about to remove its name.
+            let abandoned = self.store.is_gone(holder_of(&item.value)?)?;
+            let expected = Expected::Version(item.meta.version);
+            if let Cas::Stored(stored) = self.store.compare_and_set(&self.key, expected, Change::Set(&me))? {
+                return Ok((stored.version, abandoned));
+            }
+        }
+    }
+
+    /// Who holds it at about this moment; `None`: nobody, or somebody who is gone, or the store was cleared since it was locked.
     ///
     /// # Errors
     /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.
@@ -101,14 +155,11 @@ impl Mutex {
         let process = self.store.process_of(holder_of(&item.value)?);
         Ok(process.map(|(pid, name)| Holder { pid, name }))
     }
-
-    fn guard(&self, version: Version, abandoned: bool) -> MutexGuard<'_> {
-        MutexGuard { mutex: self, version, abandoned, born: fork::generation() }
-    }
 }
 
 impl MutexGuard<'_> {
-    /// Whether the holder before died with it: what it protects may be half done.
+    /// Whether the holder before died with it: what it protects may be half done. A death behind which the store was cleared is not
+    /// noticed.
     pub fn was_abandoned(&self) -> bool {
         self.abandoned
     }
@@ -116,10 +167,13 @@ impl MutexGuard<'_> {
 
 impl Drop for MutexGuard<'_> {
     fn drop(&mut self) {
-        if self.born != fork::generation() {
+        if self.mine.born != fork::generation() {
             return;
         }
-        // Only if it is ours still: the key may have been deleted and locked anew.
+        self.mine.released.store(true, Ordering::Relaxed);
+        // First the lease, so that whoever is woken by the key finds it free. Who takes it in between signs over our name, and the
+        // version is not ours any more. A death in between: the next one is told that we died with it, which is nearly so.
+        drop(self.lease.take());
         let expected = Expected::Version(self.version);
         let _ = self.mutex.store.compare_and_set(&self.mutex.key, expected, Change::Remove);
     }

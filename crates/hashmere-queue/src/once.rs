@@ -31,7 +31,7 @@ impl Computing {
         let own = Computation { path: store.path().into(), key: key.into(), born: fork::generation() };
         COMPUTING.with_borrow_mut(|all| {
             if all.contains(&own) {
-                return Err(QueueError::Reentered(String::from_utf8_lossy(key).into()));
+                return Err(QueueError::Reentered { what: "once", key: String::from_utf8_lossy(key).into() });
             }
             all.push(own);
             Ok(Computing)

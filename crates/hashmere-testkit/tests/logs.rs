@@ -233,6 +233,20 @@ fn the_rest_is_drained_at_exit() {
 }
 
 #[test]
+fn a_clear_leaves_the_log_as_it_is() {
+    let (scratch, store, log) = open("log-clear", LogOptions::new().absent(Absent::Keep));
+    let out = scratch.path().join("out");
+    assert!(log.line(Level::Info, "0 0").unwrap());
+    store.clear().unwrap();
+    assert!(log.line(Level::Info, "0 1").unwrap());
+    let drainer = log.drain(Sink::file(LogFile::new(&out), Format::Text)).unwrap();
+    store.clear().unwrap();
+    assert!(log.line(Level::Info, "0 2").unwrap());
+    drainer.stop().unwrap();
+    assert_eq!(by_index(&std::fs::read_to_string(&out).unwrap())[&0], [0, 1, 2]);
+}
+
+#[test]
 fn parent_and_child_log() {
     let (scratch, store, log) = open("log-fork", OPTIONS());
     let out = scratch.path().join("out");

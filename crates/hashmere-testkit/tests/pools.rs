@@ -85,6 +85,38 @@ fn use_pool(pool: &Pool, hand: &mut Hand, kind: Kind) {
     assert_eq!(seen, pool.elements());
 }
 
+/// What is queued, what is in a hand and who holds it: none of it is a key.
+#[test]
+fn a_clear_leaves_pools_as_they_are() {
+    let _watchdog = Watchdog::start("pools-clear");
+    let scratch = Scratch::new("pools-clear");
+    let store = Options::new().open(scratch.store("pools")).unwrap();
+    let again = Options::new().open(store.path()).unwrap();
+    let pool = PoolOptions::new(8, 16).create(&store, "pool").unwrap();
+    let queue = pool.queue("a").unwrap();
+    let hand = pool.hand().unwrap();
+    for n in 0..3 {
+        let mut element = hand.pull(pool.free()).unwrap().expect("a free one");
+        element.fill(n);
+        assert!(element.push(&queue).unwrap().is_none());
+    }
+    let held = hand.pull(&queue).unwrap().expect("the first");
+    for round in 0..20 {
+        store.set(b"key", b"value").unwrap();
+        if round % 2 == 0 { &store } else { &again }.clear().unwrap();
+        assert_eq!(store.count(), 0, "round {round}");
+    }
+    assert!(held.iter().all(|byte| *byte == 0));
+    assert!(held.push(&queue).unwrap().is_none());
+    for n in [1, 2, 0] {
+        let element = hand.pull(&queue).unwrap().expect("it was queued");
+        assert!(element.iter().all(|byte| *byte == n), "not element {n}");
+        assert!(element.push(pool.free()).unwrap().is_none());
+    }
+    assert!(hand.pull(&queue).unwrap().is_none() && Pool::open(&again, "pool").unwrap().stats().held == 0);
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+}
+
 #[test]
 fn pools_come_and_go_beside_keys_in_use() {
     let time = Duration::from_millis(if quick() { 1500 } else { 5000 });

@@ -168,14 +168,18 @@ fn prefix_glob_and_keys_only() {
     assert_eq!(keys(Filter::all().prefix("user:49:")).len(), 1);
     assert_eq!(keys(Filter::all().prefix("zzz")).len(), 0);
     assert_eq!(keys(Filter::all().prefix("")).len(), 3502);
-    assert_eq!(keys(Filter::all().glob("user:*:name")).len(), 500);
-    assert_eq!(keys(Filter::all().glob("user:?:name")).len(), 10);
-    assert_eq!(keys(Filter::all().glob("user:[1-3]?:*")).len(), 30);
-    assert_eq!(keys(Filter::all().glob("user:[!1-3]:*")).len(), 7);
-    assert_eq!(keys(Filter::all().glob("we\\*rd\\[key\\]\\?")).len(), 1);
-    assert_eq!(keys(Filter::all().glob("")).len(), 1);
-    assert_eq!(keys(Filter::all().glob("*")).len(), 3502);
-    assert_eq!(keys(Filter::all().prefix("user:").glob("*9:name")).len(), 50);
+    assert_eq!(keys(Filter::all().glob("user:*:name").unwrap()).len(), 500);
+    assert_eq!(keys(Filter::all().glob("user:?:name").unwrap()).len(), 10);
+    assert_eq!(keys(Filter::all().glob("user:[1-3]?:*").unwrap()).len(), 30);
+    assert_eq!(keys(Filter::all().glob("user:[!1-3]:*").unwrap()).len(), 7);
+    assert_eq!(keys(Filter::all().glob("we\\*rd\\[key\\]\\?").unwrap()).len(), 1);
+    assert_eq!(keys(Filter::all().glob("").unwrap()).len(), 1);
+    assert_eq!(keys(Filter::all().glob("*").unwrap()).len(), 3502);
+    assert_eq!(keys(Filter::all().prefix("user:").glob("*9:name").unwrap()).len(), 50);
+    for malformed in ["[a", "user:[", "[9-0]", "a\\"] {
+        let refused = Filter::all().glob(malformed);
+        assert!(matches!(&refused, Err(error) if error.code() == 24), "{malformed}: {refused:?}");
+    }
     for pair in store.scan(Cursor::START, Filter::all().keys_only()) {
         let pair = pair.unwrap();
         assert!(pair.value.is_empty() && store.value_len(&pair.key).unwrap() == Some(pair.meta.value_len));

@@ -33,6 +33,34 @@ fn in_time<T>(mut ms: u64, mut act: impl FnMut(u64) -> T) -> (T, u64) {
     }
 }
 
+/// In a store so small that all of it stands in the segments that threads append to.
+#[test]
+fn counted_or_not_and_dropped_on_request() {
+    let (_scratch, store) = stage("ttl-count");
+    let again = small().open(store.path()).unwrap();
+    store.set(b"stays", b"1").unwrap();
+    store.hashed().set_with(b"hashed", 7, b"1", after(1)).unwrap();
+    store.set_with(b"touched", b"1", after(60_000)).unwrap();
+    assert!(store.touch(b"touched", Ttl::After(Duration::from_millis(1))).unwrap());
+    store.set_with(b"large", &[7; 300_000], after(1)).unwrap();
+    for n in 0..500 {
+        store.set_with(format!("mine {n}").as_bytes(), b"1", after(1)).unwrap();
+        again.set_with(format!("other's {n}").as_bytes(), b"1", after(1)).unwrap();
+    }
+    sleep(Duration::from_millis(20));
+    assert_eq!((store.count(), store.count_exact().unwrap(), store.keys().count()), (1004, 1, 1));
+    let before = store.stats().expiries;
+    store.maintain().unwrap();
+    assert_eq!((store.count(), store.count_exact().unwrap()), (1, 1));
+    assert_eq!(store.stats().expiries - before, 1003);
+    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_eq!(store.get(b"stays").unwrap().as_deref(), Some(&b"1"[..]));
+    // What has not expired stays, also what was touched in time.
+    store.set_with(b"later", b"1", after(60_000)).unwrap();
+    store.maintain().unwrap();
+    assert_eq!((again.count(), again.count_exact().unwrap()), (2, 2));
+}
+
 #[test]
 fn gone_for_every_call() {
     let (_scratch, store) = stage("ttl-gone");

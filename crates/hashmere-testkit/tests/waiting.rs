@@ -90,11 +90,131 @@ fn a_mutex_is_nobodys_after_the_death_of_its_holder() {
     assert!(total >= added, "{total} after {added} by the survivor alone");
     let mutex = Mutex::new(&store, b"lock").unwrap();
     let held = mutex.lock(LONG).unwrap().expect("nobody holds it");
-    assert!(mutex.lock(Duration::from_millis(10)).unwrap().is_none());
+    assert!(!elsewhere(|| is_free(&mutex)));
     drop(held);
     assert!(!store.exists(b"lock").unwrap());
     store.set(b"lock", b"something else").unwrap();
     assert!(matches!(mutex.lock(LONG), Err(QueueError::Broken(_))));
+    store.delete(b"lock").unwrap();
+    assert!(is_free(&mutex), "a refusal leaves nothing behind");
+}
+
+/// Runs something in another thread.
+fn elsewhere<R: Send>(act: impl FnOnce() -> R + Send) -> R {
+    std::thread::scope(|scope| scope.spawn(act).join().unwrap())
+}
+
+/// Whether it is to be had at once.
+fn is_free(mutex: &Mutex) -> bool {
+    mutex.lock(Duration::from_millis(10)).unwrap().is_some()
+}
+
+/// Held by this process or by another, waited for by threads, handles and processes: none gets it before it is released.
+#[test]
+fn a_clear_releases_no_mutex() {
+    let _watchdog = Watchdog::start("waiting-clear");
+    let (_scratch, store) = store("waiting-clear");
+    let again = Options::new().open(store.path()).unwrap();
+    let (mutex, same) = (Mutex::new(&store, b"lock").unwrap(), Mutex::new(&again, b"lock").unwrap());
+    let held = mutex.lock(LONG).unwrap().expect("nobody holds it");
+    for round in 0..3 {
+        // The key alone decides nothing either way.
+        match round {
+            0 => store.clear().unwrap(),
+            1 => again.clear().unwrap(),
+            _ => assert!(!store.delete(b"lock").unwrap()),
+        }
+        assert!(!elsewhere(|| is_free(&mutex)), "another thread has it too");
+        assert!(!elsewhere(|| is_free(&same)), "another handle has it too");
+        assert_eq!(mutex.holder().unwrap(), None, "it is not known any more by whom");
+    }
+    // Who waits while the store is cleared waits on, and gets it when it is released.
+    let waiter = again.clone();
+    let waiter = std::thread::spawn(move || {
+        let mutex = Mutex::new(&waiter, b"lock").unwrap();
+        let held = mutex.lock(LONG).unwrap().expect("it was released");
+        (held.was_abandoned(), mutex.holder().unwrap().map(|holder| holder.pid))
+    });
+    std::thread::sleep(Duration::from_millis(20));
+    store.clear().unwrap();
+    std::thread::sleep(Duration::from_millis(20));
+    assert!(!waiter.is_finished());
+    drop(held);
+    assert_eq!(waiter.join().unwrap(), (false, Some(std::process::id())));
+    assert!(is_free(&mutex) && is_free(&same));
+    // That of another process, which is killed behind the clear.
+    let mut other = Worker::start(worker!(), "once", &[&store.path().display(), &"key", &true]);
+    other.expect("computing");
+    store.clear().unwrap();
+    let compute = || Ok::<_, QueueError>(b"mine".to_vec());
+    assert_eq!(once(&store, b"key", Duration::from_millis(30), compute).unwrap(), None, "it computes still");
+    other.kill();
+    assert_eq!(once(&store, b"key", LONG, compute).unwrap().as_deref(), Some(&b"mine"[..]));
+}
+
+#[test]
+fn a_mutex_taken_twice_by_one_thread_is_refused() {
+    let _watchdog = Watchdog::start("waiting-twice");
+    let (_scratch, store) = store("waiting-twice");
+    let again = Options::new().open(store.path()).unwrap();
+    let (mutex, same) = (Mutex::new(&store, b"lock").unwrap(), Mutex::new(&again, b"lock").unwrap());
+    let twice = |mutex: &Mutex| {
+        let error = mutex.lock(Duration::MAX).unwrap_err();
+        assert!(matches!(error, QueueError::Reentered { .. }) && error.code() == 69, "{error}");
+        assert!(error.to_string().contains("the mutex \"lock\" was locked by this thread"), "{error}");
+        assert!(mutex.lock(Duration::ZERO).unwrap().is_none(), "nobody waits");
+    };
+    let held = mutex.lock(LONG).unwrap().unwrap();
+    twice(&mutex);
+    twice(&mutex.clone());
+    twice(&same);
+    store.clear().unwrap();
+    twice(&mutex);
+    // Another key is another matter, and so is another thread, which waits.
+    let other = Mutex::new(&store, b"other").unwrap();
+    let inner = other.lock(LONG).unwrap().unwrap();
+    assert!(!elsewhere(|| is_free(&mutex)));
+    drop(inner);
+    drop(held);
+    // Released by another thread than the one that took it.
+    let held = mutex.lock(LONG).unwrap().unwrap();
+    elsewhere(move || drop(held));
+    let held = same.lock(LONG).unwrap().unwrap();
+    twice(&mutex);
+    // A child holds nothing, and waits like anybody.
+    assert!(in_a_child(|| matches!(mutex.lock(Duration::from_millis(10)), Ok(None))));
+    drop(held);
+    assert!(is_free(&mutex));
+}
+
+#[test]
+fn who_waits_at_a_barrier_is_told_of_a_clear() {
+    let _watchdog = Watchdog::start("waiting-barrier-clear");
+    let (_scratch, store) = store("waiting-barrier-clear");
+    let mut old = Barrier::join(&store, b"race", 2).unwrap();
+    let waiter = store.clone();
+    let waiter = std::thread::spawn(move || {
+        let mut barrier = Barrier::join(&waiter, b"other", 2).unwrap();
+        barrier.wait(LONG)
+    });
+    while !store.exists(b"other").unwrap() {
+        std::thread::yield_now();
+    }
+    store.clear().unwrap();
+    let is_told = |told: Result<_, QueueError>| match told {
+        Err(error @ QueueError::Broken(_)) => error.to_string().contains("cleared"),
+        _ => false,
+    };
+    assert!(is_told(waiter.join().unwrap()), "asleep meanwhile");
+    assert!(is_told(old.wait(LONG)));
+    // One that is made under the same key is another, and its participants are not taken for those of the old one.
+    let mut new = Barrier::join(&store, b"race", 2).unwrap();
+    assert!(is_told(old.wait(LONG)));
+    drop(old);
+    assert_eq!(new.wait(Duration::from_millis(5)).unwrap(), None, "the old one counts as arrived, or as lost");
+    let mut second = Barrier::join(&store, b"race", 2).unwrap();
+    assert_eq!(second.wait(LONG).unwrap().map(|start| (start.round, start.lost)), Some((1, 0)));
+    assert!(new.wait(LONG).unwrap().is_some());
 }
 
 #[test]
@@ -183,7 +303,7 @@ fn what_a_forked_child_inherits_is_not_its_to_let_go() {
         drop(inherited);
         refused && mutex.lock(Duration::from_millis(10)).unwrap().is_none()
     }));
-    assert!(mutex.lock(Duration::from_millis(10)).unwrap().is_none(), "the child let the parent's lock go");
+    assert!(!elsewhere(|| is_free(mutex)), "the child let the parent's lock go");
     drop(guard);
     assert!(mutex.lock(LONG).unwrap().is_some());
     assert_eq!(other.wait(Duration::from_millis(10)).unwrap(), None, "the child left in its parent's name");
@@ -215,7 +335,7 @@ fn once_within_once_is_refused() {
     let same = Options::new().open(scratch.store("waiting")).unwrap();
     let value = once::<QueueError>(&store, b"outer", Duration::MAX, || {
         let error = once::<QueueError>(&same, b"outer", Duration::MAX, || unreachable!()).unwrap_err();
-        assert!(matches!(error, QueueError::Reentered(_)) && error.code() == 69, "{error}");
+        assert!(matches!(error, QueueError::Reentered { .. }) && error.code() == 69, "{error}");
         assert!(error.to_string().contains("`once` of \"outer\""), "{error}");
         // That of another key is another matter, and so is another thread, which waits.
         let other = same.clone();

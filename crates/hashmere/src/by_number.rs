@@ -148,7 +148,7 @@ impl Store {
         let engine = self.engine();
         loop {
             let (key, kh, item) = self.name_at(at)?;
-            let mut lane = engine.lane()?;
+            let mut lane = engine.lane_for(&key, kh)?;
             let done = engine.compare_and_set(&mut lane, &key, kh, Expected::Version(item.meta.version), change)?;
             if matches!(done, Cas::Stored(_) | Cas::Removed) {
                 return Ok(done);

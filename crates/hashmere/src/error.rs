@@ -112,6 +112,13 @@ pub enum ReadError {
     },
     /// The cursor is not one that a scan of this store returned. Code 23.
     BadCursor,
+    /// A pattern that cannot match as it was meant. Code 24.
+    BadPattern {
+        /// The pattern; bytes that are not UTF-8 are U+FFFD.
+        pattern: Box<str>,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
 }
 
 /// Why a write failed. The key is then as it was.
@@ -185,6 +192,11 @@ pub enum WriteError {
     },
     /// A durable store could not be written to disk earlier, so what is there is not known. Code 38.
     Poisoned,
+    /// A function given to [`Store::update`](crate::Store::update) wrote the key that it was asked about. Code 39.
+    Reentered {
+        /// The key; bytes that are not UTF-8 are U+FFFD.
+        key: Box<str>,
+    },
     /// The system refused. Code 10.
     Io {
         /// What was tried.
@@ -241,6 +253,7 @@ impl From<ReadError> for WriteError {
             ReadError::Stale => WriteError::Stale,
             ReadError::OutOfMemory { bytes } => WriteError::OutOfMemory { bytes },
             ReadError::BadCursor => WriteError::Misuse("a cursor that no scan returned"),
+            ReadError::BadPattern { reason, .. } => WriteError::Misuse(reason),
         }
     }
 }

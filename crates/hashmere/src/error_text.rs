@@ -87,6 +87,7 @@ impl ReadError {
             Self::Stale => 21,
             Self::OutOfMemory { .. } => 22,
             Self::BadCursor => 23,
+            Self::BadPattern { .. } => 24,
         }
     }
 }
@@ -108,6 +109,7 @@ impl fmt::Display for ReadError {
             Self::BadCursor => {
                 f.write_str("the cursor is not one that a scan of this store returned; start again from 0")
             }
+            Self::BadPattern { pattern, reason } => write!(f, "the pattern {pattern:?} has {reason}"),
         }
     }
 }
@@ -133,6 +135,7 @@ impl WriteError {
             Self::TooManyCollisions => 36,
             Self::Misuse(_) => 37,
             Self::Poisoned => 38,
+            Self::Reentered { .. } => 39,
         }
     }
 }
@@ -155,6 +158,7 @@ impl fmt::Display for WriteError {
             Self::TooManyCollisions => f.write_str("too many keys share the same hash bits; choose a better hash, or spread the keys over several stores"),
             Self::Misuse(what) => f.write_str(what),
             Self::Poisoned => f.write_str("the store could not be written to disk earlier, so nothing more is written; reading goes on: dump it to another disk, or restart the machine to go back to the last completed sync"),
+            Self::Reentered { key } => write!(f, "the function given to update for the key {key:?} writes that key itself, and would be asked again without end; return what is to become of it, and write it afterwards if need be"),
         }
     }
 }

@@ -1,5 +1,28 @@
 //! Patterns for scans.
 
+/// Says what is wrong with a pattern that cannot match as it was meant.
+pub(crate) fn check(pattern: &[u8]) -> Result<(), &'static str> {
+    let mut at = 0;
+    while let Some(byte) = pattern.get(at) {
+        at = match byte {
+            b'[' => {
+                let set = Set::at(pattern, at, 0);
+                let end = set.end.ok_or("a `[` without its `]`; write `\\[` for the character itself")?;
+                if set.goes_down {
+                    return Err("a range that goes down; write the lower end first, or a `-` that is meant as it is at an end of the set");
+                }
+                end
+            }
+            b'\\' if at + 1 == pattern.len() => {
+                return Err("nothing behind its last `\\`; write `\\\\` for the character itself")
+            }
+            b'\\' => at + 2,
+            _ => at + 1,
+        };
+    }
+    Ok(())
+}
+
 /// Whether `text` matches `pattern`: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`. Never takes more than `pattern.len() * text.len()`
 /// steps.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
@@ -43,7 +66,10 @@ fn step(pattern: &[u8], at: usize, byte: u8) -> Step {
         None => Step::Fail,
         Some(b'*') => Step::Star,
         Some(b'?') => Step::Match(at + 1),
-        Some(b'[') => set(pattern, at, byte),
+        Some(b'[') => match Set::at(pattern, at, byte) {
+            Set { has: true, end: Some(end), .. } => Step::Match(end),
+            _ => Step::Fail,
+        },
         Some(b'\\') if at + 1 < pattern.len() => literal(pattern[at + 1], byte, at + 2),
         Some(b) => literal(*b, byte, at + 1),
     }
@@ -57,33 +83,47 @@ fn literal(wanted: u8, byte: u8, next: usize) -> Step {
     }
 }
 
-/// A set. Without its closing bracket the `[` stands for itself.
-fn set(pattern: &[u8], open: usize, byte: u8) -> Step {
-    let negated = matches!(pattern.get(open + 1), Some(b'!' | b'^'));
-    let first = open + 1 + usize::from(negated);
-    let mut at = first;
-    let mut hit = false;
-    while let Some(low) = pattern.get(at) {
-        if *low == b']' && at > first {
-            return if hit != negated { Step::Match(at + 1) } else { Step::Fail };
-        }
-        match (pattern.get(at + 1), pattern.get(at + 2)) {
-            (Some(b'-'), Some(high)) if *high != b']' => {
-                hit |= (*low..=*high).contains(&byte);
-                at += 3;
+/// A set, `[a-z]` or `[!a-z]`; a `]` that comes first is one of its bytes.
+struct Set {
+    /// Whether it has the byte that was asked for.
+    has: bool,
+    /// Where the pattern goes on; `None`: it is not closed.
+    end: Option<usize>,
+    /// Whether a range of it has its upper end first, and so has no bytes.
+    goes_down: bool,
+}
+
+impl Set {
+    fn at(pattern: &[u8], open: usize, byte: u8) -> Set {
+        let negated = matches!(pattern.get(open + 1), Some(b'!' | b'^'));
+        let first = open + 1 + usize::from(negated);
+        let mut set = Set { has: false, end: None, goes_down: false };
+        let mut at = first;
+        while let Some(low) = pattern.get(at) {
+            if *low == b']' && at > first {
+                set.end = Some(at + 1);
+                break;
             }
-            _ => {
-                hit |= *low == byte;
-                at += 1;
+            match (pattern.get(at + 1), pattern.get(at + 2)) {
+                (Some(b'-'), Some(high)) if *high != b']' => {
+                    set.has |= (*low..=*high).contains(&byte);
+                    set.goes_down |= low > high;
+                    at += 3;
+                }
+                _ => {
+                    set.has |= *low == byte;
+                    at += 1;
+                }
             }
         }
+        set.has ^= negated;
+        set
     }
-    literal(b'[', byte, open + 1)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::matches;
+    use super::{check, matches};
 
     #[test]
     fn patterns() {
@@ -99,11 +139,11 @@ mod tests {
             (b"[!a-c]x", b"dx"),
             (b"[]]", b"]"),
             (b"\\*", b"*"),
-            (b"[a", b"[a"),
+            (b"\\[a", b"[a"),
             (b"*.mere", b"x.y.mere"),
             (b"user:*:name", b"user:1:2:name"),
             (b"[a-]", b"-"),
-            (b"\\", b"\\"),
+            (b"\\\\", b"\\"),
         ];
         let no: &[(&[u8], &[u8])] = &[
             (b"", b"a"),
@@ -119,6 +159,32 @@ mod tests {
         }
         for (p, t) in no {
             assert!(!matches(p, t), "{:?} {:?}", String::from_utf8_lossy(p), String::from_utf8_lossy(t));
+        }
+    }
+
+    #[test]
+    fn malformed_ones_are_refused_and_no_others() {
+        for bad in ["[", "[a", "x[a-", "[]", "[!]", "[^", "a\\", "*\\", "[z-a]", "[a-cz-x]", "[\\", "ok[a]then["] {
+            assert!(check(bad.as_bytes()).is_err(), "{bad:?}");
+        }
+        for good in [
+            "",
+            "*",
+            "]",
+            "a]",
+            "[]]",
+            "[!]]",
+            "[]-]",
+            "[a-]",
+            "[-a]",
+            "\\[a",
+            "\\\\",
+            "[\\]",
+            "[a-a]",
+            "[[]",
+            "\\*?[!a-z]x",
+        ] {
+            assert_eq!(check(good.as_bytes()), Ok(()), "{good:?}");
         }
     }
 

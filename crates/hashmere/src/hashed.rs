@@ -108,8 +108,9 @@ impl Hashed<'_> {
     /// See [`WriteError`].
     pub fn delete(&self, key: &[u8], hash: u64) -> Result<bool, WriteError> {
         let engine = self.store.engine();
-        let mut lane = engine.lane()?;
-        engine.remove(&mut lane, key, engine.supplied(hash), None)
+        let kh = engine.supplied(hash);
+        let mut lane = engine.lane_for(key, kh)?;
+        engine.remove(&mut lane, key, kh, None)
     }
 
     /// As [`Store::incr`].

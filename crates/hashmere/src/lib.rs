@@ -35,6 +35,8 @@ mod error_text;
 mod frame;
 mod glob;
 mod hashed;
+mod last_exit;
+mod lease;
 mod many;
 mod marks;
 mod open;
@@ -54,6 +56,7 @@ pub use engine::{CheckReport, ClientStats, OperationCounts, Problem, RegionInfo,
 pub use error::{BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;
 pub use hashed::Hashed;
+pub use lease::Lease;
 pub use options::{Mode, Options};
 pub use region::{ClientId, Region};
 pub use room::Roomed;

@@ -118,7 +118,8 @@ impl Store {
                 engine.fetch_buckets(kh);
                 *hash = Some(kh);
             }
-            let mut lane = engine.lane()?;
+            let names = || batch.iter().map(|(key, _)| key.as_ref()).zip(hashes.iter().flatten().copied());
+            let mut lane = engine.lane_for_many(names())?;
             for ((key, value), kh) in batch.iter().zip(hashes.into_iter().flatten()) {
                 engine.store(&mut lane, (key.as_ref(), kh), value.as_ref(), Attributes::NONE, When::Always)?;
             }

@@ -23,8 +23,9 @@ impl Store {
         seen: Option<&Meta>,
     ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
-        engine.store_marked(&mut lane, (key, engine.hash(key)), value, (attributes, marks), seen, false)
+        let kh = engine.hash(key);
+        let mut lane = engine.lane_for(key, kh)?;
+        engine.store_marked(&mut lane, (key, kh), value, (attributes, marks), seen, false)
     }
 
     /// Gives a key other marks, if it is still the item that was seen; value, flags, expiry and version stay. Of several that
@@ -34,13 +35,13 @@ impl Store {
     /// As [`set`](Self::set).
     pub fn remark(&self, key: &[u8], item: &Item, marks: u32) -> Result<bool, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
+        let name = (key, engine.hash(key));
+        let mut lane = engine.lane_for(name.0, name.1)?;
         let attributes = Attributes {
             flags: item.meta.flags,
             ttl: item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At),
             ..Attributes::NONE
         };
-        let name = (key, engine.hash(key));
         let stored = engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.meta), true)?;
         Ok(stored.is_some())
     }

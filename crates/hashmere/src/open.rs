@@ -2,6 +2,8 @@
 
 use crate::engine::{fits, least_max, leaves_for, Access, Engine, Lane, NewStore, Refusal, Resized};
 use crate::error::{Error, OpenError, WriteError};
+use crate::last_exit;
+use crate::lease::Leases;
 use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
 use hashmere_mem::{MapMem, OsHost};
@@ -22,7 +24,7 @@ pub(crate) type FileEngine = Engine<MapMem, OsHost>;
 /// Address range that a process reserves: the whole of what the format can address, and less where the system refuses.
 const RESERVE: u64 = limit::ADDRESS + at::DATA;
 /// The byte lock that every open handle holds shared; whoever can have it alone is the last.
-const PRESENCE: u64 = 1 << 20;
+pub(crate) const PRESENCE: u64 = 1 << 20;
 /// The byte lock of a durable store that is held while one process makes it fit to be opened, and rebuilds it if need be.
 const REBUILD: u64 = PRESENCE + 1;
 /// Longest wait for a process that rebuilds: it may have terabytes to read.
@@ -32,7 +34,8 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// An engine with what keeps its file open.
 pub(crate) struct Opened {
     pub(crate) engine: FileEngine,
-    presence: ByteLocks,
+    pub(crate) presence: ByteLocks,
+    pub(crate) leases: Leases,
 }
 
 impl Opened {
@@ -51,17 +54,12 @@ impl Opened {
         }
         let poisoned = self.engine.life() & flag::POISONED != 0;
         let engine = &self.engine;
-        // Let go before asking to be alone: of two that close at once, one must find itself the last.
-        let alone = self.presence.unlock(PRESENCE).and_then(|()| self.presence.try_exclusive(PRESENCE));
-        if engine.read_only || !alone.unwrap_or(false) {
+        if engine.read_only || !self.is_last() {
             return;
         }
         let life = engine.life();
         if life & flag::DELETE_ON_LAST_EXIT != 0 {
-            engine.change_life(flag::REMOVED, 0);
-            if self.has_name(path) {
-                let _ = std::fs::remove_file(path);
-            }
+            self.remove(path);
         } else if life & flag::CLEAN == 0 && !poisoned && self.is_flushed() {
             engine.change_life(flag::CLEAN, 0);
             let _ = engine.mem.file().sync_all();
@@ -112,10 +110,19 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
     for _ in 0..1000 {
         if options.create != Create::Always || options.read_only {
             match file::open_checked(path, options.read_only, options.allow_foreign_owner) {
-                Ok(file) => match attach(path, file, options)? {
-                    opened if opened.is_removed(path) => continue,
-                    opened => return Ok(opened),
-                },
+                Ok(file) => {
+                    let left_over = |source| open_io(path, "remove what was left over of", source);
+                    if options.read_only && last_exit::is_left_over(&file).map_err(left_over)? {
+                        return Err(OpenError::NotFound { path: path.into() });
+                    }
+                    if !options.read_only && last_exit::remove_left_over(path, &file).map_err(left_over)? {
+                        continue;
+                    }
+                    match attach(path, file, options)? {
+                        opened if opened.is_removed(path) => continue,
+                        opened => return Ok(opened),
+                    }
+                }
                 Err(OpenRefusal::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
                     if options.create == Create::Never || options.read_only {
                         return Err(OpenError::NotFound { path: path.into() });
@@ -125,7 +132,11 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
             }
         }
         match create(path, options) {
-            Err(OpenError::AlreadyExists { .. }) if options.create == Create::IfMissing => continue,
+            Err(OpenError::AlreadyExists { .. })
+                if options.create == Create::IfMissing || had_left_over(path, options) =>
+            {
+                continue
+            }
             other => return other,
         }
     }
@@ -134,6 +145,12 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
         action: "open or create",
         source: io::Error::other("it is created and removed all the time"),
     })
+}
+
+/// Whether what is in the way of a new store is nobody's any more, and was removed.
+fn had_left_over(path: &Path, options: &Options) -> bool {
+    file::open_checked(path, false, options.allow_foreign_owner)
+        .is_ok_and(|file| last_exit::remove_left_over(path, &file).unwrap_or(false))
 }
 
 fn refused(path: &Path, refusal: OpenRefusal) -> OpenError {
@@ -272,7 +289,7 @@ pub(crate) fn format(path: &Path, new: &NewStore, options: &Options) -> Result<(
     let file = unnamed.file().try_clone().map_err(io("open"))?;
     let (mem, host, presence) = parts(path, file, options)?;
     let engine = Engine::format(mem, host, new, access(options)).map_err(|error| open_write(path, error))?;
-    let opened = Opened { engine, presence };
+    let opened = Opened { engine, presence, leases: Leases::default() };
     opened.prepare(path, options)?;
     Ok((unnamed, opened))
 }
@@ -344,7 +361,7 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
     let length = |mem: &MapMem| mem.file_len().unwrap_or(0);
     let refused = |refusal: Refusal| OpenError::NotAStore { path: path.into(), reason: refusal.0 };
     let engine = Engine::examine(mem, host, length, access(options)).map_err(refused)?;
-    let opened = Opened { engine, presence };
+    let opened = Opened { engine, presence, leases: Leases::default() };
     let fits = || opened.engine.check_extent(length).and_then(|()| opened.engine.check_max()).map_err(refused);
     if opened.engine.is_durable() {
         // What is refused stays as it was, so this comes first; but only a rebuild can tell what is in a store that was torn.
@@ -538,16 +555,16 @@ impl Opened {
 
     /// Whether the file lost its name between our finding and our locking it.
     fn is_removed(&self, path: &Path) -> bool {
-        self.engine.life() & flag::REMOVED != 0 && !self.has_name(path)
+        self.engine.life() & flag::REMOVED != 0 && !is_file_of(self.engine.mem.file(), path)
     }
+}
 
-    /// Whether the path still leads to our file.
-    fn has_name(&self, path: &Path) -> bool {
-        let same = |ours: std::fs::Metadata| {
-            std::fs::symlink_metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (ours.dev(), ours.ino()))
-        };
-        self.engine.mem.file().metadata().is_ok_and(same)
-    }
+/// Whether a path leads to this file.
+pub(crate) fn is_file_of(file: &File, path: &Path) -> bool {
+    let same = |ours: std::fs::Metadata| {
+        std::fs::symlink_metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (ours.dev(), ours.ino()))
+    };
+    file.metadata().is_ok_and(same)
 }
 
 pub(crate) fn boot_words() -> [u64; 2] {

@@ -125,7 +125,8 @@ impl Options {
         self.permissions = Some(mode);
         self
     }
-    /// The file is removed when the last handle on it is closed, or found dead by the last that closes.
+    /// The file goes with the last process that has it open for writing: when that closes its last handle or exits. If it is killed, or
+    /// ends by `_exit`, whoever opens the name next removes the file before.
     pub fn delete_on_last_exit(mut self) -> Options {
         self.delete_on_last_exit = true;
         self

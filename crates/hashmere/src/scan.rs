@@ -14,6 +14,10 @@ use std::sync::Mutex;
 /// Looks at random places before a random pair is taken from a scan: a table filled to one in a hundred still answers at
 /// once.
 const THROWS: u32 = 1000;
+/// Looks at random places of a store with few leaves, before all its entries are counted.
+const THROWS_FEW: u32 = 16;
+/// So many leaves are few: to go through them takes no longer than all those looks.
+const FEW_LEAVES: u64 = 8;
 
 /// An iterator over the pairs of a store: see [`Store::scan`].
 #[derive(Debug)]
@@ -96,25 +100,46 @@ impl Store {
     /// See [`ReadError`].
     pub fn random(&self) -> Result<Option<Pair>, ReadError> {
         let engine = self.engine();
-        let mut seed = dice();
-        for _ in 0..THROWS {
-            // SplitMix64 (Steele, Lea, Flood 2014).
-            seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mut z = seed;
-            z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        let mut dice = Dice::new();
+        let few = engine.leaves_of(engine.root_word()) <= FEW_LEAVES;
+        for _ in 0..if few { THROWS_FEW } else { THROWS } {
             let root = engine.root_word();
-            if let Some((uid, slot_offset, slot)) = engine.random_place(root, z ^ (z >> 31))? {
+            if let Some((uid, slot_offset, slot)) = engine.random_place(root, dice.throw())? {
                 if let Some(pair) = self.pair(root, uid, slot_offset, slot, &Filter::default())? {
                     return Ok(Some(pair));
                 }
             }
         }
-        // Nearly empty: from a random point on, else from the start.
+        if few {
+            if let Some(pair) = self.random_of_few(&mut dice)? {
+                return Ok(Some(pair));
+            }
+        }
+        // Nearly empty, or what was chosen has expired: from a random point on, else from the start.
         let bits = depth_max(0);
-        let start = Position { reached: (seed >> 40) as u32 & ((1 << bits) - 1), ..Position::START };
+        let start = Position { reached: (dice.throw() >> 40) as u32 & ((1 << bits) - 1), ..Position::START };
         let later = Scan { store: self, filter: Filter::default(), at: Some(start), part: None, failed: false }.next();
         later.or_else(|| self.iter().next()).transpose()
+    }
+
+    /// One of all entries, each with the same chance; `None`: there are none, or it is gone or has expired.
+    fn random_of_few(&self, dice: &mut Dice) -> Result<Option<Pair>, ReadError> {
+        let engine = self.engine();
+        let root = engine.root_word();
+        let (mut at, mut seen, mut chosen) = (Position::START, 0, None);
+        while at.tree < 2 && engine.root_word() == root {
+            let step = engine.scan_step(root, at, &mut { usize::MAX })?;
+            at = step.next;
+            if step.entry.is_some() {
+                seen += 1;
+                // The n-th takes the place of the one before with a chance of 1 in n.
+                if dice.throw() % seen == 0 {
+                    chosen = step.entry;
+                }
+            }
+        }
+        let Some((uid, slot_offset, slot)) = chosen else { return Ok(None) };
+        self.pair(root, uid, slot_offset, slot, &Filter::default())
     }
 
     /// Reads a pair from a slot; `None` if it is gone or does not pass.
@@ -206,9 +231,8 @@ impl Scan<'_> {
         let engine = self.store.engine();
         while *places > 0 {
             let Some(at) = self.at.filter(|at| !self.is_at_end(*at)) else { break };
-            *places -= 1;
             let root = engine.root_word();
-            let step = engine.scan_step(root, at)?;
+            let step = engine.scan_step(root, at, places)?;
             self.at = Some(step.next);
             if let Some((uid, slot_offset, slot)) = step.entry.filter(|(_, _, slot)| self.is_in_part(*slot)) {
                 if let Some(pair) = self.store.pair(root, uid, slot_offset, slot, &self.filter)? {
@@ -228,9 +252,22 @@ impl Iterator for Scan<'_> {
     }
 }
 
-/// A seed for choices that need not be good.
-fn dice() -> u64 {
-    boot::random_u64().unwrap_or_else(|_| clock::monotonic().as_nanos() as u64)
+/// Numbers for choices that need not be good.
+struct Dice(u64);
+
+impl Dice {
+    fn new() -> Dice {
+        Dice(boot::random_u64().unwrap_or_else(|_| clock::monotonic().as_nanos() as u64))
+    }
+
+    /// SplitMix64 (Steele, Lea, Flood 2014).
+    fn throw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
 }
 
 #[cfg(test)]

@@ -53,6 +53,11 @@ impl Shared {
         unsafe { &*self.opened.load(Ordering::Acquire) }
     }
 
+    /// Whether this process opened it, rather than the one it was forked from.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.born.load(Ordering::Relaxed) == fork::generation()
+    }
+
     #[inline(always)]
     pub(crate) fn engine(&self) -> &FileEngine {
         &self.opened().engine

@@ -3,6 +3,7 @@
 use crate::copy_file;
 use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
 use crate::error::{Error, OpenError, ReadError, WriteError};
+use crate::last_exit;
 use crate::open::{resize, resolve, FileEngine};
 use crate::options::{Mode, Options};
 use crate::shared::Shared;
@@ -10,6 +11,7 @@ use crate::types::{Evicted, Item, Meta, Remaining};
 use crate::view::View;
 use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
+use hashmere_os::file;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +33,9 @@ impl Store {
     }
 
     pub(crate) fn open_with(name: &Path, options: &Options) -> Result<Store, OpenError> {
-        Ok(Store { shared: Shared::open(name, options)? })
+        let shared = Shared::open(name, options)?;
+        last_exit::watch(&shared);
+        Ok(Store { shared })
     }
 
     /// Removes a store's file. Processes that have it open go on with the removed one; whoever opens the name next
@@ -41,7 +45,12 @@ impl Store {
     /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`Options::open`].
     pub fn remove(name_or_path: impl AsRef<Path>) -> Result<bool, OpenError> {
         let path = Self::path_of(name_or_path)?;
-        match Options::new().read_only().open(copy_file::path_with_slash(&path)) {
+        let slashed = copy_file::path_with_slash(&path);
+        let left_over = file::open_checked(&slashed, false, false);
+        if left_over.is_ok_and(|file| last_exit::remove_left_over(&path, &file).unwrap_or(false)) {
+            return Ok(true);
+        }
+        match Options::new().read_only().open(slashed) {
             Err(OpenError::NotFound { .. }) => return Ok(false),
             // What cannot be used after a crash may still be removed.
             Ok(_) | Err(OpenError::Unclean { .. }) => {}
@@ -232,12 +241,22 @@ impl Store {
         }))
     }
 
-    /// How many keys there are; exact when nobody writes. Expired ones count until they are cleaned away.
+    /// How many keys are stored, at once and without a look at any of them: exact when nobody writes, but that expired ones, which no
+    /// read returns, count until they are cleaned away ([`maintain`](Self::maintain) does so).
+    /// [`count_exact`](Self::count_exact) leaves them out.
     pub fn count(&self) -> u64 {
         self.engine().items()
     }
 
-    /// Whether there are no keys.
+    /// How many keys a scan returns now: those that have expired do not count. It looks at every key.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn count_exact(&self) -> Result<u64, ReadError> {
+        self.keys().try_fold(0, |count, key| key.map(|_| count + 1))
+    }
+
+    /// Whether [`count`](Self::count) is 0.
     pub fn is_empty(&self) -> bool {
         self.count() == 0
     }
@@ -277,8 +296,8 @@ impl Store {
         engine.sync(&lane).map(|_| ())
     }
 
-    /// Repairs what dead clients left and cleans whatever pays, over the whole store; returns the bytes that became free.
-    /// Writing does this in passing; this is for a quiet moment.
+    /// Repairs what dead clients left, removes every key that has expired and cleans whatever pays, over the whole store; returns the
+    /// bytes that became free. Writing does this in passing, for what is worth it; this is for a quiet moment.
     ///
     /// # Errors
     /// See [`WriteError`].

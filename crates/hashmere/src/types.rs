@@ -1,5 +1,7 @@
 //! The small values that calls take and return.
 
+use crate::error::ReadError;
+use crate::glob;
 use std::time::Duration;
 
 /// The version of a key's value.
@@ -293,9 +295,16 @@ impl Filter {
     }
     /// Only keys that match this pattern: `*` any bytes, `?` one byte, `[a-z]` and `[!a-z]` a set, `\` takes the
     /// next byte as it is.
-    pub fn glob(mut self, pattern: impl Into<Vec<u8>>) -> Filter {
-        self.glob = Some(pattern.into());
-        self
+    ///
+    /// # Errors
+    /// [`ReadError::BadPattern`]: a `[` without its `]`, a range that goes down (`[z-a]`), or a `\` at the end.
+    pub fn glob(mut self, pattern: impl Into<Vec<u8>>) -> Result<Filter, ReadError> {
+        let pattern = pattern.into();
+        if let Err(reason) = glob::check(&pattern) {
+            return Err(ReadError::BadPattern { pattern: String::from_utf8_lossy(&pattern).into(), reason });
+        }
+        self.glob = Some(pattern);
+        Ok(self)
     }
     /// Leave the values out.
     pub fn keys_only(mut self) -> Filter {

@@ -15,6 +15,10 @@ fn step(number: u64, by: i64) -> u64 {
     }
 }
 
+/// How often the function given to [`Store::update`] is asked about one key: so often in a row nobody loses who does not himself, by
+/// ways that [`WriteError::Reentered`] does not see, change the key.
+const ASKED_MOST: u32 = 1000;
+
 impl Store {
     /// Stores a value without attributes, whether the key was there or not.
     ///
@@ -37,8 +41,9 @@ impl Store {
     #[inline(always)]
     pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
-        engine.store(&mut lane, (key, engine.hash(key)), value, attributes, When::Always)?;
+        let kh = engine.hash(key);
+        let mut lane = engine.lane_for(key, kh)?;
+        engine.store(&mut lane, (key, kh), value, attributes, When::Always)?;
         Ok(lane.stored)
     }
 
@@ -52,7 +57,7 @@ impl Store {
         when: When,
     ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
+        let mut lane = engine.lane_for(key, kh)?;
         let stored = engine.store(&mut lane, (key, kh), value, attributes, when)?;
         Ok(stored.then_some(lane.stored))
     }
@@ -124,7 +129,7 @@ impl Store {
     ) -> Result<Reservation<'_>, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
-        let mut lane = engine.lane()?;
+        let mut lane = engine.lane_for(key, kh)?;
         let draft = engine.begin(&mut lane, key, kh, value_len, attributes)?;
         Ok(Reservation::new(engine, lane, key, kh, draft, value_len))
     }
@@ -135,8 +140,9 @@ impl Store {
     /// As [`set`](Self::set), except that it needs no room.
     pub fn delete(&self, key: &[u8]) -> Result<bool, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
-        engine.remove(&mut lane, key, engine.hash(key), None)
+        let kh = engine.hash(key);
+        let mut lane = engine.lane_for(key, kh)?;
+        engine.remove(&mut lane, key, kh, None)
     }
 
     /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the key lives.
@@ -162,7 +168,7 @@ impl Store {
         let kh = engine.hash(key);
         loop {
             let Some(item) = self.item(key, kh)? else { return Ok(None) };
-            let mut lane = engine.lane()?;
+            let mut lane = engine.lane_for(key, kh)?;
             if engine.remove(&mut lane, key, kh, Some(item.meta.version))? {
                 return Ok(Some(item.value));
             }
@@ -175,18 +181,21 @@ impl Store {
     /// As [`set`](Self::set).
     pub fn compare_and_set(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<Cas, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
         let kh = engine.hash(key);
+        let mut lane = engine.lane_for(key, kh)?;
         engine.with_index_room(&mut lane, |lane| engine.compare_and_set(lane, key, kh, expected, change))
     }
 
     /// Shows a key to `f` and does what it says, atomically for that key.
     ///
-    /// No lock is held while `f` runs, so it may take its time and may use the store; if somebody changed the key
-    /// meanwhile, it is asked again with what is there then.
+    /// No lock is held while `f` runs, so it may take its time and may use the store: read any key, this one too (it sees what is
+    /// stored at that moment, not what `f` is going to say), and write other keys. If somebody changed the key meanwhile,
+    /// it is asked again with what is there then.
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// As [`set`](Self::set). Within `f`, a write of this key (or [`clear`](Self::clear)) by the same thread through this handle or a clone
+    /// of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again without end.
+    /// [`Misuse`](WriteError::Misuse) if the key changed each of a thousand times that `f` was asked.
     pub fn update(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
         self.update_hashed(key, self.engine().hash(key), f)
     }
@@ -197,7 +206,18 @@ impl Store {
         kh: KeyHash,
         mut f: impl FnMut(Option<&Item>) -> Update,
     ) -> Result<Updated, WriteError> {
-        self.engine().update(key, kh, &mut || self.item(key, kh), &mut |item| Ok(f(item)))
+        let engine = self.engine();
+        let mut asked = 0;
+        engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
+            if asked == ASKED_MOST {
+                return Err(WriteError::Misuse(
+                    "the key was changed each of the 1,000 times that the function given to update ran; it must not write that key itself (through another handle, thread or process), and has to be quicker than others who write it",
+                ));
+            }
+            asked += 1;
+            let _shown = engine.show(key, kh);
+            Ok(f(item))
+        })
     }
 
     /// Adds to a counter, wrapping at 2^64; returns its new value. `None`: the key is missing and `counter` does not
@@ -256,7 +276,7 @@ impl Store {
         tick: impl Fn(u64) -> Tick,
     ) -> Result<Option<u64>, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
+        let mut lane = engine.lane_for(key, kh)?;
         engine.with_index_room(&mut lane, |lane| engine.tick(lane, key, kh, counter, &tick))
     }
 
@@ -267,7 +287,7 @@ impl Store {
     pub fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
         let engine = self.engine();
         let (kh, deadline) = (engine.hash(key), engine.deadline(ttl));
-        let touched = engine.touch_in_place(&mut *engine.lane()?, key, kh, deadline, None)?;
+        let touched = engine.touch_in_place(&mut *engine.lane_for(key, kh)?, key, kh, deadline, None)?;
         match touched {
             Some(touched) => Ok(touched),
             None => Ok(self.get_and_touch_at(key, kh, deadline)?.is_some()),
@@ -287,7 +307,7 @@ impl Store {
         let engine = self.engine();
         loop {
             let Some(mut item) = self.item(key, kh)? else { return Ok(None) };
-            let mut lane = engine.lane()?;
+            let mut lane = engine.lane_for(key, kh)?;
             let touched = engine.touch_in_place(&mut lane, key, kh, deadline, Some(item.meta.version))?;
             // A record without a word for its expiry is written anew.
             let touched = match touched {
@@ -301,13 +321,15 @@ impl Store {
         }
     }
 
-    /// Removes every key. Readers see all of them or none within one call; nobody is stopped.
+    /// Removes every key. Readers see all of them or none within one call; nobody is stopped. What is not a key stays: regions (pools,
+    /// logs) and leases (mutexes).
     ///
     /// # Errors
+    /// [`Reentered`](WriteError::Reentered) within a function given to [`update`](Self::update).
     /// [`WriteError::Full`] or [`NoSpace`](WriteError::NoSpace) if there is not even room for an empty index.
     pub fn clear(&self) -> Result<(), WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
+        let mut lane = engine.lane_for_all()?;
         engine.clear(&mut lane)
     }
 }

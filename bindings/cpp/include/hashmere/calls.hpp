@@ -176,10 +176,16 @@ public:
     /// @name The whole store
     /// @{
 
-    /// How many keys there are.
+    /// How many keys are stored, at once; expired ones, which no read returns, count until they are cleaned away.
     returns<std::uint64_t> size() const {
         std::uint64_t n = 0;
         return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_count(c_, &n, e); }, [&](int) { return n; });
+    }
+    /// How many keys a scan returns now. It looks at every key.
+    returns<std::uint64_t> count_exact() const {
+        std::uint64_t n = 0;
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_count_exact(c_, &n, e); },
+                                                    [&](int) { return n; });
     }
     returns<void> clear() {
         return done([&](hm_error *e) { return hm_clear(c_, e); });

@@ -105,6 +105,12 @@ class BadCursor(Error, ValueError):
     code = 23
 
 
+class BadPattern(Error, ValueError):
+    """A pattern that cannot match as it was meant."""
+
+    code = 24
+
+
 class ReadOnly(Error, PermissionError):
     """The store was opened read-only."""
 
@@ -159,6 +165,12 @@ class Poisoned(Error):
     """A durable store could not be written to disk earlier, so what is there is not known."""
 
     code = 38
+
+
+class Reentered(Error, RuntimeError):
+    """A function given to ``update`` or ``modify`` wrote the key that it was asked about."""
+
+    code = 39
 
 
 class BackupRunning(Error):

@@ -111,13 +111,49 @@ static VALUE store_hashed_incr(VALUE self, VALUE key, VALUE hash, VALUE by, VALU
     return result == HM_OK ? ULL2NUM(n.now) : Qnil;
 }
 
-/* What a visitor sees and answers. The library asks it while it is on the stack: no exception may pass, so the block runs protected. */
+/* What a visitor sees and answers. The library asks it while it is on the stack: no exception may pass, so the block runs protected; and if
+ * it closes the store, that goes when the call has ended. */
 typedef struct visit {
     store *store;
     const hm_pair *old;
-    VALUE value;
+    VALUE parts, value;
     int state;
 } visit;
+
+static VALUE show(VALUE argument) {
+    visit *v = (visit *)argument;
+    if (v->old)
+        v->parts = from_meta(&v->old->meta, new_string(v->store, v->old->value.data, v->old->value.len));
+    return rb_yield(v->old ? new_string(v->store, v->old->value.data, v->old->value.len) : Qnil);
+}
+
+static void shown(void *user, const hm_pair *old, hm_change *change) {
+    visit *v = user;
+    v->old = old;
+    v->parts = Qnil;
+    v->value = rb_protect(show, (VALUE)v, &v->state);
+    change->action = HM_KEEP;
+}
+
+/* _show(key) { |old| }: [parts of the record or nil, what the block returned]. Meanwhile this thread cannot write the key; nothing is
+ * written here, for that may have to wait, without the GVL. */
+static VALUE store_show(VALUE self, VALUE key) {
+    visit v = {.store = open_store(self), .parts = Qnil, .value = Qnil};
+    hm_bytes k = frozen_bytes_of(&key);
+    hm_error error;
+    enter_store(v.store);
+    int result = hm_update(v.store->hm, k.data, k.len, shown, &v, NULL, &error);
+    leave_store(v.store);
+    if (v.state)
+        rb_jump_tag(v.state);
+    if (result > 0)
+        raise_error(&error);
+    RB_GC_GUARD(key);
+    VALUE answer = rb_assoc_new(v.parts, v.value);
+    RB_GC_GUARD(v.parts);
+    RB_GC_GUARD(v.value);
+    return answer;
+}
 
 static VALUE ask(VALUE argument) {
     visit *v = (visit *)argument;
@@ -151,7 +187,9 @@ static VALUE store_hashed_update(VALUE self, VALUE key, VALUE hash) {
     uint64_t number = to_u64(hash, "the hash");
     hm_bytes k = frozen_bytes_of(&key);
     hm_error error;
+    enter_store(v.store);
     int result = hm_hashed_update(v.store->hm, k.data, k.len, number, visitor, &v, NULL, &error);
+    leave_store(v.store);
     if (v.state)
         rb_jump_tag(v.state);
     if (result > 0)
@@ -170,4 +208,5 @@ void init_hashed(void) {
     rb_define_private_method(store_class, "_hashed_add", store_hashed_add, 6);
     rb_define_private_method(store_class, "_hashed_incr", store_hashed_incr, 7);
     rb_define_private_method(store_class, "_hashed_update", store_hashed_update, 2);
+    rb_define_private_method(store_class, "_show", store_show, 1);
 }

@@ -11,6 +11,9 @@ static VALUE store_size(VALUE self) {
     return ULL2NUM(count);
 }
 
+static int run_count_exact(call *c) {
+    return hm_count_exact(c->hm, c->output, &c->error);
+}
 static int run_clear(call *c) {
     return hm_clear(c->hm, &c->error);
 }
@@ -44,6 +47,13 @@ static VALUE store_sync(VALUE self) {
 }
 
 /* How many bytes became free. */
+/* @return [Integer] how many keys a scan returns now: those that have expired do not count. It looks at every key. */
+static VALUE store_count_exact(VALUE self) {
+    uint64_t count;
+    whole(self, run_count_exact, &count);
+    return ULL2NUM(count);
+}
+
 static VALUE store_maintain(VALUE self) {
     uint64_t freed = 0;
     whole(self, run_maintain, &freed);
@@ -185,6 +195,7 @@ static VALUE store_clients(VALUE self) {
 
 void init_whole(void) {
     rb_define_method(store_class, "size", store_size, 0);
+    rb_define_method(store_class, "count_exact", store_count_exact, 0);
     rb_define_method(store_class, "clear", store_clear, 0);
     rb_define_method(store_class, "sync", store_sync, 0);
     rb_define_method(store_class, "maintain", store_maintain, 0);

@@ -82,12 +82,14 @@ module Hashmere
 
     # Replaces a value by what the block makes of it (of nil, if the key is absent), atomically for that key: if somebody
     # changed it meanwhile, the block is called again. It may return nil to leave the key as it is, or {REMOVE}. No lock is held
-    # meanwhile. Without `ttl`, `expires_at` and `flags` the key keeps those that it has.
+    # meanwhile, and the block may use the store: it may read this key (as it is stored) and write others. If it writes this one, or clears
+    # the store, {Reentered} is raised there. Without `ttl`, `expires_at` and `flags` the key keeps those that it has.
     # @return [String, nil] the value that the key has now
-    def update(key, ttl: nil, expires_at: nil, flags: nil)
-      loop do
-        old = _item(key)
-        value = yield(old && old[0].dup)
+    def update(key, ttl: nil, expires_at: nil, flags: nil, &block)
+      raise ArgumentError, "a block is needed" unless block
+
+      ASKED_MOST.times do
+        old, value = _show(key, &block)
         return old && old[0] if value.nil?
 
         if REMOVE.equal?(value)
@@ -98,7 +100,13 @@ module Hashmere
           return value if _cas_version(key, old ? old[1] : 0, value, flags || (old ? old[3] : 0), *expiry)
         end
       end
+      raise Misuse, "the key was changed each of the #{ASKED_MOST} times that the block given to update ran; it must not write " \
+                    "that key itself (through another object, thread or process), and has to be quicker than others who write it"
     end
+
+    # How often the block of {update} is called for one key.
+    ASKED_MOST = 1000
+    private_constant :ASKED_MOST
 
     # Removes a key. @return [String, nil] its value; the block's, if there was none. Exactly one of several callers gets it.
     def delete(key)

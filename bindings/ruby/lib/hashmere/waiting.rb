@@ -26,6 +26,7 @@ module Hashmere
     # Runs the block while it holds the mutex of a key, which says by whom it is held and is otherwise absent. The death of the holder
     # releases it. The block is told whether the holder before died with it: what it protects may be half done.
     # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: for ever
+    # It stays held when the store is cleared. A thread that holds it cannot lock it again: `QueueReentered` is raised.
     # @return what the block returns; `Busy` is raised if somebody alive held it all the while
     def lock(key, timeout: 5)
       held(key, timeout, "the mutex #{key.inspect} was held", -> { mutex_holder(key) }) { |abandoned| yield abandoned }
@@ -60,7 +61,7 @@ module Hashmere
       held, abandoned = _lock(key, Attributes.patience(timeout))
       unless held
         pid = holder.call
-        by = pid ? "process #{pid}" : "one that is gone by now"
+        by = pid ? "process #{pid}" : "one that is gone by now, or that held it when the store was cleared"
         error = Busy.new("#{what} by #{by} for #{timeout} s; give it more time, or look what holds it up")
         error.instance_variable_set(:@pid, pid)
         raise error

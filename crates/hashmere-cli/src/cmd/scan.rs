@@ -28,7 +28,8 @@ impl FilterArgs {
             filter = filter.prefix(escape.bytes("--prefix", prefix)?);
         }
         if let Some(glob) = &self.glob {
-            filter = filter.glob(std::os::unix::ffi::OsStrExt::as_bytes(glob.as_os_str()));
+            let glob = std::os::unix::ffi::OsStrExt::as_bytes(glob.as_os_str());
+            filter = filter.glob(glob).map_err(|error| Failure::Usage(format!("--glob: {error}")))?;
         }
         Ok(filter)
     }
@@ -115,14 +116,18 @@ impl Random {
 
 /// Print the number of keys.
 ///
-/// With a filter, of those that match, which looks at every key.
+/// Keys that have expired count until they are cleaned away. With --exact, or with a filter, which count those that match, every key is
+/// looked at, and what has expired does not count.
 #[derive(Args, Debug)]
 pub struct Count {
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
     filter: FilterArgs,
-    /// Threads that look, with a filter
+    /// Leave out what has expired
+    #[arg(long)]
+    exact: bool,
+    /// Threads that look, with a filter or --exact
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
     #[command(flatten)]
@@ -133,7 +138,7 @@ impl Count {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let store = self.store.reader()?;
-        if self.filter.is_all() {
+        if self.filter.is_all() && !self.exact {
             return print_line(store.count().to_string());
         }
         let filter = self.filter.filter(self.escape)?.keys_only();

@@ -21,6 +21,12 @@ fn scan_lists_everything_once() {
     assert_eq!(s.sh("scan a --prefix key:000 --keys-only").text().lines().count(), 100);
     assert_eq!(s.run(["scan", "a", "--glob", "key:?12[0-4]*"]).text().lines().count(), 5 * 10);
     assert_eq!(s.run(["scan", "-e", "a", "--prefix", r"\x6bey:00001"]).text(), "key:00001\tvalue 1\n");
+    for glob in ["[a", "[z-a]", r"a\"] {
+        for command in ["scan", "count"] {
+            let ran = s.run([command, "a", "--glob", glob]);
+            assert!(ran.code() == 2 && ran.err().contains("--glob: the pattern"), "{command} {glob}: {}", ran.err());
+        }
+    }
     let json = s.sh("scan a --prefix key:00001 --json").text();
     let item: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((&item["key"], &item["value"]), (&"key:00001".into(), &"value 1".into()));
@@ -56,6 +62,11 @@ fn count_and_random() {
     filled(&s, 500);
     assert_eq!(s.sh("count a").text(), "500\n");
     assert_eq!(s.sh("count a --prefix key:001").text(), "100\n");
+    s.sh("set a soon x --ttl 1ms").text();
+    std::thread::sleep(std::time::Duration::from_millis(20));
+    assert_eq!((s.sh("count a").text(), s.sh("count a --exact").text()), ("501\n".into(), "500\n".into()));
+    s.sh("maintain a").text();
+    assert_eq!(s.sh("count a").text(), "500\n");
     assert_eq!(s.run(["count", "a", "--glob", "*7", "--threads", "3"]).text(), "50\n");
     let pairs: BTreeSet<String> = (0..8).map(|_| s.sh("random a").text()).collect();
     assert!(pairs.len() > 1 && pairs.iter().all(|pair| pair.contains("\tvalue ")));

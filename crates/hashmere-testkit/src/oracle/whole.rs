@@ -47,7 +47,7 @@ impl Driver {
                 self.compare_filtered(filter, |key| key.starts_with(prefix));
             }
             Whole::ScanGlob(pattern) => {
-                let filter = Filter::all().glob(pattern.clone());
+                let filter = Filter::all().glob(pattern.clone()).expect("a good pattern");
                 self.compare_filtered(filter, |key| matches_glob(pattern, key));
             }
             Whole::Random => match self.store().random().unwrap() {

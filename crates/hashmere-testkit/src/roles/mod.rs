@@ -6,6 +6,7 @@ mod crowd;
 mod fill;
 mod fork;
 mod hammer;
+mod last_exit;
 pub mod log;
 pub mod mix;
 mod opener;
@@ -36,6 +37,7 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "barrier" => queue::barrier(&mut arguments),
         "fork" => fork::run(&mut arguments),
         "hammer" => hammer::run(&mut arguments),
+        "last-exit" => last_exit::run(&mut arguments),
         "holder" => queue::holder(&mut arguments),
         "drainer" => log::drainer(&mut arguments),
         "leaver" => log::leaver(&mut arguments),

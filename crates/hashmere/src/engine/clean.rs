@@ -367,9 +367,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.refuse_if_poisoned()?;
         let before = self.vacant();
         self.retire_segment(lane);
-        self.mem.store(at::NEXT_EXPIRY, 0, Ordering::Relaxed);
         lane.cleaning = Cleaning::InPassing;
-        let mut dropped = Ok(true);
+        // Where nothing ever had an expiry, nothing is looked for.
+        let expires = self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) != u64::MAX;
+        let mut dropped = if expires { self.expire_all(lane).map(|()| true) } else { Ok(false) };
+        if expires {
+            self.mem.store(at::NEXT_EXPIRY, 0, Ordering::Relaxed);
+        }
         while let Ok(true) = dropped {
             dropped = self.drop_expired(lane, 1);
         }

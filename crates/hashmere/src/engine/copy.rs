@@ -92,7 +92,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         let source = self.engine;
         let (mut at, mut steps, mut attempts) = (Scan::START, 0, 0);
         while at.tree < 2 {
-            let step = source.scan_step(self.root, at)?;
+            let step = source.scan_step(self.root, at, &mut { usize::MAX })?;
             let look = match step.entry {
                 Some((_, slot_offset, slot)) => self.copy_entry(lane, slot_offset, slot, sink)?,
                 None if step.next == at => Look::Again,

@@ -8,7 +8,7 @@ use super::append::OpenSegment;
 use super::clean::Cleaning;
 use super::stats::OperationCounts;
 use super::thread::{self, thread_number, Lender, OWN, SHARES};
-use super::Engine;
+use super::{Engine, KeyHash};
 use crate::error::WriteError;
 use crate::types::Stored;
 use hashmere_format::header::limit;
@@ -208,16 +208,49 @@ impl Lanes {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// A lane for this thread, claimed.
+    /// A lane for this thread, claimed, for anything but a write of keys.
     #[inline(always)]
     pub(crate) fn lane(&self) -> Result<LaneGuard<'_>, WriteError> {
+        self.lane_unless(|| Ok(()))
+    }
+
+    /// A lane for this thread, to write a key with; refused if the key is being shown by this thread.
+    #[inline(always)]
+    pub(crate) fn lane_for(&self, key: &[u8], kh: KeyHash) -> Result<LaneGuard<'_>, WriteError> {
+        self.lane_unless(|| self.refuse_shown([(key, kh)].into_iter()))
+    }
+
+    /// The same for several keys.
+    #[inline(always)]
+    pub(crate) fn lane_for_many<'k>(
+        &self,
+        keys: impl Iterator<Item = (&'k [u8], KeyHash)>,
+    ) -> Result<LaneGuard<'_>, WriteError> {
+        self.lane_unless(|| self.refuse_shown(keys))
+    }
+
+    /// The same for every key.
+    pub(crate) fn lane_for_all(&self) -> Result<LaneGuard<'_>, WriteError> {
+        self.lane_unless(|| self.refuse_if_showing())
+    }
+
+    /// A lane for this thread, after a look at what it must not be used for if there may be such a thing: then its own lane is
+    /// taken, or it has none.
+    #[inline(always)]
+    fn lane_unless(&self, look: impl FnOnce() -> Result<(), WriteError>) -> Result<LaneGuard<'_>, WriteError> {
         if let Some(lane) = self.lanes.take_own() {
             if lane.row != 0 {
                 return Ok(lane);
             }
             return self.claim_lane(lane);
         }
+        look()?;
         self.find_lane()
+    }
+
+    /// This thread's own lane, if it has one and does not hold it already.
+    pub(super) fn take_own_lane(&self) -> Option<LaneGuard<'_>> {
+        self.lanes.take_own()
     }
 
     #[cold]

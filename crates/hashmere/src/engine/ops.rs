@@ -450,7 +450,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let seen = item()?;
             let version = seen.as_ref().map(|i| i.meta.version);
             let update = f(seen.as_ref())?;
-            let mut lane = self.lane()?;
+            let mut lane = self.lane_for(key, kh)?;
             let done = match update {
                 Update::Keep => Some(Updated::Kept),
                 Update::Remove if seen.is_none() => Some(Updated::Kept),

@@ -24,8 +24,9 @@ pub(crate) struct Step {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// One step of a scan: the entry at a position, and the position behind it.
-    pub(crate) fn scan_step(&self, root: u64, from: Scan) -> Result<Step, ReadError> {
+    /// One step of a scan: the entry at a position, and the position behind it. Of a leaf that has the interval for itself empty
+    /// places are passed in the same step. `places` is how many may be looked at, 1 at least; those that were are taken off.
+    pub(crate) fn scan_step(&self, root: u64, from: Scan, places: &mut usize) -> Result<Step, ReadError> {
         let tree = Tree::from_number(from.tree);
         let bits = depth_max(from.tree);
         let fresh = from.line == 0;
@@ -33,6 +34,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !fresh && (line < self.first || line >= self.lines) || from.reached >> bits != 0 {
             return Err(ReadError::BadCursor);
         }
+        let most = std::mem::replace(places, places.saturating_sub(1)).max(1);
         if tree == Tree::Overflow && self.depth(self.block_within(root), tree).is_none() {
             return Ok(Step { next: Scan { tree: 2, ..Scan::START }, entry: None });
         }
@@ -46,10 +48,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // A leaf of less depth than the interval: the store was cleared since, and nothing is left to be seen twice.
             let depth = if fresh { id.depth } else { from.depth.min(id.depth) };
             let at = Scan { depth, line: if fresh { self.first as u32 } else { from.line }, ..from };
-            let slot_offset = leaf + u64::from(at.line) * LINE + 8 * u64::from(at.slot);
-            let slot = self.slot(slot_offset);
+            let (passed, slot_offset, slot) = self.first_entry(leaf, at, if depth == id.depth { most } else { 1 });
+            let place = u64::from(at.line) * SLOTS + u64::from(at.slot) + passed;
+            let at = Scan { line: (place / SLOTS) as u32, slot: (place % SLOTS) as u32, ..at };
             self.mem.fence(Ordering::Acquire);
-            // The leaf may have been split between our looking it up and our reading the slot.
+            // The leaf may have been split between our looking it up and our reading its slots.
             let same = matches!(self.leaf_at(root, tree, from.reached, bits), Ok(now) if now == (leaf, id));
             if !same && !canary::is(Canary::ScanBelieved) {
                 continue;
@@ -58,7 +61,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let mine = !slot.is_empty() && slot.tag() as u32 & ((1u32 << id.depth) - 1) == id.prefix;
             let uid = self.uid(tree, leaf, slot_offset, slot.tag());
             let entry = mine.then_some((uid, slot_offset, slot));
+            *places = places.saturating_sub(passed as usize);
             return Ok(Step { next: self.after(at, id, bits), entry });
+        }
+    }
+
+    /// The first place from a position on that is not empty, or else the last of the leaf or of the `most` that may be looked at: how
+    /// many were passed, and what it holds.
+    #[inline]
+    fn first_entry(&self, leaf: u64, from: Scan, most: usize) -> (u64, u64, Slot) {
+        let (mut line, mut slot) = (u64::from(from.line), u64::from(from.slot));
+        let mut passed = 0;
+        loop {
+            let slot_offset = leaf + line * LINE + 8 * slot;
+            let word = self.slot(slot_offset);
+            if !word.is_empty() || passed + 1 >= most as u64 || line + 1 == self.lines && slot + 1 == SLOTS {
+                return (passed, slot_offset, word);
+            }
+            passed += 1;
+            slot += 1;
+            if slot == SLOTS {
+                (line, slot) = (line + 1, 0);
+            }
         }
     }
 
@@ -167,13 +191,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(at::ROOT, Ordering::Acquire)
     }
 
+    /// How many leaves both trees have at most.
+    pub(crate) fn leaves_of(&self, root: u64) -> u64 {
+        let block = self.block_within(root);
+        [Tree::First, Tree::Overflow].iter().filter_map(|tree| self.depth(block, *tree)).map(|depth| 1 << depth).sum()
+    }
+
     /// A random place of the index: a leaf with the chance of its share of the hashes, a slot in it.
     pub(crate) fn random_place(&self, root: u64, random: u64) -> Result<Option<(u32, u64, Slot)>, ReadError> {
-        let block = self.block_within(root);
-        let overflow = self.depth(block, Tree::Overflow);
-        let leaves = 1u64 << self.depth(block, Tree::First).unwrap_or(0);
-        let extra = overflow.map_or(0, |d| 1u64 << d);
-        let pick = (random >> 40) % (leaves + extra);
+        let leaves = 1u64 << self.depth(self.block_within(root), Tree::First).unwrap_or(0);
+        let pick = (random >> 40) % self.leaves_of(root).max(leaves);
         let tree = if pick < leaves { Tree::First } else { Tree::Overflow };
         let Some(leaf) = self.leaf_of(root, tree, random & 0xf_ffff)? else { return Ok(None) };
         let line = self.first + (random >> 20 & 0xffff) % self.buckets;

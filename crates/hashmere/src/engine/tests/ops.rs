@@ -135,7 +135,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// One step of a scan, with the pair that it met.
     pub(super) fn t_scan_step(&self, at: Scan) -> Result<(Scan, Option<Pair>), ReadError> {
         let root = self.root_word();
-        let step = self.scan_step(root, at)?;
+        let step = self.scan_step(root, at, &mut { usize::MAX })?;
         let mut pair = None;
         let mut entry = step.entry;
         while let Some((uid, slot_offset, slot)) = entry {

@@ -7,6 +7,7 @@ use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::When;
 use crate::types::{Attributes, Ttl};
 use hashmere_format::segment::{self, Word};
+use hashmere_format::uid::Scan;
 use std::thread;
 use std::time::Duration;
 
@@ -87,6 +88,34 @@ fn fixed_lengths_that_are_longer_than_a_segment() {
     assert!(client.t_touch(b"key0", Ttl::At(u64::MAX / 2)).unwrap());
     client.retire();
     case.end(&case.world.client());
+}
+
+/// An empty place costs a scan nothing but a look: steps are for entries and leaves. How many places are looked at stays in the caller's hands.
+#[test]
+fn a_scan_passes_empty_places() {
+    let world = World::plain(strict(12).small_leaves());
+    let client = world.client();
+    let steps = |most: usize| {
+        let (mut at, mut steps, mut entries, root) = (Scan::START, 0_u32, 0_u32, client.root_word());
+        while at.tree < 2 {
+            let mut left = most;
+            let step = client.scan_step(root, at, &mut left).unwrap();
+            assert!(left < most, "a step that looked at nothing");
+            (at, steps) = (step.next, steps + 1);
+            entries += u32::from(step.entry.is_some());
+        }
+        (steps, entries)
+    };
+    let places = steps(1);
+    assert_eq!(steps(usize::MAX), (2, 0), "one for the leaf, one for the overflow tree that is not there");
+    assert_eq!(steps(3), ((places.0 - 1).div_ceil(3) + 1, 0));
+    for n in 0..5 {
+        client.t_set(format!("k{n}").as_bytes(), b"v").unwrap();
+    }
+    assert_eq!(steps(1), (places.0, 5));
+    let (some, entries) = steps(usize::MAX);
+    assert!(some <= 7 && entries == 5, "{some} steps for {entries} entries");
+    assert_eq!(client.t_scan().unwrap().len(), 5);
 }
 
 #[test]
