@@ -32,14 +32,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             })?;
             if let Some(Some((key, supplied, record))) = past {
                 let kh = supplied.map_or_else(|| self.hash(&key), |hash| KeyHash { hash, is_supplied: true });
-                self.expire(lane, &key, kh, record)?;
+                self.expire_record(lane, &key, kh, record)?;
             }
         }
         Ok(())
     }
 
     /// Removes a key if this record is still what it has, and its time is still over.
-    fn expire(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, record: u64) -> Result<(), WriteError> {
+    fn expire_record(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, record: u64) -> Result<(), WriteError> {
         let done = self.mutate_record(lane, (key, kh), record, |engine, lane, root, found, held| {
             // As it is now, under the lock: it may have been touched.
             if engine.is_past(found) {
