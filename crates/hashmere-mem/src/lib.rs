@@ -75,6 +75,11 @@ pub enum BackError {
 /// makes them race-free beside a writer; whether the bytes *belong together* is for the
 /// caller's validation to say.
 pub trait Mem: Send + Sync + 'static {
+    /// Whether every access is a step of a model checker.
+    const STEPPED: bool = false;
+    /// Times a waiter looks at a word before it sleeps: about as long as a critical section takes. In a model each costs a step.
+    const SPINS: u32 = if Self::STEPPED { 2 } else { 200 };
+
     /// Bytes of address range: no access may end beyond it.
     fn capacity(&self) -> u64;
     /// Bytes that may be touched now: those of the file. Costs a system call where there is one.

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 impl<M: Mem> Mem for Arc<M> {
+    const STEPPED: bool = M::STEPPED;
+
     #[inline]
     fn capacity(&self) -> u64 {
         (**self).capacity()

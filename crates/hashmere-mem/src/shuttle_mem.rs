@@ -57,6 +57,8 @@ impl Words for ShuttleMem {
 }
 
 impl Mem for ShuttleMem {
+    const STEPPED: bool = true;
+
     fn capacity(&self) -> u64 {
         self.heap.capacity()
     }

@@ -60,6 +60,8 @@ macro_rules! steps {
 }
 
 impl Mem for Sleepy {
+    const STEPPED: bool = true;
+
     steps! {
         fn capacity() -> u64;
         fn load(off: u64, order: Ordering) -> u64;

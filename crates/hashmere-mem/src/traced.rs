@@ -102,6 +102,8 @@ impl<M: Mem> Words for Traced<M> {
 }
 
 impl<M: Mem> Mem for Traced<M> {
+    const STEPPED: bool = M::STEPPED;
+
     fn capacity(&self) -> u64 {
         self.heap.capacity()
     }

@@ -5,9 +5,9 @@ mod canaries;
 mod crash;
 #[cfg(not(miri))]
 mod finish;
-#[cfg(feature = "shuttle")]
+#[cfg(not(miri))]
 mod models;
 mod past;
-#[cfg(feature = "shuttle")]
+#[cfg(not(miri))]
 mod play;
 mod world;

@@ -2,7 +2,7 @@
 
 mod canaries;
 mod crash;
-#[cfg(feature = "shuttle")]
+#[cfg(not(miri))]
 mod models;
 mod moves;
 mod world;

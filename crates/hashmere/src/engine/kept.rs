@@ -4,7 +4,7 @@
 //! walks all segments, has each kept record copied, and takes the mark off.
 
 use super::pin::Pin;
-use super::sync::{LOOK, SPINS};
+use super::sync::LOOK;
 use super::{Engine, Lane};
 use crate::error::{BackupError, WriteError};
 use hashmere_format::record::{field, Head};
@@ -132,7 +132,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Somebody has the segment in hand for a moment.
     fn await_owner(&self, segment: u64, word: Word, start: std::time::Duration, looks: u64) -> Result<(), WriteError> {
-        if looks < u64::from(SPINS) {
+        if looks < u64::from(M::SPINS) {
             self.mem.relax();
             return Ok(());
         }

@@ -15,8 +15,6 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Times a waiter looks at the word before it sleeps: about as long as a critical section takes. (In models each costs a step.)
-const SPINS: u32 = if cfg!(all(test, feature = "shuttle")) { 2 } else { 200 };
 /// The first sleep. Later ones are twice as long each, up to [`SLEEP_MAX`]: this bounds how long a death goes unnoticed.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
 /// The longest sleep between two looks at whether the owner lives.
@@ -62,7 +60,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         patience: Duration,
     ) -> Result<Result<Meta, Blocked>, WriteError> {
         self.count_at(row::offset(slot), Stat::LockWaits, 1);
-        for _ in 0..SPINS {
+        for _ in 0..M::SPINS {
             if let Some(seen) = self.try_acquire(slot, offset) {
                 return Ok(Ok(seen));
             }

@@ -5,7 +5,7 @@
 //! marks finds every record that was there at the moment of the snapshot. `docs/backup.md` has the argument.
 
 use super::index::Tree;
-use super::sync::{LOOK, SPINS};
+use super::sync::LOOK;
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
 use crate::error::{BackupError, WriteError};
@@ -19,7 +19,13 @@ use std::sync::atomic::Ordering;
 
 /// How far the floor lies above every version seen: what one bucket may be written while all are looked at. (In
 /// models none, so that it is too low sometimes.)
-const MARGIN: u64 = if cfg!(all(test, feature = "shuttle")) { 0 } else { 1 << 20 };
+const fn margin<M: Mem>() -> u64 {
+    if M::STEPPED {
+        0
+    } else {
+        1 << 20
+    }
+}
 /// Versions that must be left above the floor.
 const ROOM: u64 = 1 << 32;
 /// Times a snapshot is begun again because versions passed the floor or the store was cleared meanwhile.
@@ -230,7 +236,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// One attempt; `None`: a version passed the floor, or the store was cleared.
     fn try_snapshot(&self, lane: &Lane, root: u64) -> Result<Option<u64>, BackupError> {
         let slot = lane.slot;
-        let floor = (self.highest_version(root) + MARGIN).max(self.snapshot().floor());
+        let floor = (self.highest_version(root) + margin::<M>()).max(self.snapshot().floor());
         if floor > VERSION_MAX - ROOM {
             let what = "the store has used up its versions; dump it and load the dump anew";
             return Err(WriteError::Misuse(what).into());
@@ -281,7 +287,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if seen == 0 {
                 break;
             }
-            if looks < u64::from(SPINS) {
+            if looks < u64::from(M::SPINS) {
                 self.mem.relax();
                 continue;
             }

@@ -15,8 +15,6 @@ use std::time::Duration;
 
 /// How long a sync sleeps between two looks at a commit under way.
 pub(super) const LOOK: Duration = Duration::from_micros(200);
-/// Looks before the first sleep: about as long as a critical section takes. (In models each costs a step.)
-pub(super) const SPINS: u32 = if cfg!(all(test, feature = "shuttle")) { 2 } else { 200 };
 /// From this many segments that wait for a sync on, and at half of the file, a write syncs before the file grows.
 const WAITING_MOST: u64 = 256;
 
@@ -134,7 +132,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut looks = 0;
         while seen[0] != 0 && self.intent(slot) == seen {
             looks += 1;
-            if looks < SPINS {
+            if looks < M::SPINS {
                 self.mem.relax();
                 continue;
             }

@@ -16,7 +16,7 @@ mod looks;
 mod maximum;
 mod meanwhile;
 mod medium;
-#[cfg(feature = "shuttle")]
+#[cfg(not(miri))]
 mod models;
 mod ops;
 mod power;

@@ -65,7 +65,7 @@ impl World {
     }
 
     /// A store that is there already.
-    #[cfg(feature = "shuttle")]
+    #[cfg(not(miri))]
     pub(super) fn of(heap: HeapMem, peers: Arc<LocalPeers>) -> World {
         World { heap: Arc::new(heap), peers, medium: None, plain: false }
     }

@@ -66,7 +66,7 @@ fn beside_writers() -> impl Fn() + Send + Sync + 'static {
             other => wrong(format!("{} is {other:?} in the copy", key.escape_ascii())),
         };
         let news = [b"a", b"b", b"c"].map(|key| is_new(key));
-        if news[1] && !news[0] || acknowledged && !news[0] {
+        if (acknowledged || news[1]) && !news[0] {
             wrong(format!("the copy has a write without the one before it: {news:?}, {acknowledged}"));
         }
         if !copy.contains_key(&b"d"[..]) && !news[2] {

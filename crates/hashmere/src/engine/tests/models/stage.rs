@@ -199,6 +199,8 @@ macro_rules! accesses {
 }
 
 impl Mem for ModelMem {
+    const STEPPED: bool = true;
+
     accesses! {
         fn load(off: u64, order: Ordering) -> u64;
         fn store(off: u64, value: u64, order: Ordering);
