@@ -1,13 +1,15 @@
 # The commands of this repository. Each sets up what it needs.
 SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
+WHOLE := $(shell scripts/features)
 
-.PHONY: help demo test test-soak lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri
+.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, models, bindings, miri'
-	@echo 'make unit     unit tests, crash enumeration'
+	@echo 'make test     all of: lint, unit, promise, bindings; at most ten minutes on two processors'
+	@echo 'make test-all the same, Miri, more interruptions, and C and C++ with every compiler and sanitizer'
+	@echo 'make unit     unit tests, crash enumeration, models'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
 	@echo 'make miri     the memory abstraction and the calls of the engine under Miri'
@@ -35,30 +37,36 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit promise models bindings miri
+test: lint unit promise bindings
+
+# What takes longer than `make test` may, and guards main as well.
+test-all: test test-more
+
+test-more: miri
+	@scripts/setup compilers
+	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- meanwhile
+	EVERY_COMPILER=1 bindings/test c cpp
 
 lint:
 	@scripts/setup rust
 	cargo fmt --all --check
-	cargo clippy --quiet --workspace --all-targets --features hashmere-log/log,hashmere-log/tracing -- -D warnings
+	cargo clippy --quiet $(WHOLE) --all-targets -- -D warnings
 
+# HASHMERE_MODELS=20000 lets the models among them look longer.
 unit:
 	@scripts/setup rust
-	cargo test -p hashmere-format -p hashmere-os -p hashmere-mem -p hashmere -p hashmere-queue -p hashmere-log -p hashmere-server --lib
-	cargo test --quiet -p hashmere-log --features log,tracing --test adapters
+	cargo test $(WHOLE) --quiet --lib --bins
 
-# HASHMERE_MODELS=20000 looks longer; without it this takes less than a minute.
 models:
 	@scripts/setup rust
-	cargo test --quiet -p hashmere --features shuttle --lib models
-	cargo test --quiet -p hashmere-queue --features shuttle --lib models
-	cargo test --quiet -p hashmere-log --features shuttle --lib models
-	cargo test --quiet -p hashmere-mem --features shuttle --test shuttle
+	cargo test $(WHOLE) --quiet --lib -- models
 
-# Many processes, kills, stops, forks, the command itself.
+# Many processes, kills, stops, forks, the command itself. They wait for each other more than they work: so four at a time.
+promise: export RUST_TEST_THREADS ?= 4
 promise:
 	@scripts/setup rust
-	cargo test --quiet -p hashmere-testkit -p hashmere-cli -p hashmere-server
+	@scripts/setup clients
+	cargo test $(WHOLE) --quiet --test '*'
 
 # The library is built once for all of them.
 bindings:
