@@ -190,7 +190,7 @@ class TestProcesses < StoreTest
     assert_operator File.foreach("/proc/self/maps").grep(/#{@path}/).size, :<, 10
     assert_empty @store.check
     assert_equal "29", @store["k"]
-    100.times { Hashmere.open(@path)["k"] } # more than a process has addresses for
+    100.times { Hashmere.open(@path)["k"] }
   end
 
   def forget(count)

@@ -115,6 +115,7 @@ enum hm_result {
     HM_E_UNCLEAN = 9,          /**< The file was open when the machine went down. */
     HM_E_IO = 10,              /**< A system call failed; hm_error::os_error says how. */
     HM_E_NO_SPACE = 12,        /**< The file system has no room. */
+    HM_E_ADDRESS_SPACE = 13,   /**< This process has no addresses for the file: RLIMIT_AS, vm.max_map_count. */
 
     /* Reading. */
     HM_E_CORRUPT = 20,       /**< The file contradicts itself. */
@@ -309,7 +310,7 @@ int hm_is_read_only(hm_store *store, hm_error *error);
 
 /** @defgroup reading Reading
  *
- * Readers take no lock and write nothing that others read. Errors of all: #HM_E_CORRUPT, #HM_E_OUT_OF_MEMORY.
+ * Readers take no lock and write nothing that others read. Errors of all: #HM_E_CORRUPT, #HM_E_OUT_OF_MEMORY, #HM_E_ADDRESS_SPACE.
  * @{ */
 
 /**
@@ -364,7 +365,7 @@ void hm_view_release(hm_view *view);
 /** @defgroup writing Writing
  *
  * A new value is complete and visible to every process when the call returns; until then every reader sees the old one.
- * Errors of all: #HM_E_READ_ONLY, #HM_E_FULL, #HM_E_NO_SPACE, #HM_E_BUSY, #HM_E_TOO_LARGE, #HM_E_WRONG_LENGTH,
+ * Errors of all: #HM_E_READ_ONLY, #HM_E_FULL, #HM_E_NO_SPACE, #HM_E_ADDRESS_SPACE, #HM_E_BUSY, #HM_E_TOO_LARGE, #HM_E_WRONG_LENGTH,
  * #HM_E_TOO_MANY_CLIENTS, #HM_E_TOO_MANY_COLLISIONS, #HM_E_POISONED, #HM_E_CORRUPT, #HM_E_IO. Nothing has changed then.
  * `attributes` and `stored` may be NULL everywhere.
  * @{ */

@@ -79,6 +79,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         9 => c"Unclean",
         10 => c"Io",
         12 => c"NoSpace",
+        13 => c"AddressSpace",
         20 => c"Corrupt",
         21 => c"Stale",
         22 => c"OutOfMemory",

@@ -71,7 +71,7 @@ impl Log {
     /// Opens the log of this name in a store, or creates it. An existing one keeps its sizes.
     ///
     /// # Errors
-    /// [`BadOption`](LogError::BadOption); the store's: `Full` and `NoSpace` if there is no room for it, `ReadOnly`, `Corrupt`.
+    /// [`BadOption`](LogError::BadOption); the store's: `Full`, `NoSpace` and `AddressSpace` if there is no room for it, `ReadOnly`, `Corrupt`.
     pub fn open(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
         check_name(name)?;
         let here = Here::open(store, name, &options)?;

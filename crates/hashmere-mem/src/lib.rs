@@ -31,6 +31,8 @@ pub mod words;
 #[cfg(not(any(hashmere_words, miri)))]
 mod x86_64;
 
+/// What refuses a process the addresses of a file.
+pub use hashmere_os::AddressLimit;
 pub use heap::HeapMem;
 pub use host::{Host, PeerInfo};
 pub use local_host::{LocalHost, LocalPeers};
@@ -57,12 +59,19 @@ pub enum BackError {
     /// The file system, a memory limit or a file size limit has no room (`ENOSPC`, `EFBIG`,
     /// `EDQUOT`, `ENOMEM`).
     NoSpace(std::io::Error),
-    /// The range lies beyond the address range that this process reserved.
+    /// The range lies beyond the end of a memory that cannot grow.
     BeyondReserve {
         /// The first byte past the range that was asked for.
         end: u64,
-        /// Bytes of address range that this process reserved.
+        /// Bytes of the memory.
         capacity: u64,
+    },
+    /// This process has no addresses left for so much of the file.
+    AddressSpace {
+        /// The first byte past the range that was asked for.
+        end: u64,
+        /// What limits it.
+        limit: AddressLimit,
     },
     /// Any other failure of the system call.
     Io(std::io::Error),
@@ -80,10 +89,22 @@ pub trait Mem: Send + Sync + 'static {
     /// Times a waiter looks at a word before it sleeps: about as long as a critical section takes. In a model each costs a step.
     const SPINS: u32 = if Self::STEPPED { 2 } else { 200 };
 
-    /// Bytes of address range: no access may end beyond it.
+    /// Bytes of address range: no access may end beyond it. It never shrinks.
     fn capacity(&self) -> u64;
-    /// Bytes that may be touched now: those of the file. Costs a system call where there is one.
-    fn reach(&self) -> u64 {
+    /// What [`extend`](Self::extend) can bring that to, if nothing else limits it.
+    fn capacity_limit(&self) -> u64 {
+        self.capacity()
+    }
+    /// Makes the address range reach to `end` at least; `false` if it cannot. No address changes.
+    fn extend(&self, end: u64) -> bool {
+        end <= self.capacity()
+    }
+    /// What keeps [`extend`](Self::extend) from reaching to `end`.
+    fn address_limit(&self, _end: u64) -> AddressLimit {
+        AddressLimit::Neighbour
+    }
+    /// Bytes of the file: what lies below this, and within the capacity, may be touched. Costs a system call where there is one.
+    fn size(&self) -> u64 {
         self.capacity()
     }
     /// Loads the word at `off`.

@@ -2,11 +2,12 @@
 
 use crate::{BackError, Mem, BLOCK};
 use hashmere_os::map::page_size;
-use hashmere_os::{futex, send, space, Map};
+use hashmere_os::{futex, send, space, AddressLimit, Map};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::atomic::{self, AtomicBool, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(any(hashmere_words, miri))]
@@ -16,15 +17,16 @@ use crate::x86_64 as bytes;
 
 /// [`Mem`] on a file that every process maps.
 ///
+/// The mapping grows in place when more of the file is needed than it has ([`Mem::extend`]), so the address of an offset never changes.
+///
 /// Words and short byte ranges (64 bytes at most) are checked against the capacity by debug
 /// assertions only, everything else always: the engine validates what it reads from the file
 /// before it gets here. Touching a range that was never backed raises `SIGBUS`.
 #[derive(Debug)]
 pub struct MapMem {
     raw: Raw,
-    capacity: u64,
     writable: bool,
-    file: File,
+    file: Arc<File>,
     /// Large pages were refused.
     small_pages: AtomicBool,
     /// Keeps `raw` mapped.
@@ -74,12 +76,11 @@ impl MapMem {
     ///
     /// `writable` says whether [`Mem::back`] may grow the file; it takes a writable mapping too.
     /// Storing to a mapping that is not writable raises `SIGSEGV`.
-    pub fn new(file: File, map: Map, writable: bool) -> MapMem {
+    pub fn new(file: impl Into<Arc<File>>, map: Map, writable: bool) -> MapMem {
         MapMem {
             raw: Raw(map.as_ptr()),
-            capacity: map.len(),
             writable: writable && map.writable(),
-            file,
+            file: file.into(),
             small_pages: AtomicBool::new(false),
             map,
         }
@@ -130,7 +131,7 @@ impl MapMem {
 
     #[inline(always)]
     fn holds(&self, off: u64, len: u64) -> bool {
-        off.checked_add(len).is_some_and(|end| end <= self.capacity)
+        off.checked_add(len).is_some_and(|end| end <= self.map.len())
     }
 
     /// Checks a byte range: always where the cost drowns in that of the copy, else in debug builds.
@@ -150,12 +151,26 @@ impl MapMem {
 impl Mem for MapMem {
     #[inline(always)]
     fn capacity(&self) -> u64 {
-        self.capacity
+        self.map.len()
+    }
+
+    fn capacity_limit(&self) -> u64 {
+        u64::MAX
     }
 
     #[cold]
-    fn reach(&self) -> u64 {
-        self.file_len().map_or(0, |len| len.min(self.capacity))
+    fn extend(&self, end: u64) -> bool {
+        end <= self.capacity() || self.map.grow(end).is_ok()
+    }
+
+    #[cold]
+    fn address_limit(&self, end: u64) -> AddressLimit {
+        AddressLimit::of_refused(end.saturating_sub(self.capacity()))
+    }
+
+    #[cold]
+    fn size(&self) -> u64 {
+        self.file_len().unwrap_or(0)
     }
 
     #[inline(always)]
@@ -284,12 +299,13 @@ impl Mem for MapMem {
     }
 
     fn back(&self, off: u64, len: u64) -> Result<(), BackError> {
-        if !self.holds(off, len) {
-            return Err(BackError::BeyondReserve { end: off.saturating_add(len), capacity: self.capacity });
-        }
         if !self.writable {
             let error = io::Error::new(io::ErrorKind::PermissionDenied, "the store is open for reading only");
             return Err(BackError::Io(error));
+        }
+        let end = off.saturating_add(len);
+        if !self.extend(end) {
+            return Err(BackError::AddressSpace { end, limit: self.address_limit(end) });
         }
         space::allocate(self.file.as_fd(), off, len).map_err(classify)?;
         // Allocated is safe; populated is fast too: no page fault inside a critical section.

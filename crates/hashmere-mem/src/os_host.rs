@@ -6,6 +6,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// [`Host`] on the machine: slot `n` is byte lock `n` of the store's file.
@@ -19,7 +20,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct OsHost {
     /// To open the lock descriptor anew after a fork.
-    file: File,
+    file: Arc<File>,
     /// The present [`Claims`], owned by us, with those of earlier generations linked behind.
     claims: AtomicPtr<Claims>,
 }
@@ -28,7 +29,7 @@ pub struct OsHost {
 #[derive(Debug)]
 struct Claims {
     generation: u64,
-    locks: ByteLocks,
+    locks: Arc<ByteLocks>,
     /// One bit per slot that is held, or is being tried for. Atomics and no mutex, since a mutex
     /// that some other thread held during a fork would stay locked in the child for ever.
     held: Box<[AtomicU64]>,
@@ -44,19 +45,27 @@ unsafe impl Sync for OsHost {}
 
 impl OsHost {
     /// How many slots there can be; higher ones are an `InvalidInput` error.
-    pub const SLOTS: u32 = 1 << 16;
+    pub const SLOTS: u32 = 1 << 10;
 
-    /// A host whose locks are on `file`, which may be closed afterwards.
+    /// A host whose locks are on `file`.
     ///
     /// It needs a file open for writing: on one open for reading only, slots can be looked at but
     /// not claimed.
     ///
     /// # Errors
     /// Those of [`ByteLocks::new`], of which a `/proc` that is not mounted is the likeliest.
-    pub fn new(file: &File) -> io::Result<OsHost> {
-        let file = file.try_clone()?;
+    pub fn new(file: impl Into<Arc<File>>) -> io::Result<OsHost> {
+        let file = file.into();
         let claims = Claims::new(&file, std::ptr::null_mut())?;
         Ok(OsHost { file, claims: AtomicPtr::new(Box::into_raw(claims)) })
+    }
+
+    /// The locks through which slots are claimed, for locks beyond the slots: one descriptor serves both.
+    ///
+    /// # Errors
+    /// Those of [`OsHost::new`], in a forked child that has not used this host yet.
+    pub fn locks(&self) -> io::Result<Arc<ByteLocks>> {
+        Ok(self.claims()?.locks.clone())
     }
 
     /// The claims of this very process.
@@ -91,7 +100,7 @@ impl Drop for OsHost {
 
 impl Claims {
     fn new(file: &File, inherited: *mut Claims) -> io::Result<Box<Claims>> {
-        let locks = ByteLocks::new(file.as_fd())?;
+        let locks = Arc::new(ByteLocks::new(file.as_fd())?);
         let words = OsHost::SLOTS / 64;
         Ok(Box::new(Claims {
             generation: fork::generation(),

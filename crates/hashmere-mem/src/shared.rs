@@ -1,6 +1,6 @@
 //! One memory with several owners: what a second client of the same process sees is the same bytes.
 
-use crate::{BackError, Mem};
+use crate::{AddressLimit, BackError, Mem};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,6 +11,22 @@ impl<M: Mem> Mem for Arc<M> {
     #[inline]
     fn capacity(&self) -> u64 {
         (**self).capacity()
+    }
+
+    fn capacity_limit(&self) -> u64 {
+        (**self).capacity_limit()
+    }
+
+    fn extend(&self, end: u64) -> bool {
+        (**self).extend(end)
+    }
+
+    fn address_limit(&self, end: u64) -> AddressLimit {
+        (**self).address_limit(end)
+    }
+
+    fn size(&self) -> u64 {
+        (**self).size()
     }
 
     #[inline]

@@ -250,17 +250,20 @@ fn backing(mem: &impl Mem) {
     assert!(mem.matches(0, &[7; 3]) && mem.matches(3, &[0; 20]) && mem.matches(23, &[7; 41]));
 }
 
-fn backing_beyond_the_reserve(mem: &impl Mem) {
-    let capacity = mem.capacity();
-    for (off, len) in [(0, capacity + 1), (capacity, 1), (u64::MAX, 8), (8, u64::MAX)] {
+fn backing_beyond_the_end(mem: &impl Mem) {
+    let limit = mem.capacity_limit();
+    for (off, len) in [(0, mem.capacity() + 1), (mem.capacity(), 1), (u64::MAX, 8), (8, u64::MAX)] {
+        let is_beyond = off.saturating_add(len) > mem.capacity();
+        assert!(!is_beyond || !mem.unback(off, len));
+        let wanted = off.saturating_add(len);
         match mem.back(off, len) {
-            Err(BackError::BeyondReserve { end, capacity: told }) => {
-                assert_eq!((end, told), (off.saturating_add(len), capacity));
-            }
+            Err(BackError::BeyondReserve { end, capacity: told }) => assert_eq!((end, told), (wanted, limit)),
+            Err(BackError::AddressSpace { end, .. }) => assert_eq!((end, end > 1 << 60), (wanted, true)),
+            Ok(()) => assert!(wanted <= mem.capacity() && wanted <= limit),
             other => unreachable!("{other:?}"),
         }
-        assert!(!mem.unback(off, len));
     }
+    assert!(mem.extend(mem.capacity()) && !mem.extend(u64::MAX));
 }
 
 fn waiting(mem: &impl Mem) {
@@ -317,7 +320,7 @@ macro_rules! suite {
     ($name:ident, $make:expr) => {
         suite!($name, $make,
             small: words words_are_little_endian reads writes matching matching_ignores_neighbours agreeing
-                copies_and_zeroes slices backing backing_beyond_the_reserve waiting waking
+                copies_and_zeroes slices backing backing_beyond_the_end waiting waking
                 threads_add_up;
             big: large);
     };

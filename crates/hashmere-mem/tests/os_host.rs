@@ -34,7 +34,7 @@ fn exit_status(child: i32) -> i32 {
 #[test]
 fn claims_exclude() {
     let file = unnamed();
-    let (a, b) = (OsHost::new(&file).unwrap(), OsHost::new(&file).unwrap());
+    let (a, b) = (OsHost::new(file.try_clone().unwrap()).unwrap(), OsHost::new(file.try_clone().unwrap()).unwrap());
     drop(file);
     assert!(!a.is_claimed(3).unwrap());
     assert!(a.try_claim(3).unwrap());
@@ -54,8 +54,8 @@ fn claims_exclude() {
 fn read_only_files_can_be_looked_at() {
     let made = hashmere_os::file::create_unnamed(Path::new("/dev/shm"), 0o600).unwrap();
     let path = format!("/proc/self/fd/{}", std::os::fd::AsRawFd::as_raw_fd(made.file()));
-    let writer = OsHost::new(made.file()).unwrap();
-    let reader = OsHost::new(&File::open(path).unwrap()).unwrap();
+    let writer = OsHost::new(made.file().try_clone().unwrap()).unwrap();
+    let reader = OsHost::new(File::open(path).unwrap()).unwrap();
     assert!(writer.try_claim(1).unwrap());
     assert!(reader.is_claimed(1).unwrap() && !reader.is_claimed(2).unwrap());
     assert_eq!(reader.try_claim(2).unwrap_err().kind(), ErrorKind::PermissionDenied);
@@ -64,7 +64,7 @@ fn read_only_files_can_be_looked_at() {
 
 #[test]
 fn one_thread_of_many_gets_a_slot() {
-    let host = OsHost::new(&unnamed()).unwrap();
+    let host = OsHost::new(unnamed()).unwrap();
     for slot in 0..100 {
         let won: usize = std::thread::scope(|scope| {
             let tries: Vec<_> = (0..4).map(|_| scope.spawn(|| host.try_claim(slot).unwrap())).collect();
@@ -77,7 +77,8 @@ fn one_thread_of_many_gets_a_slot() {
 #[test]
 fn a_child_starts_anew_and_the_parent_keeps_its_claims() {
     let file = unnamed();
-    let (host, other) = (OsHost::new(&file).unwrap(), OsHost::new(&file).unwrap());
+    let (host, other) =
+        (OsHost::new(file.try_clone().unwrap()).unwrap(), OsHost::new(file.try_clone().unwrap()).unwrap());
     assert!(host.try_claim(1).unwrap());
     let child = spawn(|| {
         let claim = |slot| host.try_claim(slot).ok();
@@ -104,10 +105,10 @@ fn a_child_starts_anew_and_the_parent_keeps_its_claims() {
 #[test]
 fn a_surviving_child_does_not_keep_the_claims_of_its_parent() {
     let file = unnamed();
-    let host = OsHost::new(&file).unwrap();
+    let host = OsHost::new(file.try_clone().unwrap()).unwrap();
     let (mut hold, release) = UnixStream::pair().unwrap();
     let parent = spawn(|| {
-        let Ok(own) = OsHost::new(&file) else {
+        let Ok(own) = OsHost::new(file.try_clone().unwrap()) else {
             return 1;
         };
         if !own.try_claim(9).unwrap_or(false) {
@@ -128,7 +129,7 @@ fn a_surviving_child_does_not_keep_the_claims_of_its_parent() {
 
 #[test]
 fn describes_ourselves() {
-    let host = OsHost::new(&unnamed()).unwrap();
+    let host = OsHost::new(unnamed()).unwrap();
     let info = host.describe(host.pid());
     assert_eq!(info.pid, std::process::id());
     assert!(info.name.is_some() && info.state.is_some());

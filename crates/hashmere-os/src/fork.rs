@@ -2,7 +2,7 @@
 //!
 //! A child inherits every descriptor, and with it the *open file description* that holds its
 //! parent's byte locks: the locks of a dead parent would live on in the child. So descriptors
-//! that hold locks are entered in a static table, and a `pthread_atfork` handler closes them in
+//! that hold locks are entered in a table that only grows, and a `pthread_atfork` handler closes them in
 //! the child before `fork` returns there. [`generation`] tells the child that this has happened.
 //!
 //! Handlers run for `fork` only. `posix_spawn`, `vfork` and a raw `clone` skip them, which is
@@ -10,16 +10,58 @@
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU64, Ordering};
 
-/// How many descriptors can be registered at once in one process.
-pub const TABLE_SIZE: usize = 1024;
+/// Entries of one part of the table.
+const PART: usize = 1024;
 
 const EMPTY: RawFd = -1;
 
+/// A part of the table of descriptors that a child closes. Parts are never freed: the handler in the child may neither lock nor
+/// free anything, and a process that needed many will again.
+struct Part {
+    entries: [AtomicI32; PART],
+    next: AtomicPtr<Part>,
+}
+
+impl Part {
+    const fn new() -> Part {
+        Part { entries: [const { AtomicI32::new(EMPTY) }; PART], next: AtomicPtr::new(std::ptr::null_mut()) }
+    }
+
+    fn next(&self) -> Option<&'static Part> {
+        // SAFETY: null, or a part that `grown` leaked.
+        unsafe { self.next.load(Ordering::Acquire).as_ref() }
+    }
+
+    /// The next part, made if need be.
+    fn grown(&self) -> &'static Part {
+        if let Some(next) = self.next() {
+            return next;
+        }
+        let fresh = Box::into_raw(Box::new(Part::new()));
+        let swapped = self.next.compare_exchange(std::ptr::null_mut(), fresh, Ordering::AcqRel, Ordering::Acquire);
+        let next = match swapped {
+            Ok(_) => fresh,
+            Err(other) => {
+                // SAFETY: made above, and nobody else has seen it.
+                drop(unsafe { Box::from_raw(fresh) });
+                other
+            }
+        };
+        // SAFETY: never freed once it is linked.
+        unsafe { &*next }
+    }
+}
+
+/// All parts, the first of which is always there.
+fn parts() -> impl Iterator<Item = &'static Part> {
+    std::iter::successors(Some(&TABLE), |part| part.next())
+}
+
 /// How many forks lie between the process that installed the handlers and this one.
 static GENERATION: AtomicU64 = AtomicU64::new(0);
-static TABLE: [AtomicI32; TABLE_SIZE] = [const { AtomicI32::new(EMPTY) }; TABLE_SIZE];
+static TABLE: Part = Part::new();
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 
 /// Forks that this process has begun and ended as the parent: while they differ, a child that
@@ -69,7 +111,7 @@ extern "C" fn after_fork_in_child() {
     GENERATION.fetch_add(1, Ordering::Relaxed);
     // Forks that other threads of the parent had begun never end here.
     ENDED.store(BEGUN.load(Ordering::SeqCst), Ordering::SeqCst);
-    for entry in &TABLE {
+    for entry in parts().flat_map(|part| &part.entries) {
         let fd = entry.swap(EMPTY, Ordering::Relaxed);
         if fd != EMPTY {
             // SAFETY: a registered descriptor is open, and its owner gives it up when it sees
@@ -84,7 +126,7 @@ extern "C" fn after_fork_in_child() {
 /// A descriptor's entry in the table of what the child closes. Dropping removes the entry.
 #[derive(Debug)]
 pub struct Registration {
-    index: usize,
+    entry: &'static AtomicI32,
     fd: RawFd,
     generation: u64,
 }
@@ -95,17 +137,20 @@ pub struct Registration {
 /// nor close the descriptor once [`Registration::is_current`] is false. [`ForkClosedFd`] does both.
 ///
 /// # Errors
-/// - Those of [`install`].
-/// - `EMFILE` if [`TABLE_SIZE`] descriptors are registered already.
+/// Those of [`install`].
 pub fn register_fd(fd: RawFd) -> io::Result<Registration> {
     install()?;
-    for (index, entry) in TABLE.iter().enumerate() {
-        let taken = entry.compare_exchange(EMPTY, fd, Ordering::SeqCst, Ordering::Relaxed);
-        if taken.is_ok() {
-            return Ok(Registration { index, fd, generation: generation() });
+    let mut part = &TABLE;
+    loop {
+        let free = part.entries.iter().find(|entry| {
+            entry.load(Ordering::Relaxed) == EMPTY
+                && entry.compare_exchange(EMPTY, fd, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+        });
+        if let Some(entry) = free {
+            return Ok(Registration { entry, fd, generation: generation() });
         }
+        part = part.grown();
     }
-    Err(io::Error::from_raw_os_error(libc::EMFILE))
 }
 
 impl Registration {
@@ -120,7 +165,7 @@ impl Drop for Registration {
     fn drop(&mut self) {
         // In a child the entry was emptied by the handler and may be another owner's by now.
         if self.is_current() {
-            let _ = TABLE[self.index].compare_exchange(self.fd, EMPTY, Ordering::SeqCst, Ordering::Relaxed);
+            let _ = self.entry.compare_exchange(self.fd, EMPTY, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
 }
@@ -245,8 +290,22 @@ mod tests {
     }
 
     #[test]
+    fn any_number_can_be_registered() {
+        // Each a number that no descriptor has: a child closes them in vain.
+        let many: Vec<Registration> = (0..5 * PART as RawFd).map(|n| register_fd(1 << 30 | n).unwrap()).collect();
+        assert!(parts().count() >= 5);
+        let last = ForkClosedFd::open(open_null).unwrap();
+        let number = last.get().unwrap().as_raw_fd();
+        assert_eq!(child(|| i32::from(is_open(number))), 0);
+        drop(many);
+        let before = parts().count();
+        drop((0..4 * PART as RawFd).map(|n| register_fd(1 << 30 | n).unwrap()).collect::<Vec<_>>());
+        assert_eq!(parts().count(), before);
+    }
+
+    #[test]
     fn dropping_frees_the_entry_and_the_descriptor() {
-        for _ in 0..2 * TABLE_SIZE {
+        for _ in 0..2 * PART {
             drop(ForkClosedFd::open(open_null).unwrap());
         }
         let error = ForkClosedFd::open(|| Err(io::Error::other("no"))).unwrap_err();

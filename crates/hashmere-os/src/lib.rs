@@ -1,7 +1,7 @@
 //! The system calls under Hashmere, and nothing else.
 //!
 //! Each module wraps one service of Linux in a safe call with a documented outcome: a shared
-//! mapping ([`map`]), space in a file ([`space`]), creation and guarded opening of files
+//! mapping ([`map`]) and where it stands ([`addresses`]), space in a file ([`space`]), creation and guarded opening of files
 //! ([`mod@file`]), locks that die with their process ([`bytelock`]), what a fork must not inherit
 //! ([`fork`]), sleeping on a word ([`futex`]), clocks ([`clock`]), the identity of this boot
 //! ([`boot`]) and of other processes ([`process`]), bytes sent with a note of how many ([`send`]).
@@ -11,6 +11,7 @@
 #[cfg(not(all(target_os = "linux", target_endian = "little", target_pointer_width = "64")))]
 compile_error!("Hashmere runs on 64-bit little-endian Linux only");
 
+pub mod addresses;
 pub mod boot;
 pub mod bytelock;
 pub mod clock;
@@ -28,5 +29,6 @@ mod sys;
 #[cfg(test)]
 mod testing;
 
+pub use addresses::AddressLimit;
 pub use bytelock::ByteLocks;
 pub use map::Map;

@@ -1,27 +1,42 @@
-//! One shared mapping over a file that may still be much shorter than the mapping.
+//! One shared mapping over a file, which grows where it is.
 
+use crate::addresses::{headroom, Position};
+use crate::fork;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 /// `MADV_POPULATE_WRITE` of Linux 5.14, which older C libraries do not name.
 const MADV_POPULATE_WRITE: libc::c_int = 23;
 /// `MADV_COLLAPSE` of Linux 6.1.
 const MADV_COLLAPSE: libc::c_int = 25;
 /// A large page, and what a mapping must be aligned to for the kernel to use them.
-const LARGE_PAGE: usize = 2 << 20;
+pub(crate) const LARGE_PAGE: usize = 2 << 20;
 
-/// A shared mapping of the first `len` bytes of a file.
+/// What a mapping gets beyond what is asked for: a quarter, within these bounds, so that it need not grow often.
+const SLACK: (u64, u64) = (16 << 20, 64 << 30);
+/// How many positions are tried that something else may occupy.
+const TRIES: usize = 16;
+/// What a mapping that stands where the kernel put it gets beyond what is asked for: behind it there is seldom room to grow.
+const UNPLACED: u64 = 64 << 30;
+
+/// A shared mapping of the first bytes of a file.
 ///
-/// The mapping may reach far beyond the end of the file: pages become valid as the file grows, so
-/// no pointer ever moves. Touching a page that the file does not have yet raises `SIGBUS`, so a
+/// The mapping may reach beyond the end of the file: pages become valid as the file grows. And it can itself
+/// [`grow`](Self::grow), in place, so no pointer ever moves. Touching a page that the file does not have yet raises `SIGBUS`, so a
 /// range must be allocated ([`crate::space::allocate`]) before it is touched. The file may be
 /// closed while it is mapped. Dropping unmaps.
 #[derive(Debug)]
 pub struct Map {
     base: NonNull<u8>,
-    len: usize,
+    /// A multiple of the page size. It only grows.
+    len: AtomicUsize,
     writable: bool,
+    /// Held by the thread that grows the mapping.
+    turn: Turn,
+    /// Where it begins, unless the kernel chose. Given back after the range was unmapped.
+    _position: Option<Position>,
 }
 
 // SAFETY: a `Map` is an address range that stays mapped until drop; the type itself never
@@ -31,54 +46,84 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps `len` bytes of the file from offset 0 on, shared with every other process that does.
+    /// Maps the first `len` bytes of the file, and some more for it to grow into, where there is room for much more to come.
     ///
-    /// Only address range is taken: no memory, no swap and no file space is reserved. The pages
+    /// Only addresses are taken: no memory, no swap and no file space is reserved. The pages
     /// are kept out of core dumps where the kernel allows that.
     ///
     /// # Errors
     /// - `InvalidInput` if `len` is 0 or no address range can be that long.
-    /// - `OutOfMemory` (`ENOMEM`) if the address space or its limit (`RLIMIT_AS`) has no room.
+    /// - `OutOfMemory` (`ENOMEM`) if the address space, its limit (`RLIMIT_AS`) or that of mappings has no room.
     /// - Whatever else `mmap` says: `EACCES` for a descriptor whose access mode does not fit.
+    pub fn open(fd: BorrowedFd<'_>, len: u64, writable: bool) -> io::Result<Map> {
+        let least = checked(len)?;
+        let mut from = 0;
+        for _ in 0..TRIES {
+            let Some(position) = Position::take(from) else { break };
+            let Some(address) = position.address() else { break };
+            from = position.number() + 1;
+            match roomy_or(least, |len| map_at(fd, address, len, writable).map(|base| (base, len))) {
+                Ok((base, len)) => {
+                    let map = Map::new(base, len, writable, Some(position));
+                    map.keep_out_of_dumps();
+                    return Ok(map);
+                }
+                Err(error) if is_taken(&error) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        let wished = least.saturating_add(UNPLACED).next_multiple_of(LARGE_PAGE as u64);
+        Map::reserve(fd, wished, writable).or_else(|_| roomy_or(least, |len| Map::reserve(fd, len, writable)))
+    }
+
+    /// Maps `len` bytes of the file from offset 0 on, shared with every other process that does, where the kernel finds room.
+    ///
+    /// # Errors
+    /// Those of [`Map::open`].
     pub fn reserve(fd: BorrowedFd<'_>, len: u64, writable: bool) -> io::Result<Map> {
-        let too_long = || io::Error::new(io::ErrorKind::InvalidInput, "impossible mapping length");
-        let len = usize::try_from(len).map_err(|_| too_long())?;
-        if len == 0 || isize::try_from(len).is_err() {
-            return Err(too_long());
-        }
-        let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
-        let base = place(len)?;
-        // SAFETY: the range is ours, reserved just now, and nothing refers to it; if this fails it is unmapped below.
-        let mapped = unsafe {
-            let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | libc::MAP_FIXED;
-            libc::mmap(base.as_ptr().cast(), len, access, flags, fd.as_raw_fd(), 0)
-        };
-        let map = Map { base, len, writable };
-        if mapped == libc::MAP_FAILED {
-            // `map` unmaps what was reserved.
-            return Err(io::Error::last_os_error());
-        }
-        // Best effort: a core dump of a shared table of gigabytes helps nobody.
-        map.advise(0, len, libc::MADV_DONTDUMP);
+        let len = checked(len)?;
+        let base = place(len as usize)?;
+        let map = Map::new(base, len, writable, None);
+        // SAFETY: the range is ours, reserved just now, and nothing refers to it; if this fails `map` unmaps it.
+        unsafe { map_file(fd, base.as_ptr(), len, writable, libc::MAP_FIXED) }?;
+        map.keep_out_of_dumps();
         Ok(map)
     }
 
-    /// Like [`Map::reserve`] for `wanted` bytes, halved for as long as the address space has no
-    /// room, down to and including `minimum`. [`Map::len`] says what it came to.
+    fn new(base: NonNull<u8>, len: u64, writable: bool, position: Option<Position>) -> Map {
+        Map { base, len: AtomicUsize::new(len as usize), writable, turn: Turn::default(), _position: position }
+    }
+
+    /// Best effort: a core dump of a shared table of gigabytes helps nobody.
+    fn keep_out_of_dumps(&self) {
+        self.advise(0, self.len() as usize, libc::MADV_DONTDUMP);
+    }
+
+    /// Makes the mapping at least `end` bytes long, in place. Any thread may ask at any time.
     ///
     /// # Errors
-    /// Those of [`Map::reserve`]; `OutOfMemory` only once `minimum` bytes were refused too.
-    pub fn reserve_up_to(fd: BorrowedFd<'_>, wanted: u64, minimum: u64, writable: bool) -> io::Result<Map> {
-        let mut len = wanted.max(minimum);
-        loop {
-            match Map::reserve(fd, len, writable) {
-                // EINVAL is what valgrind says to a range larger than its own address space.
-                Err(error) if matches!(error.raw_os_error(), Some(libc::ENOMEM | libc::EINVAL)) && len > minimum => {
-                    len = (len / 2).max(minimum);
-                }
-                outcome => return outcome,
-            }
+    /// `OutOfMemory` if the addresses behind the mapping are taken, or a limit is met
+    /// ([`AddressLimit::of_refused`](crate::AddressLimit::of_refused) says which). The mapping is as it was then.
+    pub fn grow(&self, end: u64) -> io::Result<()> {
+        let end = checked(end)?;
+        let _turn = self.turn.take();
+        let len = self.len();
+        if end <= len {
+            return Ok(());
         }
+        let grown = roomy_or(end, |wished| self.extend(len, wished).map(|()| wished))?;
+        // Release: whoever sees the new length finds the addresses mapped.
+        self.len.store(grown as usize, Ordering::Release);
+        Ok(())
+    }
+
+    fn extend(&self, from: u64, to: u64) -> io::Result<()> {
+        // SAFETY: exactly this mapping, which may not move; of the bytes that are in use none changes.
+        let base = unsafe { libc::mremap(self.base.as_ptr().cast(), from as usize, to as usize, 0) };
+        if base == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
     }
 
     /// The address of the first byte, on a page boundary. It stays the same for the life of the
@@ -92,7 +137,7 @@ impl Map {
     #[inline]
     #[allow(clippy::len_without_is_empty)] // a Map is never empty
     pub fn len(&self) -> u64 {
-        self.len as u64
+        self.len.load(Ordering::Acquire) as u64
     }
 
     /// Whether the pages may be written.
@@ -117,7 +162,7 @@ impl Map {
             return;
         }
         let start = off - off % page;
-        // Both fit usize: they are at most `self.len`.
+        // Both fit usize: they are at most the length.
         self.advise(start as usize, (end - start) as usize, MADV_POPULATE_WRITE);
     }
 
@@ -130,7 +175,7 @@ impl Map {
 
     /// Advice about a range inside the mapping, whose outcome nobody depends on.
     fn advise(&self, off: usize, len: usize, advice: libc::c_int) -> bool {
-        debug_assert!(off + len <= self.len);
+        debug_assert!((off + len) as u64 <= self.len());
         // SAFETY: the range lies in this mapping (asserted, and checked by all callers), and the
         // kinds of advice that are passed change no byte that a program could see.
         unsafe { libc::madvise(self.base.as_ptr().add(off).cast(), len, advice) == 0 }
@@ -139,10 +184,121 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that `reserve` mapped; whoever uses `as_ptr` must not outlive
-        // us.
+        // SAFETY: exactly the range that is mapped; whoever uses `as_ptr` must not outlive us.
         unsafe {
-            libc::munmap(self.base.as_ptr().cast(), self.len);
+            libc::munmap(self.base.as_ptr().cast(), *self.len.get_mut());
+        }
+    }
+}
+
+/// A length in whole pages, if a mapping can have it.
+fn checked(len: u64) -> io::Result<u64> {
+    let whole = len.checked_next_multiple_of(page_size()).filter(|whole| len != 0 && isize::try_from(*whole).is_ok());
+    whole.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "impossible mapping length"))
+}
+
+/// Tries a length with slack; where that is refused, `least` alone. Either way others of the process find some addresses
+/// afterwards.
+fn roomy_or<T>(least: u64, map: impl Fn(u64) -> io::Result<T>) -> io::Result<T> {
+    let slack = (least / 4).clamp(SLACK.0, SLACK.1);
+    let wished = least.saturating_add(slack).next_multiple_of(LARGE_PAGE as u64);
+    let spare = Spare::new()?;
+    let mapped = map(wished).or_else(|error| match error.raw_os_error() {
+        // EINVAL is what valgrind says to a range larger than its own address space.
+        Some(libc::ENOMEM | libc::EINVAL) => map(least),
+        _ => Err(error),
+    });
+    drop(spare);
+    mapped
+}
+
+/// Whether a fixed address was refused because something is there, or by a sanitizer or emulator that places mappings itself.
+fn is_taken(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::EEXIST | libc::EPERM | libc::EINVAL))
+}
+
+/// Maps a file at an address, unless something is there already.
+fn map_at(fd: BorrowedFd<'_>, address: usize, len: u64, writable: bool) -> io::Result<NonNull<u8>> {
+    let asked = std::ptr::without_provenance_mut(address);
+    // SAFETY: with this flag no existing mapping is touched; a kernel before Linux 4.17 takes the address for a mere wish.
+    let base = unsafe { map_file(fd, asked, len, writable, libc::MAP_FIXED_NOREPLACE) }?;
+    if base.addr() != address {
+        // SAFETY: it was mapped just now, and nothing refers to it.
+        unsafe { libc::munmap(base.cast(), len as usize) };
+        return Err(io::Error::from_raw_os_error(libc::EEXIST));
+    }
+    NonNull::new(base).ok_or_else(|| io::Error::other("the kernel mapped the file at address zero"))
+}
+
+/// # Safety
+/// Nothing in use is mapped at `at`, or `placing` leaves it alone.
+unsafe fn map_file(
+    fd: BorrowedFd<'_>,
+    at: *mut u8,
+    len: u64,
+    writable: bool,
+    placing: libc::c_int,
+) -> io::Result<*mut u8> {
+    let access = if writable { libc::PROT_READ | libc::PROT_WRITE } else { libc::PROT_READ };
+    let flags = libc::MAP_SHARED | libc::MAP_NORESERVE | placing;
+    // SAFETY: the caller answers for the address.
+    let base = unsafe { libc::mmap(at.cast(), len as usize, access, flags, fd.as_raw_fd(), 0) };
+    if base == libc::MAP_FAILED {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(base.cast())
+}
+
+/// Addresses that are held for a moment, so that somebody else finds them afterwards.
+struct Spare {
+    start: *mut libc::c_void,
+    len: usize,
+}
+
+impl Spare {
+    fn new() -> io::Result<Spare> {
+        let len = headroom() as usize;
+        // SAFETY: without MAP_FIXED the kernel picks free addresses, so no existing object is touched.
+        let start = unsafe {
+            let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+            libc::mmap(std::ptr::null_mut(), len, libc::PROT_NONE, flags, -1, 0)
+        };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Spare { start, len })
+    }
+}
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        // SAFETY: exactly what `new` mapped, which nothing refers to.
+        unsafe {
+            libc::munmap(self.start, self.len);
+        }
+    }
+}
+
+/// Who may grow a mapping. No mutex: one that another thread held during a fork would stay locked in the child for ever; this
+/// one knows whose it is.
+#[derive(Debug, Default)]
+struct Turn(AtomicU64);
+
+impl Turn {
+    fn take(&self) -> impl Drop + '_ {
+        struct Taken<'a>(&'a Turn);
+        impl Drop for Taken<'_> {
+            fn drop(&mut self) {
+                self.0 .0.store(0, Ordering::Release);
+            }
+        }
+        let mine = fork::generation() + 1;
+        loop {
+            let now = self.0.load(Ordering::Relaxed);
+            if now != mine && self.0.compare_exchange(now, mine, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+                return Taken(self);
+            }
+            std::thread::yield_now();
         }
     }
 }
@@ -184,8 +340,8 @@ pub fn page_size() -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::space;
-    use crate::testing::Scratch;
+    use crate::testing::{child, Scratch};
+    use crate::{space, AddressLimit};
     use std::os::fd::AsFd;
 
     #[test]
@@ -233,13 +389,108 @@ mod tests {
     }
 
     #[test]
-    fn reserve_halves_until_it_fits() {
-        let scratch = Scratch::new("map-halve");
+    fn a_mapping_grows_in_place() {
+        let scratch = Scratch::new("map-extend");
         let file = scratch.file("f");
-        // No x86-64 or aarch64 process has 2^62 bytes of user addresses.
-        let map = Map::reserve_up_to(file.as_fd(), 1 << 62, 1 << 16, true).unwrap();
-        assert!(map.len() >= 1 << 16 && map.len() < 1 << 62);
-        let error = Map::reserve_up_to(file.as_fd(), 1 << 62, 1 << 61, true).unwrap_err();
-        assert_eq!(error.kind(), io::ErrorKind::OutOfMemory);
+        let map = Map::open(file.as_fd(), 1, true).unwrap();
+        let base = map.as_ptr();
+        assert_eq!(base.addr() % LARGE_PAGE, 0);
+        for end in [100 << 20, 1 << 30, 64 << 30] {
+            map.grow(end).unwrap();
+            assert!(map.len() >= end && map.as_ptr() == base);
+        }
+        space::allocate(file.as_fd(), (64 << 30) - 4096, 4096).unwrap();
+        // SAFETY: the byte was allocated just now, and nobody else maps the file.
+        unsafe { base.add((64 << 30) - 1).write_volatile(7) };
+        let len = map.len();
+        // More than half of the address space: the program itself is in the way.
+        assert_eq!(map.grow(1 << 46).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        assert_eq!(map.grow(u64::MAX).unwrap_err().kind(), io::ErrorKind::InvalidInput);
+        assert_eq!(map.len(), len);
+    }
+
+    #[test]
+    fn many_threads_grow_one_mapping() {
+        let scratch = Scratch::new("map-threads");
+        let file = scratch.file("f");
+        let map = Map::open(file.as_fd(), 1, true).unwrap();
+        std::thread::scope(|scope| {
+            for thread in 0..8u64 {
+                let map = &map;
+                scope.spawn(move || {
+                    for step in 1..=64 {
+                        let end = (step * 8 + thread) << 24;
+                        map.grow(end).unwrap();
+                        assert!(map.len() >= end);
+                    }
+                });
+            }
+        });
+    }
+
+    #[test]
+    fn a_thousand_mappings_all_grow() {
+        let scratch = Scratch::new("map-many");
+        let file = scratch.file("f");
+        let maps: Vec<Map> = (0..1000).map(|_| Map::open(file.as_fd(), 1 << 20, true).unwrap()).collect();
+        for map in &maps {
+            map.grow(1 << 30).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_child_grows_what_its_parent_was_growing() {
+        let scratch = Scratch::new("map-fork");
+        let file = scratch.file("f");
+        fork::install().unwrap();
+        let map = Map::open(file.as_fd(), 1, true).unwrap();
+        let turn = map.turn.take();
+        assert_eq!(child(|| i32::from(map.grow(1 << 30).is_err())), 0);
+        drop(turn);
+        map.grow(1 << 30).unwrap();
+    }
+
+    #[test]
+    fn what_is_taken_is_left_alone() {
+        let scratch = Scratch::new("map-taken");
+        let file = scratch.file("f");
+        let first = Map::open(file.as_fd(), 1 << 20, true).unwrap();
+        let behind = first.as_ptr().addr() + first.len() as usize;
+        let neighbour = map_at(file.as_fd(), behind, 4096, false).unwrap();
+        assert_eq!(first.grow(first.len() + 1).unwrap_err().kind(), io::ErrorKind::OutOfMemory);
+        assert!(is_taken(&map_at(file.as_fd(), behind, 4096, false).unwrap_err()));
+        // SAFETY: mapped above, and nothing refers to it.
+        unsafe { libc::munmap(neighbour.as_ptr().cast(), 4096) };
+        first.grow(first.len() + 1).unwrap();
+    }
+
+    #[test]
+    fn under_a_limit_a_mapping_takes_what_it_needs() {
+        let scratch = Scratch::new("map-limit");
+        let file = scratch.file("f");
+        let status = child(|| {
+            let pages = std::fs::read_to_string("/proc/self/statm").unwrap_or_default();
+            let pages: u64 = pages.split(' ').next().and_then(|word| word.parse().ok()).unwrap_or(0);
+            // What is left to others is 64 MiB at most, and at least 2.
+            let most = pages * page_size() + (80 << 20);
+            let limit = libc::rlimit { rlim_cur: most, rlim_max: most };
+            // SAFETY: the pointer is to an rlimit.
+            if unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) } != 0 {
+                return 1;
+            }
+            let Ok(map) = Map::open(file.as_fd(), 1 << 20, true) else { return 2 };
+            let mut end = map.len();
+            while map.grow(end + (1 << 20)).is_ok() {
+                end = map.len();
+            }
+            if !(14 << 20..=78 << 20).contains(&end) || map.len() != end {
+                return 3;
+            }
+            if Spare::new().is_err() {
+                return 4;
+            }
+            i32::from(AddressLimit::of_refused(1 << 20) != AddressLimit::Process(most)) * 5
+        });
+        assert_eq!(status, 0);
     }
 }

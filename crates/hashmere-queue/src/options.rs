@@ -11,7 +11,9 @@ use hashmere_mem::MapMem;
 /// An error of creating a pool of so many bytes.
 fn no_room(error: WriteError, bytes: u64) -> QueueError {
     match error {
-        WriteError::Full { .. } | WriteError::NoSpace(_) => QueueError::NoRoom { bytes, error: Box::new(error.into()) },
+        WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. } => {
+            QueueError::NoRoom { bytes, error: Box::new(error.into()) }
+        }
         error => error.into(),
     }
 }
@@ -88,7 +90,7 @@ impl PoolOptions {
     ///
     /// # Errors
     /// [`Exists`](QueueError::Exists); [`BadOption`](QueueError::BadOption) for sizes and names that cannot be; the store's
-    /// `Full` and `NoSpace` if there is no room.
+    /// `Full`, `NoSpace` and `AddressSpace` if there is no room.
     pub fn create(&self, store: &Store, name: &str) -> Result<Pool, QueueError> {
         let geometry = Geometry::new(self.elements, self.bytes, self.queues, self.hands, self.batch);
         let geometry = geometry.ok_or(QueueError::BadOption(

@@ -25,6 +25,10 @@ hashmere_mem::canaries! {
     SecondUnsaid,
     /// A counter is read before its key is locked.
     CountEarly,
+    /// What this process has no addresses for is taken for something that is not there.
+    RefusalIgnored,
+    /// Who repairs, or makes room by force, does so without the whole file within reach.
+    ReachUnasked,
     /// Compare and set does not compare.
     CasUncompared,
     /// An expired record is there.

@@ -1,5 +1,6 @@
 //! Errors: one narrow type per family of calls, stable numbers, texts that name the thing and the remedy.
 
+pub use hashmere_mem::AddressLimit;
 use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -81,6 +82,15 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
+    /// This process has no addresses left for the file. Code 13.
+    AddressSpace {
+        /// The file.
+        path: PathBuf,
+        /// How much of the file it needs to map.
+        needed: u64,
+        /// What limits it.
+        limit: AddressLimit,
+    },
     /// The system refused. Code 10.
     Io {
         /// The file.
@@ -119,6 +129,13 @@ pub enum ReadError {
         /// What is wrong with it.
         reason: &'static str,
     },
+    /// The file has grown, and this process has no addresses left for what is asked for. Code 13.
+    AddressSpace {
+        /// How much of the file it needs to map.
+        needed: u64,
+        /// What limits it.
+        limit: AddressLimit,
+    },
 }
 
 /// Why a write failed. The key is then as it was.
@@ -137,6 +154,13 @@ pub enum WriteError {
         /// What the system said.
         io::Error,
     ),
+    /// This process has no addresses left for what the file has, or would have to grow by. Code 13.
+    AddressSpace {
+        /// How much of the file it needs to map.
+        needed: u64,
+        /// What limits it.
+        limit: AddressLimit,
+    },
     /// A living process holds the lock of this key for longer than the busy timeout. Code 32.
     Busy {
         /// Its process id, in its own PID namespace.
@@ -246,12 +270,20 @@ pub enum Error {
     Backup(BackupError),
 }
 
+impl WriteError {
+    /// Whether there was no room for what was to be written: then cleaning or evicting may help.
+    pub(crate) fn is_no_room(&self) -> bool {
+        matches!(self, Self::Full { .. } | Self::NoSpace(_) | Self::AddressSpace { .. })
+    }
+}
+
 impl From<ReadError> for WriteError {
     fn from(error: ReadError) -> WriteError {
         match error {
             ReadError::Corrupt { what, offset } => WriteError::Corrupt { what, offset },
             ReadError::Stale => WriteError::Stale,
             ReadError::OutOfMemory { bytes } => WriteError::OutOfMemory { bytes },
+            ReadError::AddressSpace { needed, limit } => WriteError::AddressSpace { needed, limit },
             ReadError::BadCursor => WriteError::Misuse("a cursor that no scan returned"),
             ReadError::BadPattern { reason, .. } => WriteError::Misuse(reason),
         }

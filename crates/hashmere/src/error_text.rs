@@ -1,6 +1,6 @@
 //! Codes and texts of the errors.
 
-use crate::error::{BackupError, Error, OpenError, ReadError, WriteError};
+use crate::error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 use std::fmt;
 
 impl OpenError {
@@ -18,6 +18,7 @@ impl OpenError {
             Self::Unclean { .. } => 9,
             Self::Io { .. } => 10,
             Self::NoSpace { .. } => 12,
+            Self::AddressSpace { .. } => 13,
         }
     }
 }
@@ -65,6 +66,10 @@ impl fmt::Display for OpenError {
                 path.display()
             ),
             Self::Io { path, action, source } => write!(f, "could not {action} {}: {source}", path.display()),
+            Self::AddressSpace { path, needed, limit } => {
+                write!(f, "{}: ", path.display())?;
+                no_addresses(f, *needed, *limit)
+            }
             Self::NoSpace { path, source } => write!(f, "there is no room for {}: {source}; free some, or choose another folder", path.display()),
         }
     }
@@ -88,8 +93,13 @@ impl ReadError {
             Self::OutOfMemory { .. } => 22,
             Self::BadCursor => 23,
             Self::BadPattern { .. } => 24,
+            Self::AddressSpace { .. } => 13,
         }
     }
+}
+
+fn no_addresses(f: &mut fmt::Formatter<'_>, needed: u64, limit: AddressLimit) -> fmt::Result {
+    write!(f, "this process has no addresses for the {needed} bytes of the file that it needs: {limit}")
 }
 
 const STALE: &str = "the key that this number named is not there any more";
@@ -110,6 +120,7 @@ impl fmt::Display for ReadError {
                 f.write_str("the cursor is not one that a scan of this store returned; start again from 0")
             }
             Self::BadPattern { pattern, reason } => write!(f, "the pattern {pattern:?} has {reason}"),
+            Self::AddressSpace { needed, limit } => no_addresses(f, *needed, *limit),
         }
     }
 }
@@ -123,6 +134,7 @@ impl WriteError {
             Self::TooManyClients { .. } => 6,
             Self::Io { .. } => 10,
             Self::NoSpace(_) => 12,
+            Self::AddressSpace { .. } => 13,
             Self::Corrupt { .. } => 20,
             Self::Stale => 21,
             Self::OutOfMemory { .. } => 22,
@@ -145,6 +157,7 @@ impl fmt::Display for WriteError {
         match self {
             Self::TooManyClients { limit } => write!(f, "all {limit} client slots are taken by living processes; close some"),
             Self::Io { action, source } => write!(f, "could not {action}: {source}"),
+            Self::AddressSpace { needed, limit } => no_addresses(f, *needed, *limit),
             Self::NoSpace(source) => write!(f, "the file system has no room: {source}; free some, or delete keys"),
             Self::Corrupt { what, offset } => write!(f, "the file is damaged: {what} (at byte {offset}); `hashmere check` tells more"),
             Self::Stale => f.write_str(STALE),

@@ -53,7 +53,7 @@ mod write;
 
 pub use backup::{Backup, BackupReport};
 pub use engine::{CheckReport, ClientStats, OperationCounts, Problem, RegionInfo, Stats};
-pub use error::{BackupError, Error, OpenError, ReadError, WriteError};
+pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;
 pub use hashed::Hashed;
 pub use lease::Lease;

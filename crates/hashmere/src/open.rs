@@ -8,7 +8,7 @@ use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
 use hashmere_mem::{MapMem, OsHost};
 use hashmere_os::file::{self, NamespaceError, OpenRefusal, Unpublished};
-use hashmere_os::{boot, clock, space, ByteLocks, Map};
+use hashmere_os::{boot, clock, space, AddressLimit, ByteLocks, Map};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -16,13 +16,12 @@ use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// The engine on a real file.
 pub(crate) type FileEngine = Engine<MapMem, OsHost>;
 
-/// Address range that a process reserves: the whole of what the format can address, and less where the system refuses.
-const RESERVE: u64 = limit::ADDRESS + at::DATA;
 /// The byte lock that every open handle holds shared; whoever can have it alone is the last.
 pub(crate) const PRESENCE: u64 = 1 << 20;
 /// The byte lock of a durable store that is held while one process makes it fit to be opened, and rebuilds it if need be.
@@ -34,7 +33,7 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 /// An engine with what keeps its file open.
 pub(crate) struct Opened {
     pub(crate) engine: FileEngine,
-    pub(crate) presence: ByteLocks,
+    pub(crate) presence: Arc<ByteLocks>,
     pub(crate) leases: Leases,
 }
 
@@ -308,6 +307,7 @@ fn open_write(path: &Path, error: WriteError) -> OpenError {
     let path = path.to_path_buf();
     match error {
         WriteError::NoSpace(source) => OpenError::NoSpace { path, source },
+        WriteError::AddressSpace { needed, limit } => OpenError::AddressSpace { path, needed, limit },
         WriteError::TooManyClients { limit } => OpenError::TooManyClients { path, limit },
         WriteError::Io { action, source } => OpenError::Io { path, action, source },
         other => OpenError::NotAStore { path, reason: other.to_string() },
@@ -330,14 +330,20 @@ fn access(options: &Options) -> Access {
     }
 }
 
-fn parts(path: &Path, file: File, options: &Options) -> Result<(MapMem, OsHost, ByteLocks), OpenError> {
+fn parts(path: &Path, file: File, options: &Options) -> Result<(MapMem, OsHost, Arc<ByteLocks>), OpenError> {
     let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
     let writable = !options.read_only;
     let len = file.metadata().map_err(io("look at"))?.len();
     let least = len.max(FileEngine::least_map()).next_multiple_of(4096);
-    let map = Map::reserve_up_to(file.as_fd(), RESERVE.max(least), least, writable).map_err(io("map"))?;
-    let host = OsHost::new(&file).map_err(io("open the liveness locks of"))?;
-    let presence = ByteLocks::new(file.as_fd()).map_err(io("open the liveness locks of"))?;
+    let map = Map::open(file.as_fd(), least, writable).map_err(|source| match source.kind() {
+        io::ErrorKind::OutOfMemory => {
+            OpenError::AddressSpace { path: path.into(), needed: least, limit: AddressLimit::of_refused(least) }
+        }
+        _ => open_io(path, "map", source),
+    })?;
+    let file = Arc::new(file);
+    let host = OsHost::new(file.clone()).map_err(io("open the liveness locks of"))?;
+    let presence = host.locks().map_err(io("open the liveness locks of"))?;
     // Those who cannot write need not be waited for by the last who can. The lock is not to be had at once only while
     // somebody who was the last closes the store.
     let start = clock::monotonic();

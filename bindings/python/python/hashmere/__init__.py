@@ -38,6 +38,7 @@ from ._store import Store
 from ._types import KEEP, REMOVE, Handle, Level, LogLine, Record, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
 from .errors import (
+    AddressSpace,
     AlreadyExists,
     BackupAbandoned,
     BackupExists,
@@ -96,6 +97,7 @@ open = Store
 """Opens a store: see `Store`."""
 
 __all__ = [
+    "AddressSpace",
     "AlreadyExists",
     "BackupAbandoned",
     "BackupExists",

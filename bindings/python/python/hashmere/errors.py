@@ -81,6 +81,12 @@ class NoSpace(Error, OSError):
     code = 12
 
 
+class AddressSpace(Error, MemoryError):
+    """This process has no addresses for the file; the text names the limit."""
+
+    code = 13
+
+
 class Corrupt(Error):
     """The file contradicts itself; `Store.check` says where."""
 

@@ -12,7 +12,7 @@ from urllib.parse import quote
 
 from ._store import Key, Store
 from .coders import JSON, Coder
-from .errors import Full, NoSpace
+from .errors import AddressSpace, Full, NoSpace
 
 R = TypeVar("R")
 F = Callable[..., R]
@@ -80,7 +80,7 @@ class Memoized(Generic[R]):
         data = self._coder.dumps(result)
         try:
             self._store.set(key, data, ttl=self._ttl)
-        except (Full, NoSpace):
+        except (AddressSpace, Full, NoSpace):
             # The result is as good, only not kept.
             pass
         return self._coder.loads(data if isinstance(data, bytes) else data.encode())

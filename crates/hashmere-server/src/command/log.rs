@@ -61,7 +61,9 @@ impl Context<'_> {
             Outcome::Exists => ("exists", 1),
             Outcome::NotFound => ("not_found", 1),
             Outcome::TooLarge => ("too_large", 0),
-            Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_)) => ("no_memory", 0),
+            Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. }) => {
+                ("no_memory", 0)
+            }
             Outcome::Failed(_) => ("error", 0),
         };
         let (cmd, extends) = match verb {

@@ -103,7 +103,9 @@ impl Context<'_> {
             Outcome::Stored(..) => counters.stored.add(1),
             Outcome::Exists => counters.cas_badval.add(1),
             Outcome::NotFound => counters.cas_misses.add(1),
-            Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_)) => counters.no_memory.add(1),
+            Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. }) => {
+                counters.no_memory.add(1)
+            }
             _ => {}
         }
         if versioned && matches!(outcome, Outcome::Stored(..)) {

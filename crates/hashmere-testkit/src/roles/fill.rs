@@ -14,6 +14,8 @@ const CYCLES: u64 = 3;
 pub(super) fn run(arguments: &mut Arguments) {
     let path: String = arguments.next();
     let len: usize = arguments.next();
+    // Made here: when the store has all addresses that it may have, there are few for others.
+    let long = vec![1; 1 << 26];
     for what in [libc::RLIMIT_FSIZE, libc::RLIMIT_AS] {
         let bytes: u64 = arguments.next();
         if bytes != 0 {
@@ -31,7 +33,7 @@ pub(super) fn run(arguments: &mut Arguments) {
         let (count, error) = fill(&store, len, cycle);
         println!("full {}", error.code());
         check(&store, len, cycle, count);
-        let refused = store.set(b"far too long", &vec![1; 1 << 26]).expect_err("there is no room for this");
+        let refused = store.set(b"far too long", &long).expect_err("there is no room for this");
         assert_eq!(refused.code(), error.code(), "{refused:?}");
         check(&store, len, cycle, count);
         println!("intact");

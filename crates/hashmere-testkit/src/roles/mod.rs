@@ -2,12 +2,14 @@
 //! process then fails) when the store does what it must not.
 
 pub mod backup;
+pub mod confined;
 mod crowd;
 mod fill;
 mod fork;
 mod hammer;
 mod last_exit;
 pub mod log;
+mod many;
 pub mod mix;
 mod opener;
 mod queue;
@@ -32,6 +34,7 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "backup" => backup::backup(&mut arguments),
         "burst" => crowd::burst(&mut arguments),
         "churn" => crowd::churn(&mut arguments),
+        "confined" => confined::run(&mut arguments),
         "crowd" => crowd::crowd(&mut arguments),
         "fill" => fill::run(&mut arguments),
         "barrier" => queue::barrier(&mut arguments),
@@ -43,6 +46,7 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "leaver" => log::leaver(&mut arguments),
         "log-fork" => log::forker(&mut arguments),
         "logger" => log::logger(&mut arguments),
+        "many" => many::run(&mut arguments),
         "mix" => mix::run(&mut arguments),
         "mutex" => queue::mutex(&mut arguments),
         "once" => queue::once_only(&mut arguments),

@@ -73,7 +73,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Checks the whole store.
     pub(crate) fn check(&self) -> CheckReport {
         // What was found in an index of the past means nothing: others may have its place by now.
-        (0..ROUNDS).find_map(|_| self.check_once()).unwrap_or_default()
+        let checked = self.in_reach(|| (0..ROUNDS).find_map(|_| self.check_once()).unwrap_or_default());
+        checked.unwrap_or_else(|error| {
+            // Nothing of what was found counts: what cannot be reached looks like damage.
+            let mut report = CheckReport::default();
+            report.add("not-reachable", 0, format!("the store was not checked: {error}"));
+            report
+        })
     }
 
     /// `None`: the store was cleared meanwhile.

@@ -98,7 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             effort = rest;
             match self.clean_segment(lane, segment, Policy::Move) {
                 // No room to move to: cleaning by force will come when it must.
-                Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => break,
+                Err(error) if error.is_no_room() => break,
                 // A record of it has to stay for now; the others are gone from there.
                 Err(WriteError::Busy { .. }) => {}
                 Err(error) => {
@@ -365,6 +365,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Drops what has expired and cleans whatever pays, over the whole store. Returns how many segments that freed.
     pub(crate) fn maintain(&self, lane: &mut Lane) -> Result<u64, WriteError> {
         self.refuse_if_poisoned()?;
+        self.reach_file()?;
         let before = self.vacant();
         self.retire_segment(lane);
         lane.cleaning = Cleaning::InPassing;
@@ -380,7 +381,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         lane.cleaning = Cleaning::No;
         match dropped {
             // No room to move the rest to: what can be done without is done.
-            Ok(_) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => {}
+            Ok(_) => {}
+            Err(error) if error.is_no_room() => {}
             Err(error) => return Err(error),
         }
         // Nobody waits for this one: a quarter is worth it, and all of them at once.

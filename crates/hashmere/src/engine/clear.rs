@@ -22,11 +22,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Removes every key at once.
     pub(crate) fn clear(&self, lane: &mut Lane) -> Result<(), WriteError> {
         self.refuse_if_poisoned()?;
+        self.reach_file()?;
         match self.try_clear(lane) {
             // Durable: there may be room after a sync.
-            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.sync_for_room(lane)? => {
-                self.try_clear(lane)?
-            }
+            Err(error) if error.is_no_room() && self.sync_for_room(lane)? => self.try_clear(lane)?,
             cleared => cleared?,
         }
         self.all_changed();

@@ -204,6 +204,7 @@ pub(super) fn back_error(error: BackError) -> WriteError {
     match error {
         BackError::NoSpace(source) => WriteError::NoSpace(source),
         BackError::BeyondReserve { capacity, .. } => WriteError::Full { max_bytes: capacity },
+        BackError::AddressSpace { end, limit } => WriteError::AddressSpace { needed: end, limit },
         BackError::Io(source) => WriteError::Io { action: "extend the file", source },
         _ => WriteError::Io { action: "extend the file", source: std::io::Error::other("unknown cause") },
     }

@@ -142,7 +142,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
             return Ok(Look::Again);
         }
         if parsed.is_none() {
-            return Err(WriteError::from(corrupt("a slot points at something that is no record", record)).into());
+            return Err(WriteError::from(source.outside("a slot points at something that is no record", record)).into());
         }
         match (wanted, short) {
             (None, _) => Ok(Look::Done),

@@ -118,6 +118,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             first,
             buckets: lines - first,
             known: AtomicU64::new(0),
+            refusals: AtomicU64::new(0),
             trusted_root: AtomicU64::new(0),
             spare: AtomicU64::new(0),
             refused: super::backing::Refused::default(),

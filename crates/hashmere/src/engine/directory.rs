@@ -159,7 +159,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if offset & 7 == 0 && self.is_inside(offset, 8) {
             return Ok(offset);
         }
-        Err(WriteError::Corrupt { what: "a directory entry lies outside the file", offset })
+        Err(self.outside("a directory entry lies outside the file", offset).into())
     }
 
     pub(super) fn set_depth(&self, block: u64, tree: Tree, depth: u32) {

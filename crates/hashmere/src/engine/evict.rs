@@ -69,9 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 let policy = if dead * 2 >= self.segment_bytes() { Policy::Move } else { Policy::Evict { budget } };
                 match self.clean_segment(lane, segment, policy) {
                     // No room for those that would move: a cache lets go of them as well.
-                    Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => {
-                        self.clean_segment(lane, segment, Policy::Evict { budget: 0 })
-                    }
+                    Err(error) if error.is_no_room() => self.clean_segment(lane, segment, Policy::Evict { budget: 0 }),
                     done => done,
                 }
             }

@@ -33,7 +33,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     && (refused.is_none() || self.has_memory(lane, bytes))
             });
             let made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
-            if matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::Busy { .. })) {
+            if made.as_ref().is_err_and(|error| error.is_no_room() || matches!(error, WriteError::Busy { .. })) {
                 // Dead clients may hold segments that nobody has needed so far.
                 return self.sweep().and_then(|()| self.force(lane, bytes, None)).or(made);
             }
@@ -47,6 +47,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         lane: &mut Lane,
         act: impl FnOnce(&mut Lane) -> Result<R, WriteError>,
     ) -> Result<R, WriteError> {
+        self.reach_file()?;
         self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
         self.give_up_snapshot();
         lane.cleaning = Cleaning::Forced;
@@ -174,10 +175,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         match freed {
             Ok(true) => Ok(true),
-            Ok(false) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.shape.cache => {
-                self.evict_beside(lane)
-            }
-            Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(false),
+            Ok(false) if self.shape.cache => self.evict_beside(lane),
+            Err(error) if error.is_no_room() && self.shape.cache => self.evict_beside(lane),
+            Err(error) if error.is_no_room() => Ok(false),
             other => other,
         }
     }

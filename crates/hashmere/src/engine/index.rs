@@ -3,7 +3,7 @@
 //! hash -> directory entry -> leaf -> two candidate buckets of seven slots; a bucket whose keys did not all
 //! fit says so in its lock word, and they stand in the overflow tree, which is the same thing under another hash.
 
-use super::{corrupt, Engine};
+use super::Engine;
 use crate::error::ReadError;
 use hashmere_format::hash::{buckets, TAG_MASK};
 use hashmere_format::leaf::{Slot, LINE, SLOTS};
@@ -122,11 +122,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let index = hash & ((1 << depth) - 1);
         let entry = self.entry(block, tree, index) & !7;
         if !self.is_inside(entry, 8) {
-            return Err(corrupt("a directory entry lies outside the file", entry));
+            return Err(self.outside("a directory entry lies outside the file", entry));
         }
         let leaf = self.mem.load(entry, Ordering::Acquire) & !(LINE - 1);
         if !self.is_inside(leaf, self.leaf_bytes()) {
-            return Err(corrupt("a leaf lies outside the file", leaf));
+            return Err(self.outside("a leaf lies outside the file", leaf));
         }
         Ok(Some(Path { leaf, entry, depth: u64::from(depth) }))
     }
@@ -145,7 +145,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(never)]
     fn trust(&self, root_word: u64, block: u64) -> Result<(), ReadError> {
         if !self.is_inside(block, root::BYTES) {
-            return Err(corrupt("the root block lies outside the file", block));
+            return Err(self.outside("the root block lies outside the file", block));
         }
         self.trusted_root.store(root_word, Ordering::Relaxed);
         Ok(())

@@ -57,6 +57,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until nobody marks
     /// any more.
     pub(super) fn take_marks(&self, lane: &mut Lane, take: &mut Take<'_>) -> Result<(), BackupError> {
+        self.in_reach(|| self.take_all_marks(lane, take))?
+    }
+
+    fn take_all_marks(&self, lane: &mut Lane, take: &mut Take<'_>) -> Result<(), BackupError> {
         let mut segment = 0;
         while segment < self.segments() {
             if let Some(stand) = self.stand_on(lane, segment)? {

@@ -40,7 +40,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Segments that are offline.
     pub(super) fn offline(&self) -> u64 {
-        self.mem.load(at::OFFLINE, Ordering::Acquire).min(self.segments())
+        self.mem.load(at::OFFLINE, Ordering::Acquire).min(self.segments_said())
     }
 
     fn segments_in_use(&self) -> u64 {
@@ -55,6 +55,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives the store another maximum. Less than it has in use: a cache evicts, a strict store compacts; what cannot go at once,
     /// because somebody pins it or has it open, goes when it is given back.
     pub(crate) fn set_maximum(&self, lane: &mut Lane, bytes: u64) -> Result<Resized, WriteError> {
+        self.reach_file()?;
         let target = self.segments_within(bytes);
         if self.segments_in_use() > target {
             let needed = if self.shape.cache { self.least_of_cache() } else { self.compact_to(lane, target)? };
@@ -80,10 +81,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Under the space lock: who grows the file has counted with the old maximum before, or counts with the new one.
     fn store_maximum(&self, slot: u32, bytes: u64) -> Result<(), WriteError> {
         self.acquire_global(slot, at::SPACE_LOCK)?;
-        self.mem.store(at::MAX_BYTES, bytes, Ordering::Release);
-        self.bring_online();
+        // What cannot be reached cannot be counted either.
+        let reached = self.reach_file();
+        if reached.is_ok() {
+            self.mem.store(at::MAX_BYTES, bytes, Ordering::Release);
+            self.bring_online();
+        }
         self.release_global(at::SPACE_LOCK);
-        Ok(())
+        Ok(reached?)
     }
 
     /// With the space lock: as many segments can be had again as the maximum allows, as holes.
@@ -233,7 +238,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 /// What cannot be emptied now is no error of who makes a store smaller.
 fn went(emptied: Result<bool, WriteError>) -> Result<bool, WriteError> {
     match emptied {
-        Err(WriteError::Busy { .. } | WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(false),
+        Err(WriteError::Busy { .. }) => Ok(false),
+        Err(error) if error.is_no_room() => Ok(false),
         other => other,
     }
 }

@@ -35,6 +35,7 @@ mod maximum;
 mod ops;
 mod pin;
 mod put;
+mod reach;
 mod read;
 mod rebuild;
 mod recover;
@@ -107,8 +108,10 @@ pub(crate) struct Engine<M: Mem, H: Host> {
     lines: u64,
     first: u64,
     buckets: u64,
-    /// Bytes of the segments known to exist: every offset from the file is compared with it.
+    /// Bytes of the segments known to exist, and to have addresses here: every offset from the file is compared with it.
     known: AtomicU64,
+    /// How often this process had no addresses for a part of the file.
+    refusals: AtomicU64,
     /// The last root word whose block was found to lie within the file.
     trusted_root: AtomicU64,
     /// A segment that this process knows to be free (see `keep_spare`).
@@ -202,15 +205,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     #[inline(never)]
     fn is_inside_now(&self, at: u64, len: u64) -> bool {
-        let segments = self.mem.load(at::SEGMENTS, Ordering::Acquire).min(hashmere_format::header::limit::SEGMENTS);
-        let known = (segments << self.shape.segment_shift).min(self.mem.capacity().saturating_sub(at::DATA));
-        if at >= known || len > known - at {
+        let said = self.segments_said() << self.shape.segment_shift;
+        if at >= said || len > said - at {
             return false;
         }
-        // It has grown, then, and the file grew first. Somebody may have written nonsense into the header since we opened it, and
-        // what lies behind the end of the file must not be touched.
-        let known = known.min(self.mem.reach().saturating_sub(at::DATA));
-        self.known.store(known, Ordering::Relaxed);
+        let known = self.learn(said);
         at < known && len <= known - at
     }
 }

@@ -295,7 +295,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(Seen::Torn);
             }
             if outline.is_none() {
-                return Err(corrupt("a slot points at something that is no record", slot.offset()));
+                return Err(self.outside("a slot points at something that is no record", slot.offset()));
             }
             match seen {
                 Seen::Match(taken) => return taken.transpose().map(Seen::Match),
@@ -310,7 +310,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn hold_generation(&self, slot_offset: u64, slot: Slot, root: u64) -> Result<Option<u64>, ReadError> {
         if !self.is_inside(slot.offset(), 8) {
             return if self.root() == root && self.slot(slot_offset) == slot {
-                Err(corrupt("a slot points outside the file", slot.offset()))
+                Err(self.outside("a slot points outside the file", slot.offset()))
             } else {
                 Ok(None)
             };

@@ -21,6 +21,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Repairs and frees the row of `slot`, if it has an owner, who is dead.
     pub(super) fn recover(&self, slot: u32) -> Result<(), WriteError> {
         let row = row::offset(slot);
+        // What it had in hand was there before it died; a repair that could not reach it would forget it.
+        self.reach_file()?;
         // First: what it holds back needs no repair.
         self.withdraw_snapshot(slot);
         let state = self.mem.load(row + row::at::STATE, Ordering::Acquire);

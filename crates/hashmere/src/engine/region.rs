@@ -9,7 +9,7 @@
 use super::backing::Memory;
 use super::check::CheckReport;
 use super::{Engine, Lane, Pin};
-use crate::error::WriteError;
+use crate::error::{ReadError, WriteError};
 use hashmere_format::header::{at, limit, RootWord};
 use hashmere_format::leaf::Meta;
 use hashmere_format::region::{self, NAME_MAX};
@@ -74,7 +74,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let total = region::DATA.checked_add(bytes).filter(|total| *total <= limit::ADDRESS);
         let total = total.ok_or(WriteError::TooLarge { bytes, limit: limit::ADDRESS })?;
-        if self.find_region(kind, name).is_some() {
+        if self.find_region(kind, name)?.is_some() {
             return Ok(None);
         }
         self.refuse_without_pin()?;
@@ -119,7 +119,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Place>, WriteError> {
         let pin = self.pin_region(spot.segment)?;
         self.acquire_global(lane.slot, at::REGION_LOCK)?;
-        let there = self.find_region(kind, name).is_some();
+        let found = self.find_region(kind, name);
+        let there = !matches!(found, Ok(None));
         if !there {
             // SYNC(region): what was filled in is seen by whoever sees the state. This is the point at which the region exists.
             self.set_state(spot.segment, Word::new(State::Region).long(n as u32));
@@ -127,7 +128,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.release_global(at::REGION_LOCK);
         if there {
             self.unpin(pin);
-            return Ok(None);
+            return found.map(|_| None).map_err(WriteError::from);
         }
         Ok(Some(Place { spot, pin }))
     }
@@ -151,11 +152,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Opens a region by name.
     pub(crate) fn open_region(&self, kind: u64, name: &[u8]) -> Result<Option<Place>, WriteError> {
         loop {
-            let Some(spot) = self.find_region(kind, name) else { return Ok(None) };
+            let Some(spot) = self.find_region(kind, name)? else { return Ok(None) };
             let pin = self.pin_region(spot.segment)?;
             // SYNC(pin): pairs with the fence in `goes`: either we see that it was dropped, or whoever frees it sees our pin.
             self.mem.fence(Ordering::SeqCst);
-            if self.find_region(kind, name) == Some(spot) {
+            if matches!(self.find_region(kind, name), Ok(Some(now)) if now == spot) {
                 return Ok(Some(Place { spot, pin }));
             }
             self.unpin(pin);
@@ -179,12 +180,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.refuse_if_poisoned()?;
         self.acquire_global(lane.slot, at::REGION_LOCK)?;
         let found = self.find_region(kind, name);
-        if let Some(spot) = found {
+        if let Ok(Some(spot)) = found {
             // This is the point at which it is gone: nobody finds it any more, and whoever has it open is told.
             self.mem.store(spot.data - region::DATA + region::at::DROPPED, 1, Ordering::Release);
             self.finish_drop(spot.segment);
         }
         self.release_global(at::REGION_LOCK);
+        let found = found?;
         if let Some(spot) = found {
             self.leave_limbo(spot.segment, lane.slot)?;
         }
@@ -221,10 +223,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(done)
     }
 
-    fn find_region(&self, kind: u64, name: &[u8]) -> Option<Spot> {
-        self.each_region().find_map(|(spot, info)| {
-            let info = info.ok()?;
-            (info.kind == kind && info.name == name).then_some(spot)
+    /// A region that this process cannot reach is not taken for one that is not there.
+    fn find_region(&self, kind: u64, name: &[u8]) -> Result<Option<Spot>, ReadError> {
+        self.in_reach(|| {
+            self.each_region().find_map(|(spot, info)| {
+                let info = info.ok()?;
+                (info.kind == kind && info.name == name).then_some(spot)
+            })
         })
     }
 

@@ -191,16 +191,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<u64>, WriteError> {
         self.by_force(lane, |lane| {
             let mut made = self.make_run_once(lane, n, Lot::Unvisited, refused);
-            if matches!(
-                made,
-                Ok(None) | Err(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::Busy { .. })
-            ) {
+            let in_vain = |error: &WriteError| error.is_no_room() || matches!(error, WriteError::Busy { .. });
+            if made.as_ref().map_or_else(in_vain, Option::is_none) {
                 // Our own segment may be in the way, or what dead clients hold; or all that was left is beside a stalled lock.
                 self.retire_segment(lane);
                 made = self.sweep().and_then(|()| self.make_run_once(lane, n, Lot::Any, refused));
             }
             match made {
-                Err(error @ (WriteError::Full { .. } | WriteError::NoSpace(_))) => {
+                Err(error) if error.is_no_room() => {
                     *refused = Some(error);
                     Ok(None)
                 }
@@ -247,7 +245,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     // Somebody keeps the lock of a record there: a window without that segment is next.
                     Err(WriteError::Busy { .. }) => continue,
                     // There was less room elsewhere than it seemed: segment after segment, then.
-                    Ok(None) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => {}
+                    Ok(None) => {}
+                    Err(error) if error.is_no_room() => {}
                     Err(error) => return Err(error),
                 }
             }
@@ -462,7 +461,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             State::Large => self.drop_large(lane, segment, Lot::Any)?,
             _ => match self.empty_segment(lane, segment, policy) {
                 // No room for those that would move: a cache lets go of them as well.
-                Err(WriteError::Full { .. } | WriteError::NoSpace(_)) if self.shape.cache => {
+                Err(error) if error.is_no_room() && self.shape.cache => {
                     self.empty_segment(lane, segment, Policy::Evict { budget: 0 })?;
                 }
                 done => done?,

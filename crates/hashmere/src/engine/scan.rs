@@ -130,7 +130,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<R>, ReadError> {
         if !self.is_inside(slot.offset(), 8) {
             let same = self.slot(slot_offset) == slot && self.root() == root;
-            return if same { Err(corrupt("a slot points outside the file", slot_offset)) } else { Ok(None) };
+            return if same { Err(self.outside("a slot points outside the file", slot_offset)) } else { Ok(None) };
         }
         let number = self.segment_of(slot.offset());
         let generation = self.mem.load(self.entry_of(number) + segment::at::GENERATION, Ordering::Acquire);
@@ -153,7 +153,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         match taken {
             Some(result) => result.map(Some),
-            None => Err(corrupt("a slot points at something that is no record", slot.offset())),
+            None => Err(self.outside("a slot points at something that is no record", slot.offset())),
         }
     }
 

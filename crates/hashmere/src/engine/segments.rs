@@ -72,7 +72,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[cold]
     fn shortened(&self, segment: u64, word: Word) -> Word {
-        let most = self.segments().saturating_sub(segment).max(1);
+        let said = self.segments_said();
+        let there = if said << self.shape.segment_shift <= self.known.load(Ordering::Relaxed) {
+            said
+        } else {
+            said.min(self.mem.size().saturating_sub(at::DATA) >> self.shape.segment_shift)
+        };
+        let most = there.saturating_sub(segment).max(1);
         word.long(u64::from(word.length).min(most) as u32)
     }
 
@@ -90,28 +96,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.compare_exchange(self.entry_of(segment) + segment::at::STATE, from.pack(), to.pack()).is_ok()
     }
 
-    /// How many segments the file has.
+    /// How many segments the file has, as far as this process can reach them.
     pub(super) fn segments(&self) -> u64 {
         let said = self.segments_said();
         if said << self.shape.segment_shift <= self.known.load(Ordering::Relaxed) {
             said
         } else {
-            self.segments_there(said)
+            self.learn(said << self.shape.segment_shift) >> self.shape.segment_shift
         }
-    }
-
-    /// It has grown, then, and the file grew first; or somebody wrote nonsense into the header.
-    #[cold]
-    fn segments_there(&self, said: u64) -> u64 {
-        let bytes = (said << self.shape.segment_shift).min(self.mem.reach().saturating_sub(at::DATA));
-        self.known.store(bytes, Ordering::Relaxed);
-        bytes >> self.shape.segment_shift
     }
 
     /// How many segments the header says that the file has.
     pub(super) fn segments_said(&self) -> u64 {
-        let reachable = self.mem.capacity().saturating_sub(at::DATA) >> self.shape.segment_shift;
-        self.mem.load(at::SEGMENTS, Ordering::Acquire).min(limit::SEGMENTS).min(reachable)
+        self.mem.load(at::SEGMENTS, Ordering::Acquire).min(limit::SEGMENTS)
     }
 
     /// How many it may have.
@@ -121,7 +118,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             _ if self.unlimited.load(Ordering::Relaxed) => u64::MAX,
             bytes => bytes,
         };
-        let bytes = max_bytes.min(limit::ADDRESS).min(self.mem.capacity());
+        let bytes = max_bytes.min(limit::ADDRESS).min(self.mem.capacity_limit());
         (bytes.saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS)
     }
 
@@ -211,6 +208,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         need: Need,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
+        // A process that cannot reach what others grew has nothing to count from.
+        if let Err(error) = self.reach_file() {
+            *refused = Some(error.into());
+            return Ok(None);
+        }
         let max = self.segments_max();
         // The reserve may be free segments, holes, or growth that is still possible.
         let reserved = need == Need::Normal && !canary::is(Canary::ReserveSpent);
@@ -228,6 +230,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let total = self.segments();
         if total + n > max {
+            return Ok(None);
+        }
+        let needed = self.segment_offset(total + n);
+        if !self.mem.extend(needed) {
+            *refused = Some(WriteError::AddressSpace { needed, limit: self.mem.address_limit(needed) });
             return Ok(None);
         }
         (total..total + n).for_each(|segment| self.init_entry(segment, Word::owned(State::Claimed, slot)));
@@ -320,7 +327,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn new_entry(&self, segment: u64) -> u64 {
         let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire) & !7;
         let entry = chunk.saturating_add(segment % CHUNK_ENTRIES * segment::BYTES);
-        let fits = entry.checked_add(segment::BYTES).is_some_and(|end| end <= self.mem.reach());
+        let fits = entry.checked_add(segment::BYTES).is_some_and(|end| end <= self.mem.size().min(self.mem.capacity()));
         if fits {
             entry
         } else {
@@ -431,7 +438,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.
         self.mem.fence(Ordering::SeqCst);
         let length = self.state(segment).length;
-        if self.is_held_back(segment)? {
+        // Of a long one the tail must be within reach, as must everything that its entry is worth.
+        let end = self.segment_offset(segment + u64::from(length));
+        let unreachable = length > 1 && !self.is_inside(end - 8, 8);
+        if unreachable || self.is_held_back(segment)? {
             if self.is_durable() {
                 self.set_field(segment, segment::at::AWAITS, 0);
             }

@@ -8,7 +8,7 @@ use super::index::Tree;
 use super::sync::LOOK;
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
-use crate::error::{BackupError, WriteError};
+use crate::error::{BackupError, ReadError, WriteError};
 use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::{Meta, Slot, META};
 use hashmere_format::record::{field, VERSION_MAX, VERSION_SHIFT};
@@ -236,7 +236,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// One attempt; `None`: a version passed the floor, or the store was cleared.
     fn try_snapshot(&self, lane: &Lane, root: u64) -> Result<Option<u64>, BackupError> {
         let slot = lane.slot;
-        let floor = (self.highest_version(root) + margin::<M>()).max(self.snapshot().floor());
+        let floor = (self.highest_version(root)? + margin::<M>()).max(self.snapshot().floor());
         if floor > VERSION_MAX - ROOM {
             let what = "the store has used up its versions; dump it and load the dump anew";
             return Err(WriteError::Misuse(what).into());
@@ -247,7 +247,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.wait_for_lanes(slot)?;
         }
         // Whoever gave a version and did not see the floor has left: the buckets say how far it went.
-        if !believed && self.highest_version(root) > floor {
+        if !believed && self.highest_version(root)? > floor {
             self.turn_snapshot(slot, |_| true, Snapshot::plain)?;
             return Ok(None);
         }
@@ -265,13 +265,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The highest version that any bucket gave out before this call.
-    fn highest_version(&self, root: u64) -> u64 {
+    fn highest_version(&self, root: u64) -> Result<u64, ReadError> {
         // A leaf that is split meanwhile keeps its versions, and the new one has copies of them.
-        self.leaves(root, Tree::First)
-            .flat_map(|leaf| self.leaf_buckets(leaf))
-            .map(|bucket| Meta(self.mem.load(bucket + META, Ordering::Acquire)).version())
-            .max()
-            .unwrap_or(0)
+        self.in_reach(|| {
+            self.leaves(root, Tree::First)
+                .flat_map(|leaf| self.leaf_buckets(leaf))
+                .map(|bucket| Meta(self.mem.load(bucket + META, Ordering::Acquire)).version())
+                .max()
+                .unwrap_or(0)
+        })
     }
 
     /// Waits until every operation that began before this call has ended. The dead are repaired.

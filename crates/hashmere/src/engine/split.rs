@@ -55,7 +55,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 made = Err(error);
             }
         }
-        lane.index_full = matches!(made, Err(WriteError::Full { .. } | WriteError::NoSpace(_)));
+        // What this process cannot reach is no matter of room.
+        lane.index_full = made.as_ref().is_err_and(WriteError::is_no_room) && self.reach_file().is_ok();
         made
     }
 
@@ -98,7 +99,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some(leaf) = self.leaf_of(root, Tree::Overflow, 0)? else { return Ok(()) };
         match self.split(lane, root, Tree::Overflow, leaf, id) {
             // One leaf serves as well, as long as nobody stops there.
-            Ok(_) | Err(WriteError::Full { .. } | WriteError::NoSpace(_)) => Ok(()),
+            Ok(_) => Ok(()),
+            Err(error) if error.is_no_room() => Ok(()),
             Err(error) => Err(error),
         }
     }

@@ -7,7 +7,7 @@ use super::index::{Path, Place, Tree};
 use super::split::Growth;
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::canary::{self, Canary};
-use crate::error::WriteError;
+use crate::error::{ReadError, WriteError};
 use hashmere_format::header;
 use hashmere_format::leaf::{Meta, Slot, META};
 use hashmere_format::row::{self, Stat};
@@ -313,11 +313,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held,
     ) -> Result<Site, WriteError> {
         let place = held.place;
-        let found = self.look(key, kh, kh.hash, place, Tree::First);
+        let found = self.look(key, kh, kh.hash, place, Tree::First)?;
         if found.is_none() && held.meta.has_overflow() {
             for hash in self.hasher.overflow(key) {
                 let place = self.lock_overflow(lane, root, hash, held)?;
-                let found = self.look(key, kh, hash, place, Tree::Overflow);
+                let found = self.look(key, kh, hash, place, Tree::Overflow)?;
                 if found.is_some() {
                     return Ok(Site { found, free: None, tree: Tree::Overflow, leaf: place.leaf, hash });
                 }
@@ -335,13 +335,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Ok(Some(path)) = self.path_of(self.root(), Tree::First, kh.hash) else { return false };
         let place = self.place(path.leaf, kh.hash);
         match self.look(key, kh, kh.hash, place, Tree::First) {
-            Some(found) => self.is_past(&found),
-            None => Meta(self.mem.load(place.first + META, Ordering::Relaxed)).has_overflow(),
+            Ok(Some(found)) => self.is_past(&found),
+            Ok(None) => Meta(self.mem.load(place.first + META, Ordering::Relaxed)).has_overflow(),
+            Err(_) => false,
         }
     }
 
     /// Looks at both buckets of one tree, holding the key's lock.
-    fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Option<Found> {
+    fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Result<Option<Found>, ReadError> {
+        let refusals = self.refusals();
         loop {
             // Under the key's lock its own record stands still; another key's may be recycled while we look, and become a
             // draft of ours. So a match counts only if nothing at all was recycled meanwhile.
@@ -353,8 +355,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             // SYNC(recycle): as in `stood`.
             self.mem.fence(Ordering::Acquire);
+            if found.is_none() && self.refusals() != refusals {
+                // A slot with this tag leads to where we have no addresses: it may be this key's.
+                return Err(self.unreachable());
+            }
             if found.is_none() || self.mem.load(header::at::EPOCH, Ordering::Relaxed) == epoch {
-                return found;
+                return Ok(found);
             }
         }
     }

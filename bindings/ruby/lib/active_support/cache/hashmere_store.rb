@@ -125,7 +125,7 @@ module ActiveSupport
         write = options[:unless_exist] ? :add : :set
         value = options[:raw] ? entry.value.to_s : serialize_entry(entry)
         @store.public_send(write, key, value, ttl: lifetime(entry, options), flags: options[:raw] ? 0 : ENTRY) ? true : false
-      rescue Hashmere::Full, Hashmere::NoSpace, Hashmere::Busy, Hashmere::TooLarge => e
+      rescue Hashmere::Full, Hashmere::NoSpace, Hashmere::AddressSpace, Hashmere::Busy, Hashmere::TooLarge => e
         logger&.error("Hashmere (#{e.class.name}): #{e.message}")
         forget(key) unless options[:unless_exist]
         false

@@ -7,7 +7,7 @@ use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
 use super::{
-    asked, backup, backup_cases, crash_cases, maximum, meanwhile, power, quick, refused_space, regions, stalled,
+    asked, backup, backup_cases, crash_cases, maximum, meanwhile, power, quick, reach, refused_space, regions, stalled,
 };
 use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
@@ -45,6 +45,8 @@ const SEGMENTS: &[Hunt] = &[
     (Canary::RootEarly, "deaths: clear", crash_cases::clearing),
     (Canary::OfflineUncounted, "deaths: shrink", maximum::deaths_of_who_takes_segments_out_of_use),
     (Canary::OverBelieved, "one interruption: trim", maximum::two_take_segments_out_of_use),
+    (Canary::RefusalIgnored, "few addresses: histories", reach::histories),
+    (Canary::ReachUnasked, "few addresses: histories", reach::histories),
 ];
 
 const DURABLE: &[Hunt] = &[

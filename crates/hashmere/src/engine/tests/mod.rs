@@ -23,6 +23,7 @@ mod power;
 mod power_between;
 mod probe;
 mod quick;
+mod reach;
 mod refused;
 mod refused_space;
 mod regions;

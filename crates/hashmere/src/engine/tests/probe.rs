@@ -61,6 +61,10 @@ pub(super) struct Probe {
     halves: AtomicBool,
     /// Loads where no memory is do no harm: they are those of a reader, which then notices.
     lenient: AtomicBool,
+    /// Bytes of the file that the client has addresses for.
+    window: AtomicU64,
+    /// How many it can have.
+    window_max: AtomicU64,
 }
 
 impl Probe {
@@ -78,6 +82,8 @@ impl Probe {
             refuse: Mutex::new(0..0),
             halves: AtomicBool::new(false),
             lenient: AtomicBool::new(false),
+            window: AtomicU64::new(u64::MAX),
+            window_max: AtomicU64::new(u64::MAX),
         })
     }
 
@@ -147,6 +153,12 @@ impl Probe {
     /// From now on the client may load where no memory is: it was recycled under it, which it will notice.
     pub(super) fn be_lenient(&self) {
         self.lenient.store(true, Ordering::Relaxed);
+    }
+
+    /// From now on the client has addresses for the first `bytes` of the file, and can have them for `most`.
+    pub(super) fn confine(&self, bytes: u64, most: u64) {
+        self.window_max.store(most, Ordering::Relaxed);
+        self.window.store(bytes, Ordering::Relaxed);
     }
 
     /// Panics when the client makes more than this many accesses.
@@ -235,6 +247,7 @@ impl ProbeMem {
             return &self.heap;
         }
         self.probe.access();
+        assert!(off < self.probe.window.load(Ordering::Relaxed), "a load at {off:#x}, where no addresses are");
         let fine = self.heap.has_memory(off) || self.probe.lenient.load(Ordering::Relaxed);
         assert!(fine, "a load where no memory is, in segment {}", off.saturating_sub(at::DATA) >> 12);
         &self.heap
@@ -247,6 +260,7 @@ impl ProbeMem {
         }
         self.probe.access();
         self.probe.store(&self.heap, off, kind);
+        assert!(off < self.probe.window.load(Ordering::Relaxed), "a store at {off:#x}, where no addresses are");
         assert!(
             self.heap.has_memory(off),
             "a store where no memory is, in segment {}",
@@ -278,6 +292,21 @@ impl Words for ProbeMem {
 
 impl Mem for ProbeMem {
     fn capacity(&self) -> u64 {
+        self.heap.capacity().min(self.probe.window.load(Ordering::Relaxed))
+    }
+
+    fn capacity_limit(&self) -> u64 {
+        self.heap.capacity()
+    }
+
+    fn extend(&self, end: u64) -> bool {
+        if end > self.capacity() && end <= self.probe.window_max.load(Ordering::Relaxed).min(self.heap.capacity()) {
+            self.probe.window.store(end, Ordering::Relaxed);
+        }
+        end <= self.capacity()
+    }
+
+    fn size(&self) -> u64 {
         self.heap.capacity()
     }
 
