@@ -55,7 +55,7 @@ lint:
 # HASHMERE_MODELS=20000 lets the models among them look longer.
 unit:
 	@scripts/setup rust
-	cargo test $(WHOLE) --quiet --lib --bins
+	cargo test $(WHOLE) --quiet --no-fail-fast --lib --bins
 
 models:
 	@scripts/setup rust
@@ -66,7 +66,7 @@ promise: export RUST_TEST_THREADS ?= 4
 promise:
 	@scripts/setup rust
 	@scripts/setup clients
-	cargo test $(WHOLE) --quiet --test '*'
+	cargo test $(WHOLE) --quiet --no-fail-fast --test '*'
 
 # The library is built once for all of them.
 bindings:

@@ -5,6 +5,7 @@ use crate::error::WriteError;
 use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Stored, Ttl, Update, Updated};
 use crate::view::Reservation;
 use crate::Store;
+use std::time::{Duration, Instant};
 
 /// The number after adding a signed step: below zero is zero, beyond 2^64 wraps.
 fn step(number: u64, by: i64) -> u64 {
@@ -15,9 +16,11 @@ fn step(number: u64, by: i64) -> u64 {
     }
 }
 
-/// How often the function given to [`Store::update`] is asked about one key: so often in a row nobody loses who does not himself, by
-/// ways that [`WriteError::Reentered`] does not see, change the key.
+/// How often the function given to [`Store::update`] is asked about one key at least, before that is an error: it may change the key
+/// itself, by ways that [`WriteError::Reentered`] does not see.
 const ASKED_MOST: u32 = 1000;
+/// And for how long it is asked then: others who only write often are out of luck for moments, what writes its own key every time.
+const ASKED_FOR: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Stores a value without attributes, whether the key was there or not.
@@ -195,7 +198,7 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set). Within `f`, a write of this key (or [`clear`](Self::clear)) by the same thread through this handle or a clone
     /// of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again without end.
-    /// [`Misuse`](WriteError::Misuse) if the key changed each of a thousand times that `f` was asked.
+    /// [`Misuse`](WriteError::Misuse) if the key changed each of a thousand times that `f` was asked, and then for 5 seconds.
     pub fn update(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
         self.update_hashed(key, self.engine().hash(key), f)
     }
@@ -207,14 +210,14 @@ impl Store {
         mut f: impl FnMut(Option<&Item>) -> Update,
     ) -> Result<Updated, WriteError> {
         let engine = self.engine();
-        let mut asked = 0;
+        let (mut asked, mut since) = (0u32, None);
         engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
-            if asked == ASKED_MOST {
+            if asked == ASKED_MOST && since.get_or_insert_with(Instant::now).elapsed() >= ASKED_FOR {
                 return Err(WriteError::Misuse(
-                    "the key was changed each of the 1,000 times that the function given to update ran; it must not write that key itself (through another handle, thread or process), and has to be quicker than others who write it",
+                    "the key was changed each time that the function given to update ran, 1,000 times and then for 5 seconds; it must not write that key itself (through another handle, thread or process), and has to be quicker than others who write it",
                 ));
             }
-            asked += 1;
+            asked = ASKED_MOST.min(asked + 1);
             let _shown = engine.show(key, kh);
             Ok(f(item))
         })

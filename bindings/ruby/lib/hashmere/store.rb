@@ -88,7 +88,10 @@ module Hashmere
     def update(key, ttl: nil, expires_at: nil, flags: nil, &block)
       raise ArgumentError, "a block is needed" unless block
 
-      ASKED_MOST.times do
+      asked = 0
+      since = nil
+      until asked == ASKED_MOST && clock - (since ||= clock) >= ASKED_FOR
+        asked += 1 if asked < ASKED_MOST
         old, value = _show(key, &block)
         return old && old[0] if value.nil?
 
@@ -100,13 +103,16 @@ module Hashmere
           return value if _cas_version(key, old ? old[1] : 0, value, flags || (old ? old[3] : 0), *expiry)
         end
       end
-      raise Misuse, "the key was changed each of the #{ASKED_MOST} times that the block given to update ran; it must not write " \
-                    "that key itself (through another object, thread or process), and has to be quicker than others who write it"
+      raise Misuse, "the key was changed each time that the block given to update ran, #{ASKED_MOST} times and then for " \
+                    "#{ASKED_FOR} seconds; it must not write that key itself (through another object, thread or process), and has to be quicker than others who write it"
     end
 
-    # How often the block of {update} is called for one key.
+    # How often the block of {update} is called for one key at least, and for how many seconds then, before that is an error.
     ASKED_MOST = 1000
-    private_constant :ASKED_MOST
+    ASKED_FOR = 5
+    private_constant :ASKED_MOST, :ASKED_FOR
+
+    private def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
     # Removes a key. @return [String, nil] its value; the block's, if there was none. Exactly one of several callers gets it.
     def delete(key)

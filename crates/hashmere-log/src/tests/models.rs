@@ -107,7 +107,7 @@ fn half_left_behind() -> impl Fn() + Send + Sync + 'static {
             let _ = until_death(|| play.write(&victim, 0, 3));
         });
         let idle = play.actor();
-        (0..3).for_each(|_| drop(idle.claim(8)));
+        (0..3).for_each(|_| _ = idle.claim(8));
         play.dead.lock().unwrap().push(client(0));
         play.writing.fetch_add(1, Ordering::Relaxed);
         let threads = vec![

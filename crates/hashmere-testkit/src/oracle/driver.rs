@@ -3,7 +3,7 @@
 use super::generate::Generator;
 use super::model::Model;
 use super::perform::{perform, Done, Known};
-use super::{hash_of, Action, Hashed, Outcome};
+use super::{hash_of, Action, Hashed, Outcome, Want};
 use crate::rng::{run_seed, Rng};
 use hashmere::{Meta, Options, Store, Stored, WriteError};
 use std::collections::VecDeque;
@@ -112,7 +112,11 @@ impl Driver {
         if outcome != expected && self.plan.cache && before.is_some() {
             // It may have been evicted just before.
             self.model.remove(key);
-            expected = self.model.apply(key, action);
+            expected = match action {
+                // The version that was asked for is one that an absent key does not have.
+                Action::Cas(Want::ThisVersion, _) => Outcome::Absent,
+                _ => self.model.apply(key, action),
+            };
         }
         if outcome != expected {
             self.fail(key, &format!("returned {outcome:?}\n instead of {expected:?}"));

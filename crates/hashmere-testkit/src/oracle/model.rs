@@ -168,6 +168,8 @@ impl Model {
         let entry = self.entries.get(key);
         let holds = match (want, entry) {
             (Want::Absent, None) | (Want::ThisVersion | Want::ThisValue, Some(_)) => true,
+            // The version that an absent key has: something may be stored there, and there is nothing to remove.
+            (Want::ThisVersion, None) => !matches!(to, To::Remove),
             (Want::Value(value), Some(entry)) => entry.value == *value,
             _ => false,
         };

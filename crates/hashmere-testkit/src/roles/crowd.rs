@@ -68,6 +68,10 @@ pub(super) fn churn(arguments: &mut Arguments) {
     let _ = std::io::read_to_string(std::io::stdin());
 }
 
+#[allow(
+    clippy::incompatible_msrv,
+    reason = "pipes of the standard library; the test kit is built by our own toolchain only"
+)]
 pub(super) fn burst(arguments: &mut Arguments) {
     let path: String = arguments.next();
     let count: usize = arguments.next();

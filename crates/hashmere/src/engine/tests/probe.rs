@@ -382,7 +382,7 @@ impl Mem for ProbeMem {
         let heap = self.system_call();
         if self.probe.is_refused() {
             if self.probe.halves.load(Ordering::Relaxed) {
-                let _ = heap.back(off, len / 2 & !4095);
+                let _ = heap.back(off, (len / 2) & !4095);
             }
             return Err(BackError::NoSpace(std::io::ErrorKind::StorageFull.into()));
         }
