@@ -12,7 +12,7 @@ use super::segments::{Need, RESERVE};
 use super::sync::LOOK;
 use super::{Engine, Lane};
 use crate::error::WriteError;
-use hashmere_format::header::{at, PAGE};
+use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
@@ -176,8 +176,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 || word.state == State::Tail && row == 0;
             row = if stays { 0 } else { row + 1 };
             longest = longest.max(row);
-            if !stays && word.owner != 0 && word.owner != own + 1 {
-                holder = Some(word.owner - 1);
+            // A damaged word names somebody who cannot exist.
+            let owner = word.owner.checked_sub(1).filter(|owner| *owner != own && *owner < limit::CLIENTS);
+            if !stays && owner.is_some() {
+                holder = owner;
             }
         }
         holder.filter(|_| longest >= n)
