@@ -134,17 +134,19 @@ fn writers_of_other_keys_go_on() {
         big.set(&payload::key(key), b"here").unwrap();
     }
     let worker = hammer(&path, "incr");
-    let mut worst = 0;
+    // One that is stopped while it grows the file holds up whoever needs a segment (docs/concurrency.md): seldom.
+    let (mut worst, mut growing) = (0, 0);
     for _ in 0..rounds(40) {
         std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
         worker.stop();
         let keys = (0..200).map(|_| 1000 + stage.rng.below(5000));
         let refused = keys.filter(|&key| big.set(&payload::key(key), b"changed").is_err()).count();
         worst = worst.max(refused);
+        growing += u32::from(refused > 20);
         worker.go_on();
     }
-    println!("at most {worst} of 200 writes of other keys refused");
-    assert!(worst <= 20, "a stopped writer held up {worst} of 200 other keys");
+    println!("at most {worst} of 200 writes of other keys refused, more than 20 in {growing} rounds");
+    assert!(growing <= 4, "a stopped writer held up {worst} of 200 other keys, and many in {growing} rounds");
     worker.finish(LIMIT).ok("hammer");
 }
 
