@@ -105,6 +105,8 @@ impl Meta {
     pub const WAITERS: u64 = 1 << 16;
     /// Some key of this bucket stands in the overflow tree.
     pub const OVERFLOW: u64 = 1 << 17;
+    /// An update that was beaten again and again asks the next writers to let it go first (a hint). Any release takes it off.
+    pub const YIELD: u64 = 1 << 18;
     /// One version step.
     pub const STEP: u64 = 1 << crate::record::VERSION_SHIFT;
     const OWNER: u64 = 0xffff;
@@ -119,15 +121,25 @@ impl Meta {
     pub fn is_free(self) -> bool {
         self.0 & Self::OWNER == 0
     }
+    /// Whether nobody holds it and no update asks to go first.
+    #[inline(always)]
+    pub fn is_open(self) -> bool {
+        self.0 & (Self::OWNER | Self::YIELD) == 0
+    }
+    /// Whether an update asks to go first.
+    #[inline(always)]
+    pub fn asks_to_yield(self) -> bool {
+        self.0 & Self::YIELD != 0
+    }
     /// Held by `slot`.
     #[inline(always)]
     pub fn held_by(self, slot: u32) -> Meta {
         Meta(self.0 & !Self::OWNER | u64::from(slot + 1))
     }
-    /// Free and with no waiters noted.
+    /// Free, with no waiters noted, and nobody asked to yield.
     #[inline(always)]
     pub fn released(self) -> Meta {
-        Meta(self.0 & !(Self::OWNER | Self::WAITERS))
+        Meta(self.0 & !(Self::OWNER | Self::WAITERS | Self::YIELD))
     }
     /// The version of the last write.
     #[inline(always)]
@@ -166,7 +178,10 @@ mod tests {
         let h = m.held_by(0);
         assert_eq!((h.owner(), h.version(), h.has_overflow()), (Some(0), 7, true));
         assert_eq!(Meta(h.0 | Meta::WAITERS).released(), m);
-        assert!(m.is_free() && !h.is_free());
+        assert!(m.is_free() && !h.is_free() && m.is_open() && !h.is_open());
+        let asked = Meta(m.0 | Meta::YIELD);
+        assert!(asked.is_free() && !asked.is_open() && asked.asks_to_yield());
+        assert_eq!(asked.released(), m);
         let id = Identity { depth: 20, tree: 1, prefix: 0xf_ffff };
         assert_eq!(Identity::unpack(id.pack()), Some(id));
         assert_eq!(Identity::unpack(0), None);

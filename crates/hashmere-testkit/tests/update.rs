@@ -146,13 +146,48 @@ fn by_a_way_round_it_ends() {
     let mut asked = 0;
     let updated = store.update(b"own", |item| {
         asked += 1;
-        if asked < 900 {
+        if asked < 100 {
             again.incr(b"own", 1, Counter::EXISTING).unwrap();
         }
         Update::Set([&item.unwrap().value[..], b"!"].concat())
     });
     assert!(updated.is_ok());
-    assert_eq!(store.get(b"own").unwrap().unwrap(), b"899!");
+    assert_eq!(store.get(b"own").unwrap().unwrap(), b"99!");
+}
+
+/// Beside one that writes the key without pause: the function stays until it was beaten (for 2 ms at most), so only who is let through
+/// comes through.
+#[test]
+fn one_that_is_beaten_again_and_again_comes_through() {
+    let _watchdog = Watchdog::start("update-beaten");
+    let scratch = Scratch::new("update-beaten");
+    let store = tiny().open(scratch.store("update")).unwrap();
+    store.set(b"own", b"0").unwrap();
+    let stop = std::sync::atomic::AtomicBool::new(false);
+    let mut asked = 0u32;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                store.set(b"own", b"0").unwrap();
+            }
+        });
+        for _ in 0..20 {
+            let updated = store.update(b"own", |item| {
+                asked += 1;
+                let (seen, start) = (item.map(|item| item.meta.version), std::time::Instant::now());
+                while start.elapsed() < std::time::Duration::from_millis(2)
+                    && store.get_item(b"own").unwrap().map(|item| item.meta.version) == seen
+                {}
+                Update::Set(b"updated".into())
+            });
+            if updated.is_err() {
+                stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            }
+            assert!(matches!(updated, Ok(Updated::Stored(_))), "{updated:?} after {asked}");
+        }
+        stop.store(true, std::sync::atomic::Ordering::Relaxed);
+    });
+    println!("20 updates, asked {asked} times");
 }
 
 /// Threads beyond those that have a lane of their own.

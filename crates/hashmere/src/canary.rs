@@ -29,6 +29,8 @@ hashmere_mem::canaries! {
     RefusalIgnored,
     /// Who repairs, or makes room by force, does so without the whole file within reach.
     ReachUnasked,
+    /// A writer takes a lock although an update that was beaten again and again asks to go first.
+    YieldIgnored,
     /// Compare and set does not compare.
     CasUncompared,
     /// An expired record is there.

@@ -1,6 +1,6 @@
 //! Writing one key.
 
-use crate::engine::{KeyHash, Tick, When};
+use crate::engine::{KeyHash, Rounds, Tick, When};
 use crate::error::WriteError;
 use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Stored, Ttl, Update, Updated};
 use crate::view::Reservation;
@@ -19,6 +19,8 @@ fn step(number: u64, by: i64) -> u64 {
 /// How often the function given to [`Store::update`] is asked about one key at least, before that is an error: it may change the key
 /// itself, by ways that [`WriteError::Reentered`] does not see.
 const ASKED_MOST: u32 = 1000;
+/// From when on its time is taken.
+const ASKED_OFTEN: u32 = 16;
 /// And for how long it is asked then: others who only write often are out of luck for moments, what writes its own key every time.
 const ASKED_FOR: Duration = Duration::from_secs(5);
 
@@ -169,10 +171,15 @@ impl Store {
     pub fn take(&self, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
+        let mut rounds = Rounds::default();
         loop {
+            engine.begin_round(rounds, key, kh)?;
             let Some(item) = self.item(key, kh)? else { return Ok(None) };
             let mut lane = engine.lane_for(key, kh)?;
-            if engine.remove(&mut lane, key, kh, Some(item.meta.version))? {
+            let taken = engine.end_round(&mut rounds, &mut lane, |lane| {
+                Ok(engine.remove(lane, key, kh, Some(item.meta.version))?.then_some(()))
+            })?;
+            if taken.is_some() {
                 return Ok(Some(item.value));
             }
         }
@@ -193,12 +200,13 @@ impl Store {
     ///
     /// No lock is held while `f` runs, so it may take its time and may use the store: read any key, this one too (it sees what is
     /// stored at that moment, not what `f` is going to say), and write other keys. If somebody changed the key meanwhile,
-    /// it is asked again with what is there then.
+    /// it is asked again with what is there then. After 16 times the writers of the key let it go first, each for up to 5 ms; so it does not
+    /// starve beside writers without pause if it takes less than that.
     ///
     /// # Errors
     /// As [`set`](Self::set). Within `f`, a write of this key (or [`clear`](Self::clear)) by the same thread through this handle or a clone
     /// of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again without end.
-    /// [`Misuse`](WriteError::Misuse) if the key changed each of a thousand times that `f` was asked, and then for 5 seconds.
+    /// [`Misuse`](WriteError::Misuse) if the key changed each of a thousand times that `f` was asked, and for 5 seconds.
     pub fn update(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
         self.update_hashed(key, self.engine().hash(key), f)
     }
@@ -212,9 +220,10 @@ impl Store {
         let engine = self.engine();
         let (mut asked, mut since) = (0u32, None);
         engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
-            if asked == ASKED_MOST && since.get_or_insert_with(Instant::now).elapsed() >= ASKED_FOR {
+            if asked >= ASKED_OFTEN && since.get_or_insert_with(Instant::now).elapsed() >= ASKED_FOR && asked == ASKED_MOST
+            {
                 return Err(WriteError::Misuse(
-                    "the key was changed each time that the function given to update ran, 1,000 times and then for 5 seconds; it must not write that key itself (through another handle, thread or process), and has to be quicker than others who write it",
+                    "the key was changed each time that the function given to update ran, 1,000 times within at least 5 seconds; it must not write that key itself (through another handle, thread or process), and must take less than 5 ms where others write the key without pause",
                 ));
             }
             asked = ASKED_MOST.min(asked + 1);
@@ -308,16 +317,20 @@ impl Store {
 
     fn get_and_touch_at(&self, key: &[u8], kh: KeyHash, deadline: Option<u64>) -> Result<Option<Item>, WriteError> {
         let engine = self.engine();
+        let mut rounds = Rounds::default();
         loop {
+            engine.begin_round(rounds, key, kh)?;
             let Some(mut item) = self.item(key, kh)? else { return Ok(None) };
             let mut lane = engine.lane_for(key, kh)?;
-            let touched = engine.touch_in_place(&mut lane, key, kh, deadline, Some(item.meta.version))?;
-            // A record without a word for its expiry is written anew.
-            let touched = match touched {
-                Some(touched) => touched,
-                None => engine.with_index_room(&mut lane, |lane| engine.refresh(lane, key, kh, &item, deadline))?,
-            };
-            if touched {
+            let touched = engine.end_round(&mut rounds, &mut lane, |lane| {
+                let touched = match engine.touch_in_place(lane, key, kh, deadline, Some(item.meta.version))? {
+                    Some(touched) => touched,
+                    // A record without a word for its expiry is written anew.
+                    None => engine.with_index_room(lane, |lane| engine.refresh(lane, key, kh, &item, deadline))?,
+                };
+                Ok(touched.then_some(()))
+            })?;
+            if touched.is_some() {
                 item.meta.expires_at_ms = deadline;
                 return Ok(Some(item));
             }

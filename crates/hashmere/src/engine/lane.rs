@@ -95,6 +95,8 @@ pub(crate) struct Lane {
     pub(super) made_dead: u64,
     /// Whether it is cleaning: what it appends then must not start cleaning again.
     pub(super) cleaning: Cleaning,
+    /// Whether others are asked to let it write first: it does not wait for itself.
+    pub(super) insists: bool,
     /// A large record that this lane's last write superseded: its segments can go as soon as the lock is released.
     pub(super) dead_large: Option<u64>,
     /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only

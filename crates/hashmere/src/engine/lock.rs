@@ -42,7 +42,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     fn may_take(seen: Meta) -> bool {
-        seen.is_free() || canary::is(Canary::LockIgnored)
+        seen.is_open() || canary::is(Canary::LockIgnored)
     }
 
     #[cold]
@@ -59,6 +59,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         offset: u64,
         patience: Duration,
     ) -> Result<Result<Meta, Blocked>, WriteError> {
+        self.acquire_after(slot, offset, patience, Duration::ZERO)
+    }
+
+    /// The same; a free lock that an update asks for is left to it for as long as `courtesy` says.
+    pub(super) fn acquire_after(
+        &self,
+        slot: u32,
+        offset: u64,
+        patience: Duration,
+        mut courtesy: Duration,
+    ) -> Result<Result<Meta, Blocked>, WriteError> {
         self.count_at(row::offset(slot), Stat::LockWaits, 1);
         for _ in 0..M::SPINS {
             if let Some(seen) = self.try_acquire(slot, offset) {
@@ -71,6 +82,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
             let Some(owner) = seen.owner() else {
+                if seen.asks_to_yield() && !courtesy.is_zero() {
+                    courtesy = self.give_way(offset, seen, courtesy);
+                    continue;
+                }
                 // Others may be asleep still: keep the note that they are, so that our release wakes them.
                 let mine = seen.held_by(slot).0 | Meta::WAITERS;
                 if self.mem.compare_exchange(offset, seen.0, mine).is_ok() {

@@ -1,5 +1,6 @@
 //! The operations on one key, on top of reading and [`mutate`](Engine::mutate).
 
+use super::fairness::Rounds;
 use super::index::Tree;
 use super::read::Probe;
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
@@ -446,25 +447,41 @@ impl<M: Mem, H: Host> Engine<M, H> {
         item: &mut dyn FnMut() -> Result<Option<Item>, ReadError>,
         f: &mut dyn FnMut(Option<&Item>) -> Result<Update, WriteError>,
     ) -> Result<Updated, WriteError> {
+        let mut rounds = Rounds::default();
         loop {
+            self.begin_round(rounds, key, kh)?;
             let seen = item()?;
-            let version = seen.as_ref().map(|i| i.meta.version);
             let update = f(seen.as_ref())?;
             let mut lane = self.lane_for(key, kh)?;
-            let done = match update {
-                Update::Keep => Some(Updated::Kept),
-                Update::Remove if seen.is_none() => Some(Updated::Kept),
-                Update::Remove => self.remove(&mut lane, key, kh, version)?.then_some(Updated::Removed),
-                Update::Set(value) => self.edit_seen(&mut lane, key, kh, &value, Version(0), seen.as_ref())?,
-                Update::SetAtLeast(value, least) => self.edit_seen(&mut lane, key, kh, &value, least, seen.as_ref())?,
-                Update::SetWith(value, attributes) => {
-                    self.replace_seen(&mut lane, key, kh, &value, attributes, seen.as_ref().map(|i| (i, false)))?
-                }
-            };
+            let done = self.end_round(&mut rounds, &mut lane, |lane| self.do_update(lane, key, kh, &seen, update))?;
             if let Some(done) = done {
                 return Ok(done);
             }
         }
+    }
+
+    /// Does what the function said of what it saw; `None`: that is not there any more.
+    fn do_update(
+        &self,
+        lane: &mut Lane,
+        key: &[u8],
+        kh: KeyHash,
+        seen: &Option<Item>,
+        update: Update,
+    ) -> Result<Option<Updated>, WriteError> {
+        let seen = seen.as_ref();
+        Ok(match update {
+            Update::Keep => Some(Updated::Kept),
+            Update::Remove => match seen {
+                None => Some(Updated::Kept),
+                Some(item) => self.remove(lane, key, kh, Some(item.meta.version))?.then_some(Updated::Removed),
+            },
+            Update::Set(value) => self.edit_seen(lane, key, kh, &value, Version(0), seen)?,
+            Update::SetAtLeast(value, least) => self.edit_seen(lane, key, kh, &value, least, seen)?,
+            Update::SetWith(value, attributes) => {
+                self.replace_seen(lane, key, kh, &value, attributes, seen.map(|i| (i, false)))?
+            }
+        })
     }
 
     /// Stores a value with the flags and the expiry that were seen.

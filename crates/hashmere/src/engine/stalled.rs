@@ -60,11 +60,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     #[inline(never)]
     pub(super) fn acquire_key_slowly(&self, lane: &Lane, offset: u64) -> Result<Meta, WriteError> {
-        if !lane.is_cleaning() {
-            return self.acquire_slowly(lane.slot, offset);
-        }
-        let soon = self.acquire_soon(lane.slot, offset, BRIEF)?;
-        soon.map_err(|blocked| self.busy(blocked.owner, blocked.waited))
+        let acquired = match lane.is_cleaning() {
+            true => self.acquire_soon(lane.slot, offset, BRIEF)?,
+            false => self.acquire_after(lane.slot, offset, self.busy_timeout, self.courtesy_of(lane))?,
+        };
+        acquired.map_err(|blocked| self.busy(blocked.owner, blocked.waited))
     }
 
     pub(super) fn note_stalled(&self, offset: u64) {

@@ -7,7 +7,8 @@ use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::world::strict;
 use super::{
-    asked, backup, backup_cases, crash_cases, maximum, meanwhile, power, quick, reach, refused_space, regions, stalled,
+    asked, backup, backup_cases, crash_cases, fairness, maximum, meanwhile, power, quick, reach, refused_space,
+    regions, stalled,
 };
 use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
@@ -18,6 +19,7 @@ const WRITING: &[Hunt] = &[
     (Canary::ReadUncompared, "deaths: overflow", crash_cases::overflowing),
     (Canary::OverflowUnsaid, "deaths: overflow", crash_cases::overflowing),
     (Canary::VersionRepeated, "deaths: replace", crash_cases::replacement),
+    (Canary::YieldIgnored, "fairness", fairness::writers_yield_to_an_update_that_was_beaten),
     (Canary::RaiseUnsaid, "deaths: versions asked for", asked::deaths_of_who_asks),
     (Canary::RepairUnnamed, "deaths: replace", crash_cases::replacement),
     (Canary::RowUnrepaired, "deaths: next segment, claim, release", crash_cases::opening_segments),

@@ -10,6 +10,7 @@ mod crash;
 mod crash_calls;
 mod crash_cases;
 mod durable_cases;
+mod fairness;
 mod history;
 mod late;
 mod looks;
