@@ -2,32 +2,29 @@
 
 use std::ffi::OsStr;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-
-static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A folder for stores and files, removed at the end.
-pub struct Scratch(PathBuf);
+pub struct Scratch(hashmere_testkit::scratch::Scratch);
 
 impl Scratch {
     pub fn new() -> Scratch {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = PathBuf::from(format!("/dev/shm/hashmere-cli-test-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        Scratch(path)
+        Scratch(hashmere_testkit::scratch::Scratch::new("cli"))
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        self.0.path()
     }
 
     /// The command, not started yet.
     pub fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
-        command.args(arguments).env("HASHMERE_DIR", self.0.join("ns")).env("NO_COLOR", "1").current_dir(&self.0);
+        command
+            .args(arguments)
+            .env("HASHMERE_DIR", self.path().join("ns"))
+            .env("NO_COLOR", "1")
+            .current_dir(self.path());
         command
     }
 
@@ -53,12 +50,6 @@ impl Scratch {
     /// Runs it with a line of words.
     pub fn sh(&self, line: &str) -> Ran {
         self.run(line.split_whitespace())
-    }
-}
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }
 

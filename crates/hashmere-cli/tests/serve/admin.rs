@@ -1,6 +1,6 @@
 //! Statistics, listings, flushing, limits and stopping.
 
-use crate::support::{Scratch, Server, PATIENCE};
+use crate::support::{Port, Scratch, Server, PATIENCE};
 use hashmere::Options;
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -134,14 +134,14 @@ fn names(server: &Server, group: &str) -> Vec<String> {
 #[test]
 fn every_name_that_memcached_has_is_there() {
     let Some(theirs) = Server::memcached(&[]) else { return };
-    let metrics = crate::support::free_port();
+    let metrics = Port::reserve();
     let ours = Server::start(&["--metrics", &format!("127.0.0.1:{metrics}")]);
     for group in ["", "settings", "items", "slabs"] {
         let ours = names(&ours, group);
         let missing: Vec<String> = names(&theirs, group).into_iter().filter(|name| !ours.contains(name)).collect();
         assert!(missing.is_empty(), "stats {group} lacks {missing:?}");
     }
-    let text = http(metrics, "/metrics");
+    let text = http(&metrics, "/metrics");
     for (group, prefix) in [("", ""), ("settings", "settings_"), ("items", "items_"), ("slabs", "slabs_")] {
         let mut client = ours.connect();
         for (name, value) in stats(&client.ask(&format!("stats {group}\r\n"))) {
@@ -153,8 +153,8 @@ fn every_name_that_memcached_has_is_there() {
     }
 }
 
-fn http(port: u16, path: &str) -> String {
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port)).unwrap();
+fn http(port: &Port, path: &str) -> String {
+    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port.number())).unwrap();
     stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
@@ -163,7 +163,7 @@ fn http(port: u16, path: &str) -> String {
 
 #[test]
 fn local_traffic_is_told_from_socket_traffic() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     // What an earlier server and earlier processes did is neither: the next ones take over their places in the file.
     let first = Server::on(&scratch, &[]);
     first.connect().ask(&"set s 0 0 1\r\nx\r\nget s none\r\n".repeat(20));
@@ -296,10 +296,10 @@ fn stopping_answers_what_was_asked() {
 
 #[test]
 fn metrics_are_served_over_http() {
-    let port = crate::support::free_port();
+    let port = Port::reserve();
     let server = Server::start(&["--metrics", &format!("127.0.0.1:{port}")]);
     server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n");
-    let answer = http(port, "/metrics");
+    let answer = http(&port, "/metrics");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
     for line in
         ["hashmere_get_hits 1", "hashmere_cmd_set 1", "hashmere_curr_items 1", "# TYPE hashmere_curr_items gauge"]

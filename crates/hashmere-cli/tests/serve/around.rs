@@ -1,11 +1,11 @@
 //! What stands around a server: a proxy in front of several, a service manager that opens its sockets.
 
-use crate::support::{free_port, Client, Scratch, Server, PATIENCE};
+use crate::support::{Client, Port, Scratch, Server, PATIENCE};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-struct Proxy(Child);
+struct Proxy(Child, #[expect(dead_code, reason = "kept for it")] Port);
 
 impl Drop for Proxy {
     fn drop(&mut self) {
@@ -14,8 +14,9 @@ impl Drop for Proxy {
     }
 }
 
-fn proxy(folder: &Scratch, ports: &[String]) -> Option<(Proxy, u16)> {
-    let (port, stats) = (free_port(), free_port());
+/// A proxy on `port` in front of servers on `ports`.
+fn proxy(folder: &Scratch, port: &Port, ports: &[Port]) -> Option<Proxy> {
+    let stats = Port::reserve();
     let servers: String = ports.iter().map(|port| format!("   - 127.0.0.1:{port}:1\n")).collect();
     let file = folder.path().join("proxy.yml");
     let text = format!(
@@ -25,7 +26,7 @@ fn proxy(folder: &Scratch, ports: &[String]) -> Option<(Proxy, u16)> {
     let mut command = Command::new("nutcracker");
     command.arg("-c").arg(&file).args(["-s", &stats.to_string()]).stdout(Stdio::null()).stderr(Stdio::null());
     match command.spawn() {
-        Ok(child) => Some((Proxy(child), port)),
+        Ok(child) => Some(Proxy(child, stats)),
         Err(_) => {
             eprintln!("skipped: nutcracker is not installed (scripts/setup packages nutcracker)");
             None
@@ -35,15 +36,15 @@ fn proxy(folder: &Scratch, ports: &[String]) -> Option<(Proxy, u16)> {
 
 #[test]
 fn three_servers_behind_twemproxy_one_of_them_killed_and_warm_again() {
-    let folders = [Scratch::new(), Scratch::new(), Scratch::new()];
-    let ports: Vec<String> = (0..3).map(|_| free_port().to_string()).collect();
+    let folders = [Scratch::new("serve"), Scratch::new("serve"), Scratch::new("serve")];
+    let (port, ports) = (Port::reserve(), [(); 3].map(|()| Port::reserve()));
     let mut servers: Vec<Server> =
         folders.iter().zip(&ports).map(|(folder, port)| Server::at(folder, port, &[])).collect();
-    let Some((_proxy, port)) = proxy(&folders[0], &ports) else { return };
+    let Some(_proxy) = proxy(&folders[0], &port, &ports) else { return };
     let deadline = Instant::now() + PATIENCE;
     let connect = || loop {
         assert!(Instant::now() < deadline, "the proxy does not listen");
-        match TcpStream::connect(("127.0.0.1", port)) {
+        match TcpStream::connect(("127.0.0.1", port.number())) {
             Ok(stream) => return Client::new(stream),
             Err(_) => std::thread::sleep(Duration::from_millis(10)),
         }
@@ -93,7 +94,7 @@ os.execv(sys.argv[1], [sys.argv[1], 'serve'])
         eprintln!("skipped: there is no python3 to hand a socket over");
         return;
     }
-    let folder = Scratch::new();
+    let folder = Scratch::new("serve");
     let mut command = Command::new("python3");
     command.args(["-c", STARTER, env!("CARGO_BIN_EXE_hashmere")]).env("HASHMERE_DIR", folder.path().join("ns"));
     let server = Server::from(&mut command);

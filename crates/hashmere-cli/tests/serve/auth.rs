@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 #[test]
 fn text_clients_authenticate_with_a_set() {
-    let folder = Scratch::new();
+    let folder = Scratch::new("serve");
     let file = folder.path().join("accounts");
     std::fs::write(&file, "ada:secret\n").unwrap();
     let server = Server::start(&["-Y", file.to_str().unwrap()]);
@@ -33,7 +33,7 @@ fn text_clients_authenticate_with_a_set() {
 
 #[test]
 fn binary_clients_authenticate_by_sasl() {
-    let folder = Scratch::new();
+    let folder = Scratch::new("serve");
     let file = folder.path().join("accounts");
     std::fs::write(&file, "ada:secret\n").unwrap();
     let server = Server::start(&["-S", "-Y", file.to_str().unwrap()]);

@@ -1,8 +1,10 @@
 //! Real clients: `scripts/clients` runs them, and skips what cannot be installed.
 
-use crate::support::{Scratch, Server};
+use crate::support::{Client, Port, Scratch, Server, PATIENCE};
+use std::net::TcpStream;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 fn script(name: &str, server: &Server) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -48,15 +50,18 @@ fn node_memjs() {
 
 #[test]
 fn a_server_in_the_background_says_when_it_listens() {
-    let scratch = Scratch::new();
-    let (port, pidfile) = (crate::support::free_port(), scratch.path().join("pid"));
+    let scratch = Scratch::new("serve");
+    let (port, pidfile) = (Port::reserve(), scratch.path().join("pid"));
     let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
     command.args(["serve", "-d", "-p", &port.to_string(), "-l", "127.0.0.1", "-P"]).arg(&pidfile);
     assert!(command.env("HASHMERE_DIR", scratch.path().join("ns")).status().unwrap().success());
     let pid = std::fs::read_to_string(&pidfile).unwrap();
-    assert!(std::net::TcpStream::connect(("127.0.0.1", port)).is_ok());
+    let mut client = Client::new(TcpStream::connect(("127.0.0.1", port.number())).unwrap());
+    assert!(client.ask("stats\r\n").contains(&format!("STAT pid {}\r\n", pid.trim())));
     assert!(Command::new("kill").arg(pid.trim()).status().unwrap().success());
+    let deadline = Instant::now() + PATIENCE;
     while pidfile.exists() {
-        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(Instant::now() < deadline, "it does not end");
+        std::thread::sleep(Duration::from_millis(5));
     }
 }

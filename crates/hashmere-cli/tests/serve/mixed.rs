@@ -2,7 +2,7 @@
 //! between request and answer, also while servers are killed: what a dead server was asked for took place whole or not at all.
 //! Catches: lost updates between library and socket, two winners of one `cas` or `add`, versions that go back, half requests.
 
-use crate::support::{free_port, Client, Scratch, Server, PATIENCE};
+use crate::support::{Client, Port, Scratch, Server, PATIENCE};
 use hashmere::{Options, Store};
 use hashmere_testkit::history::{assert_linearizable, Call, Operation, Reply, State};
 use hashmere_testkit::limits::now_ns;
@@ -175,10 +175,10 @@ fn work(
 
 #[test]
 fn local_processes_and_clients_of_servers_that_are_killed() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let mut rng = Rng::for_test("mixed");
-    let ports = [free_port(), free_port()];
-    let mut servers = ports.map(|port| Server::at(&scratch, &port.to_string(), &[]));
+    let ports = [Port::reserve(), Port::reserve()];
+    let mut servers = [0, 1].map(|i| Server::at(&scratch, &ports[i], &[]));
     let store = Options::new().existing_only().open(scratch.path().join("ns/memcached.mere")).unwrap();
     let (stop, all, start) = (AtomicBool::new(false), Mutex::new(Vec::new()), now_ns());
     let (local, remote) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -198,7 +198,7 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
         }
         for worker in 2..6 {
             let rng = Rng::from_seed(rng.word());
-            let mut server = Remote { port: ports[worker as usize % 2], client: None };
+            let mut server = Remote { port: ports[worker as usize % 2].number(), client: None };
             scope.spawn(move || {
                 keep(work(worker, rng, start, stop, |key, call, _| {
                     remote.fetch_add(1, Ordering::Relaxed);
@@ -211,7 +211,7 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
             let victim = rng.index(2);
             servers[victim].signal("KILL");
             servers[victim].child.wait().unwrap();
-            servers[victim] = Server::at(&scratch, &ports[victim].to_string(), &[]);
+            servers[victim] = Server::at(&scratch, &ports[victim], &[]);
         }
         std::thread::sleep(Duration::from_millis(100));
         let deadline = now_ns() + PATIENCE.as_nanos() as u64;

@@ -1,7 +1,7 @@
 //! Promise: the server gives up its rights when it is told to, and works as the unit files start it: with sockets that the service
 //! manager opened, in a process of few rights.
 
-use crate::support::{free_port, Client, Scratch, Server, PATIENCE};
+use crate::support::{Client, Port, Scratch, Server, PATIENCE};
 use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn ids_of_nobody() -> Option<(u32, u32)> {
 
 #[test]
 fn rights_are_given_up() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     if std::fs::metadata(scratch.path()).unwrap().uid() != 0 {
         eprintln!("skipped: only root can become another user");
         return;
@@ -58,7 +58,7 @@ fn the_unit_files_are_right() {
         return;
     }
     // With the command where it is, and a user that exists.
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let units = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd");
     for unit in ["hashmere.service", "hashmere.socket"] {
         let text = std::fs::read_to_string(units.join(unit)).unwrap();
@@ -87,8 +87,8 @@ fn started_by_the_first_connection() {
     if !has("systemd-socket-activate") {
         return;
     }
-    let scratch = Scratch::new();
-    let (port, unix) = (free_port(), scratch.path().join("activated.sock"));
+    let scratch = Scratch::new("serve");
+    let (port, unix) = (Port::reserve(), scratch.path().join("activated.sock"));
     let mut command = Command::new("systemd-socket-activate");
     command.args(["-l", &format!("127.0.0.1:{port}"), "-l"]).arg(&unix);
     command.arg(format!("--setenv=HASHMERE_DIR={}", scratch.path().join("ns").display()));
@@ -96,7 +96,7 @@ fn started_by_the_first_connection() {
     let mut activator = Activator(command.spawn().unwrap());
     let deadline = Instant::now() + PATIENCE;
     let stream = loop {
-        match TcpStream::connect(("127.0.0.1", port)) {
+        match TcpStream::connect(("127.0.0.1", port.number())) {
             Ok(stream) => break stream,
             Err(_) => assert!(Instant::now() < deadline, "nobody listens"),
         }

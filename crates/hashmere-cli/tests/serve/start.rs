@@ -1,11 +1,12 @@
 //! Promise: the server starts with the options that memcached starts with, and refuses what it refuses.
 
-use crate::support::{free_port, Scratch, Server};
+use crate::support::{Port, Scratch, Server};
+use std::net::TcpStream;
 use std::process::{Command, Stdio};
 
 /// What `hashmere serve` says and ends with, with these options.
 fn refused(arguments: &[&str]) -> (Option<i32>, String) {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve");
     let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
     command.arg("serve").args(arguments).env("HASHMERE_DIR", scratch.path().join("ns")).stdin(Stdio::null());
     let output = command.output().unwrap();
@@ -14,13 +15,14 @@ fn refused(arguments: &[&str]) -> (Option<i32>, String) {
 
 #[test]
 fn the_last_of_a_repeated_option_counts() {
-    let port = free_port().to_string();
-    let scratch = Scratch::new();
+    let reserved = Port::reserve();
+    let port = reserved.to_string();
+    let scratch = Scratch::new("serve");
     let twice =
         ["-p", &port, "-c", "1", "-c", "7", "-m", "1000000", "-m", "8", "-t", "1", "-t", "3", "-I", "1k", "-I", "2m"];
-    // `at` gives -p -1 and -t 2 before these.
+    // `on` gives -p -1 and -t 2 before these.
     let more = ["-b", "5", "-b", "6", "-C", "-C", "-o", "idle_timeout=1", "-o", "idle_timeout=77", "-v", "-v"];
-    let server = Server::at(&scratch, "-1", &[&twice[..], &more].concat());
+    let server = Server::on(&scratch, &[&twice[..], &more].concat());
     assert_eq!(server.port.to_string(), port);
     let settings = server.connect().ask("stats settings\r\n");
     for (name, value) in [
@@ -35,6 +37,23 @@ fn the_last_of_a_repeated_option_counts() {
     ] {
         assert!(settings.contains(&format!("STAT {name} {value}\r\n")), "{name} {value}: {settings}");
     }
+}
+
+/// The tests' own: what other tests rest on.
+#[test]
+fn a_reserved_port_is_its_servers_alone() {
+    let (scratch, port) = (Scratch::new("serve"), Port::reserve());
+    let listens = || TcpStream::connect(("127.0.0.1", port.number())).is_ok();
+    assert!(!listens());
+    for _ in 0..3 {
+        let server = Server::at(&scratch, &port, &[]);
+        assert_eq!(server.port, port.number());
+        let stats = server.connect().ask("stats\r\n");
+        assert!(stats.contains(&format!("STAT pid {}\r\n", server.child.id())), "{stats}");
+        drop(server);
+        assert!(!listens());
+    }
+    assert!((0..5000).all(|_| Port::reserve().number() != port.number()), "the kernel gave it away");
 }
 
 #[test]

@@ -1,40 +1,42 @@
 //! Servers of the tests: ours and Debian's memcached, each a child that ends with its handle; and a client without manners.
 
+pub use hashmere_testkit::scratch::Scratch;
+use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::Mutex;
 use std::time::{Duration, Instant};
-
-static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// Longer than anything takes that ends, on a machine that is busy with other things.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A folder for stores and files, removed at the end.
-pub struct Scratch(PathBuf);
+/// A port of 127.0.0.1 that the kernel gives to nobody else while this lives. Its socket is bound and does not listen: so who asks
+/// for a port gets another one, who connects is refused, and a server that is given the number (and sets SO_REUSEADDR, as servers do)
+/// can listen on it, end, and do so again. A port that was only looked for may have another owner by the time that it is used; and a
+/// socket that listened to find it goes on doing so in whatever this process happens to be starting, until that has its own program.
+pub struct Port {
+    number: u16,
+    _held: Socket,
+}
 
-impl Scratch {
-    pub fn new() -> Scratch {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let path = PathBuf::from(format!("/dev/shm/hashmere-serve-test-{}-{number}", std::process::id()));
-        std::fs::create_dir(&path).unwrap();
-        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o700)).unwrap();
-        Scratch(path)
+impl Port {
+    pub fn reserve() -> Port {
+        let held = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        held.set_reuse_address(true).unwrap();
+        held.bind(&SocketAddr::from((Ipv4Addr::LOCALHOST, 0)).into()).unwrap();
+        let number = held.local_addr().unwrap().as_socket().unwrap().port();
+        Port { number, _held: held }
     }
 
-    pub fn path(&self) -> &Path {
-        &self.0
+    pub fn number(&self) -> u16 {
+        self.number
     }
 }
 
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.0);
+impl std::fmt::Display for Port {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.number.fmt(f)
     }
 }
 
@@ -48,7 +50,7 @@ pub struct Server {
 impl Server {
     /// Ours, on a free port and on a store of its own.
     pub fn start(arguments: &[&str]) -> Server {
-        let scratch = Scratch::new();
+        let scratch = Scratch::new("serve");
         let mut server = Server::on(&scratch, arguments);
         server.scratch = Some(scratch);
         server
@@ -56,11 +58,15 @@ impl Server {
 
     /// Ours, with stores in this folder.
     pub fn on(scratch: &Scratch, arguments: &[&str]) -> Server {
-        Server::at(scratch, "-1", arguments)
+        Server::listening(scratch, "-1", arguments)
     }
 
     /// The same on this port.
-    pub fn at(scratch: &Scratch, port: &str, arguments: &[&str]) -> Server {
+    pub fn at(scratch: &Scratch, port: &Port, arguments: &[&str]) -> Server {
+        Server::listening(scratch, &port.to_string(), arguments)
+    }
+
+    fn listening(scratch: &Scratch, port: &str, arguments: &[&str]) -> Server {
         let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
         command.args(["serve", "-p", port, "-l", "127.0.0.1", "-t", "2"]).args(arguments);
         Server::from(command.env("HASHMERE_DIR", scratch.path().join("ns")))
@@ -69,13 +75,18 @@ impl Server {
     /// Whatever this command starts.
     pub fn from(command: &mut Command) -> Server {
         let mut child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut lines = BufReader::new(child.stderr.take().unwrap());
-        let mut line = String::new();
-        lines.read_line(&mut line).unwrap();
-        let port = line.split("tcp:127.0.0.1:").nth(1).and_then(|rest| rest.split_whitespace().next());
-        let port = port.unwrap_or_else(|| panic!("the server said: {line}")).parse().unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        // It may have warnings before.
+        let mut before = String::new();
+        let port = loop {
+            let line = lines.next().unwrap_or_else(|| panic!("the server ended ({:?}): {before}", child.wait()));
+            match line.split_once(" on tcp:127.0.0.1:") {
+                Some((_, rest)) => break rest.split_whitespace().next().unwrap().parse().unwrap(),
+                None => before += &(line + "\n"),
+            }
+        };
         // Whatever else it says is shown with the test's output.
-        std::thread::spawn(move || lines.lines().map_while(Result::ok).for_each(|line| eprintln!("{line}")));
+        std::thread::spawn(move || lines.for_each(|line| eprintln!("{line}")));
         Server { child, port, scratch: None }
     }
 
@@ -103,25 +114,47 @@ impl Server {
         Server::reference(&binary, arguments)
     }
 
-    /// A memcached; `None` if it cannot be started.
+    /// A memcached on a port that the kernel gives it; `None` if it cannot be started. It writes the port down once it listens.
     fn reference(binary: &Path, arguments: &[&str]) -> Option<Server> {
-        let port = free_port();
+        let scratch = Scratch::new("reference");
+        let file = scratch.path().join("port");
         let mut command = Command::new(binary);
-        command.args(["-u", "root", "-U", "0", "-l", "127.0.0.1", "-p", &port.to_string()]).args(arguments);
-        let child = command.stdin(Stdio::null()).stderr(Stdio::null()).spawn().ok()?;
-        let mut server = Server { child, port, scratch: None };
+        command.args(["-u", "root", "-U", "0", "-l", "127.0.0.1", "-p", "-1"]).args(arguments);
+        let child = command.env("MEMCACHED_PORT_FILENAME", &file).stdin(Stdio::null()).spawn().ok()?;
+        let mut server = Server { child, port: 0, scratch: None };
         let deadline = Instant::now() + PATIENCE;
-        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        let text = loop {
+            match std::fs::read_to_string(&file) {
+                Ok(text) => break text,
+                Err(_) => std::thread::sleep(Duration::from_millis(2)),
+            }
             let ended = server.child.try_wait().unwrap();
             assert!(ended.is_none(), "{} ended: {ended:?}", binary.display());
-            assert!(Instant::now() < deadline, "memcached does not listen");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+            assert!(Instant::now() < deadline, "{} does not listen", binary.display());
+        };
+        let port = text.trim().strip_prefix("TCP INET: ").and_then(|port| port.parse().ok());
+        server.port = port.unwrap_or_else(|| panic!("{} listens on {text:?}", binary.display()));
         Some(server)
     }
 
     pub fn connect(&self) -> Client {
         Client::new(TcpStream::connect(("127.0.0.1", self.port)).unwrap())
+    }
+
+    /// What a new connection is answered, also by a server that closes those which say nothing for a while, and on a machine that is
+    /// busy with others for as long.
+    pub fn answer(&self, request: &str) -> String {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let mut client = self.connect();
+            client.send(request.as_bytes());
+            client.send(b"mn\r\n");
+            let (answer, open) = client.until(b"MN\r\n");
+            if open {
+                return String::from_utf8_lossy(&answer[..answer.len() - 4]).into_owned();
+            }
+            assert!(Instant::now() < deadline, "closed after {request:?}: {:?}", String::from_utf8_lossy(&answer));
+        }
     }
 
     /// Where the server's stores are.
@@ -146,30 +179,6 @@ impl Drop for Server {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
-    }
-}
-
-/// A port that nobody has, below those which the kernel gives away by itself: nobody is given it before it is listened on, and
-/// who connects to it meanwhile does not by chance reach itself. Other test processes leave it alone as long as this one lives.
-pub fn free_port() -> u16 {
-    static TRIED: AtomicU32 = AtomicU32::new(0);
-    static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
-    const FIRST: u32 = 12_000;
-    let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap();
-    let end = range.split_whitespace().next().unwrap().parse::<u32>().unwrap().max(FIRST + 1000);
-    // Test processes that run at the same time begin far from each other.
-    let first = std::process::id().wrapping_mul(7919);
-    loop {
-        let tried = TRIED.fetch_add(1, Ordering::Relaxed);
-        assert!(tried < end - FIRST, "no port is free");
-        let port = (FIRST + first.wrapping_add(tried) % (end - FIRST)) as u16;
-        // A name that the kernel gives to one process, and takes back when that ends.
-        let name = SocketAddr::from_abstract_name(format!("hashmere-test-port-{port}")).unwrap();
-        let Ok(claim) = UnixListener::bind_addr(&name) else { continue };
-        if TcpListener::bind(("127.0.0.1", port)).is_ok() {
-            CLAIMED.lock().unwrap().push(claim);
-            return port;
-        }
     }
 }
 

@@ -25,7 +25,7 @@ fn named(folder: &Path, name: &str) -> Option<(String, String)> {
 
 #[test]
 fn the_same_protocol_through_tls() {
-    let folder = Scratch::new();
+    let folder = Scratch::new("serve");
     let Some((key, chain)) = certificate(folder.path()) else { return };
     let server = Server::start(&["-Z", "-o", &format!("ssl_chain_cert={chain},ssl_key={key}"), "-I", "4m"]);
     let mut client = Command::new("openssl")
@@ -64,7 +64,7 @@ fn subject(server: &Server) -> String {
 
 #[test]
 fn certificates_are_read_again() {
-    let folder = Scratch::new();
+    let folder = Scratch::new("serve");
     let Some((key, chain)) = named(folder.path(), "first") else { return };
     let unix = folder.path().join("plain.sock");
     let options = format!("ssl_chain_cert={chain},ssl_key={key}");

@@ -72,15 +72,18 @@ fn the_same_log_as_memcached() {
     let fetches: Vec<String> = (0..300).map(|_| fetch(&mut rng)).collect();
     let mut logs = [&theirs, &ours].map(|server| {
         let mut client = server.connect();
+        let mut all = Vec::new();
+        // In pieces: the lines of each are read before the next, for memcached leaves out what its buffer has no room for.
+        let mut piece = |log: &mut Client, requests: &[String], last: &str| {
+            requests.iter().for_each(|request| drop(client.ask(request)));
+            client.ask(last);
+            all.extend(lines(log, "key=last"));
+        };
         let mut log = watch(server, " mutations");
-        stores.iter().for_each(|request| drop(client.ask(request)));
-        client.ask("set last 0 0 1\r\nx\r\n");
-        let mut all = lines(&mut log, "key=last");
+        stores.chunks(30).for_each(|requests| piece(&mut log, requests, "set last 0 0 1\r\nx\r\n"));
         // To memcached every look at an item is a fetch, also one within a write: here only reads are done meanwhile.
         let mut log = watch(server, "");
-        fetches.iter().for_each(|request| drop(client.ask(request)));
-        client.ask("get last\r\n");
-        all.extend(lines(&mut log, "key=last"));
+        fetches.chunks(30).for_each(|requests| piece(&mut log, requests, "get last\r\n"));
         all.iter().map(|line| normal(line)).collect::<Vec<_>>()
     });
     // A key that is too long for the cache has no more than its name in common.
@@ -108,8 +111,6 @@ fn connections_come_and_go() {
         while !all.iter().any(|line: &String| line.contains("conn_close")) {
             all.push(normal(&String::from_utf8(log.until(b"\n").0).unwrap()));
         }
-        // One that looked whether the server listens may still be going.
-        all.retain(|line| !line.contains("reason=error"));
         all
     });
     assert_eq!(logs[0], logs[1]);
