@@ -72,11 +72,10 @@ impl LogError {
 
     /// An error of creating a log of so many bytes.
     pub(crate) fn no_room(error: WriteError, bytes: u64) -> LogError {
-        match error {
-            WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. } => {
-                LogError::NoRoom { bytes, error: Box::new(error.into()) }
-            }
-            error => error.into(),
+        if error.is_no_room() {
+            LogError::NoRoom { bytes, error: Box::new(error.into()) }
+        } else {
+            error.into()
         }
     }
 

@@ -10,11 +10,10 @@ use hashmere_mem::MapMem;
 
 /// An error of creating a pool of so many bytes.
 fn no_room(error: WriteError, bytes: u64) -> QueueError {
-    match error {
-        WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. } => {
-            QueueError::NoRoom { bytes, error: Box::new(error.into()) }
-        }
-        error => error.into(),
+    if error.is_no_room() {
+        QueueError::NoRoom { bytes, error: Box::new(error.into()) }
+    } else {
+        error.into()
     }
 }
 

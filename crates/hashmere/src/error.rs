@@ -271,8 +271,8 @@ pub enum Error {
 }
 
 impl WriteError {
-    /// Whether there was no room for what was to be written: then cleaning or evicting may help.
-    pub(crate) fn is_no_room(&self) -> bool {
+    /// Whether there was no room for what was to be written, at whatever limit: of the store, the file system or the process.
+    pub fn is_no_room(&self) -> bool {
         matches!(self, Self::Full { .. } | Self::NoSpace(_) | Self::AddressSpace { .. })
     }
 }

@@ -14,6 +14,7 @@ mod hostile;
 mod killed;
 mod mixed;
 mod recache;
+mod room;
 mod service;
 mod start;
 mod support;

@@ -25,7 +25,7 @@ fn verb_of(packet: &Packet<'_>) -> Verb {
 impl Context<'_> {
     fn fail_write(&mut self, packet: &Packet<'_>, error: &WriteError) {
         let status = match error {
-            WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. } => status::NO_MEMORY,
+            error if error.is_no_room() => status::NO_MEMORY,
             WriteError::TooLarge { .. } => status::TOO_LARGE,
             WriteError::NotANumber => status::NOT_A_NUMBER,
             other => {

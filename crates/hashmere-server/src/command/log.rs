@@ -6,7 +6,7 @@ use crate::protocol::classic::Verb;
 use crate::protocol::words::Words;
 use crate::server::now_ms;
 use crate::watch::{self, DELETIONS, FETCHERS, MUTATIONS};
-use hashmere::{Attributes, WriteError};
+use hashmere::Attributes;
 use std::io::Write;
 
 impl Context<'_> {
@@ -61,9 +61,7 @@ impl Context<'_> {
             Outcome::Exists => ("exists", 1),
             Outcome::NotFound => ("not_found", 1),
             Outcome::TooLarge => ("too_large", 0),
-            Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. }) => {
-                ("no_memory", 0)
-            }
+            Outcome::Failed(error) if error.is_no_room() => ("no_memory", 0),
             Outcome::Failed(_) => ("error", 0),
         };
         let (cmd, extends) = match verb {

@@ -42,7 +42,7 @@ impl Outcome {
 /// Why the store refused, as a reply in text.
 pub fn failure(error: &WriteError) -> String {
     match error {
-        WriteError::Full { .. } | WriteError::NoSpace(_) => "SERVER_ERROR out of memory storing object".into(),
+        error if error.is_no_room() => "SERVER_ERROR out of memory storing object".into(),
         WriteError::TooLarge { .. } => crate::protocol::classic::TOO_LARGE.into(),
         other => format!("SERVER_ERROR {other}"),
     }
@@ -103,9 +103,7 @@ impl Context<'_> {
             Outcome::Stored(..) => counters.stored.add(1),
             Outcome::Exists => counters.cas_badval.add(1),
             Outcome::NotFound => counters.cas_misses.add(1),
-            Outcome::Failed(WriteError::Full { .. } | WriteError::NoSpace(_) | WriteError::AddressSpace { .. }) => {
-                counters.no_memory.add(1)
-            }
+            Outcome::Failed(error) if error.is_no_room() => counters.no_memory.add(1),
             _ => {}
         }
         if versioned && matches!(outcome, Outcome::Stored(..)) {

@@ -1,0 +1,44 @@
+//! Promise: a store that has no room refuses in memcached's words, at whatever limit: of the store, or of the addresses of the process.
+//! What was stored before stays.
+//! Catches: a limit that one protocol reports as an internal error and another as a want of memory.
+
+use crate::binary::Packet;
+use crate::support::{Scratch, Server};
+use std::process::Command;
+
+#[test]
+fn every_limit_is_refused_in_the_same_words() {
+    let scratch = Scratch::new();
+    // As many KiB of addresses; far below what `-m` allows.
+    let limited = "ulimit -v 150000; exec \"$0\" serve -p -1 -l 127.0.0.1 -t 2 -M -m 1024";
+    let mut command = Command::new("sh");
+    command.args(["-c", limited, env!("CARGO_BIN_EXE_hashmere")]).env("HASHMERE_DIR", scratch.path().join("ns"));
+    let value = "v".repeat(500_000);
+    for (limit, server) in
+        [("the store", Server::start(&["-M", "-m", "16"])), ("the process", Server::from(&mut command))]
+    {
+        let mut client = server.connect();
+        let set = |n: u32| format!("set k{n} 0 0 500000\r\n{value}\r\n");
+        let mut stored = 0;
+        let refusal = loop {
+            match client.ask(&set(stored)) {
+                answer if answer == "STORED\r\n" => stored += 1,
+                answer => break answer,
+            }
+            assert!(stored < 1000, "{limit} has no limit");
+        };
+        assert_eq!(refusal, "SERVER_ERROR out of memory storing object\r\n", "{limit}");
+        assert!(stored > 10, "{limit}: {stored}");
+        let mut binary = server.connect();
+        let packet = Packet { opcode: 0x01, extras: vec![0; 8], key: "b".into(), value: value.clone().into(), cas: 0 };
+        binary.send(&packet.bytes(1));
+        assert_eq!(binary.exactly(24)[6..8], [0, 0x82], "{limit}");
+        let stats = client.ask("stats\r\n");
+        assert!(stats.contains("STAT store_no_memory 2\r\n"), "{limit}: {stats}");
+        for n in 0..stored {
+            let expected = format!("VALUE k{n} 0 500000\r\n{value}\r\nEND\r\n");
+            client.send(format!("get k{n}\r\n").as_bytes());
+            assert!(client.exactly(expected.len()) == expected.as_bytes(), "{limit}: k{n} is not as it was stored");
+        }
+    }
+}
