@@ -3,6 +3,8 @@
 import subprocess
 import sys
 
+import pytest
+
 import hashmere
 
 STORES = 400
@@ -25,6 +27,35 @@ for n in range(number):
 assert 10 < number < 1000 and str(number) not in store, number
 del store["0"]
 print(number)
+"""
+
+CACHES = """
+import logging, resource, hashmere
+from django.conf import settings
+options = {"max_bytes": 1 << 30, "coder": "hashmere.RAW"}
+settings.configure(CACHES={"default": {"BACKEND": "hashmere.django.HashmereCache", "LOCATION": "django", "OPTIONS": options}})
+from django.core.cache import cache
+from hashmere.cachelib import HashmereCache
+refused = [(HashmereCache("cachelib", coder=hashmere.RAW, max_bytes=1 << 30), []), (cache, ["k"])]
+for other, _ in refused:
+    other.set("k", b"small")
+value = b"v" * (64 << 20)
+pages = int(open("/proc/self/statm").read().split()[0])
+most = pages * resource.getpagesize() + (32 << 20)
+resource.setrlimit(resource.RLIMIT_AS, (most, most))
+logging.disable()
+for other, said in refused:
+    try:
+        other.store.set("k", value)
+        raise SystemExit("the process has addresses for it")
+    except hashmere.AddressSpace:
+        pass
+    assert other.get("k") == b"small"
+    assert other.set_many({"k": value}) == said and other.get("k") is None
+    assert not other.add("k", value) and other.get("k") is None
+    other.set("k", b"again")
+    other.set("k", value)
+    assert other.get("k") is None
 """
 
 
@@ -50,3 +81,10 @@ def test_a_process_without_addresses(store):
     for n in range(number, 2 * number + 1000):
         store[str(n)] = b"w" * 100_000
     assert store.check() == []
+
+
+def test_caches_without_addresses(folder):
+    """What does not fit the addresses of the process is dropped as what does not fit the cache."""
+    pytest.importorskip("django")
+    done = subprocess.run([sys.executable, "-c", CACHES], stderr=subprocess.PIPE, text=True)
+    assert done.returncode == 0, done.stderr

@@ -16,10 +16,10 @@ from cachelib.base import BaseCache
 
 from ._store import Store
 from .coders import PICKLE
-from .errors import Full, NoSpace, TooLarge
+from .errors import AddressSpace, Full, NoSpace, TooLarge
 
 _Timeout = Union[int, timedelta, None]
-_DOES_NOT_FIT = (Full, NoSpace, TooLarge)
+_DOES_NOT_FIT = (AddressSpace, Full, NoSpace, TooLarge)
 
 
 class HashmereCache(BaseCache):

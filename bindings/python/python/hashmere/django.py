@@ -30,10 +30,10 @@ from django.utils.module_loading import import_string
 from ._store import Store
 from ._types import KEEP
 from .coders import PICKLE
-from .errors import Full, NoSpace, TooLarge
+from .errors import AddressSpace, Full, NoSpace, TooLarge
 
 _MAX_BYTES = 64 << 20
-_DOES_NOT_FIT = (Full, NoSpace, TooLarge)
+_DOES_NOT_FIT = (AddressSpace, Full, NoSpace, TooLarge)
 _log = logging.getLogger(__name__)
 # Django makes a backend for each thread; they share the handle.
 _stores: Dict[Tuple[str, str], Store] = {}
