@@ -120,11 +120,24 @@ typedef struct visit {
     int state;
 } visit;
 
+static VALUE old_value(const visit *v) {
+    return v->old ? new_string(v->store, v->old->value.data, v->old->value.len) : Qnil;
+}
+
+/* A visit is over: raises what the block, or the library, raised. */
+static void end_visit(visit *v, int result, const hm_error *error) {
+    leave_store(v->store);
+    if (v->state)
+        rb_jump_tag(v->state);
+    if (result > 0)
+        raise_error(error);
+}
+
 static VALUE show(VALUE argument) {
     visit *v = (visit *)argument;
     if (v->old)
-        v->parts = from_meta(&v->old->meta, new_string(v->store, v->old->value.data, v->old->value.len));
-    return rb_yield(v->old ? new_string(v->store, v->old->value.data, v->old->value.len) : Qnil);
+        v->parts = from_meta(&v->old->meta, old_value(v));
+    return rb_yield(old_value(v));
 }
 
 static void shown(void *user, const hm_pair *old, hm_change *change) {
@@ -143,11 +156,7 @@ static VALUE store_show(VALUE self, VALUE key) {
     hm_error error;
     enter_store(v.store);
     int result = hm_update(v.store->hm, k.data, k.len, shown, &v, NULL, &error);
-    leave_store(v.store);
-    if (v.state)
-        rb_jump_tag(v.state);
-    if (result > 0)
-        raise_error(&error);
+    end_visit(&v, result, &error);
     RB_GC_GUARD(key);
     VALUE answer = rb_assoc_new(v.parts, v.value);
     RB_GC_GUARD(v.parts);
@@ -157,8 +166,7 @@ static VALUE store_show(VALUE self, VALUE key) {
 
 static VALUE ask(VALUE argument) {
     visit *v = (visit *)argument;
-    VALUE old = v->old ? new_string(v->store, v->old->value.data, v->old->value.len) : Qnil;
-    VALUE value = rb_yield(old);
+    VALUE value = rb_yield(old_value(v));
     if (NIL_P(value) || value == rb_const_get(hashmere_module, rb_intern("REMOVE")))
         return value;
     StringValue(value);
@@ -189,11 +197,7 @@ static VALUE store_hashed_update(VALUE self, VALUE key, VALUE hash) {
     hm_error error;
     enter_store(v.store);
     int result = hm_hashed_update(v.store->hm, k.data, k.len, number, visitor, &v, NULL, &error);
-    leave_store(v.store);
-    if (v.state)
-        rb_jump_tag(v.state);
-    if (result > 0)
-        raise_error(&error);
+    end_visit(&v, result, &error);
     RB_GC_GUARD(key);
     RB_GC_GUARD(v.value);
     return RBOOL(result != HM_KEPT);

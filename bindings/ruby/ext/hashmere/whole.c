@@ -46,7 +46,6 @@ static VALUE store_sync(VALUE self) {
     return self;
 }
 
-/* How many bytes became free. */
 /* @return [Integer] how many keys a scan returns now: those that have expired do not count. It looks at every key. */
 static VALUE store_count_exact(VALUE self) {
     uint64_t count;
@@ -54,6 +53,7 @@ static VALUE store_count_exact(VALUE self) {
     return ULL2NUM(count);
 }
 
+/* How many bytes became free. */
 static VALUE store_maintain(VALUE self) {
     uint64_t freed = 0;
     whole(self, run_maintain, &freed);

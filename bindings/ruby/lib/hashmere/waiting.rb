@@ -25,8 +25,8 @@ module Hashmere
 
     # Runs the block while it holds the mutex of a key, which says by whom it is held and is otherwise absent. The death of the holder
     # releases it. The block is told whether the holder before died with it: what it protects may be half done.
-    # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: for ever
     # It stays held when the store is cleared. A thread that holds it cannot lock it again: `QueueReentered` is raised.
+    # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: for ever
     # @return what the block returns; `Busy` is raised if somebody alive held it all the while
     def lock(key, timeout: 5)
       held(key, timeout, "the mutex #{key.inspect} was held", -> { mutex_holder(key) }) { |abandoned| yield abandoned }
