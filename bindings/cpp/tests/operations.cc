@@ -6,6 +6,7 @@
 #include <atomic>
 #include <map>
 #include <set>
+#include <thread>
 
 using namespace std::chrono_literals;
 using namespace std::string_literals;
@@ -161,7 +162,12 @@ static void many(hashmere::store &store) {
 static void whole(hashmere::store &store) {
     CHECK(store.stats().items == store.size() && store.clients().at(0).sets > 0 && store.check().is_clean());
     CHECK(store.count_exact() == store.size());
+    const auto before = store.size();
+    store.set("expired", "v", hashmere::attributes().after(1ms));
+    std::this_thread::sleep_for(20ms);
+    CHECK(store.size() == before + 1 && store.count_exact() == before);
     store.maintain();
+    CHECK(store.size() == before);
     CHECK(fails(HM_E_MISUSE, [&] { store.sync(); }));
     const std::string path = store.path();
     CHECK(path.size() > 16 && path.substr(path.size() - 15) == "operations.mere");
@@ -179,6 +185,10 @@ static void whole(hashmere::store &store) {
     auto durable = new_store("synced", hashmere::options().durable().sync_every(1h).segment_bytes(4096).leaf_bytes(256));
     durable.set("k", "v");
     durable.sync();
+    auto resized = new_store("resized", hashmere::options().cache().max_bytes(8 << 20).segment_bytes(8192));
+    CHECK(hashmere::store(resized.path(), hashmere::options().max_bytes(3 << 20)).stats().bytes_max == 3 << 20);
+    CHECK(resized.stats().bytes_max == 3 << 20 && resized.stats().segments_offline == 0);
+    CHECK(fails(HM_E_BAD_OPTION, [&] { hashmere::store(resized.path(), hashmere::options().max_bytes(1000)); }));
     auto set = new_store("set", hashmere::options().no_values().permissions(0600).strict());
     set.set("member", "");
 }

@@ -172,6 +172,16 @@ def test_a_fork_within_a_computation_does_not_hold_it(store):
     os.waitpid(pid, 0)
 
 
+def test_a_clear_ends_no_computation(store):
+    lock = store.key_lock("k")
+    assert lock.acquire()
+    store.clear()
+    with hashmere.open(store.path) as again:
+        assert not again.key_lock("k").acquire()
+        lock.release()
+        assert again.key_lock("k").acquire()
+
+
 def test_a_full_store_only_keeps_nothing(folder):
     store = hashmere.open("full", max_bytes=4 << 20)
 

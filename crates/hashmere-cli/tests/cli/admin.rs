@@ -11,8 +11,17 @@ fn create() {
     assert_eq!(std::fs::metadata(path.trim_end()).unwrap().mode() & 0o777, 0o640);
     s.sh("create a").fails(3, "E2");
     s.sh("create a --or-open --max-bytes 128M").text();
+    for (size, bytes) in [("16M", 16 << 20), ("64M", 64 << 20)] {
+        s.run(["create", "a", "--or-open", "--max-bytes", size]).text();
+        let stats: serde_json::Value = serde_json::from_str(&s.sh("stats a --json").text()).unwrap();
+        assert_eq!(stats["bytes_max"], bytes);
+    }
     s.sh("create a --or-open --mode strict").fails(3, "E4");
     assert!(s.sh("info a").text().contains("cache"));
+    s.sh("create strict").text();
+    s.run_with(["set", "strict", "k"], &[b'v'; 8 << 20]).text();
+    s.sh("create strict --or-open --max-bytes 4M").fails(3, "E4");
+    assert_eq!(s.sh("len strict k").text(), "8388608\n");
     s.sh("create b --fixed-key-len 4 --fixed-value-len 2").text();
     s.sh("set b key1 vv").text();
     s.sh("set b key12 vv").fails(3, "E34");
