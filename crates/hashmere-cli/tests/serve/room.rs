@@ -8,7 +8,7 @@ use std::process::Command;
 
 #[test]
 fn every_limit_is_refused_in_the_same_words() {
-    let scratch = Scratch::new();
+    let scratch = Scratch::new("serve-room");
     // As many KiB of addresses; far below what `-m` allows.
     let limited = "ulimit -v 150000; exec \"$0\" serve -p -1 -l 127.0.0.1 -t 2 -M -m 1024";
     let mut command = Command::new("sh");
