@@ -306,7 +306,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let outside = |i: usize| sums[total].1 - (sums[i + n].1 - sums[i].1);
         let live = |i: usize| sums[i + n].0 - sums[i].0;
-        // At most a quarter of a segment is lost at its end.
+        // An estimate: mostly less than a quarter of a segment is lost at its end. If more is, emptying the window fails.
         let fits = |i: &usize| outside(*i) >= RESERVE + (live(*i) * 4 / 3).div_ceil(self.segment_bytes());
         let windows = (0..(total + 1).saturating_sub(n)).filter(|i| sums[i + n].2 == sums[*i].2);
         windows.filter(fits).min_by_key(|i| live(*i)).map(|i| i as u64)
