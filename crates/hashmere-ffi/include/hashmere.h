@@ -238,8 +238,8 @@ enum hm_open_flags {
     HM_CACHE = 1 << 4,               /**< A full store drops what expired, then what was not used. Needs max_bytes to create. */
     HM_DURABLE = 1 << 5,             /**< Survives power cuts up to the last ::hm_sync. Creation only; not with #HM_CACHE. */
     /**
-     * The file is removed when the last process that has it open closes it or exits. If that one is killed (or calls `_exit`), whoever
-     * opens the name next removes it first: docs/operations.md.
+     * The file is removed when the last process that has it open closes it or exits. If that one is killed (or calls `_exit`), the
+     * next process that opens the name removes it first: docs/operations.md.
      */
     HM_DELETE_ON_LAST_EXIT = 1 << 6,
     HM_FOREIGN_OWNER = 1 << 7,       /**< Open a file that another user owns. */
@@ -254,7 +254,7 @@ typedef struct hm_options {
     size_t size;              /**< `sizeof(hm_options)`. */
     uint64_t flags;           /**< ::hm_open_flags. */
     /**
-     * The memory that the file may take. A store that exists gets this maximum, for everyone who has it open: of a cache what was
+     * The memory that the file may take. A store that exists gets this maximum, for all processes that have it open: of a cache what was
      * not used goes, a strict store refuses less than its keys take (#HM_E_MISMATCH). Default: 2 TiB.
      */
     uint64_t max_bytes;
@@ -471,11 +471,11 @@ typedef struct hm_change {
 typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
 
 /**
- * Shows a key to a visitor and does what it says, atomically for that key.
+ * Calls a visitor with a key and does what it returns, atomically for that key.
  *
  * No lock is held meanwhile, so the visitor may take its time and use the store: read any key, this one too (it sees what is
- * stored, not what it is going to say), and write others. If somebody changed the key meanwhile, it is called again with what is
- * there then. So it must not change that key itself, nor clear the store: that call is refused with #HM_E_REENTERED.
+ * stored, not what it is going to return), and write others. If another writer changed the key meanwhile, it is called again with
+ * what is there then. So it must not change that key itself, nor clear the store: that call is refused with #HM_E_REENTERED.
  * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED; #HM_E_MISUSE: the key was changed each of 1,000 times that the visitor ran, and then for 5 seconds
  */
 int hm_update(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,
@@ -699,16 +699,16 @@ int hm_random(hm_store *store, hm_show show, void *user, hm_error *error);
  * @{ */
 
 /**
- * How many keys are stored, at once and without a look at any of them: exact when nobody writes, but that expired ones, which no read
- * returns, count until they are cleaned away (::hm_maintain does so). @return #HM_OK
+ * How many keys are stored, at once and without reading any of them: exact while there are no writers, except that expired ones, which no
+ * read returns, count until they are cleaned away (::hm_maintain does so). @return #HM_OK
  */
 int hm_count(hm_store *store, uint64_t *count, hm_error *error);
 /** How many keys a scan returns now: those that have expired do not count. It looks at every key. @return #HM_OK */
 int hm_count_exact(hm_store *store, uint64_t *count, hm_error *error);
 
 /**
- * Removes every key. Nobody is stopped. Mutexes and computations of ::hm_once stay held, pools and logs stay; who waits at a barrier is told
- * (#HM_E_QUEUE_BROKEN). @return #HM_OK; #HM_E_REENTERED: within a visitor
+ * Removes every key. No reader or writer waits. Mutexes and computations of ::hm_once stay held, pools and logs stay; a wait at a barrier
+ * ends with #HM_E_QUEUE_BROKEN. @return #HM_OK; #HM_E_REENTERED: within a visitor
  */
 int hm_clear(hm_store *store, hm_error *error);
 

@@ -261,12 +261,12 @@ int hm_wait_any(hm_store *store, const hm_bytes *keys, const uint64_t *seen, siz
 typedef struct hm_lock hm_lock;
 
 /**
- * Locks the mutex of a key. While it is held the key says by whom, else it is absent. The death of the holder releases it; ::hm_clear, or
- * deleting the key, does not, but then ::hm_mutex_holder does not know any more who holds it. Not fair, not recursive.
+ * Locks the mutex of a key. While it is held the key names the holder, else it is absent. The death of the holder releases it; ::hm_clear, or
+ * deleting the key, does not, but then ::hm_mutex_holder does not know the holder any more. Not fair, not recursive.
  * @param lock       on #HM_OK; release it with ::hm_unlock, in whatever thread
  * @param abandoned  1 if the holder before died with it: what it protects may be half done; may be NULL
- * @return #HM_OK; #HM_END: the time is up, ::hm_mutex_holder says who has it; #HM_E_QUEUE_REENTERED: this thread locked it and nobody has
- *         released it (only if it would wait: #HM_END with a timeout of 0); #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ * @return #HM_OK; #HM_END: the time is up, ::hm_mutex_holder names the holder; #HM_E_QUEUE_REENTERED: this thread locked it and it was not
+ *         released (only if it would wait: #HM_END with a timeout of 0); #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
  */
 int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_lock **lock,
                   uint32_t *abandoned, hm_error *error);
@@ -306,8 +306,8 @@ int hm_barrier_join(hm_store *store, const void *key, size_t key_len, uint64_t s
  * Arrives, and waits until all others have; those who died are not waited for.
  * @param round  number of the round, from 1; may be NULL
  * @param lost   how many had died or left by then; may be NULL
- * @return #HM_OK; #HM_END: somebody alive has not arrived yet: call it again to wait on; #HM_E_QUEUE_BROKEN: the barrier is gone, because the
- *         store was cleared or the key deleted: leave, and join anew
+ * @return #HM_OK; #HM_END: a living participant has not arrived yet: call it again to wait on; #HM_E_QUEUE_BROKEN: the barrier is gone, because the
+ *         store was cleared or the key deleted: leave, and join again
  */
 int hm_barrier_wait(hm_barrier *barrier, uint64_t timeout_ms, uint64_t *round, uint64_t *lost, hm_error *error);
 /** Leaves the barrier: the others go on without. NULL is allowed. */

@@ -45,7 +45,7 @@ pub mod at {
     pub const MAX_BYTES: u64 = 144;
     /// [`flag`](super::flag)s of the life of the store.
     pub const LIFE: u64 = 152;
-    /// What told the file from its copies when the store was last opened for writing; never zero then.
+    /// What distinguished the file from its copies when the store was last opened for writing; never zero then.
     pub const FILE: u64 = 160;
     /// How many looks for dead clients have begun.
     pub const SWEEPS: u64 = 168;

@@ -59,7 +59,7 @@ pub enum State {
     Claimed = 11,
     /// First segment of a region: a named object's own, for as long as it exists. Never cleaned, evicted or cleared.
     Region = 12,
-    /// Taken out of use, because the store has a lower maximum than before: nobody's to claim, and no memory behind it.
+    /// Taken out of use, because the store has a lower maximum than before: not to be claimed, and no memory behind it.
     Offline = 13,
     /// Nothing, and no memory behind it: a hole in the file. Anyone may claim it and ask for memory, as for growth.
     Hole = 14,

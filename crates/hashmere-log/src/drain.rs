@@ -167,7 +167,7 @@ impl Drain {
         let begun = Moment::now(&core).stamp();
         let (mut lines, mut any) = (0, false);
         loop {
-            // What others log meanwhile may go on for ever, and is younger.
+            // What other threads log meanwhile may never end, and is younger.
             let (merged, moved) = self.round(begun)?;
             lines += merged.lines;
             any |= moved;

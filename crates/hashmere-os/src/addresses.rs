@@ -20,7 +20,7 @@ const WORDS: usize = POSITIONS / u64::BITS as usize;
 /// the parent is mapped in the child, so it inherits the bits rightly.
 static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
-/// A position, which is nobody else's in this process until it is dropped.
+/// A position, which no other mapping of this process gets until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Position(usize);
 
@@ -32,7 +32,7 @@ impl Position {
             let mut taken = word.load(Ordering::Relaxed) | skipped;
             while taken != u64::MAX {
                 let bit = taken.trailing_ones();
-                // Acquire: whoever gave it back has unmapped what stood there.
+                // Acquire: before it was given back, what was there was unmapped.
                 let now = word.fetch_or(1 << bit, Ordering::Acquire);
                 if now >> bit & 1 == 0 {
                     return Some(Position(index * 64 + bit as usize));
@@ -78,9 +78,9 @@ fn arena() -> Option<(usize, usize)> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AddressLimit {
-    /// The process may have so many bytes of addresses: `RLIMIT_AS`.
+    /// How many bytes of addresses the process may have: `RLIMIT_AS`.
     Process(u64),
-    /// The process may have so many mappings: `vm.max_map_count`.
+    /// How many mappings the process may have: `vm.max_map_count`.
     Mappings(u64),
     /// Something else of this process occupies the addresses behind the mapping.
     Neighbour,

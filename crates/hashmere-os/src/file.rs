@@ -224,7 +224,7 @@ pub fn open_checked(path: &Path, read_only: bool, allow_foreign_owner: bool) -> 
     Ok(file)
 }
 
-/// What tells a file from every copy of it: inode number and time of birth. It stays the same under every name and mount, after a
+/// What distinguishes a file from every copy of it: inode number and time of birth. It stays the same under every name and mount, after a
 /// rename and after a reboot, and a file that was restored, copied, or moved to another file system has another. Never zero.
 ///
 /// A file system that knows no time of birth (ext3, tmpfs before Linux 6.0) has the number of its device instead. Snapshots of a whole

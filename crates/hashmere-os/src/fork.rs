@@ -44,7 +44,7 @@ impl Part {
         let next = match swapped {
             Ok(_) => fresh,
             Err(other) => {
-                // SAFETY: made above, and nobody else has seen it.
+                // SAFETY: made above, and not published yet.
                 drop(unsafe { Box::from_raw(fresh) });
                 other
             }
@@ -291,7 +291,7 @@ mod tests {
 
     #[test]
     fn any_number_can_be_registered() {
-        // Each a number that no descriptor has: a child closes them in vain.
+        // Each a number that no descriptor has: a child that closes it changes nothing.
         let many: Vec<Registration> = (0..5 * PART as RawFd).map(|n| register_fd(1 << 30 | n).unwrap()).collect();
         assert!(parts().count() >= 5);
         let last = ForkClosedFd::open(open_null).unwrap();

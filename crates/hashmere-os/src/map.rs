@@ -94,7 +94,7 @@ impl Map {
         Map { base, len: AtomicUsize::new(len as usize), writable, turn: Turn::default(), _position: position }
     }
 
-    /// Best effort: a core dump of a shared table of gigabytes helps nobody.
+    /// Best effort: a core dump of a shared table of gigabytes is of no use.
     fn keep_out_of_dumps(&self) {
         self.advise(0, self.len() as usize, libc::MADV_DONTDUMP);
     }
@@ -112,7 +112,7 @@ impl Map {
             return Ok(());
         }
         let grown = roomy_or(end, |wished| self.extend(len, wished).map(|()| wished))?;
-        // Release: whoever sees the new length finds the addresses mapped.
+        // Release: a thread that sees the new length finds the addresses mapped.
         self.len.store(grown as usize, Ordering::Release);
         Ok(())
     }
@@ -184,7 +184,7 @@ impl Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
-        // SAFETY: exactly the range that is mapped; whoever uses `as_ptr` must not outlive us.
+        // SAFETY: exactly the range that is mapped; no user of `as_ptr` may outlive us.
         unsafe {
             libc::munmap(self.base.as_ptr().cast(), *self.len.get_mut());
         }
@@ -249,7 +249,7 @@ unsafe fn map_file(
     Ok(base.cast())
 }
 
-/// Addresses that are held for a moment, so that somebody else finds them afterwards.
+/// Addresses that are held for a moment, so that another mapping finds them afterwards.
 struct Spare {
     start: *mut libc::c_void,
     len: usize,
@@ -279,7 +279,7 @@ impl Drop for Spare {
     }
 }
 
-/// Who may grow a mapping. No mutex: one that another thread held during a fork would stay locked in the child for ever; this
+/// Which thread may grow a mapping. No mutex: one that another thread held during a fork would stay locked in the child forever; this
 /// one knows whose it is.
 #[derive(Debug, Default)]
 struct Turn(AtomicU64);
@@ -400,7 +400,7 @@ mod tests {
             assert!(map.len() >= end && map.as_ptr() == base);
         }
         space::allocate(file.as_fd(), (64 << 30) - 4096, 4096).unwrap();
-        // SAFETY: the byte was allocated just now, and nobody else maps the file.
+        // SAFETY: the byte was allocated just now, and no other process maps the file.
         unsafe { base.add((64 << 30) - 1).write_volatile(7) };
         let len = map.len();
         // More than half of the address space: the program itself is in the way.

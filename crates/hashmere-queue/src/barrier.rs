@@ -161,15 +161,15 @@ impl Barrier {
             return Ok(());
         }
         Err(QueueError::Broken(
-            "the barrier that this participant joined is gone: the store was cleared, or its key deleted; join it anew",
+            "the barrier that this participant joined is gone: the store was cleared, or its key deleted; join it again",
         ))
     }
 
     /// Arrives, and waits until all others have, as long as `timeout`. `None`: somebody who lives has not; call it again to wait on.
     ///
     /// # Errors
-    /// The store's; [`Broken`](QueueError::Broken) if the key was changed by somebody else, or the store was cleared meanwhile: then
-    /// the barrier is gone, all who wait are told, and whoever wants to go on joins anew;
+    /// The store's; [`Broken`](QueueError::Broken) if another writer changed the key, or the store was cleared meanwhile: then
+    /// the barrier is gone for every participant, each of which has to join again;
     /// [`Forked`](QueueError::Forked) in a forked child.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<Start>, QueueError> {
         if self.born != fork::generation() {

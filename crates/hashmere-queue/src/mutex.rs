@@ -1,4 +1,4 @@
-//! A mutex for each key: a lease of the key's name says whether it is held, the key's value by whom. Its holder's death releases it.
+//! A mutex for each key: a lease of the key's name says whether it is held, the key's value names the holder, whose death releases it.
 
 use crate::error::QueueError;
 use hashmere::{Attributes, Cas, Change, ClientId, Expected, Lease, Mode, Store, Version};
@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 /// The longest sleep between two looks at whether the holder lives.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A mutex between processes. The key is its own: while it is locked its value says by whom, else the key is absent.
+/// A mutex between processes. The key is its own: while it is locked its value names the holder, else the key is absent.
 ///
-/// Whoever holds it and dies, at any instruction, has released it; a process that is stopped has not. It is held by a lock of the kernel and
+/// The death of the holder, at any instruction, releases it; a holder that is stopped keeps it. It is held by a lock of the kernel and
 /// not by the key, so it stays held when the store is cleared or the key deleted; only [`holder`](Self::holder) does not know
-/// any more by whom. Not fair, not recursive.
+/// the holder any more. Not fair, not recursive.
 #[derive(Clone, Debug)]
 pub struct Mutex {
     store: Store,
@@ -52,7 +52,7 @@ struct Mine {
 }
 
 thread_local! {
-    /// What this thread took and, as far as it has looked, nobody has released.
+    /// What this thread took and, when it last looked, was not released.
     static MINE: RefCell<Vec<Arc<Mine>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -99,11 +99,11 @@ impl Mutex {
         Ok(Mutex { store: store.clone(), key: key.to_vec() })
     }
 
-    /// Locks it, waiting as long as `timeout`; `None`: somebody alive held it all the while: [`holder`](Self::holder) says who.
+    /// Locks it, waiting as long as `timeout`; `None`: it was held all the while, by a living process, which [`holder`](Self::holder) names.
     ///
     /// # Errors
     /// [`Reentered`](QueueError::Reentered) if it was locked by this thread, by whatever handle, and not released since: it would wait for
-    /// itself (with a `timeout` of zero nobody waits, and it is not to be had). The store's; [`Broken`](QueueError::Broken) if the key holds something else.
+    /// itself (with a `timeout` of zero there is no wait: it returns `None`). The store's; [`Broken`](QueueError::Broken) if the key holds something else.
     pub fn lock(&self, timeout: Duration) -> Result<Option<MutexGuard<'_>>, QueueError> {
         let file = self.store.file_id()?;
         if Mine::has(file, &self.key) {
@@ -114,7 +114,7 @@ impl Mutex {
         }
         let until = Instant::now().checked_add(timeout);
         loop {
-            // The version before the lease: who releases it changes the key last, so that this is seen.
+            // The version before the lease: a release changes the key last, so that this is seen.
             let seen = self.store.meta(&self.key)?.map(|meta| meta.version);
             if let Some(lease) = self.store.try_lease(&self.key)? {
                 let (version, abandoned) = self.sign()?;
@@ -129,7 +129,7 @@ impl Mutex {
         }
     }
 
-    /// With the lease in hand: says in the key who has it. Whether it was somebody's who died with it.
+    /// Holding the lease: names this client in the key. Whether the holder before died with it.
     fn sign(&self) -> Result<(Version, bool), QueueError> {
         let me = self.store.client()?.pack().to_le_bytes();
         loop {
@@ -137,7 +137,7 @@ impl Mutex {
                 return Ok((stored.version, false));
             }
             let Some(item) = self.store.get_item(&self.key)? else { continue };
-            // One who lives has given the lease back and is about to remove its name.
+            // A living holder has given the lease back and is about to remove its name.
             let abandoned = self.store.is_gone(holder_of(&item.value)?)?;
             let expected = Expected::Version(item.meta.version);
             if let Cas::Stored(stored) = self.store.compare_and_set(&self.key, expected, Change::Set(&me))? {
@@ -146,7 +146,7 @@ impl Mutex {
         }
     }
 
-    /// Who holds it at about this moment; `None`: nobody, or somebody who is gone, or the store was cleared since it was locked.
+    /// Its holder at about this moment; `None`: there is none, or it is gone, or the store was cleared since it was locked.
     ///
     /// # Errors
     /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.
@@ -171,8 +171,8 @@ impl Drop for MutexGuard<'_> {
             return;
         }
         self.mine.released.store(true, Ordering::Relaxed);
-        // First the lease, so that whoever is woken by the key finds it free. Who takes it in between signs over our name, and the
-        // version is not ours any more. A death in between: the next one is told that we died with it, which is nearly so.
+        // First the lease, so that a waiter that the key wakes finds it free. A client that takes it in between signs over our name, and
+        // the version is not ours any more. A death in between: the next holder finds it abandoned, which is nearly so.
         drop(self.lease.take());
         let expected = Expected::Version(self.version);
         let _ = self.mutex.store.compare_and_set(&self.mutex.key, expected, Change::Remove);

@@ -1,5 +1,5 @@
 //! Which keys the last `flush_all` took away, for `get_flushed`: a hash of each, of as many as there is room for. A key counts once, when
-//! it is next asked for and is not there; one that was stored anew meanwhile does not count.
+//! it is next asked for and is not there; one that was stored again meanwhile does not count.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
@@ -13,7 +13,7 @@ pub const KEYS_MAX: usize = 1 << 18;
 #[derive(Debug, Default)]
 pub struct Flushed {
     hasher: RandomState,
-    /// How many there are: nearly always none, and then nobody looks further.
+    /// How many there are: nearly always none, and then there is nothing to look up.
     left: AtomicUsize,
     hashes: Mutex<HashSet<u64>>,
 }

@@ -1,4 +1,4 @@
-//! Who is connected, and who listens, for `stats conns`.
+//! The connections and the listeners, for `stats conns`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicU8, Ordering};
@@ -22,7 +22,7 @@ pub enum State {
     Swallow,
     /// It waits for its replies to be taken.
     Write,
-    /// It is told what happens.
+    /// It gets what `watch` reports.
     Watch,
 }
 

@@ -62,7 +62,7 @@ impl SmallDisk {
         Some(SmallDisk { path })
     }
 
-    /// The same, but ext4 on a file of so many bytes: a file system that keeps what it had already allocated of a request that it
+    /// The same, but ext4 on a file of this many bytes: a file system that keeps what it had already allocated of a request that it
     /// refuses. `None`, with the reason printed, where this user or this machine cannot.
     pub fn ext4(parent: &Path, bytes: u64) -> Option<SmallDisk> {
         let (image, path) = (parent.join("disk.ext4"), parent.join(DISK));

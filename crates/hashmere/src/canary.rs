@@ -27,7 +27,7 @@ hashmere_mem::canaries! {
     CountEarly,
     /// What this process has no addresses for is taken for something that is not there.
     RefusalIgnored,
-    /// Who repairs, or makes room by force, does so without the whole file within reach.
+    /// A repair, or making room by force, begins without the whole file within reach.
     ReachUnasked,
     /// A writer takes a lock although an update that was beaten again and again asks to go first.
     YieldIgnored,
@@ -123,7 +123,7 @@ hashmere_mem::canaries! {
     MarkIgnored,
     /// A repair does not count the segments that are offline.
     OfflineUncounted,
-    /// Whoever takes a segment out of use does not look again, under the lock, whether there are too many.
+    /// A segment is taken out of use without a second check, under the lock, that there are too many.
     OverBelieved,
 
     // Durable stores.
@@ -169,7 +169,7 @@ hashmere_mem::canaries! {
     OldMarksBelieved,
     /// A backup does not wait for those who do not know its floor.
     FloorUnawaited,
-    /// Whoever finds the floor too low does not look whether the moment was before it could say so.
+    /// A writer that finds the floor too low does not check whether the moment was before it could say so.
     MomentMissed,
     /// A backup does not wait for those who may still mark what they supersede.
     MarksUnawaited,

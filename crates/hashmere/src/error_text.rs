@@ -49,7 +49,7 @@ impl fmt::Display for OpenError {
             ),
             Self::Unclean { path, durable: true, copied: true } => write!(
                 f,
-                "{} is a copy of a store that was not closed, and cannot be rebuilt by someone who only reads; open it once for writing, or run `hashmere sync {}`",
+                "{} is a copy of a store that was not closed, and cannot be rebuilt by a read-only handle; open it once for writing, or run `hashmere sync {}`",
                 path.display(),
                 path.display()
             ),
@@ -61,7 +61,7 @@ impl fmt::Display for OpenError {
             ),
             Self::Unclean { path, durable: true, copied: false } => write!(
                 f,
-                "{} was open when the machine went down, and cannot be rebuilt by someone who only reads; open it once for writing, or run `hashmere sync {}`",
+                "{} was open when the machine went down, and cannot be rebuilt by a read-only handle; open it once for writing, or run `hashmere sync {}`",
                 path.display(),
                 path.display()
             ),

@@ -1,8 +1,8 @@
 //! Stores that go with the last process that has them open ([`Options::delete_on_last_exit`]), however that one goes.
 //!
-//! Who closes its last handle in order removes the file (`Opened::close`). Who exits without closing does so by a handler of the C
-//! library's `exit`. Who is killed leaves the file; then the next one to open it finds the mark in a store that nobody
-//! has open, removes it and goes on as if there had been none.
+//! A process that closes its last handle removes the file (`Opened::close`). One that exits without closing does so in a handler of the C
+//! library's `exit`. One that is killed leaves the file; then the next process that opens it finds the mark in a store that no
+//! process has open, removes it and goes on as if there had been none.
 //!
 //! [`Options::delete_on_last_exit`]: crate::Options::delete_on_last_exit
 
@@ -38,7 +38,7 @@ fn open_now() -> Option<MutexGuard<'static, Vec<Weak<Shared>>>> {
     }
 }
 
-/// From now on an exit that does not close this store removes it, if it is marked so and nobody else has it open.
+/// From now on an exit that does not close this store removes it, if it is marked so and no other process has it open.
 pub(crate) fn watch(shared: &Arc<Shared>) {
     let engine = shared.engine();
     if engine.read_only || engine.life() & flag::DELETE_ON_LAST_EXIT == 0 {
@@ -66,13 +66,13 @@ extern "C" fn remove_at_exit() {
 }
 
 impl Opened {
-    /// Lets go of the store, and says whether nobody else has it open. Let go before asking to be alone: of two that close at once, one
-    /// must find itself the last.
+    /// Lets go of the store, and says whether no other process has it open. Let go before asking to be alone: of two that close at once,
+    /// one must find itself the last.
     pub(crate) fn is_last(&self) -> bool {
         self.presence.unlock(PRESENCE).and_then(|()| self.presence.try_exclusive(PRESENCE)).unwrap_or(false)
     }
 
-    /// Removes the file, being the last to have it open: whoever found it before it lost its name sees that it is gone.
+    /// Removes the file, being the last to have it open: a process that found it before it lost its name sees that it is gone.
     pub(crate) fn remove(&self, path: &Path) {
         self.engine.change_life(flag::REMOVED, 0);
         if is_file_of(self.engine.mem.file(), path) {
@@ -81,7 +81,7 @@ impl Opened {
     }
 }
 
-/// The life word of a store; `None`: this is none, or a copy of one, which is nobody's left-over.
+/// The life word of a store; `None`: this is none, or a copy of one, which is no left-over.
 fn life_of(file: &File) -> io::Result<Option<u64>> {
     let mut head = [0; (at::FILE + 8) as usize];
     match file.read_exact_at(&mut head, 0) {
@@ -102,8 +102,8 @@ pub(crate) fn is_left_over(file: &File) -> io::Result<bool> {
     Ok(is_marked(file)? && !ByteLocks::new(file.as_fd())?.is_locked_by_other(PRESENCE)?)
 }
 
-/// If it is such a store, removes it; the file must be open for writing. Who opens it at the same time either holds it already, and
-/// then it is nobody's left-over, or gets its hold after us, finds the file marked as removed and without a name, and looks again.
+/// If it is such a store, removes it; the file must be open for writing. A process that opens it at the same time either holds it already, and
+/// then it is no left-over, or gets its hold after us, finds the file marked as removed and without a name, and looks again.
 pub(crate) fn remove_left_over(path: &Path, file: &File) -> io::Result<bool> {
     if !is_marked(file)? {
         return Ok(false);
@@ -112,7 +112,7 @@ pub(crate) fn remove_left_over(path: &Path, file: &File) -> io::Result<bool> {
     if !presence.try_exclusive(PRESENCE)? {
         return Ok(false);
     }
-    // From here on nobody has it open, or gets to.
+    // From here on no other process has it open, or gets to.
     let Some(life) = life_of(file)? else { return Ok(false) };
     file.write_all_at(&(life | flag::REMOVED).to_le_bytes(), at::LIFE)?;
     if is_file_of(file, path) {

@@ -1,7 +1,7 @@
 //! Leases: names that one thread of one process has at a time, by a lock of the kernel on a byte behind the end of the file.
 //!
-//! Nothing of a lease stands in the file, so no clear, write or damage ends it, and the kernel drops it with the process. Within a
-//! process the kernel does not tell threads apart; a set of what is taken does. For crates that build locks on it.
+//! Nothing of a lease is stored in the file, so no clear, write or damage ends it, and the kernel drops it with the process. Within a
+//! process the kernel does not distinguish threads; a set of what is taken does. For crates that build locks on it.
 
 use crate::error::WriteError;
 use crate::Store;
@@ -53,7 +53,7 @@ impl Drop for Lease {
 }
 
 impl Store {
-    /// Takes the lease of a name, if nobody has it: no other thread, no other process, no other handle of this one. Not even
+    /// Takes the lease of a name, if it is free: held by no other thread, no other process, no other handle of this one. Not even
     /// [`clear`](Self::clear) ends it; the death of the process does, by whatever cause.
     ///
     /// # Errors

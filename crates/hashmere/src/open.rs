@@ -146,7 +146,7 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
     })
 }
 
-/// Whether what is in the way of a new store is nobody's any more, and was removed.
+/// Whether what is in the way of a new store is a left-over, and was removed.
 fn had_left_over(path: &Path, options: &Options) -> bool {
     file::open_checked(path, false, options.allow_foreign_owner)
         .is_ok_and(|file| last_exit::remove_left_over(path, &file).unwrap_or(false))
@@ -370,7 +370,7 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
     let opened = Opened { engine, presence, leases: Leases::default() };
     let fits = || opened.engine.check_extent(length).and_then(|()| opened.engine.check_max()).map_err(refused);
     if opened.engine.is_durable() {
-        // What is refused stays as it was, so this comes first; but only a rebuild can tell what is in a store that was torn.
+        // What is refused stays as it was, so this comes first; but only a rebuild finds out what is in a store that was torn.
         if opened.engine.life() & flag::CLEAN != 0 {
             fits()?;
         }
@@ -426,7 +426,7 @@ impl Opened {
         let mut lane = engine.lane().map_err(|error| open_write(path, error))?;
         match options.max_bytes.filter(|asked| *asked != engine.max_bytes()) {
             Some(asked) => resize(engine, &mut lane, path, asked).map_err(|error| open_error(path, error))?,
-            // Whoever made it smaller may have died over it.
+            // The process that made it smaller may have died over it.
             None => engine.shrink(&mut lane).map_err(|error| open_write(path, error))?,
         }
         if let Some(items) = options.expected_items {
@@ -480,7 +480,7 @@ impl Opened {
         let io = |source| open_io(path, "lock", source);
         let start = clock::monotonic();
         loop {
-            // Nearly always it is fit. Those who only look do not wait for each other, however many open at once.
+            // Nearly always it is fit. Shared locks do not wait for each other, however many processes open at once.
             if self.presence.try_shared(REBUILD).map_err(io)? {
                 let fit = self.is_fit();
                 self.presence.unlock(REBUILD).map_err(io)?;

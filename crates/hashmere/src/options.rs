@@ -95,7 +95,7 @@ impl Options {
     /// 2 TiB that the format can address.
     ///
     /// An existing store gets this maximum: see [`Store::set_max_bytes`](crate::Store::set_max_bytes). The last to open it with
-    /// one decides, for all who have it open. It means nothing to who only reads.
+    /// one decides, for all processes that have it open. It means nothing to a read-only handle.
     pub fn max_bytes(mut self, bytes: u64) -> Options {
         self.max_bytes = Some(bytes);
         self
@@ -126,7 +126,7 @@ impl Options {
         self
     }
     /// The file goes with the last process that has it open for writing: when that closes its last handle or exits. If it is killed, or
-    /// ends by `_exit`, whoever opens the name next removes the file before.
+    /// ends by `_exit`, the next process that opens the name removes the file first.
     pub fn delete_on_last_exit(mut self) -> Options {
         self.delete_on_last_exit = true;
         self

@@ -181,7 +181,7 @@ impl Store {
         self.engine().regions()
     }
 
-    /// Who this process is to others: for as long as it has the store open, [`is_gone`](Self::is_gone) is false of it, whichever of its
+    /// This process's identity for others: for as long as it has the store open, [`is_gone`](Self::is_gone) is false of it, whichever of its
     /// threads end meanwhile. Takes a client slot, once.
     ///
     /// # Errors

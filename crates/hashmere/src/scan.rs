@@ -16,7 +16,7 @@ use std::sync::Mutex;
 const THROWS: u32 = 1000;
 /// Looks at random places of a store with few leaves, before all its entries are counted.
 const THROWS_FEW: u32 = 16;
-/// So many leaves are few: to go through them takes no longer than all those looks.
+/// This many leaves are few: to go through them takes no longer than all those tries.
 const FEW_LEAVES: u64 = 8;
 
 /// An iterator over the pairs of a store: see [`Store::scan`].

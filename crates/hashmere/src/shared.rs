@@ -33,7 +33,7 @@ impl Shared {
         let opened = open_path(&path, options)?;
         let shared = Arc::new_cyclic(|myself| Shared {
             path,
-            // What a caller gave to be told with is for opening only, and since then somebody may have chosen another maximum.
+            // The callbacks are for opening only, and the maximum may have been changed since.
             options: Options { on_rebuild: None, max_bytes: None, ..options.clone() },
             opened: AtomicPtr::new(Box::into_raw(Box::new(opened))),
             born: AtomicU64::new(fork::generation()),

@@ -241,8 +241,8 @@ impl Store {
         }))
     }
 
-    /// How many keys are stored, at once and without a look at any of them: exact when nobody writes, but that expired ones, which no
-    /// read returns, count until they are cleaned away ([`maintain`](Self::maintain) does so).
+    /// How many keys are stored, at once and without reading any of them: exact while there are no writers, except that expired ones,
+    /// which no read returns, count until they are cleaned away ([`maintain`](Self::maintain) does so).
     /// [`count_exact`](Self::count_exact) leaves them out.
     pub fn count(&self) -> u64 {
         self.engine().items()
@@ -308,12 +308,12 @@ impl Store {
         Ok(engine.maintain(&mut lane)? << engine.shape.segment_shift)
     }
 
-    /// Gives the store another maximum size, for everyone who has it open; [`Options::max_bytes`] does the same at opening.
+    /// Gives the store another maximum size, for all processes that have it open; [`Options::max_bytes`] does the same at opening.
     ///
     /// A larger one counts from now on. For a smaller one a cache drops what has not been used lately (or everything, if its
     /// index alone would take half of the new size), and a strict store is compacted; the memory of what is no longer needed is
     /// given back, and the file keeps its length, with holes. That takes as long as dropping or moving what is in the way. What
-    /// somebody holds back (a view, a stopped process) is given back when it is let go. Readers and writers go on
+    /// is held back (by a view, by a stopped process) is given back when it is let go. Readers and writers go on
     /// meanwhile; a backup under way is given up.
     ///
     /// # Errors

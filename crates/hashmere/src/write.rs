@@ -196,11 +196,11 @@ impl Store {
         engine.with_index_room(&mut lane, |lane| engine.compare_and_set(lane, key, kh, expected, change))
     }
 
-    /// Shows a key to `f` and does what it says, atomically for that key.
+    /// Calls `f` with a key and does what it returns, atomically for that key.
     ///
     /// No lock is held while `f` runs, so it may take its time and may use the store: read any key, this one too (it sees what is
-    /// stored at that moment, not what `f` is going to say), and write other keys. If somebody changed the key meanwhile,
-    /// it is asked again with what is there then. After 16 times the writers of the key let it go first, each for up to 5 ms; so it does not
+    /// stored at that moment, not what `f` is going to return), and write other keys. If another writer changed the key meanwhile,
+    /// it is called again with what is there then. After 16 times the writers of the key let it go first, each for up to 5 ms; so it does not
     /// starve beside writers without pause if it takes less than that.
     ///
     /// # Errors
@@ -337,7 +337,7 @@ impl Store {
         }
     }
 
-    /// Removes every key. Readers see all of them or none within one call; nobody is stopped. What is not a key stays: regions (pools,
+    /// Removes every key. Readers see all of them or none within one call; no operation waits for it. What is not a key stays: regions (pools,
     /// logs) and leases (mutexes).
     ///
     /// # Errors

@@ -15,7 +15,7 @@ is not used for long is dropped when the cache is full, so ``MAX_ENTRIES`` and `
 ``max_bytes`` the cache has that size from then on, and with less it drops what was not used.
 
 A value that does not fit is not stored, as with memcached: ``set`` says nothing (a warning goes to the logger ``hashmere.django``),
-``add`` returns False, ``set_many`` returns its key. What was there under the key is gone, so that nobody takes it for the new value.
+``add`` returns False, ``set_many`` returns its key. What was there under the key is gone, so that no reader takes it for the new value.
 """
 
 from __future__ import annotations

@@ -124,8 +124,8 @@ def memoize(
     If a result is missing, one process computes it while the others wait for it; if that one dies, another begins. After
     ``wait`` seconds a waiter computes for itself. An exception is not kept.
 
-    Results live for ``ttl`` seconds (for ever without). ``coder`` is as for `Store.coded`; what is returned has been through it the
-    first time too, so that it does not depend on who computed it.
+    Results live for ``ttl`` seconds (forever without). ``coder`` is as for `Store.coded`; what is returned has been through it the
+    first time too, so that it does not depend on the process that computed it.
 
     The key is made of a name, a version and the arguments, which must be plain values or tuples of them; ``f(1)``, ``f(a=1)`` and
     ``f(1, b=2)`` have one key if 2 is what ``b`` is by default. The name is the function's module and qualified name (of a script:
@@ -165,7 +165,7 @@ class _Keys:
             # As it is called, not what it wraps.
             self._signature: Optional[inspect.Signature] = inspect.signature(f, follow_wrapped=False)
         except ValueError:
-            # Some built-in functions do not tell theirs.
+            # Some built-in functions have none.
             self._signature = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> str:

@@ -18,7 +18,7 @@ module Hashmere
     # @param exclusive [Boolean] `AlreadyExists` if there is one
     # @param cache [Boolean, nil] a full store drops what expired, then what was not used, instead of raising `Full`
     # @param max_bytes [Integer, nil] the memory that the file may take, needed to create a cache; a store that exists gets this
-    #   maximum, for everyone who has it open: a cache drops what was not used, a strict one refuses less than its keys take
+    #   maximum, for all processes that have it open: a cache drops what was not used, a strict one refuses less than its keys take
     # @param busy_timeout [Numeric] seconds that a write waits for a lock before `Busy`
     # @param durable [Boolean] survives power cuts up to the last {#sync}
     # @param sync_every [Numeric, nil] a write that finds the last sync this many seconds old syncs

@@ -22,7 +22,7 @@ fn resize(store: Store, bytes: u64) -> bool {
     let is_cache = store.mode() == Mode::Cache;
     let (done, outcome) = mpsc::channel();
     let resized = thread::Builder::new().name("resize".into()).spawn(move || {
-        // Nobody listens any more if it took too long.
+        // The receiver is gone if it took too long.
         let _ = done.send(store.set_max_bytes(bytes).is_ok());
     });
     match (resized, is_cache) {
@@ -66,7 +66,7 @@ impl Context<'_> {
             _ if is_http(line) => return Step::Close,
             _ => self.done(ERROR),
         };
-        // The rest answers nothing to whoever wants no answer, whatever it would say.
+        // The rest answers nothing to `noreply`, whatever it would say.
         if Words::new(line).last() == Some(b"noreply") {
             self.out.bytes.truncate(start);
         }

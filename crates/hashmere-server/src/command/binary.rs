@@ -118,7 +118,7 @@ impl Session {
     }
 }
 
-/// Whether a packet has the parts that its operation needs and no others, as far as its header tells.
+/// Whether a packet has the parts that its operation needs and no others, as far as its header says.
 fn is_well_formed(opcode: u8, header: &Header) -> bool {
     use opcode::*;
     let (extras, key) = (header.extras, header.key > 0);

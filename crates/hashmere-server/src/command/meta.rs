@@ -68,7 +68,7 @@ impl Context<'_> {
             _ => {}
         }
         match read(word, words, meta::FLAGS_MAX) {
-            // It does not tell most mistakes from one another.
+            // It has one answer for most mistakes.
             Err(reply) if letter == b'a' && ![meta::BAD_VERSION, meta::LONG_OPAQUE].contains(&reply) => {
                 self.out.line("CLIENT_ERROR invalid or duplicate flag");
             }

@@ -97,7 +97,7 @@ impl Context<'_> {
         let wanted = request.flags.has(b'v');
         if !wanted || request.flags.compare.is_some() {
             let Some(meta) = store.meta(key)? else { return Ok(None) };
-            // Who names the version that it has needs no value.
+            // A client that has this version needs no value.
             if !wanted || request.flags.compare == Some(self.cas(&meta)) {
                 self.reply_head(request, &meta, shown, false);
                 return Ok(Some(Ok(meta)));

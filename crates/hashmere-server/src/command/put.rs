@@ -138,7 +138,7 @@ impl Context<'_> {
         }
     }
 
-    /// After a value that could not be taken. With `drops`, what it was to replace goes too: nobody must take the one for the other.
+    /// After a value that could not be taken. With `drops`, what it was to replace goes too: no reader must take the one for the other.
     pub fn refuse_large(&self, verb: Verb, key: &[u8], drops: bool) {
         self.counters.too_large.add(1);
         self.log_store(verb, key, 0, Attributes::NONE, &Outcome::TooLarge);

@@ -50,7 +50,7 @@ impl Context<'_> {
             }
             return words.rest();
         }
-        // Who watches or counts by prefix wants to know of each key by itself.
+        // Watchers and counts by prefix need each key by itself.
         let alone = self.server.watchers.wants(FETCHERS) || self.server.detail.is_on();
         let most = if alone { 1 } else { BATCH };
         loop {

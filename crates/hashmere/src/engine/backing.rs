@@ -79,7 +79,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.host.monotonic().as_millis() as u64
     }
 
-    /// Why the file system need not be asked for so many bytes more: it says itself that it has not so much, or it just refused
+    /// Why the file system need not be asked for this many bytes more: it says itself that it has less, or it just refused
     /// them to a cache, which can do without. A strict store and a cleaner are never refused from memory.
     pub(super) fn foreseen(&self, need: Need, bytes: u64) -> Option<WriteError> {
         let known = self.shape.cache && need == Need::Normal && self.remembers(bytes);
@@ -120,7 +120,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         while let Some(segment) = self.claim_free(slot, need) {
             match self.back(self.segment_offset(segment), bytes) {
                 Ok(()) => return Ok(Some(segment)),
-                // It had less than it should: a process died while it took memory, or somebody else gave it away.
+                // It had less than it should: a process died while it took memory, or another program punched a hole.
                 Err(error) => *refused = Some(error),
             }
             self.leave_hole(segment);
@@ -164,7 +164,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let hand = self.first_hole(1);
         let taken = (hand..total).find(|segment| self.take_vacant(*segment, State::Hole, slot));
-        // Whoever left a hole below meanwhile has lowered the word, and then it stays so.
+        // A process that left a hole below meanwhile has lowered the word, and then it stays so.
         let _ = self.mem.compare_exchange(at::HOLE_HAND, hand, taken.map_or(u64::MAX, |segment| segment + 1));
         taken
     }
@@ -190,7 +190,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Makes a claimed segment a hole: what memory it has goes back to the file system.
     pub(super) fn leave_hole(&self, segment: u64) {
-        // First of all: from its state on it is whoever's, with what he writes there.
+        // First of all: from this state on another process may claim it and write there.
         if canary::is(Canary::HoleEarly) {
             self.set_state(segment, Word::new(State::Hole));
         }
@@ -202,7 +202,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.lower(at::HOLE_HAND, segment);
     }
 
-    /// Makes a claimed segment free with all its memory if so many are kept, else a hole.
+    /// Makes a claimed segment free with all its memory if few are free, else a hole.
     pub(super) fn vacate(&self, segment: u64, memory: Memory, slot: u32) {
         let is_kept = self.mem.load(at::FREE_COUNT, Ordering::Relaxed) < self.keep_most();
         if !is_kept || !self.is_whole_with(segment, memory) {

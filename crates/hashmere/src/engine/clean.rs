@@ -179,7 +179,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(true)
     }
 
-    /// Moves what lives out of a segment in state cleaning, or drops it. A record whose key somebody has locked for too long stays
+    /// Moves what lives out of a segment in state cleaning, or drops it. A record whose key has been locked for too long stays
     /// there, and when all others are dealt with the answer is `Busy`.
     pub(super) fn empty_segment(&self, lane: &mut Lane, segment: u64, mut policy: Policy) -> Result<(), WriteError> {
         let start = self.segment_offset(segment);

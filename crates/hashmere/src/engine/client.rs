@@ -12,7 +12,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a free client slot, or one whose owner is dead, after repairing what it left.
     pub(super) fn claim_slot(&self) -> Result<u32, WriteError> {
         let _one_at_a_time = self.lanes.claims();
-        // Whoever was found alive since this process last looked need not be asked again. If that leaves nothing, all are.
+        // Clients found alive since the last sweep of this process are not checked again. If that leaves no slot, all are.
         for look in [self.look.load(Ordering::Relaxed), 0] {
             let look = if look == 0 { self.begin_look() } else { look };
             for slot in 0..limit::CLIENTS {
@@ -45,7 +45,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Begins to look for dead clients, and returns the number of this look. Thousands that open a store at once would each ask the
-    /// kernel about all the others: so who finds a client alive says so, for all whose look had begun by then.
+    /// kernel about all the others: so a process that finds a client alive notes it, for all sweeps that had begun by then.
     pub(super) fn begin_look(&self) -> u64 {
         let look = self.mem.fetch_add(at::SWEEPS, 1, Ordering::AcqRel).wrapping_add(1);
         self.look.store(look, Ordering::Relaxed);
@@ -168,7 +168,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(row + row::at::STATS + 8 * stat as u64, Ordering::Relaxed)
     }
 
-    /// Counts in the row of a lane that this thread has: nobody else counts the same there.
+    /// Counts in the row of a lane that this thread has: no other thread counts the same there.
     #[inline(always)]
     pub(super) fn count_at(&self, row: u64, stat: Stat, n: u64) {
         let offset = row + row::at::STATS + 8 * stat as u64;

@@ -1,7 +1,7 @@
 //! Dropping what has expired key by key, wherever it stands.
 //!
 //! Cleaning and eviction drop what has expired where a segment is worth it. That leaves what stands in the segments that lanes append
-//! to, which in a small store is everything; so whoever asks for it to be dropped goes through the index.
+//! to, which in a small store is everything; so dropping it on request goes through the index.
 
 use super::{Engine, KeyHash, Lane};
 use crate::error::{ReadError, WriteError};
@@ -19,7 +19,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let step = self.scan_step(root, at, &mut { usize::MAX })?;
             at = step.next;
             let Some((uid, slot_offset, slot)) = step.entry else { continue };
-            // One that moves or changes just then is looked at by the next who asks.
+            // One that moves or changes just then is left to the next request.
             let past = self.read_slot(root, uid, slot_offset, slot, |found| {
                 if !self.is_past(found) {
                     return Ok(None);

@@ -123,8 +123,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// Has segments dealt with, one at a time, until one was not held up by somebody who keeps the lock of a record in it:
-    /// those that were are passed over from then on. `deal` says which one it was about.
+    /// Calls `deal` for segments, one at a time, until one was not blocked by a lock of a record in it that does not come: those that
+    /// were are passed over from then on. `deal` returns which one it was.
     pub(super) fn skip_busy(
         &self,
         lane: &mut Lane,

@@ -20,7 +20,7 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 
-/// Lanes for everybody; those before belong to the thread of the same number.
+/// Shared lanes; those before belong to the thread of the same number.
 const POOL: usize = 32;
 
 /// What is known of this process alone.
@@ -33,7 +33,7 @@ pub(super) struct Lanes {
     identity: LaneCell,
     /// A number that no other lanes of this process have.
     id: u64,
-    /// Is told when a thread ends.
+    /// Is called when a thread ends.
     lender: OnceLock<Weak<dyn Lender>>,
     /// A thread ended whose lane could not be given back yet.
     any_left: AtomicBool,
@@ -70,7 +70,7 @@ impl LaneCell {
         }
     }
 
-    /// Takes it unless somebody has it.
+    /// Takes it unless it is taken.
     fn take(&self) -> Option<LaneGuard<'_>> {
         let taken = self.taken.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed);
         // Made only then: one that is dropped gives the lane free.
@@ -296,7 +296,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for (before, stat) in lane.cell.before.iter().zip(OWN_STATS) {
             before.store(self.figure(lane.row, stat), Ordering::Relaxed);
         }
-        // Release: whoever sees the row sees what stood in it.
+        // Release: a thread that sees the row sees what is in it.
         lane.cell.row.store(lane.row, Ordering::Release);
         Ok(lane)
     }
@@ -309,7 +309,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.lanes.all().filter_map(LaneCell::take).for_each(|lane| self.give_back(lane));
     }
 
-    /// Who is told when a thread ends that uses this store. The one that opened it is noted.
+    /// What is called when a thread ends that uses this store. The one that opened it is noted.
     pub(crate) fn set_lender(&self, lender: Weak<dyn Lender>) {
         let _ = self.lanes.lender.set(lender);
         self.lanes.borrow();
@@ -330,7 +330,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if row == 0 {
             return;
         }
-        // Before the look at the pins: whoever lets the last one go looks here afterwards.
+        // Before the pins are checked: the thread that lets the last one go checks this afterwards.
         cell.left.swap(true, Ordering::SeqCst);
         match cell.take() {
             Some(lane) if !self.has_pins(row) => {
@@ -391,7 +391,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.retire_lane(given);
     }
 
-    /// Who this process is to others: the slot of a lane that no thread has, and how often that was claimed.
+    /// This process's identity for others: the slot of a lane that no thread has, and how often that was claimed.
     pub(crate) fn identity(&self) -> Result<(u32, u64), WriteError> {
         loop {
             if self.lanes.disowned.load(Ordering::Acquire) {

@@ -8,7 +8,7 @@ use hashmere_format::leaf::{self, Identity, SLOTS};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// Leaves of an index for so many items, a power of two; `None` if no index has so many.
+/// Leaves of an index for this many items, a power of two; `None` if no index has room for them.
 pub(crate) fn leaves_for(shape: Shape, items: u64) -> Option<u64> {
     let lines = (1u64 << shape.leaf_shift) / leaf::LINE;
     let buckets = lines - leaf::first_bucket(lines, shape.cache);
@@ -39,7 +39,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(at::BOOT_HI, boot[1], Ordering::Release);
     }
 
-    /// What told the file from its copies then.
+    /// What distinguished the file from its copies then.
     pub(crate) fn file_identity(&self) -> u64 {
         self.mem.load(at::FILE, Ordering::Acquire)
     }

@@ -32,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// The same if nobody holds it.
+    /// The same if it is free.
     #[inline(always)]
     pub(super) fn try_acquire(&self, slot: u32, offset: u64) -> Option<Meta> {
         let seen = Meta(self.mem.load(offset, Ordering::Relaxed));

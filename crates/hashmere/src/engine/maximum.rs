@@ -1,7 +1,7 @@
 //! Another maximum size for a store that exists: a lower one takes segments out of use, a higher one gives them back.
 //!
 //! The maximum bounds how many segments are *in use*, wherever in the file they are: index and regions cannot move. A segment
-//! that is *offline* has no memory behind it and is nobody's to claim. Their number is in the header, and changes with their
+//! that is *offline* has no memory behind it and is not to be claimed. Their number is in the header, and changes with their
 //! states under the space lock; a holder that dies in between is counted after by its repair.
 
 use super::clean::Policy;
@@ -33,7 +33,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(at::MAX_BYTES, Ordering::Acquire)
     }
 
-    /// Whole segments in a file of so many bytes.
+    /// Whole segments in a file of this many bytes.
     fn segments_within(&self, bytes: u64) -> u64 {
         (bytes.min(limit::ADDRESS).saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS)
     }
@@ -53,7 +53,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Gives the store another maximum. Less than it has in use: a cache evicts, a strict store compacts; what cannot go at once,
-    /// because somebody pins it or has it open, goes when it is given back.
+    /// because it is pinned or open, goes when it is given back.
     pub(crate) fn set_maximum(&self, lane: &mut Lane, bytes: u64) -> Result<Resized, WriteError> {
         self.reach_file()?;
         let target = self.segments_within(bytes);
@@ -78,7 +78,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Resized::Done)
     }
 
-    /// Under the space lock: who grows the file has counted with the old maximum before, or counts with the new one.
+    /// Under the space lock: a process that grows the file has counted with the old maximum before, or counts with the new one.
     fn store_maximum(&self, slot: u32, bytes: u64) -> Result<(), WriteError> {
         self.acquire_global(slot, at::SPACE_LOCK)?;
         // What cannot be reached cannot be counted either.
@@ -120,7 +120,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             let is_free = || self.free_segments() > KEPT_FREE && self.take_vacant(segment, State::Free, slot);
             if self.take_vacant(segment, State::Hole, slot) || is_free() {
-                // Nobody else has it: before its memory is another's it would have to be free again.
+                // No other process has it: before its memory is another's it would have to be free again.
                 self.mem.unback(self.segment_offset(segment), self.segment_bytes());
                 if !self.take_offline(slot, segment) {
                     self.leave_hole(segment);
@@ -130,8 +130,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes a claimed segment out of use. `false`: the store has no more than it may, or somebody else has the lock; who frees
-    /// a segment next looks again.
+    /// Takes a claimed segment out of use. `false`: the store has no more than it may, or another process has the lock; the next that frees
+    /// a segment checks again.
     fn take_offline(&self, slot: u32, segment: u64) -> bool {
         let lock = Meta(self.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
         if !lock.is_free() || self.mem.compare_exchange(at::SPACE_LOCK, lock.0, lock.held_by(slot).0).is_err() {
@@ -191,7 +191,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.clean_segment(lane, segment, Policy::Move)
     }
 
-    /// What is left to do of a shrinking is done by those who need room, a segment more than they need each.
+    /// What is left to do of a shrinking is done by writers that need room, each of which frees a segment more than it needs.
     #[cold]
     pub(super) fn shrink_in_passing(&self, lane: &mut Lane) -> Result<(), WriteError> {
         let before = self.offline();
@@ -235,7 +235,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 }
 
-/// What cannot be emptied now is no error of who makes a store smaller.
+/// What cannot be emptied now does not fail the call that makes a store smaller.
 fn went(emptied: Result<bool, WriteError>) -> Result<bool, WriteError> {
     match emptied {
         Err(WriteError::Busy { .. }) => Ok(false),

@@ -411,7 +411,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// The same before room is made for a long value: a cache would evict for it, a strict store clean, and all in vain.
+    /// The same before room is made for a long value: a cache would evict for it, a strict store clean, and all for nothing.
     fn refused_early(
         &self,
         key: &[u8],

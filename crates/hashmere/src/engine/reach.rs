@@ -6,8 +6,8 @@
 //!
 //! Where there are no addresses, an operation that needs them ends with an error of its own. What cannot be reached is no damage,
 //! and must never be taken for something that is not there: a second record of a key would be the result, or a half-done repair. So
-//! whoever passes over what it cannot reach asks afterwards whether that happened ([`Engine::refusals`]), and whoever repairs or
-//! frees asks for the whole file first ([`Engine::reach_file`]).
+//! code that passes over what it cannot reach checks afterwards whether that happened ([`Engine::refusals`]), and code that repairs or
+//! frees maps the whole file first ([`Engine::reach_file`]).
 
 use super::{corrupt, Engine};
 use crate::canary::{self, Canary};
@@ -17,8 +17,8 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// The header says that there are so many bytes of segments, more than are known: the file has grown, and the file grew first. Or
-    /// somebody wrote nonsense into the header since we opened it; what lies behind the end of the file must not be touched.
+    /// The header says that there are `said` bytes of segments, more than are known: the file has grown, and the file grew first. Or
+    /// the header was damaged since we opened it; what lies behind the end of the file must not be touched.
     #[cold]
     pub(super) fn learn(&self, said: u64) -> u64 {
         let whole = |bytes: u64| bytes.saturating_sub(at::DATA) & !(self.segment_bytes() - 1);
@@ -27,7 +27,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.refusals.fetch_add(1, Ordering::AcqRel);
         }
         let known = there.min(whole(self.mem.capacity()));
-        // Release: whoever sees it finds the addresses mapped.
+        // Release: a thread that sees it finds the addresses mapped.
         self.known.store(known, Ordering::Release);
         known
     }

@@ -22,7 +22,7 @@ use std::sync::atomic::Ordering;
 /// What is wrong with a region whose dropper died in between.
 const HALF_DROPPED: &str = "was dropped and is not free";
 
-/// The refusal of whoever holds 24 views and regions.
+/// The refusal of a thread that holds 24 views and regions.
 const NO_PIN: WriteError = WriteError::Misuse("this thread holds too many views and regions at a time; drop some");
 
 /// A region, as [`Store::regions`](crate::Store::regions) lists it.

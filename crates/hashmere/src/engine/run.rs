@@ -166,8 +166,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Who else is filling or emptying segments, in a file in which `n` in a row could be had but for those. (A segment that
-    /// somebody appends to may be his for as long as he likes.)
+    /// Another client that is filling or emptying segments, in a file in which `n` in a row could be had but for those. (A segment that
+    /// a client appends to may stay its own for any time.)
     fn in_the_way(&self, own: u32, n: u64) -> Option<u32> {
         let (mut row, mut longest, mut holder) = (0, 0, None);
         for segment in 0..self.segments() {
@@ -176,7 +176,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 || word.state == State::Tail && row == 0;
             row = if stays { 0 } else { row + 1 };
             longest = longest.max(row);
-            // A damaged word names somebody who cannot exist.
+            // A damaged word names an owner that cannot exist.
             let owner = word.owner.checked_sub(1).filter(|owner| *owner != own && *owner < limit::CLIENTS);
             if !stays && owner.is_some() {
                 holder = owner;
@@ -244,7 +244,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                             return Ok(Some(first));
                         }
                     }
-                    // Somebody keeps the lock of a record there: a window without that segment is next.
+                    // The lock of a record there does not come: a window without that segment is next.
                     Err(WriteError::Busy { .. }) => continue,
                     // There was less room elsewhere than it seemed: segment after segment, then.
                     Ok(None) => {}
@@ -408,7 +408,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes `n` segments in a row, empties them, and keeps them, each claimed. `None`: they were not to be had. One that
-    /// cannot be emptied, because somebody keeps the lock of a record in it, is noted in `left`.
+    /// cannot be emptied, because the lock of a record in it does not come, is noted in `left`.
     fn empty_window(
         &self,
         lane: &mut Lane,

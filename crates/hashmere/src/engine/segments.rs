@@ -178,7 +178,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let taken = self.change_state(segment, Word::new(kind), Word::owned(State::Claimed, slot));
         if taken {
             if kind == State::Free {
-                // It may wrap below zero after a death; then it is larger than the file, and counted anew.
+                // It may wrap below zero after a death; then it is larger than the file, and counted again.
                 self.mem.fetch_add(at::FREE_COUNT, u64::MAX, Ordering::Relaxed);
             }
             // SYNC(recycle): a reader that sees any byte written from here on also sees that the segment was recycled.
@@ -246,7 +246,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.mem.store(at::SEGMENTS, total + n, Ordering::Release);
         if (total..total + n).contains(&ROWS_FROM) {
-            // Who comes when the file system is full is a client, too. If there is no room now, they are refused as they come.
+            // For clients that come when the file system is full. If there is no room now, they are refused as they come.
             let _ = self.mem.back(at::CLIENTS, row::BYTES * ROWS_READY);
         }
         Ok(Some(total))

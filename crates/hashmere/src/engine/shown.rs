@@ -1,8 +1,8 @@
 //! Keys that this thread is showing to a function of the caller's ([`update`](Engine::update)).
 //!
-//! Such a function may use the store. If it wrote the very key that it was asked about, what it then says would come too
-//! late each time, and it would be asked again without end; so such a write is refused. No write looks for this
-//! on its way: while a function is asked, the thread's own lane counts as taken, and only whoever finds it so looks here.
+//! Such a function may use the store. If it wrote the very key that it was called with, its result would come too
+//! late each time, and it would be called again without end; so such a write is refused. The hot path does not check for this:
+//! while a function runs, the thread's own lane counts as taken, and only a write that finds it so looks here.
 
 use super::lane::LaneGuard;
 use super::{Engine, KeyHash};

@@ -68,7 +68,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn heed_snapshot(&self, old: Slot, version: u64, refresh: bool) -> u64 {
         let mut seen = self.snapshot();
         while seen.is_watching() && version > seen.floor() {
-            // The floor is too low: let it be set anew. But if the moment of the snapshot comes first, we are behind it.
+            // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind it.
             match self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.plain().0) {
                 Err(now) if !canary::is(Canary::MomentMissed) => seen = Snapshot(now),
                 _ => return version,

@@ -31,7 +31,7 @@ pub(super) enum Growth {
     Grown,
     /// To split its leaf would be of no use, or is not possible.
     Useless,
-    /// It would, but somebody who lives has kept a lock for it for too long.
+    /// It would, but a living process has kept a lock for it for too long.
     Stalled(Blocked),
 }
 
@@ -93,7 +93,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.split(lane, root, tree, leaf, id)
     }
 
-    /// Makes the overflow tree if it is not there, with two leaves: a key has one in either, so that somebody who is
+    /// Makes the overflow tree if it is not there, with two leaves: a key has one in either, so that a process that is
     /// stopped in one does not stop the tree.
     fn prepare_overflow(&self, lane: &mut Lane, root: u64) -> Result<(), WriteError> {
         match self.depth(self.root_block(root), Tree::Overflow) {
@@ -104,7 +104,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let id = Identity { depth: 0, tree: 1, prefix: 0 };
         let Some(leaf) = self.leaf_of(root, Tree::Overflow, 0)? else { return Ok(()) };
         match self.split(lane, root, Tree::Overflow, leaf, id) {
-            // One leaf serves as well, as long as nobody stops there.
+            // One leaf serves as well, as long as no process stops there.
             Ok(_) => Ok(()),
             Err(error) if error.is_no_room() => Ok(()),
             Err(error) => Err(error),
@@ -176,7 +176,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.unlock_leaf(lane.slot, leaf);
         self.mem.store(lane.row + row::at::SPLIT, 0, Ordering::Release);
         self.return_leaf(lane.slot, root, new)?;
-        // Somebody else split it: there is room now. Or a lock did not come, or there was no memory: say so.
+        // Another process split it: there is room now. Or a lock did not come, or there was no memory: say so.
         result
     }
 

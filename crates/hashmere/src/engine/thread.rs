@@ -21,10 +21,10 @@ const _: () = assert!(OWN == u64::BITS as usize);
 
 /// Living threads that share lanes because all numbers were taken, and [`RETURNING`].
 static SHARING: AtomicU64 = AtomicU64::new(0);
-/// Somebody gives shared lanes back, so nobody may begin to use them.
+/// A thread gives shared lanes back, so no other may begin to use them.
 const RETURNING: u64 = 1 << 63;
 
-/// Something that has lanes for threads, and is told when one ends.
+/// Something that has lanes for threads, and is called when one ends.
 pub(crate) trait Lender: Send + Sync {
     /// The thread with this number ends. With `all` no other shares lanes: none of those is in use but by a write under way, and
     /// none will be before this returns.
@@ -36,13 +36,13 @@ struct Stay {
     number: usize,
     /// The process that it began to share lanes in; `None`: it does not share.
     sharing: Option<u64>,
-    /// From whom it has borrowed.
+    /// The lenders that it has borrowed from.
     lenders: Vec<Weak<dyn Lender>>,
 }
 
 thread_local! {
     static NUMBER: Cell<usize> = const { Cell::new(NONE) };
-    /// From whom it borrowed last.
+    /// The lender that it borrowed from last.
     static LAST: Cell<u64> = const { Cell::new(0) };
     static STAY: RefCell<Stay> = const { RefCell::new(Stay { number: NONE, sharing: None, lenders: Vec::new() }) };
 }
@@ -62,7 +62,7 @@ impl Drop for Stay {
             SHARING.fetch_and(!RETURNING, Ordering::Release);
         }
         if self.number < OWN {
-            // SYNC(number): whoever gets it next sees what this thread did with its lanes.
+            // SYNC(number): the thread that gets it next sees what this one did with its lanes.
             NUMBERS.fetch_and(!(1 << self.number), Ordering::Release);
         }
     }

@@ -20,7 +20,7 @@ module ActiveSupport
     # memcached and Redis.
     #
     # Another `max_bytes` is what the store has from then on; with less it drops what was not used. A value that does not fit is
-    # not written (false, and a line in the log), and what was there under its name goes, so that nobody takes it for the new one.
+    # not written (false, and a line in the log), and what was there under its name goes, so that no reader takes it for the new one.
     class HashmereStore < Store
       DEFAULT_MAX_BYTES = 256 << 20
       # Flags of a record: 0 is a raw value, which other languages can read.
@@ -86,7 +86,7 @@ module ActiveSupport
         end
       end
 
-      # An entry that is no raw value: [:counted, number]; :again, if somebody changed it meanwhile; :refused, if it is no number.
+      # An entry that is no raw value: [:counted, number]; :again, if it was changed meanwhile; :refused, if it is no number.
       def count_entry(key, record, by)
         return :refused unless record.flags == ENTRY
 
@@ -131,7 +131,7 @@ module ActiveSupport
         false
       end
 
-      # What stands under a name whose new value could not be stored. (Somebody who holds its lock may be storing another.)
+      # Removes a name whose new value could not be stored. (If its lock is held, another writer may be storing one.)
       def forget(key)
         @store.remove(key)
       rescue Hashmere::Busy
