@@ -50,11 +50,14 @@ pub fn run(program: &str, manner: Manner, seed: u64, keep: &Path, time: Duration
         write_sparse(&path, &bytes);
         let worker = child.get_or_insert_with(|| Worker::start(program, "drive", &[]));
         let word = rng.word();
-        worker.say(&format!("{word} {}", path.display()));
         summary.cases += 1;
+        let mut use_it = || {
+            worker.say(&format!("{word} {}", path.display()));
+            worker.answers("done", LIMIT)
+        };
         let answer = match manner {
-            Manner::Damaged => worker.answers("done", LIMIT),
-            Manner::Scribbled => scribble_while(&path, victim, &mut rng, || worker.answers("done", LIMIT)),
+            Manner::Damaged => use_it(),
+            Manner::Scribbled => scribble_while(&path, victim, &mut rng, use_it),
         };
         if let Err(how) = answer {
             let kept = keep.join(format!("{case}.mere"));
