@@ -430,9 +430,9 @@ def test_signals_are_heard_while_it_follows(log):
         raise Alarm
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.05)
     try:
         with pytest.raises(Alarm):
+            signal.setitimer(signal.ITIMER_REAL, 0.05)
             next(log.follow(timeout=None))
     finally:
         signal.signal(signal.SIGALRM, before)

@@ -135,9 +135,9 @@ def test_others_run_and_signals_are_heard_during_a_wait(store):
         raise Alarm
 
     before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 0.1)
     try:
         with pytest.raises(Alarm):
+            signal.setitimer(signal.ITIMER_REAL, 0.1)
             hand.pull(todo, timeout=60)
     finally:
         signal.signal(signal.SIGALRM, before)

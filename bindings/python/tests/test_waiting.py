@@ -251,8 +251,8 @@ def test_signals_are_heard(store):
     before = signal.signal(signal.SIGALRM, ring)
     try:
         for wait in waits:
-            signal.setitimer(signal.ITIMER_REAL, 0.05)
             with pytest.raises(Alarm):
+                signal.setitimer(signal.ITIMER_REAL, 0.05)
                 wait()
     finally:
         signal.signal(signal.SIGALRM, before)

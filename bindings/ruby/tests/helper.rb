@@ -3,6 +3,13 @@
 require "hashmere"
 require "minitest/autorun"
 require "securerandom"
+require "tmpdir"
+
+# Without a folder from bindings/test, one that goes with the process: not that of the user's own stores.
+unless ENV["HASHMERE_DIR"]
+  ENV["HASHMERE_DIR"] = folder = Dir.mktmpdir("hashmere-ruby-", File.directory?("/dev/shm") ? "/dev/shm" : nil)
+  Minitest.after_run { FileUtils.remove_entry(folder) }
+end
 
 # What tests with times use.
 module Patience

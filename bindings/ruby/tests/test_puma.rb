@@ -33,7 +33,7 @@ class TestPuma < StoreTest
 
   # Puma says which port it got.
   def port
-    @port ||= File.read(@log)[%r{Listening on http://127\.0\.0\.1:(\d+)}, 1]
+    @port ||= File.read(@log)[%r{Listening on http://127\.0\.0\.1:(\d+)$}, 1]
   end
 
   # [worker, number of the request, who opened the store]

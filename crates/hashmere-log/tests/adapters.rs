@@ -18,7 +18,9 @@ struct Case {
 impl Case {
     fn new(name: &str) -> Case {
         let folder = std::env::temp_dir().join(format!("hashmere-adapters-{name}-{}", std::process::id()));
-        std::fs::create_dir_all(&folder).unwrap();
+        // What an ended process of the same number may have left.
+        let _ = std::fs::remove_dir_all(&folder);
+        std::fs::create_dir(&folder).unwrap();
         let store = Options::new().open(folder.join("store.mere")).unwrap();
         let log = Log::open(&store, "log", LogOptions::new().absent(Absent::Keep)).unwrap();
         Case { folder, log }

@@ -169,7 +169,7 @@ fn range(start: u64, len: libc::off_t, kind: libc::c_int) -> io::Result<libc::fl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{child, spawn, wait, Scratch};
+    use crate::testing::{child, eventually, spawn, wait, Scratch};
     use std::fs::File;
     use std::io::{Read, Write};
     use std::os::fd::AsFd;
@@ -199,7 +199,7 @@ mod tests {
         a.unlock(3).unwrap();
         assert!(b.try_exclusive(3).unwrap());
         drop(b);
-        assert!(a.try_exclusive(3).unwrap() && a.try_exclusive(4).unwrap());
+        assert!(eventually(|| a.try_exclusive(3).unwrap() && a.try_exclusive(4).unwrap()));
     }
 
     #[test]
@@ -265,8 +265,8 @@ mod tests {
     fn child_does_not_keep_a_dead_parent_alive() {
         let scratch = Scratch::new("lock-orphan");
         let (file, a, _b) = pair(&scratch);
-        let (mut hold, release) = UnixStream::pair().unwrap();
-        // The child takes a lock, leaves a grandchild behind and dies. The grandchild lives until
+        let (mut hold, mut release) = UnixStream::pair().unwrap();
+        // The child takes a lock, leaves a grandchild behind and dies. The grandchild says that it runs, and lives until
         // the stream is closed, having inherited everything but the lock's description.
         let status = child(|| {
             let Ok(own) = ByteLocks::new(file.as_fd()) else {
@@ -276,7 +276,8 @@ mod tests {
                 return 2;
             }
             spawn(|| {
-                // SAFETY: the write end must be closed here, or the read below never ends.
+                let _ = hold.write(b"r");
+                // SAFETY: the other end must be closed here, or the read below never ends.
                 unsafe { libc::close(release.as_raw_fd()) };
                 let _ = hold.read(&mut [0]);
                 0
@@ -284,6 +285,7 @@ mod tests {
             0
         });
         assert_eq!(status, 0);
+        release.read_exact(&mut [0]).unwrap();
         assert!(a.try_exclusive(5).unwrap());
         drop(release);
     }

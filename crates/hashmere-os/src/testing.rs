@@ -35,6 +35,19 @@ impl Drop for Scratch {
     }
 }
 
+/// Whether it is so before long. What this process closes stays open in a child that another test has just forked, until that gets a
+/// processor and closes it as well.
+pub(crate) fn eventually(mut so: impl FnMut() -> bool) -> bool {
+    let begin = std::time::Instant::now();
+    while !so() {
+        if begin.elapsed() > std::time::Duration::from_secs(120) {
+            return false;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    true
+}
+
 /// Forks, runs `body` in the child, and returns the child's process id.
 ///
 /// The test harness has other threads, so `body` must not allocate much nor panic: its

@@ -16,6 +16,8 @@ struct Scratch(PathBuf);
 impl Scratch {
     fn log(name: &str) -> (Scratch, Log) {
         let path = PathBuf::from(format!("/dev/shm/hashmere-log-{name}-{}.mere", std::process::id()));
+        // What an ended process of the same number may have left.
+        let _ = std::fs::remove_file(&path);
         let store = Options::new().open(&path).unwrap();
         (Scratch(path), Log::open(&store, "log", LogOptions::new().absent(Absent::Keep).full(Full::Drop)).unwrap())
     }
