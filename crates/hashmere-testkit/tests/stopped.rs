@@ -130,23 +130,25 @@ fn writers_of_other_keys_go_on() {
     let mut stage = stage("stopped-others");
     let path = stage.store.path().to_owned();
     let big = Options::new().existing_only().busy_timeout(Duration::from_millis(5)).open(&path).unwrap();
-    for key in 1000..6000 {
-        big.set(&payload::key(key), b"here").unwrap();
+    // Twice: what is overwritten leaves room to clean. A process that is stopped while it grows the file holds up writers in a store that
+    // has neither free segments nor any to clean (docs/concurrency.md).
+    for value in [b"here", b"more"] {
+        for key in 1000..6000 {
+            big.set(&payload::key(key), value).unwrap();
+        }
     }
     let worker = hammer(&path, "incr");
-    // One that is stopped while it grows the file holds up whoever needs a segment (docs/concurrency.md): seldom.
-    let (mut worst, mut growing) = (0, 0);
+    let mut worst = 0;
     for _ in 0..rounds(40) {
         std::thread::sleep(Duration::from_micros(stage.rng.below(800)));
         worker.stop();
         let keys = (0..200).map(|_| 1000 + stage.rng.below(5000));
         let refused = keys.filter(|&key| big.set(&payload::key(key), b"changed").is_err()).count();
         worst = worst.max(refused);
-        growing += u32::from(refused > 20);
         worker.go_on();
     }
-    println!("at most {worst} of 200 writes of other keys refused, more than 20 in {growing} rounds");
-    assert!(growing <= 10, "a stopped writer held up {worst} of 200 other keys, and many in {growing} rounds");
+    println!("at most {worst} of 200 writes of other keys refused");
+    assert!(worst <= 20, "a stopped writer held up {worst} of 200 other keys");
     worker.finish(LIMIT).ok("hammer");
 }
 

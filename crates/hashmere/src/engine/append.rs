@@ -87,8 +87,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn make_room(&self, lane: &mut Lane, bytes: u64) -> Result<u64, WriteError> {
         self.refuse_if_poisoned()?;
         let mut refused = None;
+        let mut since = None;
+        let mut rounds = 0;
         // A round either returns, or gives a segment up for one in which there is room or for which there is memory.
-        for _ in 0..ROUNDS {
+        while rounds < ROUNDS {
             if let Some(open) = &mut lane.open {
                 if open.head + bytes <= open.ready {
                     return Ok(open.head);
@@ -111,7 +113,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
                 self.retire_segment(lane);
             }
-            self.find_room(lane, bytes, refused.take())?;
+            match self.find_room(lane, bytes, refused.take()) {
+                Ok(()) => rounds += 1,
+                Err(error) if lane.cleaning != Cleaning::No => return Err(error),
+                Err(error) => self.wait_and_retry(&mut since, error)?,
+            }
         }
         // Segment after segment had no memory to be put behind it.
         Err(WriteError::NoSpace(std::io::ErrorKind::StorageFull.into()))

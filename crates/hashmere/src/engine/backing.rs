@@ -22,6 +22,9 @@ pub(super) const WHOLE_FROM: u64 = 32;
 /// says how much it has left, that is asked each time.)
 const ASK_AGAIN_MS: u64 = 1000;
 
+/// The part of the hole hand that is a segment; all ones: there is no hole. Above it stands how often one was left.
+const HAND: u64 = u32::MAX as u64;
+
 /// What is known of the memory behind a segment that becomes free.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Memory {
@@ -131,7 +134,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let new = match self.claim_hole(slot, need) {
             Some(segment) => Some(segment),
-            None => self.grow(slot, 1, need, refused)?,
+            None => self.grow(slot, 1, need, refused),
         };
         let Some(segment) = new else { return Ok(None) };
         match self.back(self.segment_offset(segment), bytes) {
@@ -143,6 +146,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 *refused = Some(error);
                 self.undo_claim(segment);
                 Ok(None)
+            }
+        }
+    }
+
+    /// The same for a caller that can do without growth in no other way: it waits for a stalled space lock as for any lock.
+    pub(super) fn claim_patiently(&self, slot: u32, need: Need, bytes: u64) -> Result<u64, WriteError> {
+        let mut since = None;
+        loop {
+            let mut refused = None;
+            match self.claim(slot, need, bytes, &mut refused)? {
+                Some(segment) => return Ok(segment),
+                None => self.wait_and_retry(&mut since, self.full(refused))?,
             }
         }
     }
@@ -162,20 +177,33 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if need == Need::Normal && growth < RESERVE && growth + self.vacant() <= RESERVE {
             return None;
         }
-        let hand = self.first_hole(1);
-        let taken = (hand..total).find(|segment| self.take_vacant(*segment, State::Hole, slot));
-        // A process that left a hole below meanwhile has lowered the word, and then it stays so.
-        let _ = self.mem.compare_exchange(at::HOLE_HAND, hand, taken.map_or(u64::MAX, |segment| segment + 1));
+        let hand = self.mem.load(at::HOLE_HAND, Ordering::Acquire);
+        let taken = (self.first_hole(1)..total).find(|segment| self.take_vacant(*segment, State::Hole, slot));
+        let next = taken.map_or(HAND, |segment| segment + 1);
+        // A hole that was left meanwhile may be one that was passed over: it has changed the count above, and the word stays.
+        let _ = self.mem.compare_exchange(at::HOLE_HAND, hand, hand & !HAND | next);
         taken
     }
 
-    /// From where on to look for holes. The hint may have lost one, so it is not believed where `n` segments cannot be
-    /// had by growth.
+    /// A segment became a hole.
+    pub(super) fn note_hole(&self, segment: u64) {
+        let mut now = self.mem.load(at::HOLE_HAND, Ordering::Relaxed);
+        loop {
+            let next = (now & !HAND).wrapping_add(HAND + 1) | (now & HAND).min(segment);
+            match self.mem.compare_exchange(at::HOLE_HAND, now, next) {
+                Ok(_) => return,
+                Err(seen) => now = seen,
+            }
+        }
+    }
+
+    /// From where on to look for holes. A death may have lost one, so the hint is not believed where `n` segments cannot be had by
+    /// growth.
     pub(super) fn first_hole(&self, n: u64) -> u64 {
         if self.segments() + n + RESERVE > self.segments_max() {
             return 0;
         }
-        self.mem.load(at::HOLE_HAND, Ordering::Relaxed)
+        self.mem.load(at::HOLE_HAND, Ordering::Relaxed) & HAND
     }
 
     /// Whether a segment holds nothing, with memory behind it or without.
@@ -199,7 +227,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.blank(segment);
             self.set_state(segment, Word::new(State::Hole));
         }
-        self.lower(at::HOLE_HAND, segment);
+        self.note_hole(segment);
     }
 
     /// Makes a claimed segment free with all its memory if few are free, else a hole.

@@ -46,11 +46,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn swap_root(&self, lane: &Lane) -> Result<(), WriteError> {
         let old = RootWord::unpack(self.root());
         // In a full store the reserve lends the segment: the old index gives more than that back.
-        let mut refused = None;
-        let bytes = self.index_step(self.plant_bytes());
-        let Some(segment) = self.claim(lane.slot, Need::Reserve, bytes, &mut refused)? else {
-            return Err(self.full(refused));
-        };
+        let segment = self.claim_patiently(lane.slot, Need::Reserve, self.index_step(self.plant_bytes()))?;
         let new = RootWord { generation: old.generation + 1, segment };
         // Versions grow across clears: a version seen before a clear must not come again.
         let version = self.host.now_ms().max(self.next_version()) & VERSION_MAX;

@@ -18,7 +18,7 @@ use std::time::Duration;
 /// The first sleep. Later ones are twice as long each, up to [`SLEEP_MAX`]: this bounds how long a death goes unnoticed.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
 /// The longest sleep between two looks at whether the owner lives.
-const SLEEP_MAX: Duration = Duration::from_millis(50);
+pub(super) const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes the lock word at `offset` for the client `slot`, and returns the word as it was when free.
@@ -164,17 +164,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Some('D') => " and waits for a device",
             _ => "",
         };
-        let holder = format!("pid {pid} ({name}) has held the lock for at least {:.1} s{state}", waited.as_secs_f64());
+        let holder = format!("pid {pid} ({name}) holds the lock{state}");
         WriteError::Busy { pid, holder, waited }
     }
 
     /// Takes one of the global locks for a client.
     pub(super) fn acquire_global(&self, slot: u32, offset: u64) -> Result<(), WriteError> {
-        // A repair acts under the name of the dead owner, who may have died with this very lock.
-        if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
+        // A repair acts under the name of the dead owner, which may have died with this very lock.
+        if self.holds(slot, offset) {
             return Ok(());
         }
         self.acquire(slot, offset).map(|_| ())
+    }
+
+    pub(super) fn holds(&self, slot: u32, offset: u64) -> bool {
+        Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot)
     }
 
     /// Gives a global lock back.

@@ -103,7 +103,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.set_state(segment, Word::new(State::Hole));
                 offline -= 1;
                 self.mem.store(at::OFFLINE, offline, Ordering::Release);
-                self.lower(at::HOLE_HAND, segment);
+                self.note_hole(segment);
             }
         }
     }

@@ -25,6 +25,7 @@ mod examine;
 mod expire;
 mod fairness;
 mod force;
+mod growth;
 mod index;
 mod kept;
 mod lane;

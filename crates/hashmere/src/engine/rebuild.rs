@@ -161,10 +161,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// An empty index, in place of whatever there was.
     fn plant_anew(&self, lane: &Lane, generation: u64, survey: &Survey) -> Result<(), WriteError> {
-        let mut refused = None;
-        let Some(segment) = self.claim(lane.slot, Need::Reserve, self.plant_bytes(), &mut refused)? else {
-            return Err(self.full(refused));
-        };
+        let segment = self.claim_patiently(lane.slot, Need::Reserve, self.plant_bytes())?;
         let word = RootWord { generation, segment };
         // What a backup left in the header, and what writes asked for, is of some moment since the last sync, or before: a lower bound.
         let seen = survey.version.max(self.snapshot().floor()).max(self.raised());

@@ -40,6 +40,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.recover_new_large(slot)?;
         self.recover_locks(slot);
         self.recover_segments(slot);
+        // It may have died between leaving a hole and saying so.
+        self.note_hole(0);
         for pin in 0..row::PINS {
             self.mem.store(row + row::at::PINS + 8 * pin, 0, Ordering::Relaxed);
         }

@@ -33,6 +33,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if n >= self.segments_max() {
             return Err(self.full(None));
         }
+        let mut since = None;
+        let first = loop {
+            match self.claim_run_now(lane, n) {
+                Ok(first) => break first,
+                Err(error) if lane.cleaning != Cleaning::No => return Err(error),
+                Err(error) => self.wait_and_retry(&mut since, error)?,
+            }
+        };
+        // Only now: whoever repairs after us reads what a new large record has.
+        self.set_state(first, Word::owned(State::LargeNew, lane.slot).long(n as u32));
+        (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
+        self.keep_spare(lane.slot);
+        Ok(first)
+    }
+
+    fn claim_run_now(&self, lane: &mut Lane, n: u64) -> Result<u64, WriteError> {
         let mut refused = None;
         let mut run = self.find_run(lane.slot, n, &mut refused)?;
         if run.is_none() && lane.cleaning == Cleaning::No {
@@ -41,12 +57,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if run.is_none() && self.forget_refusal() {
             run = self.find_run(lane.slot, n, &mut refused)?;
         }
-        let Some(first) = run else { return Err(self.full(refused)) };
-        // Only now: whoever repairs after us reads what a new large record has.
-        self.set_state(first, Word::owned(State::LargeNew, lane.slot).long(n as u32));
-        (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
-        self.keep_spare(lane.slot);
-        Ok(first)
+        run.ok_or_else(|| self.full(refused))
     }
 
     /// Claims `n` segments in a row, and puts memory behind them: free ones, then holes among them, then new ones.
@@ -63,7 +74,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             *refused = Some(error);
             return Ok(None);
         }
-        let Some(first) = self.grow(slot, n, Need::Normal, refused)? else { return Ok(None) };
+        let Some(first) = self.grow(slot, n, Need::Normal, refused) else { return Ok(None) };
         Ok(self.back_run(Run { first, n, holes: (first..first + n).collect() }, slot, refused))
     }
 
@@ -219,7 +230,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if n == 1 || !self.shape.cache {
             return self.clean_for_run(lane, n, refused);
         }
-        self.complete_file(lane.slot, n, refused)?;
+        self.complete_file(lane.slot, n, refused);
         self.evict_for_run(lane, n, whose, refused)
     }
 
@@ -313,15 +324,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// A file that may still grow, but by less than `n` segments, grows to its end: the rest of the row is found before it.
-    fn complete_file(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) -> Result<(), WriteError> {
+    fn complete_file(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) {
         let rest = self.segments_max().saturating_sub(self.segments());
         // Where the file system is what refused, more of the file is of no use.
         if rest > 0 && rest < n + RESERVE && refused.is_none() {
-            if let Some(first) = self.grow(slot, rest, Need::Reserve, refused)? {
+            if let Some(first) = self.grow(slot, rest, Need::Reserve, refused) {
                 (first..first + rest).rev().for_each(|segment| self.leave_hole(segment));
             }
         }
-        Ok(())
     }
 
     /// Evicts neighbours, in the order of the hand.

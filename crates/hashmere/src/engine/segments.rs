@@ -1,29 +1,19 @@
-//! Segments: claiming, growing, freeing.
+//! Segments: claiming and freeing.
 //!
 //! The state word of a segment decides who may touch it; every change of hands is one compare-exchange of that word,
 //! and a word that names an owner is repaired by whoever proves that owner dead.
 
 use super::backing::Memory;
-use super::client::back_error;
 use super::Engine;
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
-use hashmere_format::header::{at, limit, PAGE};
-use hashmere_format::row;
-use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
-use hashmere_mem::{Host, Mem, BLOCK};
+use hashmere_format::header::{at, limit};
+use hashmere_format::segment::{self, State, Word, CHUNK_ENTRIES};
+use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 /// Free segments that only the cleaner may take, so that it can always finish.
 pub(super) const RESERVE: u64 = 2;
-/// From this size on the file grows by whole blocks: large pages halve the time of a look-up in a large table, and a small
-/// store stays small.
-const BLOCKS_FROM: u64 = 16 << 20;
-
-/// When the file has this segment, the rows of so many clients get their memory.
-const ROWS_FROM: u64 = 8;
-const ROWS_READY: u64 = 64;
-
 /// Free segments that keep their memory, at most: what writers and the cleaner pass to and fro. In a small store it is a
 /// sixteenth of all.
 const KEEP_MAX: u64 = 32;
@@ -187,154 +177,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         taken
     }
 
-    /// Appends `n` segments to the file and claims them, each on its own, with no memory behind them.
-    pub(super) fn grow(
-        &self,
-        slot: u32,
-        n: u64,
-        need: Need,
-        refused: &mut Option<WriteError>,
-    ) -> Result<Option<u64>, WriteError> {
-        self.acquire_global(slot, at::SPACE_LOCK)?;
-        let grown = self.grow_locked(slot, n, need, refused);
-        self.release_global(at::SPACE_LOCK);
-        grown
-    }
-
-    fn grow_locked(
-        &self,
-        slot: u32,
-        n: u64,
-        need: Need,
-        refused: &mut Option<WriteError>,
-    ) -> Result<Option<u64>, WriteError> {
-        // A process that cannot reach what others grew has nothing to count from.
-        if let Err(error) = self.reach_file() {
-            *refused = Some(error.into());
-            return Ok(None);
-        }
-        let max = self.segments_max();
-        // The reserve may be free segments, holes, or growth that is still possible.
-        let reserved = need == Need::Normal && !canary::is(Canary::ReserveSpent);
-        let floor = if !reserved || max.saturating_sub(self.segments()) > n + RESERVE {
-            0
-        } else {
-            RESERVE.saturating_sub(self.vacant())
-        };
-        if self.segments() + n + floor > max {
-            return Ok(None);
-        }
-        if let Err(error) = self.extend_table(n, max) {
-            *refused = Some(error);
-            return Ok(None);
-        }
-        let total = self.segments();
-        if total + n > max {
-            return Ok(None);
-        }
-        let needed = self.segment_offset(total + n);
-        if !self.mem.extend(needed) {
-            *refused = Some(WriteError::AddressSpace { needed, limit: self.mem.address_limit(needed) });
-            return Ok(None);
-        }
-        (total..total + n).for_each(|segment| self.init_entry(segment, Word::owned(State::Claimed, slot)));
-        self.back_blocks(total, n, max);
-        // The file reaches to the end of every segment that counts: a reader of a torn length stays within it.
-        if let Err(error) = self.back(self.segment_offset(total + n) - PAGE, PAGE) {
-            *refused = Some(error);
-            return Ok(None);
-        }
-        self.mem.store(at::SEGMENTS, total + n, Ordering::Release);
-        if (total..total + n).contains(&ROWS_FROM) {
-            // For clients that come when the file system is full. If there is no room now, they are refused as they come.
-            let _ = self.mem.back(at::CLIENTS, row::BYTES * ROWS_READY);
-        }
-        Ok(Some(total))
-    }
-
-    /// In a larger store, memory comes in blocks: each that begins in these `n` new segments is asked for whole.
-    fn back_blocks(&self, total: u64, n: u64, max: u64) {
-        let start = self.segment_offset(total).max(BLOCKS_FROM);
-        let (end, limit) = (self.segment_offset(total + n), self.segment_offset(max));
-        let blocks = (start.next_multiple_of(BLOCK)..end).step_by(BLOCK as usize);
-        blocks.filter(|block| block + BLOCK <= limit).for_each(|block| self.mem.back_block(block));
-    }
-
-    /// Writes the entry of a segment that does not exist yet.
-    fn init_entry(&self, segment: u64, word: Word) {
-        let entry = self.new_entry(segment);
-        self.mem.store(entry + segment::at::EXPIRE_MIN, u64::MAX, Ordering::Relaxed);
-        self.mem.store(entry + segment::at::STATE, word.pack(), Ordering::Release);
-    }
-
-    /// Makes sure that the next `n` segments have entries with memory behind them. A chunk of the table beyond the first
-    /// takes segments of its own, just before the segments that need it; its own entries may stand in itself.
-    fn extend_table(&self, n: u64, max: u64) -> Result<(), WriteError> {
-        loop {
-            let total = self.segments();
-            let chunks = total / CHUNK_ENTRIES..=(total + n - 1) / CHUNK_ENTRIES;
-            let start = self.segment_offset(total);
-            let missing = chunks.map(|c| at::CHUNKS + 8 * c).find(|p| !self.is_chunk(*p, total));
-            let Some(pointer) = missing else { break };
-            // One with entries that count already cannot be missing; a new one each time would take the whole disk.
-            if total % CHUNK_ENTRIES != 0 && pointer == at::CHUNKS + 8 * (total / CHUNK_ENTRIES) {
-                return Err(lost_chunk(pointer));
-            }
-            let own = CHUNK_BYTES.div_ceil(self.segment_bytes());
-            if total + own + n > max {
-                return Err(WriteError::Full { max_bytes: self.mem.load(at::MAX_BYTES, Ordering::Relaxed) });
-            }
-            if let Err(error) = self.back(start, own * self.segment_bytes()) {
-                self.mem.unback(start, own * self.segment_bytes());
-                return Err(error);
-            }
-            // A grower who died here may have left anything, the pointer included: it counts only once its segment does.
-            self.mem.zero(start, CHUNK_BYTES);
-            self.mem.store(pointer, start, Ordering::Release);
-            for i in 0..own {
-                let word = if i == 0 { Word::new(State::Table).long(own as u32) } else { Word::new(State::Tail) };
-                self.back_entry(total + i)?;
-                self.init_entry(total + i, word);
-            }
-            self.mem.store(at::SEGMENTS, total + own, Ordering::Release);
-            if !self.is_chunk(pointer, total + own) {
-                return Err(lost_chunk(pointer));
-            }
-        }
-        let total = self.segments();
-        (total..total + n)
-            .filter(|s| *s == total || s % (PAGE / segment::BYTES) == 0)
-            .try_for_each(|s| self.back_entry(s))
-    }
-
-    /// Whether a pointer of the table leads to a chunk: to a segment that counts as one.
-    fn is_chunk(&self, pointer: u64, total: u64) -> bool {
-        let chunk = self.mem.load(pointer, Ordering::Acquire);
-        let start = self.segment_offset(total);
-        chunk == at::CHUNK_0
-            || chunk >= at::DATA
-                && chunk % PAGE == 0
-                && chunk.checked_add(CHUNK_BYTES).is_some_and(|end| end <= start)
-                && self.state(self.segment_of(chunk)).state == State::Table
-    }
-
-    fn back_entry(&self, segment: u64) -> Result<(), WriteError> {
-        self.mem.back(self.new_entry(segment) & !(PAGE - 1), PAGE).map_err(back_error)
-    }
-
-    /// Where the entry of a segment will stand that does not count yet; its chunk need not either. What a damaged pointer leads
-    /// to is not touched.
-    fn new_entry(&self, segment: u64) -> u64 {
-        let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire) & !7;
-        let entry = chunk.saturating_add(segment % CHUNK_ENTRIES * segment::BYTES);
-        let fits = entry.checked_add(segment::BYTES).is_some_and(|end| end <= self.mem.size().min(self.mem.capacity()));
-        if fits {
-            entry
-        } else {
-            at::CHUNK_0
-        }
-    }
-
     /// Frees a claimed or emptied segment that `slot` owns (state cleaning, claimed or large, with its tail): from here on
     /// readers that still look at it notice, and its memory may be given back.
     ///
@@ -468,8 +310,4 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.free_unless_held(segment, slot)
     }
-}
-
-fn lost_chunk(offset: u64) -> WriteError {
-    WriteError::Corrupt { what: "the segment table has lost a chunk", offset }
 }

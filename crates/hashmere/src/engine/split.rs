@@ -51,7 +51,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             lane.full_at = hash;
             // A strict store that the file system refuses a leaf has places left in the overflow tree: one delete is to make
             // room for one key. The next key asks again. (A cache evicts.)
-            let refused = !self.shape.cache && matches!(made, Err(WriteError::NoSpace(_)));
+            // So has one that finds the space lock stalled.
+            let refused = match &made {
+                Err(WriteError::NoSpace(_)) => !self.shape.cache,
+                Err(WriteError::Busy { .. }) => true,
+                _ => false,
+            };
             if refused && self.depth(self.root_block(root), Tree::Overflow).is_some() {
                 made = Ok(Growth::Useless);
             }
@@ -106,7 +111,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match self.split(lane, root, Tree::Overflow, leaf, id) {
             // One leaf serves as well, as long as no process stops there.
             Ok(_) => Ok(()),
-            Err(error) if error.is_no_room() => Ok(()),
+            Err(error) if error.is_no_room() || matches!(error, WriteError::Busy { .. }) => Ok(()),
             Err(error) => Err(error),
         }
     }

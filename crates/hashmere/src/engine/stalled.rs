@@ -5,8 +5,11 @@
 //! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This is a
 //! hint: a wrong one costs a key its place in the first tree, or a record its move.
 
+use super::lock::SLEEP_MAX;
+use super::sync::LOOK;
 use super::{Engine, Lane};
 use crate::error::WriteError;
+use hashmere_format::header::at;
 use hashmere_format::leaf::Meta;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -78,6 +81,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Two words that two threads mix up are a hint that says nothing.
         known[place].1.store(word | Meta::WAITERS, Ordering::Relaxed);
         known[place].0.store(offset, Ordering::Relaxed);
+    }
+
+    /// This process had the lock, so it is not stalled. For a lock whose word does not tell one time that its owner holds it from another.
+    pub(super) fn forget_stalled(&self, offset: u64) {
+        let known = self.stalled.known.iter().filter(|(at, _)| at.load(Ordering::Relaxed) == offset);
+        known.for_each(|(at, _)| at.store(0, Ordering::Relaxed));
+    }
+
+    /// For a call that a living client held up, and that has tried everything else: waits a moment, and then the call tries again, until it
+    /// has waited for as long as a writer waits for a lock. `error` is what it got, and is returned in the end, as is any other error.
+    #[cold]
+    pub(super) fn wait_and_retry(&self, since: &mut Option<Duration>, error: WriteError) -> Result<(), WriteError> {
+        let WriteError::Busy { pid, holder, waited } = error else { return Err(error) };
+        let now = self.host.monotonic();
+        let waited = now.saturating_sub(*since.get_or_insert(now.saturating_sub(waited)));
+        if waited >= self.busy_timeout {
+            return Err(WriteError::Busy { pid, holder, waited });
+        }
+        // What it waits for is nobody's word in particular. The epoch moves when segments become free.
+        let sleep = (waited / 4).clamp(LOOK, SLEEP_MAX).min(self.busy_timeout - waited);
+        self.mem.wait(at::EPOCH, self.mem.load(at::EPOCH, Ordering::Relaxed) as u32, sleep);
+        Ok(())
     }
 
     /// Whether one of the locks in these bytes is known to be stalled. If its owner has died since, that is repaired.

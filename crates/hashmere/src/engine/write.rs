@@ -129,13 +129,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Outcome, WriteError> {
         self.refuse_if_poisoned()?;
         let mut reach = Reach::First;
+        let mut since = None;
         loop {
             let root = self.enter(lane);
-            match self.attempt(lane, root, key, kh, reach, decide)? {
+            let further = match self.attempt(lane, root, key, kh, reach, decide)? {
                 Attempt::Done(outcome) => return Ok(outcome),
-                Attempt::Moved => {}
-                Attempt::NoSlot => reach = self.reach_for_slot(lane, root, kh.hash)?,
-                Attempt::NoOverflowSlot(hash) => reach = self.reach_further(lane, root, hash, reach)?,
+                Attempt::Moved => continue,
+                Attempt::NoSlot => self.reach_for_slot(lane, root, kh.hash),
+                Attempt::NoOverflowSlot(hash) => self.reach_further(lane, root, hash, reach),
+            };
+            match further {
+                Ok(further) => reach = further,
+                Err(error) => self.wait_and_retry(&mut since, error)?,
             }
         }
     }

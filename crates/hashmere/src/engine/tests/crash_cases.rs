@@ -497,7 +497,7 @@ fn growing_the_segment_table() {
         let other = &cast.others[0];
         let lane = other.lane().unwrap();
         let n = 4095 - other.segments();
-        other.grow(lane.slot, n, Need::Normal, &mut None).unwrap().unwrap();
+        other.grow(lane.slot, n, Need::Normal, &mut None).unwrap();
         drop(lane);
         cast
     }

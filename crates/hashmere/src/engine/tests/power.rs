@@ -144,7 +144,7 @@ pub(super) fn ghosts() -> Result<(), String> {
     [b"a", b"b", b"c"].into_iter().for_each(|key| client.t_set(key, &[b'g'; 900]).unwrap());
     // Free segments behind it, enough for the next life.
     let lane = client.lane().unwrap();
-    client.grow(lane.slot, 6, crate::engine::segments::Need::Normal, &mut None).unwrap().unwrap();
+    client.grow(lane.slot, 6, crate::engine::segments::Need::Normal, &mut None).unwrap();
     drop(lane);
     let first = client.read(b"a", client.hash(b"a"), |found| Ok(found.record)).unwrap().unwrap();
     assert_eq!(first, client.segment_offset(client.segment_of(first)));
@@ -260,7 +260,7 @@ fn a_long_segment_table() {
     client.t_set(b"early", b"in the first chunk").unwrap();
     let lane = client.lane().unwrap();
     let n = 4090 - client.segments();
-    client.grow(lane.slot, n, crate::engine::segments::Need::Normal, &mut None).unwrap().unwrap();
+    client.grow(lane.slot, n, crate::engine::segments::Need::Normal, &mut None).unwrap();
     drop(lane);
     history.look(start);
     sync(&client).unwrap();

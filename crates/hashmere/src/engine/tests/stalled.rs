@@ -119,7 +119,8 @@ impl Other {
 }
 
 impl Case {
-    fn run(&self) {
+    /// Returns how many writes were refused.
+    fn run(&self) -> u64 {
         let mut tally = Tally::default();
         let (mut refused, mut stops) = (0, 0);
         for at in self.stores().into_iter().step_by(if cfg!(miri) { 40 } else { self.step }) {
@@ -133,6 +134,7 @@ impl Case {
         }
         println!("{}: {stops} stops, {refused} refusals", self.name);
         tally.expect_clean(self.name);
+        refused
     }
 
     /// The accesses before which something has been stored since the one before.
@@ -337,6 +339,38 @@ fn overwrite(other: &mut Other) -> Result<(), String> {
 fn overwrite_long(other: &mut Other) -> Result<(), String> {
     overwrite(other)?;
     (0..6).try_for_each(|round| other.set(format!("long{}", round % 2), vec![b'l'; 5000]))
+}
+
+/// Records that can be cleaned away, too few for a writer to do it in passing, in a store that is large enough to keep a segment for the
+/// cleaner.
+fn with_garbage(world: &World, actor: &Client) {
+    (0..48).for_each(|i| actor.t_set(format!("k{i}").as_bytes(), &wide("stays")).unwrap());
+    filled(world, actor);
+    (0..28).for_each(|i| assert!(actor.t_del(format!("b{}{}", i / 7, i % 7).as_bytes()).unwrap()));
+}
+
+/// Overwriting, if the one that is stopped has the space lock: it must not be refused, for there is something to clean. Counts those
+/// stops in place of refusals.
+fn overwrite_without_growth(other: &mut Other) -> Result<(), String> {
+    let lock = Meta(other.client.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
+    if lock.owner().is_none() {
+        return Ok(());
+    }
+    for round in 0..24 {
+        let (key, value) = (format!("o{}", round % 5).into_bytes(), wide(&format!("round {round}")));
+        other.client.t_set(&key, &value).map_err(|e| format!("round {round}: {e}"))?;
+        other.state.insert(key, value);
+    }
+    other.busy += 1;
+    Ok(())
+}
+
+#[test]
+pub(super) fn overwriting_goes_on_beside_one_that_is_stopped_while_it_grows_the_file() {
+    let act: fn(&mut Client) = |c| (0..20).for_each(|i| c.t_set(format!("mine{i}").as_bytes(), &wide("new")).unwrap());
+    let meanwhile = overwrite_without_growth;
+    let stops = Case { name: "growth", geometry: WIDE, setup: with_garbage, act, meanwhile, step: 1 }.run();
+    assert!(stops > 0, "it never had the space lock");
 }
 
 /// New keys all the time, for which others have to go.
