@@ -290,6 +290,19 @@ static void another_maximum(void) {
     EXPECT(HM_E_BAD_OPTION, hm_open("sized", &options, &second, &error));
     EXPECT(HM_OK, hm_close(first, &error));
     EXPECT(HM_OK, hm_remove("sized", &error));
+    /* A strict store keeps what it has. */
+    options.flags = 0;
+    options.max_bytes = 8 << 20;
+    EXPECT(HM_OK, hm_open("sized", &options, &first, &error));
+    for (int i = 0; i < 4000; i++)
+        EXPECT(HM_OK, hm_set(first, &i, sizeof i, value, sizeof value, &error));
+    options.max_bytes = 3 << 20;
+    EXPECT(HM_E_MISMATCH, hm_open("sized", &options, &second, &error));
+    CHECK(strstr(error.text, "8388608") != NULL && strstr(error.text, "3145728") != NULL);
+    EXPECT(HM_OK, hm_get_stats(first, &stats, &error));
+    CHECK(stats.items == 4000 && stats.bytes_max == 8 << 20);
+    EXPECT(HM_OK, hm_close(first, &error));
+    EXPECT(HM_OK, hm_remove("sized", &error));
 }
 
 int main(void) {

@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Cursor, Filter, Options, ReadError, Store};
-use hashmere_testkit::limits::Watchdog;
+use hashmere_testkit::limits::{thread_cpu, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -219,5 +219,31 @@ fn empty_store_and_wrong_cursors() {
                 Err(error) => panic!("{error:?}"),
             }
         }
+    }
+}
+
+/// A new store is one leaf of some 3,600 places, nearly all of them empty.
+#[test]
+fn empty_places_cost_little() {
+    const CALLS: u32 = 200;
+    let scratch = Scratch::new("scan-empty-places");
+    let store = Options::new().open(scratch.store("scanned")).unwrap();
+    // Processor time of one call, which a busy machine leaves nearly as it is.
+    let cost = |act: &dyn Fn()| {
+        let round = || {
+            let before = thread_cpu();
+            (0..CALLS).for_each(|_| act());
+            (thread_cpu() - before) / CALLS
+        };
+        (0..5).map(|_| round()).min().unwrap()
+    };
+    let get = cost(&|| (0..100).for_each(|_| drop(store.get(b"one").unwrap()))) / 100;
+    let empty = cost(&|| assert!(store.keys().next().is_none()));
+    store.set(b"one", b"record").unwrap();
+    let keys = cost(&|| assert_eq!(store.keys().count(), 1));
+    let random = cost(&|| assert!(store.random().unwrap().is_some()));
+    println!("a get {get:?}; keys of an empty store {empty:?}, of one record {keys:?}; a random pair {random:?}");
+    for (what, cost) in [("keys of an empty store", empty), ("keys of one record", keys), ("a random pair", random)] {
+        assert!(cost < get * 1000, "{what}: {cost:?}, a get {get:?}");
     }
 }
