@@ -70,10 +70,7 @@ impl Drain {
     pub(crate) fn with_role(here: Arc<Here>, sink: Sink) -> Result<Drain, LogError> {
         let drain = Drain { here, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0, watch: None };
         let core = drain.here.core();
-        let (oldest, sent, end) = (core.get(at::OLDEST), core.get(at::SENT), core.get(at::END));
-        if oldest > sent || sent > end || end - oldest > core.geometry.history_bytes || (oldest | sent | end) % 8 != 0 {
-            return Err(LogError::damaged("the history of a log contradicts itself", core.base));
-        }
+        core.check_history()?;
         core.recover_merge();
         core.mem.swap(core.base + at::BELL, bell::AWAKE, Ordering::SeqCst);
         Ok(drain)
@@ -113,7 +110,7 @@ impl Drain {
         let moment = Moment::now(&core);
         let (here, stopped) = (&self.here, &mut self.stopped);
         let horizon = moment.horizon().min(youngest);
-        let merged = core.merge(horizon, &moment, |ring| settled_tail(here, stopped, ring));
+        let merged = core.merge(horizon, &moment, |ring| settled_tail(here, stopped, ring))?;
         let delivered = self.sink.deliver(&core, &mut self.scratch)?;
         Ok((merged, delivered || merged.lines + merged.notes > 0))
     }

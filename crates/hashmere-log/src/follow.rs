@@ -76,7 +76,7 @@ impl Follower {
                     return Ok(None);
                 }
                 Found::Gone(oldest) => {
-                    self.missed_bytes += oldest - self.position;
+                    self.missed_bytes = self.missed_bytes.saturating_add(oldest.saturating_sub(self.position));
                     self.position = oldest;
                 }
             }

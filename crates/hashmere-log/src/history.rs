@@ -2,7 +2,7 @@
 
 use crate::canary::{self, Canary};
 use crate::error::LogError;
-use crate::layout::{at, line, Core, Head};
+use crate::layout::{at, line, Core, Head, POSITION};
 use crate::record::Record;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -39,13 +39,18 @@ impl<M: Mem> Core<'_, M> {
     /// Reads the first line from `position` on.
     pub(crate) fn read_line(&self, position: u64, record: &mut Record) -> Result<Found, LogError> {
         let span = self.history();
-        let mut position = position;
+        let mut position = position & POSITION;
         loop {
-            let oldest = self.get(at::OLDEST);
+            // In this order: the oldest line goes before there are new ones, so they are never further apart.
+            let end = self.position(at::END);
+            let oldest = self.position(at::OLDEST);
+            if end.saturating_sub(oldest) > span.bytes {
+                return Err(LogError::damaged("the history of a log contradicts itself", self.base));
+            }
             if position < oldest {
                 return Ok(Found::Gone(oldest));
             }
-            if position >= self.get(at::END) {
+            if position >= end {
                 return Ok(Found::End);
             }
             let start = span.at(position);
@@ -57,7 +62,7 @@ impl<M: Mem> Core<'_, M> {
             }
             // SYNC(oldest): unless it has moved past the line, what was read was whole.
             self.mem.fence(Ordering::Acquire);
-            if self.get(at::OLDEST) > position && !canary::is(Canary::OldestBelieved) {
+            if self.position(at::OLDEST) > position && !canary::is(Canary::OldestBelieved) {
                 continue;
             }
             if head.is_filler() {

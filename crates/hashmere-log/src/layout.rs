@@ -118,6 +118,8 @@ pub(crate) mod bell {
 
 /// In a tail: a line is being written.
 pub(crate) const BUSY: u64 = 1;
+/// What a position can be: below 2^62, a multiple of 8. What a word has beyond that is damage, and is not looked at.
+pub(crate) const POSITION: u64 = (1 << 62) - 8;
 /// In `MERGE` and `CHUNK`, whose positions are multiples of 8.
 pub(crate) const COMMITTED: u64 = 1;
 
@@ -297,6 +299,22 @@ impl<'a, M: Mem> Core<'a, M> {
     #[inline(always)]
     pub(crate) fn get(&self, at: u64) -> u64 {
         self.mem.load(self.base + at, Ordering::Acquire)
+    }
+
+    /// A word that holds a position.
+    #[inline(always)]
+    pub(crate) fn position(&self, at: u64) -> u64 {
+        self.get(at) & POSITION
+    }
+
+    /// Refuses a history whose words cannot all be right. No search in it goes on for longer than it is long, then.
+    pub(crate) fn check_history(&self) -> Result<(), LogError> {
+        let words @ [oldest, sent, end] = [at::OLDEST, at::SENT, at::END].map(|at| self.get(at));
+        let is_ordered = oldest <= sent && sent <= end && end - oldest <= self.geometry.history_bytes;
+        if !is_ordered || words.iter().any(|word| word & !POSITION != 0) {
+            return Err(LogError::damaged("the history of a log contradicts itself", self.base));
+        }
+        Ok(())
     }
 
     #[inline(always)]

@@ -319,7 +319,7 @@ impl Log {
         for ring in 0..core.rings_used() {
             stats.rings_used += u64::from(core.get(core.geometry.row(ring) + row::OWNER) != 0);
             stats.waiting_bytes += core.waiting(ring);
-            stats.lost += core.untold(ring);
+            stats.lost = stats.lost.saturating_add(core.untold(ring));
         }
         Ok(stats)
     }

@@ -1,7 +1,8 @@
 //! Merging: lines go from the rings into the history, oldest first. Cut off anywhere, it has happened as a whole or not at all.
 
 use crate::canary::{self, Canary};
-use crate::layout::{at, flag, line, row, Core, Head, BUSY, COMMITTED, NOTE};
+use crate::error::LogError;
+use crate::layout::{at, flag, line, row, Core, Head, COMMITTED, NOTE, POSITION};
 use crate::past::Loss;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -94,10 +95,19 @@ impl<M: Mem> Core<'_, M> {
 
     /// Moves lines that are not younger than `horizon` into the history. `tail_of` returns the tail of a ring as soon as no line
     /// from before the horizon can appear behind it any more.
-    pub(crate) fn merge(&self, horizon: u64, times: &impl Times, mut tail_of: impl FnMut(u64) -> u64) -> Merged {
+    ///
+    /// # Errors
+    /// `Corrupt`: the words of the history contradict each other. Nothing has happened then.
+    pub(crate) fn merge(
+        &self,
+        horizon: u64,
+        times: &impl Times,
+        mut tail_of: impl FnMut(u64) -> u64,
+    ) -> Result<Merged, LogError> {
+        self.check_history()?;
         let mut sources: Vec<Source> =
             (0..self.rings_used()).filter_map(|ring| self.source(ring, &mut tail_of)).collect();
-        let (last_ns, end) = (self.get(at::LAST_NS), self.get(at::END));
+        let (last_ns, end) = (self.get(at::LAST_NS), self.position(at::END));
         let mut into = Into { end, last_ns, lost: 0, merged: Merged::default() };
         while let Some(index) = (0..sources.len()).min_by_key(|index| sources[*index].stamp) {
             let source = &mut sources[index];
@@ -117,14 +127,14 @@ impl<M: Mem> Core<'_, M> {
         let Into { end, last_ns, lost, merged } = into;
         if merged.lines + merged.notes > 0 {
             self.put(at::LAST_NS, last_ns);
-            self.put(at::NEXT_LINES, self.get(at::LINES) + merged.lines);
-            self.put(at::NEXT_LOST, self.get(at::LOST) + lost);
+            self.put(at::NEXT_LINES, self.get(at::LINES).wrapping_add(merged.lines));
+            self.put(at::NEXT_LOST, self.get(at::LOST).wrapping_add(lost));
             // SYNC(merge): this is the point at which all of it has happened.
             self.put(at::MERGE, end | COMMITTED);
             self.apply();
             self.wake_followers();
         }
-        merged
+        Ok(merged)
     }
 
     /// Takes the next line of a ring, after telling what others who had the ring lost before it. `false`: there is no room.
@@ -180,8 +190,8 @@ impl<M: Mem> Core<'_, M> {
     /// A ring with lines in it.
     fn source(&self, ring: u64, tail_of: &mut impl FnMut(u64) -> u64) -> Option<Source> {
         let row = self.geometry.row(ring);
-        let head = self.get(row + row::HEAD);
-        let tail = if self.get(row + row::TAIL) == head { head } else { tail_of(ring) };
+        let head = self.position(row + row::HEAD);
+        let tail = if self.get(row + row::TAIL) == head { head } else { tail_of(ring) & POSITION };
         let number = self.get(row + row::LAST) as u32;
         let mut source = Source { ring, at: head, tail, number, head: Head::unpack(0), stamp: 0 };
         self.peek(&mut source).then_some(source)
@@ -191,8 +201,9 @@ impl<M: Mem> Core<'_, M> {
     fn peek(&self, source: &mut Source) -> bool {
         let span = self.ring(source.ring);
         let low = self.base + self.geometry.row(source.ring) + row::LOW;
+        let low = |order: Ordering| self.mem.load(low, order) & POSITION;
         loop {
-            source.at = source.at.max(self.mem.load(low, Ordering::Acquire));
+            source.at = source.at.max(low(Ordering::Acquire));
             if source.at >= source.tail {
                 return false;
             }
@@ -205,7 +216,7 @@ impl<M: Mem> Core<'_, M> {
             }
             // SYNC(low): unless the writer has given the line up it was whole.
             self.mem.fence(Ordering::Acquire);
-            if self.mem.load(low, Ordering::Relaxed) > source.at {
+            if low(Ordering::Relaxed) > source.at {
                 continue;
             }
             if is_whole && len <= source.tail - source.at && source.head.payload <= self.geometry.line_max() {
@@ -226,14 +237,17 @@ impl<M: Mem> Core<'_, M> {
         let len = line::MERGED_PAYLOAD + head.payload.next_multiple_of(8);
         let rest = span.rest(end);
         let to = if len > rest { end + rest } else { end };
-        if to + len - self.get(at::SENT) > span.bytes {
+        let (first, sent) = (self.position(at::OLDEST), self.position(at::SENT));
+        let behind = |position: u64| (to + len).wrapping_sub(position);
+        // They were looked at when the merge began; damaged since, there is no room, and the next merge says so.
+        if behind(sent) > span.bytes || sent.wrapping_sub(first) > span.bytes {
             return None;
         }
-        let mut oldest = self.get(at::OLDEST);
-        while to + len - oldest > span.bytes {
+        let mut oldest = first;
+        while behind(oldest) > span.bytes {
             oldest = self.after(oldest);
         }
-        if oldest != self.get(at::OLDEST) {
+        if oldest != first {
             // SYNC(oldest): whoever reads what is written from here on sees that as well.
             self.put(at::OLDEST, oldest);
             self.mem.fence(Ordering::Release);
@@ -257,7 +271,8 @@ impl<M: Mem> Core<'_, M> {
         // SYNC(low): as in `peek`.
         self.mem.fence(Ordering::Acquire);
         let low = self.base + self.geometry.row(source.ring) + row::LOW;
-        (self.mem.load(low, Ordering::Relaxed) <= source.at || canary::is(Canary::GivenUpBelieved)).then_some(gap)
+        (self.mem.load(low, Ordering::Relaxed) & POSITION <= source.at || canary::is(Canary::GivenUpBelieved))
+            .then_some(gap)
     }
 
     /// What stands in the history before the payload.
@@ -285,9 +300,9 @@ impl<M: Mem> Core<'_, M> {
     pub(crate) fn has_lines(&self) -> bool {
         (0..self.rings_used()).any(|ring| {
             let row = self.geometry.row(ring);
-            let tail = self.get(row + row::TAIL) & !BUSY;
-            let (head, last) = (self.get(row + row::HEAD), self.get(row + row::LAST) as u32);
-            tail != head.max(self.get(row + row::LOW)) || self.loss_of_left(ring, head, last).is_some()
+            let tail = self.position(row + row::TAIL);
+            let (head, last) = (self.position(row + row::HEAD), self.get(row + row::LAST) as u32);
+            tail > head.max(self.position(row + row::LOW)) || self.loss_of_left(ring, head, last).is_some()
         })
     }
 

@@ -1,7 +1,7 @@
 //! Rings: claimed, written to, settled after a death. Generic over memory: the tests cut each operation off at every store.
 
 use crate::canary::{self, Canary};
-use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY};
+use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY, POSITION};
 use hashmere::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -58,8 +58,8 @@ impl Cursor {
     #[cold]
     pub(crate) fn look<M: Mem>(&mut self, mem: &M) -> u64 {
         // SYNC(head): what it has taken was read before the head was moved: it may be written over.
-        let head = mem.load(self.row + row::HEAD, Ordering::Acquire);
-        let low = mem.load(self.row + row::LOW, Ordering::Relaxed);
+        let head = mem.load(self.row + row::HEAD, Ordering::Acquire) & POSITION;
+        let low = mem.load(self.row + row::LOW, Ordering::Relaxed) & POSITION;
         self.floor = self.floor.max(head.max(low).min(self.tail));
         self.tail - self.floor
     }
@@ -156,7 +156,7 @@ impl<M: Mem> Core<'_, M> {
             self.mem.load(owner, Ordering::Relaxed) == 0 && self.mem.compare_exchange(owner, 0, me.pack()).is_ok()
         };
         // The count comes first: a drainer that does not know it does not look into our ring.
-        let thread = self.mem.fetch_add(self.base + at::THREADS, 1, Ordering::AcqRel) + 1;
+        let thread = self.mem.fetch_add(self.base + at::THREADS, 1, Ordering::AcqRel).wrapping_add(1);
         let all = 0..self.geometry.rings;
         let ring = all.clone().find(|ring| is_empty(ring) && take(ring)).or_else(|| all.clone().find(take))?;
         let who = thread << 32 | u64::from(pid);
@@ -189,8 +189,10 @@ impl<M: Mem> Core<'_, M> {
         self.settle(ring);
         let row = self.row(ring);
         let word = |at: u64| self.mem.load(row + at, Ordering::Acquire);
-        let (span, tail) = (self.ring(ring), word(row::TAIL));
-        let mut floor = word(row::HEAD).max(word(row::LOW)).min(tail);
+        let (span, head) = (self.ring(ring), word(row::HEAD) & POSITION);
+        // The drainer is never ahead, or the tail is damaged: then what comes from here on is found all the same.
+        let tail = (word(row::TAIL) & POSITION).max(head);
+        let mut floor = head.max(word(row::LOW) & POSITION).min(tail);
         if tail - floor > span.bytes {
             // Damage: there cannot be so much in it.
             self.mem.store(row + row::LOW, tail, Ordering::Release);
@@ -234,7 +236,7 @@ impl<M: Mem> Core<'_, M> {
         if tail & BUSY == 0 {
             return;
         }
-        let tail = tail & !BUSY;
+        let tail = tail & POSITION;
         let (halves, mark) = (self.mem.load(row + row::HALVES, Ordering::Acquire), (tail >> 3) + 1);
         if halves >> 16 != mark & ((1 << 48) - 1) || canary::is(Canary::HalfTwice) {
             self.mem.store(row + row::HALVES, mark << 16 | ((halves & 0xffff) + 1), Ordering::Release);

@@ -1,7 +1,7 @@
 //! What each ring of a log holds at about this moment.
 
 use crate::error::LogError;
-use crate::layout::{name, row, Core, BUSY};
+use crate::layout::{name, row, Core};
 use crate::log::Log;
 use hashmere::ClientId;
 use hashmere_mem::Mem;
@@ -41,8 +41,8 @@ impl<M: Mem> Core<'_, M> {
     /// Bytes of a ring that were not drained.
     pub(crate) fn waiting(&self, ring: u64) -> u64 {
         let row = self.geometry.row(ring);
-        let head = self.get(row + row::HEAD).max(self.get(row + row::LOW));
-        (self.get(row + row::TAIL) & !BUSY).saturating_sub(head)
+        let head = self.position(row + row::HEAD).max(self.position(row + row::LOW));
+        self.position(row + row::TAIL).saturating_sub(head).min(self.geometry.ring_bytes)
     }
 
     fn ring_stats(&self, ring: u64) -> RingStats {

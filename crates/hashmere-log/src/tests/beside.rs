@@ -36,7 +36,7 @@ fn drain(actor: &Actor<HeapMem>) {
             }
             thread::yield_now();
         };
-        core.merge(actor.now(), &Same, tail);
+        core.merge(actor.now(), &Same, tail).unwrap();
         actor.deliver();
         thread::yield_now();
     }

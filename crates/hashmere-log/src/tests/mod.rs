@@ -3,6 +3,7 @@
 mod beside;
 mod canaries;
 mod crash;
+mod damaged;
 #[cfg(not(miri))]
 mod finish;
 #[cfg(not(miri))]

@@ -120,7 +120,7 @@ impl Play {
     /// What a drainer does once.
     pub(super) fn pass(&self, actor: &Somebody, number: u64) -> Merged {
         let horizon = actor.now();
-        let merged = actor.core().merge(horizon, &Coarse, |ring| self.tail(actor, number, ring));
+        let merged = actor.core().merge(horizon, &Coarse, |ring| self.tail(actor, number, ring)).unwrap();
         actor.deliver();
         merged
     }

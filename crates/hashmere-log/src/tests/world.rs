@@ -188,7 +188,7 @@ impl<M: Mem> Actor<M> {
         core.recover_rings(client(number), gone).unwrap();
         loop {
             let tail = |ring: u64| core.get(core.geometry.row(ring) + row::TAIL) & !BUSY;
-            let merged = core.merge(u64::MAX - 1, &Same, tail);
+            let merged = core.merge(u64::MAX - 1, &Same, tail).unwrap();
             self.deliver();
             if merged == Merged::default() {
                 return;
