@@ -476,7 +476,8 @@ typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
  * No lock is held meanwhile, so the visitor may take its time and use the store: read any key, this one too (it sees what is
  * stored, not what it is going to return), and write others. If another writer changed the key meanwhile, it is called again with
  * what is there then. So it must not change that key itself, nor clear the store: that call is refused with #HM_E_REENTERED.
- * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED; #HM_E_MISUSE: the key was changed each of 1,000 times that the visitor ran, and then for 5 seconds
+ * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED; #HM_E_MISUSE: the key was changed each of 1,000 times that the visitor ran, within 5 seconds
+ * or more: writers let one that was beaten 16 times go first, for up to 5 ms
  */
 int hm_update(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,
               hm_error *error);

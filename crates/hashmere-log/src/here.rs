@@ -9,6 +9,9 @@ use crate::times;
 use hashmere::{ClientId, Region, Store, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
+use hashmere_os::patience::Patience;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// The region, and what was read from it once.
 #[derive(Debug)]
@@ -18,9 +21,30 @@ pub(crate) struct Here {
     pub(crate) client: ClientId,
     pub(crate) clock: u64,
     store: Store,
+    /// When a thread of this process waited last for a ring, and got none.
+    in_vain: Mutex<Option<Instant>>,
 }
 
+/// How long a thread waits for a ring of one that is ending, and for how long after that in vain no other does.
+const ENDING: Duration = Duration::from_secs(1);
+const IN_VAIN: Duration = Duration::from_secs(10);
+
 impl Here {
+    /// How long to sleep, again and again, until a ring may have been given back by a thread that is ending.
+    pub(crate) fn wait_for_endings(&self) -> Patience {
+        let in_vain = *self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
+        let lately = in_vain.is_some_and(|then| then.elapsed() < IN_VAIN);
+        Patience::new(if lately { Duration::ZERO } else { ENDING })
+    }
+
+    /// Nobody was ending.
+    pub(crate) fn waited_in_vain(&self) {
+        let mut in_vain = self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
+        if in_vain.is_none_or(|then| then.elapsed() >= IN_VAIN) {
+            *in_vain = Some(Instant::now());
+        }
+    }
+
     pub(crate) fn existing(store: &Store, name: &str) -> Result<Here, LogError> {
         let region = store.open_region(kind::LOG, name.as_bytes())?;
         let region = region.ok_or_else(|| LogError::NotFound(name.into()))?;
@@ -49,7 +73,7 @@ impl Here {
         let client = store.client()?;
         let clock =
             Core { mem: region.mem(), base: region.offset(), geometry: &geometry }.get(crate::layout::at::CLOCK);
-        Ok(Here { region, geometry, client, clock, store: store.clone() })
+        Ok(Here { region, geometry, client, clock, store: store.clone(), in_vain: Mutex::new(None) })
     }
 
     #[inline(always)]

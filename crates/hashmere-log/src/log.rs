@@ -148,7 +148,8 @@ impl Log {
     /// When it returns `true` the line is in the store, and will be written whatever becomes of this process.
     ///
     /// # Errors
-    /// [`TooMany`](LogError::TooMany) if there is no ring for this thread, [`Full`](LogError::Full), [`TooLong`](LogError::TooLong),
+    /// [`TooMany`](LogError::TooMany) if there is no ring for this thread (also after a
+    /// second, in which threads that are ending give theirs back), [`Full`](LogError::Full), [`TooLong`](LogError::TooLong),
     /// [`Dropped`](LogError::Dropped), [`Reentered`](LogError::Reentered); the store's.
     #[inline]
     pub fn line(&self, level: Level, text: impl AsRef<[u8]>) -> Result<bool, LogError> {

@@ -164,6 +164,11 @@ impl<M: Mem> Core<'_, M> {
         Some(self.begin(ring, who))
     }
 
+    /// Whether some ring is nobody's.
+    pub(crate) fn has_free_ring(&self) -> bool {
+        (0..self.geometry.rings).any(|ring| self.mem.load(self.row(ring) + row::OWNER, Ordering::Relaxed) == 0)
+    }
+
     fn write_name(&self, thread: u64, who: u64, process: &[u8]) {
         let entry = self.base + self.geometry.name(thread);
         let mut text = [0; name::TEXT_MAX];

@@ -91,7 +91,18 @@ fn claim(here: &Here) -> Result<Cursor, LogError> {
         return Ok(cursor);
     }
     core.recover_rings(here.client, here)?;
-    claim().ok_or(LogError::TooMany { rings: here.geometry.rings })
+    if let Some(cursor) = claim() {
+        return Ok(cursor);
+    }
+    // A thread gives its ring back at its very end, which a `join` may return before (Python's does).
+    for sleep in here.wait_for_endings() {
+        std::thread::sleep(sleep);
+        if let Some(cursor) = core.has_free_ring().then(claim).flatten() {
+            return Ok(cursor);
+        }
+    }
+    here.waited_in_vain();
+    Err(LogError::TooMany { rings: here.geometry.rings })
 }
 
 /// Lends out the thread's buffer, empty. Whoever asks for it while it is lent gets another one.

@@ -5,6 +5,8 @@ mod canaries;
 mod crash;
 mod damaged;
 #[cfg(not(miri))]
+mod ending;
+#[cfg(not(miri))]
 mod finish;
 #[cfg(not(miri))]
 mod models;
