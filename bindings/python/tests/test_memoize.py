@@ -228,6 +228,13 @@ def test_who_has_no_name_of_its_own_is_refused_without_one(store):
     double, triple = (hashmere.memoize(store, name=f"times {n}")(make(n)) for n in (2, 3))
     assert (double(5), triple(5), double(5), triple(5)) == (10, 15, 10, 15)
     assert hashmere.memoize(store, name="one")(functools.partial(area, 1))(b=4) == 4
+    # Two wrappers of one function, which has a name.
+    wrappers = [functools.wraps(area)(lambda *args, n=n: n * area(*args)) for n in (2, 3)]
+    first = hashmere.memoize(store)(wrappers[0])
+    assert first(1) == 4 and hashmere.memoize(store)(wrappers[0])(1) == 4
+    with pytest.raises(TypeError, match="another wrapper.*name="):
+        hashmere.memoize(store)(wrappers[1])
+    assert hashmere.memoize(store, name="three times")(wrappers[1])(1) == 6
     for wrapper in (staticmethod, classmethod):
         with pytest.raises(TypeError, match="above"):
             hashmere.memoize(store)(wrapper(make(1)))

@@ -7,6 +7,7 @@ import inspect
 import os
 import sys
 import time
+import weakref
 from typing import Any, Callable, Generic, List, Mapping, Optional, Tuple, TypeVar, Union
 from urllib.parse import quote
 
@@ -22,6 +23,9 @@ _PLAIN = (str, bytes, int, float, bool, type(None))
 _PAUSE = (0.0005, 0.02)
 # What a script is called while it runs, and in a process that `multiprocessing` spawned.
 _SCRIPTS = ("__main__", "__mp_main__")
+
+# By what they wrap: the wrappers that have its name.
+_wrappers: "weakref.WeakKeyDictionary[Any, Callable[[], Any]]" = weakref.WeakKeyDictionary()
 
 
 class Memoized(Generic[R]):
@@ -130,7 +134,8 @@ def memoize(
     The key is made of a name, a version and the arguments, which must be plain values or tuples of them; ``f(1)``, ``f(a=1)`` and
     ``f(1, b=2)`` have one key if 2 is what ``b`` is by default. The name is the function's module and qualified name (of a script:
     its path). A function whose name says too little - made within another function, a lambda, a partial, a bound method - is
-    refused without a ``name`` of its own: others would share its results. Change ``version`` when the function's code
+    refused without a ``name`` of its own: others would share its results. So is a second wrapper of one function
+    (`functools.wraps` gives both its name). Change ``version`` when the function's code
     changes, so that results of the code of before are not taken for its own. Or ``key`` gets the arguments and returns the whole key.
 
         @hashmere.memoize(store, ttl=60, version=2)
@@ -205,7 +210,15 @@ def _name_of(f: Callable[..., Any]) -> str:
         if path is None:
             raise _nameless(f"{qualified} is of no module or script")
         module = quote(os.path.realpath(path))
-    return f"{module}.{qualified}"
+    name = f"{module}.{qualified}"
+    wrapped = getattr(f, "__wrapped__", None)
+    # `functools.wraps` gives every wrapper the name of what it wraps.
+    if wrapped is not None:
+        other = _wrappers.get(wrapped, lambda: None)()
+        if other is not None and other is not f:
+            raise _nameless(f"{name} is the name of another wrapper too")
+        _wrappers[wrapped] = weakref.ref(f)
+    return name
 
 
 def _nameless(why: str) -> TypeError:
