@@ -34,8 +34,11 @@ pub mod at {
     pub const FIXED: u64 = 72;
     /// Wall clock at creation, milliseconds.
     pub const CREATED: u64 = 80;
+    /// UUID of the store, random (version 4 of RFC 9562): 16 bytes in the order in which a UUID is written. A copy, a backup too, is
+    /// another store and has another one.
+    pub const UUID: u64 = 88;
     /// [`checksum`](super::checksum) of the words before.
-    pub const CHECKSUM: u64 = 88;
+    pub const CHECKSUM: u64 = 104;
 
     /// The boot in which the store was last opened for writing (two words).
     pub const BOOT_LO: u64 = 128;
@@ -226,6 +229,7 @@ pub fn checksum(words: &[u64]) -> u64 {
 /// Folds the constants of this crate, so that two builds that disagree on the layout refuse each other.
 pub fn layout_hash() -> u64 {
     checksum(&[
+        at::CHECKSUM,
         at::ROOT,
         at::SPACE_LOCK,
         at::INDEX_LOCK,

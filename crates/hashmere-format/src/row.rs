@@ -54,6 +54,10 @@ pub mod at {
 
     /// First statistic; see [`crate::row::Stat`].
     pub const STATS: u64 = 192;
+    /// Reserved for a transaction and its status: two words, zero today.
+    pub const TRANSACTION: u64 = 288;
+    /// Reserved for the change feed: two words, zero today.
+    pub const FEED: u64 = 304;
     /// First pin: segment plus one in the low half, how many views hold it in the high half.
     pub const PINS: u64 = 320;
 }

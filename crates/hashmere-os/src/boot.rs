@@ -38,6 +38,16 @@ pub fn random_u64() -> io::Result<u64> {
     }
 }
 
+/// A random UUID (version 4 of RFC 9562), as the two words that hold its 16 bytes in the order in which it is written.
+///
+/// # Errors
+/// As [`random_u64`].
+pub fn random_uuid() -> io::Result<[u64; 2]> {
+    let (first, second) = (random_u64()?, random_u64()?);
+    // The version stands in the upper half of byte 6, the variant in the upper two bits of byte 8.
+    Ok([first & !(0xf0 << 48) | 0x40 << 48, second & !0xc0 | 0x80])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -47,6 +57,16 @@ mod tests {
         let id = boot_id().unwrap();
         assert_eq!(boot_id().unwrap(), id);
         assert_ne!(id, [0; 16]);
+    }
+
+    #[test]
+    fn a_uuid_is_random_and_says_its_version() {
+        let [uuid, other] = [random_uuid().unwrap(), random_uuid().unwrap()];
+        assert_ne!(uuid, other);
+        for [first, second] in [uuid, other] {
+            assert_eq!(first.to_le_bytes()[6] >> 4, 4);
+            assert_eq!(second.to_le_bytes()[0] >> 6, 0b10);
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::error::OpenError;
 use crate::open::{self, FileEngine, Opened};
 use crate::options::Options;
 use hashmere_format::header::flag;
+use hashmere_os::boot;
 use hashmere_os::file::{self, Unpublished};
 use std::fs::Metadata;
 use std::io;
@@ -28,6 +29,7 @@ impl Copy {
             max_bytes: source.max_bytes(),
             // Supplied hashes are stored spread, and the seed says how.
             seed: source.seed,
+            uuid: boot::random_uuid().map_err(|e| io("draw a random UUID", e))?,
             life: 0,
             boot: open::boot_words(),
             durable: source.is_durable(),

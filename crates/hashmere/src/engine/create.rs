@@ -22,6 +22,7 @@ pub(crate) struct NewStore {
     pub(crate) fixed: (Option<u32>, Option<u32>),
     pub(crate) max_bytes: u64,
     pub(crate) seed: u64,
+    pub(crate) uuid: [u64; 2],
     pub(crate) life: u64,
     pub(crate) boot: [u64; 2],
     pub(crate) durable: bool,
@@ -56,6 +57,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let plus_one = |len: Option<u32>| len.map_or(0, |l| u64::from(l) + 1);
         put(at::FIXED, plus_one(new.fixed.0) | plus_one(new.fixed.1) << 32);
         put(at::CREATED, host.now_ms());
+        put(at::UUID, new.uuid[0]);
+        put(at::UUID + 8, new.uuid[1]);
         let words: Vec<u64> = (0..FROZEN).map(|w| mem.load(8 * w, Ordering::Relaxed)).collect();
         put(at::CHECKSUM, header::checksum(&words));
         put(at::BOOT_LO, new.boot[0]);

@@ -3,6 +3,11 @@
 
 use super::probe::until_death;
 use super::world::{strict, World};
+use crate::engine::index::Tree;
+use hashmere_format::hash::TAG_BITS;
+use hashmere_format::header::at;
+use hashmere_mem::Mem;
+use std::sync::atomic::Ordering;
 
 /// Wherever a set dies, at most its own lock is counted as a dead one, until somebody repairs it.
 #[test]
@@ -28,4 +33,24 @@ fn locks_of_the_dead_are_counted() {
         }
     }
     assert!(seen > 0, "nobody died with a lock");
+}
+
+/// Slots that lead below 1 MiB are reserved: a store of this format has none, and one that has is damaged, whatever stands there.
+#[test]
+fn a_slot_that_leads_below_the_segments_is_damage() {
+    let world = World::new(strict(64));
+    let client = world.client();
+    client.t_set(b"key", b"value").unwrap();
+    let hash = client.hash(b"key").hash;
+    let leaf = client.leaf_of(client.root(), Tree::First, hash).unwrap().unwrap();
+    let slot = client.leaf_slots(leaf).find(|slot| !client.slot(*slot).is_empty()).unwrap();
+    let whole = client.mem.load(slot, Ordering::Relaxed);
+    for offset in [8, at::CLIENTS, at::DATA - 8] {
+        client.mem.store(slot, offset / 8 << TAG_BITS | whole & ((1 << TAG_BITS) - 1), Ordering::Relaxed);
+        assert!(!client.check().is_clean(), "a slot that leads to {offset} is not found");
+        assert!(client.t_get(b"key").is_err(), "a slot that leads to {offset} is followed");
+    }
+    client.mem.store(slot, whole, Ordering::Relaxed);
+    assert!(client.check().is_clean());
+    assert_eq!(client.t_get(b"key").unwrap().unwrap(), b"value");
 }

@@ -88,6 +88,7 @@ impl World {
             fixed: geometry.fixed,
             max_bytes: bytes,
             seed: 7,
+            uuid: [8, 9],
             life: 0,
             boot: [1, 2],
             durable: geometry.durable,
