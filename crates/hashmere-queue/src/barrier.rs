@@ -9,6 +9,10 @@ use std::time::{Duration, Instant};
 /// The longest sleep between two looks at whether the others live.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// The most participants. Numbers of rounds and participants stay below 2^62, or somebody else wrote them.
+const SIZE_MAX: u64 = 1 << 32;
+const COUNT_MAX: u64 = 1 << 62;
+
 /// A participant of a barrier between processes. The key is its own. Dropping it leaves: the others go on without.
 ///
 /// In a forked child it is the parent's: dropping it there does nothing, and the child joins by itself.
@@ -63,7 +67,10 @@ impl State {
         let words: Vec<u64> = value.chunks_exact(8).map(word).collect();
         match words.split_first_chunk::<6>() {
             Some((&[round, size, lost, lost_then, joined, id], list))
-                if value.len() % 8 == 0 && list.len() % 3 == 0 =>
+                if value.len() % 8 == 0
+                    && list.len() % 3 == 0
+                    && size <= SIZE_MAX
+                    && [round, lost, lost_then, joined].iter().all(|count| *count <= COUNT_MAX) =>
             {
                 let present = list.chunks_exact(3);
                 let present = present.map(|w| Participant { client: w[0], number: w[1], arrived: w[2] }).collect();
@@ -94,11 +101,11 @@ impl Barrier {
     ///
     /// # Errors
     /// [`Broken`](QueueError::Broken) if it is one of another size, or has that many participants;
-    /// [`BadOption`](QueueError::BadOption) if the store is a cache or the size is 0.
+    /// [`BadOption`](QueueError::BadOption) if the store is a cache, or the size is not from 1 to 2^32.
     pub fn join(store: &Store, key: &[u8], size: u64) -> Result<Barrier, QueueError> {
         refuse_cache(store)?;
-        if size == 0 {
-            return Err(QueueError::BadOption("a barrier has at least one participant"));
+        if !(1..=SIZE_MAX).contains(&size) {
+            return Err(QueueError::BadOption("a barrier has 1 to 2^32 participants"));
         }
         let client = store.client()?.pack();
         let fresh = boot::random_u64().map_err(|source| WriteError::Io { action: "draw a random number", source })?;
@@ -254,5 +261,15 @@ mod tests {
         for bad in [&b""[..], b"12345678", &[0; 40], &[0; 49], &[0; 56]] {
             assert!(State::decode(bad).is_err());
         }
+        // Words that would overflow when they are counted on.
+        let forged = |word: usize, value: u64| {
+            let mut bytes = state.encode();
+            bytes[8 * word..][..8].copy_from_slice(&value.to_le_bytes());
+            State::decode(&bytes)
+        };
+        for word in 0..5 {
+            assert!(forged(word, u64::MAX).is_err() && forged(word, 1 << 63).is_err(), "word {word}");
+        }
+        assert!(forged(1, SIZE_MAX + 1).is_err() && forged(5, u64::MAX).is_ok());
     }
 }

@@ -217,9 +217,12 @@ impl Geometry {
             && (1..=limit::QUEUES).contains(&queues)
             && (1..=limit::HANDS).contains(&hands)
             && (1..=limit::BATCH).contains(&batch);
+        if !fine {
+            return None;
+        }
         // Small elements share a line, but none begins in one that it does not end in.
         let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
-        fine.then_some(Geometry { elements, bytes, stride, queues, hands, batch })
+        Some(Geometry { elements, bytes, stride, queues, hands, batch })
     }
 
     /// Cells of a ring: a power of two, for there must be room for all elements.

@@ -70,6 +70,59 @@ fn unfinished_values_are_bounded_together() {
     }
 }
 
+/// What is declared too long is refused before anything is done for it: no memory, neither the server's nor the store's, and nothing is
+/// evicted.
+#[test]
+fn declared_lengths_take_nothing() {
+    use std::os::unix::fs::MetadataExt;
+    let server = Server::start(&["-m", "64", "-I", "1m"]);
+    let mut other = server.connect();
+    for n in 0..100 {
+        assert_eq!(other.ask(&format!("set k{n} 0 0 100\r\n{}\r\n", "x".repeat(100))), "STORED\r\n");
+    }
+    let file = || {
+        let file = std::fs::metadata(server.folder().join("memcached.mere")).unwrap();
+        (file.len(), file.blocks())
+    };
+    let (before, memory) = (file(), server.memory("RssAnon:"));
+    // With the shorter key.
+    let limit = (1u64 << 20) - 59 - 2;
+    let mut clients = Vec::new();
+    for len in [limit + 1, 1 << 24, (1 << 31) - 4, 1 << 31, 1 << 32, 1 << 62, 1 << 63, u64::MAX] {
+        for line in [
+            "set new 0 0 LEN",
+            "add new 0 0 LEN",
+            "append k1 0 0 LEN",
+            "cas k1 0 0 LEN 1",
+            "ms new LEN",
+            "ms k1 LEN MA",
+        ] {
+            let mut client = server.connect();
+            client.send(format!("{}\r\n", line.replace("LEN", &len.to_string())).as_bytes());
+            let (answer, _) = client.until(b"\r\n");
+            assert!(answer.ends_with(b"\r\n") && !answer.starts_with(b"STORED"), "{line} {len}: {answer:?}");
+            clients.push(client);
+        }
+        for opcode in [0x01u8, 0x02, 0x11] {
+            let mut bytes = vec![0x80, opcode, 0, 3, 8, 0, 0, 0];
+            bytes.extend((u32::try_from(len).unwrap_or(u32::MAX)).to_be_bytes());
+            bytes.extend([0; 12 + 8]);
+            bytes.extend(b"new");
+            let mut client = server.connect();
+            client.send(&bytes);
+            clients.push(client);
+        }
+    }
+    assert_eq!(other.ask("get new\r\n"), "END\r\n");
+    let grown = server.memory("RssAnon:").saturating_sub(memory);
+    // 72 connections with their buffers.
+    assert!(grown < SLACK, "memory grew by {grown}");
+    assert_eq!(file(), before, "length of the file and memory behind it");
+    for n in [0, 2, 50, 99] {
+        assert!(other.ask(&format!("get k{n}\r\n")).starts_with("VALUE"), "k{n}");
+    }
+}
+
 #[test]
 fn requests_may_come_byte_by_byte() {
     let server = Server::start(&[]);
