@@ -124,8 +124,9 @@ pub(super) fn while_none_shares(act: impl FnOnce()) {
     }
 }
 
-/// Counts a thread that shares lanes from now on. A forked child does not know how many there are, and gives none back.
-fn begin_sharing() {
+/// Changes the number of threads that share lanes, when none are being given back; what it is now. A forked child does not know how many
+/// there are, and gives none back.
+fn change_sharing(change: impl Fn(u64) -> u64) -> u64 {
     let mut now = SHARING.load(Ordering::Relaxed);
     loop {
         if now & RETURNING != 0 && fork::generation() == 0 {
@@ -133,33 +134,28 @@ fn begin_sharing() {
             now = SHARING.load(Ordering::Relaxed);
             continue;
         }
-        // SYNC(sharing): what was given back is seen to be.
-        match SHARING.compare_exchange_weak(now, now + 1, Ordering::Acquire, Ordering::Relaxed) {
-            Ok(_) => return,
+        let next = change(now);
+        // SYNC(sharing): what was given back is seen to be, and what the others did with the lanes is done.
+        match SHARING.compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Relaxed) {
+            Ok(_) => return next,
             Err(seen) => now = seen,
         }
     }
 }
 
+/// Counts a thread that shares lanes from now on.
+fn begin_sharing() {
+    change_sharing(|now| now + 1);
+}
+
 /// Counts a thread that ends. Whether none is left that shares lanes: then none begins to before [`RETURNING`] is off.
 fn stop_sharing(one_of_them: bool) -> bool {
-    let less = u64::from(one_of_them);
-    let mut now = SHARING.load(Ordering::Relaxed);
-    loop {
-        if now & RETURNING != 0 && fork::generation() == 0 {
-            std::thread::yield_now();
-            now = SHARING.load(Ordering::Relaxed);
-            continue;
-        }
-        let rest = now.wrapping_sub(less);
-        let all = rest == 0 && fork::generation() == 0;
-        let next = if all { RETURNING } else { rest };
-        // SYNC(sharing): what the others did with the lanes is done.
-        match SHARING.compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Relaxed) {
-            Ok(_) => return all,
-            Err(seen) => now = seen,
-        }
-    }
+    let may_return = fork::generation() == 0;
+    let left = |now: u64| match now.wrapping_sub(u64::from(one_of_them)) {
+        0 if may_return => RETURNING,
+        rest => rest,
+    };
+    change_sharing(left) == RETURNING && may_return
 }
 
 /// Notes that this thread uses lanes of this lender, whose number is `id`.
