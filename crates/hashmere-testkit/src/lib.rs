@@ -29,7 +29,7 @@ pub mod step;
 pub mod storm;
 pub mod threads;
 
-use hashmere::Options;
+use hashmere::{Options, Store};
 
 /// Path of the worker program. Expands in the calling test, where Cargo says where the binary stands.
 #[macro_export]
@@ -50,4 +50,20 @@ pub fn tiny() -> Options {
 /// Options of a small store with another proportion than [`tiny`].
 pub fn small() -> Options {
     Options::new().segment_bytes(8192).leaf_bytes(512)
+}
+
+/// Nothing in the store contradicts itself.
+#[track_caller]
+pub fn assert_clean(store: &Store) {
+    let report = store.check();
+    assert!(report.is_clean(), "{:#?}", report.problems);
+}
+
+/// These numbers are keys of the store, each with its value of this length.
+#[track_caller]
+pub fn assert_there(store: &Store, numbers: impl Iterator<Item = u64>, len: usize) {
+    for number in numbers {
+        let found = store.get(&payload::key(number)).unwrap();
+        assert_eq!(found, Some(payload::encode_len(number, len)), "key {number}");
+    }
 }

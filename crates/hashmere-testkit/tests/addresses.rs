@@ -12,7 +12,7 @@ use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::roles::confined::{LEN, OWN};
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{payload, worker};
+use hashmere_testkit::{assert_clean, payload, worker};
 
 /// Two rounds of growth, after each of which everybody with few addresses uses the store: below the first count all that they
 /// might see, then far beyond.
@@ -80,7 +80,7 @@ fn with_few_addresses_all_is_right_or_refused() {
         let found = store.get(&payload::key(number)).unwrap();
         assert!(found == Some(payload::encode_len(number, LEN)), "key {} is not there", number & (OWN - 1));
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -131,5 +131,5 @@ fn threads_grow_one_mapping() {
         }
     });
     assert_eq!(store.count(), 2400);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }

@@ -8,7 +8,7 @@ use hashmere_testkit::limits::{now_ns, queued_ns, quick, wait_until, Watchdog};
 use hashmere_testkit::procs::{namespaces_allowed, Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{payload, tiny, worker};
+use hashmere_testkit::{assert_clean, payload, tiny, worker};
 use std::time::Duration;
 
 const KEYS: u64 = 4;
@@ -30,10 +30,6 @@ fn write_all(store: &Store, what: &str) {
         let took = Duration::from_nanos(now_ns().saturating_sub(queued_ns()).saturating_sub(begin));
         assert!(took < Duration::from_secs(15), "{what}: a write took {took:?}");
     }
-}
-
-fn is_clean(store: &Store) {
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
 /// Both are process 1 of their own namespaces, so whoever asks for a process of that number finds one alive.
@@ -67,7 +63,7 @@ fn deaths_in_another_pid_namespace() {
             "key {key}: {text}, and the survivor alone added {added}"
         );
     }
-    is_clean(&store);
+    assert_clean(&store);
 }
 
 /// A refusal must not name the process that has the same number here.
@@ -115,7 +111,7 @@ fn an_idle_child_does_not_keep_its_dead_parent_alive() {
         // SAFETY: no memory is involved. The child of our worker ends itself only much later.
         assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0, "the child was to be there all the time");
     }
-    is_clean(&store);
+    assert_clean(&store);
 }
 
 #[test]
@@ -135,7 +131,7 @@ fn a_process_that_becomes_another_program_has_left() {
         });
         worker.kill();
     }
-    is_clean(&store);
+    assert_clean(&store);
 }
 
 #[test]
@@ -165,7 +161,7 @@ fn threads_that_end_or_panic_leave_their_place() {
         store.set(&payload::key(number), b"afterwards").unwrap();
     }
     assert_eq!(store.stats().clients.len(), 1, "after 400 threads, half of which panicked");
-    is_clean(&store);
+    assert_clean(&store);
 }
 
 /// More at a time than have lanes of their own, in more processes than there would be slots for.
@@ -185,7 +181,7 @@ fn threads_that_ended_hold_no_slot() {
     let clients = store.stats().clients;
     assert_eq!(clients.len(), 1 + workers.len(), "{clients:#?}");
     workers.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("churn")));
-    is_clean(&store);
+    assert_clean(&store);
 }
 
 /// A slot is in use for as long as a view of its thread is, wherever that is by then, and not longer.
@@ -219,7 +215,7 @@ fn what_a_thread_left_behind_keeps_its_slot() {
         });
         store.set(b"key", &[b'v'; 100]).unwrap();
     }
-    is_clean(&store);
+    assert_clean(&store);
 }
 
 /// `HASHMERE_BURST=1000` for as many.
@@ -247,7 +243,7 @@ fn many_processes_open_at_once() {
         drop(Options::new().existing_only().open(&path).unwrap());
         let clients = store.stats().clients;
         assert_eq!(clients.len(), 1, "{clients:#?}");
-        is_clean(&store);
+        assert_clean(&store);
         drop(store);
         std::fs::remove_file(&path).unwrap();
     }
@@ -338,7 +334,7 @@ fn many_short_lived_processes_leave_nothing() {
     drop(Options::new().existing_only().open(store.path()).unwrap());
     assert!(store.stats().clients.len() <= 2, "{:?}", store.stats().clients);
     println!("{opens} opens, half of them never closed; {used} bytes at most");
-    is_clean(&store);
+    assert_clean(&store);
 }
 
 #[test]
@@ -375,5 +371,5 @@ fn a_full_client_table_is_an_error_that_passes() {
     crowd.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("crowd")));
     last.finish(LIMIT).ok("crowd");
     assert_eq!(store.get(b"members").unwrap(), Some((TABLE - over).to_string().into_bytes()));
-    is_clean(&store);
+    assert_clean(&store);
 }

@@ -8,7 +8,7 @@ use hashmere_format::header::{at, flag};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::procs::Worker;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{payload, small, worker};
+use hashmere_testkit::{assert_clean, payload, small, worker};
 use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -24,7 +24,7 @@ fn is_filled(store: &Store) {
     (0..KEYS).for_each(|number| {
         assert_eq!(store.get(&payload::key(number)).unwrap(), Some(payload::encode(number)), "key {number}");
     });
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(store);
 }
 
 fn open(path: &Path) -> Store {

@@ -11,7 +11,7 @@ use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, worker, BASE};
+use hashmere_testkit::{assert_clean, assert_there, small, worker, BASE};
 
 /// What the caller has, and the maximum that gives it.
 const ROOM: u64 = 1 << 20;
@@ -32,13 +32,6 @@ fn fill(store: &Store, from: u64, len: usize) -> u64 {
     unreachable!("it is full before that")
 }
 
-fn check(store: &Store, numbers: impl Iterator<Item = u64>, len: usize) {
-    for number in numbers {
-        let found = store.get(&payload::key(number)).unwrap();
-        assert_eq!(found, Some(payload::encode_len(number, len)), "key {number}");
-    }
-}
-
 #[test]
 fn full_again_and_again() {
     let _watchdog = Watchdog::start("full-cycles");
@@ -49,7 +42,7 @@ fn full_again_and_again() {
     for cycle in 0..30 {
         let len = [100, 1000, 30][cycle % 3];
         let count = fill(&store, 0, len);
-        check(&store, 0..count, len);
+        assert_there(&store, 0..count, len);
         assert_eq!(store.count(), count);
         assert_eq!(store.get(&payload::key(count)).unwrap(), None, "the refused key");
         if cycle % 3 == 0 {
@@ -65,7 +58,7 @@ fn full_again_and_again() {
         }
         assert_eq!(store.count(), 0);
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -101,9 +94,9 @@ fn refused_overwrite_keeps_the_old_value() {
         }
     }
     assert!(refused > 100, "{refused} refused: this test is about refusal");
-    check(&store, 0..count, 200);
+    assert_there(&store, 0..count, 200);
     assert_eq!(store.count(), count);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// In a full store, values of the same length can still be replaced once a little is deleted, for ever.
@@ -121,7 +114,7 @@ fn a_nearly_full_store_can_be_written_for_ever() {
         let result = store.set(&payload::key(number), &payload::encode_len(number, 100));
         assert!(result.is_ok(), "round {round}: {result:?} at 80 % of {count} records");
     }
-    check(&store, 0..left, 100);
+    assert_there(&store, 0..left, 100);
 }
 
 /// Values of all lengths up to 100 KB, in segments of the default length: most of what a full store has is theirs.
@@ -144,7 +137,7 @@ fn long_values_fill_a_store() {
         }
         println!("values of up to {longest}: {} % of the room are theirs", bytes * 100 / room);
         assert!(bytes * 100 >= room * share, "{bytes} bytes of values of up to {longest} fill {room} bytes");
-        assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+        assert_clean(&store);
         drop(store);
         std::fs::remove_file(&path).unwrap();
     }
@@ -162,7 +155,7 @@ fn raising_the_maximum_makes_room() {
         let store = if number % 2 == 0 { &store } else { &raised };
         store.set(&payload::key(number), &payload::encode_len(number, 500)).unwrap();
     }
-    check(&store, 0..2 * count, 500);
+    assert_there(&store, 0..2 * count, 500);
 }
 
 /// Runs it; each time around it must have met this error, and gone on.
@@ -206,13 +199,13 @@ fn file_system_filled_by_someone_else() {
                 Err(error) => panic!("{error:?}"),
             }
         }
-        check(&store, 0..1000, 300);
+        assert_there(&store, 0..1000, 300);
     }
     assert!(refused > 0, "this test is about refusal");
     std::fs::remove_file(&filler).unwrap();
     store.set(b"after", &[1; 100_000]).unwrap();
-    check(&store, 0..1000, 300);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_there(&store, 0..1000, 300);
+    assert_clean(&store);
 }
 
 /// Where another tenant has taken all the space, deletes make room as they do in a store at its maximum: what is left can
@@ -236,10 +229,10 @@ fn deletes_make_room_on_a_full_file_system() {
             let result = store.set(&payload::key(number), &payload::encode_len(number, 300));
             assert!(result.is_ok(), "round {round}, segments of {segment_bytes}: {result:?}");
         }
-        check(&store, 0..3000, 300);
+        assert_there(&store, 0..3000, 300);
         // It may give memory back and take it again, but there is no other.
         assert!(allocated(&path) <= before + 8192, "{} bytes, {before} before", allocated(&path));
-        assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+        assert_clean(&store);
         std::fs::remove_file(&filler).unwrap();
         std::fs::remove_file(&path).unwrap();
     }

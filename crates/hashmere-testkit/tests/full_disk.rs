@@ -6,9 +6,9 @@
 use hashmere::{Mode, Options, Store, WriteError};
 use hashmere_testkit::files::{allocated, SmallDisk};
 use hashmere_testkit::limits::{thread_cpu, Watchdog};
-use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
+use hashmere_testkit::{assert_clean, assert_there, payload};
 use std::path::Path;
 use std::time::Duration;
 
@@ -16,14 +16,6 @@ const DISK: u64 = 32 << 20;
 
 fn set(store: &Store, number: u64, len: usize) -> Result<(), WriteError> {
     store.set(&payload::key(number), &payload::encode_len(number, len)).map(drop)
-}
-
-fn check(store: &Store, numbers: impl Iterator<Item = u64>, len: usize) {
-    for number in numbers {
-        let found = store.get(&payload::key(number)).unwrap();
-        assert_eq!(found, Some(payload::encode_len(number, len)), "key {number}");
-    }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
 /// Stores numbers until the file system has no room; the first that was refused.
@@ -72,7 +64,8 @@ fn failed_large_requests_leave_room(path: &Path) {
             (0..keys * 9 / 10).for_each(|number| set(&store, number, 1000).unwrap());
         }
     }
-    check(&store, 0..keys, 1000);
+    assert_there(&store, 0..keys, 1000);
+    assert_clean(&store);
 }
 
 #[test]
@@ -102,7 +95,7 @@ fn cache_at(path: &Path, max: u64) -> (Duration, hashmere::Stats) {
     let store = Options::new().mode(Mode::Cache).max_bytes(max).open(path).unwrap();
     (0..300_000).for_each(|number| set(&store, number, 100).unwrap());
     let cost = cost(|| (300_000..500_000).for_each(|number| set(&store, number, 100).unwrap()));
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     (cost, store.stats())
 }
 
@@ -118,7 +111,7 @@ fn others_join_on_a_full_file_system() {
     let write = |from: u64| (from..from + 3000).for_each(|number| set(&store, number, 100).unwrap());
     let write = &write;
     std::thread::scope(|scope| (1..=40).for_each(|thread| _ = scope.spawn(move || write(thread << 32))));
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// Most of what it had cost was one `fallocate` after another: 2,000 times as much.
@@ -154,7 +147,8 @@ fn a_refusal_is_quick() {
         });
         println!("200 refusals: {cost:?} of processor time");
         assert!(cost < Duration::from_secs(4), "200 refusals cost {cost:?} of processor time");
-        check(&store, 0..count, 1000);
+        assert_there(&store, 0..count, 1000);
+        assert_clean(&store);
         assert_ne!(store.stats().no_space_since_ms, 0);
         drop(store);
         drop(disk);
@@ -184,7 +178,8 @@ fn one_delete_makes_room_for_one_set() {
         }
         println!("{count} values of {len} bytes; {deleted} deleted before one fitted");
         assert!(deleted <= 2, "{deleted} of {count} values of {len} bytes had to go before one fitted");
-        check(&store, deleted..=count, len);
+        assert_there(&store, deleted..=count, len);
+        assert_clean(&store);
         drop(store);
         std::fs::remove_file(&path).unwrap();
     }

@@ -11,7 +11,7 @@ use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, worker, BASE};
+use hashmere_testkit::{assert_clean, small, worker, BASE};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const MIB: u64 = 1 << 20;
@@ -42,7 +42,7 @@ fn assert_within(store: &Store, max: u64) {
     let in_use = (stats.segments_total - stats.segments_offline) * stats.segment_bytes;
     assert!(in_use + BASE <= max, "{in_use} bytes in use of {max}");
     assert!(allocated(store.path()) <= max, "{} allocated", allocated(store.path()));
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(store);
 }
 
 #[test]

@@ -9,7 +9,7 @@ use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, tiny, worker, BASE};
+use hashmere_testkit::{assert_clean, small, tiny, worker, BASE};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -37,7 +37,7 @@ fn intact_while_its_key_is_overwritten_100_000_times() {
     assert_eq!(payload::decode_len(&view), Ok(0), "after its key was deleted");
     drop(view);
     store.maintain().unwrap();
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn many_more_views_than_pins() {
         store.set(&payload::key(round % 500), &payload::encode(round)).unwrap();
     });
     assert!(store.stats().bytes_file <= bytes_held + (1 << 20), "pins are never given back");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn intact_while_other_processes_write() {
     println!("{views} views, {zero_copy} of them zero-copy");
     assert!(zero_copy > 0);
     writer.finish(LIMIT).ok("hammer");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// A killed process's pins are not kept for ever, and a stopped one's hold back only what it pinned.
@@ -144,5 +144,5 @@ fn pins_of_the_dead_are_lifted() {
             assert!(result.is_ok(), "round {round}: the dead hold the space: {result:?}");
         }
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
