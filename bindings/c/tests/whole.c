@@ -270,7 +270,7 @@ static void kinds(void) {
     EXPECT(HM_OK, hm_close(other, &error));
 }
 
-/* A cache that is opened with another size has that size from then on, for who had it open before too. */
+/* A cache that is opened with another size has that size from then on, in handles that were open before, too. */
 static void another_maximum(void) {
     hm_store *first, *second;
     hm_options options = {.size = sizeof options, .flags = HM_CACHE, .max_bytes = 8 << 20, .segment_bytes = 8192};

@@ -58,7 +58,7 @@ static void callbacks(hashmere::store &store) {
         return change::set(std::string(old->value) + "!");
     });
     CHECK(calls == 2 && store.get("key") == "faster!");
-    // One that writes the key it is asked about is told, where it does so, and reads what is stored.
+    // One that writes its own key gets an error where it does so, and reads what is stored.
     store.update("key", [&](std::optional<hashmere::pair>) {
         CHECK(fails(HM_E_REENTERED, [&] { store.set("key", "own"); }) && fails(HM_E_REENTERED, [&] { store.clear(); }));
         CHECK(store.expected().erase("key").code() == HM_E_REENTERED && store.get("key") == "faster!");

@@ -76,7 +76,7 @@ def test_hundreds_of_stores(folder):
 def test_a_process_without_addresses(store):
     done = subprocess.run([sys.executable, "-c", LIMITED, store.path], stdout=subprocess.PIPE, text=True, check=True)
     number = int(done.stdout)
-    # Nothing is wrong, and whoever may have more goes on.
+    # Nothing is wrong, and a process that may have more goes on.
     assert len(store) == number - 1
     for n in range(number, 2 * number + 1000):
         store[str(n)] = b"w" * 100_000

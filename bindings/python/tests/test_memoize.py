@@ -271,7 +271,7 @@ def test_one_call_has_one_key_and_others_have_others(store):
 
     f = hashmere.memoize(store, name="f")(f)
     assert f(1) == 1 and f(1, 2) == [1, 2] and f.cache_key(1) != f.cache_key(1, None)
-    # Some built-in functions do not tell their arguments.
+    # Some built-in functions have no signature.
     hypot = hashmere.memoize(store)(math.hypot)
     assert hypot(3, 4) == 5 and hypot(4, 3) == 5 and hypot.cache_key(3, 4) != hypot.cache_key(4, 3)
 

@@ -50,7 +50,7 @@ fn claims_exclude() {
     // A child that another test has just forked closes what it inherited of `b` when it gets a processor.
     let begin = Instant::now();
     while !a.try_claim(3).unwrap() {
-        assert!(begin.elapsed() < Duration::from_secs(120), "nobody has it any more");
+        assert!(begin.elapsed() < Duration::from_secs(120), "no process has it any more");
     }
     assert_eq!(a.try_claim(OsHost::SLOTS).unwrap_err().kind(), ErrorKind::InvalidInput);
 }

@@ -14,7 +14,7 @@ use hashmere_testkit::roles::confined::{LEN, OWN};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, payload, worker};
 
-/// Two rounds of growth, after each of which everybody with few addresses uses the store: below the first count all that they
+/// Two rounds of growth, after each of which every process with few addresses uses the store: below the first count all that they
 /// might see, then far beyond.
 const COUNTS: [u64; 3] = [2_000, 8_000, 24_000];
 

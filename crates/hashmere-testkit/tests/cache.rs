@@ -216,7 +216,7 @@ fn a_cache_needs_a_size() {
     assert!(!path.exists());
 }
 
-/// One of the smallest caches, filled by so many threads with values of up to this length.
+/// One of the smallest caches, filled by `threads` threads with values of up to this length.
 fn fill_at_random(path: &Path, segments: u64, longest: u64, threads: u64, round: u64) {
     let options = Options::new().segment_bytes(4096).leaf_bytes([256, 512][round as usize % 2]).mode(Mode::Cache);
     let store = options.max_bytes(BASE + segments * 4096).open(path).unwrap();
@@ -229,7 +229,7 @@ fn fill_at_random(path: &Path, segments: u64, longest: u64, threads: u64, round:
                 let _ = store.get(key.as_bytes()).unwrap();
             }
             match store.set(key.as_bytes(), &value) {
-                // Who waits for whom is another promise's.
+                // Waits for other writers are another promise's.
                 Ok(_) | Err(WriteError::Busy { .. }) => {}
                 Err(error) => {
                     let (len, stats) = (value.len(), store.stats());

@@ -249,7 +249,7 @@ fn many_processes_open_at_once() {
     }
 }
 
-/// Whoever claims a slot counts from there on, not what its former client did.
+/// A client that claims a slot counts from there on, not what its former client did.
 #[test]
 fn what_a_handle_did_is_told_from_what_others_did() {
     let scratch = Scratch::new("clients-own");

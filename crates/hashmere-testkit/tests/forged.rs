@@ -1,5 +1,5 @@
 //! Promise: a header that says what the file cannot hold, or that contradicts itself, is refused when the store is opened, in
-//! words that say what is wrong, and the file stays as it was; what is opened takes no room that nobody asked for.
+//! words that say what is wrong, and the file stays as it was; what is opened takes no room that was not asked for.
 //! Catches: lengths that are believed because their checksum is right, room that is made before a request is looked at.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

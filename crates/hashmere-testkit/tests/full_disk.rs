@@ -99,7 +99,7 @@ fn cache_at(path: &Path, max: u64) -> (Duration, hashmere::Stats) {
     (cost, store.stats())
 }
 
-/// Whoever comes later writes as well: for 64 clients there is memory.
+/// Clients that come later write as well: for 64 there is memory.
 #[test]
 fn others_join_on_a_full_file_system() {
     let _watchdog = Watchdog::start("full-join");

@@ -1,6 +1,6 @@
-//! Promise: a store that is to go with its last user is gone when that one has gone, however it went: at the latest for whoever opens
-//! the name next.
-//! Catches: files that an exit without a close or a kill leaves behind for good, a store that is removed while somebody has it open, two
+//! Promise: a store that is to go with its last user is gone when that one has gone, however it went: at the latest when
+//! the name is opened next.
+//! Catches: files that an exit without a close or a kill leaves behind for good, a store that is removed while a process has it open, two
 //! openers that each find the other's new store.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -50,7 +50,7 @@ fn an_exit_removes_it_and_a_death_leaves_nothing_to_the_next() {
                 worker.no_more();
                 drop(worker.finish(LIMIT));
             }
-            assert!(path.exists(), "nobody was there to remove it");
+            assert!(path.exists(), "no process was there to remove it");
         };
         leave();
         fresh(Options::new(), end);
@@ -86,7 +86,7 @@ fn it_stays_while_anybody_has_it_open() {
             drop(worker.finish(LIMIT));
         }
         assert!(path.exists(), "{end}");
-        // Who comes in between joins it, by whatever way.
+        // A process that comes in between joins it, with whatever options.
         for options in [Options::new(), Options::new().existing_only(), Options::new().read_only()] {
             let joined = options.open(&path).unwrap();
             assert_eq!(joined.get(b"key").unwrap().as_deref(), Some(&b"value"[..]), "{end}");
@@ -96,7 +96,7 @@ fn it_stays_while_anybody_has_it_open() {
         drop(store);
         assert!(!path.exists(), "{end}");
     }
-    // Somebody's copy of one that is in use is not removed.
+    // A copy of one that is in use is not removed.
     let store = marked().open(&path).unwrap();
     let copy = scratch.store("copy");
     std::fs::copy(&path, &copy).unwrap();
@@ -109,7 +109,7 @@ fn it_stays_while_anybody_has_it_open() {
     assert_eq!(Options::new().open(&path).unwrap().count(), 1);
 }
 
-/// All who open what a dead one left at the same moment end up in the same store.
+/// All that open at the same moment what a killed process left end up in the same store.
 #[test]
 fn who_open_it_at_once_meet_in_one_store() {
     let _watchdog = Watchdog::start("last-exit-race");

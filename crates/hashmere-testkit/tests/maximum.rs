@@ -61,7 +61,7 @@ fn a_cache_opened_with_less_evicts_for_everyone_who_has_it_open() {
     assert_within(&smaller, 5 * MIB);
     let left = there(&smaller, 0..60_000, 200);
     assert!(left > 1000 && left == smaller.count(), "{left} of {before} are left");
-    // Who had it open keeps to it too.
+    // Handles that were open before keep to it too.
     (0..30_000).for_each(|number| set(&store, number, 200).unwrap());
     for number in 0..200 {
         other.say(&format!("set other{number} {}", "o".repeat(1000)));
@@ -148,7 +148,7 @@ fn a_store_without_a_maximum_gets_one() {
     let fits = (100_000..).take_while(|number| set(&store, *number, 300).is_ok()).count();
     assert!(fits > 5000, "{fits}");
     assert_within(&store, 9 * MIB);
-    // Who only reads has no say in it.
+    // A read-only handle does not change it.
     let reader = Options::new().read_only().max_bytes(3 * MIB).open(&path).unwrap();
     assert_eq!((reader.stats().bytes_max, there(&reader, 0..10_000, 300)), (9 * MIB, 10_000));
     assert!(matches!(reader.set_max_bytes(3 * MIB), Err(Error::Write(WriteError::ReadOnly))));
@@ -199,7 +199,7 @@ fn readers_and_writers_go_on_meanwhile() {
     assert_within(&store, 2 * MIB);
 }
 
-/// A child opens the store anew: what it was opened with by its parent is not asked for again.
+/// A child opens the store again: what it was opened with by its parent is not asked for again.
 #[test]
 fn a_forked_child_does_not_change_it_back() {
     let _watchdog = Watchdog::start("maximum-fork");

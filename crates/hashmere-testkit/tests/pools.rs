@@ -85,7 +85,7 @@ fn use_pool(pool: &Pool, hand: &mut Hand, kind: Kind) {
     assert_eq!(seen, pool.elements());
 }
 
-/// What is queued, what is in a hand and who holds it: none of it is a key.
+/// What is queued, what is in a hand and which client holds it: none of it is a key.
 #[test]
 fn a_clear_leaves_pools_as_they_are() {
     let _watchdog = Watchdog::start("pools-clear");

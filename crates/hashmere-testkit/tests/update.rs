@@ -1,5 +1,5 @@
-//! Promise: a function that is asked what becomes of a key may use the store as it likes, except that it writes the key itself; whoever
-//! tries is told, and nobody hangs.
+//! Promise: the function given to `update` may use the store as it likes, except that it writes its own key; that write gets
+//! an error, and no call hangs.
 //! Catches: an update that is asked again without end because its own function changes the key.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

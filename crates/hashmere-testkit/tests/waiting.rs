@@ -116,7 +116,7 @@ fn a_clear_releases_no_mutex() {
     let (_scratch, store) = store("waiting-clear");
     let again = Options::new().open(store.path()).unwrap();
     let (mutex, same) = (Mutex::new(&store, b"lock").unwrap(), Mutex::new(&again, b"lock").unwrap());
-    let held = mutex.lock(LONG).unwrap().expect("nobody holds it");
+    let held = mutex.lock(LONG).unwrap().expect("it is free");
     for round in 0..3 {
         // The key alone decides nothing either way.
         match round {
@@ -126,9 +126,9 @@ fn a_clear_releases_no_mutex() {
         }
         assert!(!elsewhere(|| is_free(&mutex)), "another thread has it too");
         assert!(!elsewhere(|| is_free(&same)), "another handle has it too");
-        assert_eq!(mutex.holder().unwrap(), None, "it is not known any more by whom");
+        assert_eq!(mutex.holder().unwrap(), None, "the holder is not known any more");
     }
-    // Who waits while the store is cleared waits on, and gets it when it is released.
+    // A waiter goes on waiting over a clear, and gets it when it is released.
     let waiter = again.clone();
     let waiter = std::thread::spawn(move || {
         let mutex = Mutex::new(&waiter, b"lock").unwrap();
@@ -181,7 +181,7 @@ fn a_mutex_taken_twice_by_one_thread_is_refused() {
     elsewhere(move || drop(held));
     let held = same.lock(LONG).unwrap().unwrap();
     twice(&mutex);
-    // A child holds nothing, and waits like anybody.
+    // A child holds nothing, and waits like any other.
     assert!(in_a_child(|| matches!(mutex.lock(Duration::from_millis(10)), Ok(None))));
     drop(held);
     assert!(is_free(&mutex));

@@ -325,7 +325,7 @@ impl Store {
             let touched = engine.end_round(&mut rounds, &mut lane, |lane| {
                 let touched = match engine.touch_in_place(lane, key, kh, deadline, Some(item.meta.version))? {
                     Some(touched) => touched,
-                    // A record without a word for its expiry is written anew.
+                    // A record without a word for its expiry is written again.
                     None => engine.with_index_room(lane, |lane| engine.refresh(lane, key, kh, &item, deadline))?,
                 };
                 Ok(touched.then_some(()))

@@ -308,7 +308,7 @@ fn metrics_are_served_over_http() {
     }
 }
 
-/// Catches a server that keeps what it has when it is told to take less, and other answers than memcached's.
+/// Catches a server that keeps its memory when its limit is lowered, and other answers than memcached's.
 #[test]
 fn the_limit_goes_down_and_up() {
     let server = Server::start(&["-m", "24"]);

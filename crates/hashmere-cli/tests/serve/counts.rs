@@ -90,7 +90,7 @@ fn misses_of_what_had_expired_or_was_flushed() {
     }
     assert_eq!(number(&mut client, "get_flushed"), 0);
     client.ask("set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\nset c 0 0 1\r\n1\r\nflush_all\r\nstats reset\r\n");
-    // What was stored anew meanwhile does not count.
+    // What was stored again meanwhile does not count.
     client.ask("set c 0 0 1\r\n1\r\ndelete c\r\nget a none c\r\nget a\r\nincr b 1\r\n");
     assert_eq!((number(&mut client, "get_flushed"), number(&mut client, "get_expired")), (2, 0));
 }
@@ -135,7 +135,7 @@ fn what_each_connection_is_about() {
     wait_for(b"set k 0 0 2000000\r\nabc", "conn_swallow");
     let conns = wait_for(&[0x80, 0x01, 0, 1, 8, 0, 0, 0, 0, 0, 0, 100], "conn_listening");
     let address = format!("tcp:127.0.0.1:{}", server.port);
-    // The listener first: it came to nobody.
+    // The listener first: it has no `listen_addr`.
     let first: Vec<&str> = conns.lines().take(3).collect();
     assert_eq!(first[0], format!("STAT 0:addr {address}"));
     assert_eq!(first[1], "STAT 0:state conn_listening");

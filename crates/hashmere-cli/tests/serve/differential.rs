@@ -117,9 +117,9 @@ fn is_of_an_older_one(request: &str, theirs: &str, ours: &str) -> bool {
         _ if is_error(theirs.split("\r\nERROR\r\nERROR").next().unwrap_or("")) || is_error(ours) => true,
         // Appending creates with N.
         Some("ms") if has("N1000") && (has("MA") || has("MP")) && theirs.starts_with("NS") => true,
-        // The length is told.
+        // The length is returned.
         Some("ms") if has("s") => true,
-        // Who names the version that it has gets no value.
+        // A client that has this version gets no value.
         Some("mg") if words.iter().any(|word| word.starts_with('C')) && ours.starts_with("HD") => true,
         // What counting creates is quiet too.
         Some("ma") if has("q") && has("N1000") => true,

@@ -1,4 +1,4 @@
-//! Promise: what clients can tell one memcached from another by is answered as 1.6.45 answers it, byte for byte. Each case is written
+//! Promise: the answers by which clients distinguish versions of memcached are those of 1.6.45, byte for byte. Each case is written
 //! down here, and holds for this server and, where it is there, for memcached 1.6.45 itself.
 
 use crate::binary::Packet;
@@ -82,7 +82,7 @@ fn a_line_of_http_closes_the_connection() {
         assert_eq!(client.until(b"never"), (Vec::new(), false), "{name}");
         assert_eq!(server.connect().ask("mg pwn\r\n"), "EN\r\n", "{name}");
     }
-    // Also before it says who it is.
+    // Also before authentication.
     let folder = crate::support::Scratch::new("serve");
     let file = folder.path().join("accounts");
     std::fs::write(&file, "u:p\n").unwrap();
@@ -313,7 +313,7 @@ fn flags_of_the_meta_commands() {
         ("mg k N30\r\nmd k x\r\nmg k t\r\n", "HD W\r\nHD\r\nHD t-1\r\n"),
         ("set k 7 100 3\r\nabc\r\nmd k x T50\r\nmg k t f s\r\n", "STORED\r\nHD\r\nHD t50 f0 s0\r\n"),
         ("set k 7 100 3\r\nabc\r\nmd k x I\r\nmg k v t\r\nmg k t\r\n", "STORED\r\nHD\r\nVA 0 t-1 X W\r\n\r\nHD t-1 Z X\r\n"),
-        // The last mistake is told, unknown and repeated flags before all.
+        // The last mistake is reported, unknown and repeated flags before all.
         ("mg k Tx Dx\r\nmg k Dx Tx\r\nmg k Tx z\r\nmg k v v z\r\n", "CLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\n"),
         ("mg !!! b\r\nmg !!! b Tx\r\nmd !!! b\r\nma !!! b\r\nma k z\r\n", "CLIENT_ERROR error decoding key\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR error decoding key\r\nCLIENT_ERROR invalid or duplicate flag\r\nCLIENT_ERROR invalid or duplicate flag\r\n"),
     ]);
@@ -323,7 +323,7 @@ fn cas(client: &mut Client) -> u64 {
     client.ask("gets k\r\n").split_whitespace().nth(4).unwrap().parse().unwrap()
 }
 
-/// Who names the version that it has is not sent the value.
+/// A client that has this version is not sent the value.
 #[test]
 fn a_version_saves_sending_the_value() {
     for (name, server) in servers(&[]) {

@@ -1,5 +1,5 @@
 //! Finishing takes what was logged before it, and waits for nothing: not for lines that a damaged log says are of the future, nor for
-//! those who log all the time.
+//! threads that log all the time.
 
 use crate::layout::{line, row};
 use crate::{Absent, Full, Level, Log, LogOptions, Sink};

@@ -99,7 +99,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if waited >= self.busy_timeout {
             return Err(WriteError::Busy { pid, holder, waited });
         }
-        // What it waits for is nobody's word in particular. The epoch moves when segments become free.
+        // It waits for no word in particular. The epoch moves when segments become free.
         let sleep = (waited / 4).clamp(LOOK, SLEEP_MAX).min(self.busy_timeout - waited);
         self.mem.wait(at::EPOCH, self.mem.load(at::EPOCH, Ordering::Relaxed) as u32, sleep);
         Ok(())

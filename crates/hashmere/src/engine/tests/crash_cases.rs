@@ -242,7 +242,7 @@ pub(super) fn overflowing() {
     );
 }
 
-/// Somebody who stands with a lock in the leaf of a key, which is not the key's own. Dies when it is dropped.
+/// A client that holds a lock in the leaf of a key, which is not the key's own. Dies when it is dropped.
 fn holder(c: &Client, tree: Tree, hash: u64) -> Client {
     let third = c.beside();
     let lane = third.lane().unwrap();

@@ -24,7 +24,7 @@ fn those_who_open_at_once_ask_once() {
         // One for each that was asked about, besides what a claim writes.
         assert!(stores < 15, "{stores} stores");
     }
-    // Whoever begins later asks anew: nothing is known of the time since.
+    // A sweep that begins later asks again: nothing is known of the time since.
     let later = world.client();
     later.probe.rewind();
     later.sweep().unwrap();

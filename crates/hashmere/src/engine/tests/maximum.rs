@@ -1,4 +1,4 @@
-//! Another maximum: deaths of who changes it, and two who take segments out of use at the same time.
+//! Another maximum: deaths of the process that changes it, and two that take segments out of use at the same time.
 
 use super::audit::audit;
 use super::crash::{Cast, Effort, Rule, Scenario};
@@ -67,7 +67,7 @@ fn deaths_of_who_makes_a_store_larger() {
     run("grow again", strict(48), lowered, |c| assert_eq!(resize(c, 44), Resized::Done), EACH);
 }
 
-/// Catches two who each take the last segment that is too many.
+/// Catches two processes that each take the last segment that is too many.
 #[test]
 pub(super) fn two_take_segments_out_of_use() {
     let prepared = || {

@@ -65,7 +65,7 @@ impl Story {
         self.outcomes[usize::from(done)] += 1;
     }
 
-    /// Somebody who reaches everything does something.
+    /// A client that reaches everything does something.
     fn step_far(&mut self) {
         let key = key(self.dice.below(150));
         if self.dice.below(4) == 0 {
@@ -80,7 +80,7 @@ impl Story {
         }
     }
 
-    /// Somebody dies in the middle of something; first the one with few addresses comes to repair it.
+    /// A client dies in the middle of something; first the one with few addresses comes to repair it.
     fn step_death(&mut self) {
         let client = self.world.client();
         let (key, value) = (key(self.dice.below(150)), value(&mut self.dice));
@@ -136,7 +136,7 @@ impl Story {
             }
         }
         if self.is_cache {
-            // What was dropped, or appended to after it was dropped, is for those to say who reach it.
+            // What was dropped, or appended to after it was dropped, is known to clients that reach it.
             self.state = self.far.t_scan().unwrap().into_iter().collect();
         }
     }

@@ -24,12 +24,12 @@ const IMPATIENT: Duration = Duration::from_millis(3);
 /// New keys while the other one stands.
 const MANY: u64 = if cfg!(miri) { 60 } else { 800 };
 
-/// A write that somebody stops in.
+/// A write that a client stops in.
 struct Case {
     name: &'static str,
     geometry: Geometry,
     setup: fn(&World, &Client),
-    /// What the one does who is stopped.
+    /// What the stopped client does.
     act: fn(&mut Client),
     /// What the other one does meanwhile.
     meanwhile: fn(&mut Other) -> Result<(), String>,
@@ -49,12 +49,12 @@ struct Other {
 }
 
 impl Other {
-    /// Whether somebody holds a lock that a write of this key may need.
+    /// Whether a lock is held that a write of this key may need.
     fn is_held(&self, key: &[u8]) -> bool {
         let c = &self.client;
         let owner = |offset: u64| Meta(c.mem.load(offset, Ordering::Relaxed)).owner();
         if [at::SPACE_LOCK, at::INDEX_LOCK, at::RESERVE_LOCK].into_iter().any(|lock| owner(lock).is_some()) {
-            // It grows the file, the index, or makes room by force: who needs the same waits for it.
+            // It grows the file, the index, or makes room by force: a writer that needs the same waits for it.
             return true;
         }
         let root = c.root_word();
@@ -309,7 +309,7 @@ fn wide(text: &str) -> Vec<u8> {
     format!("{text} {}", "w".repeat(440)).into_bytes()
 }
 
-/// Wide records in segments that nobody has open. Those whose names begin with `a`, one in eight, are of the one who will stop.
+/// Wide records in segments that no client has open. Those whose names begin with `a`, one in eight, are of the client that will stop.
 fn filled(world: &World, actor: &Client) {
     let mut third = world.client();
     for i in 0..4 {
@@ -322,7 +322,7 @@ fn filled(world: &World, actor: &Client) {
 }
 
 /// The same few keys again and again, between others that stay, which needs segments that only cleaning can free.
-/// Beside the records of the one who is stopped all are dead, so that their segment is what a cleaner would take first.
+/// Beside the records of the stopped client all are dead, so that their segment is what a cleaner would take first.
 fn overwrite(other: &mut Other) -> Result<(), String> {
     (0..28).try_for_each(|i| other.delete(format!("b{}{}", i / 7, i % 7)))?;
     for round in 0..60 {
@@ -381,7 +381,7 @@ fn crowd(other: &mut Other) -> Result<(), String> {
     (0..4).try_for_each(|i| other.set(format!("long{i}"), vec![b'l'; 5000]))
 }
 
-/// The same when the records of the one who is stopped have expired.
+/// The same when the records of the stopped client have expired.
 fn crowd_later(other: &mut Other) -> Result<(), String> {
     other.world.peers.advance(Duration::from_secs(120));
     crowd(other)
