@@ -46,7 +46,7 @@ fn a_slot_that_leads_below_the_segments_is_damage() {
     let slot = client.leaf_slots(leaf).find(|slot| !client.slot(*slot).is_empty()).unwrap();
     let whole = client.mem.load(slot, Ordering::Relaxed);
     for offset in [8, at::CLIENTS, at::DATA - 8] {
-        client.mem.store(slot, offset / 8 << TAG_BITS | whole & ((1 << TAG_BITS) - 1), Ordering::Relaxed);
+        client.mem.store(slot, ((offset / 8) << TAG_BITS) | whole & ((1 << TAG_BITS) - 1), Ordering::Relaxed);
         assert!(!client.check().is_clean(), "a slot that leads to {offset} is not found");
         assert!(client.t_get(b"key").is_err(), "a slot that leads to {offset} is followed");
     }
