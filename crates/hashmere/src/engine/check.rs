@@ -7,7 +7,7 @@ use super::check_index::Seats;
 use super::index::Tree;
 use super::Engine;
 use hashmere_format::header::{at, limit};
-use hashmere_format::leaf::Identity;
+use hashmere_format::leaf::{Identity, Meta};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -87,6 +87,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut report = CheckReport::default();
         let (root, tallies) = (self.root(), self.tallies());
         self.check_segments(&mut report);
+        self.check_offline(&mut report);
         self.check_regions(&mut report);
         let mut seats = Seats::new();
         for tree in [Tree::First, Tree::Overflow] {
@@ -133,6 +134,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if u64::from(word.owner) > u64::from(limit::CLIENTS) {
                 report.add("bad-owner", at, format!("segment {segment} is owned by a client that cannot exist"));
             }
+        }
+    }
+
+    /// States and count change under the space lock. Who died with it may have left them apart: its repair counts anew.
+    fn check_offline(&self, report: &mut CheckReport) {
+        let at_rest = || {
+            let lock = Meta(self.mem.load(at::SPACE_LOCK, Ordering::Acquire));
+            lock.is_free().then(|| self.mem.load(at::OFFLINE, Ordering::Acquire))
+        };
+        let mut wrong = (0, 0);
+        for _ in 0..ROUNDS {
+            let Some(said) = at_rest() else { return };
+            let found = (0..self.segments()).filter(|s| self.stated(*s).state == State::Offline).count() as u64;
+            if said == found {
+                return;
+            }
+            wrong = (said, found);
+        }
+        // Each time: one that changed meanwhile would have been right once.
+        let (said, found) = wrong;
+        if at_rest() == Some(said) {
+            let text = format!("the header says that {said} segments are offline, {found} are");
+            report.add("wrong-offline", at::OFFLINE, text);
         }
     }
 

@@ -93,6 +93,34 @@ pub(super) fn two_take_segments_out_of_use() {
     }
 }
 
+/// `check` compares the count with the states, except behind one who died with the lock under which both change.
+#[test]
+fn a_wrong_count_is_found() {
+    let world = World::new(strict(48));
+    let Cast { victim, others } = lowered(&world);
+    let right = world.heap.load(at::OFFLINE, Ordering::Relaxed);
+    assert!(right > 0 && others[0].check().is_clean());
+    for wrong in [0, right - 1, right + 1, u64::MAX] {
+        world.heap.store(at::OFFLINE, wrong, Ordering::Relaxed);
+        let problems = others[0].check().problems;
+        let told = problems.iter().map(|problem| problem.code).collect::<Vec<_>>();
+        assert_eq!(told, ["wrong-offline"], "{wrong}: {problems:?}");
+        let lock = hashmere_format::leaf::Meta(0).held_by(victim.lane().unwrap().slot);
+        world.heap.store(at::SPACE_LOCK, lock.0, Ordering::Relaxed);
+        assert!(others[0].check().is_clean(), "its owner may be between the two");
+        world.heap.store(at::SPACE_LOCK, 0, Ordering::Relaxed);
+    }
+    // The dead one's is counted anew by whoever needs the lock.
+    world.heap.store(
+        at::SPACE_LOCK,
+        hashmere_format::leaf::Meta(0).held_by(victim.lane().unwrap().slot).0,
+        Ordering::Relaxed,
+    );
+    victim.kill();
+    assert_eq!(resize(&others[0], 29), Resized::Done);
+    assert!(others[0].check().is_clean(), "{:?}", others[0].check());
+}
+
 /// What is refused changes nothing, and a store that is larger again has all its room.
 #[test]
 fn down_and_up_again() {
