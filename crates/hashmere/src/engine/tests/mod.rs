@@ -9,6 +9,7 @@ mod checks;
 mod crash;
 mod crash_calls;
 mod crash_cases;
+mod damaged;
 mod durable_cases;
 mod fairness;
 mod history;
