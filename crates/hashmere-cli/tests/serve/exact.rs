@@ -25,7 +25,7 @@ fn answer(server: &Server, request: &str) -> String {
     }
 }
 
-/// Whether an answer is as expected; of a time that is left (`t100`) so many seconds may have passed as the machine was busy with others.
+/// Whether an answer is as expected; of a time that is left (`t100`) some seconds may have passed on a busy machine.
 fn agree(got: &str, expected: &str) -> bool {
     let time = |word: &str| word.strip_prefix('t').and_then(|digits| digits.parse::<u64>().ok());
     let later = |(got, expected)| matches!((time(got), time(expected)), (Some(got), Some(left)) if got <= left && left - got < 40);
@@ -45,18 +45,18 @@ fn check(cases: &[(&str, &str)]) {
     }
 }
 
-std::thread_local! {
-    /// Lines with their answers, checked together: on one pair of servers.
-    static LINES: std::cell::RefCell<Vec<(String, String)>> = const { std::cell::RefCell::new(Vec::new()) };
-}
+/// Lines with their answers, checked together: on one pair of servers.
+#[derive(Default)]
+struct Lines(Vec<(String, String)>);
 
-fn check_line(line: &str, expected: &str) {
-    LINES.with_borrow_mut(|lines| lines.push((format!("{line}\r\n"), expected.into())));
-}
+impl Lines {
+    fn add(&mut self, line: &str, expected: &str) {
+        self.0.push((format!("{line}\r\n"), expected.into()));
+    }
 
-fn flush_lines() {
-    let lines = LINES.take();
-    check(&lines.iter().map(|(line, expected)| (line.as_str(), expected.as_str())).collect::<Vec<_>>());
+    fn check(self) {
+        check(&self.0.iter().map(|(line, expected)| (line.as_str(), expected.as_str())).collect::<Vec<_>>());
+    }
 }
 
 const BAD: &str = "CLIENT_ERROR bad command line format\r\n";
@@ -111,6 +111,7 @@ fn quiet_requests_say_what_went_wrong() {
 
 #[test]
 fn words_that_are_missing_or_wrong() {
+    let mut lines = Lines::default();
     let long = "k".repeat(251);
     for line in [
         "",
@@ -150,7 +151,7 @@ fn words_that_are_missing_or_wrong() {
         "md LONG",
         "me LONG",
     ] {
-        check_line(&line.replace("LONG", &long), BAD);
+        lines.add(&line.replace("LONG", &long), BAD);
     }
     for line in [
         " get k",
@@ -165,18 +166,18 @@ fn words_that_are_missing_or_wrong() {
         "slabs",
         "lru tune x",
     ] {
-        check_line(line, "ERROR\r\n");
+        lines.add(line, "ERROR\r\n");
     }
     for line in ["touch k x", "touch k +1", "gat x k", "gat +1 k", "flush_all x", "flush_all +1"] {
-        check_line(line, "CLIENT_ERROR invalid exptime argument\r\n");
+        lines.add(line, "CLIENT_ERROR invalid exptime argument\r\n");
     }
     for line in ["incr k x", "decr k -1", "incr k +1", "incr k 18446744073709551616"] {
-        check_line(line, "CLIENT_ERROR invalid numeric delta argument\r\n");
+        lines.add(line, "CLIENT_ERROR invalid numeric delta argument\r\n");
     }
     for line in
         ["foo noreply", "incr k noreply", "touch k x noreply", "delete noreply", "shutdown noreply", "lru x noreply"]
     {
-        check_line(line, "");
+        lines.add(line, "");
     }
     for (line, expected) in [
         ("incr k 1 2 3", "NOT_FOUND\r\n"),
@@ -191,14 +192,15 @@ fn words_that_are_missing_or_wrong() {
         ("lru tune 20 90 0.2 2.0", "ERROR hot and warm pcts must not exceed 80\r\n"),
         ("me k b", "EN\r\n"),
     ] {
-        check_line(line, expected);
+        lines.add(line, expected);
     }
-    flush_lines();
+    lines.check();
 }
 
 /// Which bad lines are followed by data that are ignored, and which are not.
 #[test]
 fn data_behind_bad_lines() {
+    let mut lines = Lines::default();
     let long = "k".repeat(251);
     for line in [
         "set k x 0 2",
@@ -212,10 +214,10 @@ fn data_behind_bad_lines() {
         "ms LONG 2",
         "ms LONG 2 q",
     ] {
-        check_line(&format!("{}\r\nxx", line.replace("LONG", &long)), BAD);
+        lines.add(&format!("{}\r\nxx", line.replace("LONG", &long)), BAD);
     }
     for line in ["set k 0 x 2 noreply", "cas k 0 0 2 noreply", "set LONG 0 0 2 noreply"] {
-        check_line(&format!("{}\r\nxx", line.replace("LONG", &long)), "");
+        lines.add(&format!("{}\r\nxx", line.replace("LONG", &long)), "");
     }
     for line in [
         "set k 0 0 -1",
@@ -228,7 +230,7 @@ fn data_behind_bad_lines() {
         "ms k 2x",
         "ms k 2 !",
     ] {
-        check_line(&format!("{line}\r\nxx"), &format!("{BAD}ERROR\r\n"));
+        lines.add(&format!("{line}\r\nxx"), &format!("{BAD}ERROR\r\n"));
     }
     for (flags, reply) in [
         ("z", "invalid flag"),
@@ -243,16 +245,17 @@ fn data_behind_bad_lines() {
         ("Mz q", "invalid mode for ms M token"),
         ("c f h k l q s t u v O1 L P C1 D1 F1 I J1", "options flags are too long"),
     ] {
-        check_line(&format!("ms k 2 {flags}\r\nxx"), &format!("CLIENT_ERROR {reply}\r\n"));
+        lines.add(&format!("ms k 2 {flags}\r\nxx"), &format!("CLIENT_ERROR {reply}\r\n"));
     }
-    check_line("set k 0 0 2 x y\r\nxx", "STORED\r\n");
-    check_line("set k 0 0 2 noreply noreply\r\nxx", "");
-    check_line("set k 0 0 1\r\nxxxx", &format!("CLIENT_ERROR bad data chunk\r\n{BAD}"));
-    flush_lines();
+    lines.add("set k 0 0 2 x y\r\nxx", "STORED\r\n");
+    lines.add("set k 0 0 2 noreply noreply\r\nxx", "");
+    lines.add("set k 0 0 1\r\nxxxx", &format!("CLIENT_ERROR bad data chunk\r\n{BAD}"));
+    lines.check();
 }
 
 #[test]
 fn lengths_that_are_none() {
+    let mut lines = Lines::default();
     for len in [
         "2147483646",
         "2147483647",
@@ -263,10 +266,10 @@ fn lengths_that_are_none() {
         "99999999999999999999",
     ] {
         for line in ["set k 0 0 LEN", "append k 0 0 LEN noreply", "cas k 0 0 LEN 1", "ms k LEN", "ms k LEN q"] {
-            check_line(&line.replace("LEN", len), BAD);
+            lines.add(&line.replace("LEN", len), BAD);
         }
     }
-    flush_lines();
+    lines.check();
     let server = Server::start(&[]);
     // One less is the last that memcached waits for: nothing so long can be stored here either.
     assert_eq!(answer(&server, "set k 0 0 2147483645\r\n"), BAD);

@@ -51,19 +51,29 @@ fn finds_a_line_that_is_committed_too_early() {
     must_find(Canary::LineEarly, order());
 }
 
+/// One that dies at one of its first stores.
+fn doomed(play: &Play, stores: u64) -> Somebody {
+    let victim = play.actor();
+    victim.mem.die_at(thread_rng().gen_range(0..stores));
+    victim
+}
+
+fn write_until_death(play: &Play, victim: &Somebody) {
+    sane(|| {
+        let _ = until_death(|| play.write(victim, 0, 3));
+    });
+}
+
 /// A writer dies at any of its stores; another one may get its ring; one drains and clears up.
 fn deaths_of_writers() -> impl Fn() + Send + Sync + 'static {
     let start = World::new();
     move || {
         let play = Play::new(&start);
-        let victim = play.actor();
-        victim.mem.die_at(thread_rng().gen_range(0..30));
+        let victim = doomed(&play, 30);
         play.writing.fetch_add(1, Ordering::Relaxed);
         let (dying, mem) = (play.clone(), play.mem.clone());
         let victim = mem.spawn(move || {
-            sane(|| {
-                let _ = until_death(|| dying.write(&victim, 0, 3));
-            });
+            write_until_death(&dying, &victim);
             dying.dead.lock().unwrap().push(client(0));
             dying.writing.fetch_sub(1, Ordering::Relaxed);
         });
@@ -101,11 +111,8 @@ fn half_left_behind() -> impl Fn() + Send + Sync + 'static {
     let start = World::new();
     move || {
         let play = Play::new(&start);
-        let victim = play.actor();
-        victim.mem.die_at(thread_rng().gen_range(0..30));
-        sane(|| {
-            let _ = until_death(|| play.write(&victim, 0, 3));
-        });
+        let victim = doomed(&play, 30);
+        write_until_death(&play, &victim);
         let idle = play.actor();
         (0..3).for_each(|_| _ = idle.claim(8));
         play.dead.lock().unwrap().push(client(0));
@@ -142,8 +149,7 @@ fn deaths_of_drainers() -> impl Fn() + Send + Sync + 'static {
     let start = World::new();
     move || {
         let play = Play::new(&start);
-        let victim = play.actor();
-        victim.mem.die_at(thread_rng().gen_range(0..120));
+        let victim = doomed(&play, 120);
         let (dying, mem) = (play.clone(), play.mem.clone());
         let victim = mem.spawn(move || {
             sane(|| {
