@@ -77,6 +77,44 @@ class TestOperations < StoreTest
     end
   end
 
+  # The block lasts until it was beaten, for 2 ms at most.
+  def test_update_that_others_beat
+    @store.set("a", "0", ttl: 600, flags: 7)
+    writer = fork { loop { @store.set("a", "0", ttl: 600, flags: 7) } }
+    20.times do |n|
+      with = n.odd? ? { flags: 9 } : { ttl: 60 }
+      value = @store.update("a", **with) do
+        seen = @store.version("a")
+        till = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.002
+        nil while @store.version("a") == seen && Process.clock_gettime(Process::CLOCK_MONOTONIC) < till
+        "updated"
+      end
+      assert_equal "updated", value
+    end
+    Process.kill(:KILL, writer)
+    Process.wait(writer)
+    other = Hashmere.open(@store.path)
+    calls = 0
+    beaten = lambda do |with, answer|
+      @store.set("a", "0", ttl: 600, flags: 7)
+      calls = 0
+      @store.update("a", **with) do
+        other.set("a", "0", ttl: 600, flags: 7) if (calls += 1) <= 30
+        answer
+      end
+    end
+    assert_equal ["1", 7], [beaten.({}, "1"), @store.flags("a")]
+    assert_in_delta 600, @store.ttl("a"), 100
+    assert_equal ["1", 9], [beaten.({ flags: 9 }, "1"), @store.flags("a")]
+    assert_in_delta 600, @store.ttl("a"), 100
+    assert_equal ["1", 7], [beaten.({ ttl: 60 }, "1"), @store.flags("a")]
+    assert_in_delta 60, @store.ttl("a"), 50
+    assert_equal ["0", 1], [beaten.({}, nil), calls]
+    assert_nil beaten.({}, Hashmere::REMOVE)
+    refute @store.key?("a")
+    other.close
+  end
+
   def test_count_with_and_without_what_expired
     200.times { |n| @store.set("k#{n}", "v", ttl: 0.001) }
     @store["stays"] = "v"

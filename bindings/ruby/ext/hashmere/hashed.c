@@ -118,6 +118,9 @@ typedef struct visit {
     const hm_pair *old;
     VALUE parts, value;
     int state;
+    /* What `with` says; the rest stays as it is. */
+    int has_flags, has_expiry;
+    hm_attributes with;
 } visit;
 
 static VALUE old_value(const visit *v) {
@@ -187,6 +190,33 @@ static void visitor(void *user, const hm_pair *old, hm_change *change) {
     }
     change->action = HM_SET;
     change->value = (hm_bytes){RSTRING_PTR(answer), (size_t)RSTRING_LEN(answer)};
+    if (!v->has_flags && !v->has_expiry)
+        return;
+    change->action = HM_SET_WITH;
+    change->attributes = v->with;
+    if (!v->has_flags && old)
+        change->attributes.flags = old->meta.flags;
+    if (!v->has_expiry && old && old->meta.expires_at_ms) {
+        change->attributes.expiry = HM_AT;
+        change->attributes.expiry_ms = (int64_t)old->meta.expires_at_ms;
+    }
+}
+
+/* _update_first(key, flags, expiry, ms) { |old| }: writers of the key let this one go first when it was beaten often enough. What was
+ * stored; nil: removed; true: left as it is; false: a lock does not come, which is waited for elsewhere, without the GVL. */
+static VALUE store_update_first(VALUE self, VALUE key, VALUE flags, VALUE expiry, VALUE ms) {
+    visit v = {.store = open_store(self), .parts = Qnil, .value = Qnil, .has_flags = !NIL_P(flags), .has_expiry = !NIL_P(expiry)};
+    v.with = to_attributes(v.has_flags ? flags : INT2FIX(0), v.has_expiry ? expiry : INT2FIX(HM_NEVER), ms);
+    hm_bytes k = frozen_bytes_of(&key);
+    hm_error error;
+    enter_store(v.store);
+    int result = hm_update(v.store->hm, k.data, k.len, visitor, &v, NULL, &error);
+    end_visit(&v, result == HM_E_BUSY ? HM_OK : result, &error);
+    RB_GC_GUARD(key);
+    RB_GC_GUARD(v.value);
+    if (result == HM_E_BUSY)
+        return Qfalse;
+    return result == HM_KEPT ? Qtrue : result == HM_REMOVED ? Qnil : v.value;
 }
 
 /* _hashed_update(key, hash) { |old| }: true if something was stored or removed. */
@@ -213,4 +243,5 @@ void init_hashed(void) {
     rb_define_private_method(store_class, "_hashed_incr", store_hashed_incr, 7);
     rb_define_private_method(store_class, "_hashed_update", store_hashed_update, 2);
     rb_define_private_method(store_class, "_show", store_show, 1);
+    rb_define_private_method(store_class, "_update_first", store_update_first, 4);
 }

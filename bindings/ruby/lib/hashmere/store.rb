@@ -80,18 +80,22 @@ module Hashmere
       _cas_value(key, expected, value, flags, *expiry)
     end
 
-    # Replaces a value by what the block makes of it (of nil, if the key is absent), atomically for that key: if somebody
-    # changed it meanwhile, the block is called again. It may return nil to leave the key as it is, or {REMOVE}. No lock is held
-    # meanwhile, and the block may use the store: it may read this key (as it is stored) and write others. If it writes this one, or clears
+    # Replaces a value by what the block makes of it (of nil, if the key is absent), atomically for that key: if another writer
+    # changed it meanwhile, the block is called again; when that happens often, others let it go first, for up to 5 ms.
+    # It may return nil to leave the key as it is, or {REMOVE}. No lock is held meanwhile, and the block may use the store: it may read this key (as it is stored) and write others. If it writes this one, or clears
     # the store, {Reentered} is raised there. Without `ttl`, `expires_at` and `flags` the key keeps those that it has.
     # @return [String, nil] the value that the key has now
     def update(key, ttl: nil, expires_at: nil, flags: nil, &block)
       raise ArgumentError, "a block is needed" unless block
 
-      asked = 0
-      since = nil
-      until asked == ASKED_MOST && clock - (since ||= clock) >= ASKED_FOR
-        asked += 1 if asked < ASKED_MOST
+      lost = 0
+      loop do
+        if lost >= LOST_BEFORE
+          lost = 0
+          done = _update_first(key, flags, *(ttl || expires_at ? Attributes.expiry(ttl, expires_at) : [nil, 0]), &block)
+          return done == true ? _item(key)&.first : done&.dup unless done == false
+        end
+        lost += 1
         old, value = _show(key, &block)
         return old && old[0] if value.nil?
 
@@ -103,16 +107,11 @@ module Hashmere
           return value if _cas_version(key, old ? old[1] : 0, value, flags || (old ? old[3] : 0), *expiry)
         end
       end
-      raise Misuse, "the key was changed each time that the block given to update ran, #{ASKED_MOST} times and then for " \
-                    "#{ASKED_FOR} seconds; it must not write that key itself (through another object, thread or process), and has to be quicker than others who write it"
     end
 
-    # How often the block of {update} is called for one key at least, and for how many seconds then, before that is an error.
-    ASKED_MOST = 1000
-    ASKED_FOR = 5
-    private_constant :ASKED_MOST, :ASKED_FOR
-
-    private def clock = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+    # How often {update} loses to other writers of its key before it asks them to let it go first.
+    LOST_BEFORE = 16
+    private_constant :LOST_BEFORE
 
     # Removes a key. @return [String, nil] its value; the block's, if there was none. Exactly one of several callers gets it.
     def delete(key)
