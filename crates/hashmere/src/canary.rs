@@ -103,6 +103,8 @@ hashmere_mem::canaries! {
     MoveBelieved,
     /// Cleaning by force ends at a record whose lock does not come.
     RecordAwaited,
+    /// A writer is refused as soon as a lock is in the way of the room that it needs, or of its leaf.
+    RefusedEarly,
     /// Writers take the segments that are kept for the cleaner.
     ReserveSpent,
     /// A segment is a hole for others before its memory is given back.

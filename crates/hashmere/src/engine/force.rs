@@ -161,6 +161,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes room for the index, which found none to grow. `false`: there is none to be had.
     #[cold]
     pub(super) fn free_for_index(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+        let mut since = None;
+        loop {
+            match self.free_for_index_now(lane) {
+                Err(error) => self.wait_and_retry(&mut since, error)?,
+                freed => return freed,
+            }
+        }
+    }
+
+    fn free_for_index_now(&self, lane: &mut Lane) -> Result<bool, WriteError> {
         let freed = match self.next_chunk() {
             1 => self.by_force(lane, |lane| {
                 let freed = self.free_one_more(lane)?;

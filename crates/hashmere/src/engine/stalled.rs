@@ -8,6 +8,7 @@
 use super::lock::SLEEP_MAX;
 use super::sync::LOOK;
 use super::{Engine, Lane};
+use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::Meta;
@@ -96,7 +97,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let WriteError::Busy { pid, holder, waited } = error else { return Err(error) };
         let now = self.host.monotonic();
         let waited = now.saturating_sub(*since.get_or_insert(now.saturating_sub(waited)));
-        if waited >= self.busy_timeout {
+        if waited >= self.busy_timeout || canary::is(Canary::RefusedEarly) {
             return Err(WriteError::Busy { pid, holder, waited });
         }
         // It waits for no word in particular. The epoch moves when segments become free.

@@ -37,6 +37,11 @@ const SEGMENTS: &[Hunt] = &[
     (Canary::CursorSlips, "one interruption: scan/split", meanwhile::scan_while_the_index_grows),
     (Canary::MoveBelieved, "one interruption: clean/replace", meanwhile::clean_while_what_lives_is_overwritten),
     (Canary::RecordAwaited, "stopped: cleaning", stalled::cleaning_goes_on_beside_one_that_is_stopped),
+    (
+        Canary::RefusedEarly,
+        "stopped: split, eviction",
+        stalled::room_is_waited_for_beside_one_that_is_stopped_in_a_split,
+    ),
     (Canary::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
     (Canary::HoleEarly, "one interruption: maintain/large", meanwhile::maintain_while_large_records_come_and_go),
     (Canary::HoleForgotten, "requests refused", refused_space::each_kind_of_request_leaves_space_as_it_was),

@@ -35,6 +35,8 @@ struct Case {
     meanwhile: fn(&mut Other) -> Result<(), String>,
     /// Every how manieth store is tried.
     step: usize,
+    /// How long the other one waits for a lock.
+    patience: Duration,
 }
 
 /// The one who goes on, and what it was told.
@@ -46,6 +48,7 @@ struct Other {
     busy: u64,
     /// Whether records may go by themselves.
     evicts: bool,
+    patience: Duration,
 }
 
 impl Other {
@@ -69,11 +72,11 @@ impl Other {
     fn told<R>(&mut self, key: &[u8], held: bool, done: Result<R, WriteError>) -> Result<Option<R>, String> {
         match done {
             Ok(done) => Ok(Some(done)),
-            Err(WriteError::Busy { .. }) if held => {
+            Err(WriteError::Busy { waited, .. }) if held && waited >= self.patience => {
                 self.busy += 1;
                 Ok(None)
             }
-            Err(error) => Err(format!("{}: {error}", key.escape_ascii())),
+            Err(error) => Err(format!("{}: {error:?}", key.escape_ascii())),
         }
     }
 
@@ -152,10 +155,17 @@ impl Case {
         let world = Arc::new(World::new(self.geometry));
         let mut actor = world.client();
         (self.setup)(&world, &actor);
-        let client = world.impatient(IMPATIENT);
+        let client = world.impatient(self.patience);
         // It has a client slot and a segment before the other one stops.
         client.t_set(b"of the other", b"o").map_err(|e| e.to_string())?;
-        let other = Other { client, world: world.clone(), state: State::new(), busy: 0, evicts: self.geometry.cache };
+        let other = Other {
+            client,
+            world: world.clone(),
+            state: State::new(),
+            busy: 0,
+            evicts: self.geometry.cache,
+            patience: self.patience,
+        };
         let other = Arc::new(Mutex::new((other, Ok(()))));
         let (hooked, meanwhile) = (other.clone(), self.meanwhile);
         actor.probe.interrupt(at, move || {
@@ -229,7 +239,7 @@ fn grow(other: &mut Other) -> Result<(), String> {
 const WIDE: Geometry = strict(160).small_leaves();
 
 fn case(name: &'static str, setup: fn(&World, &Client), act: fn(&mut Client)) {
-    Case { name, geometry: WIDE, setup, act, meanwhile: grow, step: 1 }.run();
+    Case { name, geometry: WIDE, setup, act, meanwhile: grow, step: 1, patience: IMPATIENT }.run();
 }
 
 #[test]
@@ -248,7 +258,9 @@ pub(super) fn new_keys_beside_one_that_is_stopped_in_a_plain_write() {
 
 #[test]
 fn new_keys_beside_one_that_is_stopped_in_a_large_write() {
-    let case = |name, act| Case { name, geometry: WIDE, setup: some, act, meanwhile: grow, step: 19 }.run();
+    let case = |name, act| {
+        Case { name, geometry: WIDE, setup: some, act, meanwhile: grow, step: 19, patience: IMPATIENT }.run()
+    };
     case("large, new", |c| c.t_set(b"mine", &[b'm'; 5000]).unwrap());
     case("large, replaced", |c| c.t_set(b"large", &[b'm'; 5000]).unwrap());
     case("large, deleted", |c| assert!(c.t_del(b"large").unwrap()));
@@ -294,7 +306,19 @@ fn new_keys_beside_one_that_is_stopped_in_a_split() {
         (0..40).for_each(|i| actor.t_set(format!("full{i}").as_bytes(), b"full").unwrap());
     }
     let act = |c: &mut Client| (40..60).for_each(|i| c.t_set(format!("full{i}").as_bytes(), b"full").unwrap());
-    Case { name: "splits", geometry: WIDE, setup: full, act, meanwhile: grow, step: 11 }.run();
+    Case { name: "splits", geometry: WIDE, setup: full, act, meanwhile: grow, step: 11, patience: IMPATIENT }.run();
+}
+
+/// Nothing can go from a cache in which somebody holds the locks of all records: whoever needs room waits as long as for any lock.
+#[test]
+pub(super) fn room_is_waited_for_beside_one_that_is_stopped_in_a_split() {
+    // So many that they fill their only leaf, which is split, and the file.
+    fn few(_: &World, actor: &Client) {
+        (0..16).for_each(|i| actor.t_set(format!("few{i}").as_bytes(), &[b'f'; 1900]).unwrap());
+    }
+    let act = |c: &mut Client| (0..8).for_each(|i| c.t_set(format!("n{i}").as_bytes(), b"new").unwrap());
+    let (geometry, patience) = (cache(7).small_leaves(), Duration::from_millis(300));
+    Case { name: "split, eviction", geometry, setup: few, act, meanwhile: crowd, step: 3, patience }.run();
 }
 
 /// It may hold a bucket in either tree.
@@ -369,7 +393,9 @@ fn overwrite_without_growth(other: &mut Other) -> Result<(), String> {
 pub(super) fn overwriting_goes_on_beside_one_that_is_stopped_while_it_grows_the_file() {
     let act: fn(&mut Client) = |c| (0..20).for_each(|i| c.t_set(format!("mine{i}").as_bytes(), &wide("new")).unwrap());
     let meanwhile = overwrite_without_growth;
-    let stops = Case { name: "growth", geometry: WIDE, setup: with_garbage, act, meanwhile, step: 1 }.run();
+    let stops =
+        Case { name: "growth", geometry: WIDE, setup: with_garbage, act, meanwhile, step: 1, patience: IMPATIENT }
+            .run();
     assert!(stops > 0, "it never had the space lock");
 }
 
@@ -391,8 +417,18 @@ fn crowd_later(other: &mut Other) -> Result<(), String> {
 pub(super) fn cleaning_goes_on_beside_one_that_is_stopped() {
     let case = |name, act| {
         // With few segments all cleaning is by force.
-        Case { name, geometry: strict(16), setup: filled, act, meanwhile: overwrite, step: 1 }.run();
-        Case { name, geometry: strict(24), setup: filled, act, meanwhile: overwrite_long, step: 3 }.run();
+        Case { name, geometry: strict(16), setup: filled, act, meanwhile: overwrite, step: 1, patience: IMPATIENT }
+            .run();
+        Case {
+            name,
+            geometry: strict(24),
+            setup: filled,
+            act,
+            meanwhile: overwrite_long,
+            step: 3,
+            patience: IMPATIENT,
+        }
+        .run();
     };
     case("replace, cleaning", |c| c.t_set(b"a0", &wide("replaced")).unwrap());
     case("delete, cleaning", |c| assert!(c.t_del(b"a1").unwrap()));
@@ -402,7 +438,7 @@ pub(super) fn cleaning_goes_on_beside_one_that_is_stopped() {
 #[test]
 fn eviction_and_expiry_go_on_beside_one_that_is_stopped() {
     let case = |name, act, meanwhile| {
-        Case { name, geometry: cache(14), setup: filled, act, meanwhile, step: 1 }.run();
+        Case { name, geometry: cache(14), setup: filled, act, meanwhile, step: 1, patience: IMPATIENT }.run();
     };
     let replace: fn(&mut Client) = |c| c.t_set(b"a0", &wide("replaced")).unwrap();
     let touch: fn(&mut Client) = |c| _ = c.t_touch(b"a2", Ttl::At(70_000)).unwrap();
