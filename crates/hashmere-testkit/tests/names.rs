@@ -14,6 +14,21 @@ fn mode(path: &Path) -> u32 {
     std::fs::metadata(path).unwrap().permissions().mode() & 0o7777
 }
 
+/// In the folder of names that this process has.
+fn names_that_cannot_be() {
+    for name in ["", ".", "..", "a\nb", "-", ".hidden"] {
+        match Options::new().existing_only().open(name) {
+            Err(OpenError::BadName { reason, .. }) => assert!(!reason.is_empty()),
+            // Odd, but a name like any other.
+            Err(OpenError::NotFound { .. }) if name == "-" || name == ".hidden" || name == "a\nb" => {}
+            other => panic!("{name:?}: {other:?}"),
+        }
+    }
+    let long = "x".repeat(300);
+    let error = Options::new().existing_only().open(&long).unwrap_err();
+    assert!(matches!(error, OpenError::BadName { .. } | OpenError::Io { .. }), "{error:?}");
+}
+
 /// One test, because it changes the environment of its process.
 #[test]
 fn by_name_and_by_path() {
@@ -46,6 +61,7 @@ fn by_name_and_by_path() {
     assert!(!Store::remove("sessions").unwrap());
     let error = Options::new().existing_only().open("sessions").unwrap_err();
     assert!(matches!(error, OpenError::NotFound { .. }), "{error:?}");
+    names_that_cannot_be();
 
     // A folder that was chosen may be shared by a group; a link in the place of one is not trusted.
     std::fs::set_permissions(&folder, Permissions::from_mode(0o770)).unwrap();

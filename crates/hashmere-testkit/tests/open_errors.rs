@@ -195,21 +195,6 @@ fn another_users_file_and_an_open_folder_are_not_trusted() {
 }
 
 #[test]
-fn names_that_cannot_be() {
-    for name in ["", ".", "..", "a\nb", "-", ".hidden"] {
-        match Options::new().existing_only().open(name) {
-            Err(OpenError::BadName { reason, .. }) => assert!(!reason.is_empty()),
-            // Odd, but a name like any other.
-            Err(OpenError::NotFound { .. }) if name == "-" || name == ".hidden" || name == "a\nb" => {}
-            other => panic!("{name:?}: {other:?}"),
-        }
-    }
-    let long = "x".repeat(300);
-    let error = Options::new().existing_only().open(&long).unwrap_err();
-    assert!(matches!(error, OpenError::BadName { .. } | OpenError::Io { .. }), "{error:?}");
-}
-
-#[test]
 fn a_missing_folder_is_named() {
     let scratch = Scratch::new("open-folder");
     let path = scratch.path().join("no/such/folder/x.mere");
