@@ -274,6 +274,10 @@ static void waiting(void) {
     uint32_t pid = 0;
     EXPECT(HM_OK, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
     CHECK(pid == (uint32_t)getpid());
+    EXPECT(HM_OK, hm_delete(store, KEY("mutex"), &error));
+    pid = 0;
+    EXPECT(HM_OK, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
+    CHECK(pid == (uint32_t)getpid());
     hm_unlock(lock);
     EXPECT(HM_ABSENT, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
     hm_unlock(NULL);

@@ -188,6 +188,7 @@ static void whole(hashmere::store &store) {
     auto resized = new_store("resized", hashmere::options().cache().max_bytes(8 << 20).segment_bytes(8192));
     CHECK(hashmere::store(resized.path(), hashmere::options().max_bytes(3 << 20)).stats().bytes_max == 3 << 20);
     CHECK(resized.stats().bytes_max == 3 << 20 && resized.stats().segments_offline == 0);
+    CHECK(resized.stats().no_space_since_ms == 0);
     CHECK(fails(HM_E_BAD_OPTION, [&] { hashmere::store(resized.path(), hashmere::options().max_bytes(1000)); }));
     auto set = new_store("set", hashmere::options().no_values().permissions(0600).strict());
     set.set("member", "");

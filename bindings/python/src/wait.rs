@@ -130,7 +130,8 @@ impl StoreBase {
         })
     }
 
-    /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: nobody, or one that is gone.
+    /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: nobody, or one that is gone; 0: one whose
+    /// name went when the store was cleared.
     #[pyo3(signature = (key, /))]
     fn once_holder(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u32>> {
         let store = self.enter(py)?;
@@ -213,7 +214,8 @@ impl Mutex {
         Ok(())
     }
 
-    /// The process that holds it at about this moment, by its id; ``None``: nobody, or one that is gone.
+    /// The process that holds it at about this moment, by its id; ``None``: nobody, or one that is gone; 0: one whose name went when the
+    /// store was cleared or the key deleted (no process to send a signal to).
     #[getter]
     fn holder(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         Ok(self.mutex.holder().or_raise_queue(py)?.map(|holder| holder.pid))

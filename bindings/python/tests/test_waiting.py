@@ -189,6 +189,10 @@ def test_who_holds_a_mutex(store):
     with mutex:
         assert hashmere.Mutex(store, "lock").holder == os.getpid()
         assert not hashmere.Mutex(store, "lock").acquire(0)
+        store.clear()
+        assert mutex.holder == os.getpid()
+        with hashmere.open(store.path) as other:
+            assert hashmere.Mutex(other, "lock").holder == 0, "held, but its name went with the key"
     assert mutex.holder is None and mutex.acquire(1e30)
     mutex.release()
 

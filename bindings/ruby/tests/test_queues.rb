@@ -259,7 +259,9 @@ class TestQueues < StoreTest
       assert_match(/the mutex "m" was locked by this thread/, assert_raises(Hashmere::QueueReentered) { @store.lock("m", timeout: nil) { flunk } }.message)
       @store.clear
       error = Thread.new { assert_raises(Hashmere::Busy) { @store.lock("m", timeout: 0.01) { flunk } } }.value
-      assert_match(/or that held it when the store was cleared/, error.message)
+      assert_match(/was held by process #{Process.pid} for/, error.message)
+      assert_equal Process.pid, @store.mutex_holder("m")
+      Hashmere.open(@store.path) { |other| assert_equal 0, other.mutex_holder("m") }
     end
     assert_equal 7, Thread.new { @store.lock("m", timeout: 0) { 7 } }.value
     child = fork { @store.lock("m") { Process.kill(:KILL, Process.pid) } }

@@ -262,7 +262,7 @@ typedef struct hm_lock hm_lock;
 
 /**
  * Locks the mutex of a key. While it is held the key names the holder, else it is absent. The death of the holder releases it; ::hm_clear, or
- * deleting the key, does not, but then ::hm_mutex_holder does not know the holder any more. Not fair, not recursive.
+ * deleting the key, does not, but the holder's name goes with the key. Not fair, not recursive.
  * @param lock       on #HM_OK; release it with ::hm_unlock, in whatever thread
  * @param abandoned  1 if the holder before died with it: what it protects may be half done; may be NULL
  * @return #HM_OK; #HM_END: the time is up, ::hm_mutex_holder names the holder; #HM_E_QUEUE_REENTERED: this thread locked it and it was not
@@ -271,7 +271,8 @@ typedef struct hm_lock hm_lock;
 int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_lock **lock,
                   uint32_t *abandoned, hm_error *error);
 /**
- * The process that holds the mutex of a key at about this moment, in its own PID namespace.
+ * The process that holds the mutex of a key at about this moment, in its own PID namespace. After ::hm_clear, or when the key was deleted, only
+ * the holder's own handle knows its name: for others `pid` is 0 then, which is no process to send a signal to.
  * @return #HM_OK; #HM_ABSENT: nobody, or one that is gone; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
  */
 int hm_mutex_holder(hm_store *store, const void *key, size_t key_len, uint32_t *pid, hm_error *error);

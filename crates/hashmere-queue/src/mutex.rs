@@ -1,7 +1,7 @@
 //! A mutex for each key: a lease of the key's name says whether it is held, the key's value names the holder, whose death releases it.
 
 use crate::error::QueueError;
-use hashmere::{Attributes, Cas, Change, ClientId, Expected, Lease, Mode, Store, Version};
+use hashmere::{Attributes, Cas, Change, ClientId, Expected, Lease, LeaseState, Mode, Store, Version};
 use hashmere_os::fork;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,8 +14,8 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// A mutex between processes. The key is its own: while it is locked its value names the holder, else the key is absent.
 ///
 /// The death of the holder, at any instruction, releases it; a holder that is stopped keeps it. It is held by a lock of the kernel and
-/// not by the key, so it stays held when the store is cleared or the key deleted; only [`holder`](Self::holder) does not know
-/// the holder any more. Not fair, not recursive.
+/// not by the key, so it stays held when the store is cleared or the key deleted; only the holder's name goes with the key: see
+/// [`holder`](Self::holder). Not fair, not recursive.
 #[derive(Clone, Debug)]
 pub struct Mutex {
     store: Store,
@@ -36,9 +36,9 @@ pub struct MutexGuard<'a> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Holder {
-    /// Process id, in its own PID namespace.
+    /// Process id, in its own PID namespace; 0: held by a living process, but its name went with the key.
     pub pid: u32,
-    /// What the process calls itself, its first 16 bytes.
+    /// What the process calls itself, its first 16 bytes; empty if that is not known.
     pub name: String,
 }
 
@@ -146,14 +146,24 @@ impl Mutex {
         }
     }
 
-    /// Its holder at about this moment; `None`: there is none, or it is gone, or the store was cleared since it was locked.
+    /// Its holder at about this moment; `None`: there is none, or it is gone. The key names it; if the store was cleared or the key deleted
+    /// since it was locked, the holder is named only if this handle is it, else it has process id 0: somebody holds it.
     ///
     /// # Errors
     /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.
     pub fn holder(&self) -> Result<Option<Holder>, QueueError> {
-        let Some(item) = self.store.get_item(&self.key)? else { return Ok(None) };
-        let process = self.store.process_of(holder_of(&item.value)?);
-        Ok(process.map(|(pid, name)| Holder { pid, name }))
+        let item = self.store.get_item(&self.key)?;
+        let signed = item.map(|item| holder_of(&item.value)).transpose()?;
+        let named = match signed.and_then(|client| self.store.process_of(client)) {
+            Some(process) => Some(process),
+            // Whether it is held the kernel knows, and not by whom.
+            None => match self.store.lease_state(&self.key)? {
+                LeaseState::Free => None,
+                LeaseState::Ours => self.store.process_of(self.store.client()?),
+                LeaseState::Others => Some((0, String::new())),
+            },
+        };
+        Ok(named.map(|(pid, name)| Holder { pid, name }))
     }
 }
 

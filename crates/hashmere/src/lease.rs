@@ -38,6 +38,17 @@ pub struct Lease {
     born: u64,
 }
 
+/// What [`Store::lease_state`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LeaseState {
+    /// Not held.
+    Free,
+    /// Held by a thread of this process, by this handle.
+    Ours,
+    /// Held by another handle, of this process or of another: the kernel does not say whose.
+    Others,
+}
+
 impl Drop for Lease {
     fn drop(&mut self) {
         if self.born != fork::generation() {
@@ -74,6 +85,22 @@ impl Store {
         }
         taken.insert(number);
         Ok(Some(Lease { store: self.clone(), number, born: fork::generation() }))
+    }
+
+    /// Whether the lease of a name is held, and by this handle or by another (of whichever process): at about this moment, without
+    /// taking it.
+    ///
+    /// # Errors
+    /// [`Io`](WriteError::Io).
+    pub fn lease_state(&self, name: &[u8]) -> Result<LeaseState, WriteError> {
+        let number = FIRST + (self.engine().hash(name).hash >> SHIFT);
+        let opened = self.shared.opened();
+        if opened.leases.taken().contains(&number) {
+            return Ok(LeaseState::Ours);
+        }
+        let other = opened.presence.is_locked_by_other(number);
+        let other = other.map_err(|source| WriteError::Io { action: "look at a lease of the store", source })?;
+        Ok(if other { LeaseState::Others } else { LeaseState::Free })
     }
 
     /// The file, by device and inode: the same for every handle that this process has of it.

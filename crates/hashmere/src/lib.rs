@@ -56,7 +56,7 @@ pub use engine::{CheckReport, ClientStats, OperationCounts, Problem, RegionInfo,
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;
 pub use hashed::Hashed;
-pub use lease::Lease;
+pub use lease::{Lease, LeaseState};
 pub use options::{Mode, Options};
 pub use region::{ClientId, Region};
 pub use room::Roomed;

@@ -313,7 +313,8 @@ public:
         if (rc != HM_OK) return std::nullopt;
         return lock(held, abandoned != 0);
     }
-    /// The process that holds the mutex of a key at about this moment; empty: nobody, or one that is gone.
+    /// The process that holds the mutex of a key at about this moment; empty: nobody, or one that is gone; 0: one whose
+    /// name went when the store was cleared or the key deleted (no process to send a signal to).
     static std::optional<std::uint32_t> holder(store &in, bytes key) {
         std::uint32_t pid = 0;
         const int rc = detail::must([&](hm_error *e) { return hm_mutex_holder(in.c(), key.data(), key.size(), &pid, e); });
@@ -328,7 +329,8 @@ private:
     bool abandoned_;
 };
 
-/// The process that computes the value of a key by `once` at about this moment; empty: nobody, or one that is gone.
+/// The process that computes the value of a key by `once` at about this moment; empty: nobody, or one that is gone; 0: one whose
+/// name went when the store was cleared or the key deleted (no process to send a signal to).
 inline std::optional<std::uint32_t> once_holder(store &in, bytes key) {
     std::uint32_t pid = 0;
     const int rc = detail::must([&](hm_error *e) { return hm_once_holder(in.c(), key.data(), key.size(), &pid, e); });

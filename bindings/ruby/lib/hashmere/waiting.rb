@@ -33,7 +33,8 @@ module Hashmere
     end
 
     # @!method mutex_holder(key)
-    #   Who holds the mutex of a key at about this moment. @return [Integer, nil] a process id; nil: nobody, or one that is gone
+    #   Who holds the mutex of a key at about this moment. @return [Integer, nil] a process id; nil: nobody, or one that is gone; 0: one
+    #   whose name went when the store was cleared or the key deleted (no process to send a signal to)
     # @!method once_holder(key)
     #   Who computes the value of a key by {#once} at about this moment. @return [Integer, nil] as {#mutex_holder}
 
@@ -61,7 +62,11 @@ module Hashmere
       held, abandoned = _lock(key, Attributes.patience(timeout))
       unless held
         pid = holder.call
-        by = pid ? "process #{pid}" : "one that is gone by now, or that held it when the store was cleared"
+        by = case pid
+             when nil then "one that is gone by now"
+             when 0 then "one whose name went when the store was cleared"
+             else "process #{pid}"
+             end
         error = Busy.new("#{what} by #{by} for #{timeout} s; give it more time, or look what holds it up")
         error.instance_variable_set(:@pid, pid)
         raise error
