@@ -121,6 +121,8 @@ hashmere_mem::canaries! {
     TailForgotten,
     /// The index of before a clear goes before the new one is complete.
     RootEarly,
+    /// What was seen to have expired is removed without a look under the lock whether it was touched since.
+    PastBelieved,
     /// Evicting does not look whether a record was visited.
     MarkIgnored,
     /// A repair does not count the segments that are offline.

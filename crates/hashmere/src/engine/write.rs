@@ -283,7 +283,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(Attempt::Done(Outcome::Removed));
             }
             Decision::Expire => {
-                let Some(found) = site.found.filter(|_| created) else { return Ok(Attempt::Done(Outcome::Kept)) };
+                let is_past = created || canary::is(Canary::PastBelieved);
+                let Some(found) = site.found.filter(|_| is_past) else { return Ok(Attempt::Done(Outcome::Kept)) };
                 self.commit_removal(lane, root, &found);
                 held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
                 self.count_at(lane.row, Stat::Expired, 1);

@@ -36,6 +36,7 @@ const WRITING: &[Hunt] = &[
 const SEGMENTS: &[Hunt] = &[
     (Canary::CursorSlips, "one interruption: scan/split", meanwhile::scan_while_the_index_grows),
     (Canary::MoveBelieved, "one interruption: clean/replace", meanwhile::clean_while_what_lives_is_overwritten),
+    (Canary::PastBelieved, "one interruption: expire/touch", meanwhile::expire_while_it_is_touched),
     (Canary::RecordAwaited, "stopped: cleaning", stalled::cleaning_goes_on_beside_one_that_is_stopped),
     (
         Canary::RefusedEarly,

@@ -475,6 +475,42 @@ fn removing_one_that_expired() {
 }
 
 #[test]
+fn removing_all_that_expired() {
+    fn expired(world: &World) -> Cast {
+        let cast = few(world);
+        for i in 0..3 {
+            let expires = Attributes { ttl: Ttl::At(50_000), ..Attributes::NONE };
+            cast.others[0].t_put(format!("x{i}").as_bytes(), b"x", expires, crate::engine::When::Always).unwrap();
+        }
+        cast.others[0].t_del(b"other").unwrap();
+        world.peers.advance(Duration::from_secs(100));
+        cast
+    }
+    // As above.
+    let act = |c: &mut Client| _ = c.t_maintain().unwrap();
+    let rule = Rule::Evicts;
+    run_as(Scenario { name: "maintain, expired", geometry: strict(16), setup: expired, act, rule }, EFFORT);
+}
+
+/// Both buckets of the key are full, and the index cannot grow.
+#[test]
+fn evicting_beside_a_key() {
+    fn full(world: &World) -> Cast {
+        let cast = two(world);
+        (0..14).for_each(|i| cast.others[0].t_set(format!("#{i}").as_bytes(), b"beside").unwrap());
+        cast
+    }
+    fn act(c: &mut Client) {
+        let mut lane = c.lane().unwrap();
+        lane.full_at = c.t_hash(b"#0").hash;
+        let before = c.items();
+        assert!(c.evict_beside(&mut lane).unwrap() && c.items() == before - 1);
+    }
+    let rule = Rule::Evicts;
+    run_as(Scenario { name: "evict beside", geometry: cache(16), setup: full, act, rule }, EFFORT);
+}
+
+#[test]
 pub(super) fn clearing() {
     run("clear", strict(32), with_large, |c| c.t_clear().unwrap());
     fn grown(world: &World) -> Cast {

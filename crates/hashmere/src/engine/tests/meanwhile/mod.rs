@@ -18,7 +18,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 pub(super) use reading::scan_while_the_index_grows;
-pub(super) use tidying::{clean_while_what_lives_is_overwritten, maintain_while_large_records_come_and_go};
+pub(super) use tidying::{
+    clean_while_what_lives_is_overwritten, expire_while_it_is_touched, maintain_while_large_records_come_and_go,
+};
 
 /// What a client does, and what it makes of the store as far as it was told.
 type Act = fn(&Client, &mut State) -> Result<(), String>;

@@ -3,7 +3,11 @@
 use super::{churn, churn_large, delete, filled, many, set, tolerate, wide, with_large, Case};
 use crate::engine::clean::Policy;
 use crate::engine::tests::crash::State;
-use crate::engine::tests::world::{strict, Client, World};
+use crate::engine::tests::world::{cache, strict, Client, World};
+use crate::engine::When;
+use crate::types::{Attributes, Ttl};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 
 /// Catches a cleaner that frees a large record of today because of what it knew of yesterday's in the same place.
 #[test]
@@ -53,6 +57,64 @@ pub(in super::super) fn clean_while_what_lives_is_overwritten() {
     }
     let meanwhile = |c: &Client, state: &mut State| set(c, state, "a0", wide("overwritten"));
     Case { name: "clean/replace", geometry: strict(24), setup: filled, act, meanwhile, exact: true }.run();
+}
+
+/// Catches a removal of what expired that does not look again: just before its time was over the key was touched, and lives.
+#[test]
+pub(in super::super) fn expire_while_it_is_touched() {
+    let acts: [fn(&Client); 2] = [
+        |c| _ = c.t_maintain(),
+        |c| {
+            if c.may_be_expired(b"ttl", c.hash(b"ttl")) {
+                let _ = c.expire(&mut c.lane().unwrap(), b"ttl", c.hash(b"ttl"));
+            }
+        },
+    ];
+    for act in acts {
+        let once = |at: u64| {
+            let world = World::new(strict(16));
+            let (actor, other) = (world.client(), world.client());
+            world.peers.set_now_ms(1000);
+            let ttl = Attributes { ttl: Ttl::At(2000), ..Attributes::NONE };
+            other.t_put(b"ttl", b"value", ttl, When::Always).unwrap();
+            drop(actor.lane().unwrap());
+            actor.probe.rewind();
+            world.peers.set_now_ms(5000);
+            let (hooked, peers, touched) = (other.clone(), world.peers.clone(), Arc::new(AtomicBool::new(false)));
+            let told = touched.clone();
+            actor.probe.interrupt(at, move || {
+                // Who looks at the word and then, after a pause, at the clock sees a touched key as past. Nobody can be interrupted between
+                // these two here, so the clock goes back for a moment.
+                peers.set_now_ms(1000);
+                told.store(matches!(hooked.t_touch(b"ttl", Ttl::At(90_000)), Ok(true)), Ordering::Relaxed);
+                peers.set_now_ms(5000);
+            });
+            act(&actor);
+            let lives = world.reader().t_get(b"ttl").unwrap().is_some();
+            assert_eq!(lives, touched.load(Ordering::Relaxed), "interrupted before access {at}");
+            assert!(other.check().is_clean());
+            actor.probe.accesses()
+        };
+        let accesses = once(u64::MAX);
+        (0..accesses.min(if cfg!(miri) { 40 } else { 4000 })).for_each(|at| _ = once(at));
+    }
+}
+
+/// Catches one that lets go of a record for the sake of a key beside it, and removes what somebody just put in its place.
+#[test]
+fn evict_beside_while_it_is_overwritten() {
+    fn setup(_: &World, actor: &Client, other: &Client, state: &mut State) {
+        set(actor, state, "actor", b"a".to_vec()).unwrap();
+        (0..14).for_each(|i| set(other, state, &format!("#{i}"), b"first".to_vec()).unwrap());
+    }
+    fn act(c: &Client, _: &mut State) -> Result<(), String> {
+        let mut lane = c.lane().map_err(|e| e.to_string())?;
+        lane.full_at = c.t_hash(b"#0").hash;
+        tolerate(c.evict_beside(&mut lane))
+    }
+    let meanwhile =
+        |c: &Client, state: &mut State| (0..14).try_for_each(|i| set(c, state, &format!("#{i}"), b"second".to_vec()));
+    Case { name: "evict beside/replace", geometry: cache(16), setup, act, meanwhile, exact: false }.run();
 }
 
 /// Catches a clear that loses or keeps what is written at the same time, or frees what is still in use.
