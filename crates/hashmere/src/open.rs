@@ -1,14 +1,21 @@
 //! From a name and options to an open file: which file that is, who creates it, whether it is fit to be used.
 
-use crate::engine::{fits, least_max, leaves_for, Access, Engine, Lane, NewStore, Refusal, Resized};
+mod create;
+mod fit;
+
+pub(crate) use create::{folder_of, format};
+pub(crate) use fit::boot_words;
+
+use crate::engine::{leaves_for, Access, Engine, Lane, Refusal, Resized};
 use crate::error::{Error, OpenError, WriteError};
 use crate::last_exit;
 use crate::lease::Leases;
 use crate::options::{Create, Mode, Options};
-use hashmere_format::header::{at, flag, limit, Shape};
+use create::{check_items, check_max, check_options, create};
+use hashmere_format::header::{at, flag};
 use hashmere_mem::{MapMem, OsHost};
-use hashmere_os::file::{self, NamespaceError, OpenRefusal, Unpublished};
-use hashmere_os::{boot, clock, space, AddressLimit, ByteLocks, Map};
+use hashmere_os::file::{self, NamespaceError, OpenRefusal};
+use hashmere_os::{clock, space, AddressLimit, ByteLocks, Map};
 use std::ffi::OsStr;
 use std::fs::File;
 use std::io;
@@ -24,10 +31,6 @@ pub(crate) type FileEngine = Engine<MapMem, OsHost>;
 
 /// The byte lock that every open handle holds shared; whoever can have it alone is the last.
 pub(crate) const PRESENCE: u64 = 1 << 20;
-/// The byte lock of a durable store that is held while one process makes it fit to be opened, and rebuilds it if need be.
-const REBUILD: u64 = PRESENCE + 1;
-/// Longest wait for a process that rebuilds: it may have terabytes to read.
-const REBUILD_TIMEOUT: Duration = Duration::from_secs(3600);
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An engine with what keeps its file open.
@@ -161,137 +164,6 @@ fn refused(path: &Path, refusal: OpenRefusal) -> OpenError {
         }
         other => OpenError::NotAStore { path, reason: other.to_string() },
     }
-}
-
-fn check_options(options: &Options) -> Result<(), OpenError> {
-    let bad = |option, reason: String| Err(OpenError::BadOption { option, reason });
-    let power =
-        |bytes: u32, least: u32, most: u32| bytes.is_power_of_two() && (least..=most).contains(&bytes.trailing_zeros());
-    let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
-    if !power(segment, limit::SEGMENT_SHIFT_MIN, limit::SEGMENT_SHIFT_MAX) {
-        return bad("segment_bytes", format!("{segment} is not a power of two from 4096 to 67108864"));
-    }
-    let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
-    if !power(leaf, limit::LEAF_SHIFT_MIN, limit::LEAF_SHIFT_MAX) || leaf > segment / 8 {
-        return bad(
-            "leaf_bytes",
-            format!(
-                "{leaf} is not a power of two from 256 to 32768 and at most an eighth of a segment ({segment} bytes)"
-            ),
-        );
-    }
-    if options.mode == Some(Mode::Cache) && options.max_bytes.is_none() && options.create == Create::Always {
-        return bad("mode", "a cache needs max_bytes".into());
-    }
-    for (option, len) in [("fixed_key_len", options.fixed_key_len), ("fixed_value_len", options.fixed_value_len)] {
-        if len == Some(u32::MAX) {
-            return bad(option, "it must be below 4294967295".into());
-        }
-    }
-    if options.permissions.is_some_and(|p| p & !0o777 != 0 || p & 0o600 != 0o600) {
-        return bad("permissions", "they must be within 0o777 and let the owner read and write".into());
-    }
-    Ok(())
-}
-
-fn create(path: &Path, options: &Options) -> Result<Opened, OpenError> {
-    let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
-    if options.mode == Some(Mode::Cache) && options.max_bytes.is_none() {
-        return Err(OpenError::BadOption { option: "mode", reason: "a cache needs max_bytes".into() });
-    }
-    let segment = options.segment_bytes.unwrap_or(1 << limit::SEGMENT_SHIFT);
-    let durable = options.durable.unwrap_or(false);
-    if durable && options.mode == Some(Mode::Cache) {
-        let reason =
-            "a cache drops what it likes, at once, and a durable store keeps what it has until a sync; choose one";
-        return Err(OpenError::BadOption { option: "durable", reason: reason.into() });
-    }
-    let leaf = options.leaf_bytes.unwrap_or((segment / 8).min(1 << limit::LEAF_SHIFT_MAX));
-    let shape = Shape {
-        segment_shift: segment.trailing_zeros(),
-        leaf_shift: leaf.trailing_zeros(),
-        cache: options.mode == Some(Mode::Cache),
-    };
-    let fixed = (options.fixed_key_len, options.fixed_value_len);
-    if let Err(reason) = fits(shape, fixed, durable) {
-        return Err(OpenError::BadOption { option: "fixed_value_len", reason });
-    }
-    if let Some(max) = options.max_bytes {
-        check_max(max, shape, fixed, durable)?;
-    }
-    check_items(options, shape, options.max_bytes.unwrap_or(0))?;
-    let new = NewStore {
-        shape,
-        fixed,
-        max_bytes: options.max_bytes.unwrap_or(0),
-        seed: boot::random_u64().map_err(io("draw a random seed"))?,
-        uuid: boot::random_uuid().map_err(io("draw a random UUID"))?,
-        life: if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 },
-        boot: boot_words(),
-        durable,
-    };
-    let (unnamed, opened) = format(path, &new, options)?;
-    if durable {
-        opened.engine.flush().map_err(|error| open_write(path, error))?;
-    }
-    let folder = folder_of(path);
-    match file::publish(unnamed, path) {
-        Ok(_) if durable => file::sync_dir(folder).map(|()| opened).map_err(io("write the folder to disk of")),
-        Ok(_) => Ok(opened),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Err(OpenError::AlreadyExists { path: path.into() })
-        }
-        Err(source) => Err(open_io(path, "name", source)),
-    }
-}
-
-/// Refuses an index that the format or the maximum size has no room for. Nothing is built then.
-fn check_items(options: &Options, shape: Shape, max: u64) -> Result<(), OpenError> {
-    let Some(items) = options.expected_items else { return Ok(()) };
-    let bad = |reason| Err(OpenError::BadOption { option: "expected_items", reason });
-    let Some(leaves) = leaves_for(shape, items) else {
-        return bad(format!(
-            "{items} items are more than an index with leaves of {} bytes holds",
-            1 << shape.leaf_shift
-        ));
-    };
-    let bytes = at::DATA + (leaves << shape.leaf_shift);
-    if max != 0 && bytes > max {
-        return bad(format!("an index for {items} items takes {bytes} bytes, and the maximum size is {max}"));
-    }
-    Ok(())
-}
-
-/// Refuses a maximum size that no store of this shape and these lengths can have.
-fn check_max(max: u64, shape: Shape, fixed: (Option<u32>, Option<u32>), durable: bool) -> Result<(), OpenError> {
-    let least = least_max(shape, fixed, durable);
-    if max >= least {
-        return Ok(());
-    }
-    let segment = 1u64 << shape.segment_shift;
-    let reason = format!(
-        "{max} is too small; a store with segments of {segment} bytes and records of these lengths needs at least {least}"
-    );
-    Err(OpenError::BadOption { option: "max_bytes", reason })
-}
-
-pub(crate) fn folder_of(path: &Path) -> &Path {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    }
-}
-
-/// A new store that nobody can open yet, because it has no name.
-pub(crate) fn format(path: &Path, new: &NewStore, options: &Options) -> Result<(Unpublished, Opened), OpenError> {
-    let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
-    let unnamed = file::create_unnamed(folder_of(path), options.permissions.unwrap_or(0o600)).map_err(io("create"))?;
-    let file = unnamed.file().try_clone().map_err(io("open"))?;
-    let (mem, host, presence) = parts(path, file, options)?;
-    let engine = Engine::format(mem, host, new, access(options)).map_err(|error| open_write(path, error))?;
-    let opened = Opened { engine, presence, leases: Leases::default() };
-    opened.prepare(path, options)?;
-    Ok((unnamed, opened))
 }
 
 pub(crate) fn open_io(path: &Path, action: &'static str, source: io::Error) -> OpenError {
@@ -443,85 +315,6 @@ impl Opened {
         Ok(())
     }
 
-    /// Notes in which boot, and as which file, the store is open for writing. Before the mark that it was closed in order goes: after a
-    /// death in between it is still there.
-    fn claim_file(&self) -> io::Result<()> {
-        let identity = file::identity(self.engine.mem.file())?;
-        self.engine.set_boot(boot_words());
-        self.engine.set_file_identity(identity);
-        Ok(())
-    }
-
-    /// Whether this is the file that the store was last opened as, and not a copy of it.
-    fn is_same_file(&self) -> io::Result<bool> {
-        Ok(file::identity(self.engine.mem.file())? == self.engine.file_identity())
-    }
-
-    /// Whether all that was written is in the file: it was in use in this boot, and as this file.
-    fn is_whole(&self) -> io::Result<bool> {
-        Ok(self.engine.boot() == boot_words() && self.is_same_file()?)
-    }
-
-    /// A volatile store may be torn if the machine went down while it was open, or if it is a copy.
-    fn check_boot(&self, path: &Path) -> Result<(), OpenError> {
-        let io = |source| open_io(path, "look at", source);
-        if self.engine.life() & flag::CLEAN != 0 || self.is_whole().map_err(io)? {
-            return Ok(());
-        }
-        let copied = !self.is_same_file().map_err(io)?;
-        Err(OpenError::Unclean { path: path.into(), durable: self.engine.is_durable(), copied })
-    }
-
-    /// A durable store: one opener at a time looks whether the machine went down while it was open, or whether it is a copy, rebuilds
-    /// it then, and says on the medium that it is open, before anyone writes.
-    fn make_fit(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
-        if self.engine.read_only {
-            return self.check_boot(path);
-        }
-        let io = |source| open_io(path, "lock", source);
-        let start = clock::monotonic();
-        loop {
-            // Nearly always it is fit. Shared locks do not wait for each other, however many processes open at once.
-            if self.presence.try_shared(REBUILD).map_err(io)? {
-                let fit = self.is_fit();
-                self.presence.unlock(REBUILD).map_err(io)?;
-                if fit.map_err(io)? {
-                    return Ok(());
-                }
-            }
-            if self.presence.try_exclusive(REBUILD).map_err(io)? {
-                let fit = self.make_fit_locked(options).map_err(|error| open_write(path, error));
-                self.presence.unlock(REBUILD).map_err(io)?;
-                return fit;
-            }
-            if clock::monotonic() - start > REBUILD_TIMEOUT {
-                return Err(io(io::Error::other("another process has been rebuilding it for an hour")));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-    }
-
-    /// Whether others have it open, or died with it, and have said so on the medium.
-    fn is_fit(&self) -> io::Result<bool> {
-        Ok(self.engine.life() & flag::CLEAN == 0 && self.is_whole()?)
-    }
-
-    fn make_fit_locked(&self, options: &Options) -> Result<(), WriteError> {
-        let engine = &self.engine;
-        let io = |source| WriteError::Io { action: "look at the file", source };
-        if self.is_fit().map_err(io)? {
-            return Ok(());
-        }
-        if engine.life() & flag::CLEAN == 0 {
-            let len = engine.mem.file_len().map_err(|source| WriteError::Io { action: "measure", source })?;
-            let progress = |done, of| options.on_rebuild.iter().for_each(|told| (told.0)(done, of));
-            engine.rebuild(len, &mut { progress })?;
-        }
-        self.claim_file().map_err(io)?;
-        engine.change_life(0, flag::CLEAN);
-        engine.flush()
-    }
-
     /// Refuses options that the store contradicts.
     fn compare(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
         let engine = &self.engine;
@@ -572,10 +365,4 @@ pub(crate) fn is_file_of(file: &File, path: &Path) -> bool {
         std::fs::symlink_metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (ours.dev(), ours.ino()))
     };
     file.metadata().is_ok_and(same)
-}
-
-pub(crate) fn boot_words() -> [u64; 2] {
-    let id = boot::boot_id().unwrap_or_default();
-    let word = |half: &[u8]| half.iter().rev().fold(0u64, |w, b| w << 8 | u64::from(*b));
-    [word(&id[..8]), word(&id[8..])]
 }
