@@ -5,7 +5,7 @@
 //! [`worker!`](crate::worker), whose parts are in [`roles`].
 //!
 //! `HASHMERE_SEED` replays a run (each test prints the seed that it used), `HASHMERE_QUICK=1` leaves the longest
-//! tests out, `HASHMERE_BIG=1` forces those that need several gigabytes.
+//! tests out, `HASHMERE_BIG=1` wants those that need several gigabytes.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
