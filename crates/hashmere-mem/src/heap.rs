@@ -14,6 +14,11 @@ fn zeroed(count: u64) -> Box<[AtomicU64]> {
     unsafe { Box::from_raw(words as *mut [AtomicU64]) }
 }
 
+/// Copies words, one by one.
+fn copy(from: &[AtomicU64], to: &[AtomicU64]) {
+    from.iter().zip(to).for_each(|(from, to)| to.store(from.load(Ordering::Relaxed), Ordering::Relaxed));
+}
+
 /// The unit of backing, as on a real file.
 const PAGE: u64 = 4096;
 
@@ -82,18 +87,17 @@ impl HeapMem {
 
     /// A copy of everything, as a snapshot of the file would be; limits and strictness included.
     pub fn image(&self) -> HeapMem {
-        let copy = |from: &[AtomicU64]| {
-            let load = |word: &AtomicU64| AtomicU64::new(word.load(Ordering::Relaxed));
-            from.iter().map(load).collect()
-        };
-        HeapMem {
-            capacity: self.capacity,
-            words: copy(&self.words),
-            pages: copy(&self.pages),
-            limit: AtomicU64::new(self.limit.load(Ordering::Relaxed)),
-            budget: AtomicU64::new(self.budget.load(Ordering::Relaxed)),
-            strict: AtomicBool::new(self.strict.load(Ordering::Relaxed)),
+        let image = HeapMem::new(self.capacity);
+        copy(&self.pages, &image.pages);
+        // Holes are zero in both, and stay unallocated in the copy.
+        let words = |page: u64| (page * PAGE / 8) as usize..((page + 1) * PAGE / 8) as usize;
+        for page in (0..self.capacity / PAGE).filter(|page| self.is_backed(*page)) {
+            copy(&self.words[words(page)], &image.words[words(page)]);
         }
+        image.limit.store(self.limit.load(Ordering::Relaxed), Ordering::Relaxed);
+        image.budget.store(self.budget.load(Ordering::Relaxed), Ordering::Relaxed);
+        image.strict.store(self.strict.load(Ordering::Relaxed), Ordering::Relaxed);
+        image
     }
 
     #[inline]
@@ -225,8 +229,12 @@ impl Mem for HeapMem {
         for at in (off & !7..off + len).step_by(8) {
             let before = off.saturating_sub(at);
             let after = (at + 8).saturating_sub(off + len);
-            let mask = !0 << (8 * before) & !0 >> (8 * after);
-            self.words[(at / 8) as usize].fetch_and(!mask, Ordering::Relaxed);
+            let word = &self.words[(at / 8) as usize];
+            // Whole words, which most are, need no exchange.
+            match !0 << (8 * before) & !0 >> (8 * after) {
+                u64::MAX => word.store(0, Ordering::Relaxed),
+                mask => drop(word.fetch_and(!mask, Ordering::Relaxed)),
+            }
         }
         true
     }

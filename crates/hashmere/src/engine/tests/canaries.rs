@@ -58,10 +58,10 @@ const SEGMENTS: &[Hunt] = &[
 ];
 
 const DURABLE: &[Hunt] = &[
-    (Canary::QuarantineSkipped, "power cuts: histories", || histories(2)),
+    (Canary::QuarantineSkipped, "power cuts: histories", || histories(12)),
     (Canary::DeathUnstamped, "power cuts: histories", || histories(0)),
     (Canary::PointUnflushed, "power cuts: histories", || histories(0)),
-    (Canary::PointEarly, "power cuts: histories", || histories(40)),
+    (Canary::PointEarly, "power cuts: histories", || histories(231)),
     (Canary::PointInPlace, "power cuts: histories", || histories(0)),
     (Canary::FloorIgnored, "power cuts: histories", || histories(2)),
     (Canary::SumsBelieved, "power cuts: histories", || histories(1)),

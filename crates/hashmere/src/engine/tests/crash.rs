@@ -195,13 +195,7 @@ impl Scenario {
         assert_eq!(lived, at >= frame.stores, "{} is not deterministic", self.name);
         cast.victim.kill();
         tally.add(format!("death {at}"), attempt(|| self.repair_at_once(&world.image(), frame)));
-        tally.add(format!("death {at}, repair in passing"), attempt(|| self.repair_in_passing(&world, &cast, frame)));
         // An image for each death of the repairer, all from before the repair.
-        let world = World::new(self.geometry);
-        let mut cast = (self.setup)(&world);
-        cast.victim.probe.die_after(at);
-        let _ = until_death(|| (self.act)(&mut cast.victim));
-        cast.victim.kill();
         let mut repairs = Vec::new();
         tally.add(
             format!("death {at}, before a repair"),
@@ -211,6 +205,7 @@ impl Scenario {
             tally.repairs += 1;
             tally.add(format!("death {at}, and of the repairer {second}"), outcome);
         }
+        tally.add(format!("death {at}, repair in passing"), attempt(|| self.repair_in_passing(&world, &cast, frame)));
     }
 
     /// Whoever opens next repairs everything.

@@ -232,8 +232,10 @@ impl Medium {
     fn heap(&self, words: &[u64], len: u64) -> HeapMem {
         let heap = HeapMem::new(self.capacity);
         heap.back(0, len).unwrap();
-        for (i, word) in words.iter().enumerate().take((len / 8) as usize).filter(|(_, word)| **word != 0) {
-            heap.store(8 * i as u64, *word, Ordering::Relaxed);
+        let pages = words[..(len / 8) as usize].chunks((PAGE / 8) as usize).zip((0..).step_by(PAGE as usize));
+        // Of a file with many holes most pages.
+        for (page, start) in pages.filter(|(page, _)| page.iter().any(|word| *word != 0)) {
+            page.iter().zip((start..).step_by(8)).for_each(|(word, off)| heap.store(off, *word, Ordering::Relaxed));
         }
         heap
     }

@@ -7,7 +7,7 @@ use crate::engine::tests::world::{cache, strict, Client, World};
 use crate::engine::When;
 use crate::types::{Attributes, Ttl};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Catches a cleaner that frees a large record of today because of what it knew of yesterday's in the same place.
 #[test]
@@ -128,18 +128,20 @@ fn clear_while_records_come_and_go() {
 #[test]
 fn sweep_while_the_index_grows() {
     fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
+        // The same each time, and long to find.
+        static DIED: OnceLock<u64> = OnceLock::new();
         filled(world, actor, other, state);
         // Dies when its large record, which the next split moves, is in the index, and does not yet say so.
         let key = (0..).map(|n| format!("large{n}")).find(|key| c_hash(actor, key) & 1 == 1).unwrap();
-        let died = (0..2000).find(|stores| {
+        let is_it = |stores: &u64| {
             let image = world.image();
             die_in_large(&image, &key, *stores);
             let there = image.reader().t_get(key.as_bytes()).unwrap().is_some();
             let unsettled = (0..actor.segments() + 9)
                 .any(|s| image.client().state(s).state == hashmere_format::segment::State::LargeNew);
             there && unsettled
-        });
-        die_in_large(world, &key, died.unwrap());
+        };
+        die_in_large(world, &key, *DIED.get_or_init(|| (0..2000).find(is_it).unwrap()));
         state.insert(key.into_bytes(), vec![b'l'; 3000]);
     }
     let act = |c: &Client, _: &mut State| tolerate(c.sweep());
