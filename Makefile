@@ -3,11 +3,18 @@ SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 WHOLE := $(shell scripts/features)
 
+# Two targets at a time (in `test`, the bindings beside the others, which build in one folder), and what a command says in one piece: tests of processes wait more than they work. Nothing below is to take part
+# in this make's counting of jobs.
+ifneq ($(filter test,$(MAKECMDGOALS)),)
+MAKEFLAGS += --jobs=2 --output-sync=line
+unexport MAKEFLAGS
+endif
+
 .PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, bindings; at most ten minutes on two processors'
+	@echo 'make test     all of: lint, unit, promise, bindings, two at a time; at most ten minutes on two processors'
 	@echo 'make test-all the same, Miri, more interruptions, and C and C++ with every compiler and sanitizer'
 	@echo 'make unit     unit tests, crash enumeration, models'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
@@ -37,15 +44,19 @@ demo:
 	@cargo build --quiet --release -p hashmere-cli
 	@target/release/hashmere demo
 
-test: lint unit promise bindings
+test: bindings lint unit promise
 
 # What takes longer than `make test` may, and guards main as well.
-test-all: test test-more
+test-all:
+	@$(MAKE) --no-print-directory test
+	@$(MAKE) --no-print-directory test-more
 
 test-more: miri
 	@scripts/setup compilers
+	@scripts/setup python
 	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- meanwhile
-	EVERY_COMPILER=1 bindings/test c cpp
+	HASHMERE_BIG=1 cargo test $(WHOLE) --quiet --test sizes three_gibibytes
+	EVERY_COMPILER=1 HASHMERE_PYTHON_PROFILE=release bindings/test c cpp python
 
 lint:
 	@scripts/setup rust
