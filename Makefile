@@ -3,8 +3,8 @@ SHELL := /bin/bash
 export PATH := $(PATH):$(HOME)/.cargo/bin
 WHOLE := $(shell scripts/features)
 
-# Two targets at a time (in `test`, the bindings beside the others, which build in one folder), and what a command says in one piece: tests of processes wait more than they work. Nothing below is to take part
-# in this make's counting of jobs.
+# Two targets at a time: the bindings beside the others, which build in one folder, for tests of processes wait more than they work.
+# What a command says comes in one piece. Nothing that is run is to take part in this make's counting of jobs.
 ifneq ($(filter test,$(MAKECMDGOALS)),)
 MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
@@ -55,7 +55,7 @@ test-more: miri
 	@scripts/setup compilers
 	@scripts/setup python
 	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- meanwhile
-	HASHMERE_BIG=1 cargo test $(WHOLE) --quiet --test sizes three_gibibytes
+	HASHMERE_BIG=1 HASHMERE_DEATHS=160 cargo test $(WHOLE) --quiet --test sizes --test step
 	EVERY_COMPILER=1 HASHMERE_PYTHON_PROFILE=release bindings/test c cpp python
 
 lint:

@@ -101,10 +101,15 @@ fn a_hundred_megabytes() {
     assert!(allocated < 50_000_000, "{allocated} bytes are allocated for one small key");
 }
 
+/// Whether what needs several gigabytes is wanted, and there are as many.
+fn is_big() -> bool {
+    std::env::var_os("HASHMERE_BIG").is_some() && memory_available() >= 8 << 30
+}
+
 /// Larger than what 32 bits hold with a sign. Filled in place and looked at in place: it exists once.
 #[test]
 fn three_gibibytes() {
-    if std::env::var_os("HASHMERE_BIG").is_none() || memory_available() < 8 << 30 {
+    if !is_big() {
         println!("skipped: needs 8 GiB of available memory and HASHMERE_BIG=1, which make test-more sets");
         return;
     }
@@ -153,9 +158,12 @@ fn too_large_is_refused_and_changes_nothing() {
     let huge = vec![0; 4 << 30];
     let error = store.set(b"key", &huge).unwrap_err();
     assert!(matches!(error, WriteError::TooLarge { .. }), "{error:?}");
-    let error = store.set(&huge, b"").unwrap_err();
-    assert!(matches!(error, WriteError::TooLarge { .. }), "{error:?}");
-    assert_eq!(store.get(&huge).unwrap(), None);
+    if is_big() {
+        // To hash it takes twenty seconds without optimization.
+        let error = store.set(&huge, b"").unwrap_err();
+        assert!(matches!(error, WriteError::TooLarge { .. }), "{error:?}");
+        assert_eq!(store.get(&huge).unwrap(), None);
+    }
     assert_eq!(store.get(b"key").unwrap().as_deref(), Some(&b"old"[..]));
     assert_eq!(hashmere_testkit::files::apparent(store.path()), before, "a refused write has grown the file");
 }

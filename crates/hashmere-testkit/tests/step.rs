@@ -3,7 +3,7 @@
 //! readers, and has not lost its place when it goes on.
 //! Catches: what the compiler reorders or splits, and what the kernel does at a real death.
 //!
-//! This is a sample of `make step`, which kills the release build behind every instruction.
+//! This is a sample of `make step`, which kills the release build behind every instruction. `HASHMERE_DEATHS=n`: so many of each operation.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere_testkit::limits::{quick, Watchdog};
@@ -18,7 +18,8 @@ fn killed_and_stopped_behind_single_instructions() {
     }
     let _watchdog = Watchdog::start("step");
     let mut rng = Rng::for_test("step");
-    let effort = Effort { deaths: if quick() { 15 } else { 80 }, walk: false, stops: 2 };
+    let deaths = std::env::var("HASHMERE_DEATHS").ok().and_then(|n| n.parse().ok());
+    let effort = Effort { deaths: deaths.unwrap_or(if quick() { 15 } else { 40 }), walk: false, stops: 2 };
     let mut broken = 0;
     let program = env!("CARGO_BIN_EXE_hashmere-kit-step");
     let keys = SCENARIOS.iter().map(|scenario| run(program, scenario, effort, &mut rng));
