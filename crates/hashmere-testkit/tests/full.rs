@@ -4,14 +4,14 @@
 //! Catches: SIGBUS at first touch, SIGXFSZ, a failed replace that loses the old value, space lost in each cycle.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{OpenError, Options, Store, WriteError};
+use hashmere::{Mode, OpenError, Options, Store, WriteError};
 use hashmere_testkit::files::{allocated, apparent, SmallDisk};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{assert_clean, assert_there, small, worker, BASE};
+use hashmere_testkit::{assert_clean, assert_there, small, tiny, worker, BASE};
 
 /// What the caller has, and the maximum that gives it.
 const ROOM: u64 = 1 << 20;
@@ -137,6 +137,25 @@ fn long_values_fill_a_store() {
         }
         println!("values of up to {longest}: {} % of the room are theirs", bytes * 100 / room);
         assert!(bytes * 100 >= room * share, "{bytes} bytes of values of up to {longest} fill {room} bytes");
+        assert_clean(&store);
+        drop(store);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+/// What is free at the end of the file and what the file may still grow by are one row.
+#[test]
+fn a_long_value_takes_what_is_free_and_what_the_file_has_not_got_yet() {
+    let scratch = Scratch::new("full-row");
+    let path = scratch.store("full");
+    for mode in [Mode::Strict, Mode::Cache] {
+        let store = tiny().mode(mode).max_bytes(BASE + 64 * 4096).open(&path).unwrap();
+        store.set(b"first", &payload::encode_len(1, 25 * 4096)).unwrap();
+        assert!(store.delete(b"first").unwrap());
+        // More than either of them.
+        let value = payload::encode_len(2, 45 * 4096);
+        store.set(b"second", &value).unwrap();
+        assert_eq!(store.get(b"second").unwrap().unwrap(), value);
         assert_clean(&store);
         drop(store);
         std::fs::remove_file(&path).unwrap();

@@ -227,10 +227,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         whose: Lot,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
+        if n > 1 && self.complete_file(lane.slot, n, refused) {
+            if let Some(first) = self.find_run(lane.slot, n, refused)? {
+                return Ok(Some(first));
+            }
+        }
         if n == 1 || !self.shape.cache {
             return self.clean_for_run(lane, n, refused);
         }
-        self.complete_file(lane.slot, n, refused);
         self.evict_for_run(lane, n, whose, refused)
     }
 
@@ -324,14 +328,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// A file that may still grow, but by less than `n` segments, grows to its end: the rest of the row is found before it.
-    fn complete_file(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) {
+    /// `false`: it did not.
+    fn complete_file(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) -> bool {
         let rest = self.segments_max().saturating_sub(self.segments());
         // Where the file system is what refused, more of the file is of no use.
-        if rest > 0 && rest < n + RESERVE && refused.is_none() {
-            if let Some(first) = self.grow(slot, rest, Need::Reserve, refused) {
-                (first..first + rest).rev().for_each(|segment| self.leave_hole(segment));
-            }
+        if rest == 0 || rest >= n + RESERVE || refused.is_some() {
+            return false;
         }
+        let first = self.grow(slot, rest, Need::Reserve, refused);
+        let added = first.into_iter().flat_map(|first| (first..first + rest).rev());
+        added.for_each(|segment| self.leave_hole(segment));
+        first.is_some()
     }
 
     /// Evicts neighbours, in the order of the hand.
