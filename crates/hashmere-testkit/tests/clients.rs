@@ -9,9 +9,18 @@ use hashmere_testkit::procs::{namespaces_allowed, Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, payload, tiny, worker};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 const KEYS: u64 = 4;
+
+/// Held by a test that counts the slots that its threads leave, and by one with more threads than have lanes of their own: as long as any
+/// thread of the process shares lanes, all keep theirs.
+static THREADS_OF_THE_PROCESS: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    THREADS_OF_THE_PROCESS.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 fn rounds(full: u64) -> u64 {
     if quick() {
@@ -136,6 +145,7 @@ fn a_process_that_becomes_another_program_has_left() {
 
 #[test]
 fn threads_that_end_or_panic_leave_their_place() {
+    let _alone = alone();
     let _watchdog = Watchdog::start("clients-threads");
     let scratch = Scratch::new("clients-threads");
     let store = tiny().open(scratch.store("threads")).unwrap();
@@ -187,6 +197,7 @@ fn threads_that_ended_hold_no_slot() {
 /// A slot is in use for as long as a view of its thread is, wherever that is by then, and not longer.
 #[test]
 fn what_a_thread_left_behind_keeps_its_slot() {
+    let _alone = alone();
     let _watchdog = Watchdog::start("clients-left");
     let scratch = Scratch::new("clients-left");
     let store = Options::new().open(scratch.store("left")).unwrap();
@@ -252,6 +263,7 @@ fn many_processes_open_at_once() {
 /// A client that claims a slot counts from there on, not what its former client did.
 #[test]
 fn what_a_handle_did_is_told_from_what_others_did() {
+    let _alone = alone();
     let scratch = Scratch::new("clients-own");
     let path = scratch.store("own");
     let open = || tiny().open(&path).unwrap();
@@ -283,6 +295,7 @@ fn what_a_handle_did_is_told_from_what_others_did() {
 /// More threads than a handle has lanes share some, and the rows of these.
 #[test]
 fn as_many_threads_as_one_likes_count_exactly() {
+    let _alone = alone();
     const THREADS: u64 = 150;
     const TIMES: u64 = 3000;
     let _watchdog = Watchdog::start("clients-count");

@@ -316,6 +316,14 @@ fn flags_of_the_meta_commands() {
         ("mg k N30\r\nmd k x\r\nmg k t\r\n", "HD W\r\nHD\r\nHD t-1\r\n"),
         ("set k 7 100 3\r\nabc\r\nmd k x T50\r\nmg k t f s\r\n", "STORED\r\nHD\r\nHD t50 f0 s0\r\n"),
         ("set k 7 100 3\r\nabc\r\nmd k x I\r\nmg k v t\r\nmg k t\r\n", "STORED\r\nHD\r\nVA 0 t-1 X W\r\n\r\nHD t-1 Z X\r\n"),
+        // A time shows from the flag on that gives it, and the last of `T` and `N` is what a new item gets.
+        ("set k 0 2000 2\r\n12\r\nma k t MD T1000\r\nmg k t\r\n", "STORED\r\nHD t2000\r\nHD t1000\r\n"),
+        ("ma k T500 t N1000\r\nmg k t\r\n", "HD t500\r\nHD t1000\r\n"),
+        ("ma k N1000 t T500\r\nmg k t\r\n", "HD t1000\r\nHD t500\r\n"),
+        ("mg k N60 t T500\r\nmg k t\r\n", "HD t60 W\r\nHD t500 Z\r\n"),
+        ("mg k t T500 N60\r\nmg k t\r\n", "HD t-1 W\r\nHD t60 Z\r\n"),
+        // A delay that is none removes nothing, whether that is said or not.
+        ("set k 0 0 1\r\n1\r\nflush_all noreply noreply\r\nget k\r\n", "STORED\r\nVALUE k 0 1\r\n1\r\nEND\r\n"),
         // The last mistake is reported, unknown and repeated flags before all.
         ("mg k Tx Dx\r\nmg k Dx Tx\r\nmg k Tx z\r\nmg k v v z\r\n", "CLIENT_ERROR invalid numeric delta value\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR invalid flag\r\nCLIENT_ERROR duplicate flag\r\n"),
         ("mg !!! b\r\nmg !!! b Tx\r\nmd !!! b\r\nma !!! b\r\nma k z\r\n", "CLIENT_ERROR error decoding key\r\nCLIENT_ERROR bad token in command line format\r\nCLIENT_ERROR error decoding key\r\nCLIENT_ERROR invalid or duplicate flag\r\nCLIENT_ERROR invalid or duplicate flag\r\n"),

@@ -231,6 +231,15 @@ fn spoil(rng: &mut Rng, text: &str) -> String {
         3 => words.push("noreply"),
         _ => return format!("{}\n{rest}", words.join("  ")),
     }
+    // A word that moved into the place of the length may say more than is sent: a server that ignores as much would wait for it.
+    let place = match words.first() {
+        Some(&("set" | "add" | "replace" | "append" | "prepend" | "cas")) => 4,
+        Some(&"ms") => 2,
+        _ => usize::MAX,
+    };
+    if words.get(place).and_then(|word| word.parse().ok()).is_some_and(|length: usize| length > rest.len()) {
+        return text.to_string();
+    }
     format!("{}\r\n{rest}", words.join(" "))
 }
 

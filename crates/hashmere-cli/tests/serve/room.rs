@@ -30,9 +30,17 @@ fn every_limit_is_refused_in_the_same_words() {
         assert_eq!(refusal, "SERVER_ERROR out of memory storing object\r\n", "{limit}");
         assert!(stored > 10, "{limit}: {stored}");
         let mut binary = server.connect();
-        let packet = Packet { opcode: 0x01, extras: vec![0; 8], key: "b".into(), value: value.clone().into(), cas: 0 };
-        binary.send(&packet.bytes(1));
-        assert_eq!(binary.exactly(24)[6..8], [0, 0x82], "{limit}");
+        // A thread that ends, or a buffer that goes, may give the process room for another one.
+        let status = (0..100).map(|n| {
+            let (extras, key) = (vec![0; 8], format!("b{n}"));
+            let packet = Packet { opcode: 0x01, extras, key, value: value.clone().into(), cas: 0 };
+            binary.send(&packet.bytes(1));
+            let answer = binary.exactly(24);
+            let length = u32::from_be_bytes(answer[8..12].try_into().unwrap());
+            binary.exactly(length as usize);
+            [answer[6], answer[7]]
+        });
+        assert_eq!(status.into_iter().find(|status| *status != [0, 0]), Some([0, 0x82]), "{limit}");
         let stats = client.ask("stats\r\n");
         assert!(stats.contains("STAT store_no_memory 2\r\n"), "{limit}: {stats}");
         for n in 0..stored {

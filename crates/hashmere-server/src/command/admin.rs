@@ -135,7 +135,7 @@ impl Context<'_> {
         }
         let delay = match words.next() {
             None => Some(0),
-            Some(b"noreply") if words.last().is_none_or(|last| last == b"noreply") => Some(0),
+            Some(b"noreply") if words.last().is_none() => Some(0),
             Some(word) => number::signed_digits(word),
         };
         let Some(delay) = delay else { return self.done(BAD_EXPTIME) };

@@ -30,7 +30,7 @@ pub struct Counted {
     pub version: Version,
     /// Whether it was created.
     pub created: bool,
-    /// When it expires, in milliseconds since 1970 (unless it was just given another expiry).
+    /// When it was to expire before this request, in milliseconds since 1970.
     pub expires_at_ms: Option<u64>,
 }
 

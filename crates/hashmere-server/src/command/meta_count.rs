@@ -19,7 +19,7 @@ impl Context<'_> {
         let count = Count {
             by: flags.delta,
             up,
-            create: flags.vivify.map(|exptime| (flags.initial, exptime::ttl(exptime))),
+            create: flags.vivify.map(|exptime| (flags.initial, exptime::ttl(flags.last_exptime.unwrap_or(exptime)))),
             only: flags.compare,
             ttl: flags.ttl.map(exptime::ttl),
             version: flags.version,
@@ -46,8 +46,7 @@ impl Context<'_> {
             return;
         }
         let now = now_ms();
-        let ttl = if counted.created { flags.vivify } else { flags.ttl };
-        let expires = ttl.map_or(counted.expires_at_ms, |exptime| exptime::deadline(exptime::ttl(exptime), now));
+        let deadline = |exptime: Option<i64>| exptime.and_then(|exptime| exptime::deadline(exptime::ttl(exptime), now));
         let mut digits = Vec::with_capacity(20);
         number::write(counted.number, &mut digits);
         let out = &mut self.out.bytes;
@@ -58,11 +57,12 @@ impl Context<'_> {
             out.extend_from_slice(b"HD");
         }
         let version = if self.server.config.cas { counted.version.0 } else { 0 };
-        // A time that the creation gives shows from the flag on that gives it.
-        let mut shown = if counted.created { None } else { expires };
+        // A time shows from the flag on that gives it.
+        let mut shown = if counted.created { None } else { counted.expires_at_ms };
         request.finish(out, |letter, out| match letter {
             b'c' => meta::flag(b'c', version, out),
-            b'N' => shown = expires,
+            b'N' if counted.created => shown = deadline(flags.vivify),
+            b'T' => shown = deadline(flags.ttl),
             b't' => match exptime::remaining(shown, now) {
                 Some(left) => meta::flag(b't', left, out),
                 None => out.extend_from_slice(b" t-1"),

@@ -137,8 +137,11 @@ impl Context<'_> {
             shown_meta.expires_at_ms = before;
         }
         crate::protocol::meta::reply_flags(request.words, request.shown_key(), out, |letter, out| match letter {
-            // What is created gets its time from either flag.
-            b'T' | b'N' if letter == changing || changing == b'N' => shown_meta.expires_at_ms = meta.expires_at_ms,
+            // What is created gets its time from either flag, in their order.
+            b'T' | b'N' if letter == changing || changing == b'N' => {
+                let exptime = if letter == b'T' { request.flags.ttl } else { request.flags.vivify };
+                shown_meta.expires_at_ms = exptime.and_then(|time| exptime::deadline(exptime::ttl(time), now_ms()));
+            }
             _ => self.item_flag(letter, &shown_meta, out),
         });
         if meta.marks & WON != 0 && !shown.won {
@@ -168,8 +171,8 @@ impl Context<'_> {
             let Some(before) = store.meta(key)? else {
                 let Some(vivify) = request.flags.vivify else { return Ok(None) };
                 self.missed(key);
-                let attributes =
-                    Attributes { flags: 0, ttl: exptime::ttl(vivify), version_at_least: request.flags.version };
+                let ttl = exptime::ttl(request.flags.last_exptime.unwrap_or(vivify));
+                let attributes = Attributes { flags: 0, ttl, version_at_least: request.flags.version };
                 let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
                 self.reply_created(request, stored.version, attributes);
                 self.counters.stored.add(1);

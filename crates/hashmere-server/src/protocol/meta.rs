@@ -84,6 +84,8 @@ pub struct Flags {
     pub ttl: Option<i64>,
     /// `N`: create on a miss, with this expiry.
     pub vivify: Option<i64>,
+    /// The last of these two in the request: what `mg` and `ma` give to what they create.
+    pub last_exptime: Option<i64>,
     /// `R`: recache below this remaining time.
     pub recache: Option<i64>,
     /// `D`: how far to count.
@@ -108,6 +110,7 @@ impl Flags {
             client: 0,
             ttl: None,
             vivify: None,
+            last_exptime: None,
             recache: None,
             delta: 1,
             initial: 0,
@@ -158,8 +161,8 @@ impl Flags {
             (b'C', ..) => self.compare = number,
             (b'E', Some(number), _) => self.version = Version(number),
             (b'F', ..) => self.client = number.and_then(|flags| u32::try_from(flags).ok()).ok_or(None)?,
-            (b'T', ..) => self.ttl = time,
-            (b'N', ..) => self.vivify = time,
+            (b'T', ..) => (self.ttl, self.last_exptime) = (time, time),
+            (b'N', ..) => (self.vivify, self.last_exptime) = (time, time),
             (b'R', ..) => self.recache = time,
             (b'D', Some(number), _) => self.delta = number,
             (b'J', Some(number), _) => self.initial = number,

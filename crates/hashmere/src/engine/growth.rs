@@ -35,16 +35,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn try_grow(&self, slot: u32, n: u64, need: Need) -> Result<Option<u64>, WriteError> {
-        let Some(max) = self.room_to_grow(n, need)? else { return Ok(None) };
+        // A process that cannot reach what others grew has nothing to count from.
+        self.reach_file()?;
+        // One number of segments for what is allowed and for what is asked for: others grow the file meanwhile.
         let ready = self.segments();
-        if self.missing_chunk(n).is_none() {
+        let Some(max) = self.room_to_grow(ready, n, need) else { return Ok(None) };
+        if self.missing_chunk(ready, n).is_none() {
             self.back_growth(ready, n, max)?;
         }
         self.lock_space(slot)?;
         let grown = self.grow_locked(slot, n, need, ready);
         self.release_global(at::SPACE_LOCK);
         if grown.as_ref().is_ok_and(|first| first.is_some_and(|first| (first..first + n).contains(&ROWS_FROM))) {
-            // A client that comes when the file system is full needs a row, too. Without memory now, it is refused as it comes.
+            // For clients that come when the file system is full. Without memory now, they are refused as they come.
             let _ = self.mem.back(at::CLIENTS, row::BYTES * ROWS_READY);
         }
         grown
@@ -62,26 +65,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// The most segments that there may be, if `n` more are within it.
-    fn room_to_grow(&self, n: u64, need: Need) -> Result<Option<u64>, WriteError> {
-        // A process that cannot reach what others grew has nothing to count from.
-        self.reach_file()?;
+    /// The most segments that there may be, if `n` more than `total` are within it.
+    fn room_to_grow(&self, total: u64, n: u64, need: Need) -> Option<u64> {
         let max = self.segments_max();
         // The reserve may be free segments, holes, or growth that is still possible.
         let reserved = need == Need::Normal && !canary::is(Canary::ReserveSpent);
-        let floor = if !reserved || max.saturating_sub(self.segments()) > n + RESERVE {
+        let floor = if !reserved || max.saturating_sub(total) > n + RESERVE {
             0
         } else {
             RESERVE.saturating_sub(self.vacant())
         };
-        Ok(Some(max).filter(|max| self.segments() + n + floor <= *max))
+        Some(max).filter(|max| total + n + floor <= *max)
     }
 
     /// With the space lock. All that `n` segments after the first `ready` need has been asked for, unless their chunk of the table is missing.
     fn grow_locked(&self, slot: u32, n: u64, need: Need, ready: u64) -> Result<Option<u64>, WriteError> {
-        let Some(max) = self.room_to_grow(n, need)? else { return Ok(None) };
-        let is_ready = self.segments() == ready && self.missing_chunk(n).is_none();
-        if !is_ready {
+        self.reach_file()?;
+        let total = self.segments();
+        let Some(max) = self.room_to_grow(total, n, need) else { return Ok(None) };
+        if total != ready || self.missing_chunk(total, n).is_some() {
             self.extend_table(n, max)?;
             if self.segments() + n > max {
                 return Ok(None);
@@ -123,9 +125,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(entry + segment::at::STATE, word.pack(), Ordering::Release);
     }
 
-    /// The pointer of a chunk of the table that the next `n` segments need, and that is not there.
-    fn missing_chunk(&self, n: u64) -> Option<u64> {
-        let total = self.segments();
+    /// The pointer of a chunk of the table that the `n` segments after the first `total` need, and that is not there.
+    fn missing_chunk(&self, total: u64, n: u64) -> Option<u64> {
         let chunks = total / CHUNK_ENTRIES..=(total + n - 1) / CHUNK_ENTRIES;
         chunks.map(|chunk| at::CHUNKS + 8 * chunk).find(|pointer| !self.is_chunk(*pointer, total))
     }
@@ -133,8 +134,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes sure that the next `n` segments have entries. A chunk of the table beyond the first takes segments of its own, just
     /// before the segments that need it; its own entries may stand in itself.
     fn extend_table(&self, n: u64, max: u64) -> Result<(), WriteError> {
-        while let Some(pointer) = self.missing_chunk(n) {
+        loop {
             let total = self.segments();
+            let Some(pointer) = self.missing_chunk(total, n) else { return Ok(()) };
             let start = self.segment_offset(total);
             // One with entries that count already cannot be missing; a new one each time would take the whole disk.
             if total % CHUNK_ENTRIES != 0 && pointer == at::CHUNKS + 8 * (total / CHUNK_ENTRIES) {
@@ -161,7 +163,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Err(lost_chunk(pointer));
             }
         }
-        Ok(())
     }
 
     /// Whether a pointer of the table leads to a chunk: to a segment that counts as one.
