@@ -14,7 +14,7 @@ endif
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
-	@echo 'make test     all of: lint, unit, promise, bindings, two at a time; at most ten minutes on two processors'
+	@echo 'make test     all of: lint, unit, promise, bindings, two at a time; about ten minutes on two processors'
 	@echo 'make test-all the same, Miri, more interruptions, and C and C++ with every compiler and sanitizer'
 	@echo 'make unit     unit tests, crash enumeration, models'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
