@@ -130,7 +130,7 @@ impl StoreBase {
         })
     }
 
-    /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: nobody, or one that is gone; 0: one whose
+    /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: none, or one that is gone; 0: one whose
     /// name went when the store was cleared.
     #[pyo3(signature = (key, /))]
     fn once_holder(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u32>> {
@@ -214,7 +214,7 @@ impl Mutex {
         Ok(())
     }
 
-    /// The process that holds it at about this moment, by its id; ``None``: nobody, or one that is gone; 0: one whose name went when the
+    /// The process that holds it at about this moment, by its id; ``None``: none, or one that is gone; 0: one whose name went when the
     /// store was cleared or the key deleted (no process to send a signal to).
     #[getter]
     fn holder(&self, py: Python<'_>) -> PyResult<Option<u32>> {

@@ -273,7 +273,7 @@ int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t tim
 /**
  * The process that holds the mutex of a key at about this moment, in its own PID namespace. After ::hm_clear, or when the key was deleted, only
  * the holder's own handle knows its name: for others `pid` is 0 then, which is no process to send a signal to.
- * @return #HM_OK; #HM_ABSENT: nobody, or one that is gone; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ * @return #HM_OK; #HM_ABSENT: none, or one that is gone; #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
  */
 int hm_mutex_holder(hm_store *store, const void *key, size_t key_len, uint32_t *pid, hm_error *error);
 /** Releases a mutex. NULL is allowed. In a forked child it does nothing. */

@@ -121,7 +121,7 @@ impl Meta {
     pub fn is_free(self) -> bool {
         self.0 & Self::OWNER == 0
     }
-    /// Whether nobody holds it and no update asks to go first.
+    /// Whether no client holds it and no update asks to go first.
     #[inline(always)]
     pub fn is_open(self) -> bool {
         self.0 & (Self::OWNER | Self::YIELD) == 0
@@ -136,7 +136,7 @@ impl Meta {
     pub fn held_by(self, slot: u32) -> Meta {
         Meta(self.0 & !Self::OWNER | u64::from(slot + 1))
     }
-    /// Free, with no waiters noted, and nobody asked to yield.
+    /// Free, with no waiters noted and no request to yield.
     #[inline(always)]
     pub fn released(self) -> Meta {
         Meta(self.0 & !(Self::OWNER | Self::WAITERS | Self::YIELD))

@@ -37,7 +37,7 @@ impl Here {
         Patience::new(if lately { Duration::ZERO } else { ENDING })
     }
 
-    /// Nobody was ending.
+    /// No thread was ending.
     pub(crate) fn waited_in_vain(&self) {
         let mut in_vain = self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
         if in_vain.is_none_or(|then| then.elapsed() >= IN_VAIN) {

@@ -164,7 +164,7 @@ impl<M: Mem> Core<'_, M> {
         Some(self.begin(ring, who))
     }
 
-    /// Whether some ring is nobody's.
+    /// Whether some ring is free.
     pub(crate) fn has_free_ring(&self) -> bool {
         (0..self.geometry.rings).any(|ring| self.mem.load(self.row(ring) + row::OWNER, Ordering::Relaxed) == 0)
     }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 /// The longest sleep between two looks at whether the others live.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// The most participants. Numbers of rounds and participants stay below 2^62, or somebody else wrote them.
+/// The most participants. Numbers of rounds and participants stay below 2^62, or the words are damaged.
 const SIZE_MAX: u64 = 1 << 32;
 const COUNT_MAX: u64 = 1 << 62;
 

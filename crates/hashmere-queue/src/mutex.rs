@@ -147,7 +147,7 @@ impl Mutex {
     }
 
     /// Its holder at about this moment; `None`: there is none, or it is gone. The key names it; if the store was cleared or the key deleted
-    /// since it was locked, the holder is named only if this handle is it, else it has process id 0: somebody holds it.
+    /// since it was locked, the holder is named only if this handle is it, else its process id is 0: another one holds it.
     ///
     /// # Errors
     /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.

@@ -313,7 +313,7 @@ public:
         if (rc != HM_OK) return std::nullopt;
         return lock(held, abandoned != 0);
     }
-    /// The process that holds the mutex of a key at about this moment; empty: nobody, or one that is gone; 0: one whose
+    /// The process that holds the mutex of a key at about this moment; empty: none, or one that is gone; 0: one whose
     /// name went when the store was cleared or the key deleted (no process to send a signal to).
     static std::optional<std::uint32_t> holder(store &in, bytes key) {
         std::uint32_t pid = 0;
@@ -329,7 +329,7 @@ private:
     bool abandoned_;
 };
 
-/// The process that computes the value of a key by `once` at about this moment; empty: nobody, or one that is gone; 0: one whose
+/// The process that computes the value of a key by `once` at about this moment; empty: none, or one that is gone; 0: one whose
 /// name went when the store was cleared or the key deleted (no process to send a signal to).
 inline std::optional<std::uint32_t> once_holder(store &in, bytes key) {
     std::uint32_t pid = 0;

@@ -8,7 +8,7 @@ module Hashmere
     private_constant :LEASE
 
     # Waits until a key has another version than `seen` (nil: it was absent), in whatever process it is changed.
-    # @param timeout [Numeric, nil] seconds; nil: for ever
+    # @param timeout [Numeric, nil] seconds; nil: no limit
     # @return [Integer, nil] its version then, 0 if it is absent; nil: the time is up
     def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.patience(timeout))
 
@@ -26,14 +26,14 @@ module Hashmere
     # Runs the block while it holds the mutex of a key, which says by whom it is held and is otherwise absent. The death of the holder
     # releases it. The block is told whether the holder before died with it: what it protects may be half done.
     # It stays held when the store is cleared. A thread that holds it cannot lock it again: `QueueReentered` is raised.
-    # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: for ever
+    # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: no limit
     # @return what the block returns; `Busy` is raised if somebody alive held it all the while
     def lock(key, timeout: 5)
       held(key, timeout, "the mutex #{key.inspect} was held", -> { mutex_holder(key) }) { |abandoned| yield abandoned }
     end
 
     # @!method mutex_holder(key)
-    #   Who holds the mutex of a key at about this moment. @return [Integer, nil] a process id; nil: nobody, or one that is gone; 0: one
+    #   Who holds the mutex of a key at about this moment. @return [Integer, nil] a process id; nil: none, or one that is gone; 0: one
     #   whose name went when the store was cleared or the key deleted (no process to send a signal to)
     # @!method once_holder(key)
     #   Who computes the value of a key by {#once} at about this moment. @return [Integer, nil] as {#mutex_holder}

@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 const PACES: [(u64, u64); 5] = [(20, 20), (200, 200), (2000, 200), (200, 20_000), (20_000, 100_000)];
 
 /// Runs something while this process, which is to be another than the one that uses the file, scribbles on it. The file is opened first:
-/// whoever uses it may remove it.
+/// the process that uses it may remove it.
 pub(super) fn scribble_while<R>(path: &Path, victim: &Victim, rng: &mut Rng, act: impl FnOnce() -> R) -> R {
     let words = Words::of(path);
     let stop = AtomicBool::new(false);

@@ -4,6 +4,7 @@
 //! counts as free can be written to whatever the file system says, and a request that it refuses leaves holes where there were
 //! holes.
 
+use super::clean::Cleaning;
 use super::client::back_error;
 use super::segments::{Need, RESERVE};
 use super::Engine;
@@ -22,7 +23,7 @@ pub(super) const WHOLE_FROM: u64 = 32;
 /// says how much it has left, that is asked each time.)
 const ASK_AGAIN_MS: u64 = 1000;
 
-/// The part of the hole hand that is a segment; all ones: there is no hole. Above it stands how often one was left.
+/// The part of the hole hand that is a segment; all ones: there is no hole. The bits above it count how often a segment became one.
 const HAND: u64 = u32::MAX as u64;
 
 /// What is known of the memory behind a segment that becomes free.
@@ -152,14 +153,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The same for a caller that can do without growth in no other way: it waits for a stalled space lock as for any lock.
     pub(super) fn claim_patiently(&self, slot: u32, need: Need, bytes: u64) -> Result<u64, WriteError> {
-        let mut since = None;
-        loop {
+        self.patiently(Cleaning::No, || {
             let mut refused = None;
-            match self.claim(slot, need, bytes, &mut refused)? {
-                Some(segment) => return Ok(segment),
-                None => self.wait_and_retry(&mut since, self.full(refused))?,
-            }
-        }
+            self.claim(slot, need, bytes, &mut refused)?.ok_or_else(|| self.full(refused))
+        })
     }
 
     pub(super) fn undo_claim(&self, segment: u64) {

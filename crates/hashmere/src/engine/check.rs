@@ -137,7 +137,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// States and count change under the space lock. Who died with it may have left them apart: its repair counts anew.
+    /// States and count change under the space lock. A process that died with it may have left them apart: its repair counts them again.
     fn check_offline(&self, report: &mut CheckReport) {
         let at_rest = || {
             let lock = Meta(self.mem.load(at::SPACE_LOCK, Ordering::Acquire));

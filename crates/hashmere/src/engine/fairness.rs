@@ -1,10 +1,10 @@
 //! Fairness between updates and plain writes.
 //!
-//! An update (read, ask the caller's function, commit if nothing has changed) holds no lock while it asks, so whoever writes the key
+//! An update (read, ask the caller's function, commit if nothing has changed) holds no lock while it asks, so a thread that writes the key
 //! without pause would beat it every time. After some lost rounds it asks the writers of the key's bucket to *yield*: one
-//! bit in the lock word, next to nobody's name. A writer that finds the lock free and the bit set waits a little before it takes the
-//! lock; whoever holds the lock next takes the bit off when it lets go. Nothing rests on the bit: a writer's patience ends by time,
-//! so one that was left by the dead costs the next writer that wait, once.
+//! bit in the lock word while no client holds it. A writer that finds the lock free and the bit set waits a little before it takes the
+//! lock; the next holder of the lock clears the bit when it releases it. The bit is a hint: a writer's patience ends by time,
+//! so a bit left by a crashed process costs the next writer that wait, once.
 
 use super::{Engine, KeyHash, Lane};
 use crate::canary::{self, Canary};
@@ -58,7 +58,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         done
     }
 
-    /// Sets the bit, by taking the key's lock and giving it back with it: so nobody who holds the lock overwrites it.
+    /// Sets the bit, by taking the key's lock and giving it back with it: so no holder of the lock overwrites it.
     #[cold]
     fn ask_to_yield(&self, lane: &mut Lane, kh: KeyHash) -> Result<(), WriteError> {
         let root = self.enter(lane);
@@ -66,7 +66,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let locked = self.lock_key(lane, root, kh.hash);
         lane.insists = false;
         if let Ok(Some((place, meta))) = &locked {
-            // Not `release`: who sleeps would take the lock at once. The note that they do stays, for the next release.
+            // Not `release`: a waiter that it wakes would take the lock at once. The note of waiters stays, for the next release.
             let sleepers = self.mem.load(place.first + META, Ordering::Relaxed) & Meta::WAITERS;
             self.mem.store(place.first + META, meta.released().0 | sleepers | Meta::YIELD, Ordering::Release);
             self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Release);

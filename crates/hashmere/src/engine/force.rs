@@ -161,13 +161,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes room for the index, which found none to grow. `false`: there is none to be had.
     #[cold]
     pub(super) fn free_for_index(&self, lane: &mut Lane) -> Result<bool, WriteError> {
-        let mut since = None;
-        loop {
-            match self.free_for_index_now(lane) {
-                Err(error) => self.wait_and_retry(&mut since, error)?,
-                freed => return freed,
-            }
-        }
+        self.patiently(lane.cleaning, || self.free_for_index_now(lane))
     }
 
     fn free_for_index_now(&self, lane: &mut Lane) -> Result<bool, WriteError> {

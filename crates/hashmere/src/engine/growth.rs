@@ -1,9 +1,9 @@
 //! Growth: more segments at the end of the file.
 //!
 //! What takes long, asking the kernel for addresses and for memory, comes before the space lock. The lock is then held for a few stores,
-//! and a client that stops there is rare. The others do not wait for it for long: a claim that finds the space lock stalled is told so like
-//! one that the file system refuses, and its caller makes do with the file as it is, by cleaning or evicting. Only where that gives
-//! nothing does the call wait for as long as a writer waits for any lock ([`Engine::wait_and_retry`]).
+//! and a client is rarely stopped there. The others do not wait for it for long: a claim that finds the space lock stalled fails like one
+//! that the file system refuses, and its caller makes do with the file as it is, by cleaning or evicting. Only where that gives
+//! nothing does the call wait for as long as a writer waits for any lock ([`Engine::patiently`]).
 
 use super::client::back_error;
 use super::segments::{Need, RESERVE};
@@ -20,13 +20,13 @@ use std::sync::atomic::Ordering;
 /// From this size on the file grows by whole blocks: large pages halve the time of a look-up in a large table, and a small
 /// store stays small.
 const BLOCKS_FROM: u64 = 16 << 20;
-/// When the file has this segment, the rows of so many clients get their memory.
+/// When the file has this segment, the rows of `ROWS_READY` clients get their memory.
 const ROWS_FROM: u64 = 8;
 const ROWS_READY: u64 = 64;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Appends `n` segments to the file and claims them, each on its own, with no memory behind them. `None`: the maximum does
-    /// not allow it, or what stands against it is in `refused`.
+    /// not allow it, or the reason is in `refused`.
     pub(super) fn grow(&self, slot: u32, n: u64, need: Need, refused: &mut Option<WriteError>) -> Option<u64> {
         self.try_grow(slot, n, need).unwrap_or_else(|error| {
             *refused = Some(error);
@@ -55,7 +55,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes the space lock, unless it is stalled.
     fn lock_space(&self, slot: u32) -> Result<(), WriteError> {
-        // A repair acts under the name of the dead owner, which may have died with this very lock.
+        // A repair acts under the slot of the dead owner, which may have died with this very lock.
         if self.holds(slot, at::SPACE_LOCK) {
             return Ok(());
         }
@@ -150,7 +150,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.unback(start, own * self.segment_bytes());
                 return Err(error);
             }
-            // A grower who died here may have left anything, the pointer included: it counts only once its segment does.
+            // A process that died here may have left anything, the pointer included: it counts only once its segment does.
             self.mem.zero(start, CHUNK_BYTES);
             self.mem.store(pointer, start, Ordering::Release);
             for i in 0..own {

@@ -170,7 +170,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes one of the global locks for a client.
     pub(super) fn acquire_global(&self, slot: u32, offset: u64) -> Result<(), WriteError> {
-        // A repair acts under the name of the dead owner, which may have died with this very lock.
+        // A repair acts under the slot of the dead owner, which may have died with this very lock.
         if self.holds(slot, offset) {
             return Ok(());
         }

@@ -33,15 +33,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if n >= self.segments_max() {
             return Err(self.full(None));
         }
-        let mut since = None;
-        let first = loop {
-            match self.claim_run_now(lane, n) {
-                Ok(first) => break first,
-                Err(error) if lane.cleaning != Cleaning::No => return Err(error),
-                Err(error) => self.wait_and_retry(&mut since, error)?,
-            }
-        };
-        // Only now: whoever repairs after us reads what a new large record has.
+        let first = self.patiently(lane.cleaning, || self.claim_run_now(lane, n))?;
+        // Only now: a repair after our death reads what a new large record has.
         self.set_state(first, Word::owned(State::LargeNew, lane.slot).long(n as u32));
         (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
         self.keep_spare(lane.slot);

@@ -5,6 +5,7 @@
 //! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This is a
 //! hint: a wrong one costs a key its place in the first tree, or a record its move.
 
+use super::clean::Cleaning;
 use super::lock::SLEEP_MAX;
 use super::sync::LOOK;
 use super::{Engine, Lane};
@@ -90,8 +91,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
         known.for_each(|(at, _)| at.store(0, Ordering::Relaxed));
     }
 
-    /// For a call that a living client held up, and that has tried everything else: waits a moment, and then the call tries again, until it
-    /// has waited for as long as a writer waits for a lock. `error` is what it got, and is returned in the end, as is any other error.
+    /// Repeats what a living client blocks, and what can proceed in no other way, until it succeeds or has waited for as long as a writer
+    /// waits for a lock. A cleaner does not wait here: what called it does.
+    pub(super) fn patiently<R>(
+        &self,
+        cleaning: Cleaning,
+        mut act: impl FnMut() -> Result<R, WriteError>,
+    ) -> Result<R, WriteError> {
+        let mut since = None;
+        loop {
+            match act() {
+                Err(error) if cleaning == Cleaning::No => self.wait_and_retry(&mut since, error)?,
+                done => return done,
+            }
+        }
+    }
+
+    /// Waits a moment before a blocked call is repeated. `since` is when it first was; `error` is what it got, which is returned when
+    /// it has waited for `busy_timeout`, as is any error but `Busy`.
     #[cold]
     pub(super) fn wait_and_retry(&self, since: &mut Option<Duration>, error: WriteError) -> Result<(), WriteError> {
         let WriteError::Busy { pid, holder, waited } = error else { return Err(error) };

@@ -136,7 +136,7 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
     }
 }
 
-/// A new store that nobody can open yet, because it has no name.
+/// A new store that no process can open yet, because it has no name.
 pub(crate) fn format(path: &Path, new: &NewStore, options: &Options) -> Result<(Unpublished, Opened), OpenError> {
     let io = |action: &'static str| move |source: io::Error| open_io(path, action, source);
     let unnamed = file::create_unnamed(folder_of(path), options.permissions.unwrap_or(0o600)).map_err(io("create"))?;
