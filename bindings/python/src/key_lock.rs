@@ -7,7 +7,7 @@ use pyo3::prelude::*;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// The locks for keys are numbered from here on; those of the engine are far below. Mentioned in docs/format.md.
+/// The locks for keys are numbered from here on; those of the engine are far below. Mentioned in docs/internals/format.md.
 const FIRST: u64 = 1 << 40;
 
 /// FNV-1a: the number has to be the same in every process and version.

@@ -805,7 +805,7 @@ typedef struct hm_backup_report {
 } hm_backup_report;
 
 /**
- * Copies the store to a new file as it is at one moment, while others go on reading and writing (docs/backup.md). The copy is a store
+ * Copies the store to a new file as it is at one moment, while others go on reading and writing (docs/internals/backup.md). The copy is a store
  * that was closed in order; its name appears when it is complete and on the medium.
  * @param path      a path, also without a slash in it
  * @param flags     ::hm_backup_flags

@@ -5,7 +5,7 @@
  *
  * Any thread of any process that has the store open appends lines, for some tens of nanoseconds each. One *drainer*, a thread of any of these
  * processes or the command `hashmere log`, writes them in the order of time to standard output, a file or a function. A line for which a
- * call has returned #HM_OK is in the store: it comes out, once, whatever becomes of the process. docs/log.md has the protocol.
+ * call has returned #HM_OK is in the store: it comes out, once, whatever becomes of the process. docs/internals/log.md has the protocol.
  *
  * @code{.c}
  * hm_log *log;

@@ -5,7 +5,7 @@
  *
  * A *pool* has so many *elements* of so many bytes, and named *queues*, all of them in the store's file. An element moves from queue to
  * queue by reference. It is always in one place: in a queue, or in somebody's *hand*. If the process of a hand dies, at any
- * instruction, what it held is found and goes back to where it came from, exactly once. docs/queues.md has the protocol.
+ * instruction, what it held is found and goes back to where it came from, exactly once. docs/internals/queues.md has the protocol.
  *
  * @code{.c}
  * const hm_pool_options options = {.size = sizeof options, .elements = 1000, .bytes = 4096};

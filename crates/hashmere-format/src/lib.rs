@@ -1,6 +1,6 @@
 //! The bytes of a store file: where everything stands and how each word is packed.
 //!
-//! This crate knows no memory, no process and no clock: it turns words into meanings and back. `docs/format.md` draws
+//! This crate knows no memory, no process and no clock: it turns words into meanings and back. `docs/internals/format.md` draws
 //! what stands here; a change of anything in this crate that moves a byte changes [`header::FORMAT`].
 
 pub mod crc32c;

@@ -57,7 +57,7 @@ pub fn depth_max(tree: u32) -> u32 {
 }
 
 /// The position of a scan: within the hashes that share `depth` low bits with `origin` (in bit-reversed
-/// order, see `docs/concurrency.md`), the entries at places before (`line`, `slot`) were returned from all leaves,
+/// order, see `docs/internals/concurrency.md`), the entries at places before (`line`, `slot`) were returned from all leaves,
 /// and those at it from the leaves before `reached`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {

@@ -1,5 +1,5 @@
 //! Canaries of the log: known faults that its tests must find. How they are switched on: [`hashmere_mem::canaries`]. The table of who
-//! finds which is in `docs/testing.md`.
+//! finds which is in `docs/internals/testing.md`.
 
 hashmere_mem::canaries! {
     /// A writer does not say that a line is coming.

@@ -1,4 +1,4 @@
-//! Every byte of a log: where things stand in its region, and how each word is packed. `docs/log.md` draws it.
+//! Every byte of a log: where things stand in its region, and how each word is packed. `docs/internals/log.md` draws it.
 
 use crate::error::LogError;
 use hashmere_mem::Mem;

@@ -28,7 +28,7 @@
 //! With the feature `log` there is an adapter for the crate of that name, with `tracing` a layer for that one.
 //!
 //! *It is not* a log collector: nobody outside the machine can take part, and what is in the log and not written yet does not
-//! survive a crash of the machine. `docs/log.md` has the bytes, the protocol and the argument.
+//! survive a crash of the machine. `docs/internals/log.md` has the bytes, the protocol and the argument.
 
 mod canary;
 mod deliver;

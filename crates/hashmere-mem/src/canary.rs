@@ -1,6 +1,6 @@
 //! Known faults that tests switch on to prove that they would notice.
 
-/// Defines canaries: known faults, one line each where the code would have them (see `docs/testing.md`).
+/// Defines canaries: known faults, one line each where the code would have them (see `docs/internals/testing.md`).
 ///
 /// Makes an enum `Canary`, and `is`, which says whether one is switched on. In any build but those for tests `is` is the constant
 /// `false`: no build that anybody uses contains a canary. With the feature `canary` the variable `HASHMERE_CANARY` switches one on for
@@ -96,7 +96,7 @@ macro_rules! canaries {
                 assert!(missed.is_empty(), "nobody noticed {missed:?}");
             }
 
-            /// Sees that each canary is hunted here or by others, and stands in the table of docs/testing.md, whose text this is.
+            /// Sees that each canary is hunted here or by others, and stands in the table of docs/internals/testing.md, whose text this is.
             ///
             /// # Panics
             /// If one is or does not.
@@ -105,7 +105,7 @@ macro_rules! canaries {
                 for (canary, name, what) in Canary::ALL {
                     let here = hunts.iter().any(|(hunted, _, _)| hunted == canary);
                     assert!(here || others(*canary, name), "nobody hunts {name}:{what}");
-                    assert!(table.contains(&format!("| `{name}` |")), "docs/testing.md does not name {name}");
+                    assert!(table.contains(&format!("| `{name}` |")), "docs/internals/testing.md does not name {name}");
                 }
             }
         }

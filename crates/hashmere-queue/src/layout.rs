@@ -1,4 +1,4 @@
-//! Every byte of a pool: where things stand in its region, and how each word is packed. `docs/queues.md` draws it.
+//! Every byte of a pool: where things stand in its region, and how each word is packed. `docs/internals/queues.md` draws it.
 
 use crate::error::QueueError;
 use hashmere_mem::Mem;

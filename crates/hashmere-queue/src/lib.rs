@@ -31,7 +31,7 @@
 //! ```
 //!
 //! *It is not* a message broker: elements have one size, nothing is kept over a crash of the machine, and nobody outside the
-//! machine can take part. `docs/queues.md` has the bytes, the protocol and the argument.
+//! machine can take part. `docs/internals/queues.md` has the bytes, the protocol and the argument.
 
 mod barrier;
 mod canary;

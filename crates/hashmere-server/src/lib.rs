@@ -4,7 +4,7 @@
 //! ids, flags and expiry are the store's, counters are its counters.
 //!
 //! Layers: [`protocol`] parses and writes bytes and knows nothing else; [`command`] performs requests on a store; `net`
-//! moves bytes between sockets and sessions. `docs/protocol.md` describes the mechanism, its bounds, and every difference
+//! moves bytes between sockets and sessions. `docs/internals/protocol.md` describes the mechanism, its bounds, and every difference
 //! from memcached.
 //!
 //! *It is not* a cluster: clients spread keys over several servers, as they do with memcached.

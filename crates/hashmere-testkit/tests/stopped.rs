@@ -131,7 +131,7 @@ fn writers_of_other_keys_go_on() {
     let path = stage.store.path().to_owned();
     let big = Options::new().existing_only().busy_timeout(Duration::from_millis(5)).open(&path).unwrap();
     // Twice: what is overwritten leaves room to clean. A process that is stopped while it grows the file holds up writers in a store that
-    // has neither free segments nor any to clean (docs/concurrency.md).
+    // has neither free segments nor any to clean (docs/internals/concurrency.md).
     for value in [b"here", b"more"] {
         for key in 1000..6000 {
             big.set(&payload::key(key), value).unwrap();

@@ -1,5 +1,5 @@
 //! Canaries of the engine: known faults that its tests must find. How they are switched on: [`hashmere_mem::canaries`]. The table of
-//! who finds which is in `docs/testing.md`.
+//! who finds which is in `docs/internals/testing.md`.
 
 use std::sync::atomic::Ordering;
 

@@ -1,5 +1,5 @@
 //! The same requests to this server and to memcached, Debian's and 1.6.45: every byte of every answer is the same, or the difference is
-//! one of those that `docs/protocol.md` explains. This server does as 1.6.45 does; where Debian's 1.6.18 answers with an error, or
+//! one of those that `docs/internals/protocol.md` explains. This server does as 1.6.45 does; where Debian's 1.6.18 answers with an error, or
 //! takes what is an error today, the difference is explained by that.
 
 use crate::grammar;
@@ -92,7 +92,7 @@ fn normal(answer: &str) -> String {
     lines.join("\r\n")
 }
 
-/// The differences that `docs/protocol.md` explains, to any memcached.
+/// The differences that `docs/internals/protocol.md` explains, to any memcached.
 fn is_explained(request: &str, theirs: &str, ours: &str) -> bool {
     let words: Vec<&str> = request.lines().next().unwrap_or("").split(' ').filter(|word| !word.is_empty()).collect();
     let has = |word: &str| words.iter().skip(2).any(|other| *other == word);

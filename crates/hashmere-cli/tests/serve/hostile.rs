@@ -1,4 +1,4 @@
-//! Promise: a client that is slow, stopped or malicious holds no more memory than `docs/protocol.md` says, and blocks
+//! Promise: a client that is slow, stopped or malicious holds no more memory than `docs/internals/protocol.md` says, and blocks
 //! nobody.
 
 use crate::support::{Client, Server, PATIENCE};

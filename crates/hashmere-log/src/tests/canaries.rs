@@ -33,7 +33,7 @@ const MODELLED: [Canary; 13] = [
 ];
 
 /// Where all of them are named.
-const PUBLISHED: &str = include_str!("../../../../docs/testing.md");
+const PUBLISHED: &str = include_str!("../../../../docs/internals/testing.md");
 
 #[test]
 #[cfg_attr(miri, ignore)]

@@ -1,5 +1,5 @@
 //! Models: small stories of writers, drainers and followers of a log, run under a scheduler that lets them change places before
-//! every access. See `docs/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
+//! every access. See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
 use super::play::{sane, text, Play, Somebody};
 use super::world::{client, lost, Actor, Policy, World};

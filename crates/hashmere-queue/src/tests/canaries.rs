@@ -31,7 +31,7 @@ const MODELLED: [Canary; 6] = [
 ];
 
 /// Where all of them are named.
-const PUBLISHED: &str = include_str!("../../../../docs/testing.md");
+const PUBLISHED: &str = include_str!("../../../../docs/internals/testing.md");
 
 #[test]
 #[cfg_attr(miri, ignore)]

@@ -1,5 +1,5 @@
 //! Models: small stories of a few clients of a pool, run under a scheduler that lets them change places before every access.
-//! See `docs/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
+//! See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
 use super::world::{client, Actor, World};
 use crate::canary::{self, Canary};

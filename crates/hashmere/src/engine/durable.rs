@@ -3,7 +3,7 @@
 //! Order of a write under the key's lock: the head with its version; the sum with the stamp *never*; the head of the
 //! segment passes; COMMIT; the stamp *alive*; then the superseded record is stamped with the number of the sync to come. So in every
 //! segment whole records stand without gaps, and whatever the medium kept of them, a record that died before a
-//! completed sync is known to be dead. `docs/durability.md` has the proof.
+//! completed sync is known to be dead. `docs/internals/durability.md` has the proof.
 
 use super::{Draft, Engine};
 use crate::canary::{self, Canary};

@@ -2,7 +2,7 @@
 //!
 //! One word of the header says it all. While it *marks*, every write gets a version above a floor that no earlier record
 //! reaches, and a record from before is marked as kept before it is superseded. So whoever walks the index and then the
-//! marks finds every record that was there at the moment of the snapshot. `docs/backup.md` has the argument.
+//! marks finds every record that was there at the moment of the snapshot. `docs/internals/backup.md` has the argument.
 
 use super::index::Tree;
 use super::sync::LOOK;

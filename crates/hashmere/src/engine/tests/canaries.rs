@@ -115,7 +115,7 @@ const MODELS: &[Canary] = &[
 const PROCESSES: &str = include_str!("../../../../../scripts/canaries");
 
 /// Where all of them are named.
-const PUBLISHED: &str = include_str!("../../../../../docs/testing.md");
+const PUBLISHED: &str = include_str!("../../../../../docs/internals/testing.md");
 
 /// Histories, until a power cut shows the fault. `first` is where that is known to be soon.
 fn histories(first: u64) {
