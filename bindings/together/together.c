@@ -71,7 +71,7 @@ static void next_number(void) {
         text[meta.value_len] = 0;
         const int len = snprintf(text, sizeof text, "%llu", strtoull(text, NULL, 10) + 1);
         result = check(hm_cas_version(store, "cas", 3, meta.version, text, (size_t)len, NULL, NULL, &error));
-    } while (result == HM_DIFFERENT);
+    } while (result == HM_MISMATCH);
 }
 
 static void put_behind(void *user, const hm_pair *old, hm_change *change) {

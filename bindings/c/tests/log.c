@@ -330,7 +330,7 @@ static void following(void) {
         EXPECT(HM_OK, hm_follower_next(follower, 0, &line, &error));
         CHECK(line.text.len == 6 && memcmp(line.text.data, wanted, 6) == 0);
     }
-    EXPECT(HM_END, hm_follower_next(follower, 2, &line, &error));
+    EXPECT(HM_TIMEOUT, hm_follower_next(follower, 2, &line, &error));
     CHECK(HM_INFO(log, "one more") == HM_OK);
     drain(log, &seen);
     EXPECT(HM_OK, hm_follower_next(follower, MS, &line, &error));
@@ -341,7 +341,7 @@ static void following(void) {
     EXPECT(HM_OK, hm_log_follow(log, UINT64_MAX, &follower, &error));
     hm_log_close(log);
     for (int i = 0; i < 11; i++) EXPECT(HM_OK, hm_follower_next(follower, 0, &line, &error));
-    EXPECT(HM_END, hm_follower_next(follower, 0, &line, &error));
+    EXPECT(HM_TIMEOUT, hm_follower_next(follower, 0, &line, &error));
     hm_follower_close(follower);
     EXPECT(HM_OK, hm_log_remove(store, "follow", &error));
 }

@@ -14,14 +14,14 @@ static void reading(void) {
     EXPECT(HM_OK, hm_get(store, KEY("key"), buffer, sizeof buffer, &len, &error));
     EQUAL(buffer, len, "value");
     EXPECT(HM_OK, hm_get(store, KEY("key"), buffer, 5, &len, &error));
-    EXPECT(HM_SHORT, hm_get(store, KEY("key"), buffer, 4, &len, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_get(store, KEY("key"), buffer, 4, &len, &error));
     CHECK(len == 5);
     len = 0;
-    EXPECT(HM_SHORT, hm_get(store, KEY("key"), NULL, 0, &len, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_get(store, KEY("key"), NULL, 0, &len, &error));
     CHECK(len == 5);
     EXPECT(HM_OK, hm_get_item(store, KEY("key"), buffer, sizeof buffer, &meta, &error));
     CHECK(meta.value_len == 5 && meta.version != 0 && meta.flags == 0 && meta.expires_at_ms == 0 && meta.reserved == 0);
-    EXPECT(HM_SHORT, hm_get_item(store, KEY("key"), buffer, 1, &meta, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_get_item(store, KEY("key"), buffer, 1, &meta, &error));
     EXPECT(HM_ABSENT, hm_get_item(store, KEY("no"), buffer, 1, &meta, &error));
     EXPECT(HM_OK, hm_peek(store, KEY("key"), &meta, &error));
     EXPECT(HM_OK, hm_peek(store, KEY("key"), NULL, &error));
@@ -58,7 +58,7 @@ static void writing(void) {
     CHECK(stored.version == UINT64_C(2000000000000));
     EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), &asked, &stored, &error));
     CHECK(stored.version == UINT64_C(2000000000001));
-    EXPECT(HM_PRESENT, hm_add(store, KEY("w"), KEY("2"), NULL, NULL, &error));
+    EXPECT(HM_EXISTS, hm_add(store, KEY("w"), KEY("2"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_add(store, KEY("added"), KEY("2"), &flags, &stored, &error));
     EXPECT(HM_OK, hm_peek(store, KEY("added"), &meta, &error));
     CHECK(meta.flags == 0xdeadbeef && meta.version == stored.version && meta.uid == stored.uid);
@@ -69,7 +69,7 @@ static void writing(void) {
     EXPECT(HM_OK, hm_prepend(store, KEY("w"), KEY("a"), NULL, &error));
     EXPECT(HM_ABSENT, hm_append(store, KEY("absent"), KEY("c"), NULL, &error));
     EXPECT(HM_ABSENT, hm_prepend(store, KEY("absent"), KEY("a"), NULL, &error));
-    EXPECT(HM_SHORT, hm_take(store, KEY("w"), buffer, 2, &len, NULL, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_take(store, KEY("w"), buffer, 2, &len, NULL, &error));
     CHECK(len == 3);
     EXPECT(HM_OK, hm_take(store, KEY("w"), buffer, 3, &len, &meta, &error));
     EQUAL(buffer, len, "abc");
@@ -132,18 +132,18 @@ static void conditions(void) {
     hm_stored stored, now;
     EXPECT(HM_ABSENT, hm_cas_version(store, KEY("c"), 7, KEY("x"), NULL, &now, &error));
     EXPECT(HM_OK, hm_cas_version(store, KEY("c"), 0, KEY("x"), NULL, &stored, &error));
-    EXPECT(HM_DIFFERENT, hm_cas_version(store, KEY("c"), 0, KEY("y"), NULL, &now, &error));
+    EXPECT(HM_MISMATCH, hm_cas_version(store, KEY("c"), 0, KEY("y"), NULL, &now, &error));
     CHECK(now.version == stored.version && now.uid == 0 && now.created == 0);
-    EXPECT(HM_DIFFERENT, hm_cas_version(store, KEY("c"), stored.version + 1, KEY("y"), NULL, NULL, &error));
+    EXPECT(HM_MISMATCH, hm_cas_version(store, KEY("c"), stored.version + 1, KEY("y"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_cas_version(store, KEY("c"), stored.version, KEY("y"), NULL, &stored, &error));
-    EXPECT(HM_DIFFERENT, hm_cas_value(store, KEY("c"), KEY("x"), KEY("z"), NULL, &now, &error));
+    EXPECT(HM_MISMATCH, hm_cas_value(store, KEY("c"), KEY("x"), KEY("z"), NULL, &now, &error));
     EXPECT(HM_OK, hm_cas_value(store, KEY("c"), KEY("y"), KEY("z"), NULL, &stored, &error));
     EXPECT(HM_ABSENT, hm_cas_value(store, KEY("absent"), KEY("y"), KEY("z"), NULL, &stored, &error));
-    EXPECT(HM_DIFFERENT, hm_delete_version(store, KEY("c"), stored.version - 1, &error));
+    EXPECT(HM_MISMATCH, hm_delete_version(store, KEY("c"), stored.version - 1, &error));
     EXPECT(HM_OK, hm_delete_version(store, KEY("c"), stored.version, &error));
     EXPECT(HM_ABSENT, hm_delete_version(store, KEY("c"), stored.version, &error));
     EXPECT(HM_OK, hm_set(store, KEY("c"), KEY("q"), &error));
-    EXPECT(HM_DIFFERENT, hm_delete_value(store, KEY("c"), KEY("p"), &error));
+    EXPECT(HM_MISMATCH, hm_delete_value(store, KEY("c"), KEY("p"), &error));
     EXPECT(HM_OK, hm_delete_value(store, KEY("c"), KEY("q"), &error));
     EXPECT(HM_ABSENT, hm_delete_value(store, KEY("c"), KEY("q"), &error));
 }
@@ -204,7 +204,7 @@ static void visiting(void) {
     struct visit visit = {HM_KEEP, 0, {NULL, 0}, ""};
     hm_stored stored;
     hm_meta meta;
-    EXPECT(HM_KEPT, hm_update(store, KEY("u"), visitor, &visit, NULL, &error));
+    EXPECT(HM_UNCHANGED, hm_update(store, KEY("u"), visitor, &visit, NULL, &error));
     CHECK(visit.calls == 1 && visit.seen.data == NULL);
     visit.action = HM_REMOVE;
     EXPECT(HM_OK, hm_set(store, KEY("doomed"), KEY("x"), &error));
@@ -269,18 +269,18 @@ static void attributes(void) {
     EXPECT(HM_ABSENT, hm_touch(store, KEY("no"), HM_NEVER, 0, &error));
     EXPECT(HM_OK, hm_get_and_touch(store, KEY("t"), HM_AT, INT64_C(4000000000000), buffer, 8, &meta, &error));
     CHECK(meta.expires_at_ms == 4000000000000 && buffer[0] == 'x');
-    EXPECT(HM_SHORT, hm_get_and_touch(store, KEY("t"), HM_NEVER, 0, NULL, 0, &meta, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_get_and_touch(store, KEY("t"), HM_NEVER, 0, NULL, 0, &meta, &error));
     CHECK(meta.expires_at_ms == 0 && meta.value_len == 1);
     EXPECT(HM_ABSENT, hm_get_and_touch(store, KEY("no"), HM_NEVER, 0, NULL, 0, &meta, &error));
     EXPECT(HM_OK, hm_touch(store, KEY("t"), HM_AFTER, 0, &error)); /* at once */
     EXPECT(HM_ABSENT, hm_exists(store, KEY("t"), &error));
 
     EXPECT(HM_OK, hm_set_marked(store, KEY("m"), KEY("v"), NULL, 2, NULL, NULL, &error));
-    EXPECT(HM_DIFFERENT, hm_set_marked(store, KEY("m"), KEY("v"), NULL, 2, NULL, NULL, &error));
+    EXPECT(HM_MISMATCH, hm_set_marked(store, KEY("m"), KEY("v"), NULL, 2, NULL, NULL, &error));
     EXPECT(HM_OK, hm_peek(store, KEY("m"), &seen, &error));
     CHECK(seen.marks == 2);
     EXPECT(HM_OK, hm_remark(store, KEY("m"), KEY("v"), &seen, 3, &error));
-    EXPECT(HM_DIFFERENT, hm_remark(store, KEY("m"), KEY("v"), &seen, 4, &error));
+    EXPECT(HM_MISMATCH, hm_remark(store, KEY("m"), KEY("v"), &seen, 4, &error));
     EXPECT(HM_E_ARGUMENT, hm_remark(store, KEY("m"), KEY("v"), NULL, 4, &error));
     EXPECT(HM_OK, hm_peek(store, KEY("m"), &meta, &error));
     CHECK(meta.marks == 3 && meta.version == seen.version);
@@ -306,11 +306,11 @@ static void by_number(void) {
     CHECK(meta.uid == uid);
     EXPECT(HM_OK, hm_handle_key(store, handle, buffer, sizeof buffer, &len, &error));
     EQUAL(buffer, len, "number");
-    EXPECT(HM_SHORT, hm_handle_key(store, handle, buffer, 1, &len, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_handle_key(store, handle, buffer, 1, &len, &error));
     EXPECT(HM_OK, hm_handle_set(store, handle, KEY("two"), &stored, &error));
     EXPECT(HM_OK, hm_uid_get(store, uid, buffer, sizeof buffer, &len, NULL, &error));
     EQUAL(buffer, len, "two");
-    EXPECT(HM_SHORT, hm_uid_get(store, uid, buffer, 1, &len, NULL, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_uid_get(store, uid, buffer, 1, &len, NULL, &error));
     EXPECT(HM_OK, hm_uid_key(store, uid, buffer, sizeof buffer, &len, &error));
     EXPECT(HM_OK, hm_uid_set(store, uid, KEY("three"), NULL, &error));
     EXPECT(HM_OK, hm_uid_update(store, uid, visitor, &visit, NULL, &error));
@@ -337,11 +337,11 @@ static void hashed(void) {
     struct visit visit = {HM_REMOVE, 0, {NULL, 0}, ""};
     EXPECT(HM_OK, hm_hashed_set(store, KEY("h"), 1, KEY("one"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));
-    EXPECT(HM_PRESENT, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));
+    EXPECT(HM_EXISTS, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));
     EXPECT(HM_ABSENT, hm_exists(store, KEY("h"), &error));
     EXPECT(HM_OK, hm_hashed_get(store, KEY("h"), 1, buffer, sizeof buffer, &len, &error));
     EQUAL(buffer, len, "one");
-    EXPECT(HM_SHORT, hm_hashed_get_item(store, KEY("h"), 2, buffer, 1, &meta, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_hashed_get_item(store, KEY("h"), 2, buffer, 1, &meta, &error));
     EXPECT(HM_OK, hm_hashed_exists(store, KEY("h"), 2, &error));
     EXPECT(HM_ABSENT, hm_hashed_exists(store, KEY("h"), 3, &error));
     EXPECT(HM_OK, hm_hashed_uid_of(store, KEY("h"), 2, &uid, &error));

@@ -58,16 +58,16 @@ static void passing_on(hm_hand *hand, hm_queue *bounded) {
     size_t len = 0;
     EXPECT(HM_OK, hm_queue_peek(todo, bytes, sizeof bytes, &len, &error));
     CHECK(len == BYTES);
-    EXPECT(HM_SHORT, hm_queue_peek(todo, bytes, 3, &len, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_queue_peek(todo, bytes, 3, &len, &error));
     EXPECT(HM_ABSENT, hm_queue_peek(bounded, bytes, sizeof bytes, &len, &error));
-    EXPECT(HM_ABSENT, hm_queue_wait(hand, bounded, 2, &error));
+    EXPECT(HM_TIMEOUT, hm_queue_wait(hand, bounded, 2, &error));
     EXPECT(HM_OK, hm_queue_wait(hand, todo, 2, &error));
 
     EXPECT(HM_OK, hm_pull(hand, todo, &one, &error));
     const uint32_t number = one.number;
     EXPECT(HM_OK, hm_push_pull(hand, &one, bounded, todo, &error));
     CHECK(one.number != number && count(bounded) == 1 && count(todo) == 2);
-    EXPECT(HM_BOUND, hm_push_pull(hand, &one, bounded, todo, &error));
+    EXPECT(HM_QUEUE_FULL, hm_push_pull(hand, &one, bounded, todo, &error));
     CHECK(one.place != 0 && count(todo) == 2);
     EXPECT(HM_E_MISUSE, hm_drain(hand, todo, nobody, &n, &error));
     EXPECT(HM_OK, hm_push_pull(hand, &one, nobody, bounded, &error));
@@ -99,7 +99,7 @@ static void elements(void) {
     hm_element one, two, copy;
     EXPECT(HM_OK, hm_hand_open(pool, &hand, &error));
     EXPECT(HM_ABSENT, hm_pull(hand, todo, &one, &error));
-    EXPECT(HM_ABSENT, hm_pull_wait(hand, todo, 2, &one, &error));
+    EXPECT(HM_TIMEOUT, hm_pull_wait(hand, todo, 2, &one, &error));
     EXPECT(HM_OK, hm_pull(hand, nobody, &one, &error));
     CHECK(one.number == 0 && one.len == BYTES && one.place != 0);
     memcpy(one.data, "hello", 6);
@@ -120,7 +120,7 @@ static void elements(void) {
     EXPECT(HM_OK, hm_queue_open(pool, "bounded", &short_one, &bounded, &error));
     EXPECT(HM_OK, hm_pull(hand, nobody, &two, &error));
     EXPECT(HM_OK, hm_push(hand, &two, bounded, &error));
-    EXPECT(HM_BOUND, hm_push(hand, &one, bounded, &error));
+    EXPECT(HM_QUEUE_FULL, hm_push(hand, &one, bounded, &error));
     CHECK(one.place != 0 && strcmp(one.data, "hello") == 0);
     EXPECT(HM_OK, hm_pull(hand, bounded, &two, &error));
     hm_hand *second;
@@ -229,14 +229,14 @@ static void *contend(void *unused) {
     hm_lock *lock;
     int result = hm_mutex_lock(store, "mutex", 5, 10, &lock, NULL, &own);
     hm_unlock(lock);
-    return result == HM_END ? &error : NULL;
+    return result == HM_TIMEOUT ? &error : NULL;
 }
 
 static void waiting(void) {
     pthread_t thread;
     uint64_t now = 7;
     hm_meta meta;
-    EXPECT(HM_END, hm_wait(store, KEY("waited"), 0, 2, &now, &error));
+    EXPECT(HM_TIMEOUT, hm_wait(store, KEY("waited"), 0, 2, &now, &error));
     EXPECT(HM_OK, hm_set(store, KEY("waited"), KEY("1"), &error));
     EXPECT(HM_OK, hm_wait(store, KEY("waited"), 0, 0, &now, &error));
     EXPECT(HM_OK, hm_peek(store, KEY("waited"), &meta, &error));
@@ -248,7 +248,7 @@ static void waiting(void) {
     const hm_bytes keys[] = {{"never", 5}, {"waited", 6}};
     uint64_t seen[] = {0, now};
     size_t which = 9;
-    EXPECT(HM_END, hm_wait_any(store, keys, seen, 2, 2, &which, &now, &error));
+    EXPECT(HM_TIMEOUT, hm_wait_any(store, keys, seen, 2, 2, &which, &now, &error));
     EXPECT(HM_E_MISUSE, hm_wait_any(store, keys, seen, 0, 2, &which, &now, &error));
     EXPECT(HM_E_ARGUMENT, hm_wait_any(store, keys, NULL, 2, 2, &which, &now, &error));
     CHECK(pthread_create(&thread, NULL, change_later, NULL) == 0);
@@ -259,7 +259,7 @@ static void waiting(void) {
     uint32_t abandoned = 9;
     EXPECT(HM_OK, hm_mutex_lock(store, KEY("mutex"), 0, &lock, &abandoned, &error));
     CHECK(abandoned == 0);
-    EXPECT(HM_END, hm_mutex_lock(store, KEY("mutex"), 0, &other, NULL, &error));
+    EXPECT(HM_TIMEOUT, hm_mutex_lock(store, KEY("mutex"), 0, &other, NULL, &error));
     CHECK(other == NULL);
     EXPECT(HM_E_QUEUE_REENTERED, hm_mutex_lock(store, KEY("mutex"), UINT64_MAX, &other, NULL, &error));
     CHECK(other == NULL && strstr(error.text, "the mutex \"mutex\" was locked by this thread") != NULL);
@@ -287,7 +287,7 @@ static void waiting(void) {
     int calls = 0;
     char value[8];
     size_t len;
-    EXPECT(HM_KEPT, hm_once(store, KEY("once"), MS, make, &calls, value, sizeof value, &len, &error));
+    EXPECT(HM_UNCHANGED, hm_once(store, KEY("once"), MS, make, &calls, value, sizeof value, &len, &error));
     for (int i = 0; i < 3; i++) {
         EXPECT(HM_OK, hm_once(store, KEY("once"), MS, make, &calls, value, sizeof value, &len, &error));
         EQUAL(value, len, "made");
@@ -297,14 +297,14 @@ static void waiting(void) {
     EXPECT(HM_OK, hm_once(store, KEY("nested"), MS, make_of_itself, store, value, sizeof value, &len, &error));
     EXPECT(HM_E_QUEUE_BAD_OPTION, hm_pool_remove(store, "0123456789012345678901234567890123456789012345678901234567890123456789"
                                                         "0123456789012345678901234567890123456789012345678901234567890", &error));
-    EXPECT(HM_SHORT, hm_once(store, KEY("once"), MS, make, &calls, value, 2, &len, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_once(store, KEY("once"), MS, make, &calls, value, 2, &len, &error));
 
     hm_barrier *first, *second;
     uint64_t round = 0, lost = 9;
     EXPECT(HM_OK, hm_barrier_join(store, KEY("barrier"), 2, &first, &error));
     EXPECT(HM_E_QUEUE_BROKEN, hm_barrier_join(store, KEY("barrier"), 3, &second, &error));
     EXPECT(HM_OK, hm_barrier_join(store, KEY("barrier"), 2, &second, &error));
-    EXPECT(HM_END, hm_barrier_wait(first, 2, NULL, NULL, &error));
+    EXPECT(HM_TIMEOUT, hm_barrier_wait(first, 2, NULL, NULL, &error));
     EXPECT(HM_OK, hm_barrier_wait(second, MS, &round, &lost, &error));
     CHECK(round == 1 && lost == 0);
     EXPECT(HM_OK, hm_barrier_wait(first, MS, &round, &lost, &error));

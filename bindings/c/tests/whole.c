@@ -213,8 +213,8 @@ static void names(void) {
     CHECK(strlen(path) == len);
     EXPECT(HM_OK, hm_path_of("whole", same, sizeof same, &same_len, &error));
     CHECK(strcmp(path, same) == 0 && len == same_len);
-    EXPECT(HM_SHORT, hm_path(store, path, len, &len, &error)); /* no place for the NUL */
-    EXPECT(HM_SHORT, hm_path_of("whole", NULL, 0, &len, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_path(store, path, len, &len, &error)); /* no place for the NUL */
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_path_of("whole", NULL, 0, &len, &error));
     EXPECT(HM_ABSENT, hm_is_read_only(store, &error));
     EXPECT(HM_ABSENT, hm_remove("nobody", &error));
     hm_options only = {.size = sizeof only, .flags = HM_READ_ONLY};

@@ -19,9 +19,9 @@
  *     char name[64];
  *     size_t len;
  *     switch (hm_get(store, "user:7", 6, name, sizeof name, &len, &error)) {
- *     case HM_OK:     printf("%.*s\n", (int)len, name); break;
+ *     case HM_OK: printf("%.*s\n", (int)len, name); break;
  *     case HM_ABSENT: puts("no such user"); break;
- *     case HM_SHORT:  printf("it needs %zu bytes\n", len); break;
+ *     case HM_BUFFER_TOO_SMALL: printf("it needs %zu bytes\n", len); break;
  *     default:        fprintf(stderr, "%s\n", error.text);
  *     }
  *     return hm_close(store, &error);
@@ -31,7 +31,7 @@
  * Build with `cc $(pkg-config --cflags hashmere) prog.c $(pkg-config --libs hashmere)`.
  *
  * **Results.** Every function that can fail returns an `int`: zero is *yes*, a negative number is *no* (the key is absent,
- * the condition did not hold, the buffer is too short: no error), and a positive number is an error: see ::hm_result. The
+ * the condition did not hold, the buffer is too small: no error), and a positive number is an error: see ::hm_result. The
  * numbers of the errors are the same in every language.
  *
  * **Errors.** The last argument of every call is a `hm_error *`, which may be NULL. It is written if and only if the result is
@@ -94,14 +94,15 @@ enum hm_result {
     HM_OK = 0, /**< Done; yes. */
 
     /* No, but no error. */
-    HM_ABSENT = -1,    /**< There is no such key (or no such store). */
-    HM_PRESENT = -2,   /**< The key is there already. */
-    HM_DIFFERENT = -3, /**< The key is not as the caller expected it. */
-    HM_SHORT = -4,     /**< The buffer is too short; the length that is needed was stored. */
-    HM_END = -5,       /**< The scan is finished, or the time is up. */
-    HM_KEPT = -6,      /**< The visitor left the key as it was. */
-    HM_REMOVED = -7,   /**< The visitor removed the key. */
-    HM_BOUND = -8,     /**< The queue has reached its bound: hashmere_queue.h. */
+    HM_ABSENT = -1,           /**< There is no such key (or no such store). */
+    HM_EXISTS = -2,           /**< The key is there already. */
+    HM_MISMATCH = -3,         /**< The key is not as the caller expected it. */
+    HM_BUFFER_TOO_SMALL = -4, /**< The buffer is too small; the length that is needed was stored. */
+    HM_END = -5,              /**< The scan is finished. */
+    HM_UNCHANGED = -6,        /**< The visitor left the key as it was. */
+    HM_REMOVED = -7,          /**< The key was removed: by the visitor, or while it was waited for. */
+    HM_QUEUE_FULL = -8,       /**< The queue has reached its bound: hashmere_queue.h. */
+    HM_TIMEOUT = -10,         /**< What was waited for did not happen within the time. */
 
     /* Opening. */
     HM_E_NOT_FOUND = 1,        /**< There is no such store, and it was not to be created. */
@@ -296,8 +297,8 @@ int hm_remove(const char *name, hm_error *error);
 /**
  * The file that a name means, whether it exists or not.
  * @param buffer  receives the path and a NUL; may be NULL if `room` is 0
- * @param len     its length without the NUL, on #HM_OK and #HM_SHORT
- * @return #HM_OK, or #HM_SHORT if `room` is not more than `*len`
+ * @param len     its length without the NUL, on #HM_OK and #HM_BUFFER_TOO_SMALL
+ * @return #HM_OK, or #HM_BUFFER_TOO_SMALL if `room` is not more than `*len`
  */
 int hm_path_of(const char *name, char *buffer, size_t room, size_t *len, hm_error *error);
 
@@ -317,13 +318,13 @@ int hm_is_read_only(hm_store *store, hm_error *error);
  * Copies the value of a key into a buffer. No memory is allocated.
  *
  * @param buffer  may be NULL if `room` is 0
- * @param len     the length of the value, on #HM_OK and #HM_SHORT
- * @return #HM_OK; #HM_ABSENT; #HM_SHORT: the value is longer than `room`, and what the buffer holds is not defined (the
+ * @param len     the length of the value, on #HM_OK and #HM_BUFFER_TOO_SMALL
+ * @return #HM_OK; #HM_ABSENT; #HM_BUFFER_TOO_SMALL: the value is longer than `room`, and what the buffer holds is not defined (the
  *         value may have grown again when you come back with a larger one)
  */
 int hm_get(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, size_t *len, hm_error *error);
 
-/** As ::hm_get, with everything else about the key; hm_meta::value_len is the length. `meta` is written on #HM_OK and #HM_SHORT. */
+/** As ::hm_get, with everything else about the key; hm_meta::value_len is the length. `meta` is written on #HM_OK and #HM_BUFFER_TOO_SMALL. */
 int hm_get_item(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, hm_meta *meta,
                 hm_error *error);
 
@@ -377,7 +378,7 @@ int hm_set(hm_store *store, const void *key, size_t key_len, const void *value, 
 int hm_set_with(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
                 const hm_attributes *attributes, hm_stored *stored, hm_error *error);
 
-/** Stores a value if the key is absent. @return #HM_OK, #HM_PRESENT */
+/** Stores a value if the key is absent. @return #HM_OK, #HM_EXISTS */
 int hm_add(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
            const hm_attributes *attributes, hm_stored *stored, hm_error *error);
 
@@ -398,7 +399,7 @@ int hm_delete(hm_store *store, const void *key, size_t key_len, hm_error *error)
 
 /**
  * Removes a key and copies its value into a buffer; exactly one of several callers gets it. `meta` may be NULL.
- * @return #HM_OK; #HM_ABSENT; #HM_SHORT: nothing was removed, `*len` is what is needed
+ * @return #HM_OK; #HM_ABSENT; #HM_BUFFER_TOO_SMALL: nothing was removed, `*len` is what is needed
  */
 int hm_take(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, size_t *len, hm_meta *meta,
             hm_error *error);
@@ -430,21 +431,21 @@ int hm_abandon(hm_reservation *reservation, hm_error *error);
 
 /** @defgroup conditions Conditions
  *
- * On #HM_DIFFERENT, `stored->version` is the version that the key has now and the rest of `stored` is zero.
+ * On #HM_MISMATCH, `stored->version` is the version that the key has now and the rest of `stored` is zero.
  * @{ */
 
-/** Stores a value if the key has this version; version 0 is "absent". @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+/** Stores a value if the key has this version; version 0 is "absent". @return #HM_OK, #HM_MISMATCH, #HM_ABSENT */
 int hm_cas_version(hm_store *store, const void *key, size_t key_len, uint64_t version, const void *value,
                    size_t value_len, const hm_attributes *attributes, hm_stored *stored, hm_error *error);
 
-/** Stores a value if the key has the value `old`. @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+/** Stores a value if the key has the value `old`. @return #HM_OK, #HM_MISMATCH, #HM_ABSENT */
 int hm_cas_value(hm_store *store, const void *key, size_t key_len, const void *old, size_t old_len, const void *value,
                  size_t value_len, const hm_attributes *attributes, hm_stored *stored, hm_error *error);
 
-/** Removes a key if it has this version. @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+/** Removes a key if it has this version. @return #HM_OK, #HM_MISMATCH, #HM_ABSENT */
 int hm_delete_version(hm_store *store, const void *key, size_t key_len, uint64_t version, hm_error *error);
 
-/** Removes a key if it has this value. @return #HM_OK, #HM_DIFFERENT, #HM_ABSENT */
+/** Removes a key if it has this value. @return #HM_OK, #HM_MISMATCH, #HM_ABSENT */
 int hm_delete_value(hm_store *store, const void *key, size_t key_len, const void *old, size_t old_len,
                     hm_error *error);
 
@@ -476,7 +477,7 @@ typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
  * No lock is held meanwhile, so the visitor may take its time and use the store: read any key, this one too (it sees what is
  * stored, not what it is going to return), and write others. If another writer changed the key meanwhile, it is called again with
  * what is there then. So it must not change that key itself, nor clear the store: that call is refused with #HM_E_REENTERED.
- * @return #HM_OK: stored; #HM_KEPT; #HM_REMOVED; #HM_E_MISUSE: the key was changed each of 1,000 times that the visitor ran, within 5 seconds
+ * @return #HM_OK: stored; #HM_UNCHANGED; #HM_REMOVED; #HM_E_MISUSE: the key was changed each of 1,000 times that the visitor ran, within 5 seconds
  * or more: writers let one that was beaten 16 times go first, for up to 5 ms
  */
 int hm_update(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,
@@ -524,7 +525,7 @@ int hm_ref_release(hm_store *store, const void *key, size_t key_len, uint64_t *n
 /** Gives a key another expiry; its version stays. `expiry` is one of ::hm_expiry. @return #HM_OK, #HM_ABSENT */
 int hm_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64_t expiry_ms, hm_error *error);
 
-/** Touches a key and copies its value as ::hm_get_item does. On #HM_SHORT it has been touched all the same. */
+/** Touches a key and copies its value as ::hm_get_item does. On #HM_BUFFER_TOO_SMALL it has been touched all the same. */
 int hm_get_and_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64_t expiry_ms, void *buffer,
                      size_t room, hm_meta *meta, hm_error *error);
 
@@ -533,7 +534,7 @@ int hm_get_and_touch(hm_store *store, const void *key, size_t key_len, int expir
  *
  * Marks are 32 bits beside the flags. Any other write of the key clears them; a touch keeps them. They say something about one
  * value of the key: that it is stale, or that somebody is computing the next one.
- * @return #HM_OK, #HM_DIFFERENT (`stored` is not written)
+ * @return #HM_OK, #HM_MISMATCH (`stored` is not written)
  */
 int hm_set_marked(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
                   const hm_attributes *attributes, uint32_t marks, const hm_meta *seen, hm_stored *stored,
@@ -542,7 +543,7 @@ int hm_set_marked(hm_store *store, const void *key, size_t key_len, const void *
 /**
  * Gives a key other marks, if it is still as it was `seen`; value, flags, expiry and version stay. `value` is the value that was
  * seen. Of several that saw the same, one succeeds.
- * @return #HM_OK, #HM_DIFFERENT
+ * @return #HM_OK, #HM_MISMATCH
  */
 int hm_remark(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
               const hm_meta *seen, uint32_t marks, hm_error *error);
@@ -583,17 +584,17 @@ int hm_uid_of(hm_store *store, const void *key, size_t key_len, uint32_t *uid, h
 /** The handle of a key. @return #HM_OK, #HM_ABSENT */
 int hm_handle_of(hm_store *store, const void *key, size_t key_len, uint64_t *handle, hm_error *error);
 
-/** Copies the value into a buffer. `meta` may be NULL. @return #HM_OK, #HM_SHORT, #HM_E_STALE */
+/** Copies the value into a buffer. `meta` may be NULL. @return #HM_OK, #HM_BUFFER_TOO_SMALL, #HM_E_STALE */
 int hm_handle_get(hm_store *store, uint64_t handle, void *buffer, size_t room, size_t *len, hm_meta *meta,
                   hm_error *error);
-/** Copies the key into a buffer. @return #HM_OK, #HM_SHORT, #HM_E_STALE */
+/** Copies the key into a buffer. @return #HM_OK, #HM_BUFFER_TOO_SMALL, #HM_E_STALE */
 int hm_handle_key(hm_store *store, uint64_t handle, void *buffer, size_t room, size_t *len, hm_error *error);
 /** Stores a value without attributes. @return #HM_OK, #HM_E_STALE */
 int hm_handle_set(hm_store *store, uint64_t handle, const void *value, size_t value_len, hm_stored *stored,
                   hm_error *error);
 /** Removes the key. @return #HM_OK, #HM_E_STALE */
 int hm_handle_delete(hm_store *store, uint64_t handle, hm_error *error);
-/** As ::hm_update. @return #HM_OK, #HM_KEPT, #HM_REMOVED, #HM_E_STALE */
+/** As ::hm_update. @return #HM_OK, #HM_UNCHANGED, #HM_REMOVED, #HM_E_STALE */
 int hm_handle_update(hm_store *store, uint64_t handle, hm_visitor visitor, void *user, hm_stored *stored,
                      hm_error *error);
 
@@ -831,7 +832,7 @@ typedef int (*hm_show_problem)(void *user, hm_bytes code, uint64_t offset, hm_by
 
 /**
  * Reads the whole store and names what contradicts itself. `report` and `show` may be NULL.
- * @return #HM_OK if all is well, #HM_DIFFERENT if something is not
+ * @return #HM_OK if all is well, #HM_MISMATCH if something is not
  */
 int hm_check(hm_store *store, hm_report *report, hm_show_problem show, void *user, hm_error *error);
 /** @} */

@@ -218,7 +218,7 @@ int hm_log_record(hm_log *log, int level, const void *text, size_t len, const hm
 
 /**
  * Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
- * @return #HM_OK; #HM_END: the time is up; #HM_E_LOG_DROPPED
+ * @return #HM_OK; #HM_TIMEOUT; #HM_E_LOG_DROPPED
  */
 int hm_log_flush(hm_log *log, uint64_t timeout_ms, hm_error *error);
 /** @} */
@@ -358,13 +358,13 @@ int hm_log_follow(hm_log *log, uint64_t last, hm_follower **follower, hm_error *
 
 /**
  * The next line, for which it waits as long as `timeout_ms`. Its pointers are good until the next call with this follower.
- * @return #HM_OK, #HM_END, #HM_E_CORRUPT
+ * @return #HM_OK, #HM_TIMEOUT, #HM_E_CORRUPT
  */
 int hm_follower_next(hm_follower *follower, uint64_t timeout_ms, hm_line *line, hm_error *error);
 
 /**
  * A descriptor that is readable while there is a line, for event loops; a thread of this process, which the first call starts, raises it.
- * ::hm_follower_next takes that back when it finds none: call it with a `timeout_ms` of 0 until it says #HM_END, and wait again.
+ * ::hm_follower_next takes that back when it finds none: call it with a `timeout_ms` of 0 until it says #HM_TIMEOUT, and wait again.
  * @param fd  belongs to `follower`: do not close or read it
  * @return #HM_OK, #HM_E_IO
  */

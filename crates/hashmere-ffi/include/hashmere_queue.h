@@ -141,7 +141,7 @@ int hm_queue_count(hm_queue *queue, uint64_t *count, hm_error *error);
 
 /**
  * Copies the bytes of the first element, which stays where it is.
- * @return #HM_OK; #HM_ABSENT: the queue is empty; #HM_SHORT: as of ::hm_get
+ * @return #HM_OK; #HM_ABSENT: the queue is empty; #HM_BUFFER_TOO_SMALL: as of ::hm_get
  */
 int hm_queue_peek(hm_queue *queue, void *buffer, size_t room, size_t *len, hm_error *error);
 
@@ -188,19 +188,19 @@ void hm_hand_close(hm_hand *hand);
  */
 int hm_pull(hm_hand *hand, hm_queue *from, hm_element *element, hm_error *error);
 
-/** The same, waiting as long as `timeout_ms` for one to come. @return as ::hm_pull; #HM_ABSENT: none came */
+/** The same, waiting as long as `timeout_ms` for one to come. @return as ::hm_pull, but #HM_TIMEOUT: none came */
 int hm_pull_wait(hm_hand *hand, hm_queue *from, uint64_t timeout_ms, hm_element *element, hm_error *error);
 
 /**
  * Puts an element at the end of a queue. On #HM_OK, and after an error, `element` is none any more; then it went back where it came from.
- * @return #HM_OK; #HM_BOUND: the queue has reached its bound, and the hand still holds the element; errors as of ::hm_pull
+ * @return #HM_OK; #HM_QUEUE_FULL: the queue has reached its bound, and the hand still holds the element; errors as of ::hm_pull
  */
 int hm_push(hm_hand *hand, hm_element *element, hm_queue *to, hm_error *error);
 
 /**
  * Pushes an element to one queue and takes the first of another: the step of a stage that passes on what it was given. `element` becomes
  * the one that was taken.
- * @return #HM_OK; #HM_ABSENT: it was pushed, `from` is empty, and `element` is none; #HM_BOUND: `to` has reached its bound, the hand still
+ * @return #HM_OK; #HM_ABSENT: it was pushed, `from` is empty, and `element` is none; #HM_QUEUE_FULL: `to` has reached its bound, the hand still
  *         holds it and nothing was taken; errors as of ::hm_push and ::hm_pull
  */
 int hm_push_pull(hm_hand *hand, hm_element *element, hm_queue *to, hm_queue *from, hm_error *error);
@@ -225,7 +225,7 @@ int hm_push_pull_many(hm_hand *hand, hm_queue *to, hm_queue *from, uint64_t max,
 /** Moves to another queue what is in one now. @return #HM_OK; #HM_E_QUEUE_BAD_OPTION: the batch is not empty; as ::hm_pull_many */
 int hm_drain(hm_hand *hand, hm_queue *from, hm_queue *to, uint64_t *moved, hm_error *error);
 
-/** Waits until there is something to take, which somebody else may take first. @return #HM_OK; #HM_ABSENT: nothing came */
+/** Waits until there is something to take, which somebody else may take first. @return #HM_OK; #HM_TIMEOUT: nothing came */
 int hm_queue_wait(hm_hand *hand, hm_queue *from, uint64_t timeout_ms, hm_error *error);
 
 /** How many elements the batch has. @return #HM_OK, #HM_E_MISUSE: the hand holds elements that were pulled alone */
@@ -244,7 +244,7 @@ int hm_batch_at(hm_hand *hand, uint64_t index, void **data, size_t *len, hm_erro
 /**
  * Waits until a key has another version than `seen` (0: it was absent), in whatever process it is changed.
  * @param now  its version then, 0: absent; may be NULL
- * @return #HM_OK; #HM_END: the time is up; #HM_E_READ_ONLY, and errors of reading
+ * @return #HM_OK; #HM_TIMEOUT; #HM_E_READ_ONLY, and errors of reading
  */
 int hm_wait(hm_store *store, const void *key, size_t key_len, uint64_t seen, uint64_t timeout_ms, uint64_t *now,
             hm_error *error);
@@ -265,8 +265,8 @@ typedef struct hm_lock hm_lock;
  * deleting the key, does not, but the holder's name goes with the key. Not fair, not recursive.
  * @param lock       on #HM_OK; release it with ::hm_unlock, in whatever thread
  * @param abandoned  1 if the holder before died with it: what it protects may be half done; may be NULL
- * @return #HM_OK; #HM_END: the time is up, ::hm_mutex_holder names the holder; #HM_E_QUEUE_REENTERED: this thread locked it and it was not
- *         released (only if it would wait: #HM_END with a timeout of 0); #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
+ * @return #HM_OK; #HM_TIMEOUT: ::hm_mutex_holder names the holder; #HM_E_QUEUE_REENTERED: this thread locked it and it was not
+ *         released (only if it would wait: #HM_TIMEOUT with a timeout of 0); #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
  */
 int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_lock **lock,
                   uint32_t *abandoned, hm_error *error);
@@ -285,7 +285,7 @@ typedef int (*hm_compute)(void *user, hm_bytes *value);
 /**
  * The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait. If the one that
  * computes dies or makes none, the next one does it.
- * @return #HM_OK; #HM_SHORT: as of ::hm_get; #HM_END: somebody alive was computing all the time, ::hm_once_holder says who; #HM_KEPT:
+ * @return #HM_OK; #HM_BUFFER_TOO_SMALL: as of ::hm_get; #HM_TIMEOUT: somebody alive was computing all the time, ::hm_once_holder says who; #HM_UNCHANGED:
  *         `compute` made none; #HM_E_QUEUE_REENTERED: `compute` calls it for its own key
  */
 int hm_once(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_compute compute, void *user,
@@ -307,7 +307,7 @@ int hm_barrier_join(hm_store *store, const void *key, size_t key_len, uint64_t s
  * Arrives, and waits until all others have; those who died are not waited for.
  * @param round  number of the round, from 1; may be NULL
  * @param lost   how many had died or left by then; may be NULL
- * @return #HM_OK; #HM_END: a living participant has not arrived yet: call it again to wait on; #HM_E_QUEUE_BROKEN: the barrier is gone, because the
+ * @return #HM_OK; #HM_TIMEOUT: a living participant has not arrived yet: call it again to wait on; #HM_E_QUEUE_BROKEN: the barrier is gone, because the
  *         store was cleared or the key deleted: leave, and join again
  */
 int hm_barrier_wait(hm_barrier *barrier, uint64_t timeout_ms, uint64_t *round, uint64_t *lost, hm_error *error);

@@ -5,7 +5,7 @@ use crate::arg::{Attached, Buffer, Bytes, Expiry, Maybe, Open, Out, Plain, Seen}
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::reading::{copied_item, present};
-use crate::result::{DIFFERENT, OK};
+use crate::result::{MISMATCH, OK};
 use crate::writing::written;
 use hashmere::Item;
 use std::ffi::{c_int, c_void};
@@ -47,7 +47,7 @@ entry! {
         seen: Seen = (seen: *const HmMeta),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        Ok(written(store.set_marked(key, value, attributes, marks, seen.as_ref())?, DIFFERENT, &stored))
+        Ok(written(store.set_marked(key, value, attributes, marks, seen.as_ref())?, MISMATCH, &stored))
     }
 
     /// See `hashmere.h`.
@@ -60,6 +60,6 @@ entry! {
     ) {
         let meta = seen.ok_or_else(|| Failure::Argument("seen", "it is NULL, but only a key that is there has marks"))?;
         let item = Item { value: value.to_vec(), meta };
-        Ok(if store.remark(key, &item, marks)? { OK } else { DIFFERENT })
+        Ok(if store.remark(key, &item, marks)? { OK } else { MISMATCH })
     }
 }

@@ -4,7 +4,7 @@ use crate::abi::HmElement;
 use crate::arg::{Buffer, Out, Owned, Plain, Shared};
 use crate::queue::{hand_of, none, HmHand, HmQueue};
 use crate::reading::fits;
-use crate::result::{ABSENT, BOUND, OK};
+use crate::result::{ABSENT, OK, QUEUE_FULL, TIMEOUT};
 use std::ffi::c_void;
 use std::time::Duration;
 
@@ -72,7 +72,7 @@ entry! {
             Err(back) => {
                 hand.keep_again(back, out.place);
                 *element = out;
-                Ok(BOUND)
+                Ok(QUEUE_FULL)
             }
         }
     }
@@ -110,7 +110,7 @@ entry! {
         timeout_ms: Plain = (timeout_ms: u64),
     ) {
         let is_there = hand_of(hand).wait(&from.0, Duration::from_millis(timeout_ms))?;
-        Ok(if is_there { OK } else { ABSENT })
+        Ok(if is_there { OK } else { TIMEOUT })
     }
 
     /// See `hashmere_queue.h`.

@@ -4,7 +4,7 @@ use crate::abi::{HmAttributes, HmChange, HmPair, HmStored, HmVisitor};
 use crate::arg::{Attached, Bytes, Callback, Maybe, Open, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
-use crate::result::{ABSENT, DIFFERENT, KEPT, OK, REMOVED};
+use crate::result::{ABSENT, MISMATCH, OK, REMOVED, UNCHANGED};
 use hashmere::{Attributes, Cas, Change, Expected, Item, Update, Updated, Version, WriteError};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -19,7 +19,7 @@ fn compared(done: Cas, stored: &Maybe<HmStored>) -> c_int {
         Cas::Removed => OK,
         Cas::Mismatch(version) => {
             stored.put(HmStored { version: version.0, uid: 0, created: 0 });
-            DIFFERENT
+            MISMATCH
         }
         Cas::NotFound => ABSENT,
     }
@@ -66,7 +66,7 @@ impl Asked {
             return Err(failure);
         }
         Ok(match updated {
-            Updated::Kept => KEPT,
+            Updated::Kept => UNCHANGED,
             Updated::Removed => REMOVED,
             Updated::Stored(done) => {
                 stored.put(done);

@@ -6,7 +6,7 @@ use crate::conditions::Asked;
 use crate::counters::counted;
 use crate::handle::HmStore;
 use crate::reading::{copied, copied_item, present};
-use crate::result::{ABSENT, OK, PRESENT};
+use crate::result::{ABSENT, EXISTS, OK};
 use crate::writing::written;
 use std::ffi::c_void;
 
@@ -76,7 +76,7 @@ entry! {
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        Ok(written(store.hashed().add(key, hash, value, attributes)?, PRESENT, &stored))
+        Ok(written(store.hashed().add(key, hash, value, attributes)?, EXISTS, &stored))
     }
 
     /// See `hashmere.h`.

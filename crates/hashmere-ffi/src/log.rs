@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::log_abi::{level_of, Fields, HmField, HmLogOptions, HmLogStats, Of};
 use crate::queue::close;
-use crate::result::{ABSENT, END, OK, SKIPPED};
+use crate::result::{ABSENT, OK, SKIPPED, TIMEOUT};
 use hashmere_log::{Absent, Full, Log, LogOptions, Long};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
@@ -136,7 +136,7 @@ entry! {
 
     /// See `hashmere_log.h`.
     fn hm_log_flush(log: Shared = (log: *mut HmLog), timeout_ms: Plain = (timeout_ms: u64)) {
-        Ok(if log.0.flush(Duration::from_millis(timeout_ms))? { OK } else { END })
+        Ok(if log.0.flush(Duration::from_millis(timeout_ms))? { OK } else { TIMEOUT })
     }
 
     /// See `hashmere_log.h`.

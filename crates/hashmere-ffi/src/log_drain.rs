@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::log::HmLog;
 use crate::log_abi::{level_of, HmDrainOptions, HmField, HmLine, HmShowLine};
 use crate::queue::close;
-use crate::result::{ABSENT, END, OK};
+use crate::result::{ABSENT, OK, TIMEOUT};
 use hashmere_log::{Drainer, Follower, Format, Level, LogError, LogFile, Record, Since, Sink};
 use std::ffi::{c_int, c_void, CStr, OsStr};
 use std::os::fd::{BorrowedFd, RawFd};
@@ -162,7 +162,7 @@ entry! {
                 return Ok(OK);
             }
             let Some(rest) = timeout.checked_sub(started.elapsed()).filter(|rest| !rest.is_zero()) else {
-                return Ok(END);
+                return Ok(TIMEOUT);
             };
             follower.wait(rest);
         }

@@ -4,7 +4,7 @@ use crate::abi::{HmOptions, HmProgress};
 use crate::arg::{Input, Name, Open, Out, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
-use crate::result::{ABSENT, OK, SHORT};
+use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
 use hashmere::{Mode, Options, Store};
 use std::ffi::{c_char, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -98,7 +98,7 @@ fn put_path(path: &Path, buffer: &mut [u8], len: &Out<usize>) -> c_int {
     let bytes = path.as_os_str().as_bytes();
     len.put(bytes.len());
     match buffer.get_mut(..=bytes.len()) {
-        None => SHORT,
+        None => BUFFER_TOO_SMALL,
         Some(room) => {
             room[..bytes.len()].copy_from_slice(bytes);
             room[bytes.len()] = 0;

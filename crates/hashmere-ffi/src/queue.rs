@@ -4,7 +4,7 @@ use crate::abi::{HmElement, HmPoolOptions, HmPoolStats, HmQueueOptions};
 use crate::arg::{Filled, Input, Label, Maybe, Open, Out, Owned, Plain, Shared};
 use crate::failure::{guard, Failure};
 use crate::handle::HmStore;
-use crate::result::{ABSENT, BOUND, OK};
+use crate::result::{ABSENT, OK, QUEUE_FULL, TIMEOUT};
 use hashmere_queue::{Element, Hand, Kind, OnDeath, Pool, PoolOptions, Queue, QueueOptions, Readiness};
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
@@ -93,8 +93,8 @@ pub(crate) fn hand_of<'a>(hand: &HmHand) -> &'a Hand {
 
 /// Tells the caller what was pulled.
 #[inline(always)]
-fn told(pulled: Option<HmElement>, out: &Out<HmElement>) -> c_int {
-    let Some(element) = pulled else { return ABSENT };
+fn told(pulled: Option<HmElement>, out: &Out<HmElement>, nothing: c_int) -> c_int {
+    let Some(element) = pulled else { return nothing };
     out.put(element);
     OK
 }
@@ -248,7 +248,7 @@ entry! {
         element: Out<HmElement> = (element: *mut HmElement),
     ) {
         let pulled = hand_of(hand).pull(&from.0)?;
-        Ok(told(hand.pulled(pulled), &element))
+        Ok(told(hand.pulled(pulled), &element, ABSENT))
     }
 
     /// See `hashmere_queue.h`.
@@ -259,7 +259,7 @@ entry! {
         element: Out<HmElement> = (element: *mut HmElement),
     ) {
         let pulled = hand_of(hand).pull_wait(&from.0, Duration::from_millis(timeout_ms))?;
-        Ok(told(hand.pulled(pulled), &element))
+        Ok(told(hand.pulled(pulled), &element, TIMEOUT))
     }
 
     /// See `hashmere_queue.h`.
@@ -275,7 +275,7 @@ entry! {
             Some(back) => {
                 hand.keep_again(back, out.place);
                 *element = out;
-                Ok(BOUND)
+                Ok(QUEUE_FULL)
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::abi::HmMeta;
 use crate::arg::{Buffer, Bytes, Maybe, Open, Out};
 use crate::handle::HmStore;
-use crate::result::{ABSENT, OK, SHORT};
+use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
 use hashmere::{Meta, Remaining};
 use std::ffi::{c_int, c_void};
 
@@ -13,7 +13,7 @@ pub(crate) fn fits(len: usize, buffer: &[u8]) -> c_int {
     if len <= buffer.len() {
         OK
     } else {
-        SHORT
+        BUFFER_TOO_SMALL
     }
 }
 

@@ -7,20 +7,23 @@ pub const OK: c_int = 0;
 /// There is no such key or store.
 pub const ABSENT: c_int = -1;
 /// The key is there already.
-pub const PRESENT: c_int = -2;
+pub const EXISTS: c_int = -2;
 /// The key is not as expected.
-pub const DIFFERENT: c_int = -3;
-/// The buffer is too short.
-pub const SHORT: c_int = -4;
+pub const MISMATCH: c_int = -3;
+/// The buffer is too small.
+pub const BUFFER_TOO_SMALL: c_int = -4;
 /// The scan is finished.
 pub const END: c_int = -5;
 /// The visitor left the key as it was.
-pub const KEPT: c_int = -6;
-/// The visitor removed the key.
+pub const UNCHANGED: c_int = -6;
+/// The key was removed: by the visitor, or while it was waited for.
 pub const REMOVED: c_int = -7;
 
 /// The queue has reached its bound.
-pub const BOUND: c_int = -8;
+pub const QUEUE_FULL: c_int = -8;
+
+/// What was waited for has not happened within the time.
+pub const TIMEOUT: c_int = -10;
 
 /// No line was logged.
 pub const SKIPPED: c_int = -9;
@@ -60,14 +63,15 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
     let name = match result {
         OK => c"Ok",
         ABSENT => c"Absent",
-        PRESENT => c"Present",
-        DIFFERENT => c"Different",
-        SHORT => c"Short",
+        EXISTS => c"Exists",
+        MISMATCH => c"Mismatch",
+        BUFFER_TOO_SMALL => c"BufferTooSmall",
         END => c"End",
-        KEPT => c"Kept",
+        UNCHANGED => c"Unchanged",
         REMOVED => c"Removed",
-        BOUND => c"Bound",
+        QUEUE_FULL => c"QueueFull",
         SKIPPED => c"Skipped",
+        TIMEOUT => c"Timeout",
         1 => c"NotFound",
         2 => c"AlreadyExists",
         3 => c"NotAStore",

@@ -6,7 +6,7 @@ use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::queue::close;
 use crate::reading::fits;
-use crate::result::{ABSENT, END, KEPT, OK};
+use crate::result::{ABSENT, OK, TIMEOUT, UNCHANGED};
 use crate::several::Watched;
 use hashmere::Version;
 use hashmere_queue::{computing, once, Barrier, Holder, Mutex, MutexGuard, QueueError};
@@ -63,7 +63,7 @@ entry! {
         now: Maybe<u64> = (now: *mut u64),
     ) {
         let seen = (seen != 0).then_some(Version(seen));
-        let Some(changed) = store.wait(key, seen, Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        let Some(changed) = store.wait(key, seen, Duration::from_millis(timeout_ms))? else { return Ok(TIMEOUT) };
         now.put(changed.map_or(0, |version| version.0));
         Ok(OK)
     }
@@ -79,7 +79,7 @@ entry! {
         let (keys, seen) = watched;
         let version = |seen: u64| (seen != 0).then_some(Version(seen));
         let keys: Vec<_> = keys.iter().zip(seen).map(|(key, seen)| (key.as_ref(), version(*seen))).collect();
-        let Some((index, changed)) = store.wait_any(&keys, Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        let Some((index, changed)) = store.wait_any(&keys, Duration::from_millis(timeout_ms))? else { return Ok(TIMEOUT) };
         which.put(index);
         now.put(changed.map_or(0, |version| version.0));
         Ok(OK)
@@ -97,7 +97,7 @@ entry! {
         let mutex = Box::new(Mutex::new(store, key)?);
         // SAFETY: it does not move, is kept beside its guard, and dropped after it.
         let borrowed: &'static Mutex = unsafe { &*ptr::from_ref(&*mutex) };
-        let Some(guard) = borrowed.lock(Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        let Some(guard) = borrowed.lock(Duration::from_millis(timeout_ms))? else { return Ok(TIMEOUT) };
         abandoned.put(u32::from(guard.was_abandoned()));
         let held = HmLock { guard: Some(guard), _mutex: mutex, pid: std::process::id() };
         lock.put(Box::into_raw(Box::new(held)));
@@ -142,7 +142,7 @@ entry! {
             value.map(<[u8]>::to_vec).map_err(Unmade::Failed)
         };
         match once(store, key, Duration::from_millis(timeout_ms), make) {
-            Ok(None) => Ok(END),
+            Ok(None) => Ok(TIMEOUT),
             Ok(Some(value)) => {
                 if let Some(room) = buffer.get_mut(..value.len()) {
                     room.copy_from_slice(&value);
@@ -150,7 +150,7 @@ entry! {
                 len.put(value.len());
                 Ok(fits(value.len(), buffer))
             }
-            Err(Unmade::Refused) => Ok(KEPT),
+            Err(Unmade::Refused) => Ok(UNCHANGED),
             Err(Unmade::Failed(failure)) => Err(failure),
         }
     }
@@ -175,7 +175,7 @@ entry! {
         round: Maybe<u64> = (round: *mut u64),
         lost: Maybe<u64> = (lost: *mut u64),
     ) {
-        let Some(start) = barrier.0.wait(Duration::from_millis(timeout_ms))? else { return Ok(END) };
+        let Some(start) = barrier.0.wait(Duration::from_millis(timeout_ms))? else { return Ok(TIMEOUT) };
         round.put(start.round);
         lost.put(start.lost);
         Ok(OK)

@@ -4,7 +4,7 @@ use crate::abi::{HmBackupReport, HmBytes, HmClient, HmProgress, HmReport, HmShow
 use crate::arg::{Callback, Filled, Maybe, MaybeFilled, Name, Open, Out, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
-use crate::result::{DIFFERENT, OK};
+use crate::result::{MISMATCH, OK};
 use hashmere::{ClientStats, Mode, Stats};
 use std::ffi::{c_char, c_void};
 
@@ -155,6 +155,6 @@ entry! {
         }
         let (items, segments, leaves, dead_locks) = (found.items, found.segments, found.leaves, found.dead_locks);
         report.put(HmReport { size: 0, problems: found.problems.len() as u64, items, segments, leaves, dead_locks });
-        Ok(if found.is_clean() { OK } else { DIFFERENT })
+        Ok(if found.is_clean() { OK } else { MISMATCH })
     }
 }

@@ -4,7 +4,7 @@ use crate::abi::{HmAttributes, HmMeta, HmStored};
 use crate::arg::{Attached, Buffer, Bytes, Maybe, Open, Out};
 use crate::handle::HmStore;
 use crate::reading::present;
-use crate::result::{ABSENT, OK, PRESENT, SHORT};
+use crate::result::{ABSENT, BUFFER_TOO_SMALL, EXISTS, OK};
 use hashmere::{Cas, Change, Expected, Stored};
 use std::ffi::{c_int, c_void};
 
@@ -46,7 +46,7 @@ entry! {
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        Ok(written(store.add(key, value, attributes)?, PRESENT, &stored))
+        Ok(written(store.add(key, value, attributes)?, EXISTS, &stored))
     }
 
     /// See `hashmere.h`.
@@ -99,7 +99,7 @@ entry! {
             let found = item.value_len as usize;
             if found > buffer.len() {
                 len.put(found);
-                return Ok(SHORT);
+                return Ok(BUFFER_TOO_SMALL);
             }
             if let Cas::Removed = store.compare_and_set(key, Expected::Version(item.version), Change::Remove)? {
                 len.put(found);

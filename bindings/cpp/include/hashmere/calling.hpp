@@ -36,7 +36,7 @@ protected:
             call, [&](int rc) { return rc == HM_OK ? std::optional<T>(make()) : std::nullopt; });
     }
     /// A value that did not fit was found as well.
-    static int found(int rc) noexcept { return rc == HM_SHORT ? HM_OK : rc; }
+    static int found(int rc) noexcept { return rc == HM_BUFFER_TOO_SMALL ? HM_OK : rc; }
 
     template <class Read> static returns<std::optional<std::string>> text(Read &&read) {
         std::string value;
@@ -77,7 +77,7 @@ protected:
         return maybe<std::uint64_t>([&](hm_error *e) { return call(&now, e); }, [&] { return now; });
     }
     static outcome outcome_of(int rc) noexcept {
-        return rc == HM_OK ? outcome::done : rc == HM_DIFFERENT ? outcome::different : outcome::absent;
+        return rc == HM_OK ? outcome::done : rc == HM_MISMATCH ? outcome::different : outcome::absent;
     }
     template <class Call> static returns<compared> compare(Call &&call) {
         hm_stored s = {};
@@ -92,7 +92,7 @@ protected:
                 return v.wall.lift(), rc;
             },
             [](int rc) {
-                return rc == HM_OK ? updated::written : rc == HM_KEPT ? updated::kept : updated::removed;
+                return rc == HM_OK ? updated::written : rc == HM_UNCHANGED ? updated::kept : updated::removed;
             });
     }
 };

@@ -253,7 +253,7 @@ public:
     returns<std::string> path() const {
         return sure([&](char *to, std::size_t room, std::size_t &len, hm_error *e) {
             const int rc = hm_path(c_, to, room, &len, e);
-            return rc == HM_SHORT ? (++len, rc) : rc; // the NUL needs room too
+            return rc == HM_BUFFER_TOO_SMALL ? (++len, rc) : rc; // the NUL needs room too
         });
     }
     returns<bool> is_read_only() const {

@@ -101,8 +101,8 @@ template <class Read> int grow(std::string &value, Read &&read) {
     for (;;) {
         std::size_t len = 0;
         const int rc = read(value.data(), value.size(), len);
-        value.resize(rc == HM_OK || rc == HM_SHORT ? len : 0);
-        if (rc != HM_SHORT) return rc;
+        value.resize(rc == HM_OK || rc == HM_BUFFER_TOO_SMALL ? len : 0);
+        if (rc != HM_BUFFER_TOO_SMALL) return rc;
     }
 }
 

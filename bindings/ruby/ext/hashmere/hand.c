@@ -67,12 +67,14 @@ static int pull_batch(pull *p) {
 static int wait_for_batch(slice *s) {
     pull *p = (pull *)s;
     int result = hm_queue_wait(p->hand->hm, p->from, s->ms, &s->error);
-    return result == HM_OK ? pull_batch(p) : result;
+    if (result == HM_OK)
+        result = pull_batch(p);
+    return result == HM_ABSENT ? HM_TIMEOUT : result; /* others took them first: it waits on */
 }
 
 static VALUE run_pull(VALUE argument) {
     pull *p = (pull *)argument;
-    return INT2FIX(in_slices(&p->slice, HM_ABSENT));
+    return INT2FIX(in_slices(&p->slice, HM_TIMEOUT));
 }
 static VALUE end_pull(VALUE argument) {
     pull *p = (pull *)argument;
@@ -101,9 +103,9 @@ static VALUE hand_pull(VALUE self, VALUE from, VALUE ms) {
     int result = settle(hm_pull(p.hand->hm, p.from, &p.element, &p.slice.error), &p.slice.error);
     if (result == HM_ABSENT && p.slice.left_ms > 0)
         result = wait_to_pull(&p);
-    if (result == HM_ABSENT)
+    if (result != HM_OK)
         found_nothing(p.queue);
-    VALUE pulled = result == HM_ABSENT ? Qnil : element_made(self, &p.element);
+    VALUE pulled = result != HM_OK ? Qnil : element_made(self, &p.element);
     RB_GC_GUARD(from);
     return pulled;
 }
@@ -124,7 +126,7 @@ static VALUE hand_pull_many(VALUE self, VALUE from, VALUE max, VALUE ms) {
     int result = settle(pull_batch(&p), &p.slice.error);
     if (result == HM_ABSENT && p.slice.left_ms > 0 && p.max > 0 && batch_size(p.hand) == 0)
         result = wait_to_pull(&p);
-    if (result == HM_ABSENT)
+    if (result != HM_OK)
         found_nothing(p.queue);
     RB_GC_GUARD(from);
     return ULL2NUM(result == HM_OK ? p.count : 0);
@@ -183,7 +185,7 @@ static VALUE element_push_pull(VALUE self, VALUE to, VALUE from) {
     hm_element passed = e->hm;
     hm_error error;
     int result = hm_push_pull(h->hm, &passed, queue_of(to)->hm, source->hm, &error);
-    if (result == HM_BOUND)
+    if (result == HM_QUEUE_FULL)
         return Qfalse;
     e->hm = (hm_element){NULL, 0, 0, 0};
     if (settle(result, &error) == HM_OK)

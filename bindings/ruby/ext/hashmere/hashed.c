@@ -216,7 +216,7 @@ static VALUE store_update_first(VALUE self, VALUE key, VALUE flags, VALUE expiry
     RB_GC_GUARD(v.value);
     if (result == HM_E_BUSY)
         return Qfalse;
-    return result == HM_KEPT ? Qtrue : result == HM_REMOVED ? Qnil : v.value;
+    return result == HM_UNCHANGED ? Qtrue : result == HM_REMOVED ? Qnil : v.value;
 }
 
 /* _hashed_update(key, hash) { |old| }: true if something was stored or removed. */
@@ -230,7 +230,7 @@ static VALUE store_hashed_update(VALUE self, VALUE key, VALUE hash) {
     end_visit(&v, result, &error);
     RB_GC_GUARD(key);
     RB_GC_GUARD(v.value);
-    return RBOOL(result != HM_KEPT);
+    return RBOOL(result != HM_UNCHANGED);
 }
 
 void init_hashed(void) {

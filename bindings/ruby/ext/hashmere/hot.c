@@ -29,7 +29,7 @@ static VALUE read_long(store *s, VALUE key, size_t len, int (*run)(call *)) {
         c.output = RSTRING_PTR(string);
         c.room = len;
         result = perform(s, &c, len >= LONG_VALUE);
-        if (result != HM_SHORT)
+        if (result != HM_BUFFER_TOO_SMALL)
             break;
         len = c.len;
         rb_str_resize(string, (long)len);
@@ -52,7 +52,7 @@ static VALUE store_aref(VALUE self, VALUE key) {
         return new_string(s, room, len);
     if (result == HM_ABSENT)
         return Qnil;
-    if (result == HM_SHORT)
+    if (result == HM_BUFFER_TOO_SMALL)
         return read_long(s, key, len, run_get);
     raise_error(&error);
 }
@@ -109,7 +109,7 @@ static VALUE store_take(VALUE self, VALUE key) {
     c.output = room;
     c.room = sizeof room;
     int result = perform(s, &c, 0);
-    if (result == HM_SHORT)
+    if (result == HM_BUFFER_TOO_SMALL)
         return read_long(s, key, c.len, run_take);
     VALUE taken = result == HM_OK ? new_string(s, room, c.len) : Qnil;
     RB_GC_GUARD(key);

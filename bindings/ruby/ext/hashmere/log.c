@@ -220,7 +220,7 @@ static VALUE log_record(VALUE self, VALUE level, VALUE text, VALUE parts) {
 static VALUE log_flush(VALUE self, VALUE ms) {
     entry e = {.slice = {.run = flush, .left_ms = to_u64(ms, "timeout")}, .log = log_of(self)};
     e.hm = e.log->hm;
-    return RBOOL(settle(patiently(&e, HM_END), &e.slice.error) == HM_OK);
+    return RBOOL(settle(patiently(&e, HM_TIMEOUT), &e.slice.error) == HM_OK);
 }
 
 static VALUE log_wants(VALUE self, VALUE level) {

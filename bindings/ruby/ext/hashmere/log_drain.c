@@ -117,7 +117,7 @@ static int wait_for_line(slice *s) {
     return hm_follower_next(n->follower->hm, s->ms, &n->line, &s->error);
 }
 static VALUE run_step(VALUE argument) {
-    return INT2FIX(in_slices(&((step *)argument)->slice, HM_END));
+    return INT2FIX(in_slices(&((step *)argument)->slice, HM_TIMEOUT));
 }
 static VALUE end_step(VALUE argument) {
     ((step *)argument)->follower->busy = 0;
@@ -138,7 +138,7 @@ static VALUE value_of(const hm_field *field) {
 static VALUE follower_next(VALUE self, VALUE ms) {
     step n = {.slice = {.run = wait_for_line, .left_ms = to_u64(ms, "timeout")}, .follower = follower_of(self)};
     n.follower->busy = 1;
-    if (settle(FIX2INT(rb_ensure(run_step, (VALUE)&n, end_step, (VALUE)&n)), &n.slice.error) == HM_END)
+    if (settle(FIX2INT(rb_ensure(run_step, (VALUE)&n, end_step, (VALUE)&n)), &n.slice.error) == HM_TIMEOUT)
         return Qnil;
     const hm_line *line = &n.line;
     VALUE fields = rb_hash_new();

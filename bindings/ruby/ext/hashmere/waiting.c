@@ -55,7 +55,7 @@ typedef struct held {
 
 static VALUE run_keyed(VALUE argument) {
     held *h = (held *)argument;
-    return INT2FIX(in_slices(&h->keyed->slice, HM_END));
+    return INT2FIX(in_slices(&h->keyed->slice, HM_TIMEOUT));
 }
 
 static VALUE leave(VALUE argument) {
@@ -199,7 +199,7 @@ static int wait_for_others(slice *s) {
     return hm_barrier_wait(a->barrier->hm, s->ms, &a->round, &a->lost, &s->error);
 }
 static VALUE run_arrival(VALUE argument) {
-    return INT2FIX(in_slices(&((arrival *)argument)->slice, HM_END));
+    return INT2FIX(in_slices(&((arrival *)argument)->slice, HM_TIMEOUT));
 }
 static VALUE end_arrival(VALUE argument) {
     ((arrival *)argument)->barrier->busy = 0;
