@@ -23,11 +23,11 @@ static void fail(const char *what) {
     exit(1);
 }
 
-/* A pool, its queues and a hand, as each process has them. */
+/* A pool, its queues and an endpoint, as each process has them. */
 struct player {
     hm_pool *pool;
     hm_queue *nobody, *there, *back;
-    hm_hand *hand;
+    hm_endpoint *endpoint;
 };
 
 static struct player join(hm_store *store) {
@@ -37,12 +37,12 @@ static struct player join(hm_store *store) {
     check(hm_queue_open(me.pool, "free", NULL, &me.nobody, &error)); /* where elements are that nobody uses */
     check(hm_queue_open(me.pool, "there", NULL, &me.there, &error));
     check(hm_queue_open(me.pool, "back", NULL, &me.back, &error));
-    check(hm_hand_open(me.pool, &me.hand, &error));
+    check(hm_endpoint_open(me.pool, &me.endpoint, &error));
     return me;
 }
 
 static void leave(struct player *me) {
-    hm_hand_close(me->hand);
+    hm_endpoint_close(me->endpoint);
     hm_queue_close(me->back);
     hm_queue_close(me->there);
     hm_queue_close(me->nobody);
@@ -53,11 +53,11 @@ static void leave(struct player *me) {
 static void play(struct player *me, hm_queue *from, hm_queue *to, uint64_t first) {
     for (uint64_t number = first; number < PASSES; number += 2) {
         hm_element ball;
-        if (check(hm_pull_wait(me->hand, from, PATIENCE_MS, &ball, &error)) != HM_OK) fail("the other player has gone");
+        if (check(hm_queue_pop_wait(me->endpoint, from, PATIENCE_MS, &ball, &error)) != HM_OK) fail("the other player has gone");
         uint64_t *carried = ball.data;
         if (*carried != number) fail("the ball carries another number");
         *carried = number + 1;
-        check(hm_push(me->hand, &ball, number + 1 < PASSES ? to : me->nobody, &error));
+        check(hm_queue_push(me->endpoint, &ball, number + 1 < PASSES ? to : me->nobody, &error));
     }
 }
 
@@ -75,18 +75,18 @@ int main(void) {
 
     struct player me = join(store);
     hm_element ball;
-    if (check(hm_pull(me.hand, me.nobody, &ball, &error)) != HM_OK) fail("the pool is empty");
+    if (check(hm_queue_pop(me.endpoint, me.nobody, &ball, &error)) != HM_OK) fail("the pool is empty");
     *(uint64_t *)ball.data = 0;
-    check(hm_push(me.hand, &ball, me.there, &error));
+    check(hm_queue_push(me.endpoint, &ball, me.there, &error));
     play(&me, me.back, me.there, 1);
     int status;
     if (waitpid(partner, &status, 0) != partner || status != 0) fail("the other player has failed");
-    if (check(hm_pull(me.hand, me.nobody, &ball, &error)) != HM_OK) fail("the ball is lost");
+    if (check(hm_queue_pop(me.endpoint, me.nobody, &ball, &error)) != HM_OK) fail("the ball is lost");
     if (*(uint64_t *)ball.data != PASSES) fail("the ball was passed on too often, or too seldom");
 
     printf("two processes passed one element %d times\n", PASSES);
     printf("it carried every number from 0 to %d\n", PASSES - 1);
-    leave(&me); /* the hand gives the ball back */
+    leave(&me); /* the endpoint gives the ball back */
     check(hm_close(store, &error));
     check(hm_remove(name, &error));
     return 0;

@@ -46,7 +46,7 @@ int main(void) {
     check(hm_reserve(store, "squares", 7, 8, NULL, &room, &error));
     for (int i = 0; i < 8; i++)
         ((unsigned char *)room.data)[i] = (unsigned char)(i * i);
-    check(hm_commit(&room, NULL, &error));
+    check(hm_reservation_commit(&room, NULL, &error));
 
     check(hm_view_acquire(store, "squares", 7, &view, &error));
     printf("written in place:");

@@ -34,7 +34,7 @@ static void fail(const char *what) {
 
 static hm_pool *pool;
 static hm_queue *nobody, *todo, *done;
-static hm_hand *hand;
+static hm_endpoint *endpoint;
 
 /* Each process does this for itself. */
 static void join(hm_store *store) {
@@ -43,11 +43,11 @@ static void join(hm_store *store) {
     check(hm_queue_open(pool, "free", NULL, &nobody, &error)); /* where elements are that nobody uses */
     check(hm_queue_open(pool, "todo", NULL, &todo, &error));
     check(hm_queue_open(pool, "done", NULL, &done, &error));
-    check(hm_hand_open(pool, &hand, &error));
+    check(hm_endpoint_open(pool, &endpoint, &error));
 }
 
 static void leave(void) {
-    hm_hand_close(hand);
+    hm_endpoint_close(endpoint);
     hm_queue_close(done);
     hm_queue_close(todo);
     hm_queue_close(nobody);
@@ -61,44 +61,44 @@ static pid_t start(hm_store *store, int tell) {
     join(store);
     for (;;) {
         hm_element element;
-        if (check(hm_pull_wait(hand, todo, PATIENCE_MS, &element, &error)) != HM_OK) fail("there is nothing to do");
+        if (check(hm_queue_pop_wait(endpoint, todo, PATIENCE_MS, &element, &error)) != HM_OK) fail("there is nothing to do");
         while (tell >= 0) {
             if (write(tell, "!", 1) != 1) fail("nobody listens");
             pause();
         }
         struct job *job = element.data;
         if (job->number == NO_MORE) {
-            check(hm_push(hand, &element, nobody, &error));
+            check(hm_queue_push(endpoint, &element, nobody, &error));
             leave();
             _exit(0);
         }
         job->square = job->number * job->number;
-        check(hm_push(hand, &element, done, &error));
+        check(hm_queue_push(endpoint, &element, done, &error));
     }
 }
 
 /* Puts a job into `todo`, if there is an element for it. */
 static bool put(uint64_t number) {
     hm_element element;
-    if (check(hm_pull(hand, nobody, &element, &error)) != HM_OK) return false;
+    if (check(hm_queue_pop(endpoint, nobody, &element, &error)) != HM_OK) return false;
     *(struct job *)element.data = (struct job){number, 0};
-    check(hm_push(hand, &element, todo, &error));
+    check(hm_queue_push(endpoint, &element, todo, &error));
     return true;
 }
 
-/* Hands out the jobs from `next` on and takes the results of all. As many as the pool has elements are under way at a time. */
+/* Endpoints out the jobs from `next` on and takes the results of all. As many as the pool has elements are under way at a time. */
 static void hand_out(uint64_t next) {
     static bool was_done[JOBS];
     for (int i = 0; i < JOBS; i++) {
         while (next < JOBS && put(next)) next++;
         hm_element element;
-        /* A pull that waits looks for the dead: what they held goes back to where it came from. */
-        if (check(hm_pull_wait(hand, done, PATIENCE_MS, &element, &error)) != HM_OK) fail("a job is lost");
+        /* A pop that waits looks for the dead: what they held goes back to where it came from. */
+        if (check(hm_queue_pop_wait(endpoint, done, PATIENCE_MS, &element, &error)) != HM_OK) fail("a job is lost");
         const struct job *job = element.data;
         if (job->number >= JOBS || job->square != job->number * job->number || was_done[job->number])
             fail("a job was done twice, or wrongly");
         was_done[job->number] = true;
-        check(hm_push(hand, &element, nobody, &error));
+        check(hm_queue_push(endpoint, &element, nobody, &error));
     }
 }
 
@@ -117,9 +117,9 @@ int main(void) {
     uint64_t waiting;
     if (read(ends[0], &said, 1) != 1) fail("the worker has no job");
     kill(victim, SIGKILL);
-    check(hm_queue_count(todo, &waiting, &error));
+    check(hm_queue_len(todo, &waiting, &error));
     if (waitpid(victim, &status, 0) != victim || !WIFSIGNALED(status) || waiting != 0) fail("the worker was not killed");
-    puts("a worker was killed with a job in its hand");
+    puts("a worker was killed with a job in its endpoint");
     fflush(stdout); /* what is in the buffer now would be in that of each child */
 
     pid_t workers[WORKERS];
@@ -132,7 +132,7 @@ int main(void) {
 
     hm_pool_stats stats = {.size = sizeof stats};
     check(hm_pool_get_stats(pool, &stats, &error));
-    check(hm_queue_count(nobody, &waiting, &error));
+    check(hm_queue_len(nobody, &waiting, &error));
     if (stats.recovered != 1 || waiting != ELEMENTS) fail("not every element is back");
     printf("%d jobs done by the others, none lost, none twice\n", JOBS);
     leave();

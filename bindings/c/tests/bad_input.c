@@ -27,8 +27,8 @@ static void null_arguments(void) {
     EXPECT(HM_E_ARGUMENT, hm_view_acquire(NULL, KEY("k"), &view, &error));
     hm_view_release(&view); /* after a call that failed there is nothing to release */
     EXPECT(HM_E_ARGUMENT, hm_reserve(store, KEY("k"), 1, NULL, NULL, &error));
-    EXPECT(HM_E_ARGUMENT, hm_commit(NULL, NULL, &error));
-    EXPECT(HM_E_ARGUMENT, hm_abandon(NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_reservation_commit(NULL, NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_reservation_abandon(NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_uid_of(store, KEY("k"), NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_handle_of(store, KEY("k"), NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_get_many(store, NULL, 1, NULL, NULL, &error));
@@ -63,7 +63,7 @@ static void lengths(void) {
         if (huge[i] > SIZE_MAX / 2)
             EXPECT(HM_E_ARGUMENT, hm_delete_many(store, &key, huge[i], NULL, &error));
     }
-    EXPECT(HM_E_MISUSE, hm_commit(&room, NULL, &error));
+    EXPECT(HM_E_MISUSE, hm_reservation_commit(&room, NULL, &error));
     EXPECT(HM_ABSENT, hm_get(store, "k", 1, buffer, SIZE_MAX, &len, &error));
     EXPECT(HM_E_ARGUMENT, hm_parallel_scan(store, 0, NULL, NULL, NULL, &error));
 }
@@ -168,7 +168,7 @@ static void closed(void) {
     EXPECT(HM_OK, hm_scan_next(scan, &pair, &error));
     hm_scan_close(scan);
     memcpy(room.data, "new", 3);
-    EXPECT(HM_OK, hm_commit(&room, NULL, &error));
+    EXPECT(HM_OK, hm_reservation_commit(&room, NULL, &error));
     hm_view_release(&view);
     EXPECT(HM_OK, hm_close(NULL, &error));
     /* The next to be opened does not come back under the old pointer. */

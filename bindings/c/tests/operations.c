@@ -89,17 +89,17 @@ static void in_place(void) {
     memcpy(room.data, "room", 4);
     EXPECT(HM_ABSENT, hm_exists(store, KEY("r"), &error));
     memcpy(&other, &room, sizeof room); /* it may be moved */
-    EXPECT(HM_OK, hm_commit(&other, &stored, &error));
+    EXPECT(HM_OK, hm_reservation_commit(&other, &stored, &error));
     CHECK(stored.created == 1);
     EXPECT(HM_OK, hm_get(store, KEY("r"), buffer, sizeof buffer, &len, &error));
     EQUAL(buffer, len, "room");
-    EXPECT(HM_E_MISUSE, hm_commit(&other, NULL, &error));
-    EXPECT(HM_E_MISUSE, hm_abandon(&other, &error));
+    EXPECT(HM_E_MISUSE, hm_reservation_commit(&other, NULL, &error));
+    EXPECT(HM_E_MISUSE, hm_reservation_abandon(&other, &error));
     EXPECT(HM_OK, hm_reserve(store, KEY("r"), 100, NULL, &room, &error));
     EXPECT(HM_OK, hm_reserve(store, KEY("r2"), 0, NULL, &other, &error));
     EXPECT(HM_OK, hm_set(store, KEY("meanwhile"), KEY("x"), &error));
-    EXPECT(HM_OK, hm_abandon(&room, &error));
-    EXPECT(HM_OK, hm_commit(&other, NULL, &error));
+    EXPECT(HM_OK, hm_reservation_abandon(&room, &error));
+    EXPECT(HM_OK, hm_reservation_commit(&other, NULL, &error));
     EXPECT(HM_OK, hm_length(store, KEY("r"), &len, &error));
     CHECK(len == 4);
     EXPECT(HM_OK, hm_length(store, KEY("r2"), &len, &error));

@@ -1,4 +1,4 @@
-/* Pools, queues, hands; waiting for keys and for each other; a backup. */
+/* Pools, queues, endpoints; waiting for keys and for each other; a backup. */
 #include "test.h"
 #include <hashmere_queue.h>
 #include <inttypes.h>
@@ -18,7 +18,7 @@ static const hm_pool_options sizes = {.size = sizeof sizes, .elements = ELEMENTS
 
 static uint64_t count(hm_queue *queue) {
     uint64_t n;
-    EXPECT(HM_OK, hm_queue_count(queue, &n, &error));
+    EXPECT(HM_OK, hm_queue_len(queue, &n, &error));
     return n;
 }
 
@@ -50,8 +50,8 @@ static void pools(void) {
     hm_queue_close(NULL);
 }
 
-/* Pushes with a pull behind them, whole queues, a look at the first element. `todo` has 4 elements before and after. */
-static void passing_on(hm_hand *hand, hm_queue *bounded) {
+/* Pushes with a pop behind them, whole queues, a look at the first element. `todo` has 4 elements before and after. */
+static void passing_on(hm_endpoint *endpoint, hm_queue *bounded) {
     hm_element one;
     uint64_t pushed = 9, n = 9;
     char bytes[BYTES];
@@ -60,134 +60,134 @@ static void passing_on(hm_hand *hand, hm_queue *bounded) {
     CHECK(len == BYTES);
     EXPECT(HM_BUFFER_TOO_SMALL, hm_queue_peek(todo, bytes, 3, &len, &error));
     EXPECT(HM_ABSENT, hm_queue_peek(bounded, bytes, sizeof bytes, &len, &error));
-    EXPECT(HM_TIMEOUT, hm_queue_wait(hand, bounded, 2, &error));
-    EXPECT(HM_OK, hm_queue_wait(hand, todo, 2, &error));
+    EXPECT(HM_TIMEOUT, hm_queue_wait(endpoint, bounded, 2, &error));
+    EXPECT(HM_OK, hm_queue_wait(endpoint, todo, 2, &error));
 
-    EXPECT(HM_OK, hm_pull(hand, todo, &one, &error));
-    const uint32_t number = one.number;
-    EXPECT(HM_OK, hm_push_pull(hand, &one, bounded, todo, &error));
-    CHECK(one.number != number && count(bounded) == 1 && count(todo) == 2);
-    EXPECT(HM_QUEUE_FULL, hm_push_pull(hand, &one, bounded, todo, &error));
-    CHECK(one.place != 0 && count(todo) == 2);
-    EXPECT(HM_E_MISUSE, hm_drain(hand, todo, nobody, &n, &error));
-    EXPECT(HM_OK, hm_push_pull(hand, &one, nobody, bounded, &error));
-    CHECK(one.number == number);
-    EXPECT(HM_ABSENT, hm_push_pull(hand, &one, todo, bounded, &error));
-    CHECK(one.place == 0 && count(todo) == 3);
-    EXPECT(HM_E_ARGUMENT, hm_push_pull(hand, &one, todo, bounded, &error));
+    EXPECT(HM_OK, hm_queue_pop(endpoint, todo, &one, &error));
+    const uint32_t index = one.index;
+    EXPECT(HM_OK, hm_queue_push_pop(endpoint, &one, bounded, todo, &error));
+    CHECK(one.index != index && count(bounded) == 1 && count(todo) == 2);
+    EXPECT(HM_QUEUE_FULL, hm_queue_push_pop(endpoint, &one, bounded, todo, &error));
+    CHECK(one.slot != 0 && count(todo) == 2);
+    EXPECT(HM_E_MISUSE, hm_queue_drain(endpoint, todo, nobody, &n, &error));
+    EXPECT(HM_OK, hm_queue_push_pop(endpoint, &one, nobody, bounded, &error));
+    CHECK(one.index == index);
+    EXPECT(HM_ABSENT, hm_queue_push_pop(endpoint, &one, todo, bounded, &error));
+    CHECK(one.slot == 0 && count(todo) == 3);
+    EXPECT(HM_E_ARGUMENT, hm_queue_push_pop(endpoint, &one, todo, bounded, &error));
 
-    EXPECT(HM_OK, hm_pull_many(hand, todo, 2, &n, &error));
-    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_drain(hand, todo, nobody, &n, &error));
-    EXPECT(HM_OK, hm_push_pull_many(hand, nobody, todo, 5, &pushed, &n, &error));
+    EXPECT(HM_OK, hm_queue_pop_many(endpoint, todo, 2, &n, &error));
+    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_queue_drain(endpoint, todo, nobody, &n, &error));
+    EXPECT(HM_OK, hm_queue_push_pop_many(endpoint, nobody, todo, 5, &pushed, &n, &error));
     CHECK(pushed == 2 && n == 1);
-    EXPECT(HM_OK, hm_batch_count(hand, &n, &error));
+    EXPECT(HM_OK, hm_batch_len(endpoint, &n, &error));
     CHECK(n == 1);
-    EXPECT(HM_OK, hm_push_many(hand, todo, 5, &n, &error));
-    EXPECT(HM_OK, hm_drain(hand, nobody, todo, &n, &error));
+    EXPECT(HM_OK, hm_queue_push_many(endpoint, todo, 5, &n, &error));
+    EXPECT(HM_OK, hm_queue_drain(endpoint, nobody, todo, &n, &error));
     CHECK(n == ELEMENTS - 1 && count(nobody) == 0);
-    EXPECT(HM_OK, hm_pull_many(hand, todo, ELEMENTS - 4, &n, &error));
+    EXPECT(HM_OK, hm_queue_pop_many(endpoint, todo, ELEMENTS - 4, &n, &error));
     while (n > 0)
-        EXPECT(HM_OK, hm_push_pull_many(hand, nobody, bounded, 0, &pushed, &n, &error));
+        EXPECT(HM_OK, hm_queue_push_pop_many(endpoint, nobody, bounded, 0, &pushed, &n, &error));
     while (count(todo) > 4) {
-        EXPECT(HM_OK, hm_pull(hand, todo, &one, &error));
-        EXPECT(HM_OK, hm_push(hand, &one, nobody, &error));
+        EXPECT(HM_OK, hm_queue_pop(endpoint, todo, &one, &error));
+        EXPECT(HM_OK, hm_queue_push(endpoint, &one, nobody, &error));
     }
 }
 
 static void elements(void) {
-    hm_hand *hand;
+    hm_endpoint *endpoint;
     hm_element one, two, copy;
-    EXPECT(HM_OK, hm_hand_open(pool, &hand, &error));
-    EXPECT(HM_ABSENT, hm_pull(hand, todo, &one, &error));
-    EXPECT(HM_TIMEOUT, hm_pull_wait(hand, todo, 2, &one, &error));
-    EXPECT(HM_OK, hm_pull(hand, nobody, &one, &error));
-    CHECK(one.number == 0 && one.len == BYTES && one.place != 0);
+    EXPECT(HM_OK, hm_endpoint_open(pool, &endpoint, &error));
+    EXPECT(HM_ABSENT, hm_queue_pop(endpoint, todo, &one, &error));
+    EXPECT(HM_TIMEOUT, hm_queue_pop_wait(endpoint, todo, 2, &one, &error));
+    EXPECT(HM_OK, hm_queue_pop(endpoint, nobody, &one, &error));
+    CHECK(one.index == 0 && one.len == BYTES && one.slot != 0);
     memcpy(one.data, "hello", 6);
     copy = one;
-    EXPECT(HM_OK, hm_push(hand, &one, todo, &error));
-    CHECK(one.place == 0 && one.data == NULL);
-    EXPECT(HM_E_ARGUMENT, hm_push(hand, &one, todo, &error));
-    EXPECT(HM_E_ARGUMENT, hm_push(hand, &copy, todo, &error));
-    EXPECT(HM_OK, hm_pull_wait(hand, todo, MS, &one, &error));
+    EXPECT(HM_OK, hm_queue_push(endpoint, &one, todo, &error));
+    CHECK(one.slot == 0 && one.data == NULL);
+    EXPECT(HM_E_ARGUMENT, hm_queue_push(endpoint, &one, todo, &error));
+    EXPECT(HM_E_ARGUMENT, hm_queue_push(endpoint, &copy, todo, &error));
+    EXPECT(HM_OK, hm_queue_pop_wait(endpoint, todo, MS, &one, &error));
     CHECK(strcmp(one.data, "hello") == 0);
-    EXPECT(HM_OK, hm_pull(hand, nobody, &two, &error));
-    EXPECT(HM_OK, hm_give_back(hand, &two, &error));
+    EXPECT(HM_OK, hm_queue_pop(endpoint, nobody, &two, &error));
+    EXPECT(HM_OK, hm_queue_give_back(endpoint, &two, &error));
     CHECK(count(nobody) == ELEMENTS - 1);
 
     /* A bounded queue, with one consumer at a time. */
     const hm_queue_options short_one = {.size = sizeof short_one, .kind = HM_QUEUE_MPSC, .bound = 1};
     hm_queue *bounded;
     EXPECT(HM_OK, hm_queue_open(pool, "bounded", &short_one, &bounded, &error));
-    EXPECT(HM_OK, hm_pull(hand, nobody, &two, &error));
-    EXPECT(HM_OK, hm_push(hand, &two, bounded, &error));
-    EXPECT(HM_QUEUE_FULL, hm_push(hand, &one, bounded, &error));
-    CHECK(one.place != 0 && strcmp(one.data, "hello") == 0);
-    EXPECT(HM_OK, hm_pull(hand, bounded, &two, &error));
-    hm_hand *second;
-    EXPECT(HM_OK, hm_hand_open(pool, &second, &error));
-    EXPECT(HM_E_QUEUE_TAKEN, hm_pull(second, bounded, &copy, &error));
-    hm_hand_close(second);
+    EXPECT(HM_OK, hm_queue_pop(endpoint, nobody, &two, &error));
+    EXPECT(HM_OK, hm_queue_push(endpoint, &two, bounded, &error));
+    EXPECT(HM_QUEUE_FULL, hm_queue_push(endpoint, &one, bounded, &error));
+    CHECK(one.slot != 0 && strcmp(one.data, "hello") == 0);
+    EXPECT(HM_OK, hm_queue_pop(endpoint, bounded, &two, &error));
+    hm_endpoint *second;
+    EXPECT(HM_OK, hm_endpoint_open(pool, &second, &error));
+    EXPECT(HM_E_QUEUE_TAKEN, hm_queue_pop(second, bounded, &copy, &error));
+    hm_endpoint_close(second);
 
     /* Alone and in batches do not mix. */
     uint64_t n;
     void *data;
     size_t len;
-    EXPECT(HM_E_MISUSE, hm_pull_many(hand, nobody, 4, &n, &error));
-    EXPECT(HM_OK, hm_push(hand, &one, nobody, &error));
-    EXPECT(HM_OK, hm_push(hand, &two, nobody, &error));
-    EXPECT(HM_OK, hm_pull_many(hand, nobody, 4, &n, &error));
+    EXPECT(HM_E_MISUSE, hm_queue_pop_many(endpoint, nobody, 4, &n, &error));
+    EXPECT(HM_OK, hm_queue_push(endpoint, &one, nobody, &error));
+    EXPECT(HM_OK, hm_queue_push(endpoint, &two, nobody, &error));
+    EXPECT(HM_OK, hm_queue_pop_many(endpoint, nobody, 4, &n, &error));
     CHECK(n == 4);
-    EXPECT(HM_OK, hm_batch_at(hand, 3, &data, &len, &error));
+    EXPECT(HM_OK, hm_batch_at(endpoint, 3, &data, &len, &error));
     CHECK(len == BYTES);
     memcpy(data, "fourth", 7);
-    EXPECT(HM_ABSENT, hm_batch_at(hand, 4, &data, &len, &error));
-    EXPECT(HM_OK, hm_push_many(hand, todo, 9, &n, &error));
+    EXPECT(HM_ABSENT, hm_batch_at(endpoint, 4, &data, &len, &error));
+    EXPECT(HM_OK, hm_queue_push_many(endpoint, todo, 9, &n, &error));
     CHECK(n == 4 && count(todo) == 4);
-    passing_on(hand, bounded);
+    passing_on(endpoint, bounded);
     hm_queue_close(bounded);
 
-    /* What a hand holds goes back when it is closed. */
+    /* What an endpoint holds goes back when it is closed. */
     for (int i = 0; i < 3; i++)
-        EXPECT(HM_OK, hm_pull(hand, todo, &one, &error));
+        EXPECT(HM_OK, hm_queue_pop(endpoint, todo, &one, &error));
     hm_pool_stats stats = {.size = sizeof stats};
     EXPECT(HM_OK, hm_pool_get_stats(pool, &stats, &error));
-    CHECK(stats.elements == ELEMENTS && stats.bytes == BYTES && stats.held == 3 && stats.hands == 1 && stats.queues == 3);
-    hm_hand_close(hand);
-    hm_hand_close(NULL);
+    CHECK(stats.elements == ELEMENTS && stats.bytes == BYTES && stats.held == 3 && stats.endpoints == 1 && stats.queues == 3);
+    hm_endpoint_close(endpoint);
+    hm_endpoint_close(NULL);
     CHECK(count(todo) == 4);
 }
 
 static void event_loop(void) {
-    hm_readiness *ready;
-    hm_hand *hand;
+    hm_ready_fd *ready;
+    hm_endpoint *endpoint;
     hm_element element;
     int fd = -1;
-    EXPECT(HM_OK, hm_readiness_open(todo, &ready, &fd, &error));
+    EXPECT(HM_OK, hm_ready_fd_open(todo, &ready, &fd, &error));
     struct pollfd poll_of = {.fd = fd, .events = POLLIN};
     CHECK(poll(&poll_of, 1, MS) == 1);
-    EXPECT(HM_OK, hm_readiness_take(ready, &error));
-    EXPECT(HM_OK, hm_hand_open(pool, &hand, &error));
-    while (hm_pull(hand, todo, &element, &error) == HM_OK)
-        EXPECT(HM_OK, hm_push(hand, &element, nobody, &error));
+    EXPECT(HM_OK, hm_ready_fd_acknowledge(ready, &error));
+    EXPECT(HM_OK, hm_endpoint_open(pool, &endpoint, &error));
+    while (hm_queue_pop(endpoint, todo, &element, &error) == HM_OK)
+        EXPECT(HM_OK, hm_queue_push(endpoint, &element, nobody, &error));
     CHECK(count(nobody) == ELEMENTS);
-    hm_hand_close(hand);
-    hm_readiness_close(ready);
-    hm_readiness_close(NULL);
+    hm_endpoint_close(endpoint);
+    hm_ready_fd_close(ready);
+    hm_ready_fd_close(NULL);
 }
 
 /* A child that dies with an element gives it back; what was opened before the fork is refused there. */
 static void death(void) {
     const pid_t child = fork();
     if (child == 0) {
-        hm_hand *hand;
+        hm_endpoint *endpoint;
         hm_element element;
         hm_pool *mine;
         hm_queue *from;
-        EXPECT(HM_E_QUEUE_FORKED, hm_hand_open(pool, &hand, &error));
+        EXPECT(HM_E_QUEUE_FORKED, hm_endpoint_open(pool, &endpoint, &error));
         EXPECT(HM_OK, hm_pool_open(store, "jobs", NULL, &mine, &error));
         EXPECT(HM_OK, hm_queue_open(mine, "free", NULL, &from, &error));
-        EXPECT(HM_OK, hm_hand_open(mine, &hand, &error));
-        EXPECT(HM_OK, hm_pull(hand, from, &element, &error));
+        EXPECT(HM_OK, hm_endpoint_open(mine, &endpoint, &error));
+        EXPECT(HM_OK, hm_queue_pop(endpoint, from, &element, &error));
         kill(getpid(), SIGKILL);
     }
     int status;
@@ -226,9 +226,9 @@ static int make(void *user, hm_bytes *value) {
 static void *contend(void *unused) {
     (void)unused;
     hm_error own;
-    hm_lock *lock;
+    hm_mutex_guard *lock;
     int result = hm_mutex_lock(store, "mutex", 5, 10, &lock, NULL, &own);
-    hm_unlock(lock);
+    hm_mutex_unlock(lock);
     return result == HM_TIMEOUT ? &error : NULL;
 }
 
@@ -255,7 +255,7 @@ static void waiting(void) {
     EXPECT(HM_OK, hm_wait_any(store, keys, seen, 2, MS, &which, &now, &error));
     CHECK(which == 1 && now > seen[1] && pthread_join(thread, NULL) == 0);
 
-    hm_lock *lock, *other;
+    hm_mutex_guard *lock, *other;
     uint32_t abandoned = 9;
     EXPECT(HM_OK, hm_mutex_lock(store, KEY("mutex"), 0, &lock, &abandoned, &error));
     CHECK(abandoned == 0);
@@ -268,7 +268,7 @@ static void waiting(void) {
     pthread_t contender;
     void *result;
     CHECK(pthread_create(&contender, NULL, contend, NULL) == 0 && pthread_join(contender, &result) == 0 && result == &error);
-    hm_unlock(lock);
+    hm_mutex_unlock(lock);
     CHECK(pthread_create(&contender, NULL, contend, NULL) == 0 && pthread_join(contender, &result) == 0 && result == NULL);
     EXPECT(HM_OK, hm_mutex_lock(store, KEY("mutex"), 0, &lock, &abandoned, &error));
     uint32_t pid = 0;
@@ -278,9 +278,9 @@ static void waiting(void) {
     pid = 0;
     EXPECT(HM_OK, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
     CHECK(pid == (uint32_t)getpid());
-    hm_unlock(lock);
+    hm_mutex_unlock(lock);
     EXPECT(HM_ABSENT, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
-    hm_unlock(NULL);
+    hm_mutex_unlock(NULL);
     EXPECT(HM_ABSENT, hm_exists(store, KEY("mutex"), &error));
     EXPECT(HM_E_QUEUE_BROKEN, hm_mutex_lock(store, KEY("waited"), 0, &lock, NULL, &error));
 
@@ -358,8 +358,8 @@ int main(void) {
     hm_queue_close(todo);
     EXPECT(HM_OK, hm_pool_remove(store, "jobs", &error));
     EXPECT(HM_ABSENT, hm_pool_remove(store, "jobs", &error));
-    hm_hand *hand;
-    EXPECT(HM_E_QUEUE_DROPPED, hm_hand_open(pool, &hand, &error));
+    hm_endpoint *endpoint;
+    EXPECT(HM_E_QUEUE_REMOVED, hm_endpoint_open(pool, &endpoint, &error));
     hm_pool_close(pool);
     EXPECT(HM_OK, hm_close(store, &error));
     return 0;

@@ -31,8 +31,8 @@ static void *count(void *seed) {
 
 static void *commit_elsewhere(void *room) {
     hm_error mine;
-    CHECK(hm_commit(room, NULL, &mine) == HM_E_MISUSE && mine.code == HM_E_MISUSE);
-    CHECK(hm_abandon(room, &mine) == HM_E_MISUSE);
+    CHECK(hm_reservation_commit(room, NULL, &mine) == HM_E_MISUSE && mine.code == HM_E_MISUSE);
+    CHECK(hm_reservation_abandon(room, &mine) == HM_E_MISUSE);
     return NULL;
 }
 
@@ -62,7 +62,7 @@ static void fork_one(void) {
     EXPECT(HM_OK, hm_view_acquire(store, KEY("seen"), &view, &error));
     const pid_t child = fork();
     if (child == 0) {
-        EXPECT(HM_E_MISUSE, hm_commit(&room, NULL, &error)); /* it is the parent's */
+        EXPECT(HM_E_MISUSE, hm_reservation_commit(&room, NULL, &error)); /* it is the parent's */
         EQUAL(view.data, view.len, "by both");
         hm_view_release(&view);
         EXPECT(HM_OK, hm_set(store, KEY("child"), KEY("wrote"), &error));
@@ -73,7 +73,7 @@ static void fork_one(void) {
     int status;
     CHECK(waitpid(child, &status, 0) == child && status == 0);
     memcpy(room.data, "kept", 4);
-    EXPECT(HM_OK, hm_commit(&room, NULL, &error));
+    EXPECT(HM_OK, hm_reservation_commit(&room, NULL, &error));
     EQUAL(view.data, view.len, "by both");
     hm_view_release(&view);
     EXPECT(HM_OK, hm_exists(store, KEY("child"), &error));
@@ -93,7 +93,7 @@ int main(void) {
     EXPECT(HM_OK, hm_reserve(store, KEY("room"), 4, NULL, &room, &error));
     in_thread(commit_elsewhere, &room);
     memcpy(room.data, "mine", 4);
-    EXPECT(HM_OK, hm_commit(&room, NULL, &error));
+    EXPECT(HM_OK, hm_reservation_commit(&room, NULL, &error));
     EXPECT(HM_OK, hm_view_acquire(store, KEY("room"), &view, &error));
     in_thread(release_elsewhere, &view);
 

@@ -18,9 +18,9 @@ hashmere::pool ball_of(const hashmere::store &store) { return {store, "ball", ha
 
 // Takes the ball as long as it is in play, finds in it the number that must be next, and passes on the one behind that.
 void play(hashmere::pool &pool, const hashmere::queue &from, const hashmere::queue &to, std::uint64_t first) {
-    auto hand = pool.hand();
+    auto endpoint = pool.endpoint();
     for (auto number = first; number < passes; number += 2) {
-        auto ball = hand.pull(from, 30s);
+        auto ball = endpoint.pop(from, 30s);
         if (!ball) fail("the other player has gone");
         auto &carried = ball->as<std::uint64_t>();
         if (carried != number) fail("the ball carries another number");
@@ -43,15 +43,15 @@ int main() {
 
     auto pool = ball_of(store);
     const auto there = pool.queue("there"), back = pool.queue("back");
-    auto hand = pool.hand();
-    if (auto ball = hand.pull(pool.free())) {
+    auto endpoint = pool.endpoint();
+    if (auto ball = endpoint.pop(pool.free())) {
         ball->as<std::uint64_t>() = 0;
         ball->push(there);
     }
     play(pool, back, there, 1);
     int status = 0;
     if (waitpid(partner, &status, 0) != partner || status != 0) fail("the other player has failed");
-    auto ball = hand.pull(pool.free());
+    auto ball = endpoint.pop(pool.free());
     if (!ball || ball->as<std::uint64_t>() != passes) fail("the ball was passed on too often, or too seldom");
 
     std::cout << "two processes passed one element " << passes << " times\n";

@@ -24,13 +24,13 @@ struct job {
 struct office {
     hashmere::pool pool;
     hashmere::queue todo = pool.queue("todo"), done = pool.queue("done");
-    hashmere::hand hand = pool.hand();
+    hashmere::endpoint endpoint = pool.endpoint();
 
     explicit office(const hashmere::store &store) : pool(store, "jobs", hashmere::pool_options(elements, sizeof(job))) {}
 
     // Puts a job into `todo`, if there is an element for it.
     bool put(std::uint64_t number) {
-        auto element = hand.pull(pool.free());
+        auto element = endpoint.pop(pool.free());
         if (!element) return false;
         element->as<job>() = {number, 0};
         return element->push(todo);
@@ -39,7 +39,7 @@ struct office {
 
 void work(office &mine, int tell) {
     for (;;) {
-        auto element = mine.hand.pull(mine.todo, 30s);
+        auto element = mine.endpoint.pop(mine.todo, 30s);
         if (!element) fail("there is nothing to do");
         while (tell >= 0) { // says that it has a job, and waits to be killed
             if (write(tell, "!", 1) != 1) fail("nobody listens");
@@ -65,13 +65,13 @@ pid_t start(const hashmere::store &store, int tell = -1) {
     _exit(0);
 }
 
-// Hands out the jobs from `next` on and takes the results of all. As many as the pool has elements are under way at a time.
+// Endpoints out the jobs from `next` on and takes the results of all. As many as the pool has elements are under way at a time.
 void hand_out(office &mine, std::uint64_t next) {
     std::array<bool, jobs> was_done = {};
     for (std::uint64_t i = 0; i < jobs; i++) {
         while (next < jobs && mine.put(next)) next++;
-        // A pull that waits looks for the dead: what they held goes back to where it came from.
-        auto element = mine.hand.pull(mine.done, 30s);
+        // A pop that waits looks for the dead: what they held goes back to where it came from.
+        auto element = mine.endpoint.pop(mine.done, 30s);
         if (!element) fail("a job is lost");
         const auto [number, square] = element->as<job>();
         if (number >= jobs || square != number * number || std::exchange(was_done[number], true))
@@ -94,7 +94,7 @@ int main() {
     if (read(ends[0], &said, 1) != 1) fail("the worker has no job");
     kill(victim, SIGKILL);
     if (waitpid(victim, &status, 0) != victim || !WIFSIGNALED(status) || !mine.todo.empty()) fail("the worker was not killed");
-    std::cout << "a worker was killed with a job in its hand" << std::endl;
+    std::cout << "a worker was killed with a job in its endpoint" << std::endl;
 
     const pid_t workers[] = {start(store), start(store)};
     hand_out(mine, 1);

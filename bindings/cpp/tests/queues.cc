@@ -11,40 +11,40 @@ using namespace std::chrono_literals;
 
 static void queues(hashmere::store &store) {
     CHECK(fails(HM_E_QUEUE_NOT_FOUND, [&] { hashmere::pool pool(store, "jobs"); }));
-    hashmere::pool pool(store, "jobs", hashmere::pool_options(16, 32).queues(4).hands(8).batch(8));
+    hashmere::pool pool(store, "jobs", hashmere::pool_options(16, 32).max_queues(4).max_endpoints(8).batch(8));
     auto todo = pool.queue("todo");
-    auto hand = pool.hand();
-    CHECK(!hand.pull(todo) && !hand.pull(todo, 2ms) && todo.empty() && pool.free().size() == 16);
+    auto endpoint = pool.endpoint();
+    CHECK(!endpoint.pop(todo) && !endpoint.pop(todo, 2ms) && todo.empty() && pool.free().size() == 16);
     {
-        auto job = hand.pull(pool.free());
-        CHECK(job && job->number() == 0 && job->size() == 32);
+        auto job = endpoint.pop(pool.free());
+        CHECK(job && job->index() == 0 && job->size() == 32);
         job->as<std::uint64_t>() = 7;
         CHECK(job->push(todo) && todo.size() == 1);
-        auto dropped = hand.pull(pool.free()); // goes back by itself
+        auto dropped = endpoint.pop(pool.free()); // goes back by itself
     }
     CHECK(pool.free().size() == 15);
-    auto job = hand.pull(todo, 10s);
+    auto job = endpoint.pop(todo, 10s);
     CHECK(job->as<std::uint64_t>() == 7 && job->push(pool.free()));
     auto bounded = pool.queue("bounded", hashmere::queue_kind::mpmc, 1);
-    auto one = hand.pull(pool.free()), two = hand.pull(pool.free());
+    auto one = endpoint.pop(pool.free()), two = endpoint.pop(pool.free());
     CHECK(one->push(bounded) && !two->push(bounded) && two->push(pool.free()));
-    CHECK(hand.pull_many(pool.free(), 3) == 3 && hand.batch(2).second == 32 && hand.batch(3).first == nullptr);
-    CHECK(hand.push_many(todo) == 3 && pool.stats().held == 0);
-    CHECK(todo.peek()->size() == 32 && hand.wait(todo, 0ms) && hand.drain(todo, pool.free()) == 3 && !todo.peek());
-    auto passed = hand.pull(pool.free());
-    CHECK(hand.push_pull(passed, todo, pool.free()) && passed && todo.size() == 1);
-    CHECK(!hand.push_pull(passed, bounded, todo) && passed && hand.push_pull(passed, pool.free(), todo) && todo.empty());
-    CHECK(!hand.push_pull(passed, pool.free(), todo) && !passed && !hand.wait(todo, 2ms));
-    CHECK(hand.push_pull_many(pool.free(), pool.free(), 2).pulled == 2 && hand.batch_size() == 2);
-    CHECK(hand.push_pull_many(todo, todo, 0).pushed == 2);
-    hashmere::readiness ready(todo);
+    CHECK(endpoint.pop_many(pool.free(), 3) == 3 && endpoint.batch(2).second == 32 && endpoint.batch(3).first == nullptr);
+    CHECK(endpoint.push_many(todo) == 3 && pool.stats().held == 0);
+    CHECK(todo.peek()->size() == 32 && endpoint.wait(todo, 0ms) && endpoint.drain(todo, pool.free()) == 3 && !todo.peek());
+    auto passed = endpoint.pop(pool.free());
+    CHECK(endpoint.push_pop(passed, todo, pool.free()) && passed && todo.size() == 1);
+    CHECK(!endpoint.push_pop(passed, bounded, todo) && passed && endpoint.push_pop(passed, pool.free(), todo) && todo.empty());
+    CHECK(!endpoint.push_pop(passed, pool.free(), todo) && !passed && !endpoint.wait(todo, 2ms));
+    CHECK(endpoint.push_pop_many(pool.free(), pool.free(), 2).popped == 2 && endpoint.batch_size() == 2);
+    CHECK(endpoint.push_pop_many(todo, todo, 0).pushed == 2);
+    hashmere::ready_fd ready(todo);
     CHECK(ready.fd() >= 0);
-    ready.take();
+    ready.acknowledge();
 
     if (fork() == 0) {
         hashmere::pool mine(store, "jobs");
-        auto held = mine.hand();
-        auto element = held.pull(mine.free());
+        auto held = mine.endpoint();
+        auto element = held.pop(mine.free());
         _exit(element ? 0 : 1); // with the element
     }
     int status = 1;

@@ -12,9 +12,9 @@ NUMBER = struct.Struct("<Q")
 
 def play(pool: hashmere.Pool, source: hashmere.Queue, target: hashmere.Queue, first: int) -> None:
     """Takes the ball as long as it is in play, finds in it the number that must be next, and passes on the one behind that."""
-    with pool.hand() as hand:
+    with pool.endpoint() as endpoint:
         for number in range(first, PASSES, 2):
-            ball = hand.pull(source, timeout=PATIENCE)
+            ball = endpoint.pop(source, timeout=PATIENCE)
             if ball is None:
                 sys.exit("the other player has gone")
             with ball.view() as room:  # the bytes where they stand, without a copy
@@ -42,8 +42,8 @@ if __name__ == "__main__":
         other.start()
         pool = open_pool(store)
         there, back = pool.queue("there"), pool.queue("back")
-        with pool.hand() as hand:
-            ball = hand.pull(pool.free)
+        with pool.endpoint() as endpoint:
+            ball = endpoint.pop(pool.free)
             if ball is None:
                 sys.exit("the pool is empty")
             ball.write(0, NUMBER.pack(0))

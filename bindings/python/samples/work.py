@@ -21,9 +21,9 @@ def open_pool(store: hashmere.Store) -> hashmere.Pool:
 def work(store: hashmere.Store, has_job: Optional[Event]) -> None:
     pool = open_pool(store)
     todo, done = pool.queue("todo"), pool.queue("done")
-    with pool.hand() as hand:
+    with pool.endpoint() as endpoint:
         while True:
-            job = hand.pull(todo, timeout=PATIENCE)
+            job = endpoint.pop(todo, timeout=PATIENCE)
             if job is None:
                 sys.exit("there is nothing to do")
             if has_job is not None:
@@ -39,24 +39,24 @@ def work(store: hashmere.Store, has_job: Optional[Event]) -> None:
             job.push(done)
 
 
-def put(hand: hashmere.Hand, pool: hashmere.Pool, todo: hashmere.Queue, number: int) -> bool:
+def put(endpoint: hashmere.Endpoint, pool: hashmere.Pool, todo: hashmere.Queue, number: int) -> bool:
     """Whether there was an element for one more job."""
-    job = hand.pull(pool.free)
+    job = endpoint.pop(pool.free)
     if job is not None:
         job.write(0, JOB.pack(number, 0))
         job.push(todo)
     return job is not None
 
 
-def hand_out(hand: hashmere.Hand, pool: hashmere.Pool, next: int) -> None:
-    """Hands out all jobs and takes the results. As many as the pool has elements are under way at a time."""
+def hand_out(endpoint: hashmere.Endpoint, pool: hashmere.Pool, next: int) -> None:
+    """Endpoints out all jobs and takes the results. As many as the pool has elements are under way at a time."""
     todo, done = pool.queue("todo"), pool.queue("done")
     was_done = set()
     for _ in range(JOBS):
-        while next < JOBS and put(hand, pool, todo, next):
+        while next < JOBS and put(endpoint, pool, todo, next):
             next += 1
-        # A pull that waits looks for the dead: what they held goes back to where it came from.
-        job = hand.pull(done, timeout=PATIENCE)
+        # A pop that waits looks for the dead: what they held goes back to where it came from.
+        job = endpoint.pop(done, timeout=PATIENCE)
         if job is None:
             sys.exit("a job is lost")
         number, square = JOB.unpack(job.read())
@@ -70,9 +70,9 @@ if __name__ == "__main__":
     hashmere.remove("sample-work")
     with hashmere.open("sample-work") as store:
         pool = open_pool(store)
-        todo, hand = pool.queue("todo"), pool.hand()
+        todo, endpoint = pool.queue("todo"), pool.endpoint()
         # The first worker gets the first job, and is killed with it.
-        put(hand, pool, todo, 0)
+        put(endpoint, pool, todo, 0)
         has_job = multiprocessing.Event()
         victim = multiprocessing.Process(target=work, args=(store, has_job))
         victim.start()
@@ -80,14 +80,14 @@ if __name__ == "__main__":
             sys.exit("the worker has no job")
         victim.kill()
         victim.join()
-        print("a worker was killed with a job in its hand")
+        print("a worker was killed with a job in its endpoint")
 
         workers = [multiprocessing.Process(target=work, args=(store, None)) for _ in range(2)]
         for worker in workers:
             worker.start()
-        hand_out(hand, pool, 1)
+        hand_out(endpoint, pool, 1)
         for worker in workers:
-            put(hand, pool, todo, NO_MORE)
+            put(endpoint, pool, todo, NO_MORE)
         for worker in workers:
             worker.join()
             if worker.exitcode != 0:
@@ -95,5 +95,5 @@ if __name__ == "__main__":
         if pool.stats()["recovered"] != 1 or len(pool.free) != pool.elements:
             sys.exit("not every element is back")
         print(f"{JOBS} jobs done by the others, none lost, none twice")
-        hand.close()
+        endpoint.close()
         store.drop()

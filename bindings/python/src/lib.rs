@@ -8,8 +8,8 @@ mod backup;
 mod by_number;
 mod bytes;
 mod change;
+mod endpoint;
 mod error;
-mod hand;
 mod handle;
 mod hashed;
 mod hot;
@@ -39,7 +39,7 @@ mod _hashmere {
     use super::*;
 
     #[pymodule_export]
-    use crate::hand::{Element, Hand};
+    use crate::endpoint::{Element, Endpoint};
     #[pymodule_export]
     use crate::hashed::Hashed;
     #[pymodule_export]
@@ -51,7 +51,7 @@ mod _hashmere {
     #[pymodule_export]
     use crate::log_pump::Pump;
     #[pymodule_export]
-    use crate::pool::{Pool, Queue, Readiness};
+    use crate::pool::{Pool, Queue, ReadyFd};
     #[pymodule_export]
     use crate::scan::Scan;
     #[pymodule_export]

@@ -1,7 +1,7 @@
-//! Pools of elements, and their queues: see `hand` for those who move elements between them.
+//! Pools of elements, and their queues: see `endpoint` for those who move elements between them.
 
+use crate::endpoint::Endpoint;
 use crate::error::{gone, QueueResult};
-use crate::hand::Hand;
 use crate::store::StoreBase;
 use hashmere_queue::{Kind, OnDeath, PoolOptions, QueueOptions, QueueStats};
 use pyo3::exceptions::PyValueError;
@@ -51,9 +51,9 @@ pub struct Pool {
 #[pymethods]
 impl Pool {
     /// Opens a pool; creates it if ``elements`` and ``bytes`` are given and it is missing. ``on_death`` names the queue that elements of
-    /// the dead go to (``"free"``, or one that is made with the pool); without it they go to where they were pulled from.
+    /// the dead go to (``"free"``, or one that is made with the pool); without it they go to where they were popped from.
     #[new]
-    #[pyo3(signature = (store, name, /, *, elements=None, bytes=None, queues=None, hands=None, batch=None, on_death=None))]
+    #[pyo3(signature = (store, name, /, *, elements=None, bytes=None, max_queues=None, max_endpoints=None, batch=None, on_death=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -61,8 +61,8 @@ impl Pool {
         name: &str,
         elements: Option<u64>,
         bytes: Option<u64>,
-        queues: Option<u64>,
-        hands: Option<u64>,
+        max_queues: Option<u64>,
+        max_endpoints: Option<u64>,
         batch: Option<u64>,
         on_death: Option<&str>,
     ) -> PyResult<Pool> {
@@ -71,8 +71,8 @@ impl Pool {
             (None, None) => hashmere_queue::Pool::open(&store, name),
             (Some(elements), Some(bytes)) => {
                 let mut options = PoolOptions::new(elements, bytes);
-                options = queues.map_or(options, |queues| options.queues(queues));
-                options = hands.map_or(options, |hands| options.hands(hands));
+                options = max_queues.map_or(options, |queues| options.max_queues(queues));
+                options = max_endpoints.map_or(options, |endpoints| options.max_endpoints(endpoints));
                 options = batch.map_or(options, |batch| options.batch(batch));
                 options = on_death.map_or(options, |name| options.on_death(OnDeath::Queue(for_ever(name))));
                 options.open(&store, name)
@@ -118,8 +118,8 @@ impl Pool {
 
     /// Whether its name was taken off it by ``remove``.
     #[getter]
-    fn dropped(&self) -> bool {
-        self.pool.is_dropped()
+    fn removed(&self) -> bool {
+        self.pool.is_removed()
     }
 
     /// Its queues, ``free`` first.
@@ -145,11 +145,11 @@ impl Pool {
     }
 
     /// Takes part: one for each thread.
-    fn hand(&self, py: Python<'_>) -> PyResult<Hand> {
-        Ok(Hand::new(self.pool.hand().or_raise_queue(py)?))
+    fn endpoint(&self, py: Python<'_>) -> PyResult<Endpoint> {
+        Ok(Endpoint::new(self.pool.endpoint().or_raise_queue(py)?))
     }
 
-    /// Gives back what the dead held; how many elements. Pulls from empty queues and waits do this by themselves.
+    /// Gives back what the dead held; how many elements. Pops from empty queues and waits do this by themselves.
     fn recover(&self, py: Python<'_>) -> PyResult<u64> {
         self.pool.recover().or_raise_queue(py)
     }
@@ -161,11 +161,11 @@ impl Pool {
         dict.set_item("elements", stats.elements)?;
         dict.set_item("bytes", stats.element_bytes)?;
         dict.set_item("bytes_all", stats.bytes)?;
-        dict.set_item("hands", stats.hands)?;
-        dict.set_item("hands_max", stats.hands_max)?;
+        dict.set_item("endpoints", stats.endpoints)?;
+        dict.set_item("max_endpoints", stats.max_endpoints)?;
         let queues = stats.queues.iter().map(|queue| queue_stats(py, queue)).collect::<PyResult<Vec<_>>>()?;
         dict.set_item("queues", PyList::new(py, queues)?)?;
-        dict.set_item("queues_max", stats.queues_max)?;
+        dict.set_item("max_queues", stats.max_queues)?;
         dict.set_item("held", stats.held)?;
         dict.set_item("recovered", stats.recovered)?;
         Ok(dict)
@@ -220,52 +220,52 @@ impl Queue {
         self.queue.peek().map(|bytes| PyBytes::new(py, &bytes))
     }
 
-    /// A file descriptor for event loops (``select``, ``epoll``, ``asyncio``) that is readable when there is something to pull.
-    fn readiness(&self, py: Python<'_>) -> PyResult<Readiness> {
-        let readiness = self.queue.readiness().or_raise_queue(py)?;
-        Ok(Readiness { readiness: Mutex::new(Some(readiness)) })
+    /// A file descriptor for event loops (``select``, ``epoll``, ``asyncio``) that is readable when there is something to pop.
+    fn ready_fd(&self, py: Python<'_>) -> PyResult<ReadyFd> {
+        let ready_fd = self.queue.ready_fd().or_raise_queue(py)?;
+        Ok(ReadyFd { ready_fd: Mutex::new(Some(ready_fd)) })
     }
 }
 
-/// Readable when a queue has something to pull. Wait until it is, ``acknowledge``, pull as much as you like, and wait again; if something is
+/// Readable when a queue has something to pop. Wait until it is, ``acknowledge``, pop as much as you like, and wait again; if something is
 /// left it is readable at once. A thread of this process stands behind it until ``close``; it has no part in a forked child.
 #[pyclass(frozen, module = "hashmere._hashmere")]
-pub struct Readiness {
-    readiness: Mutex<Option<hashmere_queue::Readiness>>,
+pub struct ReadyFd {
+    ready_fd: Mutex<Option<hashmere_queue::ReadyFd>>,
 }
 
-impl Readiness {
-    fn with<T>(&self, py: Python<'_>, f: impl FnOnce(&hashmere_queue::Readiness) -> T) -> PyResult<T> {
-        let readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner);
-        readiness
+impl ReadyFd {
+    fn with<T>(&self, py: Python<'_>, f: impl FnOnce(&hashmere_queue::ReadyFd) -> T) -> PyResult<T> {
+        let ready_fd = self.ready_fd.lock().unwrap_or_else(PoisonError::into_inner);
+        ready_fd
             .as_ref()
             .map(f)
-            .ok_or_else(|| gone(py, "the readiness of the queue was closed; make another one with queue.readiness()"))
+            .ok_or_else(|| gone(py, "the ready_fd of the queue was closed; make another one with queue.ready_fd()"))
     }
 }
 
 #[pymethods]
-impl Readiness {
+impl ReadyFd {
     /// The descriptor, which belongs to this object.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
         self.with(py, AsRawFd::as_raw_fd)
     }
 
-    /// Takes the event back. Call it before pulling.
+    /// Takes the event back. Call it before popping.
     fn acknowledge(&self, py: Python<'_>) -> PyResult<()> {
-        self.with(py, hashmere_queue::Readiness::acknowledge)
+        self.with(py, hashmere_queue::ReadyFd::acknowledge)
     }
 
     /// Ends it.
     fn close(&self, py: Python<'_>) {
-        let readiness = self.readiness.lock().unwrap_or_else(PoisonError::into_inner).take();
-        py.detach(|| drop(readiness));
+        let ready_fd = self.ready_fd.lock().unwrap_or_else(PoisonError::into_inner).take();
+        py.detach(|| drop(ready_fd));
     }
 
     /// Whether it was closed.
     #[getter]
     fn closed(&self) -> bool {
-        self.readiness.lock().unwrap_or_else(PoisonError::into_inner).is_none()
+        self.ready_fd.lock().unwrap_or_else(PoisonError::into_inner).is_none()
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {

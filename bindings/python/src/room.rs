@@ -1,4 +1,4 @@
-//! Bytes of an element as a writable `memoryview`, while a hand holds it.
+//! Bytes of an element as a writable `memoryview`, while an endpoint holds it.
 
 use crate::raw;
 use pyo3::exceptions::PyBufferError;
@@ -10,7 +10,7 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-/// How many buffers there are of something that must stay in the hand for as long.
+/// How many buffers there are of something that must stay in the endpoint for as long.
 #[derive(Clone, Default)]
 pub struct Exports(Arc<AtomicUsize>);
 
@@ -27,9 +27,9 @@ impl Exports {
 struct Bytes {
     at: *mut u8,
     len: usize,
-    /// Of the element or the batch, and of the whole hand.
+    /// Of the element or the batch, and of the whole endpoint.
     exports: [Exports; 2],
-    /// Keeps the hand alive.
+    /// Keeps the endpoint alive.
     _owner: Py<PyAny>,
 }
 
@@ -88,7 +88,7 @@ unsafe extern "C" fn export(this: *mut ffi::PyObject, buffer: *mut raw::Buffer, 
         Python::attach(|py| PyBufferError::new_err("this is made by Element.view").restore(py));
         return -1;
     };
-    // SAFETY: the bytes are the hand's for as long as the counts say so, and the buffer holds a reference to what keeps the hand.
+    // SAFETY: the bytes are the endpoint's for as long as the counts say so, and the buffer holds a reference to what keeps the endpoint.
     let filled =
         unsafe { raw::PyBuffer_FillInfo(buffer, this, bytes.at.cast(), bytes.len as ffi::Py_ssize_t, 0, flags) };
     for exports in &bytes.exports {

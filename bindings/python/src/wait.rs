@@ -135,7 +135,7 @@ impl StoreBase {
     #[pyo3(signature = (key, /))]
     fn once_holder(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u32>> {
         let store = self.enter(py)?;
-        Ok(hashmere_queue::computing(&store, key.0).or_raise_queue(py)?.map(|holder| holder.pid))
+        Ok(hashmere_queue::once_holder(&store, key.0).or_raise_queue(py)?.map(|holder| holder.pid))
     }
 }
 

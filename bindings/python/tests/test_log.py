@@ -301,7 +301,7 @@ def test_the_end_of_a_process_drains(store):
         store = hashmere.open(sys.argv[1])
         log = hashmere.Log(store)
         pool = hashmere.Pool(store, "pool", elements=1, bytes=1)
-        ready = pool.queue("todo").readiness()
+        ready = pool.queue("todo").ready_fd()
         drainer = log.drain(lambda line: print(line.text, line.fields, flush=True))
         logging.basicConfig(handlers=[hashmere.LogHandler(log)], level="INFO", format="%(message)s")
         logging.info("to the last")

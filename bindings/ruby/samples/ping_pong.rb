@@ -14,9 +14,9 @@ end
 
 # Takes the ball as long as it is in play, finds in it the number that must be next, and passes on the one behind that.
 def play(pool, from, to, first)
-  hand = pool.hand
+  endpoint = pool.endpoint
   first.step(PASSES - 1, 2) do |number|
-    ball = hand.pull(from, timeout: PATIENCE) or abort "the other player has gone"
+    ball = endpoint.pop(from, timeout: PATIENCE) or abort "the other player has gone"
     carried = ball.read.unpack1("Q<")
     abort "the ball carries #{carried} instead of #{number}" unless carried == number
     ball.write(0, [number + 1].pack("Q<")).push(number + 1 < PASSES ? to : pool.free)
@@ -30,12 +30,12 @@ Hashmere.open("sample-ping-pong") do |store|
     play(pool, there, back, 0)
   end
   pool, there, back = open_pool(store)
-  hand = pool.hand
-  hand.pull(pool.free).write(0, [0].pack("Q<")).push(there)
+  endpoint = pool.endpoint
+  endpoint.pop(pool.free).write(0, [0].pack("Q<")).push(there)
   play(pool, back, there, 1)
   Process.wait(partner)
   abort "the other player has failed" unless $?.success?
-  abort "the ball was passed on too often, or too seldom" unless hand.pull(pool.free).read.unpack1("Q<") == PASSES
+  abort "the ball was passed on too often, or too seldom" unless endpoint.pop(pool.free).read.unpack1("Q<") == PASSES
 
   puts "two processes passed one element #{PASSES} times"
   puts "it carried every number from 0 to #{PASSES - 1}"

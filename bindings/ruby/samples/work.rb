@@ -13,12 +13,12 @@ def open_pool(store)
   [pool, pool.queue("todo"), pool.queue("done")]
 end
 
-# Does jobs until there are no more. With one in its hand it calls the block first.
+# Does jobs until there are no more. With one in its endpoint it calls the block first.
 def work(store)
   pool, todo, done = open_pool(store)
-  hand = pool.hand
+  endpoint = pool.endpoint
   loop do
-    job = hand.pull(todo, timeout: PATIENCE) or abort "there is nothing to do"
+    job = endpoint.pop(todo, timeout: PATIENCE) or abort "there is nothing to do"
     yield if block_given?
     number = job.read(0, 8).unpack1("Q<")
     return job.push(pool.free) if number == NO_MORE
@@ -27,16 +27,16 @@ def work(store)
   end
 end
 
-# Hands out all jobs and takes the results. As many as the pool has elements are under way at a time.
-def hand_out(pool, todo, done, hand, following)
+# Endpoints out all jobs and takes the results. As many as the pool has elements are under way at a time.
+def hand_out(pool, todo, done, endpoint, following)
   was_done = {}
   JOBS.times do
-    while following < JOBS && (job = hand.pull(pool.free))
+    while following < JOBS && (job = endpoint.pop(pool.free))
       job.write(0, [following, 0].pack("Q<Q<")).push(todo)
       following += 1
     end
-    # A pull that waits looks for the dead: what they held goes back to where it came from.
-    job = hand.pull(done, timeout: PATIENCE) or abort "a job is lost"
+    # A pop that waits looks for the dead: what they held goes back to where it came from.
+    job = endpoint.pop(done, timeout: PATIENCE) or abort "a job is lost"
     number, square = job.read.unpack("Q<Q<")
     abort "job #{number} was done twice, or wrongly" if square != number * number || was_done.key?(number)
     was_done[number] = true
@@ -47,8 +47,8 @@ end
 Hashmere.remove("sample-work")
 Hashmere.open("sample-work") do |store|
   pool, todo, done = open_pool(store)
-  hand = pool.hand
-  hand.pull(pool.free).write(0, [0, 0].pack("Q<Q<")).push(todo)
+  endpoint = pool.endpoint
+  endpoint.pop(pool.free).write(0, [0, 0].pack("Q<Q<")).push(todo)
 
   # The first worker gets the first job, and is killed with it.
   said, say = IO.pipe
@@ -62,12 +62,12 @@ Hashmere.open("sample-work") do |store|
   Process.kill(:KILL, victim)
   Process.wait(victim)
   abort "the worker has no job" unless todo.empty?
-  puts "a worker was killed with a job in its hand"
+  puts "a worker was killed with a job in its endpoint"
   $stdout.flush
 
   workers = Array.new(2) { fork { work(store) } }
-  hand_out(pool, todo, done, hand, 1)
-  workers.each { hand.pull(pool.free).write(0, [NO_MORE, 0].pack("Q<Q<")).push(todo) }
+  hand_out(pool, todo, done, endpoint, 1)
+  workers.each { endpoint.pop(pool.free).write(0, [NO_MORE, 0].pack("Q<Q<")).push(todo) }
   workers.each { |worker| Process.wait2(worker)[1].success? or abort "a worker has failed" }
   abort "not every element is back" unless pool.stats[:recovered] == 1 && pool.free.size == 64
 

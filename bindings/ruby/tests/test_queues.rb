@@ -12,14 +12,14 @@ class TestQueues < StoreTest
     assert_raises(Hashmere::QueueNotFound) { Hashmere::Pool.open(@store, "jobs") }
     pool = self.pool
     todo = pool.queue("todo")
-    hand = pool.hand
-    assert_nil hand.pull(todo)
-    job = hand.pull(pool.free)
-    assert_equal [0, 32], [job.number, job.size]
+    endpoint = pool.endpoint
+    assert_nil endpoint.pop(todo)
+    job = endpoint.pop(pool.free)
+    assert_equal [0, 32], [job.index, job.size]
     assert job.write(0, "hello").push(todo)
     assert_raises(Hashmere::Closed) { job.push(todo) }
     assert_equal [15, 1], [pool.free.size, todo.size]
-    job = hand.pull(todo, timeout: 5)
+    job = endpoint.pop(todo, timeout: 5)
     assert_equal "hello", job.read(0, 5)
     assert_raises(IndexError) { job.read(30, 3) }
     assert_raises(IndexError) { job.write(30, "abc") }
@@ -28,13 +28,13 @@ class TestQueues < StoreTest
     bounded = pool.queue("bounded", kind: :mpsc, bound: 1)
     assert_raises(Hashmere::QueueExists) { pool.queue("todo", kind: :spsc) }
     assert_raises(ArgumentError) { pool.queue("x", kind: :other) }
-    first, second = hand.pull(pool.free), hand.pull(pool.free)
+    first, second = endpoint.pop(pool.free), endpoint.pop(pool.free)
     assert first.push(bounded)
     refute second.push(bounded)
     assert_equal 1, pool.stats[:held]
-    assert_raises(TypeError) { hand.pull(pool) }
+    assert_raises(TypeError) { endpoint.pop(pool) }
     assert_raises(TypeError) { Hashmere::Pool.open(7, "x") }
-    hand.close
+    endpoint.close
     assert_raises(Hashmere::Closed) { second.push(bounded) }
     assert_equal 0, pool.stats[:held]
     assert Hashmere::Pool.remove(@store, "jobs")
@@ -42,95 +42,95 @@ class TestQueues < StoreTest
 
   def test_batches
     pool = self.pool
-    todo, hand = pool.queue("todo"), pool.hand
-    assert_equal 3, hand.pull_many(pool.free, 3)
-    assert_equal [3, 3], [hand.batch.size, hand.batch.to_a.size]
-    3.times { |n| hand.batch.write(n, 1, "element #{n}") }
-    assert_equal "element 2", hand.batch.read(2, 1, 9)
-    assert_equal 32, hand.batch.read(0).bytesize
-    assert_raises(IndexError) { hand.batch.read(3) }
-    assert_raises(IndexError) { hand.batch.read(0, 33) }
-    assert_raises(IndexError) { hand.batch.write(0, 30, "abc") }
-    assert_raises(RangeError) { hand.batch.read(-1) }
-    assert_equal [1, 2], [hand.push_many(todo, 1), hand.push_many(todo)]
-    assert_predicate hand.batch, :empty?
+    todo, endpoint = pool.queue("todo"), pool.endpoint
+    assert_equal 3, endpoint.pop_many(pool.free, 3)
+    assert_equal [3, 3], [endpoint.batch.size, endpoint.batch.to_a.size]
+    3.times { |n| endpoint.batch.write(n, 1, "element #{n}") }
+    assert_equal "element 2", endpoint.batch.read(2, 1, 9)
+    assert_equal 32, endpoint.batch.read(0).bytesize
+    assert_raises(IndexError) { endpoint.batch.read(3) }
+    assert_raises(IndexError) { endpoint.batch.read(0, 33) }
+    assert_raises(IndexError) { endpoint.batch.write(0, 30, "abc") }
+    assert_raises(RangeError) { endpoint.batch.read(-1) }
+    assert_equal [1, 2], [endpoint.push_many(todo, 1), endpoint.push_many(todo)]
+    assert_predicate endpoint.batch, :empty?
     assert_equal "element 0", todo.peek[1, 9]
     assert_nil pool.queue("empty").peek
-    assert_equal [0, 3], hand.push_pull_many(pool.free, todo, 10)
-    assert_equal [3, 0], hand.push_pull_many(todo, todo, 0)
-    alone = hand.pull(todo)
-    assert_raises(Hashmere::Misuse) { hand.pull_many(todo, 1) }
+    assert_equal [0, 3], endpoint.push_pop_many(pool.free, todo, 10)
+    assert_equal [3, 0], endpoint.push_pop_many(todo, todo, 0)
+    alone = endpoint.pop(todo)
+    assert_raises(Hashmere::Misuse) { endpoint.pop_many(todo, 1) }
     alone.give_back
-    assert_equal [3, 3], [hand.drain(todo, pool.free), hand.drain(pool.free, todo) - 13]
-    assert_equal [0, 16], [hand.pull_many(pool.free, 1, timeout: 0.01), hand.pull_many(todo, 99)]
+    assert_equal [3, 3], [endpoint.drain(todo, pool.free), endpoint.drain(pool.free, todo) - 13]
+    assert_equal [0, 16], [endpoint.pop_many(pool.free, 1, timeout: 0.01), endpoint.pop_many(todo, 99)]
     bounded = pool.queue("bounded", bound: 5)
-    assert_equal [5, 0, 11], [hand.push_many(bounded), hand.push_many(bounded), hand.batch.size]
-    assert_equal 0, hand.pull_many(todo, 1, timeout: 60) # with a batch it does not wait
-    hand.close
-    assert_raises(Hashmere::Closed) { hand.batch.size }
+    assert_equal [5, 0, 11], [endpoint.push_many(bounded), endpoint.push_many(bounded), endpoint.batch.size]
+    assert_equal 0, endpoint.pop_many(todo, 1, timeout: 60) # with a batch it does not wait
+    endpoint.close
+    assert_raises(Hashmere::Closed) { endpoint.batch.size }
     assert_equal [11, 5], [todo.size, bounded.size]
   end
 
   def test_passing_on
     pool = self.pool
-    todo, bounded, hand = pool.queue("todo"), pool.queue("bounded", bound: 1), pool.hand
-    2.times { |n| hand.pull(pool.free).write(0, n.to_s).push(todo) }
-    first = hand.pull(todo)
-    second = first.push_pull(bounded, todo)
+    todo, bounded, endpoint = pool.queue("todo"), pool.queue("bounded", bound: 1), pool.endpoint
+    2.times { |n| endpoint.pop(pool.free).write(0, n.to_s).push(todo) }
+    first = endpoint.pop(todo)
+    second = first.push_pop(bounded, todo)
     assert_equal "1", second.read(0, 1)
     assert_raises(Hashmere::Closed) { first.read }
-    assert_equal false, second.push_pull(bounded, todo)
+    assert_equal false, second.push_pop(bounded, todo)
     assert_equal "1", second.read(0, 1)
-    assert_nil second.push_pull(pool.free, todo)
+    assert_nil second.push_pop(pool.free, todo)
     assert_raises(Hashmere::Closed) { second.read }
   end
 
   def test_a_batch_that_is_waited_for
     pool = self.pool
     todo = pool.queue("todo")
-    thread = Thread.new { pool.hand.pull_many(todo, 5, timeout: nil) }
+    thread = Thread.new { pool.endpoint.pop_many(todo, 5, timeout: nil) }
     Thread.pass until thread.stop?
-    hand = pool.hand
-    hand.pull_many(pool.free, 2)
-    hand.push_many(todo)
+    endpoint = pool.endpoint
+    endpoint.pop_many(pool.free, 2)
+    endpoint.push_many(todo)
     assert_equal 2, thread.value
-    assert_raises(Timeout::Error) { Timeout.timeout(0.05) { hand.pull_many(todo, 5, timeout: nil) } }
+    assert_raises(Timeout::Error) { Timeout.timeout(0.05) { endpoint.pop_many(todo, 5, timeout: nil) } }
   end
 
-  # Whether an empty queue is not readable any more. The event may come once more, from a look before the last pull.
-  def falls_silent?(queue, hand)
-    5.times.any? { hand.pull(queue).nil? && IO.select([queue], nil, nil, 0.02).nil? }
+  # Whether an empty queue is not readable any more. The event may come once more, from a look before the last pop.
+  def falls_silent?(queue, endpoint)
+    5.times.any? { endpoint.pop(queue).nil? && IO.select([queue], nil, nil, 0.02).nil? }
   end
 
   # In an event loop: no element is overlooked, and nobody is woken for nothing for ever.
   def test_io_select
     pool = self.pool
-    todo, hand = pool.queue("todo"), pool.hand
+    todo, endpoint = pool.queue("todo"), pool.endpoint
     assert_nil IO.select([todo], nil, nil, 0.01)
     child = fork do
       mine = self.pool
-      to, by = mine.queue("todo"), mine.hand
-      1000.times { by.pull(mine.free, timeout: 120).push(to) }
+      to, by = mine.queue("todo"), mine.endpoint
+      1000.times { by.pop(mine.free, timeout: 120).push(to) }
     end
     seen = 0
     while seen < 1000
       ready, = IO.select([todo], nil, nil, 120)
       assert_equal [todo], ready
-      while (job = hand.pull(todo))
+      while (job = endpoint.pop(todo))
         seen += 1
         job.push(pool.free)
       end
     end
     Process.wait(child)
     assert_predicate $?, :success?
-    assert falls_silent?(todo, hand)
+    assert falls_silent?(todo, endpoint)
     io = todo.to_io
     assert_same io, todo.to_io
-    hand.pull_many(pool.free, 2)
-    hand.push_many(todo)
+    endpoint.pop_many(pool.free, 2)
+    endpoint.push_many(todo)
     assert io.wait_readable(120)
-    assert_equal 2, hand.drain(todo, pool.free)
-    assert falls_silent?(todo, hand)
+    assert_equal 2, endpoint.drain(todo, pool.free)
+    assert falls_silent?(todo, endpoint)
     todo.close
     assert_predicate io, :closed?
     assert_raises(Hashmere::Closed) { todo.to_io }
@@ -138,55 +138,55 @@ class TestQueues < StoreTest
 
   def test_a_queue_closed_by_another_thread
     pool = self.pool
-    todo, hand = pool.queue("todo"), pool.hand
-    thread = Thread.new { hand.pull(todo, timeout: 0.1) }
+    todo, endpoint = pool.queue("todo"), pool.endpoint
+    thread = Thread.new { endpoint.pop(todo, timeout: 0.1) }
     Thread.pass until thread.stop?
     todo.close
     assert_nil thread.value
-    assert_raises(Hashmere::Closed) { hand.pull(todo) }
+    assert_raises(Hashmere::Closed) { endpoint.pop(todo) }
   end
 
   def test_under_gc_stress
     pool = self.pool
-    todo, hand = pool.queue("todo"), pool.hand
+    todo, endpoint = pool.queue("todo"), pool.endpoint
     @store["key"] = "1"
     GC.stress = true
-    hand.pull(pool.free).write(0, "x".dup * 3).push_pull(todo, todo).give_back
-    hand.pull_many(todo, 1)
-    hand.batch.write(0, 0, "y".dup * 3)
-    hand.batch.each { |bytes| bytes << "z" }
-    hand.push_many(todo)
+    endpoint.pop(pool.free).write(0, "x".dup * 3).push_pop(todo, todo).give_back
+    endpoint.pop_many(todo, 1)
+    endpoint.batch.write(0, 0, "y".dup * 3)
+    endpoint.batch.each { |bytes| bytes << "z" }
+    endpoint.push_many(todo)
     assert IO.select([todo], nil, nil, 120)
     assert_equal 32, todo.peek.bytesize
     assert_equal "key", @store.wait_any({ "none" => nil, "key" => nil }, timeout: 1)[0]
-    hand.drain(todo, pool.free)
+    endpoint.drain(todo, pool.free)
     todo.close
   ensure
     GC.stress = false
   end
 
-  # Work for processes, one of which is killed with an element in its hand.
+  # Work for processes, one of which is killed with an element in its endpoint.
   def test_work_with_a_killed_worker
     pool = self.pool
     todo, done = pool.queue("todo"), pool.queue("done")
     workers = Array.new(3) do |n|
       fork do
         mine = self.pool
-        from, to, hand = mine.queue("todo"), mine.queue("done"), mine.hand
-        while (job = hand.pull(from, timeout: 120))
+        from, to, endpoint = mine.queue("todo"), mine.queue("done"), mine.endpoint
+        while (job = endpoint.pop(from, timeout: 120))
           sleep if n.zero? # holds it until it is killed
           number = Integer(job.read(0, 4), 10)
           job.write(0, format("%04d%08d", number, number * number)).push(to)
         end
       end
     end
-    hand = pool.hand
+    endpoint = pool.endpoint
     100.times.each_slice(10) do |numbers|
-      numbers.each { |number| hand.pull(pool.free, timeout: 120).write(0, format("%04d", number)).push(todo) }
+      numbers.each { |number| endpoint.pop(pool.free, timeout: 120).write(0, format("%04d", number)).push(todo) }
       sleep 0.02 until workers.size < 3 || pool.stats[:held].positive? || todo.empty?
       Process.kill(:KILL, workers.first) && Process.wait(workers.shift) if workers.size == 3
       numbers.each do
-        job = hand.pull(done, timeout: 120)
+        job = endpoint.pop(done, timeout: 120)
         (@results ||= []) << job.read(0, 12)
         job.push(pool.free)
       end
@@ -198,26 +198,26 @@ class TestQueues < StoreTest
 
   def test_what_was_opened_before_a_fork_is_refused
     pool = self.pool
-    hand = pool.hand
+    endpoint = pool.endpoint
     in_child do
-      hand.pull(pool.free)
+      endpoint.pop(pool.free)
       false
     rescue Hashmere::QueueForked
       true
     end
-    assert hand.pull(pool.free)
+    assert endpoint.pop(pool.free)
   end
 
   def test_a_wait_hears_threads_and_timeouts
     pool = self.pool
-    hand = pool.hand
+    endpoint = pool.endpoint
     todo = pool.queue("todo")
-    assert_raises(Timeout::Error) { Timeout.timeout(0.1) { hand.pull(todo, timeout: 60) } }
-    thread = Thread.new { hand.pull(todo, timeout: 300).read(0, 1) }
+    assert_raises(Timeout::Error) { Timeout.timeout(0.1) { endpoint.pop(todo, timeout: 60) } }
+    thread = Thread.new { endpoint.pop(todo, timeout: 300).read(0, 1) }
     Thread.pass until thread.stop?
-    assert_raises(ThreadError) { hand.pull(todo) }
-    other = pool.hand
-    other.pull(pool.free).write(0, "x").push(todo)
+    assert_raises(ThreadError) { endpoint.pop(todo) }
+    other = pool.endpoint
+    other.pop(pool.free).write(0, "x").push(todo)
     assert_equal "x", thread.value
   end
 

@@ -407,7 +407,7 @@ int hm_take(hm_store *store, const void *key, size_t key_len, void *buffer, size
 /**
  * Room for a value in the file, to be filled in place. You provide the structure, the library fills it.
  *
- * Nobody sees it before ::hm_commit. Commit or abandon it in the thread that made it.
+ * Nobody sees it before ::hm_reservation_commit. Commit or abandon it in the thread that made it.
  */
 typedef struct hm_reservation {
     void *data;          /**< `len` writable bytes; what they hold at first is not defined. */
@@ -423,10 +423,10 @@ int hm_reserve(hm_store *store, const void *key, size_t key_len, size_t value_le
  * Makes what was written the key's value. The reservation is gone afterwards, whatever the result.
  * @return #HM_OK; #HM_E_MISUSE: it is not live, or belongs to another thread (then it stays) or to the parent process
  */
-int hm_commit(hm_reservation *reservation, hm_stored *stored, hm_error *error);
+int hm_reservation_commit(hm_reservation *reservation, hm_stored *stored, hm_error *error);
 
 /** Gives a reservation up; the key is as it was. One that is not live is left alone. @return #HM_OK, #HM_E_MISUSE as above */
-int hm_abandon(hm_reservation *reservation, hm_error *error);
+int hm_reservation_abandon(hm_reservation *reservation, hm_error *error);
 /** @} */
 
 /** @defgroup conditions Conditions

@@ -4,30 +4,30 @@
  * @brief Queues between processes, without copies, in the file of a store; and waiting for each other.
  *
  * A *pool* has so many *elements* of so many bytes, and named *queues*, all of them in the store's file. An element moves from queue to
- * queue by reference. It is always in one place: in a queue, or in somebody's *hand*. If the process of a hand dies, at any
+ * queue by reference. It is always in one place: in a queue, or in somebody's *endpoint*. If the process of an endpoint dies, at any
  * instruction, what it held is found and goes back to where it came from, exactly once. docs/internals/queues.md has the protocol.
  *
  * @code{.c}
  * const hm_pool_options options = {.size = sizeof options, .elements = 1000, .bytes = 4096};
  * hm_pool *pool;
  * hm_queue *nobody, *todo;
- * hm_hand *hand;
+ * hm_endpoint *endpoint;
  * hm_pool_open(store, "jobs", &options, &pool, &error);     // any process opens the same one
  * hm_queue_open(pool, "free", NULL, &nobody, &error);       // where all elements are at first
  * hm_queue_open(pool, "todo", NULL, &todo, &error);
- * hm_hand_open(pool, &hand, &error);                        // one for each thread
+ * hm_endpoint_open(pool, &endpoint, &error);                        // one for each thread
  *
  * hm_element job;
- * if (hm_pull(hand, nobody, &job, &error) == HM_OK) {
+ * if (hm_queue_pop(endpoint, nobody, &job, &error) == HM_OK) {
  *     strcpy(job.data, "hello");
- *     hm_push(hand, &job, todo, &error);
+ *     hm_queue_push(endpoint, &job, todo, &error);
  * }
- * if (hm_pull_wait(hand, todo, 1000, &job, &error) == HM_OK)
- *     hm_push(hand, &job, nobody, &error);
+ * if (hm_queue_pop_wait(endpoint, todo, 1000, &job, &error) == HM_OK)
+ *     hm_queue_push(endpoint, &job, nobody, &error);
  * @endcode
  *
  * Results, errors, `error` and growth of structures: as in hashmere.h. **Threads:** a pool and a queue may be used by any number of
- * threads, a hand by one at a time. **Fork:** what was opened before it belongs to the parent, and is refused in the child
+ * threads, an endpoint by one at a time. **Fork:** what was opened before it belongs to the parent, and is refused in the child
  * (#HM_E_QUEUE_FORKED): open it anew there, on the same store. **Lifetime:** closing a store, pool or queue while others of these are
  * open is no mistake: the file stays open until the last is gone. What was closed is not recognised: do not use it again.
  * **Names** of pools and queues are NUL-terminated UTF-8, 1 to 128 and 1 to 64 bytes.
@@ -46,11 +46,11 @@ enum hm_queue_result {
     HM_E_QUEUE_NOT_FOUND = 60,  /**< There is no such pool. */
     HM_E_QUEUE_EXISTS = 61,     /**< There is such a pool or queue, of other sizes or another kind. */
     HM_E_QUEUE_BAD_OPTION = 62, /**< A size, a name or an option that cannot be. */
-    HM_E_QUEUE_TOO_MANY = 63,   /**< All queues, hands or places of the pool or hand are taken. */
-    HM_E_QUEUE_TAKEN = 64,      /**< Another hand is the only producer or consumer of this queue. */
+    HM_E_QUEUE_TOO_MANY = 63,   /**< All queues, endpoints or places of the pool or endpoint are taken. */
+    HM_E_QUEUE_TAKEN = 64,      /**< Another endpoint is the only producer or consumer of this queue. */
     HM_E_QUEUE_FORKED = 65,     /**< It was opened before a fork: open it anew in this process. */
-    HM_E_QUEUE_DROPPED = 66,    /**< The pool was removed. */
-    HM_E_QUEUE_OTHER_POOL = 67, /**< The queue is of another pool than the hand. */
+    HM_E_QUEUE_REMOVED = 66,    /**< The pool was removed. */
+    HM_E_QUEUE_OTHER_POOL = 67, /**< The queue is of another pool than the endpoint. */
     HM_E_QUEUE_BROKEN = 68,     /**< A participant is gone that others counted on, or the key holds something else. */
     HM_E_QUEUE_REENTERED = 69   /**< ::hm_once for a key whose value this thread computes, or a mutex that it holds: it would wait for itself. */
 };
@@ -65,13 +65,13 @@ typedef struct hm_queue hm_queue;
 
 /** How a pool is created. Zero in a field is its default. */
 typedef struct hm_pool_options {
-    size_t size;          /**< `sizeof(hm_pool_options)`. */
-    uint64_t elements;    /**< How many elements: 1 to 2^31. No default. */
-    uint64_t bytes;       /**< Bytes of each: 1 to 2^32 - 1. No default. */
-    uint64_t queues;      /**< How many queues it can have, `free` included: 1 to 4096, default 8. */
-    uint64_t hands;       /**< How many hands at a time, of all processes: 1 to 4096, default 64. */
-    uint64_t batch;       /**< How many elements a hand's batch can have: 1 to 2^20, default 1024. */
-    const char *on_death; /**< The queue for elements of the dead; NULL: each goes back where it was pulled from. */
+    size_t size;            /**< `sizeof(hm_pool_options)`. */
+    uint64_t elements;      /**< How many elements: 1 to 2^31. No default. */
+    uint64_t bytes;         /**< Bytes of each: 1 to 2^32 - 1. No default. */
+    uint64_t max_queues;    /**< How many queues it can have, `free` included: 1 to 4096, default 8. */
+    uint64_t max_endpoints; /**< How many endpoints at a time, of all processes: 1 to 4096, default 64. */
+    uint64_t batch;         /**< How many elements an endpoint's batch can have: 1 to 2^20, default 1024. */
+    const char *on_death;   /**< The queue for elements of the dead; NULL: each goes back where it was popped from. */
 } hm_pool_options;
 
 /**
@@ -89,29 +89,29 @@ void hm_pool_close(hm_pool *pool);
 int hm_pool_remove(hm_store *store, const char *name, hm_error *error);
 
 /**
- * Looks for processes that died with elements, and gives them back: `given_back`, which may be NULL, says how many. Pulls from empty
+ * Looks for processes that died with elements, and gives them back: `given_back`, which may be NULL, says how many. Pops from empty
  * queues and waits do this by themselves. @return #HM_OK
  */
 int hm_pool_recover(hm_pool *pool, uint64_t *given_back, hm_error *error);
 
 /** Figures of a pool. */
 typedef struct hm_pool_stats {
-    size_t size;         /**< Set it to `sizeof(hm_pool_stats)` before the call. */
-    uint64_t elements;   /**< Elements of the pool. */
-    uint64_t bytes;      /**< Bytes of one. */
-    uint64_t bytes_all;  /**< Bytes of the pool with all that belongs to it. */
-    uint64_t hands;      /**< Hands in use. */
-    uint64_t hands_max;  /**< Hands that there can be. */
-    uint64_t queues;     /**< Queues that there are. */
-    uint64_t queues_max; /**< Queues that there can be. */
-    uint64_t held;       /**< Elements in hands. */
-    uint64_t recovered;  /**< Elements that were given back from the dead so far. */
+    size_t size;            /**< Set it to `sizeof(hm_pool_stats)` before the call. */
+    uint64_t elements;      /**< Elements of the pool. */
+    uint64_t bytes;         /**< Bytes of one. */
+    uint64_t bytes_all;     /**< Bytes of the pool with all that belongs to it. */
+    uint64_t endpoints;     /**< Endpoints in use. */
+    uint64_t max_endpoints; /**< Endpoints that there can be. */
+    uint64_t queues;        /**< Queues that there are. */
+    uint64_t max_queues;    /**< Queues that there can be. */
+    uint64_t held;          /**< Elements in endpoints. */
+    uint64_t recovered;     /**< Elements that were given back from the dead so far. */
 } hm_pool_stats;
 
 /** Figures of about now. Nobody is stopped for them. @return #HM_OK */
 int hm_pool_get_stats(hm_pool *pool, hm_pool_stats *stats, hm_error *error);
 
-/** How many push to a queue and pull from it: hm_queue_options::kind. */
+/** How many push to a queue and pop from it: hm_queue_options::kind. */
 enum hm_queue_kind {
     HM_QUEUE_ANY = 0,  /**< As it is; #HM_QUEUE_MPMC if it is made. */
     HM_QUEUE_MPMC = 1, /**< Any number of both. */
@@ -137,7 +137,7 @@ int hm_queue_open(hm_pool *pool, const char *name, const hm_queue_options *optio
 void hm_queue_close(hm_queue *queue);
 
 /** How many elements are in it at about this moment. @return #HM_OK */
-int hm_queue_count(hm_queue *queue, uint64_t *count, hm_error *error);
+int hm_queue_len(hm_queue *queue, uint64_t *count, hm_error *error);
 
 /**
  * Copies the bytes of the first element, which stays where it is.
@@ -146,93 +146,93 @@ int hm_queue_count(hm_queue *queue, uint64_t *count, hm_error *error);
 int hm_queue_peek(hm_queue *queue, void *buffer, size_t room, size_t *len, hm_error *error);
 
 /** For event loops: a queue as a file descriptor. */
-typedef struct hm_readiness hm_readiness;
+typedef struct hm_ready_fd hm_ready_fd;
 
 /**
- * Makes a file descriptor that is readable when there is something to pull; a thread of this process sleeps on the queue and raises
- * it. In an event loop: wait until `fd` is readable, call ::hm_readiness_take, pull as much as you like, wait again.
- * @param fd  belongs to `readiness`: do not close or read it
+ * Makes a file descriptor that is readable when there is something to pop; a thread of this process sleeps on the queue and raises
+ * it. In an event loop: wait until `fd` is readable, call ::hm_ready_fd_acknowledge, pop as much as you like, wait again.
+ * @param fd  belongs to `ready_fd`: do not close or read it
  */
-int hm_readiness_open(hm_queue *queue, hm_readiness **readiness, int *fd, hm_error *error);
-/** Takes the event back. Call it before pulling. @return #HM_OK */
-int hm_readiness_take(hm_readiness *readiness, hm_error *error);
+int hm_ready_fd_open(hm_queue *queue, hm_ready_fd **ready_fd, int *fd, hm_error *error);
+/** Takes the event back. Call it before popping. @return #HM_OK */
+int hm_ready_fd_acknowledge(hm_ready_fd *ready_fd, hm_error *error);
 /** Closes the descriptor, ends the thread. NULL is allowed. */
-void hm_readiness_close(hm_readiness *readiness);
+void hm_ready_fd_close(hm_ready_fd *ready_fd);
 /** @} */
 
-/** @defgroup hands Hands and elements
+/** @defgroup endpoints Endpoints and elements
  * @{ */
 
-/** What one thread takes part with. It holds up to 64 elements that were pulled one by one, or a batch. */
-typedef struct hm_hand hm_hand;
+/** What one thread takes part with. It holds up to 64 elements that were popped one by one, or a batch. */
+typedef struct hm_endpoint hm_endpoint;
 
-/** An element that a hand holds. Written by the library. */
+/** An element that an endpoint holds. Written by the library. */
 typedef struct hm_element {
-    void *data;      /**< Its bytes, to read and to write, until it is pushed. */
-    size_t len;      /**< How many: hm_pool_options::bytes. */
-    uint32_t number; /**< Its number in the pool, from 0. */
-    uint32_t place;  /**< The library's; 0: none. */
+    void *data;     /**< Its bytes, to read and to write, until it is pushed. */
+    size_t len;     /**< How many: hm_pool_options::bytes. */
+    uint32_t index; /**< Its index in the pool, from 0. */
+    uint32_t slot;  /**< The library's; 0: none. */
 } hm_element;
 
-/** Takes part in a pool. @return #HM_OK, #HM_E_QUEUE_TOO_MANY, #HM_E_QUEUE_DROPPED, #HM_E_QUEUE_FORKED */
-int hm_hand_open(hm_pool *pool, hm_hand **hand, hm_error *error);
+/** Takes part in a pool. @return #HM_OK, #HM_E_QUEUE_TOO_MANY, #HM_E_QUEUE_REMOVED, #HM_E_QUEUE_FORKED */
+int hm_endpoint_open(hm_pool *pool, hm_endpoint **endpoint, hm_error *error);
 
-/** Gives back all that the hand holds, and the hand. NULL is allowed. */
-void hm_hand_close(hm_hand *hand);
+/** Gives back all that the endpoint holds, and the endpoint. NULL is allowed. */
+void hm_endpoint_close(hm_endpoint *endpoint);
 
 /**
  * Takes the first element of a queue.
  * @param element  on #HM_OK
- * @return #HM_OK; #HM_ABSENT: the queue is empty; #HM_E_QUEUE_TOO_MANY: the hand holds 64 elements; #HM_E_QUEUE_TAKEN,
+ * @return #HM_OK; #HM_ABSENT: the queue is empty; #HM_E_QUEUE_TOO_MANY: the endpoint holds 64 elements; #HM_E_QUEUE_TAKEN,
  *         #HM_E_QUEUE_OTHER_POOL, #HM_E_QUEUE_FORKED
  */
-int hm_pull(hm_hand *hand, hm_queue *from, hm_element *element, hm_error *error);
+int hm_queue_pop(hm_endpoint *endpoint, hm_queue *from, hm_element *element, hm_error *error);
 
-/** The same, waiting as long as `timeout_ms` for one to come. @return as ::hm_pull, but #HM_TIMEOUT: none came */
-int hm_pull_wait(hm_hand *hand, hm_queue *from, uint64_t timeout_ms, hm_element *element, hm_error *error);
+/** The same, waiting as long as `timeout_ms` for one to come. @return as ::hm_queue_pop, but #HM_TIMEOUT: none came */
+int hm_queue_pop_wait(hm_endpoint *endpoint, hm_queue *from, uint64_t timeout_ms, hm_element *element, hm_error *error);
 
 /**
  * Puts an element at the end of a queue. On #HM_OK, and after an error, `element` is none any more; then it went back where it came from.
- * @return #HM_OK; #HM_QUEUE_FULL: the queue has reached its bound, and the hand still holds the element; errors as of ::hm_pull
+ * @return #HM_OK; #HM_QUEUE_FULL: the queue has reached its bound, and the endpoint still holds the element; errors as of ::hm_queue_pop
  */
-int hm_push(hm_hand *hand, hm_element *element, hm_queue *to, hm_error *error);
+int hm_queue_push(hm_endpoint *endpoint, hm_element *element, hm_queue *to, hm_error *error);
 
 /**
  * Pushes an element to one queue and takes the first of another: the step of a stage that passes on what it was given. `element` becomes
  * the one that was taken.
- * @return #HM_OK; #HM_ABSENT: it was pushed, `from` is empty, and `element` is none; #HM_QUEUE_FULL: `to` has reached its bound, the hand still
- *         holds it and nothing was taken; errors as of ::hm_push and ::hm_pull
+ * @return #HM_OK; #HM_ABSENT: it was pushed, `from` is empty, and `element` is none; #HM_QUEUE_FULL: `to` has reached its bound, the endpoint still
+ *         holds it and nothing was taken; errors as of ::hm_queue_push and ::hm_queue_pop
  */
-int hm_push_pull(hm_hand *hand, hm_element *element, hm_queue *to, hm_queue *from, hm_error *error);
+int hm_queue_push_pop(hm_endpoint *endpoint, hm_element *element, hm_queue *to, hm_queue *from, hm_error *error);
 
-/** Puts an element back where it came from. @return #HM_OK, #HM_E_ARGUMENT: the hand does not hold it */
-int hm_give_back(hm_hand *hand, hm_element *element, hm_error *error);
+/** Puts an element back where it came from. @return #HM_OK, #HM_E_ARGUMENT: the endpoint does not hold it */
+int hm_queue_give_back(hm_endpoint *endpoint, hm_element *element, hm_error *error);
 
 /**
- * Takes up to `max` elements in one operation, behind those of the hand's batch. The hand must hold no element that was pulled alone.
+ * Takes up to `max` elements in one operation, behind those of the endpoint's batch. The endpoint must hold no element that was popped alone.
  * @param count  how many it were
- * @return #HM_OK, #HM_E_MISUSE, errors as of ::hm_pull
+ * @return #HM_OK, #HM_E_MISUSE, errors as of ::hm_queue_pop
  */
-int hm_pull_many(hm_hand *hand, hm_queue *from, uint64_t max, uint64_t *count, hm_error *error);
+int hm_queue_pop_many(hm_endpoint *endpoint, hm_queue *from, uint64_t max, uint64_t *count, hm_error *error);
 
-/** Pushes the first `max` elements of the batch in one operation, in their order. @return as ::hm_pull_many */
-int hm_push_many(hm_hand *hand, hm_queue *to, uint64_t max, uint64_t *count, hm_error *error);
+/** Pushes the first `max` elements of the batch in one operation, in their order. @return as ::hm_queue_pop_many */
+int hm_queue_push_many(hm_endpoint *endpoint, hm_queue *to, uint64_t max, uint64_t *count, hm_error *error);
 
-/** Pushes the whole batch to one queue, as far as it takes it, then takes up to `max` from another. @return as ::hm_pull_many */
-int hm_push_pull_many(hm_hand *hand, hm_queue *to, hm_queue *from, uint64_t max, uint64_t *pushed, uint64_t *pulled,
+/** Pushes the whole batch to one queue, as far as it takes it, then takes up to `max` from another. @return as ::hm_queue_pop_many */
+int hm_queue_push_pop_many(hm_endpoint *endpoint, hm_queue *to, hm_queue *from, uint64_t max, uint64_t *pushed, uint64_t *popped,
                       hm_error *error);
 
-/** Moves to another queue what is in one now. @return #HM_OK; #HM_E_QUEUE_BAD_OPTION: the batch is not empty; as ::hm_pull_many */
-int hm_drain(hm_hand *hand, hm_queue *from, hm_queue *to, uint64_t *moved, hm_error *error);
+/** Moves to another queue what is in one now. @return #HM_OK; #HM_E_QUEUE_BAD_OPTION: the batch is not empty; as ::hm_queue_pop_many */
+int hm_queue_drain(hm_endpoint *endpoint, hm_queue *from, hm_queue *to, uint64_t *moved, hm_error *error);
 
 /** Waits until there is something to take, which somebody else may take first. @return #HM_OK; #HM_TIMEOUT: nothing came */
-int hm_queue_wait(hm_hand *hand, hm_queue *from, uint64_t timeout_ms, hm_error *error);
+int hm_queue_wait(hm_endpoint *endpoint, hm_queue *from, uint64_t timeout_ms, hm_error *error);
 
-/** How many elements the batch has. @return #HM_OK, #HM_E_MISUSE: the hand holds elements that were pulled alone */
-int hm_batch_count(hm_hand *hand, uint64_t *count, hm_error *error);
+/** How many elements the batch has. @return #HM_OK, #HM_E_MISUSE: the endpoint holds elements that were popped alone */
+int hm_batch_len(hm_endpoint *endpoint, uint64_t *count, hm_error *error);
 
-/** The bytes of element `index` of the batch, good until the next call with this hand. @return #HM_OK; #HM_ABSENT: it has not so many */
-int hm_batch_at(hm_hand *hand, uint64_t index, void **data, size_t *len, hm_error *error);
+/** The bytes of element `index` of the batch, good until the next call with this endpoint. @return #HM_OK; #HM_ABSENT: it has not so many */
+int hm_batch_at(hm_endpoint *endpoint, uint64_t index, void **data, size_t *len, hm_error *error);
 /** @} */
 
 /** @defgroup waiting Waiting for each other
@@ -258,17 +258,17 @@ int hm_wait_any(hm_store *store, const hm_bytes *keys, const uint64_t *seen, siz
                 size_t *which, uint64_t *now, hm_error *error);
 
 /** A mutex that is held. */
-typedef struct hm_lock hm_lock;
+typedef struct hm_mutex_guard hm_mutex_guard;
 
 /**
  * Locks the mutex of a key. While it is held the key names the holder, else it is absent. The death of the holder releases it; ::hm_clear, or
  * deleting the key, does not, but the holder's name goes with the key. Not fair, not recursive.
- * @param lock       on #HM_OK; release it with ::hm_unlock, in whatever thread
+ * @param lock       on #HM_OK; release it with ::hm_mutex_unlock, in whatever thread
  * @param abandoned  1 if the holder before died with it: what it protects may be half done; may be NULL
  * @return #HM_OK; #HM_TIMEOUT: ::hm_mutex_holder names the holder; #HM_E_QUEUE_REENTERED: this thread locked it and it was not
  *         released (only if it would wait: #HM_TIMEOUT with a timeout of 0); #HM_E_QUEUE_BROKEN, #HM_E_QUEUE_BAD_OPTION
  */
-int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_lock **lock,
+int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_mutex_guard **lock,
                   uint32_t *abandoned, hm_error *error);
 /**
  * The process that holds the mutex of a key at about this moment, in its own PID namespace. After ::hm_clear, or when the key was deleted, only
@@ -277,7 +277,7 @@ int hm_mutex_lock(hm_store *store, const void *key, size_t key_len, uint64_t tim
  */
 int hm_mutex_holder(hm_store *store, const void *key, size_t key_len, uint32_t *pid, hm_error *error);
 /** Releases a mutex. NULL is allowed. In a forked child it does nothing. */
-void hm_unlock(hm_lock *lock);
+void hm_mutex_unlock(hm_mutex_guard *lock);
 
 /** Makes a value: fills `value`, whose bytes must stay valid until ::hm_once returns. Return 0, or anything else to make none. */
 typedef int (*hm_compute)(void *user, hm_bytes *value);

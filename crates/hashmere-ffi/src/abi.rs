@@ -271,8 +271,8 @@ pub struct HmPoolOptions {
     pub size: usize,
     pub elements: u64,
     pub bytes: u64,
-    pub queues: u64,
-    pub hands: u64,
+    pub max_queues: u64,
+    pub max_endpoints: u64,
     pub batch: u64,
     pub on_death: *const c_char,
 }
@@ -285,10 +285,10 @@ pub struct HmPoolStats {
     pub elements: u64,
     pub bytes: u64,
     pub bytes_all: u64,
-    pub hands: u64,
-    pub hands_max: u64,
+    pub endpoints: u64,
+    pub max_endpoints: u64,
     pub queues: u64,
-    pub queues_max: u64,
+    pub max_queues: u64,
     pub held: u64,
     pub recovered: u64,
 }
@@ -308,8 +308,8 @@ pub struct HmQueueOptions {
 pub struct HmElement {
     pub data: *mut c_void,
     pub len: usize,
-    pub number: u32,
-    pub place: u32,
+    pub index: u32,
+    pub slot: u32,
 }
 
 /// `hm_show`.

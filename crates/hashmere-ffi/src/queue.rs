@@ -1,46 +1,46 @@
-//! `hashmere_queue.h`: pools, queues, hands.
+//! `hashmere_queue.h`: pools, queues, endpoints.
 
 use crate::abi::{HmElement, HmPoolOptions, HmPoolStats, HmQueueOptions};
 use crate::arg::{Filled, Input, Label, Maybe, Open, Out, Owned, Plain, Shared};
 use crate::failure::{guard, Failure};
 use crate::handle::HmStore;
 use crate::result::{ABSENT, OK, QUEUE_FULL, TIMEOUT};
-use hashmere_queue::{Element, Hand, Kind, OnDeath, Pool, PoolOptions, Queue, QueueOptions, Readiness};
+use hashmere_queue::{Element, Endpoint, Kind, OnDeath, Pool, PoolOptions, Queue, QueueOptions, ReadyFd};
 use std::ffi::{c_char, c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-/// Elements that a hand holds one by one.
+/// Elements that an endpoint holds one by one.
 const PLACES: usize = 64;
 
 /// `hm_pool`.
 pub struct HmPool(Pool);
 /// `hm_queue`.
 pub struct HmQueue(pub(crate) Queue);
-/// `hm_readiness`.
-pub struct HmReadiness(Readiness);
+/// `hm_ready_fd`.
+pub struct HmReadyFd(ReadyFd);
 
-/// `hm_hand`.
-pub struct HmHand {
-    /// Borrow from `hand`; dropped first, as fields are dropped in order.
+/// `hm_endpoint`.
+pub struct HmEndpoint {
+    /// Borrow from `endpoint`; dropped first, as fields are dropped in order.
     elements: [Option<Element<'static>>; PLACES],
     /// Free places, one bit each.
     free: u64,
     /// On the heap, and never moved from there.
-    hand: Box<Hand>,
+    endpoint: Box<Endpoint>,
 }
 
-impl HmHand {
+impl HmEndpoint {
     /// Keeps an element, and tells the caller what it is.
     #[inline(always)]
     fn keep(&mut self, mut element: Element<'static>) -> HmElement {
-        // The hand of the library holds no more than there are places.
+        // The endpoint of the library holds no more than there are places.
         let place = (self.free.trailing_zeros() as usize).min(PLACES - 1);
         self.free &= !(1 << place);
         let (data, len) = (element.as_mut_ptr().cast::<c_void>(), element.len());
-        let told = HmElement { data, len, number: element.number(), place: place as u32 + 1 };
+        let told = HmElement { data, len, index: element.index(), slot: place as u32 + 1 };
         self.elements[place] = Some(element);
         told
     }
@@ -48,21 +48,21 @@ impl HmHand {
     /// Takes the element that the caller means.
     #[inline(always)]
     pub(crate) fn let_go(&mut self, which: &HmElement) -> Result<Element<'static>, Failure> {
-        let place = (which.place as usize).wrapping_sub(1);
-        let held = self.elements.get_mut(place).filter(|held| held.as_ref().map(Element::number) == Some(which.number));
+        let place = (which.slot as usize).wrapping_sub(1);
+        let held = self.elements.get_mut(place).filter(|held| held.as_ref().map(Element::index) == Some(which.index));
         match held.and_then(Option::take) {
             Some(element) => {
                 self.free |= 1 << place;
                 Ok(element)
             }
-            None => Err(Failure::Argument("element", "this hand does not hold it (any more)")),
+            None => Err(Failure::Argument("element", "this endpoint does not hold it (any more)")),
         }
     }
 
     #[inline(always)]
-    pub(crate) fn pulled(&mut self, pulled: Option<Element<'_>>) -> Option<HmElement> {
-        // SAFETY: it borrows the hand in the box, which does not move, and is dropped before it.
-        pulled.map(|element| self.keep(unsafe { std::mem::transmute::<Element<'_>, Element<'static>>(element) }))
+    pub(crate) fn popped(&mut self, popped: Option<Element<'_>>) -> Option<HmElement> {
+        // SAFETY: it borrows the endpoint in the box, which does not move, and is dropped before it.
+        popped.map(|element| self.keep(unsafe { std::mem::transmute::<Element<'_>, Element<'static>>(element) }))
     }
 
     /// Keeps an element that could not be pushed, where it was before.
@@ -73,34 +73,34 @@ impl HmHand {
         self.elements[place] = Some(back);
     }
 
-    /// The hand for its batch: alone, as Rust wants it.
-    pub(crate) fn whole(&mut self) -> Result<&mut Hand, Failure> {
+    /// The endpoint for its batch: alone, as Rust wants it.
+    pub(crate) fn whole(&mut self) -> Result<&mut Endpoint, Failure> {
         if self.free != u64::MAX {
             return Err(Failure::Misuse(
-                "the hand holds elements that were pulled alone; push them or give them back first",
+                "the endpoint holds elements that were popped alone; push them or give them back first",
             ));
         }
-        Ok(&mut self.hand)
+        Ok(&mut self.endpoint)
     }
 }
 
-/// The hand, apart from what it keeps.
+/// The endpoint, apart from what it keeps.
 #[inline(always)]
-pub(crate) fn hand_of<'a>(hand: &HmHand) -> &'a Hand {
+pub(crate) fn endpoint_of<'a>(endpoint: &HmEndpoint) -> &'a Endpoint {
     // SAFETY: it stands in a box of its own for as long as the call takes; what is changed meanwhile stands beside it.
-    unsafe { &*ptr::from_ref::<Hand>(&hand.hand) }
+    unsafe { &*ptr::from_ref::<Endpoint>(&endpoint.endpoint) }
 }
 
-/// Tells the caller what was pulled.
+/// Tells the caller what was popped.
 #[inline(always)]
-fn told(pulled: Option<HmElement>, out: &Out<HmElement>, nothing: c_int) -> c_int {
-    let Some(element) = pulled else { return nothing };
+fn told(popped: Option<HmElement>, out: &Out<HmElement>, nothing: c_int) -> c_int {
+    let Some(element) = popped else { return nothing };
     out.put(element);
     OK
 }
 
 pub(crate) fn none() -> HmElement {
-    HmElement { data: ptr::null_mut(), len: 0, number: 0, place: 0 }
+    HmElement { data: ptr::null_mut(), len: 0, index: 0, slot: 0 }
 }
 
 /// Names of queues for elements of the dead, each once for ever: options of the queues' crate hold static ones.
@@ -118,11 +118,11 @@ fn for_ever(name: &str) -> &'static str {
 
 fn pool_options(given: &HmPoolOptions) -> Result<PoolOptions, Failure> {
     let mut options = PoolOptions::new(given.elements, given.bytes);
-    if given.queues != 0 {
-        options = options.queues(given.queues);
+    if given.max_queues != 0 {
+        options = options.max_queues(given.max_queues);
     }
-    if given.hands != 0 {
-        options = options.hands(given.hands);
+    if given.max_endpoints != 0 {
+        options = options.max_endpoints(given.max_endpoints);
     }
     if given.batch != 0 {
         options = options.batch(given.batch);
@@ -184,10 +184,10 @@ entry! {
             elements: s.elements,
             bytes: s.element_bytes,
             bytes_all: s.bytes,
-            hands: s.hands,
-            hands_max: s.hands_max,
+            endpoints: s.endpoints,
+            max_endpoints: s.max_endpoints,
             queues: s.queues.len() as u64,
-            queues_max: s.queues_max,
+            max_queues: s.max_queues,
             held: s.held,
             recovered: s.recovered,
         });
@@ -208,72 +208,72 @@ entry! {
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_queue_count(queue: Shared = (queue: *mut HmQueue), count: Out<u64> = (count: *mut u64)) {
+    fn hm_queue_len(queue: Shared = (queue: *mut HmQueue), count: Out<u64> = (count: *mut u64)) {
         count.put(queue.0.len());
         Ok(OK)
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_readiness_open(
+    fn hm_ready_fd_open(
         queue: Shared = (queue: *mut HmQueue),
-        readiness: Out<*mut HmReadiness> = (readiness: *mut *mut HmReadiness),
+        ready_fd: Out<*mut HmReadyFd> = (ready_fd: *mut *mut HmReadyFd),
         fd: Out<c_int> = (fd: *mut c_int),
     ) {
-        readiness.put(ptr::null_mut());
-        let made = queue.0.readiness()?;
+        ready_fd.put(ptr::null_mut());
+        let made = queue.0.ready_fd()?;
         fd.put(made.as_raw_fd());
-        readiness.put(Box::into_raw(Box::new(HmReadiness(made))));
+        ready_fd.put(Box::into_raw(Box::new(HmReadyFd(made))));
         Ok(OK)
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_readiness_take(readiness: Shared = (readiness: *mut HmReadiness)) {
-        readiness.0.acknowledge();
+    fn hm_ready_fd_acknowledge(ready_fd: Shared = (ready_fd: *mut HmReadyFd)) {
+        ready_fd.0.acknowledge();
         Ok(OK)
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_hand_open(pool: Shared = (pool: *mut HmPool), hand: Out<*mut HmHand> = (hand: *mut *mut HmHand)) {
-        hand.put(ptr::null_mut());
-        let taken = Box::new(pool.0.hand()?);
-        let made = HmHand { elements: [const { None }; PLACES], free: u64::MAX, hand: taken };
-        hand.put(Box::into_raw(Box::new(made)));
+    fn hm_endpoint_open(pool: Shared = (pool: *mut HmPool), endpoint: Out<*mut HmEndpoint> = (endpoint: *mut *mut HmEndpoint)) {
+        endpoint.put(ptr::null_mut());
+        let taken = Box::new(pool.0.endpoint()?);
+        let made = HmEndpoint { elements: [const { None }; PLACES], free: u64::MAX, endpoint: taken };
+        endpoint.put(Box::into_raw(Box::new(made)));
         Ok(OK)
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_pull(
-        hand: Owned = (hand: *mut HmHand),
+    fn hm_queue_pop(
+        endpoint: Owned = (endpoint: *mut HmEndpoint),
         from: Shared = (from: *mut HmQueue),
         element: Out<HmElement> = (element: *mut HmElement),
     ) {
-        let pulled = hand_of(hand).pull(&from.0)?;
-        Ok(told(hand.pulled(pulled), &element, ABSENT))
+        let popped = endpoint_of(endpoint).pop(&from.0)?;
+        Ok(told(endpoint.popped(popped), &element, ABSENT))
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_pull_wait(
-        hand: Owned = (hand: *mut HmHand),
+    fn hm_queue_pop_wait(
+        endpoint: Owned = (endpoint: *mut HmEndpoint),
         from: Shared = (from: *mut HmQueue),
         timeout_ms: Plain = (timeout_ms: u64),
         element: Out<HmElement> = (element: *mut HmElement),
     ) {
-        let pulled = hand_of(hand).pull_wait(&from.0, Duration::from_millis(timeout_ms))?;
-        Ok(told(hand.pulled(pulled), &element, TIMEOUT))
+        let popped = endpoint_of(endpoint).pop_wait(&from.0, Duration::from_millis(timeout_ms))?;
+        Ok(told(endpoint.popped(popped), &element, TIMEOUT))
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_push(
-        hand: Owned = (hand: *mut HmHand),
+    fn hm_queue_push(
+        endpoint: Owned = (endpoint: *mut HmEndpoint),
         element: Owned = (element: *mut HmElement),
         to: Shared = (to: *mut HmQueue),
     ) {
-        let held = hand.let_go(element)?;
+        let held = endpoint.let_go(element)?;
         let out = std::mem::replace(element, none());
         match held.push(&to.0)? {
             None => Ok(OK),
             Some(back) => {
-                hand.keep_again(back, out.place);
+                endpoint.keep_again(back, out.slot);
                 *element = out;
                 Ok(QUEUE_FULL)
             }
@@ -281,8 +281,8 @@ entry! {
     }
 
     /// See `hashmere_queue.h`.
-    fn hm_give_back(hand: Owned = (hand: *mut HmHand), element: Owned = (element: *mut HmElement)) {
-        drop(hand.let_go(element)?);
+    fn hm_queue_give_back(endpoint: Owned = (endpoint: *mut HmEndpoint), element: Owned = (element: *mut HmElement)) {
+        drop(endpoint.let_go(element)?);
         *element = none();
         Ok(OK)
     }
@@ -320,14 +320,14 @@ pub unsafe extern "C" fn hm_queue_close(queue: *mut HmQueue) {
 
 /// See `hashmere_queue.h`.
 #[no_mangle]
-pub unsafe extern "C" fn hm_readiness_close(readiness: *mut HmReadiness) {
+pub unsafe extern "C" fn hm_ready_fd_close(ready_fd: *mut HmReadyFd) {
     // SAFETY: as the header says.
-    unsafe { close(readiness) }
+    unsafe { close(ready_fd) }
 }
 
 /// See `hashmere_queue.h`.
 #[no_mangle]
-pub unsafe extern "C" fn hm_hand_close(hand: *mut HmHand) {
+pub unsafe extern "C" fn hm_endpoint_close(endpoint: *mut HmEndpoint) {
     // SAFETY: as the header says.
-    unsafe { close(hand) }
+    unsafe { close(endpoint) }
 }

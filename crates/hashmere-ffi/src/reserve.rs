@@ -95,7 +95,7 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_commit(
+    fn hm_reservation_commit(
         held: Taken = (reservation: *mut HmReservation),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
@@ -105,7 +105,7 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_abandon(held: Taken = (reservation: *mut HmReservation)) {
+    fn hm_reservation_abandon(held: Taken = (reservation: *mut HmReservation)) {
         drop(held);
         Ok(OK)
     }

@@ -108,7 +108,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         63 => c"QueueTooMany",
         64 => c"QueueTaken",
         65 => c"QueueForked",
-        66 => c"QueueDropped",
+        66 => c"QueueRemoved",
         67 => c"QueueOtherPool",
         68 => c"QueueBroken",
         69 => c"QueueReentered",

@@ -9,13 +9,13 @@ use crate::reading::fits;
 use crate::result::{ABSENT, OK, TIMEOUT, UNCHANGED};
 use crate::several::Watched;
 use hashmere::Version;
-use hashmere_queue::{computing, once, Barrier, Holder, Mutex, MutexGuard, QueueError};
+use hashmere_queue::{once, once_holder, Barrier, Holder, Mutex, MutexGuard, QueueError};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::time::Duration;
 
-/// `hm_lock`.
-pub struct HmLock {
+/// `hm_mutex_guard`.
+pub struct HmMutexGuard {
     /// Borrows from `mutex`; dropped first, as fields are dropped in order.
     guard: Option<MutexGuard<'static>>,
     _mutex: Box<Mutex>,
@@ -23,7 +23,7 @@ pub struct HmLock {
     pid: u32,
 }
 
-impl Drop for HmLock {
+impl Drop for HmMutexGuard {
     fn drop(&mut self) {
         if self.pid != std::process::id() {
             std::mem::forget(self.guard.take());
@@ -90,7 +90,7 @@ entry! {
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         timeout_ms: Plain = (timeout_ms: u64),
-        lock: Out<*mut HmLock> = (lock: *mut *mut HmLock),
+        lock: Out<*mut HmMutexGuard> = (lock: *mut *mut HmMutexGuard),
         abandoned: Maybe<u32> = (abandoned: *mut u32),
     ) {
         lock.put(ptr::null_mut());
@@ -99,7 +99,7 @@ entry! {
         let borrowed: &'static Mutex = unsafe { &*ptr::from_ref(&*mutex) };
         let Some(guard) = borrowed.lock(Duration::from_millis(timeout_ms))? else { return Ok(TIMEOUT) };
         abandoned.put(u32::from(guard.was_abandoned()));
-        let held = HmLock { guard: Some(guard), _mutex: mutex, pid: std::process::id() };
+        let held = HmMutexGuard { guard: Some(guard), _mutex: mutex, pid: std::process::id() };
         lock.put(Box::into_raw(Box::new(held)));
         Ok(OK)
     }
@@ -119,7 +119,7 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         pid: Out<u32> = (pid: *mut u32),
     ) {
-        Ok(told(computing(store, key)?, &pid))
+        Ok(told(once_holder(store, key)?, &pid))
     }
 
     /// See `hashmere_queue.h`.
@@ -184,7 +184,7 @@ entry! {
 
 /// See `hashmere_queue.h`.
 #[no_mangle]
-pub unsafe extern "C" fn hm_unlock(lock: *mut HmLock) {
+pub unsafe extern "C" fn hm_mutex_unlock(lock: *mut HmMutexGuard) {
     // SAFETY: as the header says.
     unsafe { close(lock) }
 }

@@ -12,9 +12,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 
 /// Takes the ball as long as it is in play, finds in it the number that must be next, and passes on the one behind that.
 fn play(pool: &Pool, from: &Queue, to: &Queue, first: u64) -> Result<(), Box<dyn Error>> {
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
     for number in (first..PASSES).step_by(2) {
-        let mut ball = hand.pull_wait(from, PATIENCE)?.ok_or("the other player has gone")?;
+        let mut ball = endpoint.pop_wait(from, PATIENCE)?.ok_or("the other player has gone")?;
         let carried = ball.view_mut::<u64>();
         if *carried != number {
             return Err(format!("the ball carries {carried} instead of {number}").into());
@@ -39,15 +39,15 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     let mut partner = Command::new(std::env::current_exe()?).arg("partner").spawn()?;
-    let hand = pool.hand()?;
-    let mut ball = hand.pull(pool.free())?.ok_or("the pool is empty")?;
+    let endpoint = pool.endpoint()?;
+    let mut ball = endpoint.pop(pool.free())?.ok_or("the pool is empty")?;
     *ball.view_mut::<u64>() = 0;
     ball.push(&there)?;
     play(&pool, &back, &there, 1)?;
     if !partner.wait()?.success() {
         return Err("the other player has failed".into());
     }
-    let ball = hand.pull(pool.free())?.ok_or("the ball is lost")?;
+    let ball = endpoint.pop(pool.free())?.ok_or("the ball is lost")?;
     if *ball.view::<u64>() != PASSES {
         return Err("the ball was passed on too often, or too seldom".into());
     }

@@ -17,9 +17,9 @@ const PATIENCE: Duration = Duration::from_secs(30);
 type Job = [u64; 2];
 
 fn work(pool: &Pool, todo: &Queue, done: &Queue, is_victim: bool) -> Result<(), Box<dyn Error>> {
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
     loop {
-        let mut job = hand.pull_wait(todo, PATIENCE)?.ok_or("there is nothing to do")?;
+        let mut job = endpoint.pop_wait(todo, PATIENCE)?.ok_or("there is nothing to do")?;
         if is_victim {
             println!("I have a job");
             std::thread::sleep(PATIENCE);
@@ -38,19 +38,19 @@ fn start(role: &str) -> std::io::Result<Child> {
     Command::new(std::env::current_exe()?).arg(role).stdout(Stdio::piped()).spawn()
 }
 
-/// Hands out all jobs and takes the results. As many as the pool has elements are under way at a time.
+/// Endpoints out all jobs and takes the results. As many as the pool has elements are under way at a time.
 fn hand_out(pool: &Pool, todo: &Queue, done: &Queue, mut next: u64) -> Result<(), Box<dyn Error>> {
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
     let mut was_done = vec![false; JOBS as usize];
     for _ in 0..JOBS {
         while next < JOBS {
-            let Some(mut job) = hand.pull(pool.free())? else { break };
+            let Some(mut job) = endpoint.pop(pool.free())? else { break };
             *job.view_mut::<Job>() = [next, 0];
             job.push(todo)?;
             next += 1;
         }
-        // A pull that waits looks for the dead: what they held goes back to where it came from.
-        let job = hand.pull_wait(done, PATIENCE)?.ok_or("a job is lost")?;
+        // A pop that waits looks for the dead: what they held goes back to where it came from.
+        let job = endpoint.pop_wait(done, PATIENCE)?.ok_or("a job is lost")?;
         let [number, square] = *job.view::<Job>();
         if square != number * number || std::mem::replace(&mut was_done[number as usize], true) {
             return Err(format!("job {number} was done twice, or wrongly").into());
@@ -73,8 +73,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 
     // The first worker gets the first job, and is killed with it.
-    let hand = pool.hand()?;
-    let mut job = hand.pull(pool.free())?.ok_or("the pool is empty")?;
+    let endpoint = pool.endpoint()?;
+    let mut job = endpoint.pop(pool.free())?.ok_or("the pool is empty")?;
     *job.view_mut::<Job>() = [0, 0];
     job.push(&todo)?;
     let mut victim = start("victim")?;
@@ -85,12 +85,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     if said != "I have a job\n" || !todo.is_empty() {
         return Err("the worker has no job".into());
     }
-    println!("a worker was killed with a job in its hand");
+    println!("a worker was killed with a job in its endpoint");
 
     let mut workers = [start("worker")?, start("worker")?];
     hand_out(&pool, &todo, &done, 1)?;
     for _ in &workers {
-        let mut job = hand.pull(pool.free())?.ok_or("an element is lost")?;
+        let mut job = endpoint.pop(pool.free())?.ok_or("an element is lost")?;
         *job.view_mut::<Job>() = [NO_MORE, 0];
         job.push(&todo)?;
     }

@@ -28,9 +28,9 @@ pub struct Barrier {
     born: u64,
 }
 
-/// All have started.
+/// All participants have arrived: the result of [`Barrier::wait`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct BarrierWaitResult {
     /// Number of the round, from 1.
     pub round: u64,
     /// How many participants had died or left by then.
@@ -87,7 +87,7 @@ impl State {
     }
 
     /// Opens the barrier if everybody who will still come is there.
-    fn settle(&mut self) {
+    fn open_if_complete(&mut self) {
         let arrived = self.present.iter().filter(|p| p.arrived == self.round + 1).count() as u64;
         if arrived > 0 && arrived + self.lost >= self.size {
             self.round += 1;
@@ -178,7 +178,7 @@ impl Barrier {
     /// The store's; [`Broken`](QueueError::Broken) if another writer changed the key, or the store was cleared meanwhile: then
     /// the barrier is gone for every participant, each of which has to join again;
     /// [`Forked`](QueueError::Forked) in a forked child.
-    pub fn wait(&mut self, timeout: Duration) -> Result<Option<Start>, QueueError> {
+    pub fn wait(&mut self, timeout: Duration) -> Result<Option<BarrierWaitResult>, QueueError> {
         if self.born != fork::generation() {
             return Err(QueueError::Forked);
         }
@@ -191,7 +191,7 @@ impl Barrier {
             target = Some(round);
             let me = state.present.iter_mut().find(|p| p.number == number);
             me.ok_or(QueueError::Broken("this participant was taken off the barrier"))?.arrived = round;
-            state.settle();
+            state.open_if_complete();
             Ok(())
         })?;
         self.target = target;
@@ -201,7 +201,7 @@ impl Barrier {
             self.is_mine(&state)?;
             if Some(state.round) >= target {
                 self.target = None;
-                return Ok(Some(Start { round: state.round, lost: state.lost_then }));
+                return Ok(Some(BarrierWaitResult { round: state.round, lost: state.lost_then }));
             }
             if self.take_off_the_dead(&state)? {
                 continue;
@@ -228,7 +228,7 @@ impl Barrier {
             let before = state.present.len();
             state.present.retain(|p| !gone.contains(&p.number));
             state.lost += (before - state.present.len()) as u64;
-            state.settle();
+            state.open_if_complete();
         })?;
         Ok(true)
     }
@@ -244,7 +244,7 @@ impl Drop for Barrier {
             let before = state.present.len();
             state.present.retain(|p| p.number != number);
             state.lost += (before - state.present.len()) as u64;
-            state.settle();
+            state.open_if_complete();
         });
     }
 }

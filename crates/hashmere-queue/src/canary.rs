@@ -2,36 +2,36 @@
 //! finds which is in `docs/internals/testing.md`.
 
 hashmere_mem::canaries! {
-    /// An operation is not announced in the hand.
-    HandUnsaid,
+    /// An operation is not announced in the endpoint.
+    IntentOmitted,
     /// Whoever moves an end on does not tell the one who had moved it before.
-    SuccessUntold,
-    /// A pull takes what it read although another hand took it meanwhile.
+    SuccessUnconfirmed,
+    /// A pop takes what it read although another endpoint took it meanwhile.
     HeadStored,
-    /// A push takes its place although another hand took it meanwhile.
+    /// A push takes its place although another endpoint took it meanwhile.
     TailStored,
-    /// A pull takes a cell that is not filled yet.
-    CellBelieved,
-    /// A hand notes what it pulls after it has pulled it.
+    /// A pop takes a cell that is not filled yet.
+    CellUnchecked,
+    /// An endpoint notes what it pops after it has popped it.
     HeldLate,
-    /// A batch counts what it is about to pull.
+    /// A batch counts what it is about to pop.
     EndEarly,
-    /// A hand forgets what it pushes before it is in the queue.
+    /// An endpoint forgets what it pushes before it is in the queue.
     SlotEarly,
     /// A peek does not look whether the element was taken meanwhile.
-    PeekBelieved,
+    PeekUnchecked,
     /// A push whose owner died is not completed.
     PushUndone,
-    /// A hand is free before it is empty.
-    HandEarly,
+    /// An endpoint is free before it is empty.
+    EndpointFreedEarly,
     /// A repair does not look whether another one is at it.
-    HandRobbed,
+    OwnerOverwritten,
     /// The only producer or consumer of a queue stays that when it is gone.
-    RolesKept,
-    /// Hands are cleared up although their owners live.
-    LivingRobbed,
+    RolesRetained,
+    /// Endpoints are cleared up although their owners live.
+    LiveOwnerRecovered,
     /// Who sleeps has looked before it said so, and not after.
-    LookEarly,
+    CheckedEarly,
     /// Who sleeps reads the event after its last look.
     EventLate,
     /// Who wakes counts the event before it takes the flag off.

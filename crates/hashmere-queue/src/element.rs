@@ -1,7 +1,7 @@
-//! An element in the hand: its bytes, exclusively.
+//! An element in the endpoint: its bytes, exclusively.
 
+use crate::endpoint::Endpoint;
 use crate::error::QueueError;
-use crate::hand::Hand;
 use crate::queue::Queue;
 use hashmere_mem::{MapMem, Mem};
 use std::ops::{Deref, DerefMut};
@@ -26,20 +26,20 @@ unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 /// An element that this process holds: nobody else reads or writes its bytes. Dropping it puts it back to where it came from.
 #[must_use = "dropping an element puts it back into the queue it came from"]
 pub struct Element<'h> {
-    hand: &'h Hand,
+    endpoint: &'h Endpoint,
     slot: u32,
-    number: u32,
+    index: u32,
 }
 
 impl<'h> Element<'h> {
     #[inline(always)]
-    pub(crate) fn new(hand: &'h Hand, slot: u32, number: u32) -> Element<'h> {
-        Element { hand, slot, number }
+    pub(crate) fn new(endpoint: &'h Endpoint, slot: u32, index: u32) -> Element<'h> {
+        Element { endpoint, slot, index }
     }
 
-    /// Its number in the pool, from 0: it stays the same for ever.
-    pub fn number(&self) -> u32 {
-        self.number
+    /// Its index in the pool, from 0: it stays the same for ever.
+    pub fn index(&self) -> u32 {
+        self.index
     }
 
     /// Puts it at the end of a queue. If that has reached its bound the element is returned.
@@ -49,7 +49,7 @@ impl<'h> Element<'h> {
     /// to where it came from.
     #[inline]
     pub fn push(self, to: &Queue) -> Result<Option<Element<'h>>, QueueError> {
-        if self.hand.push_slot(to, self.slot, self.number)? {
+        if self.endpoint.push_slot(to, self.slot, self.index)? {
             std::mem::forget(self);
             return Ok(None);
         }
@@ -89,10 +89,10 @@ fn aligned<T>(bytes: &[u8]) -> &[u8] {
 /// The bytes of an element.
 ///
 /// # Safety
-/// The caller holds the element and hands the bytes out in keeping with Rust's rules: shared, or once mutably.
+/// The caller holds the element and endpoints the bytes out in keeping with Rust's rules: shared, or once mutably.
 #[inline(always)]
 pub(crate) unsafe fn bytes_of(mem: &MapMem, offset: u64, len: usize) -> &[u8] {
-    // SAFETY: the offset was computed from a checked number; who holds an element is alone with it.
+    // SAFETY: the offset was computed from a checked index; who holds an element is alone with it.
     unsafe { mem.slice(offset, len) }
 }
 
@@ -112,8 +112,8 @@ impl Deref for Element<'_> {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        // SAFETY: the hand holds the element, and borrows follow those of `self`.
-        unsafe { bytes_of(self.hand.mem(), self.hand.offset_of(self.number), self.hand.element_len()) }
+        // SAFETY: the endpoint holds the element, and borrows follow those of `self`.
+        unsafe { bytes_of(self.endpoint.mem(), self.endpoint.offset_of(self.index), self.endpoint.element_len()) }
     }
 }
 
@@ -121,18 +121,18 @@ impl DerefMut for Element<'_> {
     #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
         // SAFETY: as above, mutably.
-        unsafe { bytes_of_mut(self.hand.mem(), self.hand.offset_of(self.number), self.hand.element_len()) }
+        unsafe { bytes_of_mut(self.endpoint.mem(), self.endpoint.offset_of(self.index), self.endpoint.element_len()) }
     }
 }
 
 impl Drop for Element<'_> {
     fn drop(&mut self) {
-        self.hand.put_back(self.slot);
+        self.endpoint.put_back(self.slot);
     }
 }
 
 impl std::fmt::Debug for Element<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Element").field("number", &self.number).finish_non_exhaustive()
+        f.debug_struct("Element").field("index", &self.index).finish_non_exhaustive()
     }
 }

@@ -27,21 +27,21 @@ pub enum QueueError {
         /// What is wrong, and what would be right.
         &'static str,
     ),
-    /// All queues, hands or slots of the pool are taken. Code 63.
+    /// All queues, endpoints or slots of the pool are taken. Code 63.
     TooMany(
         /// Which, and what to do.
         &'static str,
     ),
-    /// Another hand is the only one that may do this with this queue, until it is dropped or its process dies. Code 64.
+    /// Another endpoint is the only one that may do this with this queue, until it is dropped or its process dies. Code 64.
     Taken(
         /// `"producer"` or `"consumer"`.
         &'static str,
     ),
-    /// This process was forked from the one that opened the pool or joined the barrier: do so anew. Code 65.
+    /// This process was forked from the one that opened the pool or joined the barrier: do so again. Code 65.
     Forked,
-    /// The pool was dropped. Code 66.
-    Dropped,
-    /// The queue is of another pool than the hand. Code 67.
+    /// The pool was removed. Code 66.
+    Removed,
+    /// The queue is of another pool than the endpoint. Code 67.
     OtherPool,
     /// A participant that others counted on is gone, or the key holds something else. Code 68.
     Broken(
@@ -80,7 +80,7 @@ impl QueueError {
             Self::TooMany(_) => 63,
             Self::Taken(_) => 64,
             Self::Forked => 65,
-            Self::Dropped => 66,
+            Self::Removed => 66,
             Self::OtherPool => 67,
             Self::Broken(_) => 68,
             Self::Reentered { .. } => 69,
@@ -94,14 +94,14 @@ impl fmt::Display for QueueError {
         match self {
             Self::Store(error) => error.fmt(f),
             Self::NotFound(name) => write!(f, "there is no {name}; create it, or check the name"),
-            Self::Exists(name) => write!(f, "there is a {name}; open it, drop it, or choose another name"),
+            Self::Exists(name) => write!(f, "there is a {name}; open it, remove it, or choose another name"),
             Self::BadOption(what) => f.write_str(what),
             Self::TooMany(what) => f.write_str(what),
             Self::Taken(role) => {
-                write!(f, "another hand is the {role} of this queue, which has one at a time; drop that hand first, or use an MPMC queue")
+                write!(f, "another endpoint is the {role} of this queue, which has one at a time; drop that endpoint first, or use an MPMC queue")
             }
             Self::Forked => f.write_str("this was opened, or joined, before a fork; do so again in this process"),
-            Self::Dropped => f.write_str("the pool was dropped; create a new one"),
+            Self::Removed => f.write_str("the pool was removed; create a new one"),
             Self::OtherPool => f.write_str("the queue is of another pool; elements move within one pool only"),
             Self::Broken(what) => f.write_str(what),
             Self::Reentered { what: "mutex", key } => {

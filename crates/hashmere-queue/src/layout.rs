@@ -30,16 +30,16 @@ pub(crate) mod queue {
     pub(crate) const KIND: u64 = 8;
     /// Most elements that it takes.
     pub(crate) const BOUND: u64 = 16;
-    /// The hand that alone may push, plus one (single producer only).
+    /// The endpoint that alone may push, plus one (single producer only).
     pub(crate) const PRODUCER: u64 = 24;
-    /// The hand that alone may pull, plus one (single consumer only).
+    /// The endpoint that alone may pop, plus one (single consumer only).
     pub(crate) const CONSUMER: u64 = 32;
     pub(crate) const NAME_LEN: u64 = 40;
     pub(crate) const NAME: u64 = 64;
     pub(crate) const NAME_MAX: usize = 64;
-    /// Position of the next pull, and the hand that made the last.
+    /// Position of the next pop, and the endpoint that made the last.
     pub(crate) const HEAD: u64 = 128;
-    /// Position of the next push, and the hand that made the last.
+    /// Position of the next push, and the endpoint that made the last.
     pub(crate) const TAIL: u64 = 256;
     /// Not 0: somebody sleeps until the queue is pushed to.
     pub(crate) const SLEEPERS: u64 = 384;
@@ -48,9 +48,9 @@ pub(crate) mod queue {
     pub(crate) const SIZE: u64 = 512;
 }
 
-/// Words of a hand.
-pub(crate) mod hand {
-    /// The client whose hand it is, or who clears up after it; 0: nobody's.
+/// Words of an endpoint.
+pub(crate) mod endpoint {
+    /// The client whose endpoint it is, or who clears up after it; 0: nobody's.
     pub(crate) const OWNER: u64 = 0;
     /// The operation under way; see [`Intent`](super::Intent). 0: none.
     pub(crate) const INTENT: u64 = 64;
@@ -100,7 +100,7 @@ impl Kind {
     }
 }
 
-/// A position in a queue's endless sequence of pushes and pulls, and the hand that brought it there: one word, so that one
+/// A position in a queue's endless sequence of pushes and pops, and the endpoint that brought it there: one word, so that one
 /// compare-exchange moves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End(pub(crate) u64);
@@ -117,7 +117,7 @@ impl End {
     pub(crate) fn position(self) -> u64 {
         self.0 >> Self::WHO_BITS
     }
-    /// The hand plus one; 0: none yet.
+    /// The endpoint plus one; 0: none yet.
     #[inline(always)]
     pub(crate) fn who(self) -> u64 {
         self.0 & ((1 << Self::WHO_BITS) - 1)
@@ -134,16 +134,16 @@ impl End {
     }
 }
 
-/// What a hand is doing.
+/// What an endpoint is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(crate) enum Op {
     /// Nothing.
     None = 0,
     /// It is about to move the head.
-    Pull = 1,
+    Pop = 1,
     /// It has moved it: somebody who moved it on says so.
-    Pulled = 2,
+    Popped = 2,
     /// It is about to move the tail.
     Push = 3,
     /// It has moved it.
@@ -151,7 +151,7 @@ pub(crate) enum Op {
 }
 
 /// The intent word: where head or tail is to be after the operation (48 bits), the queue (12 bits), the operation (4 bits).
-/// No two attempts of a hand that could succeed have the same.
+/// No two attempts of an endpoint that could succeed have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Intent {
     pub(crate) op: Op,
@@ -167,8 +167,8 @@ impl Intent {
 
     pub(crate) fn unpack(word: u64) -> Intent {
         let op = match word & 15 {
-            1 => Op::Pull,
-            2 => Op::Pulled,
+            1 => Op::Pop,
+            2 => Op::Popped,
             3 => Op::Push,
             4 => Op::Pushed,
             _ => Op::None,
@@ -177,7 +177,7 @@ impl Intent {
     }
 }
 
-/// An element in a hand, and the queue it came from.
+/// An element in an endpoint, and the queue it came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
     pub(crate) element: u32,
@@ -205,24 +205,24 @@ pub(crate) struct Geometry {
     pub(crate) bytes: u64,
     pub(crate) stride: u64,
     pub(crate) queues: u64,
-    pub(crate) hands: u64,
+    pub(crate) endpoints: u64,
     pub(crate) batch: u64,
 }
 
 impl Geometry {
     /// `None`: a size is out of bounds.
-    pub(crate) fn new(elements: u64, bytes: u64, queues: u64, hands: u64, batch: u64) -> Option<Geometry> {
+    pub(crate) fn new(elements: u64, bytes: u64, queues: u64, endpoints: u64, batch: u64) -> Option<Geometry> {
         let fine = (1..=limit::ELEMENTS).contains(&elements)
             && (1..=u64::from(u32::MAX)).contains(&bytes)
             && (1..=limit::QUEUES).contains(&queues)
-            && (1..=limit::HANDS).contains(&hands)
+            && (1..=limit::HANDS).contains(&endpoints)
             && (1..=limit::BATCH).contains(&batch);
         if !fine {
             return None;
         }
         // Small elements share a line, but none begins in one that it does not end in.
         let stride = if bytes <= 64 { bytes.next_power_of_two().max(8) } else { bytes.next_multiple_of(64) };
-        Some(Geometry { elements, bytes, stride, queues, hands, batch })
+        Some(Geometry { elements, bytes, stride, queues, endpoints, batch })
     }
 
     /// Cells of a ring: a power of two, for there must be room for all elements.
@@ -234,13 +234,13 @@ impl Geometry {
         pool::SIZE + queue * queue::SIZE
     }
 
-    pub(crate) fn hand(&self, hand: u64) -> u64 {
-        let size = (hand::SLOTS + 8 * (hand::SINGLES + self.batch)).next_multiple_of(128);
-        self.queue(self.queues) + hand * size
+    pub(crate) fn endpoint(&self, endpoint: u64) -> u64 {
+        let size = (endpoint::SLOTS + 8 * (endpoint::SINGLES + self.batch)).next_multiple_of(128);
+        self.queue(self.queues) + endpoint * size
     }
 
     pub(crate) fn ring(&self, queue: u64) -> u64 {
-        self.hand(self.hands) + queue * self.cells() * 8
+        self.endpoint(self.endpoints) + queue * self.cells() * 8
     }
 
     pub(crate) fn element(&self, element: u64) -> u64 {
@@ -261,7 +261,7 @@ impl Geometry {
         put(pool::BYTES, self.bytes);
         put(pool::STRIDE, self.stride);
         put(pool::QUEUES, self.queues);
-        put(pool::HANDS, self.hands);
+        put(pool::HANDS, self.endpoints);
         put(pool::BATCH, self.batch);
         put(pool::ON_DEATH, on_death);
         for element in 0..self.elements {
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn words_round_trip() {
-        for (op, end) in [(Op::Pull, 0), (Op::Pushed, (1 << 48) - 1), (Op::None, 7)] {
+        for (op, end) in [(Op::Pop, 0), (Op::Pushed, (1 << 48) - 1), (Op::None, 7)] {
             let intent = Intent { op, queue: 4095, end };
             assert_eq!(Intent::unpack(intent.pack()), intent);
         }
@@ -309,8 +309,8 @@ mod tests {
         for (elements, bytes) in [(1, 1), (7, 24), (100, 65), (100_000, 4096), (1 << 31, u64::from(u32::MAX))] {
             let g = Geometry::new(elements, bytes, 9, 5, 33).unwrap();
             assert!(g.stride >= bytes && g.cells() >= elements);
-            assert_eq!(g.queue(8) + queue::SIZE, g.hand(0));
-            assert!(g.hand(4) + hand::SLOTS + 8 * (hand::SINGLES + 33) <= g.ring(0));
+            assert_eq!(g.queue(8) + queue::SIZE, g.endpoint(0));
+            assert!(g.endpoint(4) + endpoint::SLOTS + 8 * (endpoint::SINGLES + 33) <= g.ring(0));
             assert_eq!(g.ring(8) + 8 * g.cells(), g.element(0));
             assert_eq!(g.element(0) % 64, 0);
         }

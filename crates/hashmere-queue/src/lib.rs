@@ -1,8 +1,8 @@
 //! Queues between processes, without copies, in the file of a Hashmere store; and waiting for each other.
 //!
 //! A [`Pool`] has so many elements of so many bytes, and named [`Queue`]s, all of them in the store's file. An element is moved
-//! from queue to queue by reference. It is always in one place: in a queue, or in somebody's [`Hand`]. If the process of
-//! a hand dies, at any instruction, what it held is found and goes back to where it came from, exactly once.
+//! from queue to queue by reference. It is always in one place: in a queue, or in somebody's [`Endpoint`]. If the process of
+//! an endpoint dies, at any instruction, what it held is found and goes back to where it came from, exactly once.
 //!
 //! ```
 //! # let dir = std::env::temp_dir().join(format!("hashmere-queue-doc-{}", std::process::id()));
@@ -16,16 +16,16 @@
 //! let pool = PoolOptions::new(1000, 4096).open(&store, "jobs")?; // any process opens the same one
 //! let todo = pool.queue("todo")?;
 //!
-//! let hand = pool.hand()?;
-//! if let Some(mut job) = hand.pull(pool.free())? {
+//! let endpoint = pool.endpoint()?;
+//! if let Some(mut job) = endpoint.pop(pool.free())? {
 //!     job[..5].copy_from_slice(b"hello");
 //!     job.push(&todo)?;
 //! }
-//! if let Some(job) = hand.pull_wait(&todo, Duration::from_secs(1))? {
+//! if let Some(job) = endpoint.pop_wait(&todo, Duration::from_secs(1))? {
 //!     assert_eq!(&job[..5], b"hello");
 //!     job.push(pool.free())?;
 //! }
-//! # drop(hand);
+//! # drop(endpoint);
 //! # std::fs::remove_dir_all(&dir)?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -36,31 +36,31 @@
 mod barrier;
 mod canary;
 mod element;
+mod endpoint;
 mod error;
-mod event;
-mod hand;
 mod layout;
-mod moves;
 mod mutex;
 mod once;
 mod options;
 mod pool;
 mod queue;
+mod ready_fd;
+mod recover;
 mod ring;
-mod settle;
-mod sleep;
+mod transfer;
+mod wait;
 
 #[cfg(test)]
 mod tests;
 
-pub use barrier::{Barrier, Start};
+pub use barrier::{Barrier, BarrierWaitResult};
 pub use element::{Element, Plain};
+pub use endpoint::Endpoint;
 pub use error::QueueError;
-pub use event::Readiness;
-pub use hand::Hand;
 pub use layout::Kind;
 pub use mutex::{Holder, Mutex, MutexGuard};
-pub use once::{computing, once};
+pub use once::{once, once_holder};
 pub use options::{OnDeath, PoolOptions, QueueOptions};
 pub use pool::{Pool, PoolStats};
 pub use queue::{Queue, QueueStats};
+pub use ready_fd::ReadyFd;

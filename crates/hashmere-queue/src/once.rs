@@ -54,13 +54,13 @@ fn lease(store: &Store, key: &[u8]) -> Result<Mutex, QueueError> {
 ///
 /// # Errors
 /// As [`Mutex::holder`].
-pub fn computing(store: &Store, key: &[u8]) -> Result<Option<Holder>, QueueError> {
+pub fn once_holder(store: &Store, key: &[u8]) -> Result<Option<Holder>, QueueError> {
     lease(store, key)?.holder()
 }
 
 /// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait for it. If
 /// the one that computes dies, or `compute` fails, the next one does it. `Ok(None)`: somebody alive was computing all the time:
-/// [`computing`] says who.
+/// [`once_holder`] says which process.
 ///
 /// # Errors
 /// [`Reentered`](QueueError::Reentered) if it is called by `compute` for the same key; the store's, and what `compute` returns.

@@ -3,7 +3,7 @@
 use crate::error::QueueError;
 use crate::layout::{Geometry, Kind};
 use crate::pool::{check_name, is_name, write_queue, Pool, FREE};
-use crate::settle::Core;
+use crate::recover::Core;
 use hashmere::{Store, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
@@ -20,7 +20,7 @@ fn no_room(error: WriteError, bytes: u64) -> QueueError {
 /// What becomes of the elements that a process held when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDeath {
-    /// Each goes to the end of the queue that it was pulled from; if that has a single producer or is full, to `free`.
+    /// Each goes to the end of the queue that it was popped from; if that has a single producer or is full, to `free`.
     Origin,
     /// All go to this queue, which is made with the pool.
     Queue(&'static str),
@@ -31,8 +31,8 @@ pub enum OnDeath {
 pub struct PoolOptions {
     elements: u64,
     bytes: u64,
-    queues: u64,
-    hands: u64,
+    max_queues: u64,
+    max_endpoints: u64,
     batch: u64,
     on_death: OnDeath,
 }
@@ -40,20 +40,27 @@ pub struct PoolOptions {
 impl PoolOptions {
     /// `elements` elements (1 to 2^31) of `bytes` bytes each (1 to 2^32 - 1).
     pub fn new(elements: u64, bytes: u64) -> PoolOptions {
-        PoolOptions { elements, bytes, queues: 8, hands: 64, batch: elements.min(1024), on_death: OnDeath::Origin }
+        PoolOptions {
+            elements,
+            bytes,
+            max_queues: 8,
+            max_endpoints: 64,
+            batch: elements.min(1024),
+            on_death: OnDeath::Origin,
+        }
     }
 
     /// How many queues it can have: 1 to 4096, default 8, `free` included. Each takes 8 bytes for each element of the pool, up to twice that.
-    pub fn queues(self, queues: u64) -> PoolOptions {
-        PoolOptions { queues, ..self }
+    pub fn max_queues(self, max_queues: u64) -> PoolOptions {
+        PoolOptions { max_queues, ..self }
     }
 
-    /// How many hands there can be at a time, of all processes together: 1 to 4096, default 64.
-    pub fn hands(self, hands: u64) -> PoolOptions {
-        PoolOptions { hands, ..self }
+    /// How many endpoints there can be at a time, of all processes together: 1 to 4096, default 64.
+    pub fn max_endpoints(self, max_endpoints: u64) -> PoolOptions {
+        PoolOptions { max_endpoints, ..self }
     }
 
-    /// How many elements a hand can have in its batch: 1 to 2^20, default 1024 or the number of elements. Each takes 8 bytes for each hand.
+    /// How many elements an endpoint can have in its batch: 1 to 2^20, default 1024 or the number of elements. Each takes 8 bytes for each endpoint.
     pub fn batch(self, batch: u64) -> PoolOptions {
         PoolOptions { batch, ..self }
     }
@@ -91,15 +98,15 @@ impl PoolOptions {
     /// [`Exists`](QueueError::Exists); [`BadOption`](QueueError::BadOption) for sizes and names that cannot be; the store's
     /// `Full`, `NoSpace` and `AddressSpace` if there is no room.
     pub fn create(&self, store: &Store, name: &str) -> Result<Pool, QueueError> {
-        let geometry = Geometry::new(self.elements, self.bytes, self.queues, self.hands, self.batch);
+        let geometry = Geometry::new(self.elements, self.bytes, self.max_queues, self.max_endpoints, self.batch);
         let geometry = geometry.ok_or(QueueError::BadOption(
-            "a pool has 1 to 2^31 elements of 1 to 2^32 - 1 bytes, 1 to 4096 queues and hands, and batches of 1 to 2^20",
+            "a pool has 1 to 2^31 elements of 1 to 2^32 - 1 bytes, 1 to 4096 queues and endpoints, and batches of 1 to 2^20",
         ))?;
         let on_death = match self.on_death {
             OnDeath::Origin | OnDeath::Queue(FREE) => None,
             OnDeath::Queue(name) => Some(name),
         };
-        if on_death.is_some_and(|name| !is_name(name) || self.queues < 2) {
+        if on_death.is_some_and(|name| !is_name(name) || self.max_queues < 2) {
             return Err(QueueError::BadOption(
                 "the queue for elements of the dead needs a name of 1 to 64 bytes, none of them NUL, and room for a second queue",
             ));

@@ -1,12 +1,12 @@
-//! Pools: opened, listed, dropped; their queues, found and made.
+//! Pools: opened, listed, removed; their queues, found and made.
 
+use crate::endpoint::Endpoint;
 use crate::error::QueueError;
-use crate::hand::Hand;
-use crate::layout::{hand, limit, pool, queue, Geometry, Kind};
+use crate::layout::{endpoint, limit, pool, queue, Geometry, Kind};
 use crate::options::QueueOptions;
 use crate::queue::{Queue, QueueStats};
+use crate::recover::{Core, Peers};
 use crate::ring::Ring;
-use crate::settle::{Core, Peers};
 use hashmere::{ClientId, Region, Store, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::{MapMem, Mem};
@@ -73,7 +73,7 @@ impl Peers for Others<'_> {
     }
 }
 
-/// An open pool. Clones share it. It stays usable for whoever has it open when somebody drops it.
+/// An open pool. Clones share it. A handle of a pool that was removed stays usable.
 #[derive(Clone)]
 pub struct Pool {
     pub(crate) inner: Arc<Inner>,
@@ -108,7 +108,7 @@ impl Pool {
     }
 
     /// How many elements of the dead were given back when this handle was opened.
-    pub fn recovered_by_open(&self) -> u64 {
+    pub fn recovered_on_open(&self) -> u64 {
         self.recovered
     }
 
@@ -127,8 +127,8 @@ impl Pool {
         Ok(store.drop_region(kind::POOL, name.as_bytes())?)
     }
 
-    /// Whether somebody has dropped it.
-    pub fn is_dropped(&self) -> bool {
+    /// Whether it was removed.
+    pub fn is_removed(&self) -> bool {
         self.inner.region.is_dropped()
     }
 
@@ -209,20 +209,20 @@ impl Pool {
         rings.into_iter().map(|ring| Queue { pool: self.inner.clone(), ring }).collect()
     }
 
-    /// Takes part: elements are pulled and pushed with a hand.
+    /// Takes part: elements are popped and pushed with an endpoint.
     ///
     /// # Errors
-    /// [`TooMany`](QueueError::TooMany) if all hands are taken by living processes; [`Forked`](QueueError::Forked);
-    /// [`Dropped`](QueueError::Dropped).
-    pub fn hand(&self) -> Result<Hand, QueueError> {
-        if self.is_dropped() {
-            return Err(QueueError::Dropped);
+    /// [`TooMany`](QueueError::TooMany) if all endpoints are taken by living processes; [`Forked`](QueueError::Forked);
+    /// [`Removed`](QueueError::Removed).
+    pub fn endpoint(&self) -> Result<Endpoint, QueueError> {
+        if self.is_removed() {
+            return Err(QueueError::Removed);
         }
-        Hand::new(&self.inner)
+        Endpoint::new(&self.inner)
     }
 
     /// Looks for processes that died with elements, completes or undoes what they were doing, and gives the elements back.
-    /// Returns how many. Pulls from empty queues and waits do this by themselves.
+    /// Returns how many. Pops from empty queues and waits do this by themselves.
     ///
     /// # Errors
     /// The store's; [`Forked`](QueueError::Forked).
@@ -236,14 +236,15 @@ impl Pool {
         let geometry = &self.inner.geometry;
         let queues: Vec<_> = self.queues().iter().map(Queue::stats).collect();
         let queued: u64 = queues.iter().map(|queue| queue.len).sum();
-        let hands = (0..geometry.hands).filter(|index| core.word(geometry.hand(*index) + hand::OWNER) != 0);
+        let endpoints =
+            (0..geometry.endpoints).filter(|index| core.word(geometry.endpoint(*index) + endpoint::OWNER) != 0);
         PoolStats {
             elements: geometry.elements,
             element_bytes: geometry.bytes,
             bytes: geometry.size(),
-            hands: hands.count() as u64,
-            hands_max: geometry.hands,
-            queues_max: geometry.queues.min(limit::QUEUES),
+            endpoints: endpoints.count() as u64,
+            max_endpoints: geometry.endpoints,
+            max_queues: geometry.queues.min(limit::QUEUES),
             held: geometry.elements.saturating_sub(queued),
             recovered: core.word(pool::RECOVERED),
             queues,
@@ -261,13 +262,13 @@ pub struct PoolStats {
     pub element_bytes: u64,
     /// Bytes of the pool with all that belongs to it.
     pub bytes: u64,
-    /// Hands in use.
-    pub hands: u64,
-    /// Hands that there can be.
-    pub hands_max: u64,
+    /// Endpoints in use.
+    pub endpoints: u64,
+    /// Endpoints that there can be.
+    pub max_endpoints: u64,
     /// Queues that there can be.
-    pub queues_max: u64,
-    /// Elements in hands.
+    pub max_queues: u64,
+    /// Elements in endpoints.
     pub held: u64,
     /// Elements that were given back from the dead so far.
     pub recovered: u64,

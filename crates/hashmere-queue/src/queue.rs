@@ -1,9 +1,9 @@
 //! One queue of a pool: its name and figures, and a look at its first element.
 
 use crate::layout::{queue, Kind};
-use crate::moves::peek;
 use crate::pool::Inner;
 use crate::ring::Ring;
+use crate::transfer::peek;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;

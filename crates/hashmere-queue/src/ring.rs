@@ -1,7 +1,7 @@
-//! A queue and a hand as places in memory.
+//! A queue and an endpoint as places in memory.
 
 use crate::canary::{self, Canary};
-use crate::layout::{hand, queue, End, Geometry, Intent, Kind, Op};
+use crate::layout::{endpoint, queue, End, Geometry, Intent, Kind, Op};
 use hashmere_mem::Mem;
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -23,16 +23,16 @@ pub(crate) struct Ring {
     stride: u64,
 }
 
-/// A hand's place in memory, and what only its owner needs to know.
+/// An endpoint's place in memory, and what only its owner needs to know.
 #[derive(Debug)]
-pub(crate) struct Grip {
-    /// The hand plus one.
+pub(crate) struct EndpointLayout {
+    /// The endpoint plus one.
     pub(crate) who: u64,
     pub(crate) at: u64,
-    /// Every hand of the pool, for [`intent_of`](Grip::intent_of).
-    hands: u64,
-    hand_bytes: u64,
-    hands_many: u64,
+    /// Every endpoint of the pool, for [`intent_of`](EndpointLayout::intent_of).
+    endpoints: u64,
+    endpoint_bytes: u64,
+    endpoints_many: u64,
     /// The range word, as it stands in memory.
     range: Cell<u64>,
     pub(crate) start: Cell<u64>,
@@ -76,7 +76,7 @@ impl Ring {
     /// Whether a cell holds the element of this position.
     #[inline(always)]
     pub(crate) fn is_there(&self, position: u64, cell: u64) -> bool {
-        (cell >> 32) as u32 == self.tag(position) || canary::is(Canary::CellBelieved)
+        (cell >> 32) as u32 == self.tag(position) || canary::is(Canary::CellUnchecked)
     }
 
     /// Whether a cell that this position was given still holds what it held before: the element of the round before, or
@@ -125,14 +125,14 @@ impl Ring {
     }
 }
 
-impl Grip {
-    pub(crate) fn new(geometry: &Geometry, base: u64, index: u64) -> Grip {
-        Grip {
+impl EndpointLayout {
+    pub(crate) fn new(geometry: &Geometry, base: u64, index: u64) -> EndpointLayout {
+        EndpointLayout {
             who: index + 1,
-            at: base + geometry.hand(index),
-            hands: base + geometry.hand(0),
-            hand_bytes: geometry.hand(1) - geometry.hand(0),
-            hands_many: geometry.hands,
+            at: base + geometry.endpoint(index),
+            endpoints: base + geometry.endpoint(0),
+            endpoint_bytes: geometry.endpoint(1) - geometry.endpoint(0),
+            endpoints_many: geometry.endpoints,
             range: Cell::new(u64::MAX),
             start: Cell::new(0),
             end: Cell::new(0),
@@ -142,12 +142,14 @@ impl Grip {
 
     #[inline(always)]
     pub(crate) fn slot(&self, slot: u64) -> u64 {
-        self.at + hand::SLOTS + 8 * slot
+        self.at + endpoint::SLOTS + 8 * slot
     }
 
-    /// The intent of another hand, by what an end says of it; `None`: there is no such hand.
+    /// The intent of another endpoint, by what an end says of it; `None`: there is no such endpoint.
     pub(crate) fn intent_of(&self, who: u64) -> Option<u64> {
-        (1..=self.hands_many).contains(&who).then(|| self.hands + (who - 1) * self.hand_bytes + hand::INTENT)
+        (1..=self.endpoints_many)
+            .contains(&who)
+            .then(|| self.endpoints + (who - 1) * self.endpoint_bytes + endpoint::INTENT)
     }
 
     #[inline(always)]
@@ -155,17 +157,17 @@ impl Grip {
         let range = slot | n << 32;
         if self.range.get() != range {
             self.range.set(range);
-            mem.store(self.at + hand::RANGE, range, Ordering::Release);
+            mem.store(self.at + endpoint::RANGE, range, Ordering::Release);
         }
         let intent = Intent { op, queue: ring.id, end };
-        if canary::is(Canary::HandUnsaid) {
+        if canary::is(Canary::IntentOmitted) {
             return;
         }
-        mem.store(self.at + hand::INTENT, intent.pack(), Ordering::Release);
+        mem.store(self.at + endpoint::INTENT, intent.pack(), Ordering::Release);
     }
 
     #[inline(always)]
     pub(crate) fn done<M: Mem>(&self, mem: &M) {
-        mem.store(self.at + hand::INTENT, 0, Ordering::Release);
+        mem.store(self.at + endpoint::INTENT, 0, Ordering::Release);
     }
 }

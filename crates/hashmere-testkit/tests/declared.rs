@@ -85,19 +85,21 @@ fn pools_of_any_size() {
                 }
             }
         };
-        let few = || PoolOptions::new(8, 8).hands(2).batch(2).queues(2);
-        each("elements", 1 << 31, &|n| PoolOptions::new(n, 8).hands(2).batch(2));
-        each("elements of the longest", 1 << 31, &|n| PoolOptions::new(n, u32::MAX.into()).hands(2).batch(2));
-        each("bytes", u32::MAX.into(), &|n| PoolOptions::new(8, n).hands(2).batch(2));
-        each("bytes of the most", u32::MAX.into(), &|n| PoolOptions::new(1 << 31, n).hands(2).batch(2));
-        each("queues", 1 << 12, &|n| few().queues(n));
-        each("hands", 1 << 12, &|n| few().hands(n));
+        let few = || PoolOptions::new(8, 8).max_endpoints(2).batch(2).max_queues(2);
+        each("elements", 1 << 31, &|n| PoolOptions::new(n, 8).max_endpoints(2).batch(2));
+        each("elements of the longest", 1 << 31, &|n| PoolOptions::new(n, u32::MAX.into()).max_endpoints(2).batch(2));
+        each("bytes", u32::MAX.into(), &|n| PoolOptions::new(8, n).max_endpoints(2).batch(2));
+        each("bytes of the most", u32::MAX.into(), &|n| PoolOptions::new(1 << 31, n).max_endpoints(2).batch(2));
+        each("queues", 1 << 12, &|n| few().max_queues(n));
+        each("endpoints", 1 << 12, &|n| few().max_endpoints(n));
         each("batch", 1 << 20, &|n| few().batch(n));
-        each("all", 1 << 12, &|n| PoolOptions::new(n, n).hands(n).batch(n).queues(n));
+        each("all", 1 << 12, &|n| PoolOptions::new(n, n).max_endpoints(n).batch(n).max_queues(n));
         println!("{made} made, {refused} refused");
         assert!(made >= 6 && refused >= 40);
         // What there is room for, and what there can be none for.
-        let one = |bytes: u64| pool(&store, "one element", &PoolOptions::new(1, bytes).hands(1).batch(1).queues(1));
+        let one = |bytes: u64| {
+            pool(&store, "one element", &PoolOptions::new(1, bytes).max_endpoints(1).batch(1).max_queues(1))
+        };
         assert_eq!([50_000, 100_000, 64 << 12, 100 << 12].map(one), [true, true, false, false]);
     }
 }
@@ -135,7 +137,7 @@ fn queues_and_barriers_of_any_size() {
     let _watchdog = Watchdog::start("sizes-queues");
     let scratch = Scratch::new("sizes-queues");
     let store = tiny().max_bytes(BASE + (64 << 12)).open(scratch.store("strict")).unwrap();
-    let pool = PoolOptions::new(8, 8).queues(16).hands(2).batch(2).create(&store, "pool").unwrap();
+    let pool = PoolOptions::new(8, 8).max_queues(16).max_endpoints(2).batch(2).create(&store, "pool").unwrap();
     for bound in around(8) {
         let (before, queues) = (taken(&store), pool.queues().len());
         let made = pool.queue_with(&format!("q{bound}"), QueueOptions::new().bound(bound));
@@ -146,12 +148,12 @@ fn queues_and_barriers_of_any_size() {
             assert_eq!(queue.bound(), bound.min(8));
         }
     }
-    // What a hand is asked for at a time is bounded by its batch.
-    let mut hand = pool.hand().unwrap();
+    // What an endpoint is asked for at a time is bounded by its batch.
+    let mut endpoint = pool.endpoint().unwrap();
     for max in around(2) {
-        let pulled = hand.pull_many(pool.free(), max).unwrap();
-        assert_eq!(pulled, max.min(2));
-        assert_eq!(hand.push_many(pool.free(), u64::MAX).unwrap(), pulled);
+        let popped = endpoint.pop_many(pool.free(), max).unwrap();
+        assert_eq!(popped, max.min(2));
+        assert_eq!(endpoint.push_many(pool.free(), u64::MAX).unwrap(), popped);
     }
     store.client().unwrap();
     for size in around(1 << 32) {

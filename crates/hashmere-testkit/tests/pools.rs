@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store};
-use hashmere_queue::{Hand, Kind, Pool, PoolOptions, QueueError, QueueOptions};
+use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, QueueError, QueueOptions};
 use hashmere_testkit::limits::{quick, thread_cpu, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -65,19 +65,19 @@ fn look_on(store: Store) -> Background {
 }
 
 /// Fills every element with its number, moves all of them round, and looks at each.
-fn use_pool(pool: &Pool, hand: &mut Hand, kind: Kind) {
+fn use_pool(pool: &Pool, endpoint: &mut Endpoint, kind: Kind) {
     let queue = pool.queue_with("used", QueueOptions::new().kind(kind)).unwrap();
     let mut moved = 0;
     while moved < pool.elements() {
-        let n = hand.pull_many(pool.free(), 100).unwrap();
+        let n = endpoint.pop_many(pool.free(), 100).unwrap();
         for i in 0..n {
-            hand.batch_mut(i).fill((moved + i) as u8);
+            endpoint.batch_mut(i).fill((moved + i) as u8);
         }
-        assert_eq!(hand.push_many(&queue, n).unwrap(), n);
+        assert_eq!(endpoint.push_many(&queue, n).unwrap(), n);
         moved += n;
     }
     let mut seen = 0;
-    while let Some(element) = hand.pull(&queue).unwrap() {
+    while let Some(element) = endpoint.pop(&queue).unwrap() {
         assert!(element.iter().all(|byte| *byte == seen as u8), "element {seen} is not what it was");
         seen += 1;
         assert!(element.push(pool.free()).unwrap().is_none());
@@ -85,7 +85,7 @@ fn use_pool(pool: &Pool, hand: &mut Hand, kind: Kind) {
     assert_eq!(seen, pool.elements());
 }
 
-/// What is queued, what is in a hand and which client holds it: none of it is a key.
+/// What is queued, what is in an endpoint and which client holds it: none of it is a key.
 #[test]
 fn a_clear_leaves_pools_as_they_are() {
     let _watchdog = Watchdog::start("pools-clear");
@@ -94,13 +94,13 @@ fn a_clear_leaves_pools_as_they_are() {
     let again = Options::new().open(store.path()).unwrap();
     let pool = PoolOptions::new(8, 16).create(&store, "pool").unwrap();
     let queue = pool.queue("a").unwrap();
-    let hand = pool.hand().unwrap();
+    let endpoint = pool.endpoint().unwrap();
     for n in 0..3 {
-        let mut element = hand.pull(pool.free()).unwrap().expect("a free one");
+        let mut element = endpoint.pop(pool.free()).unwrap().expect("a free one");
         element.fill(n);
         assert!(element.push(&queue).unwrap().is_none());
     }
-    let held = hand.pull(&queue).unwrap().expect("the first");
+    let held = endpoint.pop(&queue).unwrap().expect("the first");
     for round in 0..20 {
         store.set(b"key", b"value").unwrap();
         if round % 2 == 0 { &store } else { &again }.clear().unwrap();
@@ -109,11 +109,11 @@ fn a_clear_leaves_pools_as_they_are() {
     assert!(held.iter().all(|byte| *byte == 0));
     assert!(held.push(&queue).unwrap().is_none());
     for n in [1, 2, 0] {
-        let element = hand.pull(&queue).unwrap().expect("it was queued");
+        let element = endpoint.pop(&queue).unwrap().expect("it was queued");
         assert!(element.iter().all(|byte| *byte == n), "not element {n}");
         assert!(element.push(pool.free()).unwrap().is_none());
     }
-    assert!(hand.pull(&queue).unwrap().is_none() && Pool::open(&again, "pool").unwrap().stats().held == 0);
+    assert!(endpoint.pop(&queue).unwrap().is_none() && Pool::open(&again, "pool").unwrap().stats().held == 0);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
@@ -137,21 +137,21 @@ fn pools_come_and_go_beside_keys_in_use() {
         };
         made += 1;
         let kind = kinds[rng.index(3)];
-        let mut hand = pool.hand().unwrap();
-        use_pool(&pool, &mut hand, kind);
+        let mut endpoint = pool.endpoint().unwrap();
+        use_pool(&pool, &mut endpoint, kind);
         match rng.below(4) {
             // Dropped while it is open, and used on.
             0 => {
                 assert!(Pool::remove(&store, &name).unwrap());
-                assert!(matches!(pool.hand(), Err(QueueError::Dropped)));
-                use_pool(&pool, &mut hand, kind);
-                drop(hand);
+                assert!(matches!(pool.endpoint(), Err(QueueError::Removed)));
+                use_pool(&pool, &mut endpoint, kind);
+                drop(endpoint);
                 kept.push(pool);
                 kept.truncate(2);
             }
             // Used by a process that is killed.
             1 => {
-                drop(hand);
+                drop(endpoint);
                 let worker = Worker::start(worker!(), "queue", &[&path, &name, &rng.word(), &"free", &"b"]);
                 std::thread::sleep(Duration::from_micros(rng.below(30_000)));
                 worker.kill();

@@ -1,10 +1,10 @@
 //! Promise: an element of a pool is always in one place, whoever is killed at whatever instruction; queues go on, nobody hangs.
-//! Catches: elements lost or doubled by a death, hands and roles that are never given back, wake-ups that are lost, pools whose
+//! Catches: elements lost or doubled by a death, endpoints and roles that are never given back, wake-ups that are lost, pools whose
 //! room is not free after a drop.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store};
-use hashmere_queue::{Hand, Kind, OnDeath, Pool, PoolOptions, QueueError, QueueOptions};
+use hashmere_queue::{Endpoint, Kind, OnDeath, Pool, PoolOptions, QueueError, QueueOptions};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -18,10 +18,10 @@ const ELEMENTS: u64 = 40;
 
 /// Every element says its number, and that nobody holds it.
 fn mark(pool: &Pool) {
-    let hand = pool.hand().unwrap();
+    let endpoint = pool.endpoint().unwrap();
     for number in 0..pool.elements() {
-        let mut element = hand.pull(pool.free()).unwrap().unwrap();
-        assert_eq!(u64::from(element.number()), number);
+        let mut element = endpoint.pop(pool.free()).unwrap().unwrap();
+        assert_eq!(u64::from(element.index()), number);
         element[..8].copy_from_slice(&number.to_le_bytes());
         assert!(element.push(pool.free()).unwrap().is_none());
     }
@@ -29,14 +29,14 @@ fn mark(pool: &Pool) {
 
 /// How often each number is in the queues.
 fn census(pool: &Pool) -> BTreeMap<u64, u32> {
-    let mut hand = pool.hand().unwrap();
+    let mut endpoint = pool.endpoint().unwrap();
     let mut seen = BTreeMap::new();
     for queue in pool.queues() {
         for _ in 0..queue.len() {
-            if hand.pull_many(&queue, 1).unwrap() == 1 {
-                let number = u64::from_le_bytes(*hand.batch(0).first_chunk().unwrap());
+            if endpoint.pop_many(&queue, 1).unwrap() == 1 {
+                let number = u64::from_le_bytes(*endpoint.batch(0).first_chunk().unwrap());
                 *seen.entry(number).or_insert(0) += 1;
-                assert_eq!(hand.push_many(&queue, 1).unwrap(), 1);
+                assert_eq!(endpoint.push_many(&queue, 1).unwrap(), 1);
             }
         }
     }
@@ -46,7 +46,7 @@ fn census(pool: &Pool) -> BTreeMap<u64, u32> {
 fn assert_conserved(pool: &Pool) {
     pool.recover().unwrap();
     let stats = pool.stats();
-    assert_eq!((stats.held, stats.hands), (0, 0), "{stats:?}");
+    assert_eq!((stats.held, stats.endpoints), (0, 0), "{stats:?}");
     let expected: BTreeMap<u64, u32> = (0..pool.elements()).map(|number| (number, 1)).collect();
     assert_eq!(census(pool), expected);
 }
@@ -115,7 +115,7 @@ fn small(scratch: &Scratch) -> (Store, Pool) {
     (store, pool)
 }
 
-/// What a killed worker had pulled comes back while somebody waits for it, without anybody being told.
+/// What a killed worker had popped comes back while somebody waits for it, without anybody being told.
 #[test]
 fn a_sleeper_is_given_what_the_dead_held() {
     let _watchdog = Watchdog::start("queues-sleeper");
@@ -127,10 +127,10 @@ fn a_sleeper_is_given_what_the_dead_held() {
     for _ in 0..5 {
         let mut worker = Worker::start(worker!(), "holder", &[&path, &"pool"]);
         worker.expect("holding");
-        let hand = pool.hand().unwrap();
-        assert!(hand.pull_wait(pool.free(), Duration::from_millis(20)).unwrap().is_none(), "a living one keeps it");
+        let endpoint = pool.endpoint().unwrap();
+        assert!(endpoint.pop_wait(pool.free(), Duration::from_millis(20)).unwrap().is_none(), "a living one keeps it");
         worker.kill();
-        let element = hand.pull_wait(pool.free(), LIMIT).unwrap();
+        let element = endpoint.pop_wait(pool.free(), LIMIT).unwrap();
         assert!(element.is_some(), "nobody gave it back");
     }
 }
@@ -140,16 +140,16 @@ fn roles_are_given_back_by_the_dropped_and_the_dead() {
     let scratch = Scratch::new("queues-roles");
     let (_store, pool) = small(&scratch);
     let queue = pool.queue_with("spsc", QueueOptions::new().kind(Kind::Spsc)).unwrap();
-    let push = |hand: &Hand| hand.pull(pool.free()).unwrap().unwrap().push(&queue).map(|_| ());
-    let (a, b) = (pool.hand().unwrap(), pool.hand().unwrap());
+    let push = |endpoint: &Endpoint| endpoint.pop(pool.free()).unwrap().unwrap().push(&queue).map(|_| ());
+    let (a, b) = (pool.endpoint().unwrap(), pool.endpoint().unwrap());
     push(&a).unwrap();
     assert!(matches!(push(&b), Err(QueueError::Taken("producer"))));
-    assert!(b.pull(&queue).unwrap().is_some());
-    assert!(matches!(a.pull(&queue), Err(QueueError::Taken("consumer"))));
+    assert!(b.pop(&queue).unwrap().is_some());
+    assert!(matches!(a.pop(&queue), Err(QueueError::Taken("consumer"))));
     drop(a);
     push(&b).unwrap();
     drop(b);
-    let c = pool.hand().unwrap();
+    let c = pool.endpoint().unwrap();
     push(&c).unwrap();
     assert_eq!(pool.stats().held, 0);
 }
@@ -172,17 +172,17 @@ fn pools_and_queues_are_found_by_name_and_dropped() {
     let other = Pool::open(&store, "pool").unwrap();
     assert_eq!(other.queues().len(), 8);
     // From one handle of the pool to the other.
-    let hand = other.hand().unwrap();
+    let endpoint = other.endpoint().unwrap();
     let few = pool.queue("few").unwrap();
     for _ in 0..2 {
-        assert!(hand.pull(other.free()).unwrap().unwrap().push(&few).unwrap().is_none());
+        assert!(endpoint.pop(other.free()).unwrap().unwrap().push(&few).unwrap().is_none());
     }
-    let back = hand.pull(pool.free()).unwrap().unwrap().push(&few).unwrap();
+    let back = endpoint.pop(pool.free()).unwrap().unwrap().push(&few).unwrap();
     assert!(back.is_some(), "the bound is two");
     drop(back);
-    drop(hand);
+    drop(endpoint);
     assert!(Pool::remove(&store, "pool").unwrap() && !Pool::remove(&store, "pool").unwrap());
-    assert!(pool.is_dropped() && matches!(pool.hand(), Err(QueueError::Dropped)));
+    assert!(pool.is_removed() && matches!(pool.endpoint(), Err(QueueError::Removed)));
     drop((pool, other, few));
     store.maintain().unwrap();
     assert!(store.stats().segments_free > free && store.stats().regions == 0);
@@ -194,10 +194,10 @@ fn elements_are_where_they_were_after_everybody_closed_the_store() {
     let (store, pool) = small(&scratch);
     mark(&pool);
     let queue = pool.queue("kept").unwrap();
-    let mut hand = pool.hand().unwrap();
-    hand.pull_many(pool.free(), 7).unwrap();
-    hand.push_many(&queue, 5).unwrap();
-    drop((hand, queue, pool, store));
+    let mut endpoint = pool.endpoint().unwrap();
+    endpoint.pop_many(pool.free(), 7).unwrap();
+    endpoint.push_many(&queue, 5).unwrap();
+    drop((endpoint, queue, pool, store));
     let (_store, pool) = small(&scratch);
     assert_eq!((pool.queue("kept").unwrap().len(), pool.free().len()), (5, ELEMENTS - 5));
     assert_eq!(pool.queue("kept").unwrap().peek().unwrap()[..8], 0u64.to_le_bytes());
@@ -211,51 +211,51 @@ fn pools_of_all_sizes() {
     let store = Options::new().open(scratch.store("queues")).unwrap();
     for (elements, bytes) in [(1, 1), (1280, 4096), (100_000, 4096)] {
         let pool = PoolOptions::new(elements, bytes).create(&store, "pool").unwrap();
-        let mut hand = pool.hand().unwrap();
+        let mut endpoint = pool.endpoint().unwrap();
         let (queue, mut moved) = (pool.queue("all").unwrap(), 0);
-        while hand.pull_many(pool.free(), 1000).unwrap() > 0 {
-            let last = hand.batch_len() - 1;
-            hand.batch_mut(last).fill(1);
-            moved += hand.push_many(&queue, 1000).unwrap();
+        while endpoint.pop_many(pool.free(), 1000).unwrap() > 0 {
+            let last = endpoint.batch_len() - 1;
+            endpoint.batch_mut(last).fill(1);
+            moved += endpoint.push_many(&queue, 1000).unwrap();
         }
         assert_eq!((moved, queue.len()), (elements, elements));
-        assert_eq!(hand.drain(&queue, pool.free()).unwrap(), elements);
-        drop((hand, queue, pool));
+        assert_eq!(endpoint.drain(&queue, pool.free()).unwrap(), elements);
+        drop((endpoint, queue, pool));
         assert!(Pool::remove(&store, "pool").unwrap());
     }
     assert!(store.check().is_clean());
 }
 
 #[test]
-fn a_descriptor_is_readable_while_there_is_something_to_pull() {
-    let _watchdog = Watchdog::start("queues-readiness");
-    let scratch = Scratch::new("queues-readiness");
+fn a_descriptor_is_readable_while_there_is_something_to_pop() {
+    let _watchdog = Watchdog::start("queues-ready_fd");
+    let scratch = Scratch::new("queues-ready_fd");
     let (_store, pool) = small(&scratch);
     let queue = pool.queue("events").unwrap();
-    let ready = queue.readiness().unwrap();
+    let ready = queue.ready_fd().unwrap();
     let poll = |milliseconds| {
         let mut entry = libc::pollfd { fd: ready.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         // SAFETY: one entry that lives.
         unsafe { libc::poll(&mut entry, 1, milliseconds) == 1 }
     };
     assert!(!poll(20));
-    let hand = pool.hand().unwrap();
+    let endpoint = pool.endpoint().unwrap();
     for round in 0..20 {
         std::thread::sleep(Duration::from_millis(round));
         for _ in 0..2 {
-            hand.pull(pool.free()).unwrap().unwrap().push(&queue).unwrap();
+            endpoint.pop(pool.free()).unwrap().unwrap().push(&queue).unwrap();
         }
         assert!(poll(LIMIT.as_millis() as i32));
         ready.acknowledge();
-        assert!(hand.pull(&queue).unwrap().is_some());
+        assert!(endpoint.pop(&queue).unwrap().is_some());
         // One is left: readable again without a push.
         assert!(poll(LIMIT.as_millis() as i32));
         ready.acknowledge();
-        assert!(hand.pull(&queue).unwrap().is_some());
+        assert!(endpoint.pop(&queue).unwrap().is_some());
     }
 }
 
-/// Push and pull in one call, single and in batches; peek, length and drain; waits that end.
+/// Push and pop in one call, single and in batches; peek, length and drain; waits that end.
 #[test]
 fn one_call_for_both_and_looks_without_taking() {
     let scratch = Scratch::new("queues-both");
@@ -263,30 +263,30 @@ fn one_call_for_both_and_looks_without_taking() {
     mark(&pool);
     let (todo, full) = (pool.queue("todo").unwrap(), pool.queue_with("full", QueueOptions::new().bound(1)).unwrap());
     assert!(todo.peek().is_none() && todo.is_empty());
-    let mut hand = pool.hand().unwrap();
-    let first = hand.pull(pool.free()).unwrap().unwrap();
-    let second = hand.push_pull(first, &full, pool.free()).unwrap().expect("there is room").expect("there are more");
-    assert_eq!((second.number(), full.len(), full.peek().unwrap()[..8].to_vec()), (1, 1, vec![0; 8]));
-    let back = hand.push_pull(second, &full, pool.free()).unwrap().expect_err("it is full");
-    assert_eq!((back.number(), pool.stats().held), (1, 1), "nothing was pulled");
-    assert!(hand.push_pull(back, &todo, &full).unwrap().unwrap().is_some_and(|element| element.number() == 0));
+    let mut endpoint = pool.endpoint().unwrap();
+    let first = endpoint.pop(pool.free()).unwrap().unwrap();
+    let second = endpoint.push_pop(first, &full, pool.free()).unwrap().expect("there is room").expect("there are more");
+    assert_eq!((second.index(), full.len(), full.peek().unwrap()[..8].to_vec()), (1, 1, vec![0; 8]));
+    let back = endpoint.push_pop(second, &full, pool.free()).unwrap().expect_err("it is full");
+    assert_eq!((back.index(), pool.stats().held), (1, 1), "nothing was popped");
+    assert!(endpoint.push_pop(back, &todo, &full).unwrap().unwrap().is_some_and(|element| element.index() == 0));
     // The element was dropped, and is where it came from.
     assert_eq!((full.len(), todo.len(), pool.free().len()), (1, 1, ELEMENTS - 2));
-    assert_eq!(hand.push_pull_many(&todo, pool.free(), 5).unwrap(), (0, 5));
-    assert_eq!(hand.push_pull_many(&full, pool.free(), 5).unwrap(), (0, 5), "one of bound 1 is full");
-    assert!(matches!(hand.drain(&todo, &full), Err(QueueError::BadOption(_))), "the batch is not empty");
-    assert_eq!(hand.push_pull_many(&todo, &full, 5).unwrap(), (10, 1));
-    assert_eq!(hand.push_many(&todo, 1).unwrap(), 1);
-    assert_eq!(hand.drain(&todo, &full).unwrap(), 1, "as many as it takes");
+    assert_eq!(endpoint.push_pop_many(&todo, pool.free(), 5).unwrap(), (0, 5));
+    assert_eq!(endpoint.push_pop_many(&full, pool.free(), 5).unwrap(), (0, 5), "one of bound 1 is full");
+    assert!(matches!(endpoint.drain(&todo, &full), Err(QueueError::BadOption(_))), "the batch is not empty");
+    assert_eq!(endpoint.push_pop_many(&todo, &full, 5).unwrap(), (10, 1));
+    assert_eq!(endpoint.push_many(&todo, 1).unwrap(), 1);
+    assert_eq!(endpoint.drain(&todo, &full).unwrap(), 1, "as many as it takes");
     assert_eq!((todo.len(), full.len()), (11, 1), "the others are where they came from");
-    assert_eq!(hand.drain(&todo, pool.free()).unwrap(), 11);
+    assert_eq!(endpoint.drain(&todo, pool.free()).unwrap(), 11);
     let begin = Instant::now();
-    assert!(!hand.wait(&todo, Duration::from_millis(30)).unwrap());
-    assert!(hand.pull_wait(&todo, Duration::from_millis(30)).unwrap().is_none());
+    assert!(!endpoint.wait(&todo, Duration::from_millis(30)).unwrap());
+    assert!(endpoint.pop_wait(&todo, Duration::from_millis(30)).unwrap().is_none());
     assert!(begin.elapsed() >= Duration::from_millis(60));
-    assert!(hand.wait(pool.free(), Duration::ZERO).unwrap());
-    assert_eq!(hand.drain(&full, pool.free()).unwrap(), 1);
-    drop(hand);
+    assert!(endpoint.wait(pool.free(), Duration::ZERO).unwrap());
+    assert_eq!(endpoint.drain(&full, pool.free()).unwrap(), 1);
+    drop(endpoint);
     assert_conserved(&pool);
 }
 
@@ -295,8 +295,8 @@ fn one_call_for_both_and_looks_without_taking() {
 fn values_in_elements() {
     let scratch = Scratch::new("queues-typed");
     let (_store, pool) = small(&scratch);
-    let hand = pool.hand().unwrap();
-    let mut element = hand.pull(pool.free()).unwrap().unwrap();
+    let endpoint = pool.endpoint().unwrap();
+    let mut element = endpoint.pop(pool.free()).unwrap().unwrap();
     *element.view_mut::<[u32; 4]>() = [1, 2, 3, 4];
     assert_eq!(*element.view::<u64>(), 2 << 32 | 1);
     let wide = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| *element.view::<[u64; 3]>()));
@@ -304,7 +304,7 @@ fn values_in_elements() {
     // SAFETY: the child only looks and exits.
     let child = unsafe { libc::fork() };
     if child == 0 {
-        let refused = matches!(hand.pull(pool.free()), Err(QueueError::Forked));
+        let refused = matches!(endpoint.pop(pool.free()), Err(QueueError::Forked));
         // SAFETY: ends the child without running anything else of the test.
         unsafe { libc::_exit(if refused { 0 } else { 1 }) };
     }
@@ -313,7 +313,7 @@ fn values_in_elements() {
     unsafe { libc::waitpid(child, &mut status, 0) };
     assert_eq!(status, 0);
     drop(element);
-    drop(hand);
+    drop(endpoint);
     assert_conserved_numbers(&pool);
 }
 

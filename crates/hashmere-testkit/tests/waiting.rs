@@ -3,7 +3,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WriteError};
-use hashmere_queue::{computing, once, Barrier, Mutex, QueueError};
+use hashmere_queue::{once, once_holder, Barrier, Mutex, QueueError};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -150,9 +150,9 @@ fn a_clear_releases_no_mutex() {
     store.clear().unwrap();
     let compute = || Ok::<_, QueueError>(b"mine".to_vec());
     assert_eq!(once(&store, b"key", Duration::from_millis(30), compute).unwrap(), None, "it computes still");
-    assert_eq!(computing(&store, b"key").unwrap().map(|holder| holder.pid), Some(0), "it does, but its name is gone");
+    assert_eq!(once_holder(&store, b"key").unwrap().map(|holder| holder.pid), Some(0), "it does, but its name is gone");
     other.kill();
-    assert_eq!(computing(&store, b"key").unwrap(), None);
+    assert_eq!(once_holder(&store, b"key").unwrap(), None);
     assert_eq!(once(&store, b"key", LONG, compute).unwrap().as_deref(), Some(&b"mine"[..]));
 }
 
@@ -325,10 +325,10 @@ fn who_holds_a_mutex_and_who_computes_is_known() {
     drop(held);
     assert_eq!(mutex.holder().unwrap(), None);
     let value = once::<QueueError>(&store, b"key", LONG, || {
-        assert_eq!(computing(&store, b"key")?.map(|holder| holder.pid), Some(std::process::id()));
+        assert_eq!(once_holder(&store, b"key")?.map(|holder| holder.pid), Some(std::process::id()));
         Ok(b"value".to_vec())
     });
-    assert_eq!((value.unwrap(), computing(&store, b"key").unwrap()), (Some(b"value".to_vec()), None));
+    assert_eq!((value.unwrap(), once_holder(&store, b"key").unwrap()), (Some(b"value".to_vec()), None));
 }
 
 /// Without a time limit it would wait for itself for ever.
@@ -351,6 +351,6 @@ fn once_within_once_is_refused() {
     });
     assert_eq!(value.unwrap(), Some(b"in".to_vec()));
     // A computation that failed is over.
-    assert!(once::<QueueError>(&store, b"failed", LONG, || Err(QueueError::Dropped)).is_err());
+    assert!(once::<QueueError>(&store, b"failed", LONG, || Err(QueueError::Removed)).is_err());
     assert!(once::<QueueError>(&store, b"failed", LONG, || Ok(Vec::new())).unwrap().is_some());
 }

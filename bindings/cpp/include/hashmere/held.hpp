@@ -48,7 +48,7 @@ public:
     reservation(reservation &&other) noexcept : c_(other.c_) { other.c_.opaque[0] = 0; }
     reservation &operator=(reservation &&other) noexcept {
         if (this != &other) {
-            hm_abandon(&c_, nullptr);
+            hm_reservation_abandon(&c_, nullptr);
             c_ = other.c_;
             other.c_.opaque[0] = 0;
         }
@@ -56,7 +56,7 @@ public:
     }
     reservation(const reservation &) = delete;
     reservation &operator=(const reservation &) = delete;
-    ~reservation() { hm_abandon(&c_, nullptr); }
+    ~reservation() { hm_reservation_abandon(&c_, nullptr); }
 
     /// What is to be filled.
     char *data() noexcept { return static_cast<char *>(c_.data); }
@@ -77,7 +77,7 @@ private:
     template <class Policy> typename Policy::template type<hashmere::stored> commit_as() {
         hm_error e;
         hashmere::stored done = {};
-        const int rc = hm_commit(&c_, &done, &e);
+        const int rc = hm_reservation_commit(&c_, &done, &e);
         if (rc > 0) return Policy::template fail<hashmere::stored>(failure(e));
         return Policy::template ok<hashmere::stored>([&] { return done; });
     }

@@ -5,12 +5,12 @@
 /// @code{.cpp}
 /// hashmere::pool pool(store, "jobs", hashmere::pool_options(1000, 4096)); // any process opens the same one
 /// auto todo = pool.queue("todo");
-/// auto hand = pool.hand();                                                 // one for each thread
-/// if (auto job = hand.pull(pool.free())) {
+/// auto endpoint = pool.endpoint();                                                 // one for each thread
+/// if (auto job = endpoint.pop(pool.free())) {
 ///     std::strcpy(job->data(), "hello");
 ///     job->push(todo);
 /// }
-/// if (auto job = hand.pull(todo, std::chrono::seconds(1))) job->push(pool.free());
+/// if (auto job = endpoint.pop(todo, std::chrono::seconds(1))) job->push(pool.free());
 /// @endcode
 ///
 /// Everything throws `error`. What hashmere_queue.h says about threads, fork and lifetimes holds here as well.
@@ -33,8 +33,8 @@ public:
         c_.elements = elements;
         c_.bytes = bytes;
     }
-    pool_options &queues(std::uint64_t queues) noexcept { return c_.queues = queues, *this; }
-    pool_options &hands(std::uint64_t hands) noexcept { return c_.hands = hands, *this; }
+    pool_options &max_queues(std::uint64_t queues) noexcept { return c_.max_queues = queues, *this; }
+    pool_options &max_endpoints(std::uint64_t endpoints) noexcept { return c_.max_endpoints = endpoints, *this; }
     pool_options &batch(std::uint64_t batch) noexcept { return c_.batch = batch, *this; }
     /// The queue for elements of the dead; its name must outlive this.
     pool_options &on_death(const char *queue) noexcept { return c_.on_death = queue, *this; }
@@ -44,7 +44,7 @@ private:
     hm_pool_options c_ = {};
 };
 
-/// How many push to a queue and pull from it.
+/// How many push to a queue and pop from it.
 enum class queue_kind { any = HM_QUEUE_ANY, mpmc = HM_QUEUE_MPMC, mpsc = HM_QUEUE_MPSC, spsc = HM_QUEUE_SPSC };
 
 /// A queue of a pool. Any number of threads may use it.
@@ -53,7 +53,7 @@ public:
     /// About how many elements are in it.
     std::uint64_t size() const {
         std::uint64_t n = 0;
-        detail::must([&](hm_error *e) { return hm_queue_count(c(), &n, e); });
+        detail::must([&](hm_error *e) { return hm_queue_len(c(), &n, e); });
         return n;
     }
     bool empty() const { return size() == 0; }
@@ -75,14 +75,14 @@ private:
     friend class pool;
 };
 
-/// An element that a hand holds. Move-only; goes back where it came from unless it is pushed. Good as long as its hand is.
+/// An element that an endpoint holds. Move-only; goes back where it came from unless it is pushed. Good as long as its endpoint is.
 class element {
 public:
-    element(element &&other) noexcept : hand_(other.hand_), c_(std::exchange(other.c_, hm_element{})) {}
+    element(element &&other) noexcept : endpoint_(other.endpoint_), c_(std::exchange(other.c_, hm_element{})) {}
     element &operator=(element &&other) noexcept {
         if (this != &other) {
             give_back();
-            hand_ = other.hand_;
+            endpoint_ = other.endpoint_;
             c_ = std::exchange(other.c_, hm_element{});
         }
         return *this;
@@ -93,8 +93,8 @@ public:
 
     char *data() noexcept { return static_cast<char *>(c_.data); }
     std::size_t size() const noexcept { return c_.len; }
-    /// Its number in the pool, from 0.
-    std::uint32_t number() const noexcept { return c_.number; }
+    /// Its index in the pool, from 0.
+    std::uint32_t index() const noexcept { return c_.index; }
     /// The element as a plain value at its start. It must have room and alignment for one.
     template <class T> T &as() {
         static_assert(std::is_trivially_copyable_v<T>, "only plain values mean something to other processes");
@@ -102,67 +102,67 @@ public:
     }
     /// Puts it at the end of a queue. False: that has reached its bound, and this is still held.
     bool push(const queue &to) {
-        return detail::must([&](hm_error *e) { return hm_push(hand_, &c_, to.c(), e); }) == HM_OK;
+        return detail::must([&](hm_error *e) { return hm_queue_push(endpoint_, &c_, to.c(), e); }) == HM_OK;
     }
 
 private:
-    element(hm_hand *hand, const hm_element &c) noexcept : hand_(hand), c_(c) {}
+    element(hm_endpoint *endpoint, const hm_element &c) noexcept : endpoint_(endpoint), c_(c) {}
     void give_back() noexcept {
-        if (c_.place != 0) hm_give_back(hand_, &c_, nullptr);
+        if (c_.slot != 0) hm_queue_give_back(endpoint_, &c_, nullptr);
     }
-    hm_hand *hand_;
+    hm_endpoint *endpoint_;
     hm_element c_;
-    friend class hand;
+    friend class endpoint;
 };
 
 /// What one thread takes part with.
-class hand {
+class endpoint {
 public:
     /// Takes the first element of a queue; empty: there is none.
-    std::optional<element> pull(const queue &from) {
-        return pulled([&](hm_element *to, hm_error *e) { return hm_pull(c_.get(), from.c(), to, e); });
+    std::optional<element> pop(const queue &from) {
+        return popped([&](hm_element *to, hm_error *e) { return hm_queue_pop(c_.get(), from.c(), to, e); });
     }
     /// The same, waiting for one.
-    std::optional<element> pull(const queue &from, std::chrono::milliseconds timeout) {
+    std::optional<element> pop(const queue &from, std::chrono::milliseconds timeout) {
         const auto ms = detail::ms_of(timeout);
-        return pulled([&](hm_element *to, hm_error *e) { return hm_pull_wait(c_.get(), from.c(), ms, to, e); });
+        return popped([&](hm_element *to, hm_error *e) { return hm_queue_pop_wait(c_.get(), from.c(), ms, to, e); });
     }
     /// Takes up to `max` elements behind those of the batch, in one operation; returns how many.
-    std::uint64_t pull_many(const queue &from, std::uint64_t max) {
+    std::uint64_t pop_many(const queue &from, std::uint64_t max) {
         std::uint64_t n = 0;
-        detail::must([&](hm_error *e) { return hm_pull_many(c_.get(), from.c(), max, &n, e); });
+        detail::must([&](hm_error *e) { return hm_queue_pop_many(c_.get(), from.c(), max, &n, e); });
         return n;
     }
     /// Pushes the first `max` elements of the batch in one operation; returns how many.
     std::uint64_t push_many(const queue &to, std::uint64_t max = UINT64_MAX) {
         std::uint64_t n = 0;
-        detail::must([&](hm_error *e) { return hm_push_many(c_.get(), to.c(), max, &n, e); });
+        detail::must([&](hm_error *e) { return hm_queue_push_many(c_.get(), to.c(), max, &n, e); });
         return n;
     }
     /// Pushes an element and takes the first of another queue, which `passed` becomes; false: there was none, and `passed` is
     /// empty, or `to` has reached its bound, and `passed` is as it was.
-    bool push_pull(std::optional<element> &passed, const queue &to, const queue &from) {
+    bool push_pop(std::optional<element> &passed, const queue &to, const queue &from) {
         hm_element none = {};
         hm_element &held = passed ? passed->c_ : none;
-        const int rc = detail::must([&](hm_error *e) { return hm_push_pull(c_.get(), &held, to.c(), from.c(), e); });
+        const int rc = detail::must([&](hm_error *e) { return hm_queue_push_pop(c_.get(), &held, to.c(), from.c(), e); });
         if (rc == HM_ABSENT) passed.reset();
         return rc == HM_OK;
     }
     /// How many elements were moved to a queue, and from another.
     struct moved {
         std::uint64_t pushed;
-        std::uint64_t pulled;
+        std::uint64_t popped;
     };
     /// Pushes the whole batch, as far as the queue takes it, then takes up to `max` from another.
-    moved push_pull_many(const queue &to, const queue &from, std::uint64_t max) {
+    moved push_pop_many(const queue &to, const queue &from, std::uint64_t max) {
         moved n = {};
-        detail::must([&](hm_error *e) { return hm_push_pull_many(c_.get(), to.c(), from.c(), max, &n.pushed, &n.pulled, e); });
+        detail::must([&](hm_error *e) { return hm_queue_push_pop_many(c_.get(), to.c(), from.c(), max, &n.pushed, &n.popped, e); });
         return n;
     }
     /// Moves to another queue what is in one now; returns how much.
     std::uint64_t drain(const queue &from, const queue &to) {
         std::uint64_t n = 0;
-        detail::must([&](hm_error *e) { return hm_drain(c_.get(), from.c(), to.c(), &n, e); });
+        detail::must([&](hm_error *e) { return hm_queue_drain(c_.get(), from.c(), to.c(), &n, e); });
         return n;
     }
     /// Waits until there is something to take; false: nothing came.
@@ -173,45 +173,45 @@ public:
     /// How many elements the batch has.
     std::uint64_t batch_size() {
         std::uint64_t n = 0;
-        detail::must([&](hm_error *e) { return hm_batch_count(c_.get(), &n, e); });
+        detail::must([&](hm_error *e) { return hm_batch_len(c_.get(), &n, e); });
         return n;
     }
-    /// Bytes and length of an element of the batch, good until the next call with this hand; NULL: there is none.
+    /// Bytes and length of an element of the batch, good until the next call with this endpoint; NULL: there is none.
     std::pair<char *, std::size_t> batch(std::uint64_t index) {
         void *data = nullptr;
         std::size_t len = 0;
         detail::must([&](hm_error *e) { return hm_batch_at(c_.get(), index, &data, &len, e); });
         return {static_cast<char *>(data), len};
     }
-    hm_hand *c() const noexcept { return c_.get(); }
+    hm_endpoint *c() const noexcept { return c_.get(); }
 
 private:
-    explicit hand(hm_hand *opened) noexcept : c_(opened) {}
-    template <class Call> std::optional<element> pulled(Call &&call) {
+    explicit endpoint(hm_endpoint *opened) noexcept : c_(opened) {}
+    template <class Call> std::optional<element> popped(Call &&call) {
         hm_element got = {};
         if (detail::must([&](hm_error *e) { return call(&got, e); }) != HM_OK) return std::nullopt;
         return element(c_.get(), got);
     }
-    detail::owned<hm_hand, hm_hand_close> c_;
+    detail::owned<hm_endpoint, hm_endpoint_close> c_;
     friend class pool;
 };
 
-/// For event loops: a file descriptor that is readable when there is something to pull.
-class readiness {
+/// For event loops: a file descriptor that is readable when there is something to pop.
+class ready_fd {
 public:
-    explicit readiness(const queue &which) {
-        hm_readiness *made = nullptr;
-        detail::must([&](hm_error *e) { return hm_readiness_open(which.c(), &made, &fd_, e); });
+    explicit ready_fd(const queue &which) {
+        hm_ready_fd *made = nullptr;
+        detail::must([&](hm_error *e) { return hm_ready_fd_open(which.c(), &made, &fd_, e); });
         c_.reset(made);
     }
     int fd() const noexcept { return fd_; }
-    /// Takes the event back. Call it before pulling.
-    void take() {
-        detail::must([&](hm_error *e) { return hm_readiness_take(c_.get(), e); });
+    /// Takes the event back. Call it before popping.
+    void acknowledge() {
+        detail::must([&](hm_error *e) { return hm_ready_fd_acknowledge(c_.get(), e); });
     }
 
 private:
-    detail::owned<hm_readiness, hm_readiness_close> c_;
+    detail::owned<hm_ready_fd, hm_ready_fd_close> c_;
     int fd_ = -1;
 };
 
@@ -237,10 +237,10 @@ public:
         return hashmere::queue(opened);
     }
     /// Takes part.
-    hashmere::hand hand() {
-        hm_hand *opened = nullptr;
-        detail::must([&](hm_error *e) { return hm_hand_open(c_.get(), &opened, e); });
-        return hashmere::hand(opened);
+    hashmere::endpoint endpoint() {
+        hm_endpoint *opened = nullptr;
+        detail::must([&](hm_error *e) { return hm_endpoint_open(c_.get(), &opened, e); });
+        return hashmere::endpoint(opened);
     }
     /// Gives back what the dead held; returns how much.
     std::uint64_t recover() {
@@ -305,7 +305,7 @@ class lock {
 public:
     /// Locks the mutex of a key; empty: somebody alive held it all the while.
     static std::optional<lock> acquire(store &in, bytes key, std::chrono::milliseconds timeout) {
-        hm_lock *held = nullptr;
+        hm_mutex_guard *held = nullptr;
         std::uint32_t abandoned = 0;
         const auto ms = detail::ms_of(timeout);
         const int rc = detail::must(
@@ -324,8 +324,8 @@ public:
     bool was_abandoned() const noexcept { return abandoned_; }
 
 private:
-    lock(hm_lock *held, bool abandoned) noexcept : c_(held), abandoned_(abandoned) {}
-    detail::owned<hm_lock, hm_unlock> c_;
+    lock(hm_mutex_guard *held, bool abandoned) noexcept : c_(held), abandoned_(abandoned) {}
+    detail::owned<hm_mutex_guard, hm_mutex_unlock> c_;
     bool abandoned_;
 };
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any, AsyncIterator, Optional
 
-from ._hashmere import Element, Hand, Queue
+from ._hashmere import Element, Endpoint, Queue
 from ._types import LogLine
 from .log import Log, Target
 
@@ -49,28 +49,28 @@ async def drain(log: Log, to: Target = None, /, **how: Any) -> None:
             pump.run()
 
 
-class Puller:
-    """Pulls from a queue for an event loop, with a hand of the loop's thread.
+class Consumer:
+    """Pops from a queue for an event loop, with an endpoint of the loop's thread.
 
-        with hashmere.aio.Puller(hand, todo) as jobs:
+        with hashmere.aio.Consumer(endpoint, todo) as jobs:
             async for job in jobs: ...
-            job = await jobs.pull(timeout=1)
+            job = await jobs.pop(timeout=1)
 
     A thread of this process watches the queue until it is closed. One coroutine waits with it at a time.
     """
 
-    def __init__(self, hand: Hand, queue: Queue) -> None:
-        self._hand, self._queue = hand, queue
-        self._readiness = queue.readiness()
+    def __init__(self, endpoint: Endpoint, queue: Queue) -> None:
+        self._endpoint, self._queue = endpoint, queue
+        self._ready_fd = queue.ready_fd()
         self._is_waiting = False
 
-    async def pull(self, *, timeout: Optional[float] = None) -> Optional[Element]:
+    async def pop(self, *, timeout: Optional[float] = None) -> Optional[Element]:
         """Takes the first element, and waits for one as many seconds as ``timeout`` says; without end if it is ``None``. ``None``: none
         came."""
         loop = asyncio.get_running_loop()
         end = None if timeout is None else loop.time() + timeout
         while True:
-            element = self._hand.pull(self._queue)
+            element = self._endpoint.pop(self._queue)
             if element is not None:
                 return element
             left = None if end is None else end - loop.time()
@@ -83,33 +83,33 @@ class Puller:
 
     async def _readable(self) -> None:
         if self._is_waiting:
-            raise RuntimeError("another coroutine waits with this puller; give each its own")
+            raise RuntimeError("another coroutine waits with this consumer; give each its own")
         self._is_waiting = True
         try:
-            await _readable(self._readiness.fileno())
+            await _readable(self._ready_fd.fileno())
         finally:
             self._is_waiting = False
         # From here on what is pushed makes it readable again, so it comes before the next look.
-        self._readiness.acknowledge()
+        self._ready_fd.acknowledge()
 
     def __aiter__(self) -> AsyncIterator[Element]:
         return self
 
     async def __anext__(self) -> Element:
-        element = await self.pull()
+        element = await self.pop()
         if element is None:
             raise StopAsyncIteration
         return element
 
     def close(self) -> None:
-        """Ends the watching. The hand stays open."""
-        self._readiness.close()
+        """Ends the watching. The endpoint stays open."""
+        self._ready_fd.close()
 
-    def __enter__(self) -> Puller:
+    def __enter__(self) -> Consumer:
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
 
 
-__all__ = ["Puller", "drain", "follow"]
+__all__ = ["Consumer", "drain", "follow"]

@@ -218,13 +218,13 @@ class QueueBadOption(Error, ValueError):
 
 
 class QueueTooMany(Error):
-    """All queues, hands or places are taken."""
+    """All queues, endpoints or places are taken."""
 
     code = 63
 
 
 class QueueTaken(Error):
-    """Another hand is the only producer or consumer of this queue."""
+    """Another endpoint is the only producer or consumer of this queue."""
 
     code = 64
 
@@ -235,14 +235,14 @@ class QueueForked(Error):
     code = 65
 
 
-class QueueDropped(Error):
+class QueueRemoved(Error):
     """The pool was removed."""
 
     code = 66
 
 
 class QueueOtherPool(Error, ValueError):
-    """The queue is of another pool than the hand."""
+    """The queue is of another pool than the endpoint."""
 
     code = 67
 

@@ -156,7 +156,7 @@ void init_number(void);
 void init_scan(void);
 void init_whole(void);
 void init_view(void);
-void init_hand(void);
+void init_endpoint(void);
 void init_queue(void);
 void init_waiting(void);
 void init_log(void);

@@ -23,7 +23,7 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_scan();
     init_whole();
     init_view();
-    init_hand();
+    init_endpoint();
     init_queue();
     init_waiting();
     init_log();

@@ -35,7 +35,7 @@ static void queue_mark(void *data) {
 }
 static void queue_free(void *data) {
     queue *q = data;
-    hm_readiness_close(q->ready);
+    hm_ready_fd_close(q->ready);
     hm_queue_close(q->hm);
     hm_queue_close(q->closing);
     xfree(q);
@@ -65,12 +65,12 @@ void leave_queue(queue *q) {
 static VALUE queue_close(VALUE self) {
     queue *q = rb_check_typeddata(self, &queue_type);
     hm_queue *hm = q->hm;
-    hm_readiness *ready = q->ready;
+    hm_ready_fd *ready = q->ready;
     VALUE io = q->io;
     q->hm = NULL;
     q->ready = NULL;
     q->io = Qnil;
-    hm_readiness_close(ready);
+    hm_ready_fd_close(ready);
     if (hm && q->waiting > 0)
         q->closing = hm;
     else
@@ -78,7 +78,7 @@ static VALUE queue_close(VALUE self) {
     return NIL_P(io) ? Qnil : rb_io_close(io);
 }
 
-/* Pool._open(store, name, nil or [elements, bytes, queues, hands, batch], name of the queue for the dead or nil) */
+/* Pool._open(store, name, nil or [elements, bytes, max_queues, max_endpoints, batch], name of the queue for the dead or nil) */
 static VALUE pool_open(VALUE class, VALUE in, VALUE name, VALUE sizes, VALUE on_death) {
     hm_pool_options options = {.size = sizeof options};
     const char *text = StringValueCStr(name);
@@ -87,8 +87,8 @@ static VALUE pool_open(VALUE class, VALUE in, VALUE name, VALUE sizes, VALUE on_
         Check_Type(sizes, T_ARRAY);
         options.elements = to_u64(rb_ary_entry(sizes, 0), "elements");
         options.bytes = to_u64(rb_ary_entry(sizes, 1), "bytes");
-        options.queues = to_u64(rb_ary_entry(sizes, 2), "queues");
-        options.hands = to_u64(rb_ary_entry(sizes, 3), "hands");
+        options.max_queues = to_u64(rb_ary_entry(sizes, 2), "max_queues");
+        options.max_endpoints = to_u64(rb_ary_entry(sizes, 3), "max_endpoints");
         options.batch = to_u64(rb_ary_entry(sizes, 4), "batch");
         options.on_death = NIL_P(on_death) ? NULL : StringValueCStr(on_death);
     }
@@ -124,11 +124,11 @@ static VALUE pool_queue(VALUE self, VALUE name, VALUE kind, VALUE bound) {
     return object;
 }
 
-static VALUE pool_hand(VALUE self) {
-    hand *made;
-    VALUE object = TypedData_Make_Struct(hand_class, hand, &hand_type, made);
+static VALUE pool_endpoint(VALUE self) {
+    endpoint *made;
+    VALUE object = TypedData_Make_Struct(endpoint_class, endpoint, &endpoint_type, made);
     hm_error error;
-    settle(hm_hand_open(pool_of(self)->hm, &made->hm, &error), &error);
+    settle(hm_endpoint_open(pool_of(self)->hm, &made->hm, &error), &error);
     return object;
 }
 
@@ -146,7 +146,7 @@ static VALUE pool_stats(VALUE self) {
     settle(hm_pool_get_stats(pool_of(self)->hm, &stats, &error), &error);
     VALUE hash = rb_hash_new();
 #define F(NAME) rb_hash_aset(hash, ID2SYM(rb_intern(#NAME)), ULL2NUM(stats.NAME));
-    F(elements) F(bytes) F(bytes_all) F(hands) F(hands_max) F(queues) F(queues_max) F(held) F(recovered)
+    F(elements) F(bytes) F(bytes_all) F(endpoints) F(max_endpoints) F(queues) F(max_queues) F(held) F(recovered)
 #undef F
     return hash;
 }
@@ -154,7 +154,7 @@ static VALUE pool_stats(VALUE self) {
 static VALUE queue_size(VALUE self) {
     uint64_t count;
     hm_error error;
-    settle(hm_queue_count(queue_of(self)->hm, &count, &error), &error);
+    settle(hm_queue_len(queue_of(self)->hm, &count, &error), &error);
     return ULL2NUM(count);
 }
 
@@ -173,7 +173,7 @@ static VALUE queue_peek(VALUE self) {
     }
 }
 
-/* An IO that is readable when there may be something to pull. Its descriptor is a second one of the same event, so that it stays a
+/* An IO that is readable when there may be something to pop. Its descriptor is a second one of the same event, so that it stays a
  * descriptor of that when the queue is closed. */
 static VALUE queue_to_io(VALUE self) {
     queue *q = queue_of(self);
@@ -181,10 +181,10 @@ static VALUE queue_to_io(VALUE self) {
         return q->io;
     int event;
     hm_error error;
-    settle(hm_readiness_open(q->hm, &q->ready, &event, &error), &error);
+    settle(hm_ready_fd_open(q->hm, &q->ready, &event, &error), &error);
     int fd = rb_cloexec_dup(event);
     if (fd < 0) {
-        hm_readiness_close(q->ready);
+        hm_ready_fd_close(q->ready);
         q->ready = NULL;
         rb_sys_fail("dup of the event descriptor of a queue");
     }
@@ -199,7 +199,7 @@ void init_queue(void) {
     rb_define_singleton_method(pool_class, "_open", pool_open, 4);
     rb_define_singleton_method(pool_class, "_remove", pool_remove, 2);
     rb_define_private_method(pool_class, "_queue", pool_queue, 3);
-    rb_define_method(pool_class, "hand", pool_hand, 0);
+    rb_define_method(pool_class, "endpoint", pool_endpoint, 0);
     rb_define_method(pool_class, "recover", pool_recover, 0);
     rb_define_method(pool_class, "stats", pool_stats, 0);
     rb_define_method(pool_class, "close", pool_close, 0);

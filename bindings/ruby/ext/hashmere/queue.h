@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Queues, and the hands that move elements between them. */
+/* Queues, and the endpoints that move elements between them. */
 #ifndef HASHMERE_RUBY_QUEUE_H
 #define HASHMERE_RUBY_QUEUE_H
 
@@ -8,25 +8,25 @@
 typedef struct queue {
     hm_queue *hm;        /* NULL: closed. */
     hm_queue *closing;   /* Closed by Ruby while a thread waited for it. */
-    hm_readiness *ready; /* NULL: it stands in no event loop. */
+    hm_ready_fd *ready; /* NULL: it stands in no event loop. */
     VALUE io;            /* What an event loop of Ruby knows it by. */
     unsigned waiting;    /* Threads that wait for it, without the GVL. */
 } queue;
 
-typedef struct hand {
-    hm_hand *hm;
+typedef struct endpoint {
+    hm_endpoint *hm;
     int busy; /* A thread waits with it, without the GVL. */
-} hand;
+} endpoint;
 
-extern VALUE hand_class;
-extern const rb_data_type_t hand_type;
+extern VALUE endpoint_class;
+extern const rb_data_type_t endpoint_type;
 
 queue *queue_of(VALUE self);
 
-/* Behind a pull that found nothing: the event is taken back, and comes again when there is something. */
+/* Behind a pop that found nothing: the event is taken back, and comes again when there is something. */
 static inline void found_nothing(const queue *from) {
     if (RB_UNLIKELY(from->ready))
-        hm_readiness_take(from->ready, NULL);
+        hm_ready_fd_acknowledge(from->ready, NULL);
 }
 
 /* Around a wait for it. If it is closed meanwhile, it goes when the last has left it. */

@@ -32,7 +32,7 @@ static const rb_data_type_t view_type = {
 /* The block form ends every reservation in its own thread; this is for a fiber that was dropped in the middle of one. */
 static void reservation_free(void *data) {
     if (((reservation *)data)->live)
-        hm_abandon(&((reservation *)data)->hm, NULL);
+        hm_reservation_abandon(&((reservation *)data)->hm, NULL);
     xfree(data);
 }
 static size_t reservation_size_of(const void *data) {
@@ -178,7 +178,7 @@ static VALUE reservation_commit(VALUE self) {
     reservation *r = live(self);
     hm_stored stored;
     hm_error error;
-    int result = hm_commit(&r->hm, &stored, &error);
+    int result = hm_reservation_commit(&r->hm, &stored, &error);
     r->live = 0;
     if (result > 0)
         raise_error(&error);
@@ -188,7 +188,7 @@ static VALUE reservation_commit(VALUE self) {
 static VALUE reservation_abandon(VALUE self) {
     reservation *r = RTYPEDDATA_DATA(self);
     if (r->live)
-        hm_abandon(&r->hm, NULL);
+        hm_reservation_abandon(&r->hm, NULL);
     r->live = 0;
     return Qnil;
 }

@@ -34,7 +34,7 @@ typedef struct keyed {
     hm_store *hm;
     hm_bytes key;
     uint64_t seen, now;
-    hm_lock *lock;
+    hm_mutex_guard *lock;
     uint32_t abandoned;
 } keyed;
 
@@ -113,11 +113,11 @@ static VALUE store_wait_any(VALUE self, VALUE keys, VALUE seen, VALUE ms) {
 }
 
 typedef struct lock {
-    hm_lock *hm;
+    hm_mutex_guard *hm;
 } lock;
 
 static void lock_free(void *data) {
-    hm_unlock(((lock *)data)->hm);
+    hm_mutex_unlock(((lock *)data)->hm);
     xfree(data);
 }
 static const rb_data_type_t lock_type = {
@@ -155,7 +155,7 @@ static VALUE store_once_holder(VALUE self, VALUE key) {
 
 static VALUE lock_release(VALUE self) {
     lock *l = rb_check_typeddata(self, &lock_type);
-    hm_unlock(l->hm);
+    hm_mutex_unlock(l->hm);
     l->hm = NULL;
     return Qnil;
 }

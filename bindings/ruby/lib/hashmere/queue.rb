@@ -6,23 +6,23 @@ module Hashmere
   #
   #   pool = Hashmere::Pool.open(store, "jobs", elements: 1000, bytes: 4096)
   #   todo = pool.queue("todo")
-  #   hand = pool.hand                                  # one for each thread
-  #   job = hand.pull(pool.free) and job.write(0, "hello").push(todo)
-  #   job = hand.pull(todo, timeout: 1) and job.push(pool.free)
+  #   endpoint = pool.endpoint                                  # one for each thread
+  #   job = endpoint.pop(pool.free) and job.write(0, "hello").push(todo)
+  #   job = endpoint.pop(todo, timeout: 1) and job.push(pool.free)
   class Pool
     # @private
     KINDS = { nil => 0, mpmc: 1, mpsc: 2, spsc: 3 }.freeze
     private_constant :KINDS
 
     # Opens a pool, and creates it if `elements` and `bytes` are given and it is missing.
-    # @param queues [Integer] how many it can have, `free` included
-    # @param hands [Integer] how many hands at a time, of all processes
-    # @param batch [Integer] how many elements the batch of a hand can have
-    # @param on_death [String, nil] the queue for elements of the dead; nil: each goes back where it was pulled from
-    def self.open(store, name, elements: nil, bytes: nil, queues: 0, hands: 0, batch: 0, on_death: nil)
+    # @param max_queues [Integer] how many it can have, `free` included
+    # @param max_endpoints [Integer] how many endpoints at a time, of all processes
+    # @param batch [Integer] how many elements the batch of an endpoint can have
+    # @param on_death [String, nil] the queue for elements of the dead; nil: each goes back where it was popped from
+    def self.open(store, name, elements: nil, bytes: nil, max_queues: 0, max_endpoints: 0, batch: 0, on_death: nil)
       raise ArgumentError, "give elements and bytes, or none of them" if elements.nil? != bytes.nil?
 
-      _open(store, name, elements && [elements, bytes, queues, hands, batch], on_death)
+      _open(store, name, elements && [elements, bytes, max_queues, max_endpoints, batch], on_death)
     end
 
     # Takes a pool's name off it. @return [Boolean] whether there was one
@@ -32,16 +32,16 @@ module Hashmere
     def free = @free ||= queue("free")
 
     # A queue of this name; made if it is missing.
-    # @param kind [:mpmc, :mpsc, :spsc, nil] how many push to it and pull from it; nil: as it is, :mpmc if it is made
+    # @param kind [:mpmc, :mpsc, :spsc, nil] how many push to it and pop from it; nil: as it is, :mpmc if it is made
     # @param bound [Integer, nil] the most elements that it takes
     def queue(name, kind: nil, bound: nil)
       _queue(name, KINDS.fetch(kind) { raise ArgumentError, "kind has to be :mpmc, :mpsc or :spsc, not #{kind.inspect}" }, bound || 0)
     end
 
-    # @!method hand
-    #   Takes part: see {Hand}.
+    # @!method endpoint
+    #   Takes part: see {Endpoint}.
     # @!method recover
-    #   Gives back what the dead held. Pulls from empty queues and waits do this by themselves. @return [Integer] how many elements
+    #   Gives back what the dead held. Pops from empty queues and waits do this by themselves. @return [Integer] how many elements
     # @!method stats
     #   @return [Hash{Symbol => Integer}]
     # @!method close
@@ -54,7 +54,7 @@ module Hashmere
   # It stands in `IO.select` and in event loops of its own accord, by {#to_io}:
   #
   #   IO.select([todo, socket])
-  #   while (job = hand.pull(todo))
+  #   while (job = endpoint.pop(todo))
   #     job.push(done)
   #   end
   class Queue
@@ -63,30 +63,30 @@ module Hashmere
     # @!method peek
     #   A copy of the first element, which stays where it is. @return [String, nil] nil: it is empty
     # @!method to_io
-    #   An IO that is readable when there may be something to pull, and no more once a pull *from this object* found nothing. It is
+    #   An IO that is readable when there may be something to pop, and no more once a pop *from this object* found nothing. It is
     #   made with the first call; a thread of the library sleeps on the queue from then on. Do not read from it. Other processes may be
-    #   faster, so pull without a timeout. It goes with {#close}. @return [IO]
+    #   faster, so pop without a timeout. It goes with {#close}. @return [IO]
     # @!method close
     #   Lets go of it; what is in it stays. @return [nil]
     def empty? = size.zero?
   end
 
-  # What one thread takes part with. It holds up to 64 elements that were pulled one by one, or a {Batch}; those that are not pushed stay with
+  # What one thread takes part with. It holds up to 64 elements that were popped one by one, or a {Batch}; those that are not pushed stay with
   # it until it is closed.
-  class Hand
+  class Endpoint
     # Takes the first element of a queue, and waits for one as many seconds as `timeout` says (nil: for ever).
     # @return [Element, nil] nil: none came
-    def pull(from, timeout: 0) = _pull(from, Attributes.patience(timeout))
+    def pop(from, timeout: 0) = _pop(from, Attributes.patience(timeout))
 
     # Takes up to `max` elements in one operation, behind those of the {#batch}. With a timeout it waits for the first, if the batch is empty.
     # @return [Integer] how many it were
-    def pull_many(from, max, timeout: 0) = _pull_many(from, max, Attributes.patience(timeout))
+    def pop_many(from, max, timeout: 0) = _pop_many(from, max, Attributes.patience(timeout))
 
     # Pushes the first `max` elements of the {#batch} (nil: all of them) in one operation, in their order.
     # @return [Integer] how many it were; fewer than there are: the queue has reached its bound
     def push_many(to, max = nil) = _push_many(to, max || Attributes::FOR_EVER)
 
-    # @!method push_pull_many(to, from, max)
+    # @!method push_pop_many(to, from, max)
     #   Pushes the whole {#batch}, as far as the queue takes it, then takes up to `max` elements from another.
     #   @return [Array(Integer, Integer)] how many of each
     # @!method drain(from, to)
@@ -94,32 +94,32 @@ module Hashmere
     # @!method close
     #   Gives back all that it holds. @return [nil]
 
-    # What was pulled by {#pull_many} and not yet pushed. A hand holds either such elements or ones that were pulled alone (`Misuse`).
+    # What was popped by {#pop_many} and not yet pushed. An endpoint holds either such elements or ones that were popped alone (`Misuse`).
     # @return [Batch]
     def batch = @batch ||= Batch.new(self)
   end
 
-  # The elements that a hand pulled together, by their place in it: {Hand#batch}. It is as long as what the hand holds at the time.
+  # The elements that an endpoint popped together, by their place in it: {Endpoint#batch}. It is as long as what the endpoint holds at the time.
   class Batch
     include Enumerable
 
     # @private
-    def initialize(hand)
-      @hand = hand
+    def initialize(endpoint)
+      @endpoint = endpoint
     end
 
     # How many there are.
-    def size = @hand.send(:_batch_size)
+    def size = @endpoint.send(:_batch_size)
     alias length size
 
     def empty? = size.zero?
 
     # A copy of the bytes of an element, or of some of them.
-    def read(index, start = 0, count = nil) = @hand.send(:_batch_read, index, start, count)
+    def read(index, start = 0, count = nil) = @endpoint.send(:_batch_read, index, start, count)
 
     # @return [self]
     def write(index, start, bytes)
-      @hand.send(:_batch_write, index, start, bytes)
+      @endpoint.send(:_batch_write, index, start, bytes)
       self
     end
 
@@ -132,13 +132,13 @@ module Hashmere
     end
   end
 
-  # An element that a hand holds, until it is pushed.
+  # An element that an endpoint holds, until it is pushed.
   class Element
     # @!method push(queue)
-    #   Puts it at the end of a queue. @return [Boolean] false: that has reached its bound, and the hand still holds it
-    # @!method push_pull(to, from)
+    #   Puts it at the end of a queue. @return [Boolean] false: that has reached its bound, and the endpoint still holds it
+    # @!method push_pop(to, from)
     #   Puts it at the end of one queue and takes the first element of another: the step of a stage that passes on what it was given.
-    #   @return [Element, nil, false] nil: there was none; false: `to` has reached its bound, the hand still holds this one, and nothing was
+    #   @return [Element, nil, false] nil: there was none; false: `to` has reached its bound, the endpoint still holds this one, and nothing was
     #     taken
     # @!method give_back
     #   Puts it back where it came from. @return [nil]
@@ -146,8 +146,8 @@ module Hashmere
     #   @return [self]
     # @!method size
     #   @return [Integer] its bytes
-    # @!method number
-    #   @return [Integer] its number in the pool, from 0
+    # @!method index
+    #   @return [Integer] its index in the pool, from 0
 
     # A copy of its bytes, or of some of them.
     def read(start = 0, count = size - start) = _read(start, count)

@@ -28,7 +28,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     ])?;
     let ours = |metric| figures.median(&HASHMERE, metric);
     let range = |metric| figures.range(&HASHMERE, metric);
-    println!("\nW4  elements of 4 KiB between two processes, each on a core; million moves (pull and push) a second and process");
+    println!("\nW4  elements of 4 KiB between two processes, each on a core; million moves (pop and push) a second and process");
     for (text, metric) in [
         ("batches of 1,000, alone", "batch_alone_mps"),
         ("batches of 1,000, the other process moving too", "batch_beside_mps"),

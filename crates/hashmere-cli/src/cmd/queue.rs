@@ -78,13 +78,13 @@ impl QueueOf {
                     queue.ok_or_else(|| failed(QueueError::NotFound(format!("queue {name:?}").into())))
                 };
                 let (from, to) = (find(&from)?, find(&to)?);
-                let mut hand = pool.hand().map_err(failed)?;
-                print_line(hand.drain(&from, &to).map_err(failed)?.to_string())
+                let mut endpoint = pool.endpoint().map_err(failed)?;
+                print_line(endpoint.drain(&from, &to).map_err(failed)?.to_string())
             }
             Verb::Recover(pool) => {
                 let pool = pool.open()?;
                 let later = pool.recover().map_err(failed)?;
-                print_line((pool.recovered_by_open() + later).to_string())
+                print_line((pool.recovered_on_open() + later).to_string())
             }
             Verb::Drop(pool) => {
                 if Pool::remove(&pool.store.writer()?, &pool.pool).map_err(failed)? {
@@ -105,8 +105,8 @@ fn stat(pool: &Pool, json: bool) -> Outcome {
     }
     output
         .line(format!("{} elements of {} bytes, {} bytes in all", stats.elements, stats.element_bytes, stats.bytes))?;
-    let hands = format!("{} of {} hands hold {} elements", stats.hands, stats.hands_max, stats.held);
-    output.line(format!("{hands}; {} were given back from the dead", stats.recovered))?;
+    let endpoints = format!("{} of {} endpoints hold {} elements", stats.endpoints, stats.max_endpoints, stats.held);
+    output.line(format!("{endpoints}; {} were given back from the dead", stats.recovered))?;
     for queue in &stats.queues {
         let sleepers = if queue.has_sleepers { "  somebody sleeps" } else { "" };
         let kind = format!("{:?}", queue.kind).to_lowercase();
@@ -126,7 +126,7 @@ fn to_json(name: &str, stats: &PoolStats) -> serde_json::Value {
     });
     json!({
         "name": name, "elements": stats.elements, "element_bytes": stats.element_bytes, "bytes": stats.bytes,
-        "hands": stats.hands, "hands_max": stats.hands_max, "queues_max": stats.queues_max, "held": stats.held,
+        "endpoints": stats.endpoints, "max_endpoints": stats.max_endpoints, "max_queues": stats.max_queues, "held": stats.held,
         "recovered": stats.recovered, "queues": queues.collect::<Vec<_>>(),
     })
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 /// A store in the scratch folder, as the library opens it; the command calls it `./q.mere`.
 fn pool(s: &Scratch) -> Pool {
     let store = Options::new().open(s.path().join("q.mere")).unwrap();
-    let pool = PoolOptions::new(10, 24).queues(4).hands(3).open(&store, "jobs").unwrap();
+    let pool = PoolOptions::new(10, 24).max_queues(4).max_endpoints(3).open(&store, "jobs").unwrap();
     pool.queue_with("todo", QueueOptions::new().bound(6)).unwrap();
     pool.queue_with("done", QueueOptions::new().kind(Kind::Mpsc)).unwrap();
     pool
@@ -24,18 +24,18 @@ fn a_look_at_pools_and_queues() {
     s.sh("queue stat ./q.mere jobs").fails(3, "E60");
     s.run(["queue", "stat", "./q.mere", &"x".repeat(129)]).fails(3, "E62");
     let pool = pool(&s);
-    let mut hand = pool.hand().unwrap();
-    hand.pull_many(pool.free(), 5).unwrap();
-    hand.push_many(&pool.queue("todo").unwrap(), 3).unwrap();
+    let mut endpoint = pool.endpoint().unwrap();
+    endpoint.pop_many(pool.free(), 5).unwrap();
+    endpoint.push_many(&pool.queue("todo").unwrap(), 3).unwrap();
     assert_eq!(s.sh("queue list ./q.mere").text(), "jobs\n");
     let text = s.sh("queue stat ./q.mere jobs").text();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("10 elements of 24 bytes"), "{text}");
-    assert!(lines[1].starts_with("1 of 3 hands hold 2 elements; 0 were given back"), "{text}");
+    assert!(lines[1].starts_with("1 of 3 endpoints hold 2 elements; 0 were given back"), "{text}");
     assert_eq!(lines.len(), 5, "{text}");
     assert!(lines[3].contains("todo") && lines[3].contains("3 of 6"), "{text}");
     let json: serde_json::Value = serde_json::from_str(&s.sh("queue stat --json ./q.mere jobs").text()).unwrap();
-    assert_eq!((&json["held"], &json["hands"], &json["elements"]), (&2.into(), &1.into(), &10.into()));
+    assert_eq!((&json["held"], &json["endpoints"], &json["elements"]), (&2.into(), &1.into(), &10.into()));
     assert_eq!((&json["queues"][0]["name"], &json["queues"][0]["len"]), (&"free".into(), &5.into()));
     assert_eq!((&json["queues"][2]["name"], &json["queues"][2]["kind"]), (&"done".into(), &"mpsc".into()));
     assert_eq!(s.sh("get ./q.mere key").text(), "value");
@@ -45,19 +45,19 @@ fn a_look_at_pools_and_queues() {
 fn drain_and_drop() {
     let s = Scratch::new();
     let pool = pool(&s);
-    let mut hand = pool.hand().unwrap();
-    hand.pull_many(pool.free(), 8).unwrap();
-    hand.push_many(&pool.queue("todo").unwrap(), 6).unwrap();
-    drop(hand);
+    let mut endpoint = pool.endpoint().unwrap();
+    endpoint.pop_many(pool.free(), 8).unwrap();
+    endpoint.push_many(&pool.queue("todo").unwrap(), 6).unwrap();
+    drop(endpoint);
     s.sh("queue drain ./q.mere jobs nothing").fails(3, "E60");
-    // Two were in the hand; `done` has no bound and takes all.
+    // Two were in the endpoint; `done` has no bound and takes all.
     assert_eq!(s.sh("queue drain ./q.mere jobs todo done").text(), "6\n");
     assert_eq!(s.sh("queue drain ./q.mere jobs free todo").text(), "4\n");
     assert_eq!(s.sh("queue drain ./q.mere jobs todo").text(), "4\n");
     assert_eq!(s.sh("queue drain ./q.mere jobs done").text(), "6\n");
     assert_eq!((pool.free().len(), pool.stats().held), (10, 0));
     s.sh("queue drop ./q.mere jobs").text();
-    assert!(pool.is_dropped());
+    assert!(pool.is_removed());
     assert_eq!(s.sh("queue list ./q.mere").text(), "");
     s.sh("queue drop ./q.mere jobs").fails(1, "jobs");
     assert!(s.sh("check ./q.mere").text().contains('0'));
@@ -72,8 +72,8 @@ fn holds_three_elements() {
     let Some(path) = std::env::var_os("HASHMERE_TEST_POOL") else { return };
     let store = Options::new().open(&path).unwrap();
     let pool = Pool::open(&store, "jobs").unwrap();
-    let mut hand = pool.hand().unwrap();
-    assert_eq!(hand.pull_many(pool.free(), 3).unwrap(), 3);
+    let mut endpoint = pool.endpoint().unwrap();
+    assert_eq!(endpoint.pop_many(pool.free(), 3).unwrap(), 3);
     println!("\nholding");
     let _ = std::io::stdin().read(&mut [0]);
 }
@@ -99,6 +99,6 @@ fn what_a_dead_process_held_is_given_back() {
     assert_eq!(pool.free().len(), 10);
     assert_eq!(s.sh("queue recover ./q.mere jobs").text(), "0\n");
     assert!(s.sh("queue stat ./q.mere jobs").text().contains("3 were given back"));
-    let hand = pool.hand().unwrap();
-    assert!(hand.pull_wait(&pool.queue("todo").unwrap(), Duration::from_millis(1)).unwrap().is_none());
+    let endpoint = pool.endpoint().unwrap();
+    assert!(endpoint.pop_wait(&pool.queue("todo").unwrap(), Duration::from_millis(1)).unwrap().is_none());
 }

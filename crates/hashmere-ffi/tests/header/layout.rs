@@ -80,10 +80,10 @@ pub fn from_rust() -> String {
         HmClient hm_client: slot pid since_ms hits misses sets deletes pins name;
         HmBackupReport hm_backup_report: size items bytes_file is_thinned;
         HmReport hm_report: size problems items segments leaves dead_locks;
-        HmPoolOptions hm_pool_options: size elements bytes queues hands batch on_death;
-        HmPoolStats hm_pool_stats: size elements bytes bytes_all hands hands_max queues queues_max held recovered;
+        HmPoolOptions hm_pool_options: size elements bytes max_queues max_endpoints batch on_death;
+        HmPoolStats hm_pool_stats: size elements bytes bytes_all endpoints max_endpoints queues max_queues held recovered;
         HmQueueOptions hm_queue_options: size kind bound;
-        HmElement hm_element: data len number place;
+        HmElement hm_element: data len index slot;
         HmLogOptions hm_log_options: size flags rings ring_bytes history_bytes level full full_timeout_ms absent too_long;
         HmLogStats hm_log_stats: size bytes rings ring_bytes history_bytes line_max rings_used bytes_waiting
             bytes_undelivered lines lost halves threads drainer_pid;

@@ -1,31 +1,35 @@
 //! Each canary is switched on, and a test of this folder must notice.
 
-use super::{crash, moves};
+use super::{crash, transfer};
 use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
 const DEATHS: &str = "queues: deaths of the owner and of who clears up";
-const BESIDE: &str = "queues: deaths beside another hand";
+const BESIDE: &str = "queues: deaths beside another endpoint";
 
 const HUNTS: &[Hunt] = &[
-    (Canary::HandUnsaid, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Canary::SuccessUntold, BESIDE, crash::death_at_every_store_beside_another_hand_at_every_access),
-    (Canary::HeadStored, BESIDE, crash::death_at_every_store_beside_another_hand_at_every_access),
-    (Canary::CellBelieved, BESIDE, crash::death_at_every_store_beside_another_hand_at_every_access),
+    (Canary::IntentOmitted, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
+    (Canary::SuccessUnconfirmed, BESIDE, crash::death_at_every_store_beside_another_endpoint_at_every_access),
+    (Canary::HeadStored, BESIDE, crash::death_at_every_store_beside_another_endpoint_at_every_access),
+    (Canary::CellUnchecked, BESIDE, crash::death_at_every_store_beside_another_endpoint_at_every_access),
     (Canary::HeldLate, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
     (Canary::EndEarly, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
     (Canary::SlotEarly, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
     (Canary::PushUndone, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Canary::HandEarly, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Canary::RolesKept, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Canary::LivingRobbed, "queues: recovery beside the living", moves::nobody_takes_the_hand_of_the_living),
+    (Canary::EndpointFreedEarly, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
+    (Canary::RolesRetained, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
+    (
+        Canary::LiveOwnerRecovered,
+        "queues: recovery beside the living",
+        transfer::nobody_takes_the_endpoint_of_the_living,
+    ),
 ];
 
 /// Those that take two at a time: `models` hunts them.
 const MODELLED: [Canary; 6] = [
     Canary::TailStored,
-    Canary::PeekBelieved,
-    Canary::HandRobbed,
-    Canary::LookEarly,
+    Canary::PeekUnchecked,
+    Canary::OwnerOverwritten,
+    Canary::CheckedEarly,
     Canary::EventLate,
     Canary::FlagLate,
 ];

@@ -1,11 +1,11 @@
-//! Death at every store: each operation is cut off before each of its stores in turn, beside another hand that acts before any of
+//! Death at every store: each operation is cut off before each of its stores in turn, beside another endpoint that acts before any of
 //! its accesses, and so is the clearing up after it. Afterwards every element is in exactly one queue, the queues work, and what
 //! was not touched stands in its order.
 
-use super::world::{client, Actor, Gone, World};
+use super::fixture::{client, Actor, Fixture, Gone};
 use crate::layout::Kind;
-use crate::moves::{pull_many, pull_one, push_many, push_one, Push};
-use crate::ring::Grip;
+use crate::ring::EndpointLayout;
+use crate::transfer::{pop_many, pop_one, push_many, push_one, Push};
 use hashmere_mem::traced::{until_death, Traced};
 use hashmere_mem::Mem;
 
@@ -13,76 +13,76 @@ const ELEMENTS: u64 = 12;
 const KINDS: [Kind; 3] = [Kind::Mpmc, Kind::Mpsc, Kind::Spsc];
 
 /// Moves elements about. It is deterministic.
-type Script = fn(&Actor<Traced>, &Grip);
+type Script = fn(&Actor<Traced>, &EndpointLayout);
 
-fn move_one<M: Mem>(actor: &Actor<M>, grip: &Grip, from: u64, to: u64) {
-    if let Some(element) = pull_one(&actor.mem, &actor.ring(from), grip, 3) {
-        if push_one(&actor.mem, &actor.ring(to), grip, 3, element) == Push::Full {
-            actor.core().give_back(grip, 3);
+fn move_one<M: Mem>(actor: &Actor<M>, endpoint: &EndpointLayout, from: u64, to: u64) {
+    if let Some(element) = pop_one(&actor.mem, &actor.ring(from), endpoint, 3) {
+        if push_one(&actor.mem, &actor.ring(to), endpoint, 3, element) == Push::Full {
+            actor.core().give_back(endpoint, 3);
         }
     }
 }
 
-fn move_many<M: Mem>(actor: &Actor<M>, grip: &Grip, from: u64, to: u64, n: u64) {
-    pull_many(&actor.mem, &actor.ring(from), grip, n);
-    if push_many(&actor.mem, &actor.ring(to), grip, n) == Push::Full {
-        actor.core().settle_batch(grip);
+fn move_many<M: Mem>(actor: &Actor<M>, endpoint: &EndpointLayout, from: u64, to: u64, n: u64) {
+    pop_many(&actor.mem, &actor.ring(from), endpoint, n);
+    if push_many(&actor.mem, &actor.ring(to), endpoint, n) == Push::Full {
+        actor.core().return_batch(endpoint);
     }
 }
 
-fn singles(actor: &Actor<Traced>, grip: &Grip) {
-    move_one(actor, grip, 0, 1);
-    move_one(actor, grip, 1, 2);
-    move_one(actor, grip, 2, 0);
+fn singles(actor: &Actor<Traced>, endpoint: &EndpointLayout) {
+    move_one(actor, endpoint, 0, 1);
+    move_one(actor, endpoint, 1, 2);
+    move_one(actor, endpoint, 2, 0);
 }
 
-fn batches(actor: &Actor<Traced>, grip: &Grip) {
-    move_many(actor, grip, 0, 1, 3);
-    move_many(actor, grip, 1, 2, 2);
-    move_many(actor, grip, 2, 0, 5);
+fn batches(actor: &Actor<Traced>, endpoint: &EndpointLayout) {
+    move_many(actor, endpoint, 0, 1, 3);
+    move_many(actor, endpoint, 1, 2, 2);
+    move_many(actor, endpoint, 2, 0, 5);
 }
 
-fn keeping(actor: &Actor<Traced>, grip: &Grip) {
-    pull_one(&actor.mem, &actor.ring(0), grip, 0);
-    pull_many(&actor.mem, &actor.ring(1), grip, 3);
-    push_many(&actor.mem, &actor.ring(2), grip, 1);
-    pull_one(&actor.mem, &actor.ring(2), grip, 63);
-    pull_many(&actor.mem, &actor.ring(0), grip, 2);
+fn keeping(actor: &Actor<Traced>, endpoint: &EndpointLayout) {
+    pop_one(&actor.mem, &actor.ring(0), endpoint, 0);
+    pop_many(&actor.mem, &actor.ring(1), endpoint, 3);
+    push_many(&actor.mem, &actor.ring(2), endpoint, 1);
+    pop_one(&actor.mem, &actor.ring(2), endpoint, 63);
+    pop_many(&actor.mem, &actor.ring(0), endpoint, 2);
 }
 
-/// A world in which the queues were used for more than one round, with elements everywhere.
-fn used(kind: Kind, bound: u64, on_death: u64) -> World {
-    let world = World::new(ELEMENTS, kind, bound, on_death);
-    let actor = world.actor();
-    let grip = actor.hand(9);
-    actor.take_roles(&grip);
+/// A fixture in which the queues were used for more than one round, with elements everywhere.
+fn used(kind: Kind, bound: u64, on_death: u64) -> Fixture {
+    let fixture = Fixture::new(ELEMENTS, kind, bound, on_death);
+    let actor = fixture.actor();
+    let endpoint = actor.endpoint(9);
+    actor.take_roles(&endpoint);
     for _ in 0..20 {
-        move_one(&actor, &grip, 0, 1);
-        move_one(&actor, &grip, 1, 2);
-        move_one(&actor, &grip, 2, 0);
+        move_one(&actor, &endpoint, 0, 1);
+        move_one(&actor, &endpoint, 1, 2);
+        move_one(&actor, &endpoint, 2, 0);
     }
-    (0..4).for_each(|_| move_one(&actor, &grip, 0, 1));
-    (0..2).for_each(|_| move_one(&actor, &grip, 1, 2));
-    actor.core().release_hand(grip.who - 1);
-    world.census().unwrap();
-    world
+    (0..4).for_each(|_| move_one(&actor, &endpoint, 0, 1));
+    (0..2).for_each(|_| move_one(&actor, &endpoint, 1, 2));
+    actor.core().release_endpoint(endpoint.who - 1);
+    fixture.census().unwrap();
+    fixture
 }
 
 /// Recovers and looks.
-fn recover_and_look(world: &World, gone: &Gone, by: u64) -> Result<Vec<Vec<u32>>, String> {
-    let survivor = world.actor();
+fn recover_and_look(fixture: &Fixture, gone: &Gone, by: u64) -> Result<Vec<Vec<u32>>, String> {
+    let survivor = fixture.actor();
     survivor.core().recover(client(by), gone).unwrap();
-    let census = world.census()?;
+    let census = fixture.census()?;
     // Everything can be moved round.
-    let grip = survivor.hand(by);
-    survivor.take_roles(&grip);
+    let endpoint = survivor.endpoint(by);
+    survivor.take_roles(&endpoint);
     for (from, to) in [(0, 3), (1, 3), (2, 3), (3, 0)] {
-        while pull_many(&survivor.mem, &survivor.ring(from), &grip, 5) > 0 {
-            assert_ne!(push_many(&survivor.mem, &survivor.ring(to), &grip, 5), Push::Full);
+        while pop_many(&survivor.mem, &survivor.ring(from), &endpoint, 5) > 0 {
+            assert_ne!(push_many(&survivor.mem, &survivor.ring(to), &endpoint, 5), Push::Full);
         }
     }
-    survivor.core().release_hand(grip.who - 1);
-    world.census().map(|_| census)
+    survivor.core().release_endpoint(endpoint.who - 1);
+    fixture.census().map(|_| census)
 }
 
 /// Those of `before` that are in the same queue still, in their order, come before all others.
@@ -106,35 +106,35 @@ struct Tally {
 }
 
 /// Every death in a script, every death of the one who clears up.
-fn enumerate(start: &World, script: Script, name: &str, tally: &mut Tally) {
+fn enumerate(start: &Fixture, script: Script, name: &str, tally: &mut Tally) {
     let stores = {
-        let world = start.image();
-        let victim = world.actor();
-        let grip = victim.hand(0);
-        victim.take_roles(&grip);
+        let fixture = start.image();
+        let victim = fixture.actor();
+        let endpoint = victim.endpoint(0);
+        victim.take_roles(&endpoint);
         let before = victim.mem.stores();
-        script(&victim, &grip);
+        script(&victim, &endpoint);
         victim.mem.stores() - before
     };
     let before = start.census().unwrap();
     for at in 0..=stores {
-        let world = start.image();
-        let victim = world.actor();
-        let grip = victim.hand(0);
-        victim.take_roles(&grip);
+        let fixture = start.image();
+        let victim = fixture.actor();
+        let endpoint = victim.endpoint(0);
+        victim.take_roles(&endpoint);
         victim.mem.die_at(victim.mem.stores() + at);
-        assert_eq!(until_death(|| script(&victim, &grip)).is_some(), at == stores, "{name}");
+        assert_eq!(until_death(|| script(&victim, &endpoint)).is_some(), at == stores, "{name}");
         tally.deaths += 1;
         let gone = Gone(vec![client(0)]);
-        let after = recover_and_look(&world.image(), &gone, 1).unwrap_or_else(|e| panic!("{name}, death {at}: {e}"));
+        let after = recover_and_look(&fixture.image(), &gone, 1).unwrap_or_else(|e| panic!("{name}, death {at}: {e}"));
         keeps_order(&before, &after).unwrap_or_else(|e| panic!("{name}, death {at}: {e}"));
         let repairs = {
-            let repairer = world.image().actor();
+            let repairer = fixture.image().actor();
             repairer.core().recover(client(1), &gone).unwrap();
             repairer.mem.stores()
         };
         for second in (0..repairs).step_by(if cfg!(miri) { 7 } else { 1 }) {
-            let image = world.image();
+            let image = fixture.image();
             let repairer = image.actor();
             repairer.mem.die_at(second);
             let _ = until_death(|| repairer.core().recover(client(1), &gone));
@@ -153,10 +153,10 @@ pub(super) fn death_at_every_store_and_of_whoever_clears_up() {
     let mut tally = Tally { deaths: 0, repairs: 0 };
     for kind in KINDS {
         for (bound, on_death) in [(ELEMENTS, 0), (5, 0), (ELEMENTS, 4)] {
-            let world = used(kind, bound, on_death);
+            let fixture = used(kind, bound, on_death);
             for (name, script) in SCRIPTS {
                 let name = format!("{name}, {kind:?}, bound {bound}, on death {on_death}");
-                enumerate(&world, script, &name, &mut tally);
+                enumerate(&fixture, script, &name, &mut tally);
             }
             if cfg!(miri) {
                 break;
@@ -166,23 +166,23 @@ pub(super) fn death_at_every_store_and_of_whoever_clears_up() {
     println!("{} deaths, {} of whoever cleared up", tally.deaths, tally.repairs);
 }
 
-/// Beside a victim that dies at each of its stores, another hand does the same at each access before that.
-fn beside(start: &World, script: Script, other: Script, name: &str, step: usize) -> u64 {
-    let run = |world: &World, interrupt: u64, death: Option<u64>| {
-        let victim = world.actor();
-        let grip = victim.hand(0);
+/// Beside a victim that dies at each of its stores, another endpoint does the same at each access before that.
+fn beside(start: &Fixture, script: Script, other: Script, name: &str, step: usize) -> u64 {
+    let run = |fixture: &Fixture, interrupt: u64, death: Option<u64>| {
+        let victim = fixture.actor();
+        let endpoint = victim.endpoint(0);
         let (accesses, stores) = (victim.mem.accesses(), victim.mem.stores());
-        let world = world.clone();
+        let fixture = fixture.clone();
         victim.mem.interrupt(accesses.saturating_add(interrupt), move || {
-            let rival = world.actor();
-            let grip = rival.hand(1);
-            other(&rival, &grip);
-            rival.core().release_hand(grip.who - 1);
+            let rival = fixture.actor();
+            let endpoint = rival.endpoint(1);
+            other(&rival, &endpoint);
+            rival.core().release_endpoint(endpoint.who - 1);
         });
         if let Some(death) = death {
             victim.mem.die_at(stores + death);
         }
-        let _ = until_death(|| script(&victim, &grip));
+        let _ = until_death(|| script(&victim, &endpoint));
         (victim.mem.accesses() - accesses, victim.mem.stores() - stores)
     };
     let mut cases = 0;
@@ -190,10 +190,10 @@ fn beside(start: &World, script: Script, other: Script, name: &str, step: usize)
     for interrupt in (0..accesses).step_by(step) {
         let (_, stores) = run(&start.image(), interrupt, None);
         for death in 0..=stores {
-            let world = start.image();
-            run(&world, interrupt, Some(death));
+            let fixture = start.image();
+            run(&fixture, interrupt, Some(death));
             cases += 1;
-            recover_and_look(&world, &Gone(vec![client(0), client(1)]), 2)
+            recover_and_look(&fixture, &Gone(vec![client(0), client(1)]), 2)
                 .unwrap_or_else(|e| panic!("{name}, interrupted at {interrupt}, death {death}: {e}"));
         }
     }
@@ -201,19 +201,19 @@ fn beside(start: &World, script: Script, other: Script, name: &str, step: usize)
 }
 
 #[test]
-pub(super) fn death_at_every_store_beside_another_hand_at_every_access() {
+pub(super) fn death_at_every_store_beside_another_endpoint_at_every_access() {
     let mut cases = 0;
     for bound in [ELEMENTS, 5] {
-        let world = used(Kind::Mpmc, bound, 0);
+        let fixture = used(Kind::Mpmc, bound, 0);
         for (a, script) in SCRIPTS {
             for (b, other) in SCRIPTS {
                 let step = if cfg!(miri) { 23 } else { 1 };
-                cases += beside(&world, script, other, &format!("{a} beside {b}, bound {bound}"), step);
+                cases += beside(&fixture, script, other, &format!("{a} beside {b}, bound {bound}"), step);
             }
         }
         if cfg!(miri) {
             break;
         }
     }
-    println!("{cases} deaths beside another hand");
+    println!("{cases} deaths beside another endpoint");
 }

@@ -2,7 +2,7 @@
 
 mod canaries;
 mod crash;
+mod fixture;
 #[cfg(not(miri))]
 mod models;
-mod moves;
-mod world;
+mod transfer;

@@ -1,13 +1,13 @@
 //! Models: small stories of a few clients of a pool, run under a scheduler that lets them change places before every access.
 //! See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
-use super::world::{client, Actor, World};
+use super::fixture::{client, Actor, Fixture};
 use crate::canary::{self, Canary};
 use crate::layout::{Geometry, Kind};
-use crate::moves::{peek, pull_many, pull_one, push_many, push_one, wake_sleepers, Push};
-use crate::ring::Grip;
-use crate::settle::Peers;
-use crate::sleep::sleep;
+use crate::recover::Peers;
+use crate::ring::EndpointLayout;
+use crate::transfer::{peek, pop_many, pop_one, push_many, push_one, wake_sleepers, Push};
+use crate::wait::sleep;
 use hashmere::{ClientId, WriteError};
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
@@ -31,28 +31,28 @@ struct Play {
 }
 
 impl Play {
-    fn new(world: &World) -> Play {
-        Play { mem: Sleepy::new(world.heap.image()), geometry: world.geometry, dead: Arc::default() }
+    fn new(fixture: &Fixture) -> Play {
+        Play { mem: Sleepy::new(fixture.heap.image()), geometry: fixture.geometry, dead: Arc::default() }
     }
 
     fn actor(&self) -> Actor<Traced<Sleepy>> {
         Actor { mem: Traced::new(&self.mem), geometry: self.geometry }
     }
 
-    /// Somebody who acts with a hand of its own.
-    fn spawn(&self, number: u64, act: impl FnOnce(&Actor<Traced<Sleepy>>, &Grip) + Send + 'static) -> Thread {
+    /// Somebody who acts with an endpoint of its own.
+    fn spawn(&self, number: u64, act: impl FnOnce(&Actor<Traced<Sleepy>>, &EndpointLayout) + Send + 'static) -> Thread {
         let actor = self.actor();
         self.mem.spawn(move || {
-            let grip = actor.hand(number);
-            act(&actor, &grip);
+            let endpoint = actor.endpoint(number);
+            act(&actor, &endpoint);
         })
     }
 
-    /// All elements are in one queue each, and no hand holds any.
+    /// All elements are in one queue each, and no endpoint holds any.
     fn end(self, threads: Vec<Thread>) -> Vec<Vec<u32>> {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let world = World { heap: Arc::new(self.mem.heap().image()), geometry: self.geometry };
-        world.census().unwrap_or_else(|text| wrong(text))
+        let fixture = Fixture { heap: Arc::new(self.mem.heap().image()), geometry: self.geometry };
+        fixture.census().unwrap_or_else(|text| wrong(text))
     }
 }
 
@@ -65,47 +65,47 @@ impl Peers for Play {
 }
 
 /// A pool of four elements, all of them in queue 1, and every cell was in use before.
-fn in_one_queue() -> World {
-    let world = World::new(4, Kind::Mpmc, 4, 0);
-    let actor = world.actor();
-    let grip = actor.hand(0);
+fn in_one_queue() -> Fixture {
+    let fixture = Fixture::new(4, Kind::Mpmc, 4, 0);
+    let actor = fixture.actor();
+    let endpoint = actor.endpoint(0);
     for _ in 0..12 {
         for (from, to) in [(0, 1), (1, 2), (2, 0)] {
-            pass(&actor, &grip, from, to);
+            pass(&actor, &endpoint, from, to);
         }
     }
-    while pass(&actor, &grip, 0, 1).is_some() {}
-    actor.core().release_hand(0);
-    world
+    while pass(&actor, &endpoint, 0, 1).is_some() {}
+    actor.core().release_endpoint(0);
+    fixture
 }
 
 /// Takes one element from a queue and puts it into another.
-fn pass<M: Mem>(actor: &Actor<M>, grip: &Grip, from: u64, to: u64) -> Option<u32> {
-    let element = pull_one(&actor.mem, &actor.ring(from), grip, 0)?;
-    assert_eq!(push_one(&actor.mem, &actor.ring(to), grip, 0, element), Push::Done(1));
+fn pass<M: Mem>(actor: &Actor<M>, endpoint: &EndpointLayout, from: u64, to: u64) -> Option<u32> {
+    let element = pop_one(&actor.mem, &actor.ring(from), endpoint, 0)?;
+    assert_eq!(push_one(&actor.mem, &actor.ring(to), endpoint, 0, element), Push::Done(1));
     Some(element)
 }
 
-fn pass_many<M: Mem>(actor: &Actor<M>, grip: &Grip, from: u64, to: u64, n: u64) {
-    pull_many(&actor.mem, &actor.ring(from), grip, n);
-    push_many(&actor.mem, &actor.ring(to), grip, n);
+fn pass_many<M: Mem>(actor: &Actor<M>, endpoint: &EndpointLayout, from: u64, to: u64, n: u64) {
+    pop_many(&actor.mem, &actor.ring(from), endpoint, n);
+    push_many(&actor.mem, &actor.ring(to), endpoint, n);
 }
 
 /// Two take single elements and one a batch, from the same queue to the same queue, and one of them takes them back.
 fn moves() -> impl Fn() + Send + Sync + 'static {
-    let world = in_one_queue();
+    let fixture = in_one_queue();
     move || {
-        let play = Play::new(&world);
+        let play = Play::new(&fixture);
         let single = |number: u64| {
-            play.spawn(number, |actor, grip| {
+            play.spawn(number, |actor, endpoint| {
                 for _ in 0..2 {
-                    pass(actor, grip, 1, 2);
+                    pass(actor, endpoint, 1, 2);
                 }
             })
         };
-        let batch = play.spawn(2, |actor, grip| {
-            pass_many(actor, grip, 1, 2, 2);
-            pass_many(actor, grip, 2, 1, 3);
+        let batch = play.spawn(2, |actor, endpoint| {
+            pass_many(actor, endpoint, 1, 2, 2);
+            pass_many(actor, endpoint, 2, 1, 3);
         });
         play.clone().end(vec![single(0), single(1), batch]);
     }
@@ -128,31 +128,31 @@ fn finds_a_tail_that_is_stored() {
 
 #[test]
 fn finds_a_cell_that_is_believed() {
-    must_find(Canary::CellBelieved, moves());
+    must_find(Canary::CellUnchecked, moves());
 }
 
 /// Two producers push two elements each, single and as a batch; a consumer takes them one by one.
 fn order(kind: Kind, producers: u64) -> impl Fn() + Send + Sync + 'static {
-    let world = World::new(4, kind, 4, 0);
+    let fixture = Fixture::new(4, kind, 4, 0);
     move || {
-        let play = Play::new(&world);
+        let play = Play::new(&fixture);
         let wanted = 2 * producers as usize;
         let mut threads: Vec<Thread> = (0..producers)
             .map(|number| {
-                play.spawn(number, move |actor, grip| {
+                play.spawn(number, move |actor, endpoint| {
                     // Elements come out of `free` in the order of their numbers.
                     if number == 0 {
-                        (0..2).for_each(|_| assert!(pass(actor, grip, 0, 1).is_some()));
+                        (0..2).for_each(|_| assert!(pass(actor, endpoint, 0, 1).is_some()));
                     } else {
-                        pass_many(actor, grip, 0, 1, 2);
+                        pass_many(actor, endpoint, 0, 1, 2);
                     }
                 })
             })
             .collect();
-        threads.push(play.spawn(3, move |actor, grip| {
+        threads.push(play.spawn(3, move |actor, endpoint| {
             let mut came: Vec<u32> = Vec::new();
             while came.len() < wanted {
-                match pass(actor, grip, 1, 3) {
+                match pass(actor, endpoint, 1, 3) {
                     Some(element) => came.push(element),
                     None => thread::yield_now(),
                 }
@@ -178,25 +178,25 @@ fn one_producer_and_one_consumer_keep_the_order() {
 
 /// One dies at any of its stores, beside another who moves the same elements; two clear up at the same time, while the other goes on.
 fn deaths() -> impl Fn() + Send + Sync + 'static {
-    let world = in_one_queue();
+    let fixture = in_one_queue();
     move || {
-        let play = Play::new(&world);
+        let play = Play::new(&fixture);
         let (victim, dead) = (play.actor(), play.dead.clone());
-        let grip = victim.hand(0);
+        let endpoint = victim.endpoint(0);
         victim.mem.die_at(victim.mem.stores() + thread_rng().gen_range(0..40));
         let victim = thread::spawn(move || {
             let done = until_death(|| {
-                pass(&victim, &grip, 1, 2);
-                pull_one(&victim.mem, &victim.ring(1), &grip, 5);
-                pass_many(&victim, &grip, 1, 2, 2);
-                pull_many(&victim.mem, &victim.ring(2), &grip, 1);
+                pass(&victim, &endpoint, 1, 2);
+                pop_one(&victim.mem, &victim.ring(1), &endpoint, 5);
+                pass_many(&victim, &endpoint, 1, 2, 2);
+                pop_many(&victim.mem, &victim.ring(2), &endpoint, 1);
             });
             let _ = done;
             dead.lock().unwrap().push(client(0));
         });
-        let other = play.spawn(1, |actor, grip| {
+        let other = play.spawn(1, |actor, endpoint| {
             for (from, to) in [(1, 2), (2, 1), (1, 2)] {
-                pass(actor, grip, from, to);
+                pass(actor, endpoint, from, to);
             }
         });
         let repair = |number: u64| {
@@ -211,7 +211,7 @@ fn deaths() -> impl Fn() + Send + Sync + 'static {
         };
         let threads = vec![victim, other, repair(2), repair(3)];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        // What was pulled by the dead after the last look of both.
+        // What was popped by the dead after the last look of both.
         play.actor().core().recover(client(5), &play).unwrap();
         play.clone().end(Vec::new());
     }
@@ -224,22 +224,22 @@ fn what_the_dead_held_comes_back_once() {
 
 #[test]
 fn finds_a_move_that_is_not_confirmed() {
-    must_find(Canary::SuccessUntold, deaths());
+    must_find(Canary::SuccessUnconfirmed, deaths());
 }
 
 #[test]
 fn finds_two_who_clear_up() {
-    must_find(Canary::HandRobbed, deaths());
+    must_find(Canary::OwnerOverwritten, deaths());
 }
 
-/// Two sleep until there is something to pull; one pushes two elements, one after the other.
+/// Two sleep until there is something to pop; one pushes two elements, one after the other.
 fn sleepers() -> impl Fn() + Send + Sync + 'static {
-    let world = World::new(4, Kind::Mpmc, 4, 0);
+    let fixture = Fixture::new(4, Kind::Mpmc, 4, 0);
     move || {
-        let play = Play::new(&world);
+        let play = Play::new(&fixture);
         let sleeper = |number: u64| {
-            play.spawn(number, |actor, grip| {
-                while pass(actor, grip, 1, 2).is_none() {
+            play.spawn(number, |actor, endpoint| {
+                while pass(actor, endpoint, 1, 2).is_none() {
                     sleep(&actor.mem, &actor.ring(1), Duration::MAX);
                 }
             })
@@ -247,9 +247,9 @@ fn sleepers() -> impl Fn() + Send + Sync + 'static {
         let threads = vec![
             sleeper(0),
             sleeper(1),
-            play.spawn(2, |actor, grip| {
+            play.spawn(2, |actor, endpoint| {
                 for _ in 0..2 {
-                    pass(actor, grip, 0, 1);
+                    pass(actor, endpoint, 0, 1);
                     wake_sleepers(&actor.mem, &actor.ring(1));
                 }
             }),
@@ -268,7 +268,7 @@ fn nobody_sleeps_on_beside_an_element() {
 
 #[test]
 fn finds_a_look_before_the_flag() {
-    must_find(Canary::LookEarly, sleepers());
+    must_find(Canary::CheckedEarly, sleepers());
 }
 
 #[test]
@@ -281,16 +281,16 @@ fn finds_a_flag_that_is_taken_off_too_late() {
     must_find(Canary::FlagLate, sleepers());
 }
 
-/// One looks at the first element, while another takes it, writes it, and hands it on, and the next one.
+/// One looks at the first element, while another takes it, writes it, and endpoints it on, and the next one.
 fn peeks() -> impl Fn() + Send + Sync + 'static {
-    let geometry = Geometry::new(2, 16, super::world::QUEUES, 4, 2).unwrap();
-    let world = World::of(geometry, Kind::Mpmc, 2, 0);
-    let base = super::world::BASE;
+    let geometry = Geometry::new(2, 16, super::fixture::QUEUES, 4, 2).unwrap();
+    let fixture = Fixture::of(geometry, Kind::Mpmc, 2, 0);
+    let base = super::fixture::BASE;
     for word in 0..4 {
-        world.heap.store(base + geometry.element(0) + 8 * word, 0, Ordering::Relaxed);
+        fixture.heap.store(base + geometry.element(0) + 8 * word, 0, Ordering::Relaxed);
     }
     move || {
-        let play = Play::new(&world);
+        let play = Play::new(&fixture);
         let threads = vec![
             play.spawn(0, move |actor, _| {
                 for _ in 0..2 {
@@ -301,13 +301,14 @@ fn peeks() -> impl Fn() + Send + Sync + 'static {
                     }
                 }
             }),
-            play.spawn(1, move |actor, grip| {
+            play.spawn(1, move |actor, endpoint| {
                 for round in 1..3 {
-                    let element = pull_one(&actor.mem, &actor.ring(0), grip, 0).unwrap_or_else(|| wrong("it is gone"));
+                    let element =
+                        pop_one(&actor.mem, &actor.ring(0), endpoint, 0).unwrap_or_else(|| wrong("it is gone"));
                     let at = base + actor.geometry.element(element.into());
                     actor.mem.store(at, round, Ordering::Relaxed);
                     actor.mem.store(at + 8, round, Ordering::Relaxed);
-                    push_one(&actor.mem, &actor.ring(0), grip, 0, element);
+                    push_one(&actor.mem, &actor.ring(0), endpoint, 0, element);
                 }
             }),
         ];
@@ -322,5 +323,5 @@ fn a_peek_sees_whole_elements() {
 
 #[test]
 fn finds_a_peek_that_is_believed() {
-    must_find(Canary::PeekBelieved, peeks());
+    must_find(Canary::PeekUnchecked, peeks());
 }

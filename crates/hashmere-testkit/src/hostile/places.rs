@@ -29,7 +29,7 @@ pub enum Kind {
     Lock,
     /// The first words of a record.
     Record,
-    /// The first words of a region: of a pool of queues, its header, queues and hands.
+    /// The first words of a region: of a pool of queues, its header, queues and endpoints.
     Region,
 }
 

@@ -3,7 +3,7 @@
 use super::drive::timed;
 use crate::rng::Rng;
 use hashmere::Store;
-use hashmere_queue::{Hand, Kind, Pool, PoolOptions, Queue, QueueOptions};
+use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, Queue, QueueOptions};
 use std::time::Duration;
 
 /// The pool of a valid file, and one that the child may make.
@@ -11,12 +11,13 @@ pub(super) const POOLS: [&str; 2] = ["pool", "another"];
 
 /// A pool with elements in each of its queues.
 pub(super) fn fill(store: &Store) {
-    let pool = PoolOptions::new(20, 24).queues(5).hands(4).batch(8).create(store, POOLS[0]).expect("a pool");
-    let mut hand = pool.hand().expect("a hand");
+    let pool =
+        PoolOptions::new(20, 24).max_queues(5).max_endpoints(4).batch(8).create(store, POOLS[0]).expect("a pool");
+    let mut endpoint = pool.endpoint().expect("an endpoint");
     for (name, kind) in [("b", Kind::Mpmc), ("c", Kind::Mpsc), ("d", Kind::Spsc)] {
         let queue = pool.queue_with(name, QueueOptions::new().kind(kind).bound(9)).expect("a queue");
-        hand.pull_many(pool.free(), 4).expect("pull");
-        hand.push_many(&queue, 4).expect("push");
+        endpoint.pop_many(pool.free(), 4).expect("pop");
+        endpoint.push_many(&queue, 4).expect("push");
     }
 }
 
@@ -24,7 +25,7 @@ pub(super) fn fill(store: &Store) {
 pub(super) fn use_pools(store: &Store, rng: &mut Rng) {
     drop((Pool::list(store), store.regions()));
     for name in POOLS {
-        let options = PoolOptions::new(20, 24).queues(5).hands(4).batch(8);
+        let options = PoolOptions::new(20, 24).max_queues(5).max_endpoints(4).batch(8);
         let pool = if rng.chance(70) { Pool::open(store, name) } else { options.open(store, name) };
         let Ok(pool) = pool else { continue };
         timed("moving elements", || move_all(&pool, rng));
@@ -38,25 +39,25 @@ pub(super) fn use_pools(store: &Store, rng: &mut Rng) {
 fn move_all(pool: &Pool, rng: &mut Rng) {
     let mut queues = pool.queues();
     queues.extend(pool.queue("e"));
-    let Ok(mut hand) = pool.hand() else { return };
+    let Ok(mut endpoint) = pool.endpoint() else { return };
     for _ in 0..20 {
         let (from, to) = (rng.pick(&queues).clone(), rng.pick(&queues).clone());
         drop((from.peek(), from.name(), from.len()));
-        move_one(&hand, &from, &to);
-        let pulled = hand.pull_many(&from, 1 + rng.below(8)).unwrap_or(0);
-        (0..pulled.min(hand.batch_len())).for_each(|index| hand.batch_mut(index).fill(7));
-        drop((hand.push_many(&to, 3), hand.push_pull_many(&to, &from, 2)));
+        move_one(&endpoint, &from, &to);
+        let popped = endpoint.pop_many(&from, 1 + rng.below(8)).unwrap_or(0);
+        (0..popped.min(endpoint.batch_len())).for_each(|index| endpoint.batch_mut(index).fill(7));
+        drop((endpoint.push_many(&to, 3), endpoint.push_pop_many(&to, &from, 2)));
     }
     if let [from, to, ..] = &queues[..] {
-        drop(hand.drain(from, to));
-        drop(hand.wait(to, Duration::from_micros(50)));
+        drop(endpoint.drain(from, to));
+        drop(endpoint.wait(to, Duration::from_micros(50)));
     }
 }
 
-fn move_one(hand: &Hand, from: &Queue, to: &Queue) {
-    if let Ok(Some(mut element)) = hand.pull(from) {
+fn move_one(endpoint: &Endpoint, from: &Queue, to: &Queue) {
+    if let Ok(Some(mut element)) = endpoint.pop(from) {
         element.fill(5);
-        if let Ok(Ok(Some(other))) = hand.push_pull(element, to, from) {
+        if let Ok(Ok(Some(other))) = endpoint.push_pop(element, to, from) {
             drop(other.push(to));
         }
     }

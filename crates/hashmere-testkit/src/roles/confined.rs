@@ -129,12 +129,12 @@ fn whole(store: &Store, path: &std::path::Path, tally: &mut Tally) {
         assert!(codes.is_empty() || codes == ["not-reachable"], "{:?}", report.problems);
     }
     if let Some(pool) = tally.note("pool", told!(Pool::open(store, "pool"))) {
-        let hand = pool.hand().expect("a hand");
+        let endpoint = pool.endpoint().expect("an endpoint");
         let queue = pool.queue("through").expect("the queue");
-        let mut element = hand.pull(pool.free()).expect("pull").expect("a free element");
+        let mut element = endpoint.pop(pool.free()).expect("pop").expect("a free element");
         element[..5].copy_from_slice(b"bytes");
         assert!(element.push(&queue).expect("push").is_none());
-        let element = hand.pull(&queue).expect("pull").expect("what was pushed");
+        let element = endpoint.pop(&queue).expect("pop").expect("what was pushed");
         assert_eq!(&element[..5], b"bytes");
         assert!(element.push(pool.free()).expect("push").is_none());
     }

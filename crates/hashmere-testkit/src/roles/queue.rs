@@ -1,7 +1,7 @@
 //! Moves elements of a pool about until standard input is closed.
 //!
-//! `queue STORE POOL SEED QUEUES...`: pulls from and pushes to the named queues, single elements and batches. Element n holds
-//! its number, and while it is in a hand the process id of its holder: another's there means that two held it. In the end says
+//! `queue STORE POOL SEED QUEUES...`: pops from and pushes to the named queues, single elements and batches. Element n holds
+//! its number, and while it is in an endpoint the process id of its holder: another's there means that two held it. In the end says
 //! `moved N`.
 //!
 //! `holder STORE POOL`: takes an element and says `holding`.
@@ -14,7 +14,7 @@
 
 use super::{input_closed, Arguments};
 use crate::rng::Rng;
-use hashmere_queue::{once, Barrier, Hand, Mutex, Pool, Queue, QueueError};
+use hashmere_queue::{once, Barrier, Endpoint, Mutex, Pool, Queue, QueueError};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -28,14 +28,14 @@ pub(super) fn run(arguments: &mut Arguments) {
     let mut rng = Rng::from_seed(arguments.next());
     let queues: Vec<Queue> = arguments.rest().iter().map(|name| pool.queue(name).expect("open a queue")).collect();
     let closed = input_closed();
-    let mut hand = pool.hand().expect("a hand");
+    let mut endpoint = pool.endpoint().expect("an endpoint");
     let me = u64::from(std::process::id());
     let mut moved = 0u64;
     while !closed.load(Ordering::Relaxed) {
         let (from, to) = (&queues[rng.index(queues.len())], &queues[rng.index(queues.len())]);
         moved += match rng.below(4) {
-            0 => move_batch(&mut hand, [from, to, pool.free()], 1 + rng.below(9), me),
-            n => move_few(&hand, from, to, n, me),
+            0 => move_batch(&mut endpoint, [from, to, pool.free()], 1 + rng.below(9), me),
+            n => move_few(&endpoint, from, to, n, me),
         };
     }
     println!("moved {moved}");
@@ -45,8 +45,8 @@ pub(super) fn holder(arguments: &mut Arguments) {
     let store = arguments.store();
     let name: String = arguments.next();
     let pool = Pool::open(&store, &name).expect("open the pool");
-    let hand = pool.hand().expect("a hand");
-    let _element = hand.pull(pool.free()).expect("pull").expect("an element");
+    let endpoint = pool.endpoint().expect("an endpoint");
+    let _element = endpoint.pop(pool.free()).expect("pop").expect("an element");
     println!("holding");
     let closed = input_closed();
     while !closed.load(Ordering::Relaxed) {
@@ -71,10 +71,10 @@ fn check(bytes: &[u8], me: u64) {
     assert_eq!(bytes[8..16], me.to_le_bytes(), "somebody else holds the same element");
 }
 
-fn move_few(hand: &Hand, from: &Queue, to: &Queue, n: u64, me: u64) -> u64 {
+fn move_few(endpoint: &Endpoint, from: &Queue, to: &Queue, n: u64, me: u64) -> u64 {
     let mut held = Vec::new();
     for _ in 0..n {
-        held.extend(unless_taken(hand.pull(from)));
+        held.extend(unless_taken(endpoint.pop(from)));
     }
     held.iter_mut().for_each(|element| claim(element, me));
     let mut moved = 0;
@@ -86,12 +86,12 @@ fn move_few(hand: &Hand, from: &Queue, to: &Queue, n: u64, me: u64) -> u64 {
     moved
 }
 
-fn move_batch(hand: &mut Hand, [from, to, free]: [&Queue; 3], n: u64, me: u64) -> u64 {
-    let n = unless_taken(hand.pull_many(from, n));
-    (0..n).for_each(|i| claim(hand.batch_mut(i), me));
-    (0..n).for_each(|i| check(hand.batch(i), me));
-    let moved = unless_taken(hand.push_many(to, n));
-    hand.push_many(free, n).expect("push what is left of a batch");
+fn move_batch(endpoint: &mut Endpoint, [from, to, free]: [&Queue; 3], n: u64, me: u64) -> u64 {
+    let n = unless_taken(endpoint.pop_many(from, n));
+    (0..n).for_each(|i| claim(endpoint.batch_mut(i), me));
+    (0..n).for_each(|i| check(endpoint.batch(i), me));
+    let moved = unless_taken(endpoint.push_many(to, n));
+    endpoint.push_many(free, n).expect("push what is left of a batch");
     moved
 }
 

@@ -1,5 +1,5 @@
 //! The operations on queues that are stepped through, and what must hold after a death in one of them: every element is in one
-//! place, in its order, as if the operation had been done up to one of its steps and the hand had been given back then.
+//! place, in its order, as if the operation had been done up to one of its steps and the endpoint had been given back then.
 
 use super::image::Image;
 use super::run::{Case, Judge};
@@ -9,11 +9,11 @@ use crate::limits::now_ns;
 use crate::scratch::Scratch;
 use crate::tiny;
 use hashmere::{Options, Store};
-use hashmere_queue::{Hand, Kind, Pool, PoolOptions, Queue, QueueError, QueueOptions};
+use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, Queue, QueueError, QueueOptions};
 use std::path::Path;
 
 const ELEMENTS: u64 = 10;
-/// Elements of the queue that is pulled from and of the one that is pushed to, before.
+/// Elements of the queue that is popped from and of the one that is pushed to, before.
 const FILLED: [u64; 2] = [5, 2];
 /// Elements of a batch.
 const BATCH: u64 = 3;
@@ -21,9 +21,9 @@ const BATCH: u64 = 3;
 /// One step: it takes effect as a whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Step {
-    Pull,
+    Pop,
     Push,
-    PullMany,
+    PopMany,
     PushMany,
 }
 
@@ -33,7 +33,7 @@ pub struct QueueScenario {
     /// Its name.
     pub name: &'static str,
     kind: Kind,
-    /// What the hand has done before.
+    /// What the endpoint has done before.
     first: &'static [Step],
     /// What it does.
     act: &'static [Step],
@@ -41,34 +41,34 @@ pub struct QueueScenario {
 
 /// All of them.
 pub const QUEUE_SCENARIOS: &[QueueScenario] = &[
-    scenario("queue: pull", Kind::Mpmc, &[], &[Step::Pull]),
-    scenario("queue: push", Kind::Mpmc, &[Step::Pull], &[Step::Push]),
-    scenario("queue: push, pull", Kind::Mpmc, &[Step::Pull], &[Step::Push, Step::Pull]),
-    scenario("queue: pull batch", Kind::Mpmc, &[], &[Step::PullMany]),
-    scenario("queue: push batch", Kind::Mpmc, &[Step::PullMany], &[Step::PushMany]),
-    scenario("queue: both, batch", Kind::Mpmc, &[Step::PullMany], &[Step::PushMany, Step::PullMany]),
-    scenario("queue: pull, MPSC", Kind::Mpsc, &[], &[Step::Pull]),
-    scenario("queue: both, SPSC", Kind::Spsc, &[Step::Pull], &[Step::Push, Step::Pull]),
-    scenario("queue: batch, SPSC", Kind::Spsc, &[Step::PullMany], &[Step::PushMany, Step::PullMany]),
+    scenario("queue: pop", Kind::Mpmc, &[], &[Step::Pop]),
+    scenario("queue: push", Kind::Mpmc, &[Step::Pop], &[Step::Push]),
+    scenario("queue: push, pop", Kind::Mpmc, &[Step::Pop], &[Step::Push, Step::Pop]),
+    scenario("queue: pop batch", Kind::Mpmc, &[], &[Step::PopMany]),
+    scenario("queue: push batch", Kind::Mpmc, &[Step::PopMany], &[Step::PushMany]),
+    scenario("queue: both, batch", Kind::Mpmc, &[Step::PopMany], &[Step::PushMany, Step::PopMany]),
+    scenario("queue: pop, MPSC", Kind::Mpsc, &[], &[Step::Pop]),
+    scenario("queue: both, SPSC", Kind::Spsc, &[Step::Pop], &[Step::Push, Step::Pop]),
+    scenario("queue: batch, SPSC", Kind::Spsc, &[Step::PopMany], &[Step::PushMany, Step::PopMany]),
 ];
 
 const fn scenario(name: &'static str, kind: Kind, first: &'static [Step], act: &'static [Step]) -> QueueScenario {
     QueueScenario { name, kind, first, act }
 }
 
-/// A pool with the hand of one process.
+/// A pool with the endpoint of one process.
 struct Seat {
     pool: Pool,
     from: Queue,
     to: Queue,
-    hand: Hand,
+    endpoint: Endpoint,
 }
 
 impl Seat {
     fn take(store: &Store) -> Result<Seat, QueueError> {
         let pool = Pool::open(store, "pool")?;
-        let (from, to, hand) = (pool.queue("from")?, pool.queue("to")?, pool.hand()?);
-        Ok(Seat { pool, from, to, hand })
+        let (from, to, endpoint) = (pool.queue("from")?, pool.queue("to")?, pool.endpoint()?);
+        Ok(Seat { pool, from, to, endpoint })
     }
 
     fn queues(&self) -> [&Queue; 3] {
@@ -84,44 +84,44 @@ pub(super) fn work(scenario: &QueueScenario, store: &Store, mark: impl Fn()) {
     let mut seat = Seat::take(store).expect("take part");
     for queue in [&seat.from, &seat.to] {
         // Whoever was the only producer or consumer before has ended; roles are taken by the first use.
-        let pulled = seat.hand.pull_many(queue, 1).expect("pull");
-        assert_eq!((pulled, seat.hand.push_many(queue, 1).expect("push")), (1, 1));
+        let popped = seat.endpoint.pop_many(queue, 1).expect("pop");
+        assert_eq!((popped, seat.endpoint.push_many(queue, 1).expect("push")), (1, 1));
     }
     match (scenario.first, scenario.act) {
-        ([], [Step::Pull]) => {
+        ([], [Step::Pop]) => {
             mark();
-            let element = seat.hand.pull(&seat.from).expect("pull");
+            let element = seat.endpoint.pop(&seat.from).expect("pop");
             mark();
             assert!(element.is_some());
         }
-        ([Step::Pull], [Step::Push]) => {
-            let element = seat.hand.pull(&seat.from).expect("pull").expect("an element");
+        ([Step::Pop], [Step::Push]) => {
+            let element = seat.endpoint.pop(&seat.from).expect("pop").expect("an element");
             mark();
             assert!(element.push(&seat.to).expect("push").is_none());
             mark();
         }
-        ([Step::Pull], _) => {
-            let element = seat.hand.pull(&seat.from).expect("pull").expect("an element");
+        ([Step::Pop], _) => {
+            let element = seat.endpoint.pop(&seat.from).expect("pop").expect("an element");
             mark();
-            let next = seat.hand.push_pull(element, &seat.to, &seat.from).expect("push and pull");
+            let next = seat.endpoint.push_pop(element, &seat.to, &seat.from).expect("push and pop");
             mark();
             assert!(matches!(next, Ok(Some(_))));
         }
         ([], _) => {
             mark();
-            assert_eq!(seat.hand.pull_many(&seat.from, BATCH).expect("pull"), BATCH);
+            assert_eq!(seat.endpoint.pop_many(&seat.from, BATCH).expect("pop"), BATCH);
             mark();
         }
         (_, [Step::PushMany]) => {
-            assert_eq!(seat.hand.pull_many(&seat.from, BATCH).expect("pull"), BATCH);
+            assert_eq!(seat.endpoint.pop_many(&seat.from, BATCH).expect("pop"), BATCH);
             mark();
-            assert_eq!(seat.hand.push_many(&seat.to, BATCH).expect("push"), BATCH);
+            assert_eq!(seat.endpoint.push_many(&seat.to, BATCH).expect("push"), BATCH);
             mark();
         }
         _ => {
-            assert_eq!(seat.hand.pull_many(&seat.from, BATCH).expect("pull"), BATCH);
+            assert_eq!(seat.endpoint.pop_many(&seat.from, BATCH).expect("pop"), BATCH);
             mark();
-            let moved = seat.hand.push_pull_many(&seat.to, &seat.from, 2).expect("push and pull");
+            let moved = seat.endpoint.push_pop_many(&seat.to, &seat.from, 2).expect("push and pop");
             mark();
             assert_eq!(moved, (BATCH, 2));
         }
@@ -138,23 +138,23 @@ impl QueueScenario {
     /// The store before the operation.
     fn prepare(&self, path: &Path) -> Image {
         let store = tiny().open(path).expect("create a store");
-        let options = PoolOptions::new(ELEMENTS, 16).queues(3).hands(3).batch(4);
+        let options = PoolOptions::new(ELEMENTS, 16).max_queues(3).max_endpoints(3).batch(4);
         let pool = options.create(&store, "pool").expect("create a pool");
-        let mut hand = pool.hand().expect("a hand");
+        let mut endpoint = pool.endpoint().expect("an endpoint");
         for number in 0..ELEMENTS {
-            assert_eq!(hand.pull_many(pool.free(), 1).expect("pull"), 1);
-            hand.batch_mut(0)[..8].copy_from_slice(&number.to_le_bytes());
-            assert_eq!(hand.push_many(pool.free(), 1).expect("push"), 1);
+            assert_eq!(endpoint.pop_many(pool.free(), 1).expect("pop"), 1);
+            endpoint.batch_mut(0)[..8].copy_from_slice(&number.to_le_bytes());
+            assert_eq!(endpoint.push_many(pool.free(), 1).expect("push"), 1);
         }
         for (name, many) in ["from", "to"].into_iter().zip(FILLED) {
             let options = QueueOptions::new().kind(self.kind).bound(ELEMENTS - 1);
             let queue = pool.queue_with(name, options).expect("a queue");
             for _ in 0..many {
-                assert_eq!(hand.pull_many(pool.free(), 1).expect("pull"), 1);
-                assert_eq!(hand.push_many(&queue, 1).expect("push"), 1);
+                assert_eq!(endpoint.pop_many(pool.free(), 1).expect("pop"), 1);
+                assert_eq!(endpoint.push_many(&queue, 1).expect("push"), 1);
             }
         }
-        drop((hand, pool, store));
+        drop((endpoint, pool, store));
         Image::of(path)
     }
 
@@ -188,9 +188,9 @@ impl QueueScenario {
 
 fn advance(step: Step, [_, from, to]: &mut Contents, held: &mut Vec<u64>) {
     match step {
-        Step::Pull => held.push(from.remove(0)),
+        Step::Pop => held.push(from.remove(0)),
         Step::Push => to.push(held.remove(0)),
-        Step::PullMany => held.extend(from.drain(..from.len().min(BATCH as usize))),
+        Step::PopMany => held.extend(from.drain(..from.len().min(BATCH as usize))),
         Step::PushMany => to.append(held),
     }
 }
@@ -202,17 +202,17 @@ fn given_back(state: &Contents, held: &[u64], kind: Kind) -> Contents {
     state
 }
 
-/// What is where. Everything is pulled and pushed to its place again.
+/// What is where. Everything is popped and pushed to its place again.
 fn census(seat: &mut Seat) -> Result<Contents, String> {
     let mut contents = Contents::default();
-    let Seat { pool, from, to, hand } = seat;
+    let Seat { pool, from, to, endpoint } = seat;
     for (queue, found) in [pool.free(), from, to].into_iter().zip(&mut contents) {
         for _ in 0..queue.len() {
             let text = |error: QueueError| format!("moving what is in {}: {error}", queue.name());
-            if hand.pull_many(queue, 1).map_err(text)? == 1 {
-                let bytes = hand.batch(0);
+            if endpoint.pop_many(queue, 1).map_err(text)? == 1 {
+                let bytes = endpoint.batch(0);
                 found.push(bytes.first_chunk().map_or(u64::MAX, |eight| u64::from_le_bytes(*eight)));
-                if hand.push_many(queue, 1).map_err(text)? != 1 {
+                if endpoint.push_many(queue, 1).map_err(text)? != 1 {
                     return Err(format!("{} does not take back what was in it", queue.name()));
                 }
             }
@@ -241,8 +241,8 @@ impl Places {
             return Err(format!("the queues hold {contents:?}, none of {:?}", self.allowed));
         }
         let stats = seat.pool.stats();
-        if (stats.held, stats.hands) != (0, 1) {
-            return Err(format!("{} elements and {} hands are not given back", stats.held, stats.hands - 1));
+        if (stats.held, stats.endpoints) != (0, 1) {
+            return Err(format!("{} elements and {} endpoints are not given back", stats.held, stats.endpoints - 1));
         }
         match seat.pool.queues().iter().find(|queue| !seat.queues().iter().any(|known| known.name() == queue.name())) {
             Some(queue) => Err(format!("there is a queue {} that nobody made", queue.name())),
@@ -287,15 +287,15 @@ impl Judge for Places {
         let seat = &mut survivor.seat;
         for queue in [seat.pool.free(), &seat.from, &seat.to] {
             for _ in 0..3 {
-                let pulled = match seat.hand.pull_many(queue, 1) {
+                let popped = match seat.endpoint.pop_many(queue, 1) {
                     Err(QueueError::Taken(_)) => continue,
                     other => other.map_err(|error| error.to_string())?,
                 };
-                let pushed = match seat.hand.push_many(queue, pulled) {
-                    Err(QueueError::Taken(_)) => seat.hand.push_many(seat.pool.free(), pulled),
+                let pushed = match seat.endpoint.push_many(queue, popped) {
+                    Err(QueueError::Taken(_)) => seat.endpoint.push_many(seat.pool.free(), popped),
                     other => other,
                 };
-                if pushed.map_err(|error| error.to_string())? != pulled {
+                if pushed.map_err(|error| error.to_string())? != popped {
                     return Err("beside a stopped process, an element found no place".into());
                 }
             }

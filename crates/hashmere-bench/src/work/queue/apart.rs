@@ -9,7 +9,7 @@ use super::{median, open, pin, Call, Control, Peer, GO, READY};
 use crate::work::say;
 use crate::Outcome;
 use hashmere_mem::Mem;
-use hashmere_queue::{Element, Hand, Pool, PoolOptions, Queue};
+use hashmere_queue::{Element, Endpoint, Pool, PoolOptions, Queue};
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::Ordering;
 
@@ -57,9 +57,9 @@ pub fn run(call: &Call) -> Outcome {
     let (mpmc, one) = (queues(&pool)?, spsc(&pool)?);
     let peer = Peer::start(call)?;
     control.wait_for(READY, 1)?;
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
     let (random, clock) = (Cell::new(call.seed | 1), clock_ns());
-    let element = RefCell::new(Some(hand.pull(pool.free())?.ok_or("no element")?));
+    let element = RefCell::new(Some(endpoint.pop(pool.free())?.ok_or("no element")?));
     let figure = |what: u64, send: &dyn Fn(u64) -> Outcome<u64>| -> Outcome<f64> {
         let mut figures = Vec::new();
         for n in 0..FIGURES {
@@ -90,7 +90,7 @@ pub fn run(call: &Call) -> Outcome {
             *element.view_mut::<u64>() = sent;
         }
         element.push(there)?;
-        *slot = Some(receive(&hand, back)?);
+        *slot = Some(receive(&endpoint, back)?);
         Ok(sent)
     };
     say("apart_ns", figure(MPMC, &|_| pass(&mpmc, false))?);
@@ -102,10 +102,10 @@ pub fn run(call: &Call) -> Outcome {
 }
 
 /// Takes the messages of a figure and notes when each came.
-fn take(control: &Control, hand: &Hand, (there, back): &(Queue, Queue), payload: bool) -> Outcome {
+fn take(control: &Control, endpoint: &Endpoint, (there, back): &(Queue, Queue), payload: bool) -> Outcome {
     let (mem, at) = (control.0.mem(), control.0.offset() + CAME);
     for i in 0..MESSAGES {
-        let element = receive(hand, there)?;
+        let element = receive(endpoint, there)?;
         let sent = if payload { *element.view::<u64>() } else { 0 };
         let came = now_ns();
         if sent > came {
@@ -124,7 +124,7 @@ pub fn peer(call: &Call) -> Outcome {
     let control = Control(control);
     let pool = Pool::open(&store, "apart")?;
     let (mpmc, one) = (queues(&pool)?, spsc(&pool)?);
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
     control.set(READY, 1);
     let mut done = 0;
     loop {
@@ -144,9 +144,9 @@ pub fn peer(call: &Call) -> Outcome {
                     control.set(BACK, i);
                 }
             }
-            MPMC => take(&control, &hand, &mpmc, false)?,
-            SPSC => take(&control, &hand, &one, false)?,
-            PAYLOAD => take(&control, &hand, &mpmc, true)?,
+            MPMC => take(&control, &endpoint, &mpmc, false)?,
+            SPSC => take(&control, &endpoint, &one, false)?,
+            PAYLOAD => take(&control, &endpoint, &mpmc, true)?,
             _ => return Ok(()),
         }
         control.set(READY, go);

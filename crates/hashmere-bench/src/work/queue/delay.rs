@@ -5,7 +5,7 @@ use super::{median, open, pin, Call, Control, Peer, GO, READY};
 use crate::work::say;
 use crate::Outcome;
 use hashmere_mem::Mem;
-use hashmere_queue::{Hand, Kind, Pool, PoolOptions, Queue, QueueOptions};
+use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, Queue, QueueOptions};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -48,7 +48,7 @@ pub fn run(call: &Call) -> Outcome {
     let (there_1, back_1) = spsc(&pool)?;
     let peer = Peer::start(call)?;
     control.wait_for(READY, 1)?;
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
 
     let figures = |what: u64, round: &dyn Fn(u64) -> Outcome| -> Outcome<f64> {
         control.set(GO, what);
@@ -75,7 +75,7 @@ pub fn run(call: &Call) -> Outcome {
         Ok(())
     })?;
     say("lines_ns", lines);
-    let mut element = Some(hand.pull(pool.free())?.ok_or("no element")?);
+    let mut element = Some(endpoint.pop(pool.free())?.ok_or("no element")?);
     let cell = std::cell::RefCell::new(element.take());
     let pass = |to: &Queue, from: &Queue, payload: Option<u64>| -> Outcome {
         let mut slot = cell.borrow_mut();
@@ -84,7 +84,7 @@ pub fn run(call: &Call) -> Outcome {
             *element.view_mut::<u64>() = 2 * i + 1;
         }
         element.push(to)?;
-        let answer = receive(&hand, from)?;
+        let answer = receive(&endpoint, from)?;
         if payload.is_some_and(|i| *answer.view::<u64>() != 2 * i + 2) {
             return Err("the answer is another one".into());
         }
@@ -96,13 +96,13 @@ pub fn run(call: &Call) -> Outcome {
     say("spin_spsc_ns", figures(SPSC, &|_| pass(&there_1, &back_1, None))?);
     drop(cell);
 
-    sleepers(&control, &hand, &pool, &there)?;
+    sleepers(&control, &endpoint, &pool, &there)?;
     control.set(GO, END);
     peer.finish()
 }
 
-pub(super) fn receive<'h>(hand: &'h Hand, from: &Queue) -> Outcome<hashmere_queue::Element<'h>> {
-    Ok(hand.pull_wait(from, Duration::from_secs(10))?.ok_or("no message came")?)
+pub(super) fn receive<'h>(endpoint: &'h Endpoint, from: &Queue) -> Outcome<hashmere_queue::Element<'h>> {
+    Ok(endpoint.pop_wait(from, Duration::from_secs(10))?.ok_or("no message came")?)
 }
 
 pub(super) fn now_ns() -> u64 {
@@ -110,7 +110,7 @@ pub(super) fn now_ns() -> u64 {
 }
 
 /// Messages to one who is asleep: each says when it was sent.
-fn sleepers(control: &Control, hand: &Hand, pool: &Pool, there: &Queue) -> Outcome {
+fn sleepers(control: &Control, endpoint: &Endpoint, pool: &Pool, there: &Queue) -> Outcome {
     let mem = control.0.mem();
     let word = control.0.offset() + WORD;
     for (what, name) in [(FUTEX, "futex_ns"), (SLEEP, "sleep_ns")] {
@@ -127,7 +127,7 @@ fn sleepers(control: &Control, hand: &Hand, pool: &Pool, there: &Queue) -> Outco
                 mem.store(word, i, Ordering::SeqCst);
                 mem.wake(word);
             } else {
-                let mut element = receive(hand, pool.free())?;
+                let mut element = receive(endpoint, pool.free())?;
                 *element.view_mut::<u64>() = now_ns();
                 element.push(there)?;
             }
@@ -153,7 +153,7 @@ pub fn peer(call: &Call) -> Outcome {
     let pool = Pool::open(&store, "delay")?;
     let (there, back) = queues(&pool)?;
     let (there_1, back_1) = spsc(&pool)?;
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
     control.set(READY, 1);
     let mut done = 0;
     loop {
@@ -172,7 +172,7 @@ pub fn peer(call: &Call) -> Outcome {
             }),
             SPIN | PAYLOAD => {
                 for i in rounds {
-                    let mut element = receive(&hand, &there)?;
+                    let mut element = receive(&endpoint, &there)?;
                     if what == PAYLOAD {
                         if *element.view::<u64>() != 2 * i + 1 {
                             return Err("the message is another one".into());
@@ -188,12 +188,12 @@ pub fn peer(call: &Call) -> Outcome {
             }),
             SPSC => {
                 for _ in rounds {
-                    receive(&hand, &there_1)?.push(&back_1)?;
+                    receive(&endpoint, &there_1)?.push(&back_1)?;
                 }
             }
             SLEEP => {
                 for _ in 0..WAKES {
-                    let element = receive(&hand, &there)?;
+                    let element = receive(&endpoint, &there)?;
                     let sent = *element.view::<u64>();
                     element.push(pool.free())?;
                     control.set(DELAY, (now_ns() - sent).max(1));

@@ -3,7 +3,7 @@
 use super::{open, pin, span, Call, Control, Peer, COUNT, GO, READY};
 use crate::work::say;
 use crate::Outcome;
-use hashmere_queue::{Hand, Kind, Pool, PoolOptions, Queue, QueueOptions};
+use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, Queue, QueueOptions};
 use std::time::Instant;
 
 const BATCH: u64 = 1000;
@@ -13,29 +13,29 @@ const STRIDE: u64 = 64;
 
 /// Every element says its number.
 fn mark(pool: &Pool) -> Outcome {
-    let mut hand = pool.hand()?;
+    let mut endpoint = pool.endpoint()?;
     let n = pool.elements();
     let mut done = 0;
     while done < n {
         // No more than are unmarked: behind them come those that are.
-        let pulled = hand.pull_many(pool.free(), BATCH.min(n - done))?;
-        for i in 0..pulled {
+        let popped = endpoint.pop_many(pool.free(), BATCH.min(n - done))?;
+        for i in 0..popped {
             let number = done + i;
-            hand.batch_mut(i)[..8].copy_from_slice(&number.to_le_bytes());
+            endpoint.batch_mut(i)[..8].copy_from_slice(&number.to_le_bytes());
         }
-        done += hand.push_many(pool.free(), pulled)?;
+        done += endpoint.push_many(pool.free(), popped)?;
     }
     Ok(())
 }
 
 /// Every number is there once.
 fn verify(pool: &Pool) -> Outcome {
-    let mut hand = pool.hand()?;
+    let mut endpoint = pool.endpoint()?;
     let mut seen = vec![false; pool.elements() as usize];
     for queue in pool.queues() {
-        while hand.pull_many(&queue, BATCH)? > 0 {
-            for i in 0..hand.batch_len() {
-                let number = hand.batch(i).first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
+        while endpoint.pop_many(&queue, BATCH)? > 0 {
+            for i in 0..endpoint.batch_len() {
+                let number = endpoint.batch(i).first_chunk::<8>().map(|bytes| u64::from_le_bytes(*bytes));
                 let place =
                     number.and_then(|number| seen.get_mut(number as usize)).ok_or("an element is not what it was")?;
                 if std::mem::replace(place, true) {
@@ -43,7 +43,7 @@ fn verify(pool: &Pool) -> Outcome {
                 }
             }
             let kept = pool.queue("verified")?;
-            hand.push_many(&kept, BATCH)?;
+            endpoint.push_many(&kept, BATCH)?;
             if queue.name() == "verified" {
                 break;
             }
@@ -55,9 +55,9 @@ fn verify(pool: &Pool) -> Outcome {
     Ok(())
 }
 
-fn shift(hand: &mut Hand, from: &Queue, to: &Queue) -> Outcome<u64> {
-    hand.pull_many(from, BATCH)?;
-    Ok(hand.push_many(to, BATCH)?)
+fn shift(endpoint: &mut Endpoint, from: &Queue, to: &Queue) -> Outcome<u64> {
+    endpoint.pop_many(from, BATCH)?;
+    Ok(endpoint.push_many(to, BATCH)?)
 }
 
 fn rate(moves: u64, since: Instant) -> f64 {
@@ -72,12 +72,12 @@ pub fn batches(call: &Call) -> Outcome {
     let pool = PoolOptions::new(call.records.into(), BYTES).create(&store, "w4")?;
     mark(&pool)?;
     let (free, ab, ba) = (pool.free().clone(), pool.queue("a-to-b")?, pool.queue("b-to-a")?);
-    let mut hand = pool.hand()?;
+    let mut endpoint = pool.endpoint()?;
 
     let (start, mut moves) = (Instant::now(), 0);
     while start.elapsed() < span(call) {
         for (from, to) in [(&free, &ab), (&ab, &ba), (&ba, &free)] {
-            moves += shift(&mut hand, from, to)?;
+            moves += shift(&mut endpoint, from, to)?;
         }
     }
     say("batch_alone_mps", rate(moves, start));
@@ -87,13 +87,13 @@ pub fn batches(call: &Call) -> Outcome {
     control.set(GO, 1);
     let (start, mut moves) = (Instant::now(), 0);
     while start.elapsed() < span(call) {
-        moves += shift(&mut hand, &free, &ab)? + shift(&mut hand, &ba, &free)?;
+        moves += shift(&mut endpoint, &free, &ab)? + shift(&mut endpoint, &ba, &free)?;
     }
     say("batch_beside_mps", rate(moves, start));
     control.set(GO, 2);
     peer.finish()?;
     say("batch_peer_mps", control.get(COUNT) as f64 / 1e3);
-    drop(hand);
+    drop(endpoint);
     verify(&pool)
 }
 
@@ -104,12 +104,12 @@ pub fn batches_peer(call: &Call) -> Outcome {
     let control = Control(control);
     let pool = Pool::open(&store, "w4")?;
     let (ab, ba) = (pool.queue("a-to-b")?, pool.queue("b-to-a")?);
-    let mut hand = pool.hand()?;
+    let mut endpoint = pool.endpoint()?;
     control.set(READY, 1);
     control.wait_for(GO, 1)?;
     let (start, mut moves) = (Instant::now(), 0);
     while control.get(GO) == 1 {
-        moves += shift(&mut hand, &ab, &ba)?;
+        moves += shift(&mut endpoint, &ab, &ba)?;
     }
     control.set(COUNT, (rate(moves, start) * 1e3) as u64);
     Ok(())
@@ -132,30 +132,30 @@ pub fn singles(call: &Call) -> Outcome {
     let spsc = call.test == "queue-spsc";
     {
         // Alone: from one queue to the other and back.
-        let hand = pool.hand()?;
+        let endpoint = pool.endpoint()?;
         let (start, mut moves) = (Instant::now(), 0);
-        hand.pull(pool.free())?.ok_or("no element")?.push(&there)?;
+        endpoint.pop(pool.free())?.ok_or("no element")?.push(&there)?;
         while start.elapsed() < span(call) / 4 {
             for _ in 0..STRIDE {
-                hand.pull(&there)?.ok_or("no element")?.push(&back)?;
-                hand.pull(&back)?.ok_or("no element")?.push(&there)?;
+                endpoint.pop(&there)?.ok_or("no element")?.push(&back)?;
+                endpoint.pop(&back)?.ok_or("no element")?.push(&there)?;
             }
             moves += 2 * STRIDE;
         }
         say(if spsc { "spsc_alone_mps" } else { "mpmc_alone_mps" }, rate(moves, start));
-        hand.pull(&there)?.ok_or("no element")?.push(pool.free())?;
+        endpoint.pop(&there)?.ok_or("no element")?.push(pool.free())?;
     }
     let peer = Peer::start(call)?;
     control.wait_for(READY, 1)?;
-    let hand = pool.hand()?;
-    while let Some(element) = hand.pull(pool.free())? {
+    let endpoint = pool.endpoint()?;
+    while let Some(element) = endpoint.pop(pool.free())? {
         element.push(&there)?;
     }
     control.set(GO, 1);
     let (start, mut moves) = (Instant::now(), 0);
     while start.elapsed() < span(call) {
         for _ in 0..STRIDE {
-            if let Some(element) = hand.pull(&back)? {
+            if let Some(element) = endpoint.pop(&back)? {
                 element.push(&there)?;
                 moves += 1;
             }
@@ -164,7 +164,7 @@ pub fn singles(call: &Call) -> Outcome {
     say(if spsc { "spsc_mps" } else { "mpmc_mps" }, rate(moves, start));
     control.set(GO, 2);
     peer.finish()?;
-    drop(hand);
+    drop(endpoint);
     verify(&pool)
 }
 
@@ -175,12 +175,12 @@ pub fn singles_peer(call: &Call) -> Outcome {
     let control = Control(control);
     let pool = Pool::open(&store, "w4")?;
     let (there, back) = ring(call, &pool)?;
-    let hand = pool.hand()?;
+    let endpoint = pool.endpoint()?;
     control.set(READY, 1);
     control.wait_for(GO, 1)?;
     while control.get(GO) == 1 {
         for _ in 0..STRIDE {
-            if let Some(element) = hand.pull(&there)? {
+            if let Some(element) = endpoint.pop(&there)? {
                 element.push(&back)?;
             }
         }

@@ -1,8 +1,8 @@
 //! A pool on heap memory, clients of it, and a look at where every element is.
 
-use crate::layout::{hand, queue, Geometry, Held, Kind};
-use crate::ring::{Grip, Ring};
-use crate::settle::{Core, Peers};
+use crate::layout::{endpoint, queue, Geometry, Held, Kind};
+use crate::recover::{Core, Peers};
+use crate::ring::{EndpointLayout, Ring};
 use hashmere::{ClientId, WriteError};
 use hashmere_mem::traced::Traced;
 use hashmere_mem::{HeapMem, Mem};
@@ -28,19 +28,19 @@ pub(super) fn client(number: u64) -> ClientId {
 }
 
 #[derive(Clone)]
-pub(super) struct World {
+pub(super) struct Fixture {
     pub(super) heap: Arc<HeapMem>,
     pub(super) geometry: Geometry,
 }
 
-impl World {
+impl Fixture {
     /// A pool of `elements`; queues 1 and 2 are of this kind and bound.
-    pub(super) fn new(elements: u64, kind: Kind, bound: u64, on_death: u64) -> World {
-        World::of(Geometry::new(elements, 8, QUEUES, 4, elements.min(8)).unwrap(), kind, bound, on_death)
+    pub(super) fn new(elements: u64, kind: Kind, bound: u64, on_death: u64) -> Fixture {
+        Fixture::of(Geometry::new(elements, 8, QUEUES, 4, elements.min(8)).unwrap(), kind, bound, on_death)
     }
 
     /// The same of other sizes.
-    pub(super) fn of(geometry: Geometry, kind: Kind, bound: u64, on_death: u64) -> World {
+    pub(super) fn of(geometry: Geometry, kind: Kind, bound: u64, on_death: u64) -> Fixture {
         let elements = geometry.elements;
         let heap = Arc::new(HeapMem::new(BASE + geometry.size()));
         heap.back(0, heap.capacity()).unwrap();
@@ -53,32 +53,32 @@ impl World {
             heap.store(entry + queue::BOUND, bound, Ordering::Relaxed);
             heap.store(entry + queue::STATE, 1, Ordering::Relaxed);
         }
-        World { heap, geometry }
+        Fixture { heap, geometry }
     }
 
-    pub(super) fn image(&self) -> World {
-        World { heap: Arc::new(self.heap.image()), geometry: self.geometry }
+    pub(super) fn image(&self) -> Fixture {
+        Fixture { heap: Arc::new(self.heap.image()), geometry: self.geometry }
     }
 
     pub(super) fn actor(&self) -> Actor<Traced> {
         Actor { mem: Traced::new(&self.heap), geometry: self.geometry }
     }
 
-    /// What each queue holds, in order; every element must be in exactly one, and nobody's hand may hold any.
+    /// What each queue holds, in order; every element must be in exactly one, and nobody's endpoint may hold any.
     pub(super) fn census(&self) -> Result<Vec<Vec<u32>>, String> {
         let core = Core { mem: &*self.heap, base: BASE, geometry: &self.geometry };
-        for index in 0..self.geometry.hands {
-            let word = |at: u64| core.word(self.geometry.hand(index) + at);
-            let held = (0..hand::SINGLES).filter(|slot| word(hand::SLOTS + 8 * slot) != 0).count();
-            if word(hand::INTENT) != 0 || held != 0 || word(hand::START) < word(hand::END) {
-                return Err(format!("hand {index} holds {held} elements or is doing something"));
+        for index in 0..self.geometry.endpoints {
+            let word = |at: u64| core.word(self.geometry.endpoint(index) + at);
+            let held = (0..endpoint::SINGLES).filter(|slot| word(endpoint::SLOTS + 8 * slot) != 0).count();
+            if word(endpoint::INTENT) != 0 || held != 0 || word(endpoint::START) < word(endpoint::END) {
+                return Err(format!("endpoint {index} holds {held} elements or is doing something"));
             }
         }
-        let is_free = |who: u64| who != 0 && core.word(self.geometry.hand(who - 1) + hand::OWNER) == 0;
+        let is_free = |who: u64| who != 0 && core.word(self.geometry.endpoint(who - 1) + endpoint::OWNER) == 0;
         for ring in core.rings().filter(|ring| ring.kind != Kind::Mpmc) {
             for role in [queue::PRODUCER, queue::CONSUMER] {
                 if is_free(self.heap.load(ring.entry + role, Ordering::Relaxed)) {
-                    return Err(format!("queue {} is kept by a hand that is nobody's", ring.id));
+                    return Err(format!("queue {} is kept by an endpoint that is nobody's", ring.id));
                 }
             }
         }
@@ -119,20 +119,20 @@ impl<M: Mem> Actor<M> {
         self.core().ring(id).unwrap()
     }
 
-    pub(super) fn hand(&self, number: u64) -> Grip {
-        self.core().take_hand(client(number)).unwrap()
+    pub(super) fn endpoint(&self, number: u64) -> EndpointLayout {
+        self.core().take_endpoint(client(number)).unwrap()
     }
 
     /// What a single slot holds.
-    pub(super) fn element(&self, grip: &Grip, slot: u64) -> u32 {
-        Held::unpack(self.mem.load(grip.slot(slot), Ordering::Relaxed)).element
+    pub(super) fn element(&self, endpoint: &EndpointLayout, slot: u64) -> u32 {
+        Held::unpack(self.mem.load(endpoint.slot(slot), Ordering::Relaxed)).element
     }
 
-    /// The end of a queue that has one producer and one consumer is this hand's, as the public interface would note it.
-    pub(super) fn take_roles(&self, grip: &Grip) {
+    /// The end of a queue that has one producer and one consumer is this endpoint's, as the public interface would note it.
+    pub(super) fn take_roles(&self, endpoint: &EndpointLayout) {
         for ring in [self.ring(1), self.ring(2)] {
-            self.mem.store(ring.entry + queue::PRODUCER, grip.who, Ordering::Relaxed);
-            self.mem.store(ring.entry + queue::CONSUMER, grip.who, Ordering::Relaxed);
+            self.mem.store(ring.entry + queue::PRODUCER, endpoint.who, Ordering::Relaxed);
+            self.mem.store(ring.entry + queue::CONSUMER, endpoint.who, Ordering::Relaxed);
         }
     }
 }

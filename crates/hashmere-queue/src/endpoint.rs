@@ -1,20 +1,20 @@
-//! A hand: what one thread does with the queues of a pool, and what it holds meanwhile.
+//! An endpoint: what one thread does with the queues of a pool, and what it holds meanwhile.
 
 use crate::element::{bytes_of, bytes_of_mut, Element};
 use crate::error::QueueError;
-use crate::layout::{hand, queue, Held};
-use crate::moves::{pull_many, pull_one, push_many, push_one, wake_sleepers, Push};
+use crate::layout::{endpoint, queue, Held};
 use crate::pool::Inner;
 use crate::queue::Queue;
-use crate::ring::Grip;
-use crate::sleep::{rest, SPINS_MIN};
+use crate::ring::EndpointLayout;
+use crate::transfer::{pop_many, pop_one, push_many, push_one, wake_sleepers, Push};
+use crate::wait::{rest, SPINS_MIN};
 use hashmere_mem::{MapMem, Mem};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often a pull must find nothing before it looks whether the dead hold what it waits for.
+/// How often a pop must find nothing before it looks whether the dead hold what it waits for.
 const LOOK_EVERY: u32 = 4096;
 /// And how long at least from one such look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
@@ -22,10 +22,10 @@ const LOOK_AFTER: Duration = Duration::from_millis(20);
 /// Takes part in a pool. Not shared between threads: each has its own. What it holds is known to everybody: should this
 /// process die, it is given back.
 ///
-/// A hand has up to 64 elements that were pulled one by one, and a batch. Dropping it gives back all that it holds.
-pub struct Hand {
+/// An endpoint has up to 64 elements that were popped one by one, and a batch. Dropping it gives back all that it holds.
+pub struct Endpoint {
     pub(crate) pool: Arc<Inner>,
-    pub(crate) grip: Grip,
+    pub(crate) layout: EndpointLayout,
     /// Single slots that are free, one bit each.
     free: Cell<u64>,
     empty: Cell<u32>,
@@ -33,22 +33,22 @@ pub struct Hand {
     pub(crate) spins: Cell<u32>,
 }
 
-impl Hand {
-    pub(crate) fn new(pool: &Arc<Inner>) -> Result<Hand, QueueError> {
+impl Endpoint {
+    pub(crate) fn new(pool: &Arc<Inner>) -> Result<Endpoint, QueueError> {
         if !pool.region.is_ours() {
             return Err(QueueError::Forked);
         }
         let me = pool.region.store().client()?;
-        let mut grip = pool.core().take_hand(me);
-        if grip.is_none() {
+        let mut layout = pool.core().take_endpoint(me);
+        if layout.is_none() {
             pool.recover()?;
-            grip = pool.core().take_hand(me);
+            layout = pool.core().take_endpoint(me);
         }
-        let grip =
-            grip.ok_or(QueueError::TooMany("all hands of the pool are in use; drop some, or create it with more"))?;
+        let layout = layout
+            .ok_or(QueueError::TooMany("all endpoints of the pool are in use; drop some, or create it with more"))?;
         let spins = Cell::new(SPINS_MIN);
         let looked = Cell::new(Instant::now());
-        Ok(Hand { pool: pool.clone(), grip, free: Cell::new(u64::MAX), empty: Cell::new(0), looked, spins })
+        Ok(Endpoint { pool: pool.clone(), layout, free: Cell::new(u64::MAX), empty: Cell::new(0), looked, spins })
     }
 
     #[inline(always)]
@@ -57,8 +57,8 @@ impl Hand {
     }
 
     #[inline(always)]
-    pub(crate) fn offset_of(&self, number: u32) -> u64 {
-        self.pool.region.offset() + self.pool.geometry.element(u64::from(number))
+    pub(crate) fn offset_of(&self, element: u32) -> u64 {
+        self.pool.region.offset() + self.pool.geometry.element(u64::from(element))
     }
 
     #[inline(always)]
@@ -85,7 +85,7 @@ impl Hand {
 
     #[inline(always)]
     fn check_role(&self, queue: &Queue, role: u64) -> Result<(), QueueError> {
-        if self.mem().load(queue.ring.entry + role, Ordering::Relaxed) == self.grip.who {
+        if self.mem().load(queue.ring.entry + role, Ordering::Relaxed) == self.layout.who {
             return Ok(());
         }
         self.take_role(queue, role)
@@ -96,11 +96,11 @@ impl Hand {
     fn take_role(&self, queue: &Queue, role: u64) -> Result<(), QueueError> {
         let word = queue.ring.entry + role;
         // SYNC(role): who had it before left everything as it should be.
-        if self.mem().compare_exchange(word, 0, self.grip.who).is_ok() {
+        if self.mem().compare_exchange(word, 0, self.layout.who).is_ok() {
             return Ok(());
         }
         self.pool.recover()?;
-        match self.mem().compare_exchange(word, 0, self.grip.who) {
+        match self.mem().compare_exchange(word, 0, self.layout.who) {
             Ok(_) => Ok(()),
             Err(_) => Err(QueueError::Taken(if role == queue::PRODUCER { "producer" } else { "consumer" })),
         }
@@ -110,24 +110,26 @@ impl Hand {
     ///
     /// # Errors
     /// [`Taken`](QueueError::Taken) if the queue has one consumer at a time, and this is another;
-    /// [`TooMany`](QueueError::TooMany) if this hand holds 64 elements already; [`OtherPool`](QueueError::OtherPool),
+    /// [`TooMany`](QueueError::TooMany) if this endpoint holds 64 elements already; [`OtherPool`](QueueError::OtherPool),
     /// [`Forked`](QueueError::Forked); the store's errors when it looks for the dead.
     #[inline]
-    pub fn pull(&self, from: &Queue) -> Result<Option<Element<'_>>, QueueError> {
+    pub fn pop(&self, from: &Queue) -> Result<Option<Element<'_>>, QueueError> {
         self.check(from)?;
         if from.ring.kind.has_one_consumer() {
             self.check_role(from, queue::CONSUMER)?;
         }
         let free = self.free.get();
         if free == 0 {
-            return Err(QueueError::TooMany("this hand holds 64 elements; push some, use the batch, or another hand"));
+            return Err(QueueError::TooMany(
+                "this endpoint holds 64 elements; push some, use the batch, or another endpoint",
+            ));
         }
         let slot = free.trailing_zeros();
-        match pull_one(self.mem(), &from.ring, &self.grip, slot.into()) {
-            Some(number) => {
+        match pop_one(self.mem(), &from.ring, &self.layout, slot.into()) {
+            Some(element) => {
                 self.free.set(free & (free - 1));
-                self.check_number(number)?;
-                Ok(Some(Element::new(self, slot, number)))
+                self.check_index(element)?;
+                Ok(Some(Element::new(self, slot, element)))
             }
             None => {
                 self.found_nothing()?;
@@ -137,8 +139,8 @@ impl Hand {
     }
 
     #[inline(always)]
-    fn check_number(&self, number: u32) -> Result<(), QueueError> {
-        if u64::from(number) < self.pool.geometry.elements {
+    fn check_index(&self, element: u32) -> Result<(), QueueError> {
+        if u64::from(element) < self.pool.geometry.elements {
             return Ok(());
         }
         Err(QueueError::damaged("a queue holds an element that the pool does not have", self.pool.region.offset()))
@@ -169,12 +171,12 @@ impl Hand {
 
     /// Pushes from a single slot. `false`: the queue is full.
     #[inline(always)]
-    pub(crate) fn push_slot(&self, to: &Queue, slot: u32, number: u32) -> Result<bool, QueueError> {
+    pub(crate) fn push_slot(&self, to: &Queue, slot: u32, element: u32) -> Result<bool, QueueError> {
         self.check(to)?;
         if to.ring.kind.has_one_producer() {
             self.check_role(to, queue::PRODUCER)?;
         }
-        if push_one(self.mem(), &to.ring, &self.grip, slot.into(), number) == Push::Full {
+        if push_one(self.mem(), &to.ring, &self.layout, slot.into(), element) == Push::Full {
             return Ok(false);
         }
         self.free.set(self.free.get() | 1 << slot);
@@ -184,18 +186,18 @@ impl Hand {
 
     pub(crate) fn put_back(&self, slot: u32) {
         if self.pool.region.is_ours() {
-            self.pool.core().give_back(&self.grip, slot.into());
+            self.pool.core().give_back(&self.layout, slot.into());
             self.free.set(self.free.get() | 1 << slot);
         }
     }
 
-    /// Pushes an element to one queue and pulls one from another: the step of a stage that passes on what it was given. If the
-    /// first queue is full the element is returned in `Err` of the inner result, and nothing was pulled.
+    /// Pushes an element to one queue and pops one from another: the step of a stage that passes on what it was given. If the
+    /// first queue is full the element is returned in `Err` of the inner result, and nothing was popped.
     ///
     /// # Errors
-    /// As [`pull`](Self::pull) and [`Element::push`].
+    /// As [`pop`](Self::pop) and [`Element::push`].
     #[inline]
-    pub fn push_pull<'h>(
+    pub fn push_pop<'h>(
         &'h self,
         element: Element<'h>,
         to: &Queue,
@@ -203,28 +205,28 @@ impl Hand {
     ) -> Result<Result<Option<Element<'h>>, Element<'h>>, QueueError> {
         match element.push(to)? {
             Some(back) => Ok(Err(back)),
-            None => self.pull(from).map(Ok),
+            None => self.pop(from).map(Ok),
         }
     }
 
-    /// Takes up to `max` elements in one operation, behind those of this hand's batch; returns how many.
+    /// Takes up to `max` elements in one operation, behind those of this endpoint's batch; returns how many.
     ///
     /// # Errors
-    /// As [`pull`](Self::pull).
+    /// As [`pop`](Self::pop).
     #[inline]
-    pub fn pull_many(&mut self, from: &Queue, max: u64) -> Result<u64, QueueError> {
+    pub fn pop_many(&mut self, from: &Queue, max: u64) -> Result<u64, QueueError> {
         self.check(from)?;
         if from.ring.kind.has_one_consumer() {
             self.check_role(from, queue::CONSUMER)?;
         }
-        let n = pull_many(self.mem(), &from.ring, &self.grip, max);
+        let n = pop_many(self.mem(), &from.ring, &self.layout, max);
         if n == 0 {
             self.found_nothing()?;
         }
         Ok(n)
     }
 
-    /// Pushes the first `max` elements of this hand's batch in one operation, in their order; returns how many: fewer if the
+    /// Pushes the first `max` elements of this endpoint's batch in one operation, in their order; returns how many: fewer if the
     /// batch has fewer or the queue reaches its bound.
     ///
     /// # Errors
@@ -235,7 +237,7 @@ impl Hand {
         if to.ring.kind.has_one_producer() {
             self.check_role(to, queue::PRODUCER)?;
         }
-        match push_many(self.mem(), &to.ring, &self.grip, max) {
+        match push_many(self.mem(), &to.ring, &self.layout, max) {
             Push::Done(n) => {
                 if n > 0 {
                     wake_sleepers(self.mem(), &to.ring);
@@ -246,31 +248,31 @@ impl Hand {
         }
     }
 
-    /// Pushes the whole batch to one queue, as far as it takes it, then pulls up to `max` from another. Returns how many of each.
+    /// Pushes the whole batch to one queue, as far as it takes it, then pops up to `max` from another. Returns how many of each.
     ///
     /// # Errors
-    /// As [`pull_many`](Self::pull_many) and [`push_many`](Self::push_many).
+    /// As [`pop_many`](Self::pop_many) and [`push_many`](Self::push_many).
     #[inline]
-    pub fn push_pull_many(&mut self, to: &Queue, from: &Queue, max: u64) -> Result<(u64, u64), QueueError> {
-        Ok((self.push_many(to, u64::MAX)?, self.pull_many(from, max)?))
+    pub fn push_pop_many(&mut self, to: &Queue, from: &Queue, max: u64) -> Result<(u64, u64), QueueError> {
+        Ok((self.push_many(to, u64::MAX)?, self.pop_many(from, max)?))
     }
 
     /// Moves everything that is in a queue when this is called to another; returns how much that was.
     ///
     /// # Errors
-    /// As [`pull_many`](Self::pull_many) and [`push_many`](Self::push_many). [`BadOption`](QueueError::BadOption) if the batch is
+    /// As [`pop_many`](Self::pop_many) and [`push_many`](Self::push_many). [`BadOption`](QueueError::BadOption) if the batch is
     /// not empty.
     pub fn drain(&mut self, from: &Queue, to: &Queue) -> Result<u64, QueueError> {
         if self.batch_len() != 0 {
-            return Err(QueueError::BadOption("push the hand's batch before it is used to drain a queue"));
+            return Err(QueueError::BadOption("push the endpoint's batch before it is used to drain a queue"));
         }
         let (all, mut moved) = (from.len(), 0);
         while moved < all {
-            let n = self.pull_many(from, all - moved)?;
+            let n = self.pop_many(from, all - moved)?;
             let pushed = self.push_many(to, n)?;
             moved += pushed;
             if n == 0 || pushed < n {
-                self.pool.core().settle_batch(&self.grip);
+                self.pool.core().return_batch(&self.layout);
                 break;
             }
         }
@@ -279,16 +281,16 @@ impl Hand {
 
     /// Elements of the batch.
     pub fn batch_len(&self) -> u64 {
-        self.grip.end.get() - self.grip.start.get()
+        self.layout.end.get() - self.layout.start.get()
     }
 
     #[inline]
-    fn batch_number(&self, index: u64) -> u32 {
+    fn batch_element(&self, index: u64) -> u32 {
         assert!(index < self.batch_len(), "the batch has {} elements", self.batch_len());
-        let slot = hand::SINGLES + self.grip.start.get() + index;
-        let number = Held::unpack(self.mem().load(self.grip.slot(slot), Ordering::Relaxed)).element;
+        let slot = endpoint::SINGLES + self.layout.start.get() + index;
+        let element = Held::unpack(self.mem().load(self.layout.slot(slot), Ordering::Relaxed)).element;
         // One that the pool does not have can only be damage: then it is some other.
-        u64::from(number).min(self.pool.geometry.elements - 1) as u32
+        u64::from(element).min(self.pool.geometry.elements - 1) as u32
     }
 
     /// The bytes of an element of the batch.
@@ -297,9 +299,9 @@ impl Hand {
     /// If the batch has no such element.
     #[inline]
     pub fn batch(&self, index: u64) -> &[u8] {
-        let number = self.batch_number(index);
-        // SAFETY: the hand holds it, and whatever would push or change it borrows the hand mutably.
-        unsafe { bytes_of(self.mem(), self.offset_of(number), self.element_len()) }
+        let element = self.batch_element(index);
+        // SAFETY: the endpoint holds it, and whatever would push or change it borrows the endpoint mutably.
+        unsafe { bytes_of(self.mem(), self.offset_of(element), self.element_len()) }
     }
 
     /// The same to write.
@@ -308,24 +310,24 @@ impl Hand {
     /// If the batch has no such element.
     #[inline]
     pub fn batch_mut(&mut self, index: u64) -> &mut [u8] {
-        let number = self.batch_number(index);
-        // SAFETY: the hand holds it, and is borrowed for as long as the slice.
-        unsafe { bytes_of_mut(self.mem(), self.offset_of(number), self.element_len()) }
+        let element = self.batch_element(index);
+        // SAFETY: the endpoint holds it, and is borrowed for as long as the slice.
+        unsafe { bytes_of_mut(self.mem(), self.offset_of(element), self.element_len()) }
     }
 }
 
-impl Drop for Hand {
+impl Drop for Endpoint {
     fn drop(&mut self) {
         // In a forked child it is the parent's.
         if self.pool.region.is_ours() {
-            self.pool.core().release_hand(self.grip.who - 1);
+            self.pool.core().release_endpoint(self.layout.who - 1);
         }
     }
 }
 
-impl std::fmt::Debug for Hand {
+impl std::fmt::Debug for Endpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let held = u64::from((!self.free.get()).count_ones()) + self.batch_len();
-        f.debug_struct("Hand").field("held", &held).finish_non_exhaustive()
+        f.debug_struct("Endpoint").field("held", &held).finish_non_exhaustive()
     }
 }

@@ -1,14 +1,14 @@
-//! A queue in an event loop: a file descriptor that becomes readable when there is something to pull.
+//! A queue in an event loop: a file descriptor that becomes readable when there is something to pop.
 //!
 //! An eventfd has no name by which another process could find it, so nobody else raises it: a thread of this
-//! process sleeps on the queue as any waiting pull does, and raises it. Whoever pushes pays no more than for that.
+//! process sleeps on the queue as any waiting pop does, and raises it. Whoever pushes pays no more than for that.
 
 use crate::error::QueueError;
 use crate::layout::queue;
 use crate::pool::Inner;
 use crate::queue::Queue;
 use crate::ring::Ring;
-use crate::sleep::{is_ready, sleep};
+use crate::wait::{is_ready, sleep};
 use hashmere::WriteError;
 use hashmere_mem::Mem;
 use hashmere_os::eventfd::EventFd;
@@ -19,9 +19,9 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Readable when a queue has something to pull. In an event loop: wait until it is readable, [`acknowledge`](Self::acknowledge),
-/// pull as much as you like, and wait again; if something is left it is readable at once.
-pub struct Readiness {
+/// Readable when a queue has something to pop. In an event loop: wait until it is readable, [`acknowledge`](Self::acknowledge),
+/// pop as much as you like, and wait again; if something is left it is readable at once.
+pub struct ReadyFd {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
@@ -33,7 +33,7 @@ struct Shared {
     stop: AtomicBool,
     /// Whether the last event was acknowledged.
     armed: Mutex<bool>,
-    bell: Condvar,
+    rearmed: Condvar,
 }
 
 impl Queue {
@@ -41,7 +41,7 @@ impl Queue {
     ///
     /// # Errors
     /// Those of making a descriptor and a thread.
-    pub fn readiness(&self) -> Result<Readiness, QueueError> {
+    pub fn ready_fd(&self) -> Result<ReadyFd, QueueError> {
         let io = |action| move |source| QueueError::from(WriteError::Io { action, source });
         let shared = Arc::new(Shared {
             pool: self.pool.clone(),
@@ -49,11 +49,11 @@ impl Queue {
             event: EventFd::new().map_err(io("make an event descriptor"))?,
             stop: AtomicBool::new(false),
             armed: Mutex::new(true),
-            bell: Condvar::new(),
+            rearmed: Condvar::new(),
         });
         let watched = shared.clone();
         let thread = std::thread::Builder::new().name("hashmere-ready".into()).spawn(move || watched.watch());
-        Ok(Readiness { shared, thread: Some(thread.map_err(io("start a thread"))?) })
+        Ok(ReadyFd { shared, thread: Some(thread.map_err(io("start a thread"))?) })
     }
 }
 
@@ -67,7 +67,7 @@ impl Shared {
             *armed = false;
             self.event.raise();
             while !*armed && !self.stop.load(Ordering::Acquire) {
-                armed = self.bell.wait(armed).unwrap_or_else(PoisonError::into_inner);
+                armed = self.rearmed.wait(armed).unwrap_or_else(PoisonError::into_inner);
             }
         }
     }
@@ -87,29 +87,29 @@ impl Shared {
     }
 }
 
-impl Readiness {
-    /// Takes the event back. Call it before pulling.
+impl ReadyFd {
+    /// Takes the event back. Call it before popping.
     pub fn acknowledge(&self) {
         let mut armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.event.clear();
         *armed = true;
-        self.shared.bell.notify_one();
+        self.shared.rearmed.notify_one();
     }
 }
 
-impl AsFd for Readiness {
+impl AsFd for ReadyFd {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.shared.event.as_fd()
     }
 }
 
-impl AsRawFd for Readiness {
+impl AsRawFd for ReadyFd {
     fn as_raw_fd(&self) -> RawFd {
         self.shared.event.as_raw_fd()
     }
 }
 
-impl Drop for Readiness {
+impl Drop for ReadyFd {
     fn drop(&mut self) {
         if !self.shared.pool.region.is_ours() {
             // A forked child has no such thread.
@@ -117,7 +117,7 @@ impl Drop for Readiness {
         }
         self.shared.stop.store(true, Ordering::Release);
         let armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.bell.notify_one();
+        self.shared.rearmed.notify_one();
         drop(armed);
         let mem = self.shared.pool.mem();
         mem.fetch_add(self.shared.ring.entry + queue::EVENT, 1, Ordering::AcqRel);

@@ -1,12 +1,12 @@
-//! Waiting until there is something to pull: spinning as long as that has paid lately, then asleep on a word of the queue.
+//! Waiting until there is something to pop: spinning as long as that has paid lately, then asleep on a word of the queue.
 //!
 //! Who sleeps wakes by itself after a while, to see whether somebody died with what it waits for. Nobody is ever taken for dead
 //! because of time.
 
 use crate::canary::{self, Canary};
 use crate::element::Element;
+use crate::endpoint::Endpoint;
 use crate::error::QueueError;
-use crate::hand::Hand;
 use crate::layout::queue;
 use crate::queue::Queue;
 use crate::ring::Ring;
@@ -28,7 +28,7 @@ pub(crate) fn rest<M: Mem>(mem: &M) {
     (0..RESTS).for_each(|_| mem.relax());
 }
 
-/// Whether the first element of a queue is there to be pulled.
+/// Whether the first element of a queue is there to be popped.
 #[inline(always)]
 pub(crate) fn is_ready<M: Mem>(mem: &M, ring: &Ring) -> bool {
     let head = ring.head(mem).position();
@@ -38,8 +38,8 @@ pub(crate) fn is_ready<M: Mem>(mem: &M, ring: &Ring) -> bool {
 /// Sleeps until something is pushed, at most `timeout`; may return early for no reason.
 pub(crate) fn sleep<M: Mem>(mem: &M, ring: &Ring, timeout: Duration) {
     let mut event = mem.load(ring.entry + queue::EVENT, Ordering::Acquire);
-    let looked = canary::is(Canary::LookEarly) && !is_ready(mem, ring);
-    // SYNC(sleepers): our flag is there before the last look. See `moves::wake_sleepers`.
+    let looked = canary::is(Canary::CheckedEarly) && !is_ready(mem, ring);
+    // SYNC(sleepers): our flag is there before the last look. See `transfer::wake_sleepers`.
     mem.swap(ring.entry + queue::SLEEPERS, 1, Ordering::SeqCst);
     if looked || !is_ready(mem, ring) {
         if canary::is(Canary::EventLate) {
@@ -49,16 +49,16 @@ pub(crate) fn sleep<M: Mem>(mem: &M, ring: &Ring, timeout: Duration) {
     }
 }
 
-impl Hand {
+impl Endpoint {
     /// Takes the first element of a queue, waiting for one as long as `timeout`. `None`: there was none in that time.
     ///
     /// No system call is made, by neither side, while the wait is short enough to be spun through.
     ///
     /// # Errors
-    /// As [`pull`](Self::pull); [`Dropped`](QueueError::Dropped) if the pool is dropped meanwhile.
+    /// As [`pop`](Self::pop); [`Removed`](QueueError::Removed) if the pool is removed while it waits.
     #[inline]
-    pub fn pull_wait(&self, from: &Queue, timeout: Duration) -> Result<Option<Element<'_>>, QueueError> {
-        if let Some(element) = self.pull(from)? {
+    pub fn pop_wait(&self, from: &Queue, timeout: Duration) -> Result<Option<Element<'_>>, QueueError> {
+        if let Some(element) = self.pop(from)? {
             return Ok(Some(element));
         }
         let mut patience = Patience::new(timeout);
@@ -66,16 +66,16 @@ impl Hand {
             if !self.wait_with(from, &mut patience)? {
                 return Ok(None);
             }
-            if let Some(element) = self.pull(from)? {
+            if let Some(element) = self.pop(from)? {
                 return Ok(Some(element));
             }
         }
     }
 
-    /// Waits until there is something to pull; `false`: there was nothing when the time was up.
+    /// Waits until there is something to pop; `false`: there was nothing when the time was up.
     ///
     /// # Errors
-    /// As [`pull_wait`](Self::pull_wait).
+    /// As [`pop_wait`](Self::pop_wait).
     pub fn wait(&self, from: &Queue, timeout: Duration) -> Result<bool, QueueError> {
         self.wait_with(from, &mut Patience::new(timeout))
     }
@@ -87,7 +87,7 @@ impl Hand {
         loop {
             let Some(time) = patience.next() else { return Ok(is_ready(self.mem(), &from.ring)) };
             if from.pool.region.is_dropped() {
-                return Err(QueueError::Dropped);
+                return Err(QueueError::Removed);
             }
             self.look_for_the_dead()?;
             sleep(self.mem(), &from.ring, time);

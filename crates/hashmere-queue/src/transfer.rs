@@ -1,12 +1,12 @@
-//! Moving elements between a queue and a hand: the four operations, on any memory.
+//! Moving elements between a queue and an endpoint: the four operations, on any memory.
 //!
-//! An operation takes effect with one store. Before it, the hand's intent says what it is about to do; if its owner dies,
-//! [`settle`](crate::settle) finds out whether it was done. Nobody waits for anybody: a consumer copies what it is
+//! An operation takes effect with one store. Before it, the endpoint's intent says what it is about to do; if its owner dies,
+//! [`recover`](crate::recover) finds out whether it was done. Nobody waits for anybody: a consumer copies what it is
 //! about to take before it takes it, and a producer owns its cells once it has moved the tail.
 
 use crate::canary::{self, Canary};
-use crate::layout::{hand, queue, End, Geometry, Held, Intent, Op};
-use crate::ring::{Grip, Ring};
+use crate::layout::{endpoint, queue, End, Geometry, Held, Intent, Op};
+use crate::ring::{EndpointLayout, Ring};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -23,21 +23,21 @@ pub(crate) enum Push {
     Full,
 }
 
-/// Before the word that names `who` is replaced: if that hand does not know yet that it succeeded, its intent says so from now on.
+/// Before the word that names `who` is replaced: if that endpoint does not know yet that it succeeded, its intent says so from now on.
 #[inline(always)]
-fn confirm<M: Mem>(mem: &M, grip: &Grip, ring: &Ring, end: End, op: Op) {
-    if end.who() != grip.who && end.who() != 0 && !canary::is(Canary::SuccessUntold) {
-        confirm_other(mem, grip, ring, end, op);
+fn confirm<M: Mem>(mem: &M, endpoint: &EndpointLayout, ring: &Ring, end: End, op: Op) {
+    if end.who() != endpoint.who && end.who() != 0 && !canary::is(Canary::SuccessUnconfirmed) {
+        confirm_other(mem, endpoint, ring, end, op);
     }
 }
 
 #[cold]
 #[inline(never)]
-fn confirm_other<M: Mem>(mem: &M, grip: &Grip, ring: &Ring, end: End, op: Op) {
-    let Some(intent) = grip.intent_of(end.who()) else { return };
+fn confirm_other<M: Mem>(mem: &M, endpoint: &EndpointLayout, ring: &Ring, end: End, op: Op) {
+    let Some(intent) = endpoint.intent_of(end.who()) else { return };
     let pending = Intent { op, queue: ring.id, end: end.position() };
-    let done = Intent { op: if op == Op::Pull { Op::Pulled } else { Op::Pushed }, ..pending };
-    // SYNC(confirm): pairs with the look of `settle`, which loads the end first and the intent after it: if it misses the end that
+    let done = Intent { op: if op == Op::Pop { Op::Popped } else { Op::Pushed }, ..pending };
+    // SYNC(confirm): pairs with the look of `recover`, which loads the end first and the intent after it: if it misses the end that
     // we are about to replace, it sees this.
     if mem.load(intent, Ordering::Acquire) == pending.pack() {
         let _ = mem.compare_exchange(intent, pending.pack(), done.pack());
@@ -46,7 +46,7 @@ fn confirm_other<M: Mem>(mem: &M, grip: &Grip, ring: &Ring, end: End, op: Op) {
 
 /// Takes the first element of a queue into a single slot. `None`: there is none, or the next one is still being pushed.
 #[inline(always)]
-pub(crate) fn pull_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64) -> Option<u32> {
+pub(crate) fn pop_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, slot: u64) -> Option<u32> {
     let mut tried = false;
     loop {
         let head = ring.head(mem);
@@ -58,39 +58,39 @@ pub(crate) fn pull_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64) -> 
                 continue;
             }
             if tried {
-                mem.store(grip.slot(slot), 0, Ordering::Release);
-                grip.done(mem);
+                mem.store(endpoint.slot(slot), 0, Ordering::Release);
+                endpoint.done(mem);
             }
             return None;
         }
         // Most look at an element or write it when they have it; the compare-exchange would hold that up.
         mem.prefetch_write(ring.element(cell as u32));
-        let after = End::new(End::advance(position, 1), grip.who);
-        grip.intend(mem, Op::Pull, ring, after.position(), (slot, 1));
+        let after = End::new(End::advance(position, 1), endpoint.who);
+        endpoint.intend(mem, Op::Pop, ring, after.position(), (slot, 1));
         let held = Held { element: cell as u32, origin: ring.id };
         if !canary::is(Canary::HeldLate) {
-            mem.store(grip.slot(slot), held.pack(), Ordering::Release);
+            mem.store(endpoint.slot(slot), held.pack(), Ordering::Release);
         }
-        if move_head(mem, ring, grip, head, after) {
+        if move_head(mem, ring, endpoint, head, after) {
             if canary::is(Canary::HeldLate) {
-                mem.store(grip.slot(slot), held.pack(), Ordering::Release);
+                mem.store(endpoint.slot(slot), held.pack(), Ordering::Release);
             }
-            grip.done(mem);
+            endpoint.done(mem);
             return Some(cell as u32);
         }
         tried = true;
     }
 }
 
-/// The store that takes: from here on the elements are this hand's.
+/// The store that takes: from here on the elements are this endpoint's.
 #[inline(always)]
-fn move_head<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, head: End, after: End) -> bool {
+fn move_head<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, head: End, after: End) -> bool {
     if ring.kind.has_one_consumer() {
         // SYNC(head): a producer that sees it finds the cells before it read.
         mem.store(ring.entry + queue::HEAD, after.0, Ordering::Release);
         return true;
     }
-    confirm(mem, grip, ring, head, Op::Pull);
+    confirm(mem, endpoint, ring, head, Op::Pop);
     replace(mem, ring.entry + queue::HEAD, head, after, Canary::HeadStored)
 }
 
@@ -105,39 +105,39 @@ fn replace<M: Mem>(mem: &M, at: u64, from: End, to: End, fault: Canary) -> bool 
 }
 
 /// Takes up to `max` elements behind those of the batch.
-pub(crate) fn pull_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> u64 {
-    if grip.start.get() == grip.end.get() && grip.start.get() != 0 {
+pub(crate) fn pop_many<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, max: u64) -> u64 {
+    if endpoint.start.get() == endpoint.end.get() && endpoint.start.get() != 0 {
         // In this order: between the two the batch is empty as well.
-        mem.store(grip.at + hand::END, 0, Ordering::Release);
-        mem.store(grip.at + hand::START, 0, Ordering::Release);
-        grip.start.set(0);
-        grip.end.set(0);
+        mem.store(endpoint.at + endpoint::END, 0, Ordering::Release);
+        mem.store(endpoint.at + endpoint::START, 0, Ordering::Release);
+        endpoint.start.set(0);
+        endpoint.end.set(0);
     }
-    let first = hand::SINGLES + grip.end.get();
-    let max = max.min(grip.batch - grip.end.get());
+    let first = endpoint::SINGLES + endpoint.end.get();
+    let max = max.min(endpoint.batch - endpoint.end.get());
     if max == 0 {
         return 0;
     }
     loop {
         let head = ring.head(mem);
-        let n = copy_cells(mem, ring, grip, head.position(), first, max);
+        let n = copy_cells(mem, ring, endpoint, head.position(), first, max);
         if n == 0 {
             if !ring.kind.has_one_consumer() && ring.head(mem) != head {
                 continue;
             }
-            grip.done(mem);
+            endpoint.done(mem);
             return 0;
         }
-        let after = End::new(End::advance(head.position(), n), grip.who);
-        grip.intend(mem, Op::Pull, ring, after.position(), (first, n));
+        let after = End::new(End::advance(head.position(), n), endpoint.who);
+        endpoint.intend(mem, Op::Pop, ring, after.position(), (first, n));
         if canary::is(Canary::EndEarly) {
-            mem.store(grip.at + hand::END, grip.end.get() + n, Ordering::Release);
+            mem.store(endpoint.at + endpoint::END, endpoint.end.get() + n, Ordering::Release);
         }
-        if move_head(mem, ring, grip, head, after) {
-            let end = grip.end.get() + n;
-            grip.end.set(end);
-            mem.store(grip.at + hand::END, end, Ordering::Release);
-            grip.done(mem);
+        if move_head(mem, ring, endpoint, head, after) {
+            let end = endpoint.end.get() + n;
+            endpoint.end.set(end);
+            mem.store(endpoint.at + endpoint::END, end, Ordering::Release);
+            endpoint.done(mem);
             return n;
         }
     }
@@ -146,15 +146,15 @@ pub(crate) fn pull_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> 
 /// Copies what is there from a position on, up to `max`, to slots that do not count yet. It is right if the head does not move
 /// meanwhile.
 #[inline(always)]
-fn copy_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, position: u64, first: u64, max: u64) -> u64 {
+fn copy_cells<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, position: u64, first: u64, max: u64) -> u64 {
     let mut n = 0;
     while n < max {
         // Row by row: within one the tag is the same and cells follow each other.
         let at = End::advance(position, n);
         let row = (ring.mask + 1 - (at & ring.mask)).min(max - n);
-        let (tag, cell, slot) = (u64::from(ring.tag(at)), ring.cell(at), grip.slot(first + n));
+        let (tag, cell, slot) = (u64::from(ring.tag(at)), ring.cell(at), endpoint.slot(first + n));
         let mark = Held { element: 0, origin: ring.id }.pack();
-        // SYNC(cell): as in `pull_one`.
+        // SYNC(cell): as in `pop_one`.
         let load = |i: u64| mem.load(cell + 8 * i, Ordering::Acquire);
         let keep = |i: u64, word: u64| mem.store(slot + 8 * i, mark | word & 0xffff_ffff, Ordering::Relaxed);
         let mut i = 0;
@@ -183,39 +183,39 @@ fn copy_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, position: u64, first: u
 
 /// Puts the element of a single slot at the end of a queue.
 #[inline(always)]
-pub(crate) fn push_one<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64, element: u32) -> Push {
-    let Some((position, _)) = claim_cells(mem, ring, grip, slot, 1) else { return Push::Full };
+pub(crate) fn push_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, slot: u64, element: u32) -> Push {
+    let Some((position, _)) = claim_cells(mem, ring, endpoint, slot, 1) else { return Push::Full };
     // SYNC(cell): everything written to the element before is seen by whoever takes it.
     let word = u64::from(ring.tag(position)) << 32 | u64::from(element);
     if canary::is(Canary::SlotEarly) {
-        mem.store(grip.slot(slot), 0, Ordering::Release);
+        mem.store(endpoint.slot(slot), 0, Ordering::Release);
     }
     mem.store(ring.cell(position), word, Ordering::Release);
     if ring.kind.has_one_producer() {
-        let after = End::new(End::advance(position, 1), grip.who);
+        let after = End::new(End::advance(position, 1), endpoint.who);
         mem.store(ring.entry + queue::TAIL, after.0, Ordering::Release);
     }
-    mem.store(grip.slot(slot), 0, Ordering::Release);
-    grip.done(mem);
+    mem.store(endpoint.slot(slot), 0, Ordering::Release);
+    endpoint.done(mem);
     Push::Done(1)
 }
 
 /// Moves the tail, or for a single producer says where it will go. `None`: the queue is full.
 #[inline(always)]
-fn claim_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64, n: u64) -> Option<(u64, u64)> {
+fn claim_cells<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, slot: u64, n: u64) -> Option<(u64, u64)> {
     loop {
         let tail = ring.tail(mem);
         let n = ring.room(mem, tail).min(n);
         if n == 0 {
-            grip.done(mem);
+            endpoint.done(mem);
             return None;
         }
-        let after = End::new(End::advance(tail.position(), n), grip.who);
-        grip.intend(mem, Op::Push, ring, after.position(), (slot, n));
+        let after = End::new(End::advance(tail.position(), n), endpoint.who);
+        endpoint.intend(mem, Op::Push, ring, after.position(), (slot, n));
         if ring.kind.has_one_producer() {
             return Some((tail.position(), n));
         }
-        confirm(mem, grip, ring, tail, Op::Push);
+        confirm(mem, endpoint, ring, tail, Op::Push);
         if replace(mem, ring.entry + queue::TAIL, tail, after, Canary::TailStored) {
             return Some((tail.position(), n));
         }
@@ -223,18 +223,18 @@ fn claim_cells<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, slot: u64, n: u64) -> 
 }
 
 /// Puts the first `max` elements of the batch at the end of a queue, in their order, or as many as it takes.
-pub(crate) fn push_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> Push {
-    let first = hand::SINGLES + grip.start.get();
-    let n = max.min(grip.end.get() - grip.start.get());
+pub(crate) fn push_many<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, max: u64) -> Push {
+    let first = endpoint::SINGLES + endpoint.start.get();
+    let n = max.min(endpoint.end.get() - endpoint.start.get());
     if n == 0 {
         return Push::Done(0);
     }
-    let Some((position, n)) = claim_cells(mem, ring, grip, first, n) else { return Push::Full };
+    let Some((position, n)) = claim_cells(mem, ring, endpoint, first, n) else { return Push::Full };
     let mut filled = 0;
     while filled < n {
         let at = End::advance(position, filled);
         let row = (ring.mask + 1 - (at & ring.mask)).min(n - filled);
-        let (tag, cell, slot) = (u64::from(ring.tag(at)) << 32, ring.cell(at), grip.slot(first + filled));
+        let (tag, cell, slot) = (u64::from(ring.tag(at)) << 32, ring.cell(at), endpoint.slot(first + filled));
         let pass = |i: u64| {
             let element = mem.load(slot + 8 * i, Ordering::Relaxed) & 0xffff_ffff;
             // SYNC(cell): as in `push_one`.
@@ -249,13 +249,13 @@ pub(crate) fn push_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> 
         filled += row;
     }
     if ring.kind.has_one_producer() {
-        let after = End::new(End::advance(position, n), grip.who);
+        let after = End::new(End::advance(position, n), endpoint.who);
         mem.store(ring.entry + queue::TAIL, after.0, Ordering::Release);
     }
-    let start = grip.start.get() + n;
-    grip.start.set(start);
-    mem.store(grip.at + hand::START, start, Ordering::Release);
-    grip.done(mem);
+    let start = endpoint.start.get() + n;
+    endpoint.start.set(start);
+    mem.store(endpoint.at + endpoint::START, start, Ordering::Release);
+    endpoint.done(mem);
     Push::Done(n)
 }
 
@@ -263,7 +263,7 @@ pub(crate) fn push_many<M: Mem>(mem: &M, ring: &Ring, grip: &Grip, max: u64) -> 
 pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64) -> Option<Vec<u8>> {
     loop {
         let head = ring.head(mem);
-        // SYNC(cell): as in `pull_one`.
+        // SYNC(cell): as in `pop_one`.
         let cell = mem.load(ring.cell(head.position()), Ordering::Acquire);
         let element = u64::from(cell as u32);
         let is_there = ring.is_there(head.position(), cell) && element < geometry.elements;
@@ -274,7 +274,7 @@ pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64)
         });
         // SYNC(peek): as long as the head has not moved, nobody had the element to write to it.
         mem.fence(Ordering::Acquire);
-        if ring.head(mem) == head || canary::is(Canary::PeekBelieved) {
+        if ring.head(mem) == head || canary::is(Canary::PeekUnchecked) {
             return bytes;
         }
     }
