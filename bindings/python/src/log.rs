@@ -122,7 +122,7 @@ impl Log {
     #[pyo3(signature = (store, /))]
     fn list(py: Python<'_>, store: &Bound<'_, StoreBase>) -> PyResult<Vec<String>> {
         let store = store.get().enter(py)?;
-        Ok(Inner::list(&store))
+        Ok(Inner::list(&*store))
     }
 
     /// Takes a log's name off it; whether there was one.
@@ -130,7 +130,7 @@ impl Log {
     #[pyo3(signature = (store, name, /))]
     fn remove(py: Python<'_>, store: &Bound<'_, StoreBase>, name: &str) -> PyResult<bool> {
         let store = store.get().enter(py)?;
-        Inner::remove(&store, name).or_raise_log(py)
+        Inner::remove(&*store, name).or_raise_log(py)
     }
 
     /// Its name.

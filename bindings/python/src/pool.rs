@@ -68,14 +68,14 @@ impl Pool {
     ) -> PyResult<Pool> {
         let store = store.get().enter(py)?;
         let pool = match (elements, bytes) {
-            (None, None) => hashmere_queue::Pool::open(&store, name),
+            (None, None) => hashmere_queue::Pool::open(&*store, name),
             (Some(elements), Some(bytes)) => {
                 let mut options = PoolOptions::new(elements, bytes);
                 options = max_queues.map_or(options, |queues| options.max_queues(queues));
                 options = max_endpoints.map_or(options, |endpoints| options.max_endpoints(endpoints));
                 options = batch.map_or(options, |batch| options.batch(batch));
                 options = on_death.map_or(options, |name| options.on_death(OnDeath::Queue(for_ever(name))));
-                options.open(&store, name)
+                options.open(&*store, name)
             }
             _ => return Err(PyValueError::new_err("give elements and bytes, or none of them")),
         };
@@ -87,7 +87,7 @@ impl Pool {
     #[pyo3(signature = (store, name, /))]
     fn remove(py: Python<'_>, store: &Bound<'_, StoreBase>, name: &str) -> PyResult<bool> {
         let store = store.get().enter(py)?;
-        hashmere_queue::Pool::remove(&store, name).or_raise_queue(py)
+        hashmere_queue::Pool::remove(&*store, name).or_raise_queue(py)
     }
 
     /// The names of the pools of a store.
@@ -95,7 +95,7 @@ impl Pool {
     #[pyo3(signature = (store, /))]
     fn list(py: Python<'_>, store: &Bound<'_, StoreBase>) -> PyResult<Vec<String>> {
         let store = store.get().enter(py)?;
-        Ok(hashmere_queue::Pool::list(&store))
+        Ok(hashmere_queue::Pool::list(&*store))
     }
 
     /// Its name.

@@ -135,7 +135,7 @@ impl StoreBase {
     #[pyo3(signature = (key, /))]
     fn once_holder(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u32>> {
         let store = self.enter(py)?;
-        Ok(hashmere_queue::once_holder(&store, key.0).or_raise_queue(py)?.map(|holder| holder.pid))
+        Ok(hashmere_queue::once_holder(&*store, key.0).or_raise_queue(py)?.map(|holder| holder.pid))
     }
 }
 
@@ -190,7 +190,7 @@ impl Mutex {
     #[pyo3(signature = (store, key, /))]
     fn new(py: Python<'_>, store: &Bound<'_, StoreBase>, key: Key<'_>) -> PyResult<Mutex> {
         let store = store.get().enter(py)?;
-        let mutex = hashmere_queue::Mutex::new(&store, key.0).or_raise_queue(py)?;
+        let mutex = hashmere_queue::Mutex::new(&*store, key.0).or_raise_queue(py)?;
         Ok(Mutex { held: Guarded::new(None), mutex: Box::new(mutex) })
     }
 
@@ -272,7 +272,7 @@ impl Barrier {
     #[pyo3(signature = (store, key, size, /))]
     fn new(py: Python<'_>, store: &Bound<'_, StoreBase>, key: Key<'_>, size: u64) -> PyResult<Barrier> {
         let store = store.get().enter(py)?;
-        let barrier = hashmere_queue::Barrier::join(&store, key.0, size).or_raise_queue(py)?;
+        let barrier = hashmere_queue::Barrier::join(&*store, key.0, size).or_raise_queue(py)?;
         Ok(Barrier { barrier: Some(barrier), pid: std::process::id() })
     }
 

@@ -60,7 +60,7 @@ impl<'a> Backup<'a> {
     /// Makes the backup.
     ///
     /// # Errors
-    /// See [`BackupError`]; [`Busy`](WriteError::Busy) within it names a process that is stopped within a write.
+    /// See [`BackupError`]; [`Busy`](crate::WriteError::Busy) within it names a process that is stopped within a write.
     pub fn run(mut self) -> Result<BackupReport, BackupError> {
         self.store.shared.backup(&self.path, self.replace, &mut self.progress)
     }

@@ -11,7 +11,7 @@ impl Store {
     /// one, and a key that was deleted and set again has another version. Nobody pays for it while nobody waits.
     ///
     /// # Errors
-    /// [`ReadOnly`](WriteError::ReadOnly), since whoever waits says so in the file; and those of reading.
+    /// [`ReadOnly`](crate::WriteError::ReadOnly), since whoever waits says so in the file; and those of reading.
     pub fn wait(&self, key: &[u8], seen: Option<Version>, timeout: Duration) -> Result<Option<Option<Version>>, Error> {
         Ok(self.wait_any(&[(key, seen)], timeout)?.map(|(_, now)| now))
     }
@@ -19,7 +19,7 @@ impl Store {
     /// The same for several keys: returns the first in order that has changed, and its version.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait); [`Misuse`](WriteError::Misuse) without a key.
+    /// As [`wait`](Self::wait); [`Misuse`](crate::WriteError::Misuse) without a key.
     pub fn wait_any(
         &self,
         keys: &[(&[u8], Option<Version>)],
