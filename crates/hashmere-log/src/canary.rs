@@ -32,6 +32,8 @@ hashmere_mem::canaries! {
     ProgressForgotten,
     /// A reader of the history does not look whether the line was written over meanwhile.
     OldestBelieved,
+    /// A reader of a process's name does not check whether the name was replaced in between.
+    NameBelieved,
     /// The drainer's role is taken from the living.
     DrainerRobbed,
     /// The drainer's role is taken although another took it meanwhile.

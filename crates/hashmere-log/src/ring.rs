@@ -2,7 +2,7 @@
 
 use crate::canary::{self, Canary};
 use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY, POSITION};
-use hashmere_engine::{ClientId, WriteError};
+use hashmere::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Cursor {
     /// Looks how far the drainer is; returns how many bytes it has not taken yet.
     #[cold]
     pub(crate) fn look<M: Mem>(&mut self, mem: &M) -> u64 {
-        // SYNC(head): what it has taken was read before the head was moved: it may be written over.
+        // SYNC(ring head): what it has taken was read before the head was moved: it may be written over.
         let head = mem.load(self.row + row::HEAD, Ordering::Acquire) & POSITION;
         let low = mem.load(self.row + row::LOW, Ordering::Relaxed) & POSITION;
         self.floor = self.floor.max(head.max(low).min(self.tail));
@@ -169,14 +169,16 @@ impl<M: Mem> Core<'_, M> {
         (0..self.geometry.rings).any(|ring| self.mem.load(self.row(ring) + row::OWNER, Ordering::Relaxed) == 0)
     }
 
-    fn write_name(&self, thread: u64, who: u64, process: &[u8]) {
+    pub(crate) fn write_name(&self, thread: u64, who: u64, process: &[u8]) {
         let entry = self.base + self.geometry.name(thread);
         let mut text = [0; name::TEXT_MAX];
         let len = process.len().min(text.len());
         text[..len].copy_from_slice(&process[..len]);
-        self.mem.store(entry + name::WHO, 0, Ordering::Release);
+        self.mem.store(entry + name::WHO, 0, Ordering::Relaxed);
+        // SYNC(name): pairs with the acquire fence in `read_name`: a reader that sees a byte of the new text sees that the old number is gone.
+        self.mem.fence(Ordering::Release);
         self.mem.write(entry + name::TEXT, &text);
-        // SYNC(name): whoever finds its number finds the text.
+        // A reader that finds the number finds the text.
         self.mem.store(entry + name::WHO, who, Ordering::Release);
     }
 
@@ -186,7 +188,14 @@ impl<M: Mem> Core<'_, M> {
         if self.mem.load(entry + name::WHO, Ordering::Acquire) != who {
             return [0; 2];
         }
-        [0, 8].map(|at| self.mem.load(entry + name::TEXT + at, Ordering::Relaxed))
+        let text = [0, 8].map(|at| self.mem.load(entry + name::TEXT + at, Ordering::Relaxed));
+        // SYNC(name): pairs with the release fence in `write_name`: if the number is still the same, the text was not replaced.
+        self.mem.fence(Ordering::Acquire);
+        if self.mem.load(entry + name::WHO, Ordering::Relaxed) == who || canary::is(Canary::NameBelieved) {
+            text
+        } else {
+            [0; 2]
+        }
     }
 
     /// The cursor of a ring that we have just claimed.
@@ -252,6 +261,7 @@ impl<M: Mem> Core<'_, M> {
     /// Gives a ring back. What is in it stays there for the drainer.
     pub(crate) fn release(&self, cursor: &Cursor) {
         self.mem.store(cursor.row + row::TRIED, cursor.number.into(), Ordering::Release);
+        // SYNC(ring): pairs with the compare-exchange in `claim`: the next owner sees what we left.
         self.mem.store(cursor.row + row::OWNER, 0, Ordering::Release);
     }
 

@@ -85,8 +85,17 @@ pub(crate) fn pop_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, s
 /// The store that takes: from here on the elements are this endpoint's.
 #[inline(always)]
 fn move_head<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, head: End, after: End) -> bool {
+    let moved = store_head(mem, ring, endpoint, head, after);
+    // SYNC(peek): pairs with the acquire fence in `peek`: who sees a byte that we write to the elements sees that the head has moved. Neither a
+    // release store nor a compare-exchange keeps later stores behind it on every machine. No instruction on x86-64.
+    mem.fence(Ordering::Release);
+    moved
+}
+
+#[inline(always)]
+fn store_head<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, head: End, after: End) -> bool {
     if ring.kind.has_one_consumer() {
-        // SYNC(head): a producer that sees it finds the cells before it read.
+        // SYNC(queue head): pairs with the load in `room`: a producer that sees it finds the cells before it read.
         mem.store(ring.entry + queue::HEAD, after.0, Ordering::Release);
         return true;
     }
@@ -272,7 +281,7 @@ pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64)
             mem.read(base + geometry.element(element), &mut bytes);
             bytes
         });
-        // SYNC(peek): as long as the head has not moved, nobody had the element to write to it.
+        // SYNC(peek): pairs with the release fence in `move_head`: as long as the head has not moved, no one had the element to write to it.
         mem.fence(Ordering::Acquire);
         if ring.head(mem) == head || canary::is(Canary::PeekUnchecked) {
             return bytes;

@@ -8,6 +8,11 @@ const DRAINERS: &str = "log: deaths of two drainers";
 const HUNTS: &[Hunt] = &[
     (Canary::HalfTwice, "log: deaths of a writer and of who settles", crash::a_writer_dies_at_every_store),
     (Canary::HeirUnsaid, "log: owners of a ring one after another", past::the_next_owner_of_a_ring_is_not_blamed),
+    (
+        Canary::NameBelieved,
+        "log: names replaced while they are read",
+        past::a_name_that_is_replaced_while_it_is_read_is_not_mixed,
+    ),
     (Canary::MergeUndone, DRAINERS, crash::drainers_die_at_every_store_one_after_the_other),
     (Canary::HeadsEarly, DRAINERS, crash::drainers_die_at_every_store_one_after_the_other),
     (Canary::ChunkEarly, DRAINERS, crash::drainers_die_at_every_store_one_after_the_other),

@@ -204,3 +204,52 @@ fn everybody_is_told_of_by_name() {
         assert_eq!(told(&world.lines()), tried, "round {round}: {:?}", world.lines());
     }
 }
+
+/// The name of one thread is replaced by that of a later one before each access of who reads it, and the other way round.
+#[test]
+pub(super) fn a_name_that_is_replaced_while_it_is_read_is_not_mixed() {
+    const FIRST_WHO: u64 = 1 << 32 | 7;
+    const FIRST: &[u8; 16] = b"the first of all";
+    const LATER: &[u8; 16] = b"one of the later";
+    let words = |name: &[u8; 16]| [0, 8].map(|at| u64::from_le_bytes(name[at..at + 8].try_into().unwrap()));
+    let named = || {
+        let world = world(1);
+        world.core().write_name(1, FIRST_WHO, FIRST);
+        world
+    };
+    let later_thread = 1 + named().core().geometry.names();
+    let later_who = later_thread << 32 | 8;
+    let is_right = move |read: [u64; 2]| read == words(FIRST) || read == [0; 2];
+
+    let accesses = {
+        let (world, reader) = (named(), named().actor());
+        assert_eq!(reader.core().read_name(FIRST_WHO), words(FIRST));
+        world.core().write_name(later_thread, later_who, LATER);
+        assert_eq!(world.core().read_name(FIRST_WHO), [0; 2], "another thread has the entry");
+        assert_eq!(world.core().read_name(later_who), words(LATER));
+        reader.mem.accesses()
+    };
+    for at in 0..accesses {
+        let world = named();
+        let (reader, other) = (world.actor(), world.share());
+        reader.mem.interrupt(at, move || other.core().write_name(later_thread, later_who, LATER));
+        let read = reader.core().read_name(FIRST_WHO);
+        assert!(is_right(read), "replaced before access {at}: {read:x?}");
+    }
+
+    let accesses = {
+        let writer = named().actor();
+        writer.core().write_name(later_thread, later_who, LATER);
+        writer.mem.accesses()
+    };
+    for at in 0..accesses {
+        let world = named();
+        let (writer, other) = (world.actor(), world.share());
+        writer.mem.interrupt(at, move || {
+            let read = other.core().read_name(FIRST_WHO);
+            assert!(is_right(read), "read before access {at} of the writer: {read:x?}");
+            assert_eq!(other.core().read_name(later_who), [0; 2], "before access {at}");
+        });
+        writer.core().write_name(later_thread, later_who, LATER);
+    }
+}

@@ -1,9 +1,11 @@
 //! What the four operations promise when nobody dies: order, room, nothing lost between threads.
 
-use super::fixture::{client, Fixture, Gone};
-use crate::layout::Kind;
-use crate::transfer::{pop_many, pop_one, push_many, push_one, Push};
+use super::fixture::{client, Fixture, Gone, BASE, QUEUES};
+use crate::layout::{Geometry, Kind};
+use crate::transfer::{peek, pop_many, pop_one, push_many, push_one, Push};
+use hashmere_mem::Mem;
 use std::collections::HashMap;
+use std::sync::atomic::Ordering;
 
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes there, and shows nothing that the others do not")]
@@ -145,5 +147,35 @@ fn threads_lose_nothing_and_keep_their_order() {
             }
         });
         assert_eq!(fixture.census().unwrap()[0].len(), 8);
+    }
+}
+
+/// A copy of the first element is whole and as it was, or there is none, while another thread takes that element and writes to it.
+#[test]
+fn a_peek_sees_whole_elements_beside_a_consumer() {
+    const WORDS: u64 = 8;
+    for attempt in 0..if cfg!(miri) { 12 } else { 2_000 } {
+        let kind = if attempt % 2 == 0 { Kind::Mpmc } else { Kind::Mpsc };
+        let fixture = Fixture::of(Geometry::new(1, 8 * WORDS, QUEUES, 4, 1).unwrap(), kind, 1, 0);
+        let at = BASE + fixture.geometry.element(0);
+        let fill = |word| (0..WORDS).for_each(|n| fixture.heap.store(at + 8 * n, word, Ordering::Relaxed));
+        fill(1);
+        let (actor, mover) = (fixture.actor(), fixture.actor().endpoint(0));
+        let element = pop_one(&actor.mem, &actor.ring(0), &mover, 0).unwrap();
+        push_one(&actor.mem, &actor.ring(1), &mover, 0, element);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                let actor = fixture.actor();
+                let endpoint = actor.endpoint(1);
+                pop_one(&actor.mem, &actor.ring(1), &endpoint, 0).unwrap();
+                fill(2);
+            });
+            scope.spawn(|| {
+                let actor = fixture.actor();
+                if let Some(bytes) = peek(&actor.mem, &actor.ring(1), &actor.geometry, BASE) {
+                    assert!(bytes.chunks(8).all(|word| word[0] == 1), "attempt {attempt}, {kind:?}: {bytes:?}");
+                }
+            });
+        });
     }
 }
