@@ -42,6 +42,7 @@ impl<M: Mem> Core<'_, M> {
         let mut position = position & POSITION;
         loop {
             // In this order: the oldest line goes before there are new ones, so they are never further apart.
+            // SYNC(end): pairs with the release store in `apply`.
             let end = self.position(at::END);
             let oldest = self.position(at::OLDEST);
             if end.saturating_sub(oldest) > span.bytes {

@@ -50,6 +50,7 @@ pub(crate) trait Times {
 impl<M: Mem> Core<'_, M> {
     /// Finishes or forgets the merge that a dead drainer was at.
     pub(crate) fn recover_merge(&self) {
+        // SYNC(merge): pairs with the release store in `merge`: all that `apply` needs is there.
         if self.get(at::MERGE) != 0 {
             if !canary::is(Canary::MergeUndone) {
                 return self.apply();
@@ -77,7 +78,7 @@ impl<M: Mem> Core<'_, M> {
                 self.put(row + row::LAST, next_last);
             }
             if head != next {
-                // SYNC(head): the lines before it were copied.
+                // SYNC(ring head): pairs with the load in `look`: the lines before it were copied.
                 self.put(row + row::HEAD, next);
                 self.wake_writer(row);
             }
@@ -86,6 +87,8 @@ impl<M: Mem> Core<'_, M> {
     }
 
     fn wake_writer(&self, row: u64) {
+        // SYNC(waiting): pairs with the exchange in `before_waiting`. A store buffer may hide the head from its last look and its flag from
+        // us; it then looks again by itself.
         let (waiting, event) = (self.base + row + row::WAITING, self.base + row + row::EVENT);
         if self.mem.load(waiting, Ordering::Relaxed) != 0 && self.mem.swap(waiting, 0, Ordering::SeqCst) != 0 {
             self.mem.fetch_add(event, 1, Ordering::AcqRel);
@@ -237,6 +240,7 @@ impl<M: Mem> Core<'_, M> {
         let len = line::MERGED_PAYLOAD + head.payload.next_multiple_of(8);
         let rest = span.rest(end);
         let to = if len > rest { end + rest } else { end };
+        // SYNC(sent): pairs with the release store in `send`: what was sent needs its room no longer.
         let (first, sent) = (self.position(at::OLDEST), self.position(at::SENT));
         let behind = |position: u64| (to + len).wrapping_sub(position);
         // They were looked at when the merge began; damaged since, there is no room, and the next merge says so.
@@ -307,6 +311,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     pub(crate) fn wake_followers(&self) {
+        // SYNC(followers): pairs with the exchange in `sleep_for_news`, as SYNC(waiting) does.
         let followers = self.base + at::FOLLOWERS;
         if self.mem.load(followers, Ordering::Relaxed) != 0 && self.mem.swap(followers, 0, Ordering::SeqCst) != 0 {
             self.mem.fetch_add(self.base + at::NEWS, 1, Ordering::AcqRel);

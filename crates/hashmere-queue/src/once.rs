@@ -2,11 +2,10 @@
 
 use crate::error::QueueError;
 use crate::mutex::{Holder, Mutex};
-use hashmere_engine::{SharedEngine, StoreHandle};
+use hashmere::Store;
 use hashmere_os::fork;
 use std::cell::RefCell;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::time::Duration;
 
 /// What stands before a key in the key of its lease.
@@ -28,7 +27,7 @@ thread_local! {
 struct Computing;
 
 impl Computing {
-    fn begin(store: &Arc<SharedEngine>, key: &[u8]) -> Result<Computing, QueueError> {
+    fn begin(store: &Store, key: &[u8]) -> Result<Computing, QueueError> {
         let own = Computation { path: store.path().into(), key: key.into(), born: fork::generation() };
         COMPUTING.with_borrow_mut(|all| {
             if all.contains(&own) {
@@ -47,7 +46,7 @@ impl Drop for Computing {
     }
 }
 
-fn lease(store: &Arc<SharedEngine>, key: &[u8]) -> Result<Mutex, QueueError> {
+fn lease(store: &Store, key: &[u8]) -> Result<Mutex, QueueError> {
     Mutex::new(store, &[LEASE, key].concat())
 }
 
@@ -55,8 +54,8 @@ fn lease(store: &Arc<SharedEngine>, key: &[u8]) -> Result<Mutex, QueueError> {
 ///
 /// # Errors
 /// As [`Mutex::holder`].
-pub fn once_holder(store: &impl StoreHandle, key: &[u8]) -> Result<Option<Holder>, QueueError> {
-    lease(store.shared(), key)?.holder()
+pub fn once_holder(store: &Store, key: &[u8]) -> Result<Option<Holder>, QueueError> {
+    lease(store, key)?.holder()
 }
 
 /// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait for it. If
@@ -66,12 +65,11 @@ pub fn once_holder(store: &impl StoreHandle, key: &[u8]) -> Result<Option<Holder
 /// # Errors
 /// [`Reentered`](QueueError::Reentered) if it is called by `compute` for the same key; the store's, and what `compute` returns.
 pub fn once<E: From<QueueError>>(
-    store: &impl StoreHandle,
+    store: &Store,
     key: &[u8],
     timeout: Duration,
     compute: impl FnOnce() -> Result<Vec<u8>, E>,
 ) -> Result<Option<Vec<u8>>, E> {
-    let store = store.shared();
     let get = || store.get(key).map_err(|error| E::from(error.into()));
     if let Some(value) = get()? {
         return Ok(Some(value));

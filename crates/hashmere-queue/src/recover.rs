@@ -7,7 +7,7 @@ use crate::canary::{self, Canary};
 use crate::layout::{endpoint, pool, queue, End, Geometry, Held, Intent, Kind, Op};
 use crate::ring::{EndpointLayout, Ring};
 use crate::transfer::{push_one, wake_sleepers, Push};
-use hashmere_engine::{ClientId, WriteError};
+use hashmere::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -32,6 +32,7 @@ impl<M: Mem> Core<'_, M> {
 
     /// A queue that exists.
     pub(crate) fn ring(&self, id: u64) -> Option<Ring> {
+        // SYNC(queue): pairs with the release store of the state: kind and bound are there.
         if id >= self.geometry.queues || self.word(self.geometry.queue(id) + queue::STATE) != 1 {
             return None;
         }
@@ -51,6 +52,7 @@ impl<M: Mem> Core<'_, M> {
     /// Takes an endpoint that is nobody's. `None`: all are taken.
     pub(crate) fn take_endpoint(&self, me: ClientId) -> Option<EndpointLayout> {
         let free = |index: &u64| {
+            // SYNC(endpoint): pairs with the store that frees an endpoint.
             let owner = self.owner(*index);
             self.mem.load(owner, Ordering::Relaxed) == 0 && self.mem.compare_exchange(owner, 0, me.pack()).is_ok()
         };
