@@ -113,7 +113,7 @@ hostile:
 	@mkdir -p target/hostile
 	$(if $(ASAN),scripts/asan,target/release/hashmere-kit-hostile) --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
 
-# One with any test: HASHMERE_CANARY=Name cargo test -p hashmere --lib
+# One with any test: HASHMERE_CANARY=Name cargo test -p hashmere-engine --lib
 canaries:
 	@scripts/setup rust
 	@scripts/canaries
@@ -135,9 +135,9 @@ miri:
 	@scripts/setup rust
 	@scripts/setup miri
 	cargo +nightly miri test --quiet -p hashmere-mem --lib --test conformance
-	cargo +nightly miri test --quiet -p hashmere --lib --no-run
+	cargo +nightly miri test --quiet -p hashmere-engine --lib --no-run
 	printf '%s\n' '$(SLOW)' 'quick $(addprefix --skip ,$(SLOW))' | \
-	  xargs -P 2 -I {} sh -c 'cargo +nightly miri test --quiet -p hashmere --lib -- {}'
+	  xargs -P 2 -I {} sh -c 'cargo +nightly miri test --quiet -p hashmere-engine --lib -- {}'
 	cargo +nightly miri test --quiet -p hashmere-queue --lib moves
 	cargo +nightly miri test --quiet -p hashmere-log --lib beside
 

@@ -10,7 +10,8 @@ use crate::error::{self, raised};
 use crate::handle::{Handle, Use};
 use crate::raw::{self, slot};
 use crate::store::StoreBase;
-use hashmere::{Attributes, Error, Roomed, View};
+use hashmere::{Attributes, Error, View};
+use hashmere_engine::{Roomed, StoreHandle};
 use pyo3::exceptions::{PyKeyError, PySystemError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -122,7 +123,7 @@ impl Drop for Fresh {
 /// The value of a key as `bytes`; null: it is not there.
 #[inline(always)]
 fn fetch(store: &Use<'_>, key: &[u8]) -> Result<Object, Raised> {
-    match store.get_in(key, Fresh::new) {
+    match store.shared().get_in(key, Fresh::new) {
         Ok(Roomed::Copied(value)) => Ok(value.finish()),
         Ok(Roomed::Absent) => Ok(null_mut()),
         Ok(Roomed::Long(view)) => long_value(&view),

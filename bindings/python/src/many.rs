@@ -6,6 +6,7 @@ use crate::bytes::{self, fixed, refused, Bytes, KEY};
 use crate::error::OrRaise;
 use crate::store::StoreBase;
 use hashmere::{Store, WriteError};
+use hashmere_engine::StoreHandle;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -146,7 +147,7 @@ impl StoreBase {
         let store = self.enter(py)?;
         let store: &Store = &store;
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
-        let mut get = || store.get_many_joined(&keys, &mut bytes, &mut ends);
+        let mut get = || store.shared().get_many_joined(&keys, &mut bytes, &mut ends);
         if keys.len() < MANY { get() } else { py.detach(get) }.or_raise(py)?;
         drop(kept);
         list_of(py, &bytes, &ends)

@@ -1,6 +1,6 @@
 //! Why something with a log failed.
 
-use hashmere::{Error, ReadError, WriteError};
+use hashmere_engine::{Error, ReadError, WriteError};
 use std::fmt;
 use std::io;
 

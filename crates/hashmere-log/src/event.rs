@@ -4,7 +4,7 @@
 use crate::error::LogError;
 use crate::here::Here;
 use crate::layout::{at, bell};
-use hashmere::WriteError;
+use hashmere_engine::WriteError;
 use hashmere_mem::Mem;
 use hashmere_os::eventfd::EventFd;
 use std::os::fd::{AsFd, BorrowedFd};

@@ -6,10 +6,11 @@ use crate::options::LogOptions;
 use crate::record::Level;
 use crate::ring::Peers;
 use crate::times;
-use hashmere::{ClientId, Region, Store, WriteError};
+use hashmere_engine::{ClientId, Region, SharedEngine, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
 use hashmere_os::patience::Patience;
+use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -20,7 +21,7 @@ pub(crate) struct Here {
     pub(crate) geometry: Geometry,
     pub(crate) client: ClientId,
     pub(crate) clock: u64,
-    store: Store,
+    store: Arc<SharedEngine>,
     /// When a thread of this process waited last for a ring, and got none.
     in_vain: Mutex<Option<Instant>>,
 }
@@ -45,13 +46,13 @@ impl Here {
         }
     }
 
-    pub(crate) fn existing(store: &Store, name: &str) -> Result<Here, LogError> {
+    pub(crate) fn existing(store: &Arc<SharedEngine>, name: &str) -> Result<Here, LogError> {
         let region = store.open_region(kind::LOG, name.as_bytes())?;
         let region = region.ok_or_else(|| LogError::NotFound(name.into()))?;
         Here::new(store, region)
     }
 
-    pub(crate) fn open(store: &Store, name: &str, options: &LogOptions) -> Result<Here, LogError> {
+    pub(crate) fn open(store: &Arc<SharedEngine>, name: &str, options: &LogOptions) -> Result<Here, LogError> {
         let geometry = options.geometry().ok_or(LogError::BadOption(
             "a log has 1 to 1024 rings of at most 32 MiB each, and a history of at most 1 TiB",
         ))?;
@@ -68,7 +69,7 @@ impl Here {
         }
     }
 
-    fn new(store: &Store, region: Region) -> Result<Here, LogError> {
+    fn new(store: &Arc<SharedEngine>, region: Region) -> Result<Here, LogError> {
         let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
         let client = store.client()?;
         let clock =
@@ -81,7 +82,7 @@ impl Here {
         Core { mem: self.region.mem(), base: self.region.offset(), geometry: &self.geometry }
     }
 
-    pub(crate) fn store(&self) -> &Store {
+    pub(crate) fn store(&self) -> &Arc<SharedEngine> {
         &self.store
     }
 }

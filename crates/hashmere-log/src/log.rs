@@ -11,7 +11,7 @@ use crate::options::{Absent, LogOptions};
 use crate::record::{encode_field, encode_text, Level, Value};
 use crate::sink::Sink;
 use crate::thread::{self, Thread};
-use hashmere::Store;
+use hashmere_engine::{SharedEngine, StoreHandle};
 use hashmere_format::region::{kind, NAME_MAX};
 use hashmere_mem::Mem;
 use std::fmt;
@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     /// Different for each log that this process, or one that it was forked from, has opened.
     pub(crate) id: u64,
     pub(crate) name: Box<str>,
-    pub(crate) store: Store,
+    pub(crate) store: Arc<SharedEngine>,
     pub(crate) options: LogOptions,
     /// Set when the last handle is gone: threads then give their rings back.
     pub(crate) closed: Arc<AtomicBool>,
@@ -72,8 +72,9 @@ impl Log {
     ///
     /// # Errors
     /// [`BadOption`](LogError::BadOption); the store's: `Full`, `NoSpace` and `AddressSpace` if there is no room for it, `ReadOnly`, `Corrupt`.
-    pub fn open(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
+    pub fn open(store: &impl StoreHandle, name: &str, options: LogOptions) -> Result<Log, LogError> {
         check_name(name)?;
+        let store = store.shared();
         let here = Here::open(store, name, &options)?;
         Ok(Log::new(store, name, options, here))
     }
@@ -82,12 +83,13 @@ impl Log {
     ///
     /// # Errors
     /// [`NotFound`](LogError::NotFound), and as [`open`](Self::open).
-    pub fn existing(store: &Store, name: &str, options: LogOptions) -> Result<Log, LogError> {
+    pub fn existing(store: &impl StoreHandle, name: &str, options: LogOptions) -> Result<Log, LogError> {
         check_name(name)?;
+        let store = store.shared();
         Ok(Log::new(store, name, options, Here::existing(store, name)?))
     }
 
-    fn new(store: &Store, name: &str, options: LogOptions, here: Here) -> Log {
+    fn new(store: &Arc<SharedEngine>, name: &str, options: LogOptions, here: Here) -> Log {
         static LOGS: AtomicU64 = AtomicU64::new(0);
         let id = LOGS.fetch_add(1, Ordering::Relaxed);
         let closed = Arc::new(AtomicBool::new(false));
@@ -96,8 +98,8 @@ impl Log {
     }
 
     /// Names of the logs of a store.
-    pub fn list(store: &Store) -> Vec<String> {
-        let logs = store.regions().into_iter().filter(|region| region.kind == kind::LOG);
+    pub fn list(store: &impl StoreHandle) -> Vec<String> {
+        let logs = store.shared().regions().into_iter().filter(|region| region.kind == kind::LOG);
         logs.map(|region| String::from_utf8_lossy(&region.name).into_owned()).collect()
     }
 
@@ -106,9 +108,9 @@ impl Log {
     ///
     /// # Errors
     /// [`BadOption`](LogError::BadOption) for a name that cannot be; the store's.
-    pub fn remove(store: &Store, name: &str) -> Result<bool, LogError> {
+    pub fn remove(store: &impl StoreHandle, name: &str) -> Result<bool, LogError> {
         check_name(name)?;
-        Ok(store.drop_region(kind::LOG, name.as_bytes())?)
+        Ok(store.shared().drop_region(kind::LOG, name.as_bytes())?)
     }
 
     /// Its name.

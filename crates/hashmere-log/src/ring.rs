@@ -2,7 +2,7 @@
 
 use crate::canary::{self, Canary};
 use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY, POSITION};
-use hashmere::{ClientId, WriteError};
+use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use crate::error::LogError;
 use crate::layout::{name, row, Core};
 use crate::log::Log;
-use hashmere::ClientId;
+use hashmere_engine::ClientId;
 use hashmere_mem::Mem;
 
 /// A ring that somebody has, or had: [`Log::rings`].

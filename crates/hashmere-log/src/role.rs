@@ -3,7 +3,7 @@
 use crate::canary::{self, Canary};
 use crate::layout::{at, bell, Core};
 use crate::ring::Peers;
-use hashmere::{ClientId, WriteError};
+use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;

@@ -11,7 +11,7 @@ use crate::record::Level;
 use crate::ring::Cursor;
 use crate::sink::Sink;
 use crate::times;
-use hashmere::ClientId;
+use hashmere_engine::ClientId;
 use hashmere_mem::Mem;
 use hashmere_os::patience::Patience;
 use hashmere_os::process;

@@ -2,8 +2,9 @@
 
 use crate::error::QueueError;
 use crate::mutex::refuse_cache;
-use hashmere::{ClientId, Store, Update, WriteError};
+use hashmere_engine::{ClientId, SharedEngine, StoreHandle, Update, WriteError};
 use hashmere_os::{boot, fork};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// The longest sleep between two looks at whether the others live.
@@ -18,7 +19,7 @@ const COUNT_MAX: u64 = 1 << 62;
 /// In a forked child it is the parent's: dropping it there does nothing, and the child joins by itself.
 #[derive(Debug)]
 pub struct Barrier {
-    store: Store,
+    store: Arc<SharedEngine>,
     key: Vec<u8>,
     /// That of the barrier which it joined.
     id: u64,
@@ -102,7 +103,8 @@ impl Barrier {
     /// # Errors
     /// [`Broken`](QueueError::Broken) if it is one of another size, or has that many participants;
     /// [`BadOption`](QueueError::BadOption) if the store is a cache, or the size is not from 1 to 2^32.
-    pub fn join(store: &Store, key: &[u8], size: u64) -> Result<Barrier, QueueError> {
+    pub fn join(store: &impl StoreHandle, key: &[u8], size: u64) -> Result<Barrier, QueueError> {
+        let store = store.shared();
         refuse_cache(store)?;
         if !(1..=SIZE_MAX).contains(&size) {
             return Err(QueueError::BadOption("a barrier has 1 to 2^32 participants"));

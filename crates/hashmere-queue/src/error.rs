@@ -1,6 +1,6 @@
 //! Why something with queues failed. Empty and full are results, not errors.
 
-use hashmere::{Error, ReadError, WriteError};
+use hashmere_engine::{Error, ReadError, WriteError};
 use std::fmt;
 
 /// Any error of this crate. Small, since it is part of the result of operations of a few nanoseconds.

@@ -1,7 +1,9 @@
 //! A mutex for each key: a lease of the key's name says whether it is held, the key's value names the holder, whose death releases it.
 
 use crate::error::QueueError;
-use hashmere::{Attributes, Cas, Change, ClientId, Expected, Lease, LeaseState, Mode, Store, Version};
+use hashmere_engine::{
+    Attributes, Cas, Change, ClientId, Expected, Lease, LeaseState, Mode, SharedEngine, StoreHandle, Version,
+};
 use hashmere_os::fork;
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,7 +20,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// [`holder`](Self::holder). Not fair, not recursive.
 #[derive(Clone, Debug)]
 pub struct Mutex {
-    store: Store,
+    store: Arc<SharedEngine>,
     key: Vec<u8>,
 }
 
@@ -80,7 +82,7 @@ pub(crate) fn holder_of(value: &[u8]) -> Result<ClientId, QueueError> {
 }
 
 /// Keys that processes agree by must not be evicted.
-pub(crate) fn refuse_cache(store: &Store) -> Result<(), QueueError> {
+pub(crate) fn refuse_cache(store: &Arc<SharedEngine>) -> Result<(), QueueError> {
     match store.mode() {
         Mode::Cache => Err(QueueError::BadOption(
             "a cache may drop the key at any time; use a strict store to wait for each other",
@@ -94,7 +96,8 @@ impl Mutex {
     ///
     /// # Errors
     /// [`BadOption`](QueueError::BadOption) if the store is a cache.
-    pub fn new(store: &Store, key: &[u8]) -> Result<Mutex, QueueError> {
+    pub fn new(store: &impl StoreHandle, key: &[u8]) -> Result<Mutex, QueueError> {
+        let store = store.shared();
         refuse_cache(store)?;
         Ok(Mutex { store: store.clone(), key: key.to_vec() })
     }

@@ -2,10 +2,11 @@
 
 use crate::error::QueueError;
 use crate::mutex::{Holder, Mutex};
-use hashmere::Store;
+use hashmere_engine::{SharedEngine, StoreHandle};
 use hashmere_os::fork;
 use std::cell::RefCell;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What stands before a key in the key of its lease.
@@ -27,7 +28,7 @@ thread_local! {
 struct Computing;
 
 impl Computing {
-    fn begin(store: &Store, key: &[u8]) -> Result<Computing, QueueError> {
+    fn begin(store: &Arc<SharedEngine>, key: &[u8]) -> Result<Computing, QueueError> {
         let own = Computation { path: store.path().into(), key: key.into(), born: fork::generation() };
         COMPUTING.with_borrow_mut(|all| {
             if all.contains(&own) {
@@ -46,7 +47,7 @@ impl Drop for Computing {
     }
 }
 
-fn lease(store: &Store, key: &[u8]) -> Result<Mutex, QueueError> {
+fn lease(store: &Arc<SharedEngine>, key: &[u8]) -> Result<Mutex, QueueError> {
     Mutex::new(store, &[LEASE, key].concat())
 }
 
@@ -54,8 +55,8 @@ fn lease(store: &Store, key: &[u8]) -> Result<Mutex, QueueError> {
 ///
 /// # Errors
 /// As [`Mutex::holder`].
-pub fn once_holder(store: &Store, key: &[u8]) -> Result<Option<Holder>, QueueError> {
-    lease(store, key)?.holder()
+pub fn once_holder(store: &impl StoreHandle, key: &[u8]) -> Result<Option<Holder>, QueueError> {
+    lease(store.shared(), key)?.holder()
 }
 
 /// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait for it. If
@@ -65,11 +66,12 @@ pub fn once_holder(store: &Store, key: &[u8]) -> Result<Option<Holder>, QueueErr
 /// # Errors
 /// [`Reentered`](QueueError::Reentered) if it is called by `compute` for the same key; the store's, and what `compute` returns.
 pub fn once<E: From<QueueError>>(
-    store: &Store,
+    store: &impl StoreHandle,
     key: &[u8],
     timeout: Duration,
     compute: impl FnOnce() -> Result<Vec<u8>, E>,
 ) -> Result<Option<Vec<u8>>, E> {
+    let store = store.shared();
     let get = || store.get(key).map_err(|error| E::from(error.into()));
     if let Some(value) = get()? {
         return Ok(Some(value));

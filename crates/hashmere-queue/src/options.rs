@@ -4,7 +4,7 @@ use crate::error::QueueError;
 use crate::layout::{Geometry, Kind};
 use crate::pool::{check_name, is_name, write_queue, Pool, FREE};
 use crate::recover::Core;
-use hashmere::{Store, WriteError};
+use hashmere_engine::{StoreHandle, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
 
@@ -74,7 +74,7 @@ impl PoolOptions {
     ///
     /// # Errors
     /// [`Exists`](QueueError::Exists) if it has others, and those of [`create`](Self::create).
-    pub fn open(&self, store: &Store, name: &str) -> Result<Pool, QueueError> {
+    pub fn open(&self, store: &impl StoreHandle, name: &str) -> Result<Pool, QueueError> {
         loop {
             match Pool::open(store, name) {
                 Err(QueueError::NotFound(_)) => {}
@@ -97,7 +97,7 @@ impl PoolOptions {
     /// # Errors
     /// [`Exists`](QueueError::Exists); [`BadOption`](QueueError::BadOption) for sizes and names that cannot be; the store's
     /// `Full`, `NoSpace` and `AddressSpace` if there is no room.
-    pub fn create(&self, store: &Store, name: &str) -> Result<Pool, QueueError> {
+    pub fn create(&self, store: &impl StoreHandle, name: &str) -> Result<Pool, QueueError> {
         let geometry = Geometry::new(self.elements, self.bytes, self.max_queues, self.max_endpoints, self.batch);
         let geometry = geometry.ok_or(QueueError::BadOption(
             "a pool has 1 to 2^31 elements of 1 to 2^32 - 1 bytes, 1 to 4096 queues and endpoints, and batches of 1 to 2^20",
@@ -121,7 +121,7 @@ impl PoolOptions {
             }
         };
         check_name(name)?;
-        let region = store.create_region(kind::POOL, name.as_bytes(), geometry.size(), fill);
+        let region = store.shared().create_region(kind::POOL, name.as_bytes(), geometry.size(), fill);
         match region.map_err(|error| no_room(error, geometry.size()))? {
             Some(region) => Pool::new(region, geometry),
             None => Err(QueueError::Exists(format!("pool {name:?}").into())),

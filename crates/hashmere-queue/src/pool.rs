@@ -7,7 +7,7 @@ use crate::options::QueueOptions;
 use crate::queue::{Queue, QueueStats};
 use crate::recover::{Core, Peers};
 use crate::ring::Ring;
-use hashmere::{ClientId, Region, Store, WriteError};
+use hashmere_engine::{ClientId, Region, SharedEngine, StoreHandle, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::{MapMem, Mem};
 use std::sync::atomic::Ordering;
@@ -61,11 +61,11 @@ impl Inner {
             return Err(QueueError::Forked);
         }
         let store = self.region.store();
-        Ok(self.core().recover(store.client()?, &Others(&store))?)
+        Ok(self.core().recover(store.client()?, &Others(store))?)
     }
 }
 
-struct Others<'a>(&'a Store);
+struct Others<'a>(&'a Arc<SharedEngine>);
 
 impl Peers for Others<'_> {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
@@ -99,9 +99,9 @@ impl Pool {
     ///
     /// # Errors
     /// [`NotFound`](QueueError::NotFound); [`BadOption`](QueueError::BadOption) for a name that cannot be; the store's errors, `Corrupt` if the pool is damaged.
-    pub fn open(store: &Store, name: &str) -> Result<Pool, QueueError> {
+    pub fn open(store: &impl StoreHandle, name: &str) -> Result<Pool, QueueError> {
         check_name(name)?;
-        let region = store.open_region(kind::POOL, name.as_bytes())?;
+        let region = store.shared().open_region(kind::POOL, name.as_bytes())?;
         let region = region.ok_or_else(|| QueueError::NotFound(format!("pool {name:?}").into()))?;
         let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
         Pool::new(region, geometry)
@@ -113,8 +113,8 @@ impl Pool {
     }
 
     /// Names of the pools of a store.
-    pub fn list(store: &Store) -> Vec<String> {
-        let pools = store.regions().into_iter().filter(|region| region.kind == kind::POOL);
+    pub fn list(store: &impl StoreHandle) -> Vec<String> {
+        let pools = store.shared().regions().into_iter().filter(|region| region.kind == kind::POOL);
         pools.map(|region| String::from_utf8_lossy(&region.name).into_owned()).collect()
     }
 
@@ -122,9 +122,9 @@ impl Pool {
     ///
     /// # Errors
     /// The store's.
-    pub fn remove(store: &Store, name: &str) -> Result<bool, QueueError> {
+    pub fn remove(store: &impl StoreHandle, name: &str) -> Result<bool, QueueError> {
         check_name(name)?;
-        Ok(store.drop_region(kind::POOL, name.as_bytes())?)
+        Ok(store.shared().drop_region(kind::POOL, name.as_bytes())?)
     }
 
     /// Whether it was removed.

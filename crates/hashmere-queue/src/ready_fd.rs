@@ -9,7 +9,7 @@ use crate::pool::Inner;
 use crate::queue::Queue;
 use crate::ring::Ring;
 use crate::wait::{is_ready, sleep};
-use hashmere::WriteError;
+use hashmere_engine::WriteError;
 use hashmere_mem::Mem;
 use hashmere_os::eventfd::EventFd;
 use hashmere_os::patience::Patience;

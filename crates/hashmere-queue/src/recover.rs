@@ -7,7 +7,7 @@ use crate::canary::{self, Canary};
 use crate::layout::{endpoint, pool, queue, End, Geometry, Held, Intent, Kind, Op};
 use crate::ring::{EndpointLayout, Ring};
 use crate::transfer::{push_one, wake_sleepers, Push};
-use hashmere::{ClientId, WriteError};
+use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 

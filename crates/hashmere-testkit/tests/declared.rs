@@ -4,6 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Mode, Store};
+use hashmere_engine::StoreHandle;
 use hashmere_log::{Log, LogError, LogOptions};
 use hashmere_queue::{Barrier, Pool, PoolOptions, QueueError, QueueOptions};
 use hashmere_testkit::limits::Watchdog;
@@ -37,7 +38,7 @@ fn stores(scratch: &Scratch) -> [Store; 3] {
     for store in &stores {
         (0..20u8).for_each(|i| assert!(store.set(&[i], b"value").is_ok()));
         // Whatever a first request makes for all later ones is there: the identity of this process, a lane.
-        store.client().unwrap();
+        store.shared().client().unwrap();
     }
     stores
 }
@@ -155,7 +156,7 @@ fn queues_and_barriers_of_any_size() {
         assert_eq!(popped, max.min(2));
         assert_eq!(endpoint.push_many(pool.free(), u64::MAX).unwrap(), popped);
     }
-    store.client().unwrap();
+    store.shared().client().unwrap();
     for size in around(1 << 32) {
         let joined = try_it(
             &store,

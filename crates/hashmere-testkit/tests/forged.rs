@@ -4,6 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Change, Counter, Expected, Mode, OpenError, Options, Store, Ttl, Update};
+use hashmere_engine::StoreHandle;
 use hashmere_format::header::{self, at};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::scratch::Scratch;
@@ -82,7 +83,7 @@ fn use_it(store: &Store) {
     }
     store.iter().take(500).take_while(Result::is_ok).for_each(drop);
     let _ = (store.count(), store.stats(), store.check().is_clean(), store.maintain(), store.sync());
-    let _ = store.create_region(1, b"region", 5000, |_, _| ()).map(drop);
+    let _ = store.shared().create_region(1, b"region", 5000, |_, _| ()).map(drop);
     let _ = (store.clear(), store.set(&key(1), &[b'9'; 16]), store.random());
 }
 

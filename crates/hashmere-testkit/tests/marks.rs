@@ -2,7 +2,8 @@
 //! stale key, marks that outlive the value they were set for, a frame that is written twice.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Framed, Item, Store, Ttl};
+use hashmere::{Attributes, Item, Store, Ttl};
+use hashmere_engine::{Framed, StoreHandle};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::small;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -77,6 +78,7 @@ fn frames_stand_before_their_values() {
     let mut seen = Vec::new();
     let keys: Vec<&[u8]> = vec![b"short", b"none", b"long", b"short"];
     store
+        .shared()
         .get_many_framed(
             &keys,
             &mut buffer,

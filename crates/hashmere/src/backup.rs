@@ -1,12 +1,6 @@
 //! Hot backup: a copy of one moment while everybody goes on.
 
-use crate::copy_file::{self, Copy};
-use crate::engine::{Lane, Snapshot};
-use crate::error::{BackupError, OpenError, WriteError};
-use crate::open::FileEngine;
-use crate::options::Options;
-use crate::store::Store;
-use hashmere_mem::{MapMem, OsHost};
+use crate::{BackupError, BackupReport, Store};
 use std::path::{Path, PathBuf};
 
 /// Is told how many keys of about how many are copied.
@@ -18,18 +12,6 @@ pub struct Backup<'a> {
     path: PathBuf,
     replace: bool,
     progress: Progress<'a>,
-}
-
-/// What a backup did.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct BackupReport {
-    /// Keys in the copy.
-    pub items: u64,
-    /// Size of the copy in bytes, as `ls` shows it.
-    pub bytes_file: u64,
-    /// A cache that was full dropped, while it was copied, some keys that were there at the moment of the snapshot.
-    pub thinned: bool,
 }
 
 impl Store {
@@ -80,48 +62,7 @@ impl<'a> Backup<'a> {
     /// # Errors
     /// See [`BackupError`]; [`Busy`](crate::WriteError::Busy) within it names a process that is stopped within a write.
     pub fn run(mut self) -> Result<BackupReport, BackupError> {
-        let engine = self.store.engine();
-        if engine.read_only {
-            return Err(WriteError::ReadOnly.into());
-        }
-        self.may_be_named()?;
-        let mut lane = engine.lane()?;
-        let snapshot = engine.begin_snapshot(&mut lane)?;
-        let copy = Copy::new(engine, self.store.path(), &self.path).map_err(BackupError::Create)?;
-        self.fill(snapshot, &mut lane, copy)
-    }
-
-    fn fill(
-        &mut self,
-        snapshot: Snapshot<'_, MapMem, OsHost>,
-        lane: &mut Lane,
-        copy: Copy,
-    ) -> Result<BackupReport, BackupError> {
-        let target: &FileEngine = copy.engine();
-        let copied = {
-            let mut to = target.lane().map_err(BackupError::Target)?;
-            snapshot.copy_to(lane, target, &mut to, &mut self.progress)?
-        };
-        let bytes_file = target.mem.file_len().unwrap_or(0);
-        match copy.publish(&self.path, self.replace) {
-            Err(OpenError::AlreadyExists { path }) => Err(BackupError::Exists { path }),
-            Err(error) => Err(BackupError::Create(error)),
-            Ok(()) => Ok(BackupReport { items: copied.items, bytes_file, thinned: copied.thinned }),
-        }
-    }
-
-    /// Refuses what can be refused before anything is done.
-    fn may_be_named(&self) -> Result<(), BackupError> {
-        let path = &self.path;
-        let Ok(there) = std::fs::symlink_metadata(path) else { return Ok(()) };
-        if !self.replace || copy_file::is_same_file(&there, self.store.path()) {
-            return Err(BackupError::Exists { path: path.clone() });
-        }
-        // Only a store is replaced, as only a store is removed.
-        match Options::new().read_only().open(copy_file::path_with_slash(path)) {
-            Ok(_) | Err(OpenError::Unclean { .. } | OpenError::NotFound { .. }) => Ok(()),
-            Err(error) => Err(BackupError::Create(error)),
-        }
+        self.store.shared.backup(&self.path, self.replace, &mut self.progress)
     }
 }
 

@@ -3,15 +3,9 @@
 //! Each call copies the value if it fits, and says how long it is in any case. If it does not fit, what the buffer holds is
 //! not defined.
 
-use crate::engine::{Found, KeyHash, Probe, PIN_FROM};
-use crate::error::ReadError;
 use crate::hashed::Hashed;
-use crate::open::FileEngine;
-use crate::types::{Address, Meta};
-use crate::view::View;
-use crate::Store;
-use hashmere_format::row::Stat;
-use hashmere_mem::Mem;
+use crate::{Address, Meta, ReadError, Store, View};
+use hashmere_engine::{FileEngine, Found};
 
 impl Store {
     /// Copies the value of a key to the start of `buffer` and returns its length. If that is more than the buffer has, nothing
@@ -22,7 +16,7 @@ impl Store {
     #[inline]
     pub fn copy_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
         let engine = self.engine();
-        self.copy_hashed(engine, key, engine.hash(key), buffer, |_, found| found.value_len(), |view| view.len())
+        self.shared.copy_hashed(engine, key, engine.hash(key), buffer, |_, found| found.value_len(), |view| view.len())
     }
 
     /// The same, with everything else about the key; [`Meta::value_len`] is the length.
@@ -32,7 +26,7 @@ impl Store {
     #[inline]
     pub fn copy_item_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
         let engine = self.engine();
-        self.copy_hashed(engine, key, engine.hash(key), buffer, FileEngine::meta_of_found, View::meta)
+        self.shared.copy_hashed(engine, key, engine.hash(key), buffer, FileEngine::meta_of_found, View::meta)
     }
 
     /// The value of what a UID or handle names: as [`copy_item_to`](Self::copy_item_to).
@@ -41,9 +35,8 @@ impl Store {
     /// As [`get_at`](Self::get_at).
     pub fn copy_at_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<Meta, ReadError> {
         let engine = self.engine();
-        self.read_at(at.into(), |found| {
-            if let Some(room) = buffer.get_mut(..found.value_len()) {
-                engine.mem.read(found.value(), room);
+        self.shared.read_at(at.into(), |found| {
+            if engine.copy_value(found, buffer) {
                 engine.visit(found);
             }
             Ok(engine.meta_of_found(found))
@@ -57,81 +50,10 @@ impl Store {
     /// As [`get_at`](Self::get_at).
     pub fn copy_key_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<usize, ReadError> {
         let engine = self.engine();
-        self.read_at(at.into(), |found| {
-            let len = found.key_len();
-            if let Some(room) = buffer.get_mut(..len) {
-                engine.mem.read(found.key(), room);
-            }
-            Ok(len)
+        self.shared.read_at(at.into(), |found| {
+            engine.copy_key(found, buffer);
+            Ok(found.key_len())
         })
-    }
-
-    /// Looks, copies and proves with everything in registers; what does not end well at once is done again from the start.
-    #[inline(always)]
-    fn copy_hashed<R>(
-        &self,
-        engine: &FileEngine,
-        key: &[u8],
-        kh: KeyHash,
-        buffer: &mut [u8],
-        answer: impl Fn(&FileEngine, &Found) -> R,
-        answer_long: impl Fn(&View) -> R,
-    ) -> Result<Option<R>, ReadError> {
-        match engine.probe(key, kh) {
-            Probe::At(found, epoch) if found.outline.value_len <= PIN_FROM => {
-                if let Some(room) = buffer.get_mut(..found.value_len()) {
-                    engine.mem.read(found.value(), room);
-                    engine.visit(&found);
-                }
-                let answer = answer(engine, &found);
-                if engine.stood(epoch) {
-                    engine.count(Stat::Hits, 1);
-                    return Ok(Some(answer));
-                }
-            }
-            Probe::Absent => {
-                engine.count(Stat::Misses, 1);
-                return Ok(None);
-            }
-            _ => {}
-        }
-        self.copy_slowly(engine, key, kh, buffer, answer, answer_long)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn copy_slowly<R>(
-        &self,
-        engine: &FileEngine,
-        key: &[u8],
-        kh: KeyHash,
-        buffer: &mut [u8],
-        answer: impl Fn(&FileEngine, &Found) -> R,
-        answer_long: impl Fn(&View) -> R,
-    ) -> Result<Option<R>, ReadError> {
-        // The inner `None`: it fits, but copying takes so long that it needs a pin.
-        let copied = engine.read_by_generation(key, kh, &mut |found| {
-            if let Some(room) = buffer.get_mut(..found.value_len()) {
-                if found.outline.value_len > PIN_FROM {
-                    return Ok(None);
-                }
-                engine.mem.read(found.value(), room);
-                engine.visit(found);
-            }
-            Ok(Some(answer(engine, found)))
-        })?;
-        engine.count(if copied.is_some() { Stat::Hits } else { Stat::Misses }, 1);
-        match copied {
-            None => Ok(None),
-            Some(Some(answer)) => Ok(Some(answer)),
-            Some(None) => {
-                let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
-                if let Some(room) = buffer.get_mut(..view.len()) {
-                    room.copy_from_slice(&view);
-                }
-                Ok(Some(answer_long(&view)))
-            }
-        }
     }
 }
 
@@ -143,7 +65,7 @@ impl Hashed<'_> {
     pub fn copy_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<usize>, ReadError> {
         let (store, engine) = (self.store(), self.store().engine());
         let length = |_: &FileEngine, found: &Found| found.value_len();
-        store.copy_hashed(engine, key, engine.supplied(hash), buffer, length, |view| view.len())
+        store.shared.copy_hashed(engine, key, engine.supplied(hash), buffer, length, |view| view.len())
     }
 
     /// As [`Store::copy_item_to`].
@@ -152,7 +74,7 @@ impl Hashed<'_> {
     /// See [`ReadError`].
     pub fn copy_item_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
         let (store, engine) = (self.store(), self.store().engine());
-        store.copy_hashed(engine, key, engine.supplied(hash), buffer, FileEngine::meta_of_found, View::meta)
+        store.shared.copy_hashed(engine, key, engine.supplied(hash), buffer, FileEngine::meta_of_found, View::meta)
     }
 }
 

@@ -1,9 +1,7 @@
 //! The family of calls with a hash that the caller supplies.
 
-use crate::engine::{Tick, When};
-use crate::error::{ReadError, WriteError};
-use crate::types::{Attributes, Counter, Item, Stored, Uid, Update, Updated};
-use crate::Store;
+use crate::{Attributes, Counter, Item, ReadError, Store, Stored, Uid, Update, Updated, WriteError};
+use hashmere_engine::{Tick, When};
 
 /// Calls that take the key's hash from the caller, for those who have one already: see [`Store::hashed`].
 ///
@@ -43,7 +41,7 @@ impl Hashed<'_> {
     pub fn get_into(&self, key: &[u8], hash: u64, buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
         buffer.clear();
         let engine = self.store.engine();
-        self.store.fetch_bytes(engine, key, engine.supplied(hash), buffer)
+        self.store.shared.fetch_bytes(engine, key, engine.supplied(hash), buffer)
     }
 
     /// As [`Store::get_item`].
@@ -51,7 +49,7 @@ impl Hashed<'_> {
     /// # Errors
     /// See [`ReadError`].
     pub fn get_item(&self, key: &[u8], hash: u64) -> Result<Option<Item>, ReadError> {
-        self.store.item(key, self.store.engine().supplied(hash))
+        self.store.shared.item(key, self.store.engine().supplied(hash))
     }
 
     /// As [`Store::exists`].
@@ -76,7 +74,10 @@ impl Hashed<'_> {
     /// See [`WriteError`].
     pub fn set(&self, key: &[u8], hash: u64, value: &[u8]) -> Result<Stored, WriteError> {
         let kh = self.store.engine().supplied(hash);
-        self.store.put(key, kh, value, Attributes::NONE, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
+        self.store
+            .shared
+            .put(key, kh, value, Attributes::NONE, When::Always)?
+            .ok_or(WriteError::Misuse("nothing was stored"))
     }
 
     /// As [`Store::set_with`].
@@ -85,7 +86,7 @@ impl Hashed<'_> {
     /// See [`WriteError`].
     pub fn set_with(&self, key: &[u8], hash: u64, value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
         let kh = self.store.engine().supplied(hash);
-        self.store.put(key, kh, value, attributes, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
+        self.store.shared.put(key, kh, value, attributes, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
     }
 
     /// As [`Store::add`].
@@ -99,7 +100,7 @@ impl Hashed<'_> {
         value: &[u8],
         attributes: Attributes,
     ) -> Result<Option<Stored>, WriteError> {
-        self.store.put(key, self.store.engine().supplied(hash), value, attributes, When::Absent)
+        self.store.shared.put(key, self.store.engine().supplied(hash), value, attributes, When::Absent)
     }
 
     /// As [`Store::delete`].
@@ -127,6 +128,6 @@ impl Hashed<'_> {
     /// # Errors
     /// See [`WriteError`].
     pub fn update(&self, key: &[u8], hash: u64, f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
-        self.store.update_hashed(key, self.store.engine().supplied(hash), f)
+        self.store.shared.update_hashed(key, self.store.engine().supplied(hash), f)
     }
 }

@@ -22,48 +22,34 @@
 //! *It is not* a database: there are no queries, and no transactions over several keys yet. It does not
 //! replicate. A store on a file system that loses its memory with the machine (`/dev/shm`) is gone after a reboot.
 //!
-//! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then this crate.
+//! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then
+//! `hashmere-engine` (what happens to them), then this crate.
+
+#![forbid(unsafe_code)]
 
 mod backup;
 mod by_number;
-mod canary;
 mod copy;
-mod copy_file;
-mod engine;
-mod error;
-mod error_text;
-mod frame;
+mod filter;
 mod glob;
 mod hashed;
-mod last_exit;
-mod lease;
 mod many;
 mod marks;
-mod open;
 mod options;
-mod region;
-mod room;
 mod scan;
-mod shared;
 mod store;
-mod types;
-mod view;
 mod wait;
 mod write;
 
-pub use backup::{Backup, BackupReport};
-pub use engine::{CheckReport, ClientStats, OperationCounts, Problem, RegionInfo, Stats};
-pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
-pub use frame::Framed;
+pub use backup::Backup;
+pub use filter::{Cursor, Filter};
 pub use hashed::Hashed;
-pub use lease::{Lease, LeaseState};
-pub use options::{Mode, Options};
-pub use region::{ClientId, Region};
-pub use room::Roomed;
+#[doc(inline)]
+pub use hashmere_engine::{
+    Address, AddressLimit, Attributes, BackupError, BackupReport, Cas, Change, CheckReport, ClientStats, Counter,
+    Error, Expected, Handle, Item, Meta, Mode, OpenError, OperationCounts, Pair, Problem, ReadError, Remaining,
+    Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WriteError,
+};
+pub use options::Options;
 pub use scan::Scan;
 pub use store::Store;
-pub use types::{
-    Address, Attributes, Cas, Change, Counter, Cursor, Evicted, Expected, Filter, Handle, Item, Meta, Pair, Remaining,
-    Stored, Ttl, Uid, Update, Updated, Version,
-};
-pub use view::{Reservation, View};

@@ -1,8 +1,6 @@
 //! Marks: what several readers agree on about a key, such as who computes it anew.
 
-use crate::error::WriteError;
-use crate::types::{Attributes, Item, Meta, Stored, Ttl};
-use crate::Store;
+use crate::{Attributes, Item, Meta, Store, Stored, Ttl, WriteError};
 
 impl Store {
     /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: somebody

@@ -1,33 +1,10 @@
 //! How a store is opened.
 
-use crate::error::OpenError;
-use crate::Store;
-use std::fmt;
-use std::panic::{RefUnwindSafe, UnwindSafe};
+use crate::{Mode, OpenError, Store};
+use hashmere_engine::{self as engine, Create, OnRebuild, SharedEngine};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// What a store does when it has reached its maximum size.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Mode {
-    /// A write that finds no room is refused and changes nothing; deleting makes room.
-    Strict,
-    /// Room is made by dropping first what has expired, then what has not been used lately.
-    Cache,
-}
-
-/// Which file a call creates or opens.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum Create {
-    /// Open it, or create it if it is missing.
-    #[default]
-    IfMissing,
-    /// Only open it.
-    Never,
-    /// Only create it.
-    Always,
-}
 
 /// Options for [`Options::open`].
 ///
@@ -36,38 +13,7 @@ pub(crate) enum Create {
 /// busy timeout, delete on last exit) or refused with [`OpenError::Mismatch`], which
 /// names both values. Nothing is ever damaged by it.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
-    pub(crate) create: Create,
-    pub(crate) read_only: bool,
-    pub(crate) max_bytes: Option<u64>,
-    pub(crate) mode: Option<Mode>,
-    pub(crate) expected_items: Option<u64>,
-    pub(crate) fixed_key_len: Option<u32>,
-    pub(crate) fixed_value_len: Option<u32>,
-    pub(crate) permissions: Option<u32>,
-    pub(crate) delete_on_last_exit: bool,
-    pub(crate) busy_timeout: Option<Duration>,
-    pub(crate) segment_bytes: Option<u32>,
-    pub(crate) leaf_bytes: Option<u32>,
-    pub(crate) allow_foreign_owner: bool,
-    pub(crate) durable: Option<bool>,
-    pub(crate) sync_every: Option<Duration>,
-    pub(crate) on_rebuild: Option<OnRebuild>,
-}
-
-/// Is told how far a rebuild is.
-#[derive(Clone)]
-pub(crate) struct OnRebuild(pub(crate) Arc<dyn Fn(u64, u64) + Send + Sync>);
-
-// A call that unwinds out of a rebuild leaves the file as a death there does.
-impl UnwindSafe for OnRebuild {}
-impl RefUnwindSafe for OnRebuild {}
-
-impl fmt::Debug for OnRebuild {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnRebuild")
-    }
-}
+pub struct Options(engine::Options);
 
 impl Options {
     /// Create if missing, read and write, strict, no maximum size.
@@ -76,19 +22,19 @@ impl Options {
     }
     /// Only open an existing store: [`OpenError::NotFound`] if there is none.
     pub fn existing_only(mut self) -> Options {
-        self.create = Create::Never;
+        self.0.create = Create::Never;
         self
     }
     /// Only create: [`OpenError::AlreadyExists`] if there is one.
     pub fn exclusive(mut self) -> Options {
-        self.create = Create::Always;
+        self.0.create = Create::Always;
         self
     }
     /// Map the file read-only. Works on a file that the process may not write. Implies
     /// [`existing_only`](Self::existing_only). A read-only client holds no pins (its views are copies) and
     /// is not counted in the statistics.
     pub fn read_only(mut self) -> Options {
-        self.read_only = true;
+        self.0.read_only = true;
         self
     }
     /// The memory that the file may take, in bytes (whole segments; at least eight of them). Default: no limit but the
@@ -97,79 +43,79 @@ impl Options {
     /// An existing store gets this maximum: see [`Store::set_max_bytes`](crate::Store::set_max_bytes). The last to open it with
     /// one decides, for all processes that have it open. It means nothing to a read-only handle.
     pub fn max_bytes(mut self, bytes: u64) -> Options {
-        self.max_bytes = Some(bytes);
+        self.0.max_bytes = Some(bytes);
         self
     }
     /// Strict (default) or cache. [`Mode::Cache`] needs [`max_bytes`](Self::max_bytes) when it creates.
     pub fn mode(mut self, mode: Mode) -> Options {
-        self.mode = Some(mode);
+        self.0.mode = Some(mode);
         self
     }
     /// Creates the index large enough for this many items, which saves the splits on the way there.
     pub fn expected_items(mut self, items: u64) -> Options {
-        self.expected_items = Some(items);
+        self.0.expected_items = Some(items);
         self
     }
     /// Every key has exactly this length; others are refused. Creation only.
     pub fn fixed_key_len(mut self, bytes: u32) -> Options {
-        self.fixed_key_len = Some(bytes);
+        self.0.fixed_key_len = Some(bytes);
         self
     }
     /// Every value has exactly this length; others are refused. Creation only.
     pub fn fixed_value_len(mut self, bytes: u32) -> Options {
-        self.fixed_value_len = Some(bytes);
+        self.0.fixed_value_len = Some(bytes);
         self
     }
     /// Permission bits of a created file (default `0o600`).
     pub fn permissions(mut self, mode: u32) -> Options {
-        self.permissions = Some(mode);
+        self.0.permissions = Some(mode);
         self
     }
     /// The file goes with the last process that has it open for writing: when that closes its last handle or exits. If it is killed, or
     /// ends by `_exit`, the next process that opens the name removes the file first.
     pub fn delete_on_last_exit(mut self) -> Options {
-        self.delete_on_last_exit = true;
+        self.0.delete_on_last_exit = true;
         self
     }
     /// How long a write waits for a lock whose living owner does not proceed before it returns
     /// [`WriteError::Busy`](crate::WriteError::Busy). Default 5 s.
     pub fn busy_timeout(mut self, timeout: Duration) -> Options {
-        self.busy_timeout = Some(timeout);
+        self.0.busy_timeout = Some(timeout);
         self
     }
     /// Bytes of a segment, the unit of cleaning and of giving memory back: a power of two from 4 KiB to 64 MiB,
     /// default 256 KiB. Creation only. Small segments are for tests.
     pub fn segment_bytes(mut self, bytes: u32) -> Options {
-        self.segment_bytes = Some(bytes);
+        self.0.segment_bytes = Some(bytes);
         self
     }
     /// Bytes of a leaf of the index, the unit of growth: a power of two from 256 bytes to 32 KiB (the default), at
     /// most an eighth of a segment. Creation only. Small leaves are for tests.
     pub fn leaf_bytes(mut self, bytes: u32) -> Options {
-        self.leaf_bytes = Some(bytes);
+        self.0.leaf_bytes = Some(bytes);
         self
     }
     /// A durable store, for a file on a disk: everything acknowledged before a completed [`Store::sync`] survives a
     /// crash of the machine and a power cut. Records take 8 bytes more, and what is emptied is free only after the
     /// next sync. Creation only; not together with [`Mode::Cache`]. On tmpfs it is as durable as tmpfs is.
     pub fn durable(mut self) -> Options {
-        self.durable = Some(true);
+        self.0.durable = Some(true);
         self
     }
     /// Durable stores: a write that finds the last sync older than this syncs after it has let go of its key. No thread does
     /// so: what is written last is synced by the next write, by [`Store::sync`], or when the last handle is closed.
     pub fn sync_every(mut self, period: Duration) -> Options {
-        self.sync_every = Some(period);
+        self.0.sync_every = Some(period);
         self
     }
     /// Is told `(done, of)` while opening rebuilds a durable store after the machine went down.
     pub fn on_rebuild(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Options {
-        self.on_rebuild = Some(OnRebuild(Arc::new(progress)));
+        self.0.on_rebuild = Some(OnRebuild(Arc::new(progress)));
         self
     }
     /// Opens a file that another user owns (refused by default: its owner could change it under us).
     pub fn allow_foreign_owner(mut self) -> Options {
-        self.allow_foreign_owner = true;
+        self.0.allow_foreign_owner = true;
         self
     }
 
@@ -179,6 +125,6 @@ impl Options {
     /// # Errors
     /// See [`OpenError`].
     pub fn open(&self, name_or_path: impl AsRef<Path>) -> Result<Store, OpenError> {
-        Store::open_with(name_or_path.as_ref(), self)
+        Ok(Store { shared: SharedEngine::open(name_or_path.as_ref(), &self.0)? })
     }
 }

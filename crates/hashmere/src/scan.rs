@@ -1,13 +1,9 @@
 //! All keys.
 
-use crate::engine::Found;
-use crate::error::ReadError;
-use crate::glob;
-use crate::types::{Cursor, Filter, Pair};
-use crate::Store;
+use crate::{glob, Cursor, Filter, Pair, ReadError, Store};
+use hashmere_engine::Found;
 use hashmere_format::leaf::Slot;
 use hashmere_format::uid::{depth_max, reverse, Scan as Position};
-use hashmere_mem::Mem;
 use hashmere_os::{boot, clock};
 use std::sync::Mutex;
 
@@ -158,19 +154,13 @@ impl Store {
                 if engine.is_past(found) {
                     return Ok(None);
                 }
-                let mut key = Vec::with_capacity(found.key_len());
-                engine.mem.append_to(found.key(), found.key_len(), &mut key);
+                let key = engine.key_of(found);
                 let passes =
                     key.starts_with(&filter.prefix) && filter.glob.as_ref().is_none_or(|g| glob::matches(g, &key));
                 if !passes {
                     return Ok(None);
                 }
-                let mut value = Vec::new();
-                if !filter.keys_only {
-                    let len = found.value_len();
-                    value.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
-                    engine.mem.append_to(found.value(), len, &mut value);
-                }
+                let value = if filter.keys_only { Vec::new() } else { engine.value_of(found)? };
                 Ok(Some(Pair { key, value, meta: engine.meta_of_found(found) }))
             })?;
             if let Some(pair) = read {

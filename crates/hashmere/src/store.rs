@@ -1,17 +1,8 @@
 //! The handle, and reading.
 
-use crate::copy_file;
-use crate::engine::{CheckReport, Fetched, KeyHash, Stats};
-use crate::error::{Error, OpenError, ReadError, WriteError};
-use crate::last_exit;
-use crate::open::{resize, resolve, FileEngine};
-use crate::options::{Mode, Options};
-use crate::shared::Shared;
-use crate::types::{Evicted, Item, Meta, Remaining};
-use crate::view::View;
+use crate::{CheckReport, Error, Item, Meta, Mode, OpenError, Options, ReadError, Remaining, Stats, View, WriteError};
+use hashmere_engine::{resolve, FileEngine, SharedEngine, StoreHandle};
 use hashmere_format::row::Stat;
-use hashmere_mem::Mem;
-use hashmere_os::file;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +11,7 @@ use std::time::Duration;
 /// working in a forked child. The last clone to be dropped closes it.
 #[derive(Clone)]
 pub struct Store {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedEngine>,
 }
 
 impl Store {
@@ -32,35 +23,13 @@ impl Store {
         Options::new().open(name_or_path)
     }
 
-    pub(crate) fn open_with(name: &Path, options: &Options) -> Result<Store, OpenError> {
-        let shared = Shared::open(name, options)?;
-        last_exit::watch(&shared);
-        Ok(Store { shared })
-    }
-
     /// Removes a store's file. Processes that have it open go on with the removed one; whoever opens the name next
     /// gets a new one. `false`: there was none.
     ///
     /// # Errors
     /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`Options::open`].
     pub fn remove(name_or_path: impl AsRef<Path>) -> Result<bool, OpenError> {
-        let path = Self::path_of(name_or_path)?;
-        let slashed = copy_file::path_with_slash(&path);
-        let left_over = file::open_checked(&slashed, false, false);
-        if left_over.is_ok_and(|file| last_exit::remove_left_over(&path, &file).unwrap_or(false)) {
-            return Ok(true);
-        }
-        match Options::new().read_only().open(slashed) {
-            Err(OpenError::NotFound { .. }) => return Ok(false),
-            // What cannot be used after a crash may still be removed.
-            Ok(_) | Err(OpenError::Unclean { .. }) => {}
-            Err(error) => return Err(error),
-        }
-        match std::fs::remove_file(&path) {
-            Ok(()) => Ok(true),
-            Err(source) if source.kind() == std::io::ErrorKind::NotFound => Ok(false),
-            Err(source) => Err(OpenError::Io { path, action: "remove", source }),
-        }
+        hashmere_engine::remove(name_or_path.as_ref())
     }
 
     /// The file that a name or path means.
@@ -73,21 +42,17 @@ impl Store {
 
     /// The file.
     pub fn path(&self) -> &Path {
-        &self.shared.path
+        self.shared.path()
     }
 
     /// Whether it was opened read-only.
     pub fn is_read_only(&self) -> bool {
-        self.engine().read_only
+        self.shared.is_read_only()
     }
 
     /// Whether it refuses when it is full, or evicts.
     pub fn mode(&self) -> Mode {
-        if self.engine().shape.cache {
-            Mode::Cache
-        } else {
-            Mode::Strict
-        }
+        self.shared.mode()
     }
 
     #[inline(always)]
@@ -113,23 +78,7 @@ impl Store {
     pub fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
         buffer.clear();
         let engine = self.engine();
-        self.fetch_bytes(engine, key, engine.hash(key), buffer)
-    }
-
-    /// Copies a value to the end of a buffer; `false` on a miss.
-    #[inline(always)]
-    pub(crate) fn fetch_bytes(
-        &self,
-        engine: &FileEngine,
-        key: &[u8],
-        kh: KeyHash,
-        buffer: &mut Vec<u8>,
-    ) -> Result<bool, ReadError> {
-        match engine.fetch(key, kh, buffer, |_| ())? {
-            None => Ok(false),
-            Some(Fetched::Copied(())) => Ok(true),
-            Some(Fetched::Long) => Ok(self.fetch_long(key, kh, buffer)?.is_some()),
-        }
+        self.shared.fetch_bytes(engine, key, engine.hash(key), buffer)
     }
 
     /// The value of a key with flags, version, expiry and UID.
@@ -137,31 +86,7 @@ impl Store {
     /// # Errors
     /// See [`ReadError`].
     pub fn get_item(&self, key: &[u8]) -> Result<Option<Item>, ReadError> {
-        self.item(key, self.engine().hash(key))
-    }
-
-    pub(crate) fn item(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
-        let mut value = Vec::new();
-        Ok(self.fetch(key, kh, &mut value)?.map(|meta| Item { value, meta }))
-    }
-
-    /// Copies a value to the end of a buffer, long ones under a pin, and returns the rest of the item.
-    pub(crate) fn fetch(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
-        let engine = self.engine();
-        match engine.fetch(key, kh, buffer, |found| engine.meta_of_found(found))? {
-            None => Ok(None),
-            Some(Fetched::Copied(meta)) => Ok(Some(meta)),
-            Some(Fetched::Long) => self.fetch_long(key, kh, buffer),
-        }
-    }
-
-    #[cold]
-    fn fetch_long(&self, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
-        let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
-        let bytes = view.len();
-        buffer.try_reserve_exact(bytes).map_err(|_| ReadError::OutOfMemory { bytes: bytes as u64 })?;
-        buffer.extend_from_slice(&view);
-        Ok(Some(view.meta()))
+        self.shared.get_item(key)
     }
 
     /// A view of the value where it stands, without a copy: see [`View`].
@@ -169,40 +94,9 @@ impl Store {
     /// # Errors
     /// See [`ReadError`].
     pub fn view(&self, key: &[u8]) -> Result<Option<View>, ReadError> {
-        let view = self.view_of(key, self.engine().hash(key))?;
+        let view = self.shared.view_of(key, self.engine().hash(key))?;
         self.engine().count(if view.is_some() { Stat::Hits } else { Stat::Misses }, 1);
         Ok(view)
-    }
-
-    pub(crate) fn view_of(&self, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
-        let engine = self.engine();
-        let mut exhausted = engine.read_only;
-        loop {
-            let root = engine.root_word();
-            if exhausted {
-                // A copy by generation: as good as a view, only not free of charge.
-                let copied = engine.read(key, kh, |found| {
-                    let len = found.value_len();
-                    let mut bytes = Vec::new();
-                    bytes.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
-                    engine.mem.append_to(found.value(), len, &mut bytes);
-                    engine.visit(found);
-                    Ok(View::owned(bytes, engine.meta_of_found(found)))
-                })?;
-                return Ok(copied);
-            }
-            let Some(found) = engine.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
-            if let Some(pin) = engine.pin(found.slot_offset, found.slot, root, &mut exhausted) {
-                // Between the look and the pin the slot may have gone elsewhere and come back: what counts is what stands there
-                // now, and stays.
-                let Some(found) = engine.look_again(&found, key, kh) else {
-                    engine.unpin(pin);
-                    continue;
-                };
-                engine.visit(&found);
-                return Ok(Some(View::pinned(&self.shared, pin, found.value(), engine.meta_of_found(&found))));
-            }
-        }
     }
 
     /// Everything about a key except its value.
@@ -210,7 +104,7 @@ impl Store {
     /// # Errors
     /// See [`ReadError`].
     pub fn meta(&self, key: &[u8]) -> Result<Option<Meta>, ReadError> {
-        self.engine().peek(key, self.engine().hash(key))
+        self.shared.meta(key)
     }
 
     /// Whether a key is there.
@@ -263,15 +157,7 @@ impl Store {
 
     /// Statistics. Nobody is stopped for them.
     pub fn stats(&self) -> Stats {
-        let mem = &self.engine().mem;
-        self.engine().stats(mem.file_len().unwrap_or(0), mem.allocated_bytes().unwrap_or(0))
-    }
-
-    /// Begins (`true`) or ends to note which keys this process drops from a cache to make room; returns those that were noted
-    /// since the last call. What other processes drop is not among them, nor what expired. At most 4096 wait; more are
-    /// not noted.
-    pub fn evictions(&self, on: bool) -> Vec<Evicted> {
-        self.engine().evictions(on)
+        self.shared.stats()
     }
 
     /// Reads the whole store and names what contradicts itself. Others may go on writing meanwhile: what they are changing is not
@@ -289,7 +175,7 @@ impl Store {
     /// process fails, with [`Poisoned`](WriteError::Poisoned).
     pub fn sync(&self) -> Result<(), WriteError> {
         let engine = self.engine();
-        if engine.read_only {
+        if self.is_read_only() {
             return Err(WriteError::ReadOnly);
         }
         let lane = engine.lane()?;
@@ -305,7 +191,7 @@ impl Store {
         let engine = self.engine();
         let mut lane = engine.lane()?;
         engine.sweep()?;
-        Ok(engine.maintain(&mut lane)? << engine.shape.segment_shift)
+        Ok(engine.maintain(&mut lane)? * engine.segment_bytes())
     }
 
     /// Gives the store another maximum size, for all processes that have it open; [`Options::max_bytes`] does the same at opening.
@@ -320,9 +206,14 @@ impl Store {
     /// [`OpenError::BadOption`]: too small for any store. [`OpenError::Mismatch`]: what must stay does not fit, that is the
     /// keys of a strict store, or regions; it has the maximum that it had. [`WriteError::ReadOnly`], [`WriteError::Busy`].
     pub fn set_max_bytes(&self, bytes: u64) -> Result<(), Error> {
-        let engine = self.engine();
-        let mut lane = engine.lane()?;
-        resize(engine, &mut lane, self.path(), bytes)
+        self.shared.set_max_bytes(bytes)
+    }
+}
+
+impl StoreHandle for Store {
+    #[inline]
+    fn shared(&self) -> &Arc<SharedEngine> {
+        &self.shared
     }
 }
 

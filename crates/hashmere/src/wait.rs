@@ -1,8 +1,6 @@
 //! Waiting for keys to change.
 
-use crate::error::{Error, WriteError};
-use crate::types::Version;
-use crate::Store;
+use crate::{Error, Store, Version};
 use std::time::Duration;
 
 impl Store {
@@ -27,14 +25,6 @@ impl Store {
         keys: &[(&[u8], Option<Version>)],
         timeout: Duration,
     ) -> Result<Option<(usize, Option<Version>)>, Error> {
-        let engine = self.engine();
-        if engine.read_only {
-            return Err(WriteError::ReadOnly.into());
-        }
-        if keys.is_empty() {
-            return Err(WriteError::Misuse("no key to wait for was given").into());
-        }
-        let seen: Vec<_> = keys.iter().map(|(key, seen)| (*key, engine.hash(key), *seen)).collect();
-        Ok(engine.wait_for_change(&seen, timeout)?)
+        self.shared.wait_any(keys, timeout)
     }
 }

@@ -1,11 +1,9 @@
 //! Writing one key.
 
-use crate::engine::{KeyHash, Rounds, Tick, When};
-use crate::error::WriteError;
-use crate::types::{Attributes, Cas, Change, Counter, Expected, Item, Stored, Ttl, Update, Updated};
-use crate::view::Reservation;
-use crate::Store;
-use std::time::{Duration, Instant};
+use crate::{
+    Attributes, Cas, Change, Counter, Expected, Item, Reservation, Store, Stored, Ttl, Update, Updated, WriteError,
+};
+use hashmere_engine::{KeyHash, Rounds, Tick, When};
 
 /// The number after adding a signed step: below zero is zero, beyond 2^64 wraps.
 fn step(number: u64, by: i64) -> u64 {
@@ -15,14 +13,6 @@ fn step(number: u64, by: i64) -> u64 {
         number.saturating_sub(by.unsigned_abs())
     }
 }
-
-/// How often the function given to [`Store::update`] is asked about one key at least, before that is an error: it may change the key
-/// itself, by ways that [`WriteError::Reentered`] does not see.
-const ASKED_MOST: u32 = 1000;
-/// From when on its time is taken.
-const ASKED_OFTEN: u32 = 16;
-/// And for how long it is asked then: others who only write often are out of luck for moments, what writes its own key every time.
-const ASKED_FOR: Duration = Duration::from_secs(5);
 
 impl Store {
     /// Stores a value without attributes, whether the key was there or not.
@@ -45,26 +35,7 @@ impl Store {
     /// As [`set`](Self::set).
     #[inline(always)]
     pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
-        let engine = self.engine();
-        let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.store(&mut lane, (key, kh), value, attributes, When::Always)?;
-        Ok(lane.stored)
-    }
-
-    #[inline(always)]
-    pub(crate) fn put(
-        &self,
-        key: &[u8],
-        kh: KeyHash,
-        value: &[u8],
-        attributes: Attributes,
-        when: When,
-    ) -> Result<Option<Stored>, WriteError> {
-        let engine = self.engine();
-        let mut lane = engine.lane_for(key, kh)?;
-        let stored = engine.store(&mut lane, (key, kh), value, attributes, when)?;
-        Ok(stored.then_some(lane.stored))
+        self.shared.set_with(key, value, attributes)
     }
 
     /// Stores a value if the key is absent. `None`: it is there, and stays as it is.
@@ -72,7 +43,7 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn add(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
-        self.put(key, self.engine().hash(key), value, attributes, When::Absent)
+        self.shared.put(key, self.engine().hash(key), value, attributes, When::Absent)
     }
 
     /// Stores a value if the key is there. `None`: it is absent, and stays so.
@@ -80,7 +51,7 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn replace(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
-        self.put(key, self.engine().hash(key), value, attributes, When::Present)
+        self.shared.put(key, self.engine().hash(key), value, attributes, When::Present)
     }
 
     /// Puts bytes behind a value, keeping flags and expiry. `None`: the key is absent.
@@ -102,7 +73,7 @@ impl Store {
     fn extend(&self, key: &[u8], by: usize, build: impl Fn(&[u8]) -> Vec<u8>) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
-        let updated = engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
+        let updated = engine.update(key, kh, &mut || self.shared.item(key, kh), &mut |item| {
             let Some(item) = item else { return Ok(Update::Keep) };
             // What the store cannot hold is not even built.
             engine.admit(key.len() as u64, item.value.len() as u64 + by as u64)?;
@@ -132,11 +103,7 @@ impl Store {
         value_len: u64,
         attributes: Attributes,
     ) -> Result<Reservation<'_>, WriteError> {
-        let engine = self.engine();
-        let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        let draft = engine.begin(&mut lane, key, kh, value_len, attributes)?;
-        Ok(Reservation::new(engine, lane, key, kh, draft, value_len))
+        self.shared.reserve(key, value_len, attributes)
     }
 
     /// Removes a key. `false`: it was not there.
@@ -174,7 +141,7 @@ impl Store {
         let mut rounds = Rounds::default();
         loop {
             engine.begin_round(rounds, key, kh)?;
-            let Some(item) = self.item(key, kh)? else { return Ok(None) };
+            let Some(item) = self.shared.item(key, kh)? else { return Ok(None) };
             let mut lane = engine.lane_for(key, kh)?;
             let taken = engine.end_round(&mut rounds, &mut lane, |lane| {
                 Ok(engine.remove(lane, key, kh, Some(item.meta.version))?.then_some(()))
@@ -190,10 +157,7 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set).
     pub fn compare_and_set(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<Cas, WriteError> {
-        let engine = self.engine();
-        let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.with_index_room(&mut lane, |lane| engine.compare_and_set(lane, key, kh, expected, change))
+        self.shared.compare_and_set(key, expected, change)
     }
 
     /// Calls `f` with a key and does what it returns, atomically for that key.
@@ -208,28 +172,7 @@ impl Store {
     /// of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again without end.
     /// [`Misuse`](WriteError::Misuse) if the key changed each of a thousand times that `f` was asked, and for 5 seconds.
     pub fn update(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
-        self.update_hashed(key, self.engine().hash(key), f)
-    }
-
-    pub(crate) fn update_hashed(
-        &self,
-        key: &[u8],
-        kh: KeyHash,
-        mut f: impl FnMut(Option<&Item>) -> Update,
-    ) -> Result<Updated, WriteError> {
-        let engine = self.engine();
-        let (mut asked, mut since) = (0u32, None);
-        engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
-            if asked >= ASKED_OFTEN && since.get_or_insert_with(Instant::now).elapsed() >= ASKED_FOR && asked == ASKED_MOST
-            {
-                return Err(WriteError::Misuse(
-                    "the key was changed each time that the function given to update ran, 1,000 times within at least 5 seconds; it must not write that key itself (through another handle, thread or process), and must take less than 5 ms where others write the key without pause",
-                ));
-            }
-            asked = ASKED_MOST.min(asked + 1);
-            let _shown = engine.show(key, kh);
-            Ok(f(item))
-        })
+        self.shared.update_hashed(key, self.engine().hash(key), f)
     }
 
     /// Adds to a counter, wrapping at 2^64; returns its new value. `None`: the key is missing and `counter` does not
@@ -320,7 +263,7 @@ impl Store {
         let mut rounds = Rounds::default();
         loop {
             engine.begin_round(rounds, key, kh)?;
-            let Some(mut item) = self.item(key, kh)? else { return Ok(None) };
+            let Some(mut item) = self.shared.item(key, kh)? else { return Ok(None) };
             let mut lane = engine.lane_for(key, kh)?;
             let touched = engine.end_round(&mut rounds, &mut lane, |lane| {
                 let touched = match engine.touch_in_place(lane, key, kh, deadline, Some(item.meta.version))? {

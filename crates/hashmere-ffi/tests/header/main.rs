@@ -68,7 +68,7 @@ fn the_errors_are_those_of_the_engine() {
     let all =
         header.constants.iter().filter_map(|(name, n)| Some((name.strip_prefix("HM_E_")?.to_string(), *n as i32)));
     let (own, shared): (BTreeMap<_, _>, BTreeMap<_, _>) = all.partition(|(_, n)| (80..90).contains(n));
-    let mut codes = codes_of("../hashmere/src/error.rs");
+    let mut codes = codes_of("../hashmere-engine/src/error.rs");
     assert!(codes.len() > 20, "error.rs is not understood: {codes:?}");
     codes.append(&mut codes_of("../hashmere-queue/src/error.rs"));
     codes.append(&mut codes_of("../hashmere-log/src/error.rs"));

@@ -6,7 +6,7 @@ use crate::layout::{at, row, BUSY};
 use crate::merge::{Merged, Times};
 use crate::record::Record;
 use crate::ring::{Cursor, Peers};
-use hashmere::{ClientId, WriteError};
+use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::stories::{self, wrong};
 use hashmere_mem::traced::Traced;

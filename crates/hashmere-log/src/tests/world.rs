@@ -6,7 +6,7 @@ use crate::layout::{at, bell, clock, row, Core, Geometry, BUSY};
 use crate::merge::{Merged, Times};
 use crate::record::Record;
 use crate::ring::{Cursor, Peers};
-use hashmere::{ClientId, WriteError};
+use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::traced::Traced;
 use hashmere_mem::{HeapMem, Mem};
 use std::sync::atomic::{AtomicU64, Ordering};

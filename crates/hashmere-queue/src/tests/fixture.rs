@@ -3,7 +3,7 @@
 use crate::layout::{endpoint, queue, Geometry, Held, Kind};
 use crate::recover::{Core, Peers};
 use crate::ring::{EndpointLayout, Ring};
-use hashmere::{ClientId, WriteError};
+use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::traced::Traced;
 use hashmere_mem::{HeapMem, Mem};
 use std::sync::atomic::Ordering;

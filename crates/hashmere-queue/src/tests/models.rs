@@ -8,7 +8,7 @@ use crate::recover::Peers;
 use crate::ring::EndpointLayout;
 use crate::transfer::{peek, pop_many, pop_one, push_many, push_one, wake_sleepers, Push};
 use crate::wait::sleep;
-use hashmere::{ClientId, WriteError};
+use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::stories::{self, explore, wrong};

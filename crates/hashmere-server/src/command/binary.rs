@@ -5,7 +5,7 @@ use crate::protocol::binary::{self, opcode, status, Header, Reply, HEADER};
 use crate::protocol::classic::LEN_MAX;
 use crate::protocol::KEY_MAX;
 use crate::stats::{self, Answer};
-use hashmere::Framed;
+use hashmere_engine::{Framed, StoreHandle};
 use std::sync::atomic::Ordering;
 
 /// Largest body of a request that stores nothing.
@@ -172,8 +172,11 @@ impl Context<'_> {
         let shows = self.server.config.cas;
         let cas = |meta: &hashmere::Meta| if shows { meta.version.0 } else { 0 };
         self.counters.cmd_get.add(1);
-        let framed =
-            self.server.store.get_framed(packet.key, &mut self.out.bytes, |meta, out| head(meta, cas(meta), out));
+        let framed = self
+            .server
+            .store
+            .shared()
+            .get_framed(packet.key, &mut self.out.bytes, |meta, out| head(meta, cas(meta), out));
         self.log_fetch(packet.key, matches!(framed, Ok(Framed::Copied(_) | Framed::Long(_))));
         self.server.detail.fetched(packet.key, matches!(framed, Ok(Framed::Copied(_) | Framed::Long(_))));
         match framed {

@@ -4,7 +4,8 @@ use super::meta::{Request, STALE, WON};
 use super::{exptime, Context};
 use crate::protocol::number;
 use crate::server::now_ms;
-use hashmere::{Attributes, Framed, Meta, ReadError, Uid, Version, WriteError};
+use hashmere::{Attributes, Meta, ReadError, Uid, Version, WriteError};
+use hashmere_engine::{Framed, StoreHandle};
 
 /// Attempts to create or to win before the item is answered as it is: each failure means that another client was first.
 const ATTEMPTS: u32 = 16;
@@ -104,7 +105,8 @@ impl Context<'_> {
             }
         }
         let mut bytes = std::mem::take(&mut self.out.bytes);
-        let framed = store.get_framed(key, &mut bytes, |meta, out| self.write_head(request, meta, (shown, true), out));
+        let framed =
+            store.shared().get_framed(key, &mut bytes, |meta, out| self.write_head(request, meta, (shown, true), out));
         self.out.bytes = bytes;
         Ok(match framed? {
             Framed::Absent => None,

@@ -5,7 +5,8 @@ use crate::protocol::classic::Retrieve;
 use crate::protocol::number;
 use crate::protocol::words::Words;
 use crate::watch::FETCHERS;
-use hashmere::{Framed, Item, Meta, ReadError, WriteError};
+use hashmere::{Item, Meta, ReadError, WriteError};
+use hashmere_engine::{Framed, StoreHandle};
 
 /// Keys of one bulk read.
 const BATCH: usize = 32;
@@ -82,7 +83,9 @@ impl Context<'_> {
         let (mut done, mut hits) = (0, 0);
         let read = if let [key] = keys {
             done = 1;
-            let read = match store.get_framed(key, &mut self.out.bytes, |meta, out| head(key, meta, cas_of(meta), out))
+            let read = match store
+                .shared()
+                .get_framed(key, &mut self.out.bytes, |meta, out| head(key, meta, cas_of(meta), out))
             {
                 Ok(Framed::Copied(meta)) => {
                     hits = 1;
@@ -111,7 +114,7 @@ impl Context<'_> {
         } else {
             let (mut long, mut from, mut absent) = (None, 0, 0u32);
             let read = loop {
-                let read = store.get_many_framed(
+                let read = store.shared().get_many_framed(
                     &keys[from..],
                     &mut self.out.bytes,
                     |key, meta, out| head(key, meta, cas_of(meta), out),

@@ -3,6 +3,7 @@
 use crate::peers::Peer;
 use crate::server::{now_ms, Server};
 use crate::watch::{self, CONNECTIONS, EVICTIONS};
+use hashmere_engine::StoreHandle;
 use std::io::Write;
 
 /// A connection came.
@@ -37,7 +38,7 @@ pub fn evictions(server: &Server, worker: usize, noting: &mut bool) {
         return;
     }
     *noting = wanted;
-    for evicted in server.store.evictions(wanted) {
+    for evicted in server.store.shared().engine().evictions(wanted) {
         server.watchers.tell(EVICTIONS, Some(worker), |line| {
             let now = now_ms();
             let seen = server.access.look(evicted.uid);

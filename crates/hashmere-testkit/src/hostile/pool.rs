@@ -3,6 +3,7 @@
 use super::drive::timed;
 use crate::rng::Rng;
 use hashmere::Store;
+use hashmere_engine::StoreHandle;
 use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, Queue, QueueOptions};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ pub(super) fn fill(store: &Store) {
 
 /// Everything that can be done with pools; what comes back does not matter.
 pub(super) fn use_pools(store: &Store, rng: &mut Rng) {
-    drop((Pool::list(store), store.regions()));
+    drop((Pool::list(store), store.shared().regions()));
     for name in POOLS {
         let options = PoolOptions::new(20, 24).max_queues(5).max_endpoints(4).batch(8);
         let pool = if rng.chance(70) { Pool::open(store, name) } else { options.open(store, name) };

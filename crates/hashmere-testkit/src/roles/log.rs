@@ -12,7 +12,8 @@
 
 use super::{input_closed, Arguments};
 use crate::procs::LIMIT;
-use hashmere::{Region, Store};
+use hashmere::Store;
+use hashmere_engine::{Region, StoreHandle};
 use hashmere_log::{Absent, Drainer, Format, Full, Level, Log, LogFile, LogOptions, Sink};
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
@@ -32,8 +33,8 @@ pub const OPTIONS: fn() -> LogOptions =
 pub fn acknowledged(store: &Store) -> Region {
     let (kind, name, bytes) = ACKNOWLEDGED;
     let make = |mem: &_, at| hashmere_mem::Mem::zero(mem, at, bytes);
-    let made = store.create_region(kind, name, bytes, make).expect("make the words");
-    made.unwrap_or_else(|| store.open_region(kind, name).expect("open the words").expect("the words"))
+    let made = store.shared().create_region(kind, name, bytes, make).expect("make the words");
+    made.unwrap_or_else(|| store.shared().open_region(kind, name).expect("open the words").expect("the words"))
 }
 
 fn open(arguments: &mut Arguments) -> (Store, Log) {

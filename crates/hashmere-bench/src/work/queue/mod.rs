@@ -7,7 +7,8 @@ mod rivals;
 
 use super::Call;
 use crate::Outcome;
-use hashmere::{Options, Region, Store};
+use hashmere::{Options, Store};
+use hashmere_engine::{Region, StoreHandle};
 use hashmere_mem::Mem;
 use rustix::thread::{sched_setaffinity, CpuSet};
 use std::process::{Child, Command, Stdio};
@@ -67,9 +68,9 @@ fn span(call: &Call) -> Duration {
 fn open(call: &Call) -> Outcome<(Store, Region)> {
     let store = Options::new().open(call.folder.join("queue.mere"))?;
     let (kind, name, bytes) = CONTROL;
-    let control = match store.create_region(kind, name, bytes, |mem, at| mem.zero(at, bytes))? {
+    let control = match store.shared().create_region(kind, name, bytes, |mem, at| mem.zero(at, bytes))? {
         Some(region) => region,
-        None => store.open_region(kind, name)?.ok_or("the control words are gone")?,
+        None => store.shared().open_region(kind, name)?.ok_or("the control words are gone")?,
     };
     Ok((store, control))
 }

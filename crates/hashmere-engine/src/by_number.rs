@@ -1,0 +1,121 @@
+//! The record that a UID or handle names.
+
+use crate::canary::{self, Canary};
+use crate::engine::{Found, KeyHash};
+use crate::error::{ReadError, WriteError};
+use crate::shared::SharedEngine;
+use crate::types::{Address, Cas, Change, Expected, Handle, Item, Update, Updated};
+use hashmere_format::hash::fingerprint;
+use hashmere_mem::Mem;
+use std::sync::Arc;
+
+impl SharedEngine {
+    /// The handle of a key.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn handle_of(&self, key: &[u8]) -> Result<Option<Handle>, ReadError> {
+        let hash = self.engine().hash(key).hash;
+        Ok(self.meta(key)?.map(|meta| Handle::new(meta.uid, fingerprint(hash))))
+    }
+
+    /// Hands the record that a UID or handle names to `take`, which copies what it needs; what it returns is only used if
+    /// the record proves to have been valid all the while.
+    ///
+    /// # Errors
+    /// [`ReadError::Stale`]: nothing is there, or (by handle) another key.
+    pub fn read_at<R>(
+        &self,
+        at: Address,
+        mut take: impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<R, ReadError> {
+        let engine = self.engine();
+        loop {
+            let root = engine.root_word();
+            let Some((slot_offset, slot)) = engine.slot_of_uid(root, at.uid.0)? else {
+                if engine.root_word() == root {
+                    return Err(ReadError::Stale);
+                }
+                continue;
+            };
+            let read = engine.read_slot(root, at.uid.0, slot_offset, slot, |found| {
+                if let Some(wanted) = at.fingerprint {
+                    if fingerprint(self.key_hash(found).hash) != wanted && !canary::is(Canary::HandleUnchecked) {
+                        return Ok(None);
+                    }
+                }
+                if engine.is_past(found) {
+                    return Ok(None);
+                }
+                take(found).map(Some)
+            })?;
+            match read {
+                Some(Some(taken)) => return Ok(taken),
+                Some(None) => return Err(ReadError::Stale),
+                None => {}
+            }
+        }
+    }
+
+    fn key_hash(&self, found: &Found) -> KeyHash {
+        let engine = self.engine();
+        match engine.supplied_with(found) {
+            Some(hash) => KeyHash { hash, is_supplied: true },
+            None => {
+                let mut small = [0u8; 64];
+                let len = found.key_len();
+                if let Some(key) = small.get_mut(..len) {
+                    engine.mem.read(found.key(), key);
+                    return engine.hash(key);
+                }
+                engine.hash(&engine.key_of(found))
+            }
+        }
+    }
+
+    /// The key that a UID or handle names, with its hash and the item.
+    fn name_at(&self, at: Address) -> Result<(Vec<u8>, KeyHash, Item), WriteError> {
+        let engine = self.engine();
+        Ok(self.read_at(at, |found| {
+            let key = engine.key_of(found);
+            let kh = self.key_hash(found);
+            Ok((key, kh, Item { value: engine.value_of(found)?, meta: engine.meta_of_found(found) }))
+        })?)
+    }
+
+    /// Changes the key that a UID or handle names.
+    ///
+    /// # Errors
+    /// [`WriteError::Stale`]: nothing is there, or (by handle) another key.
+    pub fn change_at(&self, at: Address, change: Change<'_>) -> Result<Cas, WriteError> {
+        let engine = self.engine();
+        loop {
+            let (key, kh, item) = self.name_at(at)?;
+            let mut lane = engine.lane_for(&key, kh)?;
+            let done = engine.compare_and_set(&mut lane, &key, kh, Expected::Version(item.meta.version), change)?;
+            if matches!(done, Cas::Stored(_) | Cas::Removed) {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// Shows what a UID or handle names to `f` and does what it says.
+    ///
+    /// # Errors
+    /// As [`change_at`](Self::change_at).
+    pub fn update_at(self: &Arc<Self>, at: Address, mut f: impl FnMut(&Item) -> Update) -> Result<Updated, WriteError> {
+        let (key, kh, _) = self.name_at(at)?;
+        let mut gone = false;
+        let updated = self.update_hashed(&key, kh, |item| match item.filter(|i| i.meta.uid == at.uid) {
+            Some(item) => f(item),
+            None => {
+                gone = true;
+                Update::Keep
+            }
+        })?;
+        if gone {
+            return Err(WriteError::Stale);
+        }
+        Ok(updated)
+    }
+}

@@ -1,0 +1,41 @@
+//! Which keys this process dropped to make room, for those who want to know. Off, it costs one load for each of them.
+
+use super::read::Found;
+use super::Engine;
+use crate::types::{Evicted, Meta};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+/// Most keys that wait to be asked for: those beyond are not noted.
+const WAITING_MAX: usize = 4096;
+
+#[derive(Debug, Default)]
+pub(super) struct Log {
+    on: AtomicBool,
+    waiting: Mutex<Vec<Evicted>>,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// What is to be noted of a record that is being dropped; `None`: nobody wants to know. Under its key's lock.
+    pub(super) fn describe_evicted(&self, found: &Found) -> Option<Meta> {
+        self.evicted.on.load(Ordering::Relaxed).then(|| self.meta_of_found(found))
+    }
+
+    /// Notes a key that was dropped. Not to be called under its lock.
+    pub(super) fn note_evicted(&self, key: &[u8], meta: Option<Meta>) {
+        let Some(Meta { value_len, expires_at_ms, uid, .. }) = meta else { return };
+        let mut waiting = self.evicted.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() < WAITING_MAX {
+            waiting.push(Evicted { key: key.to_vec(), value_len, expires_at_ms, uid });
+        }
+    }
+
+    /// Begins (`true`) or ends to note which keys this process drops from a cache to make room; returns those that were noted
+    /// since the last call. What other processes drop is not among them, nor what expired. At most 4096 wait; more are
+    /// not noted.
+    pub fn evictions(&self, on: bool) -> Vec<Evicted> {
+        self.evicted.on.store(on, Ordering::Relaxed);
+        std::mem::take(&mut *self.evicted.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}

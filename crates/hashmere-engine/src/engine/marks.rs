@@ -1,0 +1,64 @@
+//! Writing with marks: 32 bits beside the caller's flags that any ordinary write clears.
+
+use super::{Decision, Draft, Engine, KeyHash, Lane, Outcome};
+use crate::error::WriteError;
+use crate::types::{Attributes, Meta, Stored};
+use hashmere_format::record::Head;
+use hashmere_format::row::Stat;
+use hashmere_mem::{Host, Mem};
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// As [`begin`](Self::begin), with marks.
+    pub(super) fn begin_marked(
+        &self,
+        lane: &mut Lane,
+        (key, kh): (&[u8], KeyHash),
+        value_len: u64,
+        attributes: Attributes,
+        marks: u32,
+    ) -> Result<Draft, WriteError> {
+        let plain = self.head(key, kh, value_len, attributes);
+        self.begin_with(lane, key, kh, Head { flags: plain.flags | u64::from(marks) << 32, ..plain })
+    }
+
+    /// Stores a value with marks if the key is as it was seen (`None`: absent), expiry included. With `keep` the version
+    /// stays. `None`: it is not as it was seen.
+    pub fn store_marked(
+        &self,
+        lane: &mut Lane,
+        name: (&[u8], KeyHash),
+        value: &[u8],
+        (attributes, marks): (Attributes, u32),
+        seen: Option<&Meta>,
+        keep: bool,
+    ) -> Result<Option<Stored>, WriteError> {
+        self.with_index_room(lane, |lane| {
+            let draft = self.begin_marked(lane, name, value.len() as u64, attributes, marks)?;
+            self.mem.write(draft.value, value);
+            self.seal(&draft);
+            let outcome = self.mutate(lane, name.0, name.1, |current| {
+                let now = current.map(|found| self.meta_of_found(found));
+                let same = match (seen, &now) {
+                    (None, None) => true,
+                    (Some(seen), Some(now)) => now.is_same_but_expiry(seen) && now.expires_at_ms == seen.expires_at_ms,
+                    _ => false,
+                };
+                Ok(match (same, keep) {
+                    (false, _) => Decision::Keep,
+                    (true, false) => Decision::Put(draft),
+                    (true, true) => Decision::Refresh(draft),
+                })
+            });
+            match outcome {
+                Ok(Outcome::Stored) => {
+                    self.count_at(lane.row, Stat::Sets, u64::from(!keep));
+                    Ok(Some(lane.stored))
+                }
+                other => {
+                    self.abandon(lane, &draft);
+                    other.map(|_| None)
+                }
+            }
+        })
+    }
+}

@@ -1,0 +1,227 @@
+//! The engine: what happens to the bytes. Generic over memory and host, so the same code runs on a real mapping, under
+//! Miri and under a model checker.
+//!
+//! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
+//! records go), [`segments`], [`backing`], [`clean`], [`split`], [`stalled`], [`recover`]; for backups [`snapshot`], [`kept`], [`copy`]; for durable stores [`durable`], [`sync`], [`salvage`],
+//! [`rebuild`].
+
+mod append;
+mod asked;
+mod backing;
+mod check;
+mod check_index;
+mod clean;
+mod clear;
+mod client;
+mod commit;
+mod copy;
+mod counter;
+mod create;
+mod directory;
+mod durable;
+mod evict;
+mod evicted;
+mod examine;
+mod expire;
+mod fairness;
+mod force;
+mod growth;
+mod index;
+mod kept;
+mod lane;
+mod large;
+mod life;
+mod lock;
+mod marks;
+mod maximum;
+mod ops;
+mod pin;
+mod put;
+mod reach;
+mod read;
+mod rebuild;
+mod recover;
+mod region;
+mod run;
+mod salvage;
+mod scan;
+mod segments;
+mod shown;
+mod snapshot;
+mod split;
+mod stalled;
+mod stats;
+mod sync;
+mod thread;
+mod touch;
+mod wait;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use append::Draft;
+pub use check::{CheckReport, Problem};
+pub use counter::Tick;
+pub(crate) use create::{Access, NewStore};
+pub(crate) use examine::{fits, least_max, Refusal};
+pub use fairness::Rounds;
+pub use lane::{Lane, LaneGuard};
+pub(crate) use life::leaves_for;
+pub(crate) use maximum::Resized;
+pub use ops::When;
+pub(crate) use ops::{Fetched, PIN_FROM};
+pub(crate) use pin::Pin;
+pub use read::Found;
+pub(crate) use read::Probe;
+pub(crate) use region::Place;
+pub use region::RegionInfo;
+pub use scan::Step as ScanStep;
+pub use stats::{ClientStats, OperationCounts, Stats};
+pub(crate) use thread::Lender;
+pub(crate) use write::{Current, Decision, Outcome};
+
+use crate::canary::{self, Canary};
+use crate::error::ReadError;
+use hashmere_format::hash::Hasher;
+use hashmere_format::header::{at, RootWord, Shape};
+use hashmere_format::record::Lengths;
+use hashmere_mem::{Host, Mem};
+use lane::Lanes;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// One store, mapped.
+pub struct Engine<M: Mem, H: Host> {
+    pub(crate) mem: M,
+    pub(crate) host: H,
+    pub(crate) shape: Shape,
+    pub(crate) lengths: Lengths,
+    /// Fixed key length and fixed value length, each on its own.
+    pub(crate) fixed: (Option<u32>, Option<u32>),
+    /// Whether any of the two is fixed.
+    has_fixed: bool,
+    pub(crate) hasher: Hasher,
+    pub(crate) seed: u64,
+    pub(crate) busy_timeout: Duration,
+    sync_every: Option<Duration>,
+    pub(crate) read_only: bool,
+    /// Bytes of a segment and of a leaf, as the shape says.
+    segment_bytes: u64,
+    leaf_bytes: u64,
+    /// Lines of a leaf, its first bucket line, its buckets.
+    lines: u64,
+    first: u64,
+    buckets: u64,
+    /// Bytes of the segments known to exist, and to have addresses here: every offset from the file is compared with it.
+    known: AtomicU64,
+    /// How often this process had no addresses for a part of the file.
+    refusals: AtomicU64,
+    /// The last root word whose block was found to lie within the file.
+    trusted_root: AtomicU64,
+    /// A segment that this process knows to be free (see `keep_spare`).
+    spare: AtomicU64,
+    refused: backing::Refused,
+    /// While a store is rebuilt it may outgrow its maximum size.
+    unlimited: AtomicBool,
+    /// This process's last look for dead clients; 0: it has not looked yet.
+    look: AtomicU64,
+    evicted: evicted::Log,
+    stalled: stalled::Stalled,
+    lanes: Lanes,
+}
+
+/// A key's hash, and whether the caller supplied it (then records carry it).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyHash {
+    pub(crate) hash: u64,
+    pub(crate) is_supplied: bool,
+}
+
+impl KeyHash {
+    /// What a record of this key has in its hash word.
+    #[inline(always)]
+    fn word(self) -> Option<u64> {
+        self.is_supplied.then_some(self.hash)
+    }
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// The hash of a key.
+    #[inline(always)]
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        KeyHash { hash: self.hasher.key(key), is_supplied: false }
+    }
+
+    /// The hash that stands for one the caller supplied.
+    pub fn supplied(&self, hash: u64) -> KeyHash {
+        KeyHash { hash: self.hasher.supplied(hash), is_supplied: true }
+    }
+
+    #[inline(always)]
+    fn root(&self) -> u64 {
+        // SYNC(root): pairs with the store of a clear: the index that this leads to is complete.
+        self.mem.load(at::ROOT, Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn root_block(&self, root: u64) -> u64 {
+        self.segment_offset(RootWord::unpack(root).segment)
+    }
+
+    /// The same for a root word that nothing has followed yet: one that leads out of the file, which somebody damaged
+    /// under our hands, stands for the last good one.
+    fn block_within(&self, root: u64) -> u64 {
+        let block = self.root_block(root);
+        if self.is_inside(block, hashmere_format::root::BYTES) {
+            block
+        } else {
+            self.root_block(self.trusted_root.load(Ordering::Relaxed))
+        }
+    }
+
+    /// Bytes of a segment.
+    #[inline(always)]
+    pub fn segment_bytes(&self) -> u64 {
+        self.segment_bytes
+    }
+
+    #[inline(always)]
+    pub(crate) fn leaf_bytes(&self) -> u64 {
+        self.leaf_bytes
+    }
+
+    #[inline(always)]
+    fn segment_offset(&self, segment: u64) -> u64 {
+        at::DATA + (segment << self.shape.segment_shift)
+    }
+
+    #[inline(always)]
+    fn segment_of(&self, offset: u64) -> u64 {
+        offset.wrapping_sub(at::DATA) >> self.shape.segment_shift
+    }
+
+    /// Whether `len` bytes at `offset` lie within segments that exist. The file may have grown since we last looked.
+    #[inline(always)]
+    fn is_inside(&self, offset: u64, len: u64) -> bool {
+        let at = offset.wrapping_sub(at::DATA);
+        let known = self.known.load(Ordering::Relaxed);
+        at < known && len <= known - at || self.is_inside_now(at, len) || canary::is(Canary::BoundsIgnored)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_inside_now(&self, at: u64, len: u64) -> bool {
+        let said = self.segments_said() << self.shape.segment_shift;
+        if at >= said || len > said - at {
+            return false;
+        }
+        let known = self.learn(said);
+        at < known && len <= known - at
+    }
+}
+
+#[cold]
+fn corrupt(what: &'static str, offset: u64) -> ReadError {
+    ReadError::Corrupt { what, offset }
+}

@@ -1,0 +1,130 @@
+//! Reading one key of an open store: a copy of the value, long ones under a pin; or a view of it.
+
+use crate::engine::{Fetched, Found, KeyHash};
+use crate::error::ReadError;
+use crate::open::FileEngine;
+use crate::shared::SharedEngine;
+use crate::types::{Item, Meta};
+use crate::view::View;
+use hashmere_mem::Mem;
+use std::sync::Arc;
+
+impl FileEngine {
+    /// A copy of the key of a record.
+    pub fn key_of(&self, found: &Found) -> Vec<u8> {
+        let mut key = Vec::with_capacity(found.key_len());
+        self.mem.append_to(found.key(), found.key_len(), &mut key);
+        key
+    }
+
+    /// A copy of its value.
+    ///
+    /// # Errors
+    /// [`ReadError::OutOfMemory`].
+    pub fn value_of(&self, found: &Found) -> Result<Vec<u8>, ReadError> {
+        let (mut value, len) = (Vec::new(), found.value_len());
+        value.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
+        self.append_value(found, &mut value);
+        Ok(value)
+    }
+
+    /// Copies its value to the end of a buffer.
+    pub fn append_value(&self, found: &Found, buffer: &mut Vec<u8>) {
+        self.mem.append_to(found.value(), found.value_len(), buffer);
+    }
+
+    /// Copies its value to the start of a buffer, if it fits.
+    pub fn copy_value(&self, found: &Found, buffer: &mut [u8]) -> bool {
+        let Some(room) = buffer.get_mut(..found.value_len()) else { return false };
+        self.mem.read(found.value(), room);
+        true
+    }
+
+    /// Copies its key to the start of a buffer, if it fits.
+    pub fn copy_key(&self, found: &Found, buffer: &mut [u8]) {
+        if let Some(room) = buffer.get_mut(..found.key_len()) {
+            self.mem.read(found.key(), room);
+        }
+    }
+}
+
+impl SharedEngine {
+    /// Copies a value to the end of a buffer; `false` on a miss.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    #[inline(always)]
+    pub fn fetch_bytes(
+        self: &Arc<Self>,
+        engine: &FileEngine,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        match engine.fetch(key, kh, buffer, |_| ())? {
+            None => Ok(false),
+            Some(Fetched::Copied(())) => Ok(true),
+            Some(Fetched::Long) => Ok(self.fetch_long(key, kh, buffer)?.is_some()),
+        }
+    }
+
+    /// The value of a key with the rest of the item.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn item(self: &Arc<Self>, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
+        let mut value = Vec::new();
+        Ok(self.fetch(key, kh, &mut value)?.map(|meta| Item { value, meta }))
+    }
+
+    /// Copies a value to the end of a buffer, long ones under a pin, and returns the rest of the item.
+    fn fetch(self: &Arc<Self>, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
+        let engine = self.engine();
+        match engine.fetch(key, kh, buffer, |found| engine.meta_of_found(found))? {
+            None => Ok(None),
+            Some(Fetched::Copied(meta)) => Ok(Some(meta)),
+            Some(Fetched::Long) => self.fetch_long(key, kh, buffer),
+        }
+    }
+
+    #[cold]
+    fn fetch_long(self: &Arc<Self>, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
+        let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
+        let bytes = view.len();
+        buffer.try_reserve_exact(bytes).map_err(|_| ReadError::OutOfMemory { bytes: bytes as u64 })?;
+        buffer.extend_from_slice(&view);
+        Ok(Some(view.meta()))
+    }
+
+    /// A view of the value of a key where it is stored, without a copy: see [`View`]. Nothing is counted.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn view_of(self: &Arc<Self>, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
+        let engine = self.engine();
+        let mut exhausted = engine.read_only;
+        loop {
+            let root = engine.root_word();
+            if exhausted {
+                // A copy by generation: as good as a view, only not free of charge.
+                let copied = engine.read(key, kh, |found| {
+                    let bytes = engine.value_of(found)?;
+                    engine.visit(found);
+                    Ok(View::owned(bytes, engine.meta_of_found(found)))
+                })?;
+                return Ok(copied);
+            }
+            let Some(found) = engine.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
+            if let Some(pin) = engine.pin(found.slot_offset, found.slot, root, &mut exhausted) {
+                // Between the look and the pin the slot may have gone elsewhere and come back: what counts is what stands there
+                // now, and stays.
+                let Some(found) = engine.look_again(&found, key, kh) else {
+                    engine.unpin(pin);
+                    continue;
+                };
+                engine.visit(&found);
+                return Ok(Some(View::pinned(self, pin, found.value(), engine.meta_of_found(&found))));
+            }
+        }
+    }
+}

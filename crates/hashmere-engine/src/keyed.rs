@@ -1,0 +1,162 @@
+//! Calls with a key, for Hashmere's own crates: what the public crate, the queues and the locks do the same way.
+
+use crate::engine::{KeyHash, When};
+use crate::error::{Error, ReadError, WriteError};
+use crate::shared::SharedEngine;
+use crate::types::{Attributes, Cas, Change, Expected, Item, Meta, Stored, Update, Updated, Version};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// How often the function given to [`SharedEngine::update`] is asked about one key at least, before that is an error: it may change the key
+/// itself, by ways that [`WriteError::Reentered`] does not see.
+const ASKED_MOST: u32 = 1000;
+/// From when on its time is taken.
+const ASKED_OFTEN: u32 = 16;
+/// And for how long it is asked then: others who only write often are out of luck for moments, what writes its own key every time.
+const ASKED_FOR: Duration = Duration::from_secs(5);
+
+impl SharedEngine {
+    /// The value of a key.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get(self: &Arc<Self>, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+        Ok(self.get_item(key)?.map(|item| item.value))
+    }
+
+    /// The value of a key with flags, version, expiry and UID.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn get_item(self: &Arc<Self>, key: &[u8]) -> Result<Option<Item>, ReadError> {
+        self.item(key, self.engine().hash(key))
+    }
+
+    /// Everything about a key except its value.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn meta(&self, key: &[u8]) -> Result<Option<Meta>, ReadError> {
+        self.engine().peek(key, self.engine().hash(key))
+    }
+
+    /// Stores a value if the condition holds. `None`: it does not, and nothing has changed.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    #[inline(always)]
+    pub fn put(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        value: &[u8],
+        attributes: Attributes,
+        when: When,
+    ) -> Result<Option<Stored>, WriteError> {
+        let engine = self.engine();
+        let mut lane = engine.lane_for(key, kh)?;
+        let stored = engine.store(&mut lane, (key, kh), value, attributes, when)?;
+        Ok(stored.then_some(lane.stored))
+    }
+
+    /// Stores a value, whether the key was there or not.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    #[inline(always)]
+    pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        let mut lane = engine.lane_for(key, kh)?;
+        engine.store(&mut lane, (key, kh), value, attributes, When::Always)?;
+        Ok(lane.stored)
+    }
+
+    /// The same without attributes.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<Stored, WriteError> {
+        self.set_with(key, value, Attributes::NONE)
+    }
+
+    /// Stores a value if the key is absent. `None`: it is there, and stays as it is.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn add(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
+        self.put(key, self.engine().hash(key), value, attributes, When::Absent)
+    }
+
+    /// Changes a key if it is as expected.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn compare_and_set(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<Cas, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        let mut lane = engine.lane_for(key, kh)?;
+        engine.with_index_room(&mut lane, |lane| engine.compare_and_set(lane, key, kh, expected, change))
+    }
+
+    /// Shows a key to `f` and does what it says, in one step.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn update(self: &Arc<Self>, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
+        self.update_hashed(key, self.engine().hash(key), f)
+    }
+
+    /// The same, with the key's hash.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn update_hashed(
+        self: &Arc<Self>,
+        key: &[u8],
+        kh: KeyHash,
+        mut f: impl FnMut(Option<&Item>) -> Update,
+    ) -> Result<Updated, WriteError> {
+        let engine = self.engine();
+        let (mut asked, mut since) = (0u32, None);
+        engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
+            if asked >= ASKED_OFTEN && since.get_or_insert_with(Instant::now).elapsed() >= ASKED_FOR && asked == ASKED_MOST
+            {
+                return Err(WriteError::Misuse(
+                    "the key was changed each time that the function given to update ran, 1,000 times within at least 5 seconds; it must not write that key itself (through another handle, thread or process), and must take less than 5 ms where others write the key without pause",
+                ));
+            }
+            asked = ASKED_MOST.min(asked + 1);
+            let _shown = engine.show(key, kh);
+            Ok(f(item))
+        })
+    }
+
+    /// Waits until a key has another version than it was `seen` with. `None`: it had not when the time was up.
+    ///
+    /// # Errors
+    /// As [`wait_any`](Self::wait_any).
+    pub fn wait(&self, key: &[u8], seen: Option<Version>, timeout: Duration) -> Result<Option<Option<Version>>, Error> {
+        Ok(self.wait_any(&[(key, seen)], timeout)?.map(|(_, now)| now))
+    }
+
+    /// The same for several keys: the first in order that has changed, and its version.
+    ///
+    /// # Errors
+    /// [`ReadOnly`](WriteError::ReadOnly), [`Misuse`](WriteError::Misuse) without a key, and those of reading.
+    pub fn wait_any(
+        &self,
+        keys: &[(&[u8], Option<Version>)],
+        timeout: Duration,
+    ) -> Result<Option<(usize, Option<Version>)>, Error> {
+        let engine = self.engine();
+        if engine.read_only {
+            return Err(WriteError::ReadOnly.into());
+        }
+        if keys.is_empty() {
+            return Err(WriteError::Misuse("no key to wait for was given").into());
+        }
+        let seen: Vec<_> = keys.iter().map(|(key, seen)| (*key, engine.hash(key), *seen)).collect();
+        Ok(engine.wait_for_change(&seen, timeout)?)
+    }
+}

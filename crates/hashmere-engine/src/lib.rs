@@ -1,0 +1,51 @@
+//! The engine of Hashmere: an index, a log of segments and their cleaning in one file that processes map, kill and stop.
+//!
+//! For Hashmere's own crates, which build stores, queues, logs and servers on it. **It has no stable interface**: what is public here
+//! changes with the crates above it, in any release. Programs use the crate `hashmere`.
+//!
+//! - [`SharedEngine`] is one open store of this process, also across forks; [`StoreHandle`] leads from a user's handle to it.
+//! - [`Engine`] is what happens to the bytes, generic over memory and host.
+//! - [`Region`], [`ClientId`] and [`Lease`] are what objects other than keys are built on.
+//!
+//! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then this crate.
+
+mod backup_file;
+mod batch;
+mod by_number;
+mod canary;
+mod copy;
+mod engine;
+mod error;
+mod error_text;
+mod fetch;
+mod frame;
+mod keyed;
+mod last_exit;
+mod lease;
+mod open;
+mod options;
+mod region;
+mod room;
+mod shared;
+mod types;
+mod view;
+
+pub use backup_file::BackupReport;
+pub use batch::BATCH;
+pub use engine::{
+    CheckReport, ClientStats, Engine, Found, KeyHash, Lane, LaneGuard, OperationCounts, Problem, RegionInfo, Rounds,
+    ScanStep, Stats, Tick, When,
+};
+pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
+pub use frame::Framed;
+pub use lease::{Lease, LeaseState};
+pub use open::{remove, resolve, FileEngine};
+pub use options::{Create, Mode, OnRebuild, Options};
+pub use region::{ClientId, Region};
+pub use room::Roomed;
+pub use shared::{SharedEngine, StoreHandle};
+pub use types::{
+    Address, Attributes, Cas, Change, Counter, Evicted, Expected, Handle, Item, Meta, Pair, Remaining, Stored, Ttl,
+    Uid, Update, Updated, Version,
+};
+pub use view::{Reservation, View};

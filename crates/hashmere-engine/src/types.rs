@@ -1,0 +1,264 @@
+//! The small values that calls take and return.
+
+use std::time::Duration;
+
+/// The version of a key's value.
+///
+/// Every change of a key gives it a version larger than any it had before, also across deletion and
+/// re-creation. Versions of different keys are not related. Zero is never a version of a present key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Version(pub u64);
+
+impl Version {
+    /// The largest version that a write may [ask for](Attributes::version_at_least): 2^41. Versions have 42 bits, so at least
+    /// 2^41 writes are left to every key whatever is asked for. Milliseconds since 1970 fit until 2039.
+    pub const ASKED_MAX: Version = Version(1 << 41);
+}
+
+/// The stable 32-bit identifier of a present key.
+///
+/// It stays the same as long as the key exists: through overwriting, growth and cleaning. After the
+/// key is deleted the number may come to mean another key; use a [`Handle`] where that must be noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uid(pub u32);
+
+/// A [`Uid`] with a 32-bit fingerprint of its key: access through a stale handle is reported, not
+/// answered with another key's value (up to a chance of one in 2^32 for each foreign key met).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Handle(pub u64);
+
+impl Handle {
+    /// The UID in the handle.
+    pub fn uid(self) -> Uid {
+        Uid(self.0 as u32)
+    }
+    pub(crate) fn new(uid: Uid, fingerprint: u32) -> Handle {
+        Handle(u64::from(uid.0) | u64::from(fingerprint) << 32)
+    }
+    pub(crate) fn fingerprint(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+}
+
+/// Names a present key by number: a plain [`Uid`], or a [`Handle`] that notices when it is stale.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Address {
+    pub(crate) uid: Uid,
+    pub(crate) fingerprint: Option<u32>,
+}
+
+impl From<Uid> for Address {
+    fn from(uid: Uid) -> Address {
+        Address { uid, fingerprint: None }
+    }
+}
+
+impl From<Handle> for Address {
+    fn from(handle: Handle) -> Address {
+        Address { uid: handle.uid(), fingerprint: Some(handle.fingerprint()) }
+    }
+}
+
+/// When a record expires.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Ttl {
+    /// Never.
+    #[default]
+    Never,
+    /// This long from now (millisecond resolution; zero expires at once).
+    After(Duration),
+    /// At this wall-clock time, in milliseconds since 1970 (below 2^48).
+    At(u64),
+}
+
+/// How long a present key still lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remaining {
+    /// It has no expiry time.
+    Forever,
+    /// It expires after this long.
+    For(Duration),
+}
+
+/// What a write attaches to its value.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Attributes {
+    /// 32 bits for the caller, stored and returned untouched.
+    pub flags: u32,
+    /// When the record expires.
+    pub ttl: Ttl,
+    /// The version that the write gives the key is this or a larger one: the larger of this and the key's next.
+    ///
+    /// For whoever has versions of their own: a time in milliseconds, the number of a change in a log, the version in another
+    /// store. It applies to counters also when they exist. At most [`Version::ASKED_MAX`]; zero asks for nothing.
+    pub version_at_least: Version,
+}
+
+impl Attributes {
+    /// No flags, never expires.
+    pub const NONE: Attributes = Attributes { flags: 0, ttl: Ttl::Never, version_at_least: Version(0) };
+    /// These flags.
+    pub fn flags(mut self, flags: u32) -> Attributes {
+        self.flags = flags;
+        self
+    }
+    /// This expiry.
+    pub fn ttl(mut self, ttl: Ttl) -> Attributes {
+        self.ttl = ttl;
+        self
+    }
+    /// A version of at least this.
+    pub fn version_at_least(mut self, version: Version) -> Attributes {
+        self.version_at_least = version;
+        self
+    }
+}
+
+/// Everything about a present key except its bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Meta {
+    /// Length of the value in bytes.
+    pub value_len: u64,
+    /// The caller's flags.
+    pub flags: u32,
+    /// The marks: see `Store::set_marked`.
+    pub marks: u32,
+    /// Version of this value.
+    pub version: Version,
+    /// Wall-clock expiry in milliseconds since 1970, if any.
+    pub expires_at_ms: Option<u64>,
+    /// The key's UID.
+    pub uid: Uid,
+}
+
+impl Meta {
+    /// Whether two looks at a key found the same record, except that it may have been touched between them.
+    pub(crate) fn is_same_but_expiry(&self, other: &Meta) -> bool {
+        (self.version, self.marks) == (other.version, other.marks)
+    }
+}
+
+/// A value with what is attached to it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Item {
+    /// The value.
+    pub value: Vec<u8>,
+    /// Everything else.
+    pub meta: Meta,
+}
+
+/// A key with its value, from a scan.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pair {
+    /// The key.
+    pub key: Vec<u8>,
+    /// The value; empty when the scan was asked for keys only.
+    pub value: Vec<u8>,
+    /// Everything else.
+    pub meta: Meta,
+}
+
+/// A key that a cache dropped to make room: see [`Engine::evictions`](crate::Engine::evictions).
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Evicted {
+    /// The key.
+    pub key: Vec<u8>,
+    /// Length of its value in bytes.
+    pub value_len: u64,
+    /// When it would have expired, in milliseconds since 1970.
+    pub expires_at_ms: Option<u64>,
+    /// The UID that it had.
+    pub uid: Uid,
+}
+
+/// A write that took place.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stored {
+    /// The key's UID.
+    pub uid: Uid,
+    /// The version that the write gave the key.
+    pub version: Version,
+    /// Whether the key was absent before.
+    pub created: bool,
+}
+
+/// What `compare_and_set` expects to find.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Expected<'a> {
+    /// No such key.
+    Absent,
+    /// The key at this version. Version 0 stands for "absent" where a value is to be stored, as in every language.
+    Version(Version),
+    /// The key with exactly this value.
+    Value(&'a [u8]),
+}
+
+/// What `compare_and_set` does when it finds what it expects.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change<'a> {
+    /// Stores this value with no attributes.
+    Set(&'a [u8]),
+    /// Stores this value with these attributes.
+    SetWith(&'a [u8], Attributes),
+    /// Removes the key.
+    Remove,
+}
+
+/// The outcome of `compare_and_set`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cas {
+    /// It was as expected, and the value was stored.
+    Stored(Stored),
+    /// It was as expected, and the key was removed (or was absent and to be removed).
+    Removed,
+    /// The key is there, but not as expected; this is its version now.
+    Mismatch(Version),
+    /// The key is not there.
+    NotFound,
+}
+
+/// What a visitor wants done with the key that it saw.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Update {
+    /// Leave it as it is.
+    Keep,
+    /// Store this value, keeping the flags and the expiry that the key has (none for a new key).
+    Set(Vec<u8>),
+    /// The same, with a version of [at least](Attributes::version_at_least) this.
+    SetAtLeast(Vec<u8>, Version),
+    /// Store this value with these attributes.
+    SetWith(Vec<u8>, Attributes),
+    /// Remove it (nothing happens if it is absent).
+    Remove,
+}
+
+/// What `update` did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Updated {
+    /// Nothing.
+    Kept,
+    /// Stored a value.
+    Stored(Stored),
+    /// Removed the key.
+    Removed,
+}
+
+/// How a counter call treats a missing key, and what it attaches.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counter {
+    /// The value that a missing key is created with (the delta is *not* applied to it, as in memcached);
+    /// `None`: a missing key is left missing.
+    pub initial: Option<u64>,
+    /// Attached when the key is created; an existing key keeps its own.
+    pub attributes: Attributes,
+}
+
+impl Counter {
+    /// A missing counter is created with this value.
+    pub fn or_create(initial: u64) -> Counter {
+        Counter { initial: Some(initial), attributes: Attributes::NONE }
+    }
+    /// A missing counter is left missing.
+    pub const EXISTING: Counter = Counter { initial: None, attributes: Attributes::NONE };
+}

@@ -1,0 +1,185 @@
+//! Zero-copy views and reservations.
+
+use crate::engine::{Draft, KeyHash, LaneGuard, Pin, When};
+use crate::error::WriteError;
+use crate::open::FileEngine;
+use crate::shared::SharedEngine;
+use crate::types::{Attributes, Meta, Stored};
+use hashmere_mem::Mem;
+use hashmere_os::fork;
+use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
+
+/// A value where it stands in the file.
+///
+/// It stays as it was for as long as the view is held, also when the key is overwritten or deleted meanwhile: what is
+/// held back is the reuse of the one segment that the value stands in. A process can hold views into 24 segments for each
+/// of its threads; further ones, and those of a read-only client, are copies ([`is_zero_copy`](Self::is_zero_copy)).
+///
+/// A view taken before a fork is safe in the parent only as long as the parent holds it, and in the child as long as the
+/// parent does: a child that needs it longer takes its own.
+pub struct View {
+    bytes: Bytes,
+    meta: Meta,
+}
+
+enum Bytes {
+    Pinned { shared: Arc<SharedEngine>, engine: *const FileEngine, pin: Pin, offset: u64, len: usize, born: u64 },
+    Owned(Vec<u8>),
+}
+
+// SAFETY: the bytes are not changed by anyone while the pin is held, and the engine pointer is used for its mapping and
+// for atomic operations only. `SharedEngine` outlives the view and never frees an engine before its own drop.
+unsafe impl Send for View {}
+// SAFETY: as above; a shared view only reads.
+unsafe impl Sync for View {}
+
+impl View {
+    pub(crate) fn owned(bytes: Vec<u8>, meta: Meta) -> View {
+        View { bytes: Bytes::Owned(bytes), meta }
+    }
+
+    pub(crate) fn pinned(shared: &Arc<SharedEngine>, pin: Pin, offset: u64, meta: Meta) -> View {
+        let engine: *const FileEngine = shared.engine();
+        let len = meta.value_len as usize;
+        let bytes = Bytes::Pinned { shared: shared.clone(), engine, pin, offset, len, born: fork::generation() };
+        View { bytes, meta }
+    }
+
+    /// Flags, version and the rest, as they were when the view was taken.
+    pub fn meta(&self) -> Meta {
+        self.meta
+    }
+
+    /// Whether the view looks into the file, rather than being a copy.
+    pub fn is_zero_copy(&self) -> bool {
+        matches!(self.bytes, Bytes::Pinned { .. })
+    }
+}
+
+impl Deref for View {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.bytes {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Pinned { engine, offset, len, .. } => {
+                // SAFETY: the engine lives as long as `shared`, which we hold. The range was validated when the pin was taken, and
+                // records are never changed in place; the pin keeps their segment from being reused.
+                unsafe { (**engine).mem.slice(*offset, *len) }
+            }
+        }
+    }
+}
+
+impl AsRef<[u8]> for View {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").field("meta", &self.meta).field("zero_copy", &self.is_zero_copy()).finish()
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        if let Bytes::Pinned { engine, pin, born, shared, .. } = &self.bytes {
+            // In a forked child the pin is the parent's.
+            if *born == fork::generation() {
+                // SAFETY: as in `deref`.
+                unsafe { (**engine).unpin(*pin) };
+            }
+            let _ = shared;
+        }
+    }
+}
+
+/// Room for a value in the file, to be filled in place and committed.
+///
+/// Nobody sees it before [`commit`](Self::commit). Dropped uncommitted it leaves nothing. While it is held, other
+/// writes of the same thread take another client slot.
+pub struct Reservation<'a> {
+    engine: &'a FileEngine,
+    lane: LaneGuard<'a>,
+    key: Vec<u8>,
+    hash: KeyHash,
+    draft: Option<Draft>,
+    offset: u64,
+    len: usize,
+    born: u64,
+}
+
+impl SharedEngine {
+    /// Room for a value of `value_len` bytes, to be filled in place and committed.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn reserve(&self, key: &[u8], value_len: u64, attributes: Attributes) -> Result<Reservation<'_>, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        let mut lane = engine.lane_for(key, kh)?;
+        let draft = engine.begin(&mut lane, key, kh, value_len, attributes)?;
+        Ok(Reservation::new(engine, lane, key, kh, draft, value_len))
+    }
+}
+
+impl<'a> Reservation<'a> {
+    fn new(engine: &'a FileEngine, lane: LaneGuard<'a>, key: &[u8], hash: KeyHash, draft: Draft, len: u64) -> Self {
+        let offset = draft.value;
+        Reservation {
+            engine,
+            lane,
+            key: key.into(),
+            hash,
+            draft: Some(draft),
+            offset,
+            len: len as usize,
+            born: fork::generation(),
+        }
+    }
+
+    /// Makes what was written the key's value.
+    ///
+    /// # Errors
+    /// As setting a key; [`WriteError::Misuse`] in a forked child, to which the reservation does
+    /// not belong.
+    pub fn commit(mut self) -> Result<Stored, WriteError> {
+        if self.born != fork::generation() {
+            return Err(WriteError::Misuse("a reservation was made before a fork and belongs to the parent"));
+        }
+        let Some(draft) = self.draft.take() else {
+            return Err(WriteError::Misuse("a reservation was committed twice"));
+        };
+        self.engine.finish(&mut self.lane, &self.key, self.hash, draft, When::Always)?;
+        Ok(self.lane.stored)
+    }
+}
+
+impl Deref for Reservation<'_> {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        // SAFETY: the range belongs to this reservation alone, and was backed when it was made.
+        unsafe { self.engine.mem.slice(self.offset, self.len) }
+    }
+}
+
+impl DerefMut for Reservation<'_> {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        // SAFETY: the range lies in this lane's open segment behind its head (or in segments of its own), where
+        // only the holder of the lane writes, which is us.
+        unsafe { self.engine.mem.slice_mut(self.offset, self.len) }
+    }
+}
+
+impl Drop for Reservation<'_> {
+    fn drop(&mut self) {
+        if let Some(draft) = self.draft.take() {
+            if self.born == fork::generation() {
+                self.engine.abandon(&self.lane, &draft);
+            }
+        }
+    }
+}
