@@ -254,6 +254,13 @@ static void waiting(void) {
     CHECK(pthread_create(&thread, NULL, change_later, NULL) == 0);
     EXPECT(HM_OK, hm_wait_any(store, keys, seen, 2, MS, &which, &now, &error));
     CHECK(which == 1 && now > seen[1] && pthread_join(thread, NULL) == 0);
+    seen[1] = now;
+    EXPECT(HM_OK, hm_delete(store, KEY("waited"), &error));
+    EXPECT(HM_REMOVED, hm_wait(store, KEY("waited"), seen[1], MS, &now, &error));
+    CHECK(now == 0);
+    now = 7;
+    EXPECT(HM_REMOVED, hm_wait_any(store, keys, seen, 2, MS, &which, &now, &error));
+    CHECK(which == 1 && now == 0);
 
     hm_mutex_guard *lock, *other;
     uint32_t abandoned = 9;

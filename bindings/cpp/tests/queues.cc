@@ -56,26 +56,29 @@ static void waiting(hashmere::store &store) {
     CHECK(!hashmere::wait(store, "key", 0, 2ms));
     std::thread later([&] { store.set("key", "1"); });
     const auto now = hashmere::wait(store, "key", 0, 300s);
-    CHECK(now && now == store.peek("key")->version);
+    using waited = hashmere::wait_outcome::kind;
+    CHECK(now.what == waited::changed && now.version == store.peek("key")->version);
     later.join();
-    CHECK(!hashmere::wait_any(store, {{"none", 0}, {"key", *now}}, 2ms));
-    CHECK(hashmere::wait_any(store, {{"none", 0}, {"key", 0}}, 10s)->which == 1);
+    CHECK(!hashmere::wait_any(store, {{"none", 0}, {"key", now.version}}, 2ms));
+    CHECK(hashmere::wait_any(store, {{"none", 0}, {"key", 0}}, 10s).index == 1);
+    CHECK(hashmere::wait(store, "none", 7, 2ms).what == waited::removed);
+    hashmere::mutex mutex(store, "mutex");
     {
-        auto held = hashmere::lock::acquire(store, "mutex", 1s);
-        CHECK(held && !held->was_abandoned() && !hashmere::lock::acquire(store, "mutex", 0ms));
-        CHECK(fails(HM_E_QUEUE_REENTERED, [&] { (void)hashmere::lock::acquire(store, "mutex", 2ms); }));
+        auto held = mutex.lock(1s);
+        CHECK(held && !held->was_abandoned() && !mutex.lock(0ms));
+        CHECK(fails(HM_E_QUEUE_REENTERED, [&] { (void)mutex.lock(2ms); }));
         auto is_free = [&] {
             bool free = false;
-            std::thread([&] { free = hashmere::lock::acquire(store, "mutex", 2ms).has_value(); }).join();
+            std::thread([&] { free = mutex.lock(2ms).has_value(); }).join();
             return free;
         };
         store.clear();
-        CHECK(!is_free());
+        CHECK(!is_free() && mutex.holder());
         held.reset();
         CHECK(is_free());
         store.set("key", "1");
     }
-    CHECK(hashmere::lock::acquire(store, "mutex", 0ms));
+    CHECK(mutex.lock(0ms));
     int calls = 0;
     auto make = [&] { return calls++, std::string(1000, 'x'); };
     CHECK(hashmere::once(store, "once", 1s, make)->size() == 1000 && hashmere::once(store, "once", 1s, make) && calls == 1);

@@ -58,7 +58,7 @@ mod _hashmere {
     use crate::store::{path_of, remove};
 
     #[pymodule_export]
-    use crate::wait::{Barrier, Mutex};
+    use crate::wait::{Barrier, Mutex, WaitOutcome};
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

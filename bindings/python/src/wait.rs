@@ -5,7 +5,7 @@
 use crate::bytes::{Key, Value};
 use crate::error::{misuse, QueueResult};
 use crate::store::StoreBase;
-use hashmere::{Store, Version};
+use hashmere::{Store, Version, WaitAnyOutcome};
 use hashmere_queue::{MutexGuard, QueueError};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -51,8 +51,53 @@ fn seen(version: Option<u64>) -> Option<Version> {
     version.filter(|version| *version != 0).map(Version)
 }
 
-fn told(version: Option<Version>) -> u64 {
-    version.map_or(0, |version| version.0)
+/// How a wait for a key ended: exactly one of ``changed``, ``removed`` and ``timed_out`` is true. It is false if the time was over.
+#[pyclass(frozen, module = "hashmere._hashmere")]
+pub struct WaitOutcome {
+    outcome: hashmere::WaitOutcome,
+    index: usize,
+}
+
+#[pymethods]
+impl WaitOutcome {
+    /// Whether the key has another version; it is ``version``.
+    #[getter]
+    fn changed(&self) -> bool {
+        self.version().is_some()
+    }
+    /// Whether the key is absent now.
+    #[getter]
+    fn removed(&self) -> bool {
+        self.outcome == hashmere::WaitOutcome::Removed
+    }
+    /// Whether no key changed within the time.
+    #[getter]
+    fn timed_out(&self) -> bool {
+        self.outcome == hashmere::WaitOutcome::TimedOut
+    }
+    /// The version that the key has now; ``None`` unless it was changed.
+    #[getter]
+    fn version(&self) -> Option<u64> {
+        match self.outcome {
+            hashmere::WaitOutcome::Changed(version) => Some(version.0),
+            _ => None,
+        }
+    }
+    /// Of ``wait_any``: which of the keys was changed or removed, by its place; else ``None``.
+    #[getter]
+    fn index(&self) -> Option<usize> {
+        (!self.timed_out()).then_some(self.index)
+    }
+    fn __bool__(&self) -> bool {
+        !self.timed_out()
+    }
+    fn __repr__(&self) -> String {
+        match self.outcome {
+            hashmere::WaitOutcome::Changed(version) => format!("<hashmere.WaitOutcome changed, version {}>", version.0),
+            hashmere::WaitOutcome::Removed => "<hashmere.WaitOutcome removed>".into(),
+            hashmere::WaitOutcome::TimedOut => "<hashmere.WaitOutcome timed out>".into(),
+        }
+    }
 }
 
 /// Why `once` has no value: the engine, or what the function raised.
@@ -69,27 +114,23 @@ impl From<QueueError> for Failed {
 
 #[pymethods]
 impl StoreBase {
-    /// Waits until a key has another version than ``seen`` (``None``: it was absent), in whatever process it is changed. Returns its
-    /// version then, 0 if it is absent; ``None``: the time is up. Without a ``timeout`` in seconds it waits for ever.
+    /// Waits until a key has another version than ``seen`` (``None``: it was absent), in whatever process it is changed. Without a
+    /// ``timeout`` in seconds it waits forever.
     #[pyo3(signature = (key, seen, /, *, timeout=None))]
-    fn wait(&self, py: Python<'_>, key: Key<'_>, seen: Option<u64>, timeout: Option<f64>) -> PyResult<Option<u64>> {
+    fn wait(&self, py: Python<'_>, key: Key<'_>, seen: Option<u64>, timeout: Option<f64>) -> PyResult<WaitOutcome> {
         let store = self.enter(py)?;
         let store: &Store = &store;
         let seen = self::seen(seen);
-        in_slices(py, timeout, |slice| {
-            let now = store.wait(key.0, seen, slice).map_err(|error| crate::error::raised(py, error))?;
-            Ok(now.map(told))
-        })
+        let outcome = in_slices(py, timeout, |slice| {
+            let outcome = store.wait(key.0, seen, slice).map_err(|error| crate::error::raised(py, error))?;
+            Ok(Some(outcome).filter(|outcome| *outcome != hashmere::WaitOutcome::TimedOut))
+        })?;
+        Ok(WaitOutcome { outcome: outcome.unwrap_or(hashmere::WaitOutcome::TimedOut), index: 0 })
     }
 
-    /// The same for several keys, as pairs of key and version. Returns the first in order that has changed as ``(index, version)``.
+    /// The same for several keys, as pairs of key and version: the first in order that has changed.
     #[pyo3(signature = (keys, /, *, timeout=None))]
-    fn wait_any(
-        &self,
-        py: Python<'_>,
-        keys: &Bound<'_, PyAny>,
-        timeout: Option<f64>,
-    ) -> PyResult<Option<(usize, u64)>> {
+    fn wait_any(&self, py: Python<'_>, keys: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<WaitOutcome> {
         let pairs: Vec<(Bound<'_, PyAny>, Option<u64>)> =
             keys.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<_>>()?;
         let mut keys = Vec::with_capacity(pairs.len());
@@ -98,10 +139,15 @@ impl StoreBase {
         }
         let store = self.enter(py)?;
         let store: &Store = &store;
-        in_slices(py, timeout, |slice| {
-            let now = store.wait_any(&keys, slice).map_err(|error| crate::error::raised(py, error))?;
-            Ok(now.map(|(index, version)| (index, told(version))))
-        })
+        let outcome = in_slices(py, timeout, |slice| {
+            Ok(match store.wait_any(&keys, slice).map_err(|error| crate::error::raised(py, error))? {
+                WaitAnyOutcome::Changed(index, version) => Some((index, hashmere::WaitOutcome::Changed(version))),
+                WaitAnyOutcome::Removed(index) => Some((index, hashmere::WaitOutcome::Removed)),
+                WaitAnyOutcome::TimedOut => None,
+            })
+        })?;
+        let (index, outcome) = outcome.unwrap_or((0, hashmere::WaitOutcome::TimedOut));
+        Ok(WaitOutcome { outcome, index })
     }
 
     /// The value of a key; if there is none, ``compute()`` makes it, in one process at a time, and it is stored. The others wait for it.

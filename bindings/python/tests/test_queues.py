@@ -144,14 +144,15 @@ def test_others_run_and_signals_are_heard_during_a_wait(store):
 
 
 def test_waiting_for_a_key(store):
-    assert store.wait("a", None, timeout=0.01) is None
+    assert store.wait("a", None, timeout=0.01).timed_out
     thread = threading.Thread(target=lambda: (time.sleep(0.05), store.set("a", "1")))
     thread.start()
-    version = store.wait("a", None, timeout=120)
+    version = store.wait("a", None, timeout=120).version
     thread.join()
     assert version == store.record("a").version
     del store["a"]
-    assert store.wait("a", version, timeout=1) == 0
+    gone = store.wait("a", version, timeout=1)
+    assert gone and gone.removed and not gone.changed and gone.version is None
     with pytest.raises(ValueError):
         store.wait("a", None, timeout=-1)
 

@@ -23,16 +23,17 @@ def until(condition, seconds=120):
 def test_waiting_for_several_keys(store):
     version = store.set("b", "1")
     keys = [("a", None), (b"b", version)]
-    assert store.wait_any(keys, timeout=0.01) is None
+    timed_out = store.wait_any(keys, timeout=0.01)
+    assert timed_out.timed_out and not timed_out and timed_out.index is None
     thread = threading.Thread(target=lambda: (time.sleep(0.05), store.set("b", "2")))
     thread.start()
-    index, now = store.wait_any(keys, timeout=120)
+    changed = store.wait_any(keys, timeout=120)
     thread.join()
-    assert (index, now) == (1, store.version("b"))
+    assert changed.changed and (changed.index, changed.version) == (1, store.version("b"))
     store["a"] = "1"
-    assert store.wait_any(keys) == (0, store.version("a"))
+    assert (store.wait_any(keys).index, store.wait_any(keys).version) == (0, store.version("a"))
     del store["b"]
-    assert store.wait_any([("b", now)]) == (0, 0)
+    assert store.wait_any([("b", changed.version)]).removed
     for wrong in ([1], [("a",)], [(1, None)], ["ab"], None):
         with pytest.raises((TypeError, ValueError)):
             store.wait_any(wrong, timeout=0)

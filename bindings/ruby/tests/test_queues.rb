@@ -229,7 +229,7 @@ class TestQueues < StoreTest
     Process.wait(child)
     assert_equal version, @store.wait("a", 0, timeout: 0)
     @store.delete("a")
-    assert_equal 0, @store.wait("a", version, timeout: 1)
+    assert_equal :removed, @store.wait("a", version, timeout: 1)
   end
 
   def test_waiting_for_one_of_several_keys
@@ -239,6 +239,8 @@ class TestQueues < StoreTest
     changed = @store.wait_any(seen, timeout: nil)
     Process.wait(child)
     assert_equal [:b, @store.version("b")], changed
+    @store.delete("b")
+    assert_equal [:b, :removed], @store.wait_any({ "a" => nil, :b => changed[1] }, timeout: 1)
     assert_raises(Hashmere::Misuse) { @store.wait_any({}, timeout: 0) }
     assert_raises(TypeError) { @store.wait_any({ 7 => nil }, timeout: 0) }
     assert_raises(TypeError) { @store.wait_any({ "a" => "1" }, timeout: 0) }

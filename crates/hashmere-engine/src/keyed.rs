@@ -3,7 +3,9 @@
 use crate::engine::{KeyHash, When};
 use crate::error::{Error, ReadError, WriteError};
 use crate::shared::SharedEngine;
-use crate::types::{Attributes, Cas, Change, Expected, Item, Meta, Stored, Update, Updated, Version};
+use crate::types::{
+    Attributes, Cas, Change, Expected, Item, Meta, Stored, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,
+};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -132,23 +134,23 @@ impl SharedEngine {
         })
     }
 
-    /// Waits until a key has another version than it was `seen` with. `None`: it had not when the time was up.
+    /// Waits until a key has another version than it was `seen` with.
     ///
     /// # Errors
     /// As [`wait_any`](Self::wait_any).
-    pub fn wait(&self, key: &[u8], seen: Option<Version>, timeout: Duration) -> Result<Option<Option<Version>>, Error> {
-        Ok(self.wait_any(&[(key, seen)], timeout)?.map(|(_, now)| now))
+    pub fn wait(&self, key: &[u8], seen: Option<Version>, timeout: Duration) -> Result<WaitOutcome, Error> {
+        Ok(match self.wait_any(&[(key, seen)], timeout)? {
+            WaitAnyOutcome::Changed(_, version) => WaitOutcome::Changed(version),
+            WaitAnyOutcome::Removed(_) => WaitOutcome::Removed,
+            WaitAnyOutcome::TimedOut => WaitOutcome::TimedOut,
+        })
     }
 
-    /// The same for several keys: the first in order that has changed, and its version.
+    /// The same for several keys.
     ///
     /// # Errors
     /// [`ReadOnly`](WriteError::ReadOnly), [`Misuse`](WriteError::Misuse) without a key, and those of reading.
-    pub fn wait_any(
-        &self,
-        keys: &[(&[u8], Option<Version>)],
-        timeout: Duration,
-    ) -> Result<Option<(usize, Option<Version>)>, Error> {
+    pub fn wait_any(&self, keys: &[(&[u8], Option<Version>)], timeout: Duration) -> Result<WaitAnyOutcome, Error> {
         let engine = self.engine();
         if engine.read_only {
             return Err(WriteError::ReadOnly.into());
@@ -157,6 +159,10 @@ impl SharedEngine {
             return Err(WriteError::Misuse("no key to wait for was given").into());
         }
         let seen: Vec<_> = keys.iter().map(|(key, seen)| (*key, engine.hash(key), *seen)).collect();
-        Ok(engine.wait_for_change(&seen, timeout)?)
+        Ok(match engine.wait_for_change(&seen, timeout)? {
+            Some((index, Some(version))) => WaitAnyOutcome::Changed(index, version),
+            Some((index, None)) => WaitAnyOutcome::Removed(index),
+            None => WaitAnyOutcome::TimedOut,
+        })
     }
 }

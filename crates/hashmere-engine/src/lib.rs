@@ -46,6 +46,6 @@ pub use room::Roomed;
 pub use shared::{SharedEngine, StoreHandle};
 pub use types::{
     Address, Attributes, Cas, Change, Counter, Evicted, Expected, Handle, Item, Meta, Pair, Remaining, Stored, Ttl,
-    Uid, Update, Updated, Version,
+    Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,
 };
 pub use view::{Reservation, View};

@@ -262,3 +262,25 @@ impl Counter {
     /// A missing counter is left missing.
     pub const EXISTING: Counter = Counter { initial: None, attributes: Attributes::NONE };
 }
+
+/// How a wait for a key ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitOutcome {
+    /// The key has this version now.
+    Changed(Version),
+    /// The key is absent now.
+    Removed,
+    /// The key did not change within the time.
+    TimedOut,
+}
+
+/// How a wait for one of several keys ended. The index is that of the first key in order that has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WaitAnyOutcome {
+    /// The key of this index has this version now.
+    Changed(usize, Version),
+    /// The key of this index is absent now.
+    Removed(usize),
+    /// No key changed within the time.
+    TimedOut,
+}

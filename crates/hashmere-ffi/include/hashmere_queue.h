@@ -243,8 +243,8 @@ int hm_batch_at(hm_endpoint *endpoint, uint64_t index, void **data, size_t *len,
 
 /**
  * Waits until a key has another version than `seen` (0: it was absent), in whatever process it is changed.
- * @param now  its version then, 0: absent; may be NULL
- * @return #HM_OK; #HM_TIMEOUT; #HM_E_READ_ONLY, and errors of reading
+ * @param now  its version then, 0 with #HM_REMOVED; may be NULL
+ * @return #HM_OK: it has version `now`; #HM_REMOVED: it is absent; #HM_TIMEOUT; #HM_E_READ_ONLY, and errors of reading
  */
 int hm_wait(hm_store *store, const void *key, size_t key_len, uint64_t seen, uint64_t timeout_ms, uint64_t *now,
             hm_error *error);

@@ -6,9 +6,9 @@ use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::queue::close;
 use crate::reading::fits;
-use crate::result::{ABSENT, OK, TIMEOUT, UNCHANGED};
+use crate::result::{ABSENT, OK, REMOVED, TIMEOUT, UNCHANGED};
 use crate::several::Watched;
-use hashmere::Version;
+use hashmere::{Version, WaitAnyOutcome, WaitOutcome};
 use hashmere_queue::{once, once_holder, Barrier, Holder, Mutex, MutexGuard, QueueError};
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -63,9 +63,17 @@ entry! {
         now: Maybe<u64> = (now: *mut u64),
     ) {
         let seen = (seen != 0).then_some(Version(seen));
-        let Some(changed) = store.wait(key, seen, Duration::from_millis(timeout_ms))? else { return Ok(TIMEOUT) };
-        now.put(changed.map_or(0, |version| version.0));
-        Ok(OK)
+        Ok(match store.wait(key, seen, Duration::from_millis(timeout_ms))? {
+            WaitOutcome::Changed(version) => {
+                now.put(version.0);
+                OK
+            }
+            WaitOutcome::Removed => {
+                now.put(0u64);
+                REMOVED
+            }
+            WaitOutcome::TimedOut => TIMEOUT,
+        })
     }
 
     /// See `hashmere_queue.h`.
@@ -79,10 +87,19 @@ entry! {
         let (keys, seen) = watched;
         let version = |seen: u64| (seen != 0).then_some(Version(seen));
         let keys: Vec<_> = keys.iter().zip(seen).map(|(key, seen)| (key.as_ref(), version(*seen))).collect();
-        let Some((index, changed)) = store.wait_any(&keys, Duration::from_millis(timeout_ms))? else { return Ok(TIMEOUT) };
-        which.put(index);
-        now.put(changed.map_or(0, |version| version.0));
-        Ok(OK)
+        Ok(match store.wait_any(&keys, Duration::from_millis(timeout_ms))? {
+            WaitAnyOutcome::Changed(index, version) => {
+                which.put(index);
+                now.put(version.0);
+                OK
+            }
+            WaitAnyOutcome::Removed(index) => {
+                which.put(index);
+                now.put(0u64);
+                REMOVED
+            }
+            WaitAnyOutcome::TimedOut => TIMEOUT,
+        })
     }
 
     /// See `hashmere_queue.h`.

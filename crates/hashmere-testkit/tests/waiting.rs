@@ -2,7 +2,7 @@
 //! Catches: lost wake-ups, locks that a dead process keeps, values computed twice, barriers that wait for the dead.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Options, Store, WriteError};
+use hashmere::{Options, Store, WaitAnyOutcome, WaitOutcome, WriteError};
 use hashmere_queue::{once, once_holder, Barrier, Mutex, QueueError};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
@@ -24,8 +24,8 @@ fn a_change_wakes_whoever_waits_for_it() {
     let _watchdog = Watchdog::start("waiting-change");
     let (_scratch, store) = store("waiting-change");
     let set = store.set(b"key", b"1").unwrap().version;
-    assert_eq!(store.wait(b"key", Some(set), Duration::from_millis(5)).unwrap(), None);
-    assert_eq!(store.wait(b"key", None, LONG).unwrap(), Some(Some(set)), "it is there already");
+    assert_eq!(store.wait(b"key", Some(set), Duration::from_millis(5)).unwrap(), WaitOutcome::TimedOut);
+    assert_eq!(store.wait(b"key", None, LONG).unwrap(), WaitOutcome::Changed(set), "it is there already");
     for i in 0..50u64 {
         let other = store.clone();
         let seen = store.meta(b"key").unwrap().map(|meta| meta.version);
@@ -39,8 +39,11 @@ fn a_change_wakes_whoever_waits_for_it() {
                 other.incr(b"key", 1, hashmere::Counter::or_create(1)).unwrap();
             }
         });
-        let now = store.wait(b"key", seen, LONG).unwrap().expect("it was changed");
-        assert_ne!(now, seen);
+        match store.wait(b"key", seen, LONG).unwrap() {
+            WaitOutcome::Changed(now) => assert_ne!(Some(now), seen),
+            WaitOutcome::Removed => assert!(seen.is_some()),
+            WaitOutcome::TimedOut => panic!("it was changed"),
+        }
         assert!(begin.elapsed() < LONG / 2, "nobody woke it");
         writer.join().unwrap();
     }
@@ -50,7 +53,7 @@ fn a_change_wakes_whoever_waits_for_it() {
         std::thread::sleep(Duration::from_millis(30));
         other.set(b"b", b"1").unwrap();
     });
-    assert_eq!(store.wait_any(&seen, LONG).unwrap().map(|(which, _)| which), Some(1));
+    assert!(matches!(store.wait_any(&seen, LONG).unwrap(), WaitAnyOutcome::Changed(1, _)));
     writer.join().unwrap();
     let b = store.meta(b"b").unwrap().unwrap().version;
     let other = store.clone();
@@ -58,7 +61,7 @@ fn a_change_wakes_whoever_waits_for_it() {
         std::thread::sleep(Duration::from_millis(30));
         other.clear().unwrap();
     });
-    assert_eq!(store.wait(b"b", Some(b), LONG).unwrap(), Some(None), "cleared");
+    assert_eq!(store.wait(b"b", Some(b), LONG).unwrap(), WaitOutcome::Removed, "cleared");
     clearer.join().unwrap();
     assert!(store.wait_any(&[], LONG).is_err());
     let reader = Options::new().read_only().open(store.path()).unwrap();

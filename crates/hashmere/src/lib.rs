@@ -48,7 +48,7 @@ pub use hashed::Hashed;
 pub use hashmere_engine::{
     Address, AddressLimit, Attributes, BackupError, BackupReport, Cas, Change, CheckReport, ClientStats, Counter,
     Error, Expected, Handle, Item, Meta, Mode, OpenError, OperationCounts, Pair, Problem, ReadError, Remaining,
-    Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WriteError,
+    Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WaitAnyOutcome, WaitOutcome, WriteError,
 };
 pub use options::Options;
 pub use scan::Scan;

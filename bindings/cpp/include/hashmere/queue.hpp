@@ -266,12 +266,34 @@ private:
     std::optional<hashmere::queue> free_;
 };
 
-/// Waits until a key has another version than `seen` (0: absent); returns the one it has then, empty: the time is up.
-inline std::optional<std::uint64_t> wait(const store &in, bytes key, std::uint64_t seen, std::chrono::milliseconds timeout) {
-    std::uint64_t now = 0;
+/// How a wait for a key ended.
+struct wait_outcome {
+    enum class kind {
+        changed,  ///< The key has the version `version`.
+        removed,  ///< The key is absent.
+        timed_out ///< No key changed within the time.
+    };
+    kind what;
+    std::uint64_t version; ///< 0 unless it was changed.
+    std::size_t index;     ///< Of `wait_any`: which key. Else 0.
+    /// Whether a key was changed or removed.
+    explicit operator bool() const noexcept { return what != kind::timed_out; }
+};
+
+namespace detail {
+inline wait_outcome::kind waited(int rc) noexcept {
+    return rc == HM_OK ? wait_outcome::kind::changed
+                       : rc == HM_REMOVED ? wait_outcome::kind::removed : wait_outcome::kind::timed_out;
+}
+} // namespace detail
+
+/// Waits until a key has another version than `seen` (0: absent).
+inline wait_outcome wait(const store &in, bytes key, std::uint64_t seen, std::chrono::milliseconds timeout) {
+    wait_outcome o = {};
     const auto ms = detail::ms_of(timeout);
-    const int rc = detail::must([&](hm_error *e) { return hm_wait(in.c(), key.data(), key.size(), seen, ms, &now, e); });
-    return rc == HM_OK ? std::optional<std::uint64_t>(now) : std::nullopt;
+    o.what = detail::waited(
+        detail::must([&](hm_error *e) { return hm_wait(in.c(), key.data(), key.size(), seen, ms, &o.version, e); }));
+    return o;
 }
 
 /// A key that is waited for, and the version that was seen of it (0: absent).
@@ -279,54 +301,61 @@ struct watched {
     bytes key;
     std::uint64_t seen;
 };
-/// Which of several keys has changed, and the version that it has now.
-struct changed {
-    std::size_t which;
-    std::uint64_t version;
-};
-/// Waits until one of several keys has another version than was seen; empty: the time is up.
-inline std::optional<changed> wait_any(const store &in, const std::vector<watched> &all, std::chrono::milliseconds timeout) {
+/// Waits until one of several keys has another version than was seen: the first in order.
+inline wait_outcome wait_any(const store &in, const std::vector<watched> &all, std::chrono::milliseconds timeout) {
     std::vector<hm_bytes> keys;
     std::vector<std::uint64_t> seen;
     for (const auto &one : all) {
         keys.push_back({one.key.data(), one.key.size()});
         seen.push_back(one.seen);
     }
-    changed c = {};
+    wait_outcome o = {};
     const auto ms = detail::ms_of(timeout);
-    const int rc = detail::must([&](hm_error *e) {
-        return hm_wait_any(in.c(), keys.data(), seen.data(), keys.size(), ms, &c.which, &c.version, e);
-    });
-    return rc == HM_OK ? std::optional<changed>(c) : std::nullopt;
+    o.what = detail::waited(detail::must([&](hm_error *e) {
+        return hm_wait_any(in.c(), keys.data(), seen.data(), keys.size(), ms, &o.index, &o.version, e);
+    }));
+    return o;
 }
 
-/// A mutex between processes that is held; releases itself.
-class lock {
+/// A mutex that is locked. Unlocks it when it goes.
+class mutex_guard {
 public:
-    /// Locks the mutex of a key; empty: somebody alive held it all the while.
-    static std::optional<lock> acquire(store &in, bytes key, std::chrono::milliseconds timeout) {
+    /// Whether the holder before died with it: what it protects may be half done.
+    bool was_abandoned() const noexcept { return abandoned_; }
+
+private:
+    mutex_guard(hm_mutex_guard *held, bool abandoned) noexcept : c_(held), abandoned_(abandoned) {}
+    detail::owned<hm_mutex_guard, hm_mutex_unlock> c_;
+    bool abandoned_;
+    friend class mutex;
+};
+
+/// The mutex of a key, between processes. Its store must outlive it.
+class mutex {
+public:
+    mutex(store &in, bytes key) : in_(in.c()), key_(static_cast<const char *>(key.data()), key.size()) {}
+    /// Locks it; empty: a living process held it all the time.
+    std::optional<mutex_guard> lock(std::chrono::milliseconds timeout) {
         hm_mutex_guard *held = nullptr;
         std::uint32_t abandoned = 0;
         const auto ms = detail::ms_of(timeout);
         const int rc = detail::must(
-            [&](hm_error *e) { return hm_mutex_lock(in.c(), key.data(), key.size(), ms, &held, &abandoned, e); });
+            [&](hm_error *e) { return hm_mutex_lock(in_, key_.data(), key_.size(), ms, &held, &abandoned, e); });
         if (rc != HM_OK) return std::nullopt;
-        return lock(held, abandoned != 0);
+        return mutex_guard(held, abandoned != 0);
     }
-    /// The process that holds the mutex of a key at about this moment; empty: none, or one that is gone; 0: one whose
-    /// name went when the store was cleared or the key deleted (no process to send a signal to).
-    static std::optional<std::uint32_t> holder(store &in, bytes key) {
+    /// The process that holds it at about this moment; empty: none, or one that is gone; 0: one whose name went when the
+    /// store was cleared or the key deleted (no process to send a signal to).
+    std::optional<std::uint32_t> holder() const {
         std::uint32_t pid = 0;
-        const int rc = detail::must([&](hm_error *e) { return hm_mutex_holder(in.c(), key.data(), key.size(), &pid, e); });
+        const int rc =
+            detail::must([&](hm_error *e) { return hm_mutex_holder(in_, key_.data(), key_.size(), &pid, e); });
         return rc == HM_OK ? std::optional<std::uint32_t>(pid) : std::nullopt;
     }
-    /// Whether the holder before died with it.
-    bool was_abandoned() const noexcept { return abandoned_; }
 
 private:
-    lock(hm_mutex_guard *held, bool abandoned) noexcept : c_(held), abandoned_(abandoned) {}
-    detail::owned<hm_mutex_guard, hm_mutex_unlock> c_;
-    bool abandoned_;
+    hm_store *in_;
+    std::string key_;
 };
 
 /// The process that computes the value of a key by `once` at about this moment; empty: none, or one that is gone; 0: one whose
@@ -366,8 +395,8 @@ std::optional<std::string> once(store &in, bytes key, std::chrono::milliseconds 
 /// A participant of a barrier between processes; leaves it when it goes.
 class barrier {
 public:
-    /// All have started.
-    struct start {
+    /// All participants have arrived.
+    struct wait_result {
         std::uint64_t round; ///< Number of the round, from 1.
         std::uint64_t lost;  ///< How many had died or left by then.
     };
@@ -377,11 +406,11 @@ public:
         c_.reset(joined);
     }
     /// Arrives, and waits for all others; empty: somebody alive has not arrived yet.
-    std::optional<start> wait(std::chrono::milliseconds timeout) {
-        start s = {};
+    std::optional<wait_result> wait(std::chrono::milliseconds timeout) {
+        wait_result s = {};
         const auto ms = detail::ms_of(timeout);
         const int rc = detail::must([&](hm_error *e) { return hm_barrier_wait(c_.get(), ms, &s.round, &s.lost, e); });
-        return rc == HM_OK ? std::optional<start>(s) : std::nullopt;
+        return rc == HM_OK ? std::optional<wait_result>(s) : std::nullopt;
     }
 
 private:

@@ -34,7 +34,7 @@ typedef struct keyed {
     hm_store *hm;
     hm_bytes key;
     uint64_t seen, now;
-    hm_mutex_guard *lock;
+    hm_mutex_guard *guard;
     uint32_t abandoned;
 } keyed;
 
@@ -45,7 +45,7 @@ static int wait_for_key(slice *s) {
 
 static int wait_for_lock(slice *s) {
     keyed *k = (keyed *)s;
-    return hm_mutex_lock(k->hm, k->key.data, k->key.len, s->ms, &k->lock, &k->abandoned, &s->error);
+    return hm_mutex_lock(k->hm, k->key.data, k->key.len, s->ms, &k->guard, &k->abandoned, &s->error);
 }
 
 typedef struct held {
@@ -75,12 +75,17 @@ static int keyed_wait(VALUE self, keyed *k, VALUE *key) {
     return held_wait(self, k);
 }
 
-/* _wait(key, version seen, milliseconds): its version then (0: absent), nil: the time is up. */
+/* What has become of a key that was waited for. */
+static VALUE now_of(int result, uint64_t version) {
+    return result == HM_REMOVED ? ID2SYM(rb_intern("removed")) : ULL2NUM(version);
+}
+
+/* _wait(key, version seen, milliseconds): its version then, :removed, nil: the time is up. */
 static VALUE store_wait(VALUE self, VALUE key, VALUE seen, VALUE ms) {
     keyed k = {.slice = {.run = wait_for_key, .left_ms = to_u64(ms, "timeout")}, .seen = to_u64(seen, "version")};
     int result = keyed_wait(self, &k, &key);
     RB_GC_GUARD(key);
-    return result == HM_OK ? ULL2NUM(k.now) : Qnil;
+    return result == HM_TIMEOUT ? Qnil : now_of(result, k.now);
 }
 
 /* The same on several keys. */
@@ -96,7 +101,7 @@ static int wait_for_any(slice *s) {
     return hm_wait_any(all->keyed.hm, all->keys, all->seen, all->count, s->ms, &all->which, &all->keyed.now, &s->error);
 }
 
-/* _wait_any(keys, versions seen, milliseconds): the number of the key that changed and its version then, nil: the time is up. */
+/* _wait_any(keys, versions seen, milliseconds): the index of the key that changed and its version then or :removed, nil: the time is up. */
 static VALUE store_wait_any(VALUE self, VALUE keys, VALUE seen, VALUE ms) {
     several all = {.keyed = {.slice = {.run = wait_for_any, .left_ms = to_u64(ms, "timeout")}}};
     VALUE keys_room = 0, seen_room = 0, kept;
@@ -109,31 +114,31 @@ static VALUE store_wait_any(VALUE self, VALUE keys, VALUE seen, VALUE ms) {
     rb_free_tmp_buffer(&keys_room);
     rb_free_tmp_buffer(&seen_room);
     RB_GC_GUARD(kept);
-    return result == HM_OK ? rb_assoc_new(SIZET2NUM(all.which), ULL2NUM(all.keyed.now)) : Qnil;
+    return result == HM_TIMEOUT ? Qnil : rb_assoc_new(SIZET2NUM(all.which), now_of(result, all.keyed.now));
 }
 
-typedef struct lock {
+typedef struct guard {
     hm_mutex_guard *hm;
-} lock;
+} guard;
 
-static void lock_free(void *data) {
-    hm_mutex_unlock(((lock *)data)->hm);
+static void guard_free(void *data) {
+    hm_mutex_unlock(((guard *)data)->hm);
     xfree(data);
 }
-static const rb_data_type_t lock_type = {
-    .wrap_struct_name = "Hashmere::Lock",
-    .function = {.dfree = lock_free},
+static const rb_data_type_t guard_type = {
+    .wrap_struct_name = "Hashmere::MutexGuard",
+    .function = {.dfree = guard_free},
     .flags = RUBY_TYPED_FREE_IMMEDIATELY,
 };
-static VALUE lock_class, barrier_class;
+static VALUE guard_class, barrier_class;
 
-/* _lock(key, milliseconds): [lock, whether it was abandoned], nil: the time is up. */
+/* _lock(key, milliseconds): [guard, whether it was abandoned], nil: the time is up. */
 static VALUE store_lock(VALUE self, VALUE key, VALUE ms) {
     keyed k = {.slice = {.run = wait_for_lock, .left_ms = to_u64(ms, "timeout")}};
-    lock *made;
-    VALUE object = TypedData_Make_Struct(lock_class, lock, &lock_type, made);
+    guard *made;
+    VALUE object = TypedData_Make_Struct(guard_class, guard, &guard_type, made);
     int result = keyed_wait(self, &k, &key);
-    made->hm = result == HM_OK ? k.lock : NULL;
+    made->hm = result == HM_OK ? k.guard : NULL;
     RB_GC_GUARD(key);
     return result == HM_OK ? rb_assoc_new(object, RBOOL(k.abandoned)) : Qnil;
 }
@@ -153,8 +158,8 @@ static VALUE store_once_holder(VALUE self, VALUE key) {
     return holder_of(self, key, hm_once_holder);
 }
 
-static VALUE lock_release(VALUE self) {
-    lock *l = rb_check_typeddata(self, &lock_type);
+static VALUE guard_release(VALUE self) {
+    guard *l = rb_check_typeddata(self, &guard_type);
     hm_mutex_unlock(l->hm);
     l->hm = NULL;
     return Qnil;
@@ -233,9 +238,9 @@ static VALUE barrier_leave(VALUE self) {
 }
 
 void init_waiting(void) {
-    lock_class = rb_define_class_under(hashmere_module, "Lock", rb_cObject);
-    rb_undef_alloc_func(lock_class);
-    rb_define_method(lock_class, "release", lock_release, 0);
+    guard_class = rb_define_class_under(hashmere_module, "MutexGuard", rb_cObject);
+    rb_undef_alloc_func(guard_class);
+    rb_define_method(guard_class, "release", guard_release, 0);
     barrier_class = rb_define_class_under(hashmere_module, "Barrier", rb_cObject);
     rb_undef_alloc_func(barrier_class);
     rb_define_singleton_method(barrier_class, "_join", barrier_join, 3);

@@ -9,14 +9,15 @@ module Hashmere
 
     # Waits until a key has another version than `seen` (nil: it was absent), in whatever process it is changed.
     # @param timeout [Numeric, nil] seconds; nil: no limit
-    # @return [Integer, nil] its version then, 0 if it is absent; nil: the time is up
+    # @return [Integer, :removed, nil] its version then; `:removed`: it is absent; nil: it did not change within the time
     def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.patience(timeout))
 
     # Waits until one of several keys has another version than was seen.
     #
     #   store.wait_any({ "jobs" => store.version("jobs"), "stop" => nil }, timeout: 10) # => ["jobs", 17]
     # @param seen [Hash] keys, and the version that each had (nil: it was absent)
-    # @return [Array(String, Integer), nil] the first of them that has changed and its version then, 0 if it is absent; nil: the time is up
+    # @return [Array(String, Integer), Array(String, :removed), nil] the first of them that has changed, and its version then; nil: none
+    #   changed within the time
     def wait_any(seen, timeout:)
       keys = seen.to_h.keys
       which, version = _wait_any(keys, seen.to_h.values.map { |one| one || 0 }, Attributes.patience(timeout))

@@ -16,8 +16,8 @@ use std::time::Duration;
 
 /// Follow the log of a store, or write to it.
 ///
-/// Prints lines in the order of their time, and drains the log if nobody else does. Lines that are filtered out are taken from the log as well.
-/// It may be started before the store and the log are there. If the log is dropped it prints the rest and ends with error E76.
+/// Prints lines in the order of their time, and drains the log if no other process does. Lines that are filtered out are taken from the log as well.
+/// It may be started before the store and the log are there. If the log is removed it prints the rest and ends with error E76.
 /// A store called like one of the subcommands is written with a slash: `./write`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -40,20 +40,20 @@ enum Verb {
         level: Option<LevelOrOff>,
     },
     /// Print sizes, and how many lines were drained, lost and cut off
-    Stat {
+    Stats {
         #[command(flatten)]
         log: LogArgs,
         /// One JSON object
         #[arg(short, long)]
         json: bool,
-        /// Also the rings: whose each is, and what waits in it
+        /// Also the rings: the owner of each, and the bytes waiting in it
         #[arg(long)]
         rings: bool,
     },
     /// Print the names of all logs, one a line
     List(StoreArgs),
-    /// Remove the log. Its room is free again when nobody has it open any more
-    Drop(LogArgs),
+    /// Remove the log. Its space is free again when no process has it open
+    Remove(LogArgs),
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -131,7 +131,7 @@ struct Write {
     /// When the ring is full
     #[arg(long, value_enum, default_value = "block")]
     full: FullArg,
-    /// When nobody drains the log, leave the line there, instead of printing what there is
+    /// When no process drains the log, leave the line there, instead of printing what there is
     #[arg(long)]
     keep: bool,
 }
@@ -200,13 +200,13 @@ impl Verb {
                     }
                 }
             }
-            Verb::Stat { log, json, rings } => stat(&log.open()?, json, rings),
+            Verb::Stats { log, json, rings } => stats(&log.open()?, json, rings),
             Verb::List(store) => {
                 let mut output = Output::new();
                 Log::list(&store.reader()?).iter().try_for_each(|name| output.line(name))?;
                 output.finish()
             }
-            Verb::Drop(log) => {
+            Verb::Remove(log) => {
                 if Log::remove(&log.store.writer()?, &log.name).map_err(failed)? {
                     return Ok(());
                 }
@@ -223,7 +223,7 @@ fn ring_object(ring: &RingStats) -> serde_json::Value {
     })
 }
 
-fn stat(log: &Log, json: bool, rings: bool) -> Outcome {
+fn stats(log: &Log, json: bool, rings: bool) -> Outcome {
     let stats = log.stats().map_err(failed)?;
     let rings = if rings { log.rings().map_err(failed)? } else { Vec::new() };
     if json {

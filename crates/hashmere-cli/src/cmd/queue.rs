@@ -8,7 +8,7 @@ use clap::{Args, Subcommand};
 use hashmere_queue::{Pool, PoolStats, QueueError};
 use serde_json::json;
 
-/// List, look at, drain and drop pools of queues.
+/// List, look at, drain and remove pools of queues.
 #[derive(Args, Debug)]
 pub struct QueueOf {
     #[command(subcommand)]
@@ -20,7 +20,7 @@ enum Verb {
     /// Print the names of all pools, one a line
     List(StoreArgs),
     /// Print a pool's sizes and what is in its queues
-    Stat {
+    Stats {
         #[command(flatten)]
         pool: PoolArgs,
         /// One JSON object
@@ -37,10 +37,10 @@ enum Verb {
         #[arg(default_value = "free")]
         to: String,
     },
-    /// Give back what dead processes held, and print how many elements that was
+    /// Give back what crashed processes held, and print how many elements that was
     Recover(PoolArgs),
-    /// Remove a pool. Its room is free again when nobody has it open any more
-    Drop(PoolArgs),
+    /// Remove a pool. Its space is free again when no process has it open
+    Remove(PoolArgs),
 }
 
 #[derive(Args, Debug)]
@@ -70,7 +70,7 @@ impl QueueOf {
                 Pool::list(&store.reader()?).iter().try_for_each(|name| output.line(name))?;
                 output.finish()
             }
-            Verb::Stat { pool, json } => stat(&pool.open()?, json),
+            Verb::Stats { pool, json } => stats(&pool.open()?, json),
             Verb::Drain { pool, from, to } => {
                 let pool = pool.open()?;
                 let find = |name: &str| {
@@ -86,7 +86,7 @@ impl QueueOf {
                 let later = pool.recover().map_err(failed)?;
                 print_line((pool.recovered_on_open() + later).to_string())
             }
-            Verb::Drop(pool) => {
+            Verb::Remove(pool) => {
                 if Pool::remove(&pool.store.writer()?, &pool.pool).map_err(failed)? {
                     return Ok(());
                 }
@@ -96,7 +96,7 @@ impl QueueOf {
     }
 }
 
-fn stat(pool: &Pool, json: bool) -> Outcome {
+fn stats(pool: &Pool, json: bool) -> Outcome {
     let stats = pool.stats();
     let mut output = Output::new();
     if json {
@@ -106,7 +106,7 @@ fn stat(pool: &Pool, json: bool) -> Outcome {
     output
         .line(format!("{} elements of {} bytes, {} bytes in all", stats.elements, stats.element_bytes, stats.bytes))?;
     let endpoints = format!("{} of {} endpoints hold {} elements", stats.endpoints, stats.max_endpoints, stats.held);
-    output.line(format!("{endpoints}; {} were given back from the dead", stats.recovered))?;
+    output.line(format!("{endpoints}; {} were returned from crashed processes", stats.recovered))?;
     for queue in &stats.queues {
         let sleepers = if queue.has_sleepers { "  somebody sleeps" } else { "" };
         let kind = format!("{:?}", queue.kind).to_lowercase();

@@ -130,7 +130,7 @@ fn a_killed_drainer_is_replaced_without_loss_or_repetition() {
     beside.kill();
     scratch.sh("log write jobs --keep fourth").bytes();
     assert!(scratch.sh("log jobs --once").text().ends_with(": fourth\n"));
-    let stat = scratch.sh("log stat jobs --json").text();
+    let stat = scratch.sh("log stats jobs --json").text();
     assert!(stat.contains("\"lines\":4") && stat.contains("\"lost\":0") && stat.contains("\"halves\":0"), "{stat}");
 }
 
@@ -167,8 +167,8 @@ fn errors() {
     let ran = scratch.sh("log jobs -o out");
     assert!(ran.code() == 3 && ran.err().contains("error E73: process"), "{}", ran.err());
     assert_eq!(scratch.sh("log list jobs").text(), "log\n");
-    scratch.sh("log drop jobs").bytes();
-    assert_eq!(scratch.sh("log drop jobs").code(), 1);
+    scratch.sh("log remove jobs").bytes();
+    assert_eq!(scratch.sh("log remove jobs").code(), 1);
     // Who had it open sees that, says so, and ends.
     assert_eq!(drainer.0.wait().unwrap().code(), Some(3));
 }
@@ -183,7 +183,7 @@ fn a_drainer_may_be_there_before_the_store_and_the_log() {
     scratch.sh("log write jobs --keep first").bytes();
     assert!(drainer.next().ends_with(": first"));
     // It is dropped: what is left comes out, and then that is said.
-    scratch.sh("log drop jobs").bytes();
+    scratch.sh("log remove jobs").bytes();
     assert_eq!(drainer.0.wait().unwrap().code(), Some(3));
     let mut waiting = Follower::start(&scratch, "log jobs");
     waiting.interrupt();
@@ -216,11 +216,11 @@ fn a_store_that_is_too_small_says_what_the_log_needs() {
 fn rings_are_listed() {
     let scratch = with_store();
     scratch.sh("log write jobs --keep --tag web x").bytes();
-    let text = scratch.sh("log stat jobs --rings").text();
+    let text = scratch.sh("log stats jobs --rings").text();
     assert!(
         text.contains("ring 0: web[") && text.contains("] thread 1 had it; ") && text.contains(" bytes wait"),
         "{text}"
     );
-    let json: serde_json::Value = serde_json::from_str(&scratch.sh("log stat jobs --rings --json").text()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&scratch.sh("log stats jobs --rings --json").text()).unwrap();
     assert_eq!((&json["ring"][0]["process"], &json["ring"][0]["thread"]), (&"web".into(), &1.into()));
 }

@@ -21,20 +21,20 @@ fn a_look_at_pools_and_queues() {
     let s = Scratch::new();
     s.sh("set ./q.mere key value").text();
     assert_eq!(s.sh("queue list ./q.mere").text(), "");
-    s.sh("queue stat ./q.mere jobs").fails(3, "E60");
-    s.run(["queue", "stat", "./q.mere", &"x".repeat(129)]).fails(3, "E62");
+    s.sh("queue stats ./q.mere jobs").fails(3, "E60");
+    s.run(["queue", "stats", "./q.mere", &"x".repeat(129)]).fails(3, "E62");
     let pool = pool(&s);
     let mut endpoint = pool.endpoint().unwrap();
     endpoint.pop_many(pool.free(), 5).unwrap();
     endpoint.push_many(&pool.queue("todo").unwrap(), 3).unwrap();
     assert_eq!(s.sh("queue list ./q.mere").text(), "jobs\n");
-    let text = s.sh("queue stat ./q.mere jobs").text();
+    let text = s.sh("queue stats ./q.mere jobs").text();
     let lines: Vec<&str> = text.lines().collect();
     assert!(lines[0].starts_with("10 elements of 24 bytes"), "{text}");
-    assert!(lines[1].starts_with("1 of 3 endpoints hold 2 elements; 0 were given back"), "{text}");
+    assert!(lines[1].starts_with("1 of 3 endpoints hold 2 elements; 0 were returned"), "{text}");
     assert_eq!(lines.len(), 5, "{text}");
     assert!(lines[3].contains("todo") && lines[3].contains("3 of 6"), "{text}");
-    let json: serde_json::Value = serde_json::from_str(&s.sh("queue stat --json ./q.mere jobs").text()).unwrap();
+    let json: serde_json::Value = serde_json::from_str(&s.sh("queue stats --json ./q.mere jobs").text()).unwrap();
     assert_eq!((&json["held"], &json["endpoints"], &json["elements"]), (&2.into(), &1.into(), &10.into()));
     assert_eq!((&json["queues"][0]["name"], &json["queues"][0]["len"]), (&"free".into(), &5.into()));
     assert_eq!((&json["queues"][2]["name"], &json["queues"][2]["kind"]), (&"done".into(), &"mpsc".into()));
@@ -42,7 +42,7 @@ fn a_look_at_pools_and_queues() {
 }
 
 #[test]
-fn drain_and_drop() {
+fn drain_and_remove() {
     let s = Scratch::new();
     let pool = pool(&s);
     let mut endpoint = pool.endpoint().unwrap();
@@ -56,13 +56,13 @@ fn drain_and_drop() {
     assert_eq!(s.sh("queue drain ./q.mere jobs todo").text(), "4\n");
     assert_eq!(s.sh("queue drain ./q.mere jobs done").text(), "6\n");
     assert_eq!((pool.free().len(), pool.stats().held), (10, 0));
-    s.sh("queue drop ./q.mere jobs").text();
+    s.sh("queue remove ./q.mere jobs").text();
     assert!(pool.is_removed());
     assert_eq!(s.sh("queue list ./q.mere").text(), "");
-    s.sh("queue drop ./q.mere jobs").fails(1, "jobs");
+    s.sh("queue remove ./q.mere jobs").fails(1, "jobs");
     assert!(s.sh("check ./q.mere").text().contains('0'));
     s.sh("queue").fails(2, "Usage");
-    assert!(s.sh("queue recover --help").text().contains("dead"));
+    assert!(s.sh("queue recover --help").text().contains("crashed"));
 }
 
 /// Not a test: the process that dies in the next one.
@@ -98,7 +98,7 @@ fn what_a_dead_process_held_is_given_back() {
     assert_eq!(s.sh("queue recover ./q.mere jobs").text(), "3\n");
     assert_eq!(pool.free().len(), 10);
     assert_eq!(s.sh("queue recover ./q.mere jobs").text(), "0\n");
-    assert!(s.sh("queue stat ./q.mere jobs").text().contains("3 were given back"));
+    assert!(s.sh("queue stats ./q.mere jobs").text().contains("3 were returned"));
     let endpoint = pool.endpoint().unwrap();
     assert!(endpoint.pop_wait(&pool.queue("todo").unwrap(), Duration::from_millis(1)).unwrap().is_none());
 }
