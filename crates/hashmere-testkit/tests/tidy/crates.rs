@@ -18,33 +18,42 @@ const LAYERS: &[Layer] = &[
     Layer { name: "hashmere-os", ours: &[], others: Some(&["libc"]) },
     // The model checker is for tests.
     Layer { name: "hashmere-mem", ours: &["hashmere-os"], others: Some(&["shuttle"]) },
-    Layer { name: "hashmere", ours: &["hashmere-format", "hashmere-os", "hashmere-mem"], others: Some(&[]) },
+    Layer { name: "hashmere-engine", ours: &["hashmere-format", "hashmere-os", "hashmere-mem"], others: Some(&[]) },
+    Layer { name: "hashmere", ours: &["hashmere-engine", "hashmere-format", "hashmere-os"], others: Some(&[]) },
     Layer {
         name: "hashmere-queue",
-        ours: &["hashmere", "hashmere-format", "hashmere-mem", "hashmere-os"],
+        ours: &["hashmere-engine", "hashmere-format", "hashmere-mem", "hashmere-os"],
         others: Some(&[]),
     },
     // Adapters, each behind a feature.
     Layer {
         name: "hashmere-log",
-        ours: &["hashmere", "hashmere-format", "hashmere-mem", "hashmere-os"],
+        ours: &["hashmere-engine", "hashmere-format", "hashmere-mem", "hashmere-os"],
         others: Some(&["log", "tracing", "tracing-subscriber"]),
     },
     Layer { name: "hashmere-ffi", ours: &["hashmere", "hashmere-log", "hashmere-queue"], others: Some(&[]) },
-    Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-os"], others: None },
+    Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
     Layer {
         name: "hashmere-cli",
-        ours: &["hashmere", "hashmere-log", "hashmere-os", "hashmere-queue", "hashmere-server"],
+        ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-os", "hashmere-queue", "hashmere-server"],
         others: None,
     },
     Layer {
         name: "hashmere-testkit",
-        ours: &["hashmere", "hashmere-format", "hashmere-log", "hashmere-mem", "hashmere-os", "hashmere-queue"],
+        ours: &[
+            "hashmere",
+            "hashmere-engine",
+            "hashmere-format",
+            "hashmere-log",
+            "hashmere-mem",
+            "hashmere-os",
+            "hashmere-queue",
+        ],
         others: None,
     },
     Layer {
         name: "hashmere-bench",
-        ours: &["hashmere", "hashmere-log", "hashmere-mem", "hashmere-os", "hashmere-queue"],
+        ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-mem", "hashmere-os", "hashmere-queue"],
         others: None,
     },
 ];

@@ -11,13 +11,13 @@ const LONG: &[(&str, usize, &str)] = &[
     ("bindings/c/tests/log.c", 600, "the log's whole C interface, call by call, in the order of the header"),
     ("bindings/python/tests/test_log.py", 550, "the log's whole Python interface, in the order of its stub"),
     ("crates/hashmere-ffi/include/hashmere.h", 900, "a C library has one header; its sections are marked"),
-    ("crates/hashmere/src/engine/ops.rs", 550, "to be split into reading, drafts and conditional writes"),
+    ("crates/hashmere-engine/src/engine/ops.rs", 550, "to be split into reading, drafts and conditional writes"),
     (
-        "crates/hashmere/src/engine/tests/crash_cases.rs",
+        "crates/hashmere-engine/src/engine/tests/crash_cases.rs",
         600,
         "a table of cases: one after the other, nothing to be split",
     ),
-    ("crates/hashmere/src/engine/write.rs", 510, "to be split by the parts of a write"),
+    ("crates/hashmere-engine/src/engine/write.rs", 510, "to be split by the parts of a write"),
 ];
 
 fn problems(sources: &[Source], allowed: &[(&str, usize, &str)]) -> Vec<Problem> {
