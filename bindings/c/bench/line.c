@@ -25,7 +25,7 @@ int main(int argc, char **argv) {
     static const char text[] = "request of user 1234567 is now done.";
     hm_store *store;
     hm_log *log;
-    const hm_log_options options = {.size = sizeof options, .ring_bytes = 1 << 20, .absent = HM_LOG_KEEP};
+    const hm_log_options options = {.size = sizeof options, .ring_bytes = 1 << 20, .on_no_drainer = HM_LOG_KEEP};
     check(hm_open(argv[1], NULL, &store, &error));
     check(hm_log_open(store, "line", &options, &log, &error));
     double plain = 0, formatted = 0;

@@ -18,7 +18,7 @@ static hm_store *store;
 static hm_log *opened(const char *name, hm_log_options options) {
     hm_log *log = NULL;
     options.size = sizeof options;
-    options.absent = HM_LOG_KEEP;
+    options.on_no_drainer = HM_LOG_KEEP;
     EXPECT(HM_OK, hm_log_open(store, name, &options, &log, &error));
     return log;
 }
@@ -56,7 +56,7 @@ static void see(void *user, const hm_line *line) {
 
 /* Drains all there is, and shows it. */
 static void drain(hm_log *log, struct seen *seen) {
-    const hm_drain_options options = {.size = sizeof options, .to = HM_TO_FUNCTION, .show = see, .user = seen};
+    const hm_drain_options options = {.size = sizeof options, .to = HM_TO_CALLBACK, .show = see, .user = seen};
     hm_drainer *drainer;
     uint64_t lines;
     memset(seen, 0, sizeof *seen);
@@ -76,7 +76,7 @@ static void opening(void) {
     EXPECT(HM_E_ARGUMENT, hm_log_open(store, "log", NULL, NULL, &error));
     hm_log_options bad = {.size = sizeof bad, .rings = 5000};
     EXPECT(HM_E_LOG_BAD_OPTION, hm_log_open(store, "log", &bad, &log, &error));
-    bad = (hm_log_options){.size = sizeof bad, .full = 9};
+    bad = (hm_log_options){.size = sizeof bad, .on_full = 9};
     EXPECT(HM_E_ARGUMENT, hm_log_open(store, "log", &bad, &log, &error));
     bad = (hm_log_options){.size = sizeof bad, .flags = 1 << 9};
     EXPECT(HM_E_ARGUMENT, hm_log_open(store, "log", &bad, &log, &error));
@@ -92,7 +92,7 @@ static void opening(void) {
     hm_log_close(NULL);
     EXPECT(HM_OK, hm_log_remove(store, "log", &error));
     EXPECT(HM_ABSENT, hm_log_remove(store, "log", &error));
-    EXPECT(HM_E_LOG_DROPPED, hm_log_line(log, HM_LEVEL_INFO, "late", 4, &error));
+    EXPECT(HM_E_LOG_REMOVED, hm_log_line(log, HM_LEVEL_INFO, "late", 4, &error));
     hm_log_close(log);
 }
 
@@ -106,8 +106,8 @@ static void levels(void) {
     hm_log *log = opened("levels", (hm_log_options){0});
     int level = 9;
     EXPECT(HM_OK, hm_log_get_level(log, &level, &error));
-    CHECK(level == HM_LEVEL_TRACE && hm_log_wants(log, HM_LEVEL_TRACE));
-    CHECK(!hm_log_wants(NULL, HM_LEVEL_ERROR) && !hm_log_wants(log, HM_LEVEL_OFF) && !hm_log_wants(log, 6));
+    CHECK(level == HM_LEVEL_TRACE && hm_log_enabled(log, HM_LEVEL_TRACE));
+    CHECK(!hm_log_enabled(NULL, HM_LEVEL_ERROR) && !hm_log_enabled(log, HM_LEVEL_OFF) && !hm_log_enabled(log, 6));
 
     /* Not compiled: the log would want it. */
     CHECK(HM_DEBUG(log, "%s", evaluate()) == HM_SKIPPED && HM_TRACE(log, "%s", evaluate()) == HM_SKIPPED && evaluated == 0);
@@ -116,7 +116,7 @@ static void levels(void) {
     EXPECT(HM_OK, hm_log_set_level(log, HM_LEVEL_WARN, &error));
     CHECK(HM_INFO(log, "%s", evaluate()) == HM_SKIPPED && evaluated == 1);
     EXPECT(HM_SKIPPED, hm_log_line(log, HM_LEVEL_INFO, "no", 2, &error));
-    EXPECT(HM_SKIPPED, hm_log_record(log, HM_LEVEL_INFO, "no", 2, NULL, 0, &error));
+    EXPECT(HM_SKIPPED, hm_log_line_fields(log, HM_LEVEL_INFO, "no", 2, NULL, 0, &error));
     CHECK(HM_WARN(log, "%s", evaluate()) == HM_OK && HM_ERROR(log, "at %p: %5.2f", (void *)0, 2.5) == HM_OK);
     level = HM_LEVEL_ERROR;
     CHECK(HM_LOGF(log, level, "plain") == HM_OK);
@@ -147,19 +147,19 @@ static void fields(void) {
     hm_log *log = opened("fields", (hm_log_options){0});
     hm_field all[] = {hm_field_string("text", "a b"), hm_field_integer("integer", -7), hm_field_natural("natural", UINT64_MAX),
                       hm_field_real("real", 0.5), hm_field_truth("truth", 2)};
-    EXPECT(HM_OK, hm_log_record(log, HM_LEVEL_WARN, "slow", 4, all, 5, &error));
+    EXPECT(HM_OK, hm_log_line_fields(log, HM_LEVEL_WARN, "slow", 4, all, 5, &error));
     struct seen seen;
     drain(log, &seen);
     CHECK(seen.lines == 1 && seen.with_fields && seen.line.level == HM_LEVEL_WARN);
     CHECK(seen.fields[0].kind == HM_FIELD_TEXT && seen.fields[1].integer == -7 && seen.fields[2].natural == UINT64_MAX);
     CHECK(seen.fields[3].real == 0.5 && seen.fields[4].truth == 1 && seen.fields[4].key.len == 5);
 
-    EXPECT(HM_E_ARGUMENT, hm_log_record(log, HM_LEVEL_WARN, "slow", 4, NULL, 1, &error));
-    EXPECT(HM_E_ARGUMENT, hm_log_record(log, HM_LEVEL_WARN, "slow", 4, all, SIZE_MAX, &error));
+    EXPECT(HM_E_ARGUMENT, hm_log_line_fields(log, HM_LEVEL_WARN, "slow", 4, NULL, 1, &error));
+    EXPECT(HM_E_ARGUMENT, hm_log_line_fields(log, HM_LEVEL_WARN, "slow", 4, all, SIZE_MAX, &error));
     all[0].kind = 9;
-    EXPECT(HM_E_ARGUMENT, hm_log_record(log, HM_LEVEL_WARN, "slow", 4, all, 5, &error));
+    EXPECT(HM_E_ARGUMENT, hm_log_line_fields(log, HM_LEVEL_WARN, "slow", 4, all, 5, &error));
     all[0] = hm_field_text("text", NULL, 3);
-    EXPECT(HM_E_ARGUMENT, hm_log_record(log, HM_LEVEL_WARN, "slow", 4, all, 5, &error));
+    EXPECT(HM_E_ARGUMENT, hm_log_line_fields(log, HM_LEVEL_WARN, "slow", 4, all, 5, &error));
     drain(log, &seen);
     CHECK(seen.lines == 0);
     hm_log_close(log);
@@ -173,8 +173,8 @@ static void long_lines(void) {
     hm_log *log = opened("long", (hm_log_options){0});
     /* Longer than the room on the stack, and than a piece of a ring. */
     CHECK(HM_INFO(log, "%.*s", 3000, text) == HM_OK && HM_INFO(log, "%s", text) == HM_OK);
-    EXPECT(HM_E_LOG_TOO_LONG, hm_log_record(log, HM_LEVEL_INFO, text, LONG, (hm_field[]){hm_field_integer("n", 1)}, 1, &error));
-    hm_log_options refuse = {.size = sizeof refuse, .too_long = HM_LOG_REFUSE};
+    EXPECT(HM_E_LOG_TOO_LONG, hm_log_line_fields(log, HM_LEVEL_INFO, text, LONG, (hm_field[]){hm_field_integer("n", 1)}, 1, &error));
+    hm_log_options refuse = {.size = sizeof refuse, .on_too_long = HM_LOG_REFUSE};
     hm_log *strict = opened("long", refuse);
     EXPECT(HM_E_LOG_TOO_LONG, hm_log_line(strict, HM_LEVEL_INFO, text, LONG, &error));
     hm_log_close(strict);
@@ -187,7 +187,7 @@ static void long_lines(void) {
 
 /* Logs 20 lines of 500 bytes into a ring of 4 KiB that nobody drains; returns how many of the calls said yes. */
 static int overfill(const char *name, uint64_t full, struct seen *seen) {
-    hm_log_options options = {.ring_bytes = 4096, .full = full, .full_timeout_ms = full == HM_LOG_BLOCK ? 20 : 0};
+    hm_log_options options = {.ring_bytes = 4096, .on_full = full, .full_timeout_ms = full == HM_LOG_BLOCK ? 20 : 0};
     hm_log *log = opened(name, options);
     int yes = 0;
     for (int i = 0; i < 20; i++) {
@@ -247,7 +247,7 @@ static void outputs(void) {
     hm_drain_options to = {.size = sizeof to, .to = HM_TO_FILE, .path = path};
     EXPECT(HM_OK, hm_log_drain(log, &to, &drainer, &error));
     const hm_field field = hm_field_string("path", "/index");
-    EXPECT(HM_OK, hm_log_record(log, HM_LEVEL_WARN, "slow", 4, &field, 1, &error));
+    EXPECT(HM_OK, hm_log_line_fields(log, HM_LEVEL_WARN, "slow", 4, &field, 1, &error));
     EXPECT(HM_OK, hm_log_flush(log, MS, &error));
     hm_drainer *other;
     EXPECT(HM_E_LOG_TAKEN, hm_log_drain(log, NULL, &other, &error));
@@ -300,7 +300,7 @@ static void outputs(void) {
         {HM_E_ARGUMENT, {.to = HM_TO_FILE}},
         {HM_E_ARGUMENT, {.to = HM_TO_FILE, .path = ""}},
         {HM_E_ARGUMENT, {.to = HM_TO_FILE, .path = path, .keep = 3}},
-        {HM_E_ARGUMENT, {.to = HM_TO_FUNCTION}},
+        {HM_E_ARGUMENT, {.to = HM_TO_CALLBACK}},
         {HM_E_ARGUMENT, {.to = HM_TO_FD, .fd = -1}},
         {HM_E_LOG_OUTPUT, {.to = HM_TO_FD, .fd = 1000}},
     };
@@ -361,19 +361,19 @@ static void *log_some(void *log) {
 static void loops(void) {
     hm_log *log = opened("loop", (hm_log_options){0});
     struct seen seen = {0};
-    const hm_drain_options show = {.size = sizeof show, .to = HM_TO_FUNCTION, .show = see, .user = &seen};
+    const hm_drain_options show = {.size = sizeof show, .to = HM_TO_CALLBACK, .show = see, .user = &seen};
     const hm_drain_options standby = {.size = sizeof standby, .flags = HM_DRAIN_STANDBY};
-    hm_pump *pump = NULL, *second = NULL;
+    hm_manual_drainer *manual = NULL, *second = NULL;
     hm_follower *follower;
     hm_line line;
     uint64_t lines = 0;
     int in = -1, out = -1;
-    EXPECT(HM_E_ARGUMENT, hm_pump_open(log, &standby, &pump, &error));
-    EXPECT(HM_OK, hm_pump_open(log, &show, &pump, &error));
-    EXPECT(HM_E_LOG_TAKEN, hm_pump_open(log, &show, &second, &error));
+    EXPECT(HM_E_ARGUMENT, hm_manual_drainer_open(log, &standby, &manual, &error));
+    EXPECT(HM_OK, hm_manual_drainer_open(log, &show, &manual, &error));
+    EXPECT(HM_E_LOG_TAKEN, hm_manual_drainer_open(log, &show, &second, &error));
     CHECK(second == NULL && error.pid == (uint32_t)getpid());
     EXPECT(HM_OK, hm_log_follow(log, 0, &follower, &error));
-    EXPECT(HM_OK, hm_pump_fd(pump, &in, &error));
+    EXPECT(HM_OK, hm_manual_drainer_fd(manual, &in, &error));
     EXPECT(HM_OK, hm_follower_fd(follower, &out, &error));
     CHECK(!is_readable(in, 20) && !is_readable(out, 20));
     for (int round = 0; round < 3; round++) {
@@ -382,7 +382,7 @@ static void loops(void) {
         CHECK(pthread_create(&other, NULL, log_some, log) == 0);
         while (came < 50) {
             CHECK(is_readable(in, MS));
-            EXPECT(HM_OK, hm_pump_run(pump, &lines, &error));
+            EXPECT(HM_OK, hm_manual_drainer_poll(manual, &lines, &error));
             came += lines;
         }
         CHECK(pthread_join(other, NULL) == 0);
@@ -394,12 +394,12 @@ static void loops(void) {
         CHECK(!is_readable(in, 20) && !is_readable(out, 20));
     }
     CHECK(HM_INFO(log, "the rest") == HM_OK);
-    EXPECT(HM_OK, hm_pump_wait(pump, MS, &error));
-    EXPECT(HM_OK, hm_pump_finish(pump, &lines, &error));
+    EXPECT(HM_OK, hm_manual_drainer_wait(manual, MS, &error));
+    EXPECT(HM_OK, hm_manual_drainer_finish(manual, &lines, &error));
     CHECK(lines == 1 && seen.lines == 151 && stats_of(log).drainer_pid == 0);
-    EXPECT(HM_OK, hm_pump_finish(NULL, NULL, &error));
-    EXPECT(HM_OK, hm_pump_open(log, &show, &pump, &error));
-    EXPECT(HM_OK, hm_pump_finish(pump, NULL, &error));
+    EXPECT(HM_OK, hm_manual_drainer_finish(NULL, NULL, &error));
+    EXPECT(HM_OK, hm_manual_drainer_open(log, &show, &manual, &error));
+    EXPECT(HM_OK, hm_manual_drainer_finish(manual, NULL, &error));
     hm_follower_close(follower);
     hm_log_close(log);
     EXPECT(HM_OK, hm_log_remove(store, "loop", &error));
@@ -458,7 +458,7 @@ static void *overfill_and_end(void *log) {
 
 /* What logs and rings there are. What a thread dropped last is told under its own name when it has ended. */
 static void listing(void) {
-    hm_log *log = opened("list", (hm_log_options){.ring_bytes = 4096, .full = HM_LOG_DROP}), *more = opened("more", (hm_log_options){0});
+    hm_log *log = opened("list", (hm_log_options){.ring_bytes = 4096, .on_full = HM_LOG_DROP}), *more = opened("more", (hm_log_options){0});
     int logs = 0, once = 0;
     EXPECT(HM_OK, hm_each_log(store, count_log, &logs, &error));
     EXPECT(HM_OK, hm_each_log(store, stop_at_once, &once, &error));
@@ -471,7 +471,7 @@ static void listing(void) {
     CHECK(pthread_create(&other, NULL, overfill_and_end, log) == 0 && pthread_join(other, NULL) == 0);
     EXPECT(HM_OK, hm_each_ring(log, keep_ring, &rings, &error));
     CHECK(rings.count == 1 && rings.last.thread == 1 && rings.last.pid == (uint32_t)getpid() && !rings.last.is_owned);
-    CHECK(rings.last.bytes_waiting > 2000 && rings.last.untold == 0 && strncmp(rings.process, "test-log", 8) == 0);
+    CHECK(rings.last.bytes_waiting > 2000 && rings.last.unreported_drops == 0 && strncmp(rings.process, "test-log", 8) == 0);
     struct seen seen;
     drain(log, &seen);
     CHECK(seen.line.flags == HM_LINE_NOTE && seen.line.thread == 1 && seen.line.level == HM_LEVEL_WARN && seen.line.text.len == 0);

@@ -20,7 +20,7 @@ namespace {
 /// Text of the lines that wait, which are taken from the log.
 std::vector<std::string> drained(hashmere::log &log) {
     std::vector<std::string> texts;
-    auto drainer = log.drain(hashmere::output::call([&](const hashmere::log_line &line) {
+    auto drainer = log.drain(hashmere::output::callback([&](const hashmere::log_line &line) {
         CHECK(line.pid() == static_cast<std::uint32_t>(getpid()) && line.process().substr(0, 8) == "test-log");
         texts.emplace_back(line.text());
     }));
@@ -65,7 +65,7 @@ int evaluate() { return ++evaluated; }
 
 void levels(hashmere::store &store) {
     hashmere::log log(store, "levels", hashmere::log_options().keep().level(level::trace));
-    CHECK(log.level() == level::trace && log.wants(level::trace) && !log.wants(level::off));
+    CHECK(log.level() == level::trace && log.enabled(level::trace) && !log.enabled(level::off));
     // Not compiled: the log would want it.
     HASHMERE_LOG(log, debug) << evaluate();
     CHECK(!HASHMERE_LOGF(log, trace, "{}", evaluate()) && evaluated == 0);
@@ -112,9 +112,9 @@ void errors(hashmere::store &store) {
     CHECK(fails(HM_E_ARGUMENT, [&] { log.drain(hashmere::output::descriptor(-1)); }));
     CHECK(calls.drain(hashmere::output::descriptor(1000)).code() == HM_E_LOG_OUTPUT);
     CHECK(hashmere::log::remove(store, "errors"));
-    CHECK(fails(HM_E_LOG_DROPPED, [&] { log.line(level::info, std::string(1000, 'x')); }));
+    CHECK(fails(HM_E_LOG_REMOVED, [&] { log.line(level::info, std::string(1000, 'x')); }));
     hashmere::log moved(std::move(log));
-    CHECK(!log.wants(level::error)); // NOLINT: what was moved away wants nothing
+    CHECK(!log.enabled(level::error)); // NOLINT: what was moved away wants nothing
     CHECK(fails(HM_E_ARGUMENT, [&] { log.line(level::info, "x"); }));
     log = std::move(moved);
 }
@@ -122,7 +122,7 @@ void errors(hashmere::store &store) {
 void records(hashmere::store &store) {
     hashmere::log log(store, "records", hashmere::log_options().keep());
     const std::string path = "/index";
-    CHECK(log.record(level::warn, "slow", {{"path", path}, {"ms", -7}, {"n", 8u}, {"part", 0.5}, {"ok", true}, {"by", "x"}}));
+    CHECK(log.line(level::warn, "slow", {{"path", path}, {"ms", -7}, {"n", 8u}, {"part", 0.5}, {"ok", true}, {"by", "x"}}));
     bool seen = false;
     auto act = [&](const hashmere::log_line &line) {
         const auto now = std::chrono::system_clock::now();
@@ -135,7 +135,7 @@ void records(hashmere::store &store) {
         throw point{7, 8};
     };
     // What the function throws comes out of `stop`.
-    auto drainer = log.drain(hashmere::output::call(act));
+    auto drainer = log.drain(hashmere::output::callback(act));
     bool thrown = false;
     try {
         drainer.stop();
@@ -152,7 +152,7 @@ void records(hashmere::store &store) {
         auto important = log.drain(hashmere::output::file(file).json().only(level::warn).rotate(1 << 20, 2));
         CHECK(fails(HM_E_LOG_TAKEN, [&] { log.drain(); }));
         log.info("not written");
-        log.record(level::error, "a", {{"b", 1}});
+        log.line(level::error, "a", {{"b", 1}});
         CHECK(log.flush(30s));
         CHECK(follower.next(30s)->text() == "not written" && follower.next(30s)->text() == "a");
     } // goes by itself
@@ -175,24 +175,24 @@ void loops(hashmere::store &store) {
     CHECK(std::count(names.begin(), names.end(), "loops") == 1 && log.rings().empty());
     std::vector<std::string> came;
     std::uint32_t lost = 0;
-    auto pump = log.pump(hashmere::output::call([&](const hashmere::log_line &line) {
+    auto manual = log.drain_manual(hashmere::output::callback([&](const hashmere::log_line &line) {
         lost += line.lost();
         if (!line.is_note()) came.emplace_back(line.text());
         if (line.text() == "bad") throw std::runtime_error("bad line");
     }));
     auto follower = log.follow();
-    const int in = pump.fd(), out = follower.fd();
-    CHECK(!is_readable(in, 10) && !is_readable(out, 10) && fails(HM_E_LOG_TAKEN, [&] { log.pump(); }));
+    const int in = manual.fd(), out = follower.fd();
+    CHECK(!is_readable(in, 10) && !is_readable(out, 10) && fails(HM_E_LOG_TAKEN, [&] { log.drain_manual(); }));
     log.info("one");
     CHECK(is_readable(in, 30000));
-    while (came.empty()) pump.run();
+    while (came.empty()) manual.poll();
     CHECK(came[0] == "one" && is_readable(out, 30000) && follower.next()->text() == "one" && !follower.next());
     CHECK(!is_readable(in, 10) && !is_readable(out, 10));
     log.info("bad");
-    pump.wait(30s);
+    manual.wait(30s);
     bool thrown = false;
     try {
-        while (came.size() < 2) pump.run();
+        while (came.size() < 2) manual.poll();
     } catch (const std::runtime_error &) {
         thrown = true;
     }
@@ -201,7 +201,7 @@ void loops(hashmere::store &store) {
     std::thread([&] {
         for (int i = 0; i < 100; i++) dropped += !log.line(level::info, std::string(200, 'x'));
     }).join();
-    CHECK(pump.finish() + dropped == 100 && lost == dropped && came.size() == 102 - dropped);
+    CHECK(manual.finish() + dropped == 100 && lost == dropped && came.size() == 102 - dropped);
     hashmere::log::remove(store, "loops");
 }
 

@@ -16,8 +16,8 @@ mod hot;
 mod key_lock;
 mod log;
 mod log_drain;
-mod log_pump;
-mod log_record;
+mod log_line;
+mod log_manual_drainer;
 mod many;
 mod marks;
 mod pool;
@@ -49,7 +49,7 @@ mod _hashmere {
     #[pymodule_export]
     use crate::log_drain::{Drainer, Follower};
     #[pymodule_export]
-    use crate::log_pump::Pump;
+    use crate::log_manual_drainer::ManualDrainer;
     #[pymodule_export]
     use crate::pool::{Pool, Queue, ReadyFd};
     #[pymodule_export]

@@ -3,11 +3,11 @@
 use crate::bytes::Value as Text;
 use crate::error::{gone, LogResult};
 use crate::log_drain::{since, sink, Drainer, Follower};
-use crate::log_pump::Pump;
-use crate::log_record::{wanted, Fields, LevelName};
+use crate::log_line::{wanted, Fields, LevelName};
+use crate::log_manual_drainer::ManualDrainer;
 use crate::store::StoreBase;
 use crate::wait::{in_slices, seconds};
-use hashmere_log::{Absent, Full, Level, Log as Inner, LogOptions, Long, RingStats};
+use hashmere_log::{Level, Log as Inner, LogOptions, OnFull, OnNoDrainer, OnTooLong, RingStats};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -41,7 +41,7 @@ impl Log {
         };
         let fields = Fields::new(fields)?;
         let fields = fields.values();
-        self.alone(py, &log, || log.record(level, text, &fields)).or_raise_log(py)
+        self.alone(py, &log, || log.line_fields(level, text, &fields)).or_raise_log(py)
     }
 
     /// Lets other threads run meanwhile if it may have to write, for want of a drainer. A wait for room does so by itself.
@@ -54,28 +54,28 @@ impl Log {
     }
 }
 
-fn full_of(full: &str, timeout: f64) -> PyResult<Full> {
+fn full_of(full: &str, timeout: f64) -> PyResult<OnFull> {
     match full {
-        "block" => Ok(Full::Block(seconds(timeout)?)),
-        "drop" => Ok(Full::Drop),
-        "overwrite" => Ok(Full::Overwrite),
-        _ => Err(PyValueError::new_err("full must be \"block\", \"drop\" or \"overwrite\"")),
+        "block" => Ok(OnFull::Block(seconds(timeout)?)),
+        "drop" => Ok(OnFull::Drop),
+        "overwrite" => Ok(OnFull::Overwrite),
+        _ => Err(PyValueError::new_err("on_full must be \"block\", \"drop\" or \"overwrite\"")),
     }
 }
 
-fn absent_of(absent: &str) -> PyResult<Absent> {
-    match absent {
-        "stdout" => Ok(Absent::Stdout),
-        "keep" => Ok(Absent::Keep),
-        _ => Err(PyValueError::new_err("absent must be \"stdout\" or \"keep\"")),
+fn no_drainer_of(no_drainer: &str) -> PyResult<OnNoDrainer> {
+    match no_drainer {
+        "stdout" => Ok(OnNoDrainer::Stdout),
+        "keep" => Ok(OnNoDrainer::Keep),
+        _ => Err(PyValueError::new_err("on_no_drainer must be \"stdout\" or \"keep\"")),
     }
 }
 
-fn long_of(long: &str) -> PyResult<Long> {
+fn too_long_of(long: &str) -> PyResult<OnTooLong> {
     match long {
-        "split" => Ok(Long::Split),
-        "refuse" => Ok(Long::Refuse),
-        _ => Err(PyValueError::new_err("long must be \"split\" or \"refuse\"")),
+        "split" => Ok(OnTooLong::Split),
+        "refuse" => Ok(OnTooLong::Refuse),
+        _ => Err(PyValueError::new_err("on_too_long must be \"split\" or \"refuse\"")),
     }
 }
 
@@ -84,13 +84,13 @@ impl Log {
     /// Opens a log of a store; creates it if it is missing, unless ``create`` is ``False``.
     ///
     /// Sizes count when it is created: so many ``rings`` of ``ring_bytes`` (one for each thread that logs), and a history of
-    /// ``history_bytes``. The rest is for this handle. ``full``: a line for which the thread's ring has no room waits for the drainer
+    /// ``history_bytes``. The rest is for this handle. ``on_full``: a line for which the thread's ring has no room waits for the drainer
     /// (``"block"``, at most ``full_timeout`` seconds), is dropped and counted (``"drop"``), or takes the place of older ones
-    /// (``"overwrite"``). ``absent``: without a drainer whoever logs a line writes all there is to standard output (``"stdout"``), or
-    /// lines wait for one (``"keep"``). ``long``: a line that is too long becomes several (``"split"``), or is refused (``"refuse"``).
+    /// (``"overwrite"``). ``on_no_drainer``: without a drainer whoever logs a line writes all there is to standard output (``"stdout"``), or
+    /// lines wait for one (``"keep"``). ``on_too_long``: a line that is too long becomes several (``"split"``), or is refused (``"refuse"``).
     #[new]
-    #[pyo3(signature = (store, name="log", /, *, create=true, rings=None, ring_bytes=None, history_bytes=None, full="block",
-        full_timeout=30.0, absent="stdout", long="split"))]
+    #[pyo3(signature = (store, name="log", /, *, create=true, rings=None, ring_bytes=None, history_bytes=None, on_full="block",
+        full_timeout=30.0, on_no_drainer="stdout", on_too_long="split"))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -100,21 +100,25 @@ impl Log {
         rings: Option<u64>,
         ring_bytes: Option<u64>,
         history_bytes: Option<u64>,
-        full: &str,
+        on_full: &str,
         full_timeout: f64,
-        absent: &str,
-        long: &str,
+        on_no_drainer: &str,
+        on_too_long: &str,
     ) -> PyResult<Log> {
         let mut options = LogOptions::new();
         options = rings.map_or(options, |rings| options.rings(rings));
         options = ring_bytes.map_or(options, |bytes| options.ring_bytes(bytes));
         options = history_bytes.map_or(options, |bytes| options.history_bytes(bytes));
-        let absent = absent_of(absent)?;
-        options = options.full(full_of(full, full_timeout)?).absent(absent).long(long_of(long)?);
+        let no_drainer = no_drainer_of(on_no_drainer)?;
+        options = options
+            .on_full(full_of(on_full, full_timeout)?)
+            .on_no_drainer(no_drainer)
+            .on_too_long(too_long_of(on_too_long)?);
         let store = store.get().enter(py)?.clone();
-        let open = || if create { Inner::open(&store, name, options) } else { Inner::existing(&store, name, options) };
+        let open =
+            || if create { Inner::open(&store, name, options) } else { Inner::open_existing(&store, name, options) };
         let log = py.detach(open).or_raise_log(py)?;
-        Ok(Log { log: Mutex::new(Some(log)), writes: absent == Absent::Stdout })
+        Ok(Log { log: Mutex::new(Some(log)), writes: no_drainer == OnNoDrainer::Stdout })
     }
 
     /// The names of the logs of a store.
@@ -148,7 +152,7 @@ impl Log {
     /// The least important level that is wanted, in all processes; ``None``: no lines at all. It may be set by name, too.
     #[getter]
     fn level<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.log(py)?.level().map(|level| crate::log_record::level(py, level)).transpose()
+        self.log(py)?.level().map(|level| crate::log_line::level(py, level)).transpose()
     }
 
     #[setter]
@@ -230,14 +234,14 @@ impl Log {
         if let Some(LevelName(level)) = level {
             sink = sink.only(wanted(level));
         }
-        let start = || if standby { log.drain_after(sink) } else { log.drain(sink) };
+        let start = || if standby { log.drain_standby(sink) } else { log.drain(sink) };
         Ok(Drainer::new(py.detach(start).or_raise_log(py)?))
     }
 
-    /// Becomes the drainer, in the hands of the caller: for event loops. The arguments are those of ``drain``. Lines are written when ``run``
+    /// Becomes the drainer, without a thread: for event loops. The arguments are those of ``drain``. Lines are written when ``poll``
     /// of what this returns is called, by whoever calls it.
     #[pyo3(signature = (to=None, /, *, format="text", max_bytes=None, keep=0, level=None))]
-    fn pump(
+    fn drain_manual(
         &self,
         py: Python<'_>,
         to: Option<&Bound<'_, PyAny>>,
@@ -245,17 +249,17 @@ impl Log {
         max_bytes: Option<u64>,
         keep: u32,
         level: Option<LevelName>,
-    ) -> PyResult<Pump> {
+    ) -> PyResult<ManualDrainer> {
         let log = self.log(py)?;
         let mut sink = sink(py, to, format, max_bytes, keep)?;
         if let Some(LevelName(level)) = level {
             sink = sink.only(wanted(level));
         }
-        Ok(Pump::new(py.detach(|| log.drain_here(sink)).or_raise_log(py)?))
+        Ok(ManualDrainer::new(py.detach(|| log.drain_manual(sink)).or_raise_log(py)?))
     }
 
     /// The rings that threads have, or had, at about this moment: a dict for each, of its number, whether it is ``owned``, ``thread``,
-    /// ``pid`` and ``process`` of its last owner, ``waiting_bytes``, and how many lost lines are ``untold``. A thread gives its ring back a
+    /// ``pid`` and ``process`` of its last owner, ``waiting_bytes``, and how many lost lines are ``unreported_drops``. A thread gives its ring back a
     /// moment after ``join`` has returned.
     fn rings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rings = self.log(py)?.rings().or_raise_log(py)?;
@@ -267,7 +271,7 @@ impl Log {
             dict.set_item("pid", ring.pid)?;
             dict.set_item("process", String::from_utf8_lossy(&ring.process))?;
             dict.set_item("waiting_bytes", ring.waiting_bytes)?;
-            dict.set_item("untold", ring.untold)?;
+            dict.set_item("unreported_drops", ring.unreported_drops)?;
             Ok(dict)
         };
         rings.iter().map(dict).collect()

@@ -1,7 +1,7 @@
 //! Who takes lines out of a log: drainers and followers.
 
 use crate::error::LogResult;
-use crate::log_record::line;
+use crate::log_line::line;
 use crate::store::name_of;
 use crate::wait::in_slices;
 use hashmere_log::{Format, LogFile, Since, Sink};
@@ -61,7 +61,7 @@ fn to_descriptor(to: &Bound<'_, PyAny>, format: Format) -> PyResult<Sink> {
 
 fn to_function(to: &Bound<'_, PyAny>) -> Sink {
     let function = to.clone().unbind();
-    Sink::call(move |record| {
+    Sink::callback(move |record| {
         // Behind the end of the interpreter there is nobody to call.
         Python::try_attach(|py| {
             let done = line(py, record).and_then(|line| function.call1(py, (line,)));

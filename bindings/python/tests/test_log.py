@@ -27,7 +27,7 @@ SPAWN = multiprocessing.get_context("spawn")
 
 @pytest.fixture
 def log(store):
-    with hashmere.Log(store, absent="keep") as log:
+    with hashmere.Log(store, on_no_drainer="keep") as log:
         yield log
 
 
@@ -159,7 +159,7 @@ def test_following(log):
 
 def test_a_full_ring(store):
     def small(name, **options):
-        return hashmere.Log(store, name, absent="keep", rings=4, ring_bytes=4096, **options)
+        return hashmere.Log(store, name, on_no_drainer="keep", rings=4, ring_bytes=4096, **options)
 
     log = small("block", full_timeout=0.05)
     with pytest.raises(hashmere.LogFull):
@@ -171,16 +171,16 @@ def test_a_full_ring(store):
         for number in range(2000):
             log.info(f"{number:0100}")
     assert [int(line.text) for line in lines] == list(range(2000))
-    log = small("drop", full="drop")
+    log = small("drop", on_full="drop")
     assert not all([log.info("x" * 100) for _ in range(100)])
     kept = len(drained(log))
     log.info("after")
     (after,) = drained(log)
     assert after.lost == 100 - kept
-    log = small("overwrite", full="overwrite")
+    log = small("overwrite", on_full="overwrite")
     assert all([log.info(f"{number:0100}") for number in range(100)])
     assert int(drained(log)[-1].text) == 99
-    log = small("refuse", long="refuse")
+    log = small("refuse", on_too_long="refuse")
     with pytest.raises(hashmere.LogTooLong):
         log.info("x" * 5000)
     log = small("split")
@@ -194,7 +194,7 @@ def test_opening(store, log):
     assert hashmere.Log.list(store) == ["log"] and log.name == "log" and log.line_max == 16384
     with pytest.raises(hashmere.LogNotFound):
         hashmere.Log(store, "other", create=False)
-    for wrong in ({"full": "x"}, {"absent": "x"}, {"long": "x"}, {"rings": 0}, {"full_timeout": -1}):
+    for wrong in ({"on_full": "x"}, {"on_no_drainer": "x"}, {"on_too_long": "x"}, {"rings": 0}, {"full_timeout": -1}):
         with pytest.raises(ValueError):
             hashmere.Log(store, "other", **wrong)
     with pytest.raises(ValueError):
@@ -209,7 +209,7 @@ def test_opening(store, log):
 
 
 def log_and_die(store, ready):
-    log = hashmere.Log(store, absent="keep")
+    log = hashmere.Log(store, on_no_drainer="keep")
     for number in range(100):
         log.info(f"line {number}")
     ready.set()
@@ -229,7 +229,7 @@ def test_lines_of_the_dead_come_out(store, log):
 
 
 def drain_and_die(store, path, ready):
-    drainer = hashmere.Log(store, absent="keep").drain(path)
+    drainer = hashmere.Log(store, on_no_drainer="keep").drain(path)
     ready.set()
     time.sleep(1000)
     drainer.stop()
@@ -401,7 +401,7 @@ def test_by_a_dict(store):
                     "class": "hashmere.LogHandler",
                     "store": store.path,
                     "name": "app",
-                    "absent": "keep",
+                    "on_no_drainer": "keep",
                     "formatter": "short",
                     "level": "INFO",
                 }
@@ -417,7 +417,7 @@ def test_by_a_dict(store):
     logger.removeHandler(handler)
     handler.close()
     assert handler.log.closed
-    for wrong in ({}, {"log": handler.log, "store": store}, {"log": handler.log, "absent": "keep"}):
+    for wrong in ({}, {"log": handler.log, "store": store}, {"log": handler.log, "on_no_drainer": "keep"}):
         with pytest.raises(TypeError):
             hashmere.LogHandler(**wrong)
 
@@ -452,7 +452,7 @@ def test_a_log_in_an_event_loop(log):
         follower = asyncio.ensure_future(follow())
         await asyncio.sleep(0.02)
         with pytest.raises(hashmere.LogTaken):
-            log.pump()
+            log.drain_manual()
         for number in range(20):
             log.info(f"line {number}")
             await asyncio.sleep(0.002)
@@ -467,26 +467,26 @@ def test_a_log_in_an_event_loop(log):
     assert log.stats()["drainer"] is None
 
 
-def test_a_pump(log, tmp_path):
-    pump = log.pump(tmp_path / "lines", format="json")
+def test_a_manual_drainer(log, tmp_path):
+    manual = log.drain_manual(tmp_path / "lines", format="json")
     ready = select.poll()
-    ready.register(pump.fileno(), select.POLLIN)
+    ready.register(manual.fileno(), select.POLLIN)
     assert not ready.poll(10)
     log.info("one")
     assert ready.poll(300_000)
     lines = 0
     while lines == 0:
-        lines += pump.run()
+        lines += manual.poll()
     assert not ready.poll(10) and json.loads((tmp_path / "lines").read_text())["text"] == "one"
     log.info("two")
-    pump.wait(300)
-    assert pump.close() == 1 and pump.closed and pump.close() == 0
-    with pytest.raises(hashmere.Closed, match="the pump was closed"):
-        pump.run()
+    manual.wait(300)
+    assert manual.close() == 1 and manual.closed and manual.close() == 0
+    with pytest.raises(hashmere.Closed, match="the drainer was closed"):
+        manual.poll()
 
 
 def test_what_a_thread_dropped_last_is_told_when_it_has_ended(store):
-    with hashmere.Log(store, ring_bytes=4096, full="drop", absent="keep") as log:
+    with hashmere.Log(store, ring_bytes=4096, on_full="drop", on_no_drainer="keep") as log:
         thread = threading.Thread(target=lambda: [log.info("x" * 500) for _ in range(20)])
         thread.start()
         thread.join()

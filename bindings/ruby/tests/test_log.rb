@@ -50,12 +50,12 @@ class TestLog < StoreTest
 
   def test_bad_arguments
     assert_raises(Hashmere::LogNotFound) { @store.log("none", create: false) }
-    assert_raises(ArgumentError) { @store.log("log", full: :other) }
+    assert_raises(ArgumentError) { @store.log("log", on_full: :other) }
     assert_raises(ArgumentError) { @store.log("log", level: :loud) }
     assert_raises(TypeError) { Hashmere::Log.open(7, "log") }
     assert_raises(TypeError) { @store.log(nil) }
     assert_raises(Hashmere::LogBadOption) { @store.log("") }
-    log = @store.log("log", too_long: :refuse)
+    log = @store.log("log", on_too_long: :refuse)
     assert_raises(ArgumentError) { log.log(:loud, "x") }
     assert_raises(ArgumentError) { log.level = 7 }
     assert_raises(TypeError) { log.drain(7) }
@@ -88,11 +88,11 @@ class TestLog < StoreTest
   end
 
   def test_a_full_ring
-    log = @store.log("log", ring_bytes: 4096, absent: :keep, full: :drop)
+    log = @store.log("log", ring_bytes: 4096, on_no_drainer: :keep, on_full: :drop)
     assert_equal [true, false], Array.new(200) { log.info("x" * 100) }.uniq
-    blocked = @store.log("log", absent: :keep, full_timeout: 0.05)
+    blocked = @store.log("log", on_no_drainer: :keep, full_timeout: 0.05)
     assert_raises(Hashmere::LogFull) { 200.times { blocked.info("y" * 100) } }
-    patient = @store.log("log", absent: :keep, full_timeout: nil)
+    patient = @store.log("log", on_no_drainer: :keep, full_timeout: nil)
     assert_raises(Timeout::Error) { Timeout.timeout(0.1) { 200.times { patient.info("y" * 100) } } }
     thread = Thread.new { 1000.times { |n| patient.info("#{n} #{"z" * 100}") } } # in a ring of its own, and soon waiting
     Thread.pass until thread.stop?
@@ -103,7 +103,7 @@ class TestLog < StoreTest
 
   # What a thread logs that waits for room stays where it is while another one compacts the heap.
   def test_compaction_while_a_line_waits
-    log = @store.log("log", ring_bytes: 4096, absent: :keep, full_timeout: nil)
+    log = @store.log("log", ring_bytes: 4096, on_no_drainer: :keep, full_timeout: nil)
     thread = Thread.new { 100.times { |n| log.info("#{"x" * 10}#{n}", "key#{n}": "value #{n}") } }
     Thread.pass until thread.stop?
     5.times { GC.verify_compaction_references(double_heap: true, toward: :empty) and sleep 0.01 }
@@ -113,7 +113,7 @@ class TestLog < StoreTest
 
   # Children that were forked with the log open, one of which is killed: each has its lines, in the order of time.
   def test_forks_and_a_kill
-    log = @store.log("log", absent: :keep)
+    log = @store.log("log", on_no_drainer: :keep)
     Hashmere::Logger.new(log).info("before")
     children = []
     lines = drained(log) do
@@ -134,12 +134,12 @@ class TestLog < StoreTest
 
   def test_logs_and_rings_are_listed
     assert_equal [], Hashmere::Log.list(@store)
-    logs = %w[one two].map { |name| @store.log(name, absent: :keep) }
+    logs = %w[one two].map { |name| @store.log(name, on_no_drainer: :keep) }
     assert_equal %w[one two], Hashmere::Log.list(@store).sort
     assert_equal [], logs[0].rings
     logs[0].info("waits")
     ring = logs[0].rings.fetch(0)
-    assert_equal [Process.pid, true, 0], ring.values_at(:pid, :owned, :untold)
+    assert_equal [Process.pid, true, 0], ring.values_at(:pid, :owned, :unreported_drops)
     assert_operator ring[:bytes_waiting], :>, 0
     logs[0].drain(@file).stop
     assert_equal 0, logs[0].rings.fetch(0)[:bytes_waiting]
@@ -149,32 +149,32 @@ class TestLog < StoreTest
   end
 
   def test_loops_of_the_program
-    log = @store.log("log", absent: :keep)
-    pump = log.pump(@file)
+    log = @store.log("log", on_no_drainer: :keep)
+    manual = log.drain_manual(@file)
     assert_raises(Hashmere::LogTaken) { log.drain }
     follower = log.follower(last: nil)
     assert_nil follower.next(timeout: 0)
     log.info("first")
     lines = 0
     while lines.zero?
-      assert_equal [[pump], [], []], IO.select([pump], nil, nil, 120)
-      lines += pump.run
+      assert_equal [[manual], [], []], IO.select([manual], nil, nil, 120)
+      lines += manual.poll
     end
     assert_equal 1, lines
     assert_equal [[follower], [], []], IO.select([follower], nil, nil, 120)
     assert_equal "first", follower.next(timeout: 0).text
     log.info("last")
-    assert_equal 1, pump.finish
-    assert_predicate pump, :finished?
-    assert_raises(Hashmere::Closed) { pump.run }
+    assert_equal 1, manual.finish
+    assert_predicate manual, :finished?
+    assert_raises(Hashmere::Closed) { manual.poll }
     assert_equal %w[first last], File.readlines(@file).map { |line| line[/\w+$/] }
-    assert_equal(0, log.pump(@file) { |other| other.run })
+    assert_equal(0, log.drain_manual(@file) { |other| other.poll })
     follower.close
     assert_raises(Hashmere::Closed) { follower.to_io }
   end
 
   def test_following_and_other_outputs
-    log = @store.log("log", absent: :keep)
+    log = @store.log("log", on_no_drainer: :keep)
     log.info("old", n: -1)
     from, to = IO.pipe
     drainer = log.drain(to)
@@ -267,7 +267,7 @@ class TestLog < StoreTest
   end
 
   def test_under_gc_stress
-    log = @store.log("log", absent: :keep)
+    log = @store.log("log", on_no_drainer: :keep)
     logger = Hashmere::Logger.new(log, progname: "x".dup)
     GC.stress = true
     log.info("a".dup, of: "b".dup, n: 1)

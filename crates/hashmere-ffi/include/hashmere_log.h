@@ -17,7 +17,7 @@
  * HM_INFO(log, "%d workers of %s", 4, name);                    // checked by the compiler as printf is
  * HM_DEBUG(log, "state: %s", describe(all));                    // not wanted: describe() is not called
  * const hm_field fields[] = {hm_field_string("path", "/index"), hm_field_integer("ms", 1200)};
- * hm_log_record(log, HM_LEVEL_WARN, "slow request", 12, fields, 2, &error);
+ * hm_log_line_fields(log, HM_LEVEL_WARN, "slow request", 12, fields, 2, &error);
  *
  * hm_drainer_stop(drainer, NULL, &error);                       // drains the rest
  * hm_log_close(log);
@@ -47,7 +47,7 @@ enum hm_log_result {
     HM_E_LOG_TAKEN = 73,      /**< Another process, which is alive, drains the log; hm_error::pid says which. */
     HM_E_LOG_TOO_LONG = 74,   /**< The line is too long for one piece, and must not be split. */
     HM_E_LOG_FULL = 75,       /**< The thread's ring stayed full; hm_error::pid says who should have drained it, 0: nobody does. */
-    HM_E_LOG_DROPPED = 76,    /**< The log was removed. */
+    HM_E_LOG_REMOVED = 76,    /**< The log was removed. */
     HM_E_LOG_OUTPUT = 77,     /**< What the drainer writes to failed: hm_error::os_error. The lines stay in the log. */
     HM_E_LOG_REENTERED = 78   /**< A line was logged while this thread was logging one. */
 };
@@ -73,21 +73,21 @@ enum hm_log_flags {
     HM_LOG_EXISTING = 1 << 0 /**< Only open: #HM_E_LOG_NOT_FOUND if there is none. */
 };
 
-/** What becomes of a line for which the thread's ring has no room: hm_log_options::full. */
-enum hm_log_full {
+/** What becomes of a line for which the thread's ring has no room: hm_log_options::on_full. */
+enum hm_log_on_full {
     HM_LOG_BLOCK = 0,    /**< The thread waits for the drainer, as long as hm_log_options::full_timeout_ms. */
     HM_LOG_DROP = 1,     /**< The line is dropped (#HM_SKIPPED) and counted; how many were is told with the thread's next line, or when it has ended. */
     HM_LOG_OVERWRITE = 2 /**< The thread's oldest lines that were not drained are given up, and counted in the same way. */
 };
 
-/** What becomes of lines when nobody drains: hm_log_options::absent. */
-enum hm_log_absent {
-    HM_LOG_WRITE = 0, /**< The thread that logs a line writes all there is to the standard output of its process, in order. */
-    HM_LOG_KEEP = 1   /**< They stay in the log until somebody drains it; a full ring does what ::hm_log_full says. */
+/** What becomes of lines when nobody drains: hm_log_options::on_no_drainer. */
+enum hm_log_on_no_drainer {
+    HM_LOG_STDOUT = 0, /**< The thread that logs a line writes all there is to the standard output of its process, in order. */
+    HM_LOG_KEEP = 1   /**< They stay in the log until somebody drains it; a full ring does what ::hm_log_on_full says. */
 };
 
-/** What becomes of a line that is longer than hm_log_stats::line_max: hm_log_options::too_long. */
-enum hm_log_too_long {
+/** What becomes of a line that is longer than hm_log_stats::line_max: hm_log_options::on_too_long. */
+enum hm_log_on_too_long {
     HM_LOG_SPLIT = 0, /**< It becomes several lines that are marked as such. Records with fields are refused all the same. */
     HM_LOG_REFUSE = 1 /**< #HM_E_LOG_TOO_LONG. */
 };
@@ -100,10 +100,10 @@ typedef struct hm_log_options {
     uint64_t ring_bytes;      /**< Bytes for each: a power of two (else rounded up), 4 KiB to 32 MiB, default 64 KiB. */
     uint64_t history_bytes;   /**< Bytes of drained lines that can still be followed: at least two rings, default 1 MiB. */
     uint64_t level;           /**< One of ::hm_level: as ::hm_log_set_level; 0: as it is (all lines, if the log is created). */
-    uint64_t full;            /**< ::hm_log_full. */
+    uint64_t on_full;         /**< ::hm_log_on_full. */
     uint64_t full_timeout_ms; /**< With #HM_LOG_BLOCK: then #HM_E_LOG_FULL. Default: 30000. */
-    uint64_t absent;          /**< ::hm_log_absent. */
-    uint64_t too_long;        /**< ::hm_log_too_long. */
+    uint64_t on_no_drainer;   /**< ::hm_log_on_no_drainer. */
+    uint64_t on_too_long;     /**< ::hm_log_on_too_long. */
 } hm_log_options;
 
 /**
@@ -118,7 +118,7 @@ int hm_log_open(hm_store *store, const char *name, const hm_log_options *options
 void hm_log_close(hm_log *log);
 
 /**
- * Takes a log's name off it. Whoever has it open may drain it still; a thread that logs hears of it (#HM_E_LOG_DROPPED) with its first line,
+ * Takes a log's name off it. Whoever has it open may drain it still; a thread that logs hears of it (#HM_E_LOG_REMOVED) with its first line,
  * or when its ring is full. Its room is free when nobody has it open. @return #HM_OK, #HM_ABSENT
  */
 int hm_log_remove(hm_store *store, const char *name, hm_error *error);
@@ -130,7 +130,7 @@ int hm_log_get_level(hm_log *log, int *level, hm_error *error);
 int hm_log_set_level(hm_log *log, int level, hm_error *error);
 
 /** Whether lines of this level are wanted: 1 or 0. One load. A NULL log and a level that a line cannot have are not wanted. */
-int hm_log_wants(const hm_log *log, int level);
+int hm_log_enabled(const hm_log *log, int level);
 
 /** Figures of a log. */
 typedef struct hm_log_stats {
@@ -161,14 +161,14 @@ int hm_each_log(hm_store *store, hm_show_name show, void *user, hm_error *error)
 
 /** A ring that a thread has, or had last. */
 typedef struct hm_ring {
-    uint64_t ring;          /**< Its number, from 0. */
-    uint32_t is_owned;      /**< 1: a thread has it; one that was killed counts until that is noticed. */
-    uint32_t thread;        /**< That thread's number: hm_line::thread. */
-    uint32_t pid;           /**< Process id, in the PID namespace of the process. */
-    uint32_t reserved;      /**< 0. */
-    hm_bytes process;       /**< What the process calls itself, its first 16 bytes; empty: not known any more. */
-    uint64_t bytes_waiting; /**< Bytes in it that were not drained. */
-    uint64_t untold;        /**< Lines that were dropped last, of which nothing has told yet. */
+    uint64_t ring;             /**< Its number, from 0. */
+    uint32_t is_owned;         /**< 1: a thread has it; one that was killed counts until that is noticed. */
+    uint32_t thread;           /**< That thread's number: hm_line::thread. */
+    uint32_t pid;              /**< Process id, in the PID namespace of the process. */
+    uint32_t reserved;         /**< 0. */
+    hm_bytes process;          /**< What the process calls itself, its first 16 bytes; empty: not known any more. */
+    uint64_t bytes_waiting;    /**< Bytes in it that were not drained. */
+    uint64_t unreported_drops; /**< Lines that were dropped last, of which nothing has told yet. */
 } hm_ring;
 
 /** Is shown a ring, whose pointers die when it returns. Return 0 to go on, anything else to end. */
@@ -184,7 +184,7 @@ int hm_each_ring(hm_log *log, hm_show_ring show, void *user, hm_error *error);
 /**
  * Logs a line of text, which may be any bytes; one line break at its end is left out where it is written. For formatted text there are
  * ::HM_INFO and its like.
- * @return #HM_OK: it is in the store; #HM_SKIPPED; #HM_E_LOG_TOO_MANY, #HM_E_LOG_FULL, #HM_E_LOG_TOO_LONG, #HM_E_LOG_DROPPED,
+ * @return #HM_OK: it is in the store; #HM_SKIPPED; #HM_E_LOG_TOO_MANY, #HM_E_LOG_FULL, #HM_E_LOG_TOO_LONG, #HM_E_LOG_REMOVED,
  *         #HM_E_LOG_REENTERED. Without a drainer, and if standard output is closed or fails, the line stays in the log.
  */
 int hm_log_line(hm_log *log, int level, const void *text, size_t len, hm_error *error);
@@ -213,12 +213,12 @@ typedef struct hm_field {
  * Logs a structured record: a text and fields. It is never split.
  * @return as ::hm_log_line
  */
-int hm_log_record(hm_log *log, int level, const void *text, size_t len, const hm_field *fields, size_t count,
+int hm_log_line_fields(hm_log *log, int level, const void *text, size_t len, const hm_field *fields, size_t count,
                   hm_error *error);
 
 /**
  * Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
- * @return #HM_OK; #HM_TIMEOUT; #HM_E_LOG_DROPPED
+ * @return #HM_OK; #HM_TIMEOUT; #HM_E_LOG_REMOVED
  */
 int hm_log_flush(hm_log *log, uint64_t timeout_ms, hm_error *error);
 /** @} */
@@ -258,7 +258,7 @@ enum hm_drain_to {
     HM_TO_STDOUT = 0,  /**< Standard output of this process, as it is now. */
     HM_TO_FD = 1,      /**< A descriptor: a pipe, a socket, a file that stands where it is to be written. */
     HM_TO_FILE = 2,    /**< A file, appended to; made, with mode 0600, if it is not there. */
-    HM_TO_FUNCTION = 3 /**< A function of yours. A line that the process died with in there is shown to the next drainer again. */
+    HM_TO_CALLBACK = 3 /**< A function of yours. A line that the process died with in there is shown to the next drainer again. */
 };
 
 /** In which form lines are written: hm_drain_options::format. */
@@ -284,7 +284,7 @@ typedef struct hm_drain_options {
     const char *path;   /**< #HM_TO_FILE: NUL-terminated; not kept. */
     uint64_t max_bytes; /**< #HM_TO_FILE: before a line that would be too much it becomes `path.1`, that `path.2`, ... 0: never. */
     uint64_t keep;      /**< The last of these; 0: it is begun anew. */
-    hm_show_line show;  /**< #HM_TO_FUNCTION: called from the drainer's thread, one line at a time. It must not log to this log. */
+    hm_show_line show;  /**< #HM_TO_CALLBACK: called from the drainer's thread, one line at a time. It must not log to this log. */
     void *user;         /**< What it is given. */
 } hm_drain_options;
 
@@ -294,7 +294,7 @@ typedef struct hm_drainer hm_drainer;
 /**
  * Becomes the drainer, in a thread of this process. It drains until it is stopped, or the process exits (which drains the rest, for 5 s at
  * most). If the process is killed, whoever drains next goes on where it was.
- * @return #HM_OK, #HM_E_LOG_TAKEN, #HM_E_LOG_OUTPUT, #HM_E_LOG_DROPPED
+ * @return #HM_OK, #HM_E_LOG_TAKEN, #HM_E_LOG_OUTPUT, #HM_E_LOG_REMOVED
  */
 int hm_log_drain(hm_log *log, const hm_drain_options *options, hm_drainer **drainer, hm_error *error);
 
@@ -309,41 +309,41 @@ int hm_drainer_is_active(hm_drainer *drainer, hm_error *error);
 int hm_drainer_stop(hm_drainer *drainer, uint64_t *lines, hm_error *error);
 
 /** The role of the drainer in your hands, for a loop of your own: one thread at a time. */
-typedef struct hm_pump hm_pump;
+typedef struct hm_manual_drainer hm_manual_drainer;
 
 /**
- * Becomes the drainer, without a thread: lines are written when ::hm_pump_run is called, by whoever calls it.
+ * Becomes the drainer, without a thread: lines are written when ::hm_manual_drainer_poll is called, by whoever calls it.
  * @param options  as of ::hm_log_drain; not #HM_DRAIN_STANDBY. A function may throw nothing, but it may log to other logs.
- * @param pump     on #HM_OK; end it with ::hm_pump_finish
- * @return #HM_OK, #HM_E_LOG_TAKEN (try again later), #HM_E_LOG_OUTPUT, #HM_E_LOG_DROPPED
+ * @param drainer     on #HM_OK; end it with ::hm_manual_drainer_finish
+ * @return #HM_OK, #HM_E_LOG_TAKEN (try again later), #HM_E_LOG_OUTPUT, #HM_E_LOG_REMOVED
  */
-int hm_pump_open(hm_log *log, const hm_drain_options *options, hm_pump **pump, hm_error *error);
+int hm_manual_drainer_open(hm_log *log, const hm_drain_options *options, hm_manual_drainer **drainer, hm_error *error);
 
 /**
  * A descriptor that is readable while there is something to drain, for `poll`, `epoll` and event loops on them; a thread of this process,
- * which the first call starts, sleeps as a drainer would and raises it. ::hm_pump_run takes that back when it leaves nothing.
- * @param fd  belongs to `pump`: do not close or read it
+ * which the first call starts, sleeps as a drainer would and raises it. ::hm_manual_drainer_poll takes that back when it leaves nothing.
+ * @param fd  belongs to `drainer`: do not close or read it
  * @return #HM_OK, #HM_E_IO
  */
-int hm_pump_fd(hm_pump *pump, int *fd, hm_error *error);
+int hm_manual_drainer_fd(hm_manual_drainer *drainer, int *fd, hm_error *error);
 
 /**
  * Takes the lines that are in the rings, and writes them out; what is too young by some millionths of a second stays for the next call.
  * @param lines  how many it has taken; may be NULL
- * @return #HM_OK; #HM_E_LOG_OUTPUT: the lines stay in the log, the next call tries again; #HM_E_LOG_DROPPED
+ * @return #HM_OK; #HM_E_LOG_OUTPUT: the lines stay in the log, the next call tries again; #HM_E_LOG_REMOVED
  */
-int hm_pump_run(hm_pump *pump, uint64_t *lines, hm_error *error);
+int hm_manual_drainer_poll(hm_manual_drainer *drainer, uint64_t *lines, hm_error *error);
 
 /** Without an event loop: waits for something to drain, at most so long; may return early. @return #HM_OK */
-int hm_pump_wait(hm_pump *pump, uint64_t timeout_ms, hm_error *error);
+int hm_manual_drainer_wait(hm_manual_drainer *drainer, uint64_t timeout_ms, hm_error *error);
 
 /**
- * Drains what there is and gives the role back; the pump is gone whatever is returned. NULL is allowed. It is not done by itself when the
+ * Drains what there is and gives the role back; the drainer is gone whatever is returned. NULL is allowed. It is not done by itself when the
  * process exits: then the next drainer goes on.
  * @param lines  how many this last call has taken; may be NULL
- * @return as ::hm_pump_run
+ * @return as ::hm_manual_drainer_poll
  */
-int hm_pump_finish(hm_pump *pump, uint64_t *lines, hm_error *error);
+int hm_manual_drainer_finish(hm_manual_drainer *drainer, uint64_t *lines, hm_error *error);
 
 /** Reads the lines of a log that were drained, without taking them from anyone. */
 typedef struct hm_follower hm_follower;

@@ -78,7 +78,7 @@ static inline int hm_log_printf(hm_log *log_, int level_, hm_error *error_, cons
 }
 
 /** Whether a line of this level is compiled, and wanted. */
-#define HM_LOG_IS_WANTED(log, level) ((level) <= HM_LOG_LEVEL && hm_log_wants((log), (level)))
+#define HM_LOG_IS_WANTED(log, level) ((level) <= HM_LOG_LEVEL && hm_log_enabled((log), (level)))
 
 /**
  * Logs a formatted line: `HM_LOGF(log, HM_LEVEL_INFO, "%d users", n)`. If its level is not wanted no other argument is evaluated; `log`

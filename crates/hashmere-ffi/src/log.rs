@@ -6,7 +6,7 @@ use crate::handle::HmStore;
 use crate::log_abi::{level_of, Fields, HmField, HmLogOptions, HmLogStats, Of};
 use crate::queue::close;
 use crate::result::{ABSENT, OK, SKIPPED, TIMEOUT};
-use hashmere_log::{Absent, Full, Log, LogOptions, Long};
+use hashmere_log::{Log, LogOptions, OnFull, OnNoDrainer, OnTooLong};
 use std::ffi::{c_char, c_int, c_void};
 use std::ptr;
 use std::time::Duration;
@@ -41,22 +41,22 @@ fn options_of(given: &HmLogOptions) -> Result<(LogOptions, bool, Option<c_int>),
     if given.history_bytes != 0 {
         options = options.history_bytes(given.history_bytes);
     }
-    options = match (given.full, given.full_timeout_ms) {
+    options = match (given.on_full, given.full_timeout_ms) {
         (0, 0) => options,
-        (0, ms) => options.full(Full::Block(Duration::from_millis(ms))),
-        (1, _) => options.full(Full::Drop),
-        (2, _) => options.full(Full::Overwrite),
-        _ => return Err(Failure::Argument("options", "`full` is none of hm_log_full")),
+        (0, ms) => options.on_full(OnFull::Block(Duration::from_millis(ms))),
+        (1, _) => options.on_full(OnFull::Drop),
+        (2, _) => options.on_full(OnFull::Overwrite),
+        _ => return Err(Failure::Argument("options", "`on_full` is none of hm_log_on_full")),
     };
-    options = options.absent(match given.absent {
-        0 => Absent::Stdout,
-        1 => Absent::Keep,
-        _ => return Err(Failure::Argument("options", "`absent` is none of hm_log_absent")),
+    options = options.on_no_drainer(match given.on_no_drainer {
+        0 => OnNoDrainer::Stdout,
+        1 => OnNoDrainer::Keep,
+        _ => return Err(Failure::Argument("options", "`on_no_drainer` is none of hm_log_on_no_drainer")),
     });
-    options = options.long(match given.too_long {
-        0 => Long::Split,
-        1 => Long::Refuse,
-        _ => return Err(Failure::Argument("options", "`too_long` is none of hm_log_too_long")),
+    options = options.on_too_long(match given.on_too_long {
+        0 => OnTooLong::Split,
+        1 => OnTooLong::Refuse,
+        _ => return Err(Failure::Argument("options", "`on_too_long` is none of hm_log_on_too_long")),
     });
     let level = match given.level {
         0 => None,
@@ -76,7 +76,7 @@ entry! {
     ) {
         log.put(ptr::null_mut());
         let (options, is_there, level) = options_of(&options)?;
-        let opened = if is_there { Log::existing(store, name, options)? } else { Log::open(store, name, options)? };
+        let opened = if is_there { Log::open_existing(store, name, options)? } else { Log::open(store, name, options)? };
         if let Some(level) = level {
             opened.set_level(level_of(level));
         }
@@ -114,7 +114,7 @@ entry! {
     }
 
     /// See `hashmere_log.h`.
-    fn hm_log_record(
+    fn hm_log_line_fields(
         log: Shared = (log: *mut HmLog),
         level: Of = (level: c_int),
         text: Bytes = (text: *const c_void, len: usize),
@@ -123,11 +123,11 @@ entry! {
         if fields.is_empty() {
             return Ok(logged(log.0.line(level, text)?));
         }
-        let put = log.0.record_with(level, text, |payload| {
+        let put = log.0.line_fields_with(level, text, |writer| {
             for field in fields {
                 // SAFETY: what the arguments lead to is valid during the call; `Fields` has looked at all of them.
                 if let Ok((key, value)) = unsafe { field.pair() } {
-                    payload.field(key, value);
+                    writer.field(key, value);
                 }
             }
         });
@@ -151,7 +151,7 @@ entry! {
 
 /// See `hashmere_log.h`. Not an `entry!`: it is one load, in front of every line, and nothing in it can fail.
 #[no_mangle]
-pub unsafe extern "C" fn hm_log_wants(log: *const HmLog, level: c_int) -> c_int {
+pub unsafe extern "C" fn hm_log_enabled(log: *const HmLog, level: c_int) -> c_int {
     // SAFETY: as the header says: NULL or an open log.
     let Some(log) = (unsafe { log.as_ref() }) else { return 0 };
     c_int::from(level_of(level).is_some_and(|level| log.0.enabled(level)))

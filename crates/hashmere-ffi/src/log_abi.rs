@@ -5,7 +5,7 @@
 use crate::abi::HmBytes;
 use crate::arg::{Bytes, Versioned};
 use crate::failure::Failure;
-use hashmere_log::{Level, LogStats, Record, RingStats, Value};
+use hashmere_log::{Level, LogLine, LogStats, RingStats, Value};
 use std::ffi::{c_char, c_int, c_void};
 use std::mem::size_of;
 
@@ -19,10 +19,10 @@ pub struct HmLogOptions {
     pub ring_bytes: u64,
     pub history_bytes: u64,
     pub level: u64,
-    pub full: u64,
+    pub on_full: u64,
     pub full_timeout_ms: u64,
-    pub absent: u64,
-    pub too_long: u64,
+    pub on_no_drainer: u64,
+    pub on_too_long: u64,
 }
 
 /// `hm_field`.
@@ -104,7 +104,7 @@ pub struct HmRing {
     pub reserved: u32,
     pub process: HmBytes,
     pub bytes_waiting: u64,
-    pub untold: u64,
+    pub unreported_drops: u64,
 }
 
 /// `hm_show_name`.
@@ -161,7 +161,7 @@ impl HmRing {
             reserved: 0,
             process: stats.process.as_slice().into(),
             bytes_waiting: stats.waiting_bytes,
-            untold: stats.untold,
+            unreported_drops: stats.unreported_drops,
         }
     }
 }
@@ -251,7 +251,7 @@ impl HmField {
 
 impl HmLine {
     /// The line, whose fields are put into `fields`; good as long as both are.
-    pub(crate) fn of(record: &Record, fields: &mut Vec<HmField>) -> HmLine {
+    pub(crate) fn of(record: &LogLine, fields: &mut Vec<HmField>) -> HmLine {
         fields.clear();
         fields.extend(record.fields().map(|(key, value)| HmField::of(key, value)));
         HmLine {

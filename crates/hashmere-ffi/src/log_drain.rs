@@ -6,7 +6,7 @@ use crate::log::HmLog;
 use crate::log_abi::{level_of, HmDrainOptions, HmField, HmLine, HmShowLine};
 use crate::queue::close;
 use crate::result::{ABSENT, OK, TIMEOUT};
-use hashmere_log::{Drainer, Follower, Format, Level, LogError, LogFile, Record, Since, Sink};
+use hashmere_log::{Drainer, Follower, Format, Level, LogError, LogFile, LogLine, Since, Sink};
 use std::ffi::{c_int, c_void, CStr, OsStr};
 use std::os::fd::{BorrowedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
@@ -35,7 +35,7 @@ struct Show {
 unsafe impl Send for Show {}
 
 impl Show {
-    fn show(&mut self, record: &Record) {
+    fn show(&mut self, record: &LogLine) {
         (self.show)(self.user, &HmLine::of(record, &mut self.fields));
     }
 }
@@ -94,7 +94,7 @@ pub(crate) fn sink_of(given: &HmDrainOptions) -> Result<Sink, Failure> {
         3 => {
             let show = given.show.ok_or(Failure::Argument("options", "`show` is NULL"))?;
             let mut show = Show { show, user: given.user, fields: Vec::new() };
-            Sink::call(move |record| show.show(record))
+            Sink::callback(move |record| show.show(record))
         }
         _ => return Err(Failure::Argument("options", "`to` is none of hm_drain_to")),
     };
@@ -110,7 +110,7 @@ entry! {
     ) {
         drainer.put(ptr::null_mut());
         let sink = sink_of(&options)?;
-        let started = if options.flags & STANDBY != 0 { log.0.drain_after(sink)? } else { log.0.drain(sink)? };
+        let started = if options.flags & STANDBY != 0 { log.0.drain_standby(sink)? } else { log.0.drain(sink)? };
         drainer.put(Box::into_raw(Box::new(HmDrainer(started))));
         Ok(OK)
     }

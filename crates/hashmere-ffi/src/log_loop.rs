@@ -8,57 +8,57 @@ use crate::log::HmLog;
 use crate::log_abi::{HmDrainOptions, HmRing, HmShowName, HmShowRing};
 use crate::log_drain::{sink_of, HmFollower, STANDBY};
 use crate::result::OK;
-use hashmere_log::{Drain, Log};
+use hashmere_log::{Log, ManualDrainer};
 use std::ffi::{c_int, c_void};
 use std::os::fd::AsRawFd;
 use std::ptr;
 use std::time::Duration;
 
-/// `hm_log_drain`'s sister, in the hands of the caller: `hm_pump`.
-pub struct HmPump(Drain);
+/// `hm_log_drain`'s sister, in the hands of the caller: `hm_manual_drainer`.
+pub struct HmManualDrainer(ManualDrainer);
 
 entry! {
     /// See `hashmere_log.h`.
-    fn hm_pump_open(
+    fn hm_manual_drainer_open(
         log: Shared = (log: *mut HmLog),
         options: Input<HmDrainOptions> = (options: *const HmDrainOptions),
-        pump: Out<*mut HmPump> = (pump: *mut *mut HmPump),
+        drainer: Out<*mut HmManualDrainer> = (drainer: *mut *mut HmManualDrainer),
     ) {
-        pump.put(ptr::null_mut());
+        drainer.put(ptr::null_mut());
         let sink = sink_of(&options)?;
         if options.flags & STANDBY != 0 {
             return Err(Failure::Argument("options", "`flags` has HM_DRAIN_STANDBY, but nobody waits here: try again later"));
         }
-        pump.put(Box::into_raw(Box::new(HmPump(log.0.drain_here(sink)?))));
+        drainer.put(Box::into_raw(Box::new(HmManualDrainer(log.0.drain_manual(sink)?))));
         Ok(OK)
     }
 
     /// See `hashmere_log.h`.
-    fn hm_pump_fd(pump: Owned = (pump: *mut HmPump), fd: Out<c_int> = (fd: *mut c_int)) {
-        fd.put(pump.0.descriptor()?.as_raw_fd());
+    fn hm_manual_drainer_fd(drainer: Owned = (drainer: *mut HmManualDrainer), fd: Out<c_int> = (fd: *mut c_int)) {
+        fd.put(drainer.0.descriptor()?.as_raw_fd());
         Ok(OK)
     }
 
     /// See `hashmere_log.h`.
-    fn hm_pump_run(pump: Owned = (pump: *mut HmPump), lines: Maybe<u64> = (lines: *mut u64)) {
-        lines.put(pump.0.pass()?.0);
+    fn hm_manual_drainer_poll(drainer: Owned = (drainer: *mut HmManualDrainer), lines: Maybe<u64> = (lines: *mut u64)) {
+        lines.put(drainer.0.poll()?.0);
         Ok(OK)
     }
 
     /// See `hashmere_log.h`.
-    fn hm_pump_wait(pump: Owned = (pump: *mut HmPump), timeout_ms: Plain = (timeout_ms: u64)) {
-        pump.0.wait(Duration::from_millis(timeout_ms));
+    fn hm_manual_drainer_wait(drainer: Owned = (drainer: *mut HmManualDrainer), timeout_ms: Plain = (timeout_ms: u64)) {
+        drainer.0.wait(Duration::from_millis(timeout_ms));
         Ok(OK)
     }
 
     /// See `hashmere_log.h`.
-    fn hm_pump_finish(pump: Plain = (pump: *mut HmPump), lines: Maybe<u64> = (lines: *mut u64)) {
-        if pump.is_null() {
+    fn hm_manual_drainer_finish(drainer: Plain = (drainer: *mut HmManualDrainer), lines: Maybe<u64> = (lines: *mut u64)) {
+        if drainer.is_null() {
             return Ok(OK);
         }
-        // SAFETY: made by `hm_pump_open`, and not used any more.
-        let pump = unsafe { Box::from_raw(pump) };
-        lines.put(pump.0.finish()?);
+        // SAFETY: made by `hm_manual_drainer_open`, and not used any more.
+        let drainer = unsafe { Box::from_raw(drainer) };
+        lines.put(drainer.0.finish()?);
         Ok(OK)
     }
 

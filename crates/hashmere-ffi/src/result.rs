@@ -118,7 +118,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         73 => c"LogTaken",
         74 => c"LogTooLong",
         75 => c"LogFull",
-        76 => c"LogDropped",
+        76 => c"LogRemoved",
         77 => c"LogOutput",
         78 => c"LogReentered",
         ARGUMENT => c"Argument",

@@ -3,23 +3,23 @@
 
 hashmere_mem::canaries! {
     /// A writer does not say that a line is coming.
-    BusyUnsaid,
+    BusyOmitted,
     /// A writer reads the clock before it says that a line is coming.
     ClockEarly,
     /// A line is in the log before it is written.
     LineEarly,
     /// A writer that overwrites does not say which lines it gives up.
-    LowUnsaid,
+    LowOmitted,
     /// A merge does not look whether the line that it copied was given up meanwhile.
-    GivenUpBelieved,
+    GivenUpUnchecked,
     /// A half line is counted by each who comes upon it.
     HalfTwice,
     /// A ring is taken from a living writer.
-    RingRobbed,
+    RingStolen,
     /// A dead writer's ring is nobody's before it is settled.
     RingEarly,
     /// Whoever gets a ring does not say whose the lines before were.
-    HeirUnsaid,
+    SuccessorOmitted,
     /// A merge that was committed is not finished by the next drainer.
     MergeUndone,
     /// Lines are taken out of their rings before the merge is committed.
@@ -31,17 +31,17 @@ hashmere_mem::canaries! {
     /// Whoever goes on with a text begins at its start.
     ProgressForgotten,
     /// A reader of the history does not look whether the line was written over meanwhile.
-    OldestBelieved,
+    OldestUnchecked,
     /// A reader of a process's name does not check whether the name was replaced in between.
-    NameBelieved,
+    NameUnchecked,
     /// The drainer's role is taken from the living.
-    DrainerRobbed,
+    DrainerOverwritten,
     /// The drainer's role is taken although another took it meanwhile.
     RoleStored,
     /// A drainer goes to sleep without a last look at the rings.
-    BellBelieved,
+    WakeFlagUnchecked,
     /// A writer that waits for room has looked before it says so, and not after.
     WaitingLate,
     /// A follower goes to sleep without a last look.
-    NewsBelieved,
+    NewsUnchecked,
 }

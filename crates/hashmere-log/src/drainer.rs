@@ -1,9 +1,9 @@
 //! A thread that drains, until it is stopped or the process exits.
 
-use crate::drain::{take_role, Drain};
 use crate::error::LogError;
-use crate::here::Here;
+use crate::handle::Handle;
 use crate::log::Log;
+use crate::manual_drainer::{take_role, ManualDrainer};
 use crate::sink::Sink;
 use hashmere_os::process::at_exit;
 use std::io;
@@ -28,7 +28,7 @@ pub struct Drainer {
 
 #[derive(Debug)]
 struct Work {
-    here: Arc<Here>,
+    handle: Arc<Handle>,
     stop: AtomicBool,
     active: AtomicBool,
     end: Mutex<Option<Result<u64, LogError>>>,
@@ -40,14 +40,14 @@ static DRAINERS: Mutex<Vec<Weak<Work>>> = Mutex::new(Vec::new());
 
 impl Drainer {
     pub(crate) fn start(log: &Log, sink: Sink, standby: bool) -> Result<Drainer, LogError> {
-        let here = log.shared.here()?;
-        let drain = match take_role(&here) {
-            Ok(()) => Ok(Drain::with_role(here.clone(), sink)?),
+        let handle = log.shared.handle()?;
+        let drain = match take_role(&handle) {
+            Ok(()) => Ok(ManualDrainer::with_role(handle.clone(), sink)?),
             Err(LogError::Taken { .. }) if standby => Err(sink),
             Err(error) => return Err(error),
         };
         let work = Arc::new(Work {
-            here,
+            handle,
             stop: AtomicBool::new(false),
             active: AtomicBool::new(drain.is_ok()),
             end: Mutex::new(None),
@@ -75,7 +75,7 @@ impl Drainer {
 
     fn end(&mut self) -> Result<u64, LogError> {
         let Some(thread) = self.thread.take() else { return Ok(0) };
-        if !self.work.here.region.is_ours() {
+        if !self.work.handle.region.is_ours() {
             // A forked child has no such thread.
             return Ok(0);
         }
@@ -103,7 +103,7 @@ fn register(work: &Arc<Work>) {
 extern "C" fn drain_the_rest() {
     // Whoever holds the lock may be a thread that a fork has left behind.
     let Ok(drainers) = DRAINERS.try_lock() else { return };
-    for work in drainers.iter().filter_map(Weak::upgrade).filter(|work| work.here.region.is_ours()) {
+    for work in drainers.iter().filter_map(Weak::upgrade).filter(|work| work.handle.region.is_ours()) {
         work.tell_to_stop();
         let end = work.end.lock().unwrap_or_else(PoisonError::into_inner);
         let _ = work.ended.wait_timeout_while(end, EXIT, |end| end.is_none());
@@ -113,14 +113,14 @@ extern "C" fn drain_the_rest() {
 impl Work {
     fn tell_to_stop(&self) {
         self.stop.store(true, Ordering::Release);
-        self.here.core().ring_bell();
+        self.handle.core().wake_drainer();
     }
 
     fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Acquire)
     }
 
-    fn run(&self, drain: Result<Drain, Sink>) {
+    fn run(&self, drain: Result<ManualDrainer, Sink>) {
         let end = match self.role(drain) {
             Ok(Some(drain)) => drain.recover_rings().and_then(|()| self.drain(drain)),
             Ok(None) => Ok(0),
@@ -132,28 +132,28 @@ impl Work {
     }
 
     /// Waits for the role.
-    fn role(&self, drain: Result<Drain, Sink>) -> Result<Option<Drain>, LogError> {
+    fn role(&self, drain: Result<ManualDrainer, Sink>) -> Result<Option<ManualDrainer>, LogError> {
         let sink = match drain {
             Ok(drain) => return Ok(Some(drain)),
             Err(sink) => sink,
         };
         while !self.is_stopped() {
-            match take_role(&self.here) {
+            match take_role(&self.handle) {
                 Ok(()) => {
                     self.active.store(true, Ordering::Release);
-                    return Drain::with_role(self.here.clone(), sink).map(Some);
+                    return ManualDrainer::with_role(self.handle.clone(), sink).map(Some);
                 }
-                Err(LogError::Taken { .. }) if !self.here.region.is_dropped() => std::thread::sleep(STANDBY),
+                Err(LogError::Taken { .. }) if !self.handle.region.is_dropped() => std::thread::sleep(STANDBY),
                 Err(error) => return Err(error),
             }
         }
         Ok(None)
     }
 
-    fn drain(&self, mut drain: Drain) -> Result<u64, LogError> {
+    fn drain(&self, mut drain: ManualDrainer) -> Result<u64, LogError> {
         let mut lines = 0;
         loop {
-            match drain.pass() {
+            match drain.poll() {
                 Ok((some, more)) => {
                     lines += some;
                     if self.is_stopped() {

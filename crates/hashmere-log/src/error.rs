@@ -45,8 +45,8 @@ pub enum LogError {
         /// Who should have drained it; 0: nobody.
         pid: u32,
     },
-    /// The log was dropped. Code 76.
-    Dropped,
+    /// The log was removed. Code 76.
+    Removed,
     /// What the drainer writes to failed. The lines stay in the log. Code 77.
     Output {
         /// What was tried.
@@ -93,7 +93,7 @@ impl LogError {
             Self::Taken { .. } => 73,
             Self::TooLong { .. } => 74,
             Self::Full { .. } => 75,
-            Self::Dropped => 76,
+            Self::Removed => 76,
             Self::Output { .. } => 77,
             Self::Reentered => 78,
             Self::NoRoom { error, .. } => error.code(),
@@ -122,7 +122,7 @@ impl fmt::Display for LogError {
             Self::Full { pid } => {
                 write!(f, "the ring is full; process {pid}, which drains the log, is stopped or too slow")
             }
-            Self::Dropped => f.write_str("the log was dropped; open it again to create a new one"),
+            Self::Removed => f.write_str("the log was removed; open it again to create a new one"),
             Self::Output { action, source } => write!(f, "could not {action}: {source}; the lines stay in the log"),
             Self::NoRoom { bytes, error } => {
                 write!(f, "{error}; the log needs {bytes} bytes in one piece; fewer or smaller rings and a shorter history need less")

@@ -1,11 +1,11 @@
 //! Following: reading the history as it grows, without taking anything from anyone.
 
 use crate::error::LogError;
-use crate::event::{For, Watch};
-use crate::here::Here;
+use crate::handle::Handle;
 use crate::history::Found;
 use crate::layout::at;
-use crate::record::Record;
+use crate::line::LogLine;
+use crate::ready_fd::{For, Watch};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,21 +24,21 @@ pub enum Since {
 /// Reads the lines of a log in order.
 #[derive(Debug)]
 pub struct Follower {
-    here: Arc<Here>,
+    handle: Arc<Handle>,
     position: u64,
     missed_bytes: u64,
-    record: Record,
+    record: LogLine,
     watch: Option<Watch>,
 }
 
 impl Follower {
-    pub(crate) fn new(here: Arc<Here>, since: Since) -> Follower {
-        let core = here.core();
+    pub(crate) fn new(handle: Arc<Handle>, since: Since) -> Follower {
+        let core = handle.core();
         let position = match since {
             Since::Now => core.get(at::END),
             Since::Oldest | Since::Last(_) => core.get(at::OLDEST),
         };
-        let mut follower = Follower { here, position, missed_bytes: 0, record: Record::default(), watch: None };
+        let mut follower = Follower { handle, position, missed_bytes: 0, record: LogLine::default(), watch: None };
         if let Since::Last(lines) = since {
             follower.keep_last(lines);
         }
@@ -62,9 +62,9 @@ impl Follower {
     /// # Errors
     /// The store's `Corrupt`.
     #[allow(clippy::should_implement_trait)] // the record is lent
-    pub fn next(&mut self) -> Result<Option<&Record>, LogError> {
+    pub fn next(&mut self) -> Result<Option<&LogLine>, LogError> {
         loop {
-            match self.here.core().read_line(self.position, &mut self.record)? {
+            match self.handle.core().read_line(self.position, &mut self.record)? {
                 Found::Line(next) => {
                     self.position = next;
                     return Ok(Some(&self.record));
@@ -88,7 +88,7 @@ impl Follower {
         self.missed_bytes
     }
 
-    /// Behind the last line that was read: for [`Drain::skip_to`](crate::Drain::skip_to).
+    /// Behind the last line that was read: for [`ManualDrainer::skip_to`](crate::ManualDrainer::skip_to).
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -101,13 +101,13 @@ impl Follower {
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, LogError> {
         let watch = match self.watch.take() {
             Some(watch) => watch,
-            None => Watch::new(&self.here, For::News, self.position)?,
+            None => Watch::new(&self.handle, For::News, self.position)?,
         };
         Ok(Watch::as_fd(self.watch.insert(watch)))
     }
 
     /// Waits until there is a line, at most `timeout`; may return early.
     pub fn wait(&self, timeout: Duration) {
-        self.here.core().sleep_for_news(self.position, timeout.min(Duration::from_millis(128)));
+        self.handle.core().sleep_for_news(self.position, timeout.min(Duration::from_millis(128)));
     }
 }

@@ -1,6 +1,6 @@
 //! Lines as text and as JSON.
 
-use crate::record::{Level, Record, Value};
+use crate::line::{Level, LogLine, Value};
 use std::io::Write;
 
 /// How lines are written.
@@ -19,7 +19,7 @@ pub enum Format {
 
 impl Format {
     /// Appends the line to `out`, with its line break.
-    pub fn write(self, record: &Record, out: &mut Vec<u8>) {
+    pub fn write(self, record: &LogLine, out: &mut Vec<u8>) {
         match self {
             Format::Text => text(record, None, out),
             Format::Colour => text(record, Some(colour(record.level())), out),
@@ -127,13 +127,13 @@ fn value(value: Value<'_>, out: &mut Vec<u8>) {
     };
 }
 
-fn text(record: &Record, colour: Option<&str>, out: &mut Vec<u8>) {
+fn text(record: &LogLine, colour: Option<&str>, out: &mut Vec<u8>) {
     let (on, off) = colour.map_or(("", ""), |on| (on, "\x1b[0m"));
     if record.lost > 0 {
         time(record.time_ns, out);
         let _ = write!(out, " {on}WARN {off} ");
         who(record, out);
-        let _ = writeln!(out, ": {} lines were lost here: the ring was full", record.lost);
+        let _ = writeln!(out, ": {} lines were lost handle: the ring was full", record.lost);
     }
     if record.is_note() {
         return;
@@ -154,7 +154,7 @@ fn text(record: &Record, colour: Option<&str>, out: &mut Vec<u8>) {
     out.extend_from_slice(if record.is_continued() { b"...\n" } else { b"\n" });
 }
 
-fn who(record: &Record, out: &mut Vec<u8>) {
+fn who(record: &LogLine, out: &mut Vec<u8>) {
     if record.thread() == 0 {
         return out.extend_from_slice(b"several threads");
     }
@@ -184,7 +184,7 @@ fn string(bytes: &[u8], out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-fn json(record: &Record, out: &mut Vec<u8>) {
+fn json(record: &LogLine, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"time\":\"");
     time(record.time_ns, out);
     let _ = write!(out, "\",\"level\":\"{}\",\"process\":", record.level().name().to_ascii_lowercase());
@@ -223,22 +223,22 @@ fn json(record: &Record, out: &mut Vec<u8>) {
 mod tests {
     use super::*;
     use crate::layout::flag;
-    use crate::record::{encode_field, encode_text};
+    use crate::line::{encode_field, encode_text};
 
-    fn record(text: &[u8]) -> Record {
+    fn record(text: &[u8]) -> LogLine {
         let mut name = [0; 16];
         name[..3].copy_from_slice(b"web");
-        Record {
+        LogLine {
             time_ns: 951_782_399_123_456_789,
             who: 3 << 32 | 4711,
             name,
             level: 2,
             payload: text.to_vec(),
-            ..Record::default()
+            ..LogLine::default()
         }
     }
 
-    fn written(format: Format, record: &Record) -> String {
+    fn written(format: Format, record: &LogLine) -> String {
         let mut out = Vec::new();
         format.write(record, &mut out);
         String::from_utf8(out).unwrap()
@@ -260,14 +260,17 @@ mod tests {
         later.time_ns += 1_000_000_000;
         later.lost = 7;
         let line = written(Format::Text, &later);
-        assert!(line.starts_with("2000-02-29T00:00:00.123456Z WARN  web[4711] 3: 7 lines were lost here"), "{line}");
+        assert!(line.starts_with("2000-02-29T00:00:00.123456Z WARN  web[4711] 3: 7 lines were lost handle"), "{line}");
     }
 
     #[test]
     fn a_note_is_one_line() {
-        let mut note = Record { level: 0, lost: 7, ..record(b"") };
+        let mut note = LogLine { level: 0, lost: 7, ..record(b"") };
         let line = written(Format::Text, &note);
-        assert_eq!(line, "2000-02-28T23:59:59.123456Z WARN  web[4711] 3: 7 lines were lost here: the ring was full\n");
+        assert_eq!(
+            line,
+            "2000-02-28T23:59:59.123456Z WARN  web[4711] 3: 7 lines were lost handle: the ring was full\n"
+        );
         assert!(written(Format::Json, &note).ends_with(",\"thread\":3,\"text\":\"\",\"lost\":7,\"note\":true}\n"));
         (note.who, note.name) = (0, [0; 16]);
         assert!(written(Format::Text, &note).contains("Z WARN  several threads: 7 lines were lost"));

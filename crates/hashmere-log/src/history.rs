@@ -3,7 +3,7 @@
 use crate::canary::{self, Canary};
 use crate::error::LogError;
 use crate::layout::{at, line, Core, Head, POSITION};
-use crate::record::Record;
+use crate::line::LogLine;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -37,7 +37,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     /// Reads the first line from `position` on.
-    pub(crate) fn read_line(&self, position: u64, record: &mut Record) -> Result<Found, LogError> {
+    pub(crate) fn read_line(&self, position: u64, record: &mut LogLine) -> Result<Found, LogError> {
         let span = self.history();
         let mut position = position & POSITION;
         loop {
@@ -63,7 +63,7 @@ impl<M: Mem> Core<'_, M> {
             }
             // SYNC(oldest): unless it has moved past the line, what was read was whole.
             self.mem.fence(Ordering::Acquire);
-            if self.position(at::OLDEST) > position && !canary::is(Canary::OldestBelieved) {
+            if self.position(at::OLDEST) > position && !canary::is(Canary::OldestUnchecked) {
                 continue;
             }
             if head.is_filler() {
@@ -76,7 +76,7 @@ impl<M: Mem> Core<'_, M> {
         }
     }
 
-    fn copy_line(&self, start: u64, head: Head, record: &mut Record) {
+    fn copy_line(&self, start: u64, head: Head, record: &mut LogLine) {
         let word = |at: u64| self.mem.load(start + at, Ordering::Relaxed);
         record.take_head(head);
         record.time_ns = word(line::STAMP);

@@ -22,7 +22,7 @@ pub(crate) mod at {
     pub(crate) const ANCHOR_NS: u64 = 48;
     // What every writer looks at and hardly anybody changes.
     pub(crate) const LEVEL: u64 = 128;
-    pub(crate) const BELL: u64 = 136;
+    pub(crate) const WAKE_FLAG: u64 = 136;
     pub(crate) const DRAINER: u64 = 144;
     pub(crate) const DRAINER_PID: u64 = 152;
     pub(crate) const THREADS: u64 = 256;
@@ -109,7 +109,7 @@ pub(crate) mod line {
 }
 
 /// What the drainer does, for writers to know whether to wake it.
-pub(crate) mod bell {
+pub(crate) mod wake_flag {
     pub(crate) const AWAKE: u64 = 0;
     pub(crate) const NAPS: u64 = 1;
     pub(crate) const SLEEPS: u64 = 2;
@@ -260,7 +260,7 @@ impl Geometry {
         put(at::ANCHOR_TICKS, clock.1);
         put(at::ANCHOR_NS, clock.2);
         put(at::LEVEL, level);
-        put(at::BELL, bell::NOBODY);
+        put(at::WAKE_FLAG, wake_flag::NOBODY);
     }
 
     /// Believes the header of a log of `len` bytes if everything in it lies within.
@@ -337,7 +337,7 @@ impl<'a, M: Mem> Core<'a, M> {
     }
 
     /// Wakes the drainer, whatever it does.
-    pub(crate) fn ring_bell(&self) {
+    pub(crate) fn wake_drainer(&self) {
         self.mem.fetch_add(self.base + at::EVENT, 1, Ordering::AcqRel);
         self.mem.wake(self.base + at::EVENT);
     }

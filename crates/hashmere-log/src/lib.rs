@@ -17,7 +17,7 @@
 //!
 //! log.line(Level::Info, "started")?;
 //! log.format(Level::Debug, format_args!("{} workers", 4))?;
-//! log.record(Level::Warn, "slow request", &[("path", "/index".into()), ("ms", 1200.into())])?;
+//! log.line_fields(Level::Warn, "slow request", &[("path", "/index".into()), ("ms", 1200.into())])?;
 //!
 //! drainer.stop()?; // drains the rest
 //! assert!(std::fs::read_to_string(dir.join("jobs.log"))?.ends_with(": slow request path=/index ms=1200\n"));
@@ -31,46 +31,46 @@
 //! survive a crash of the machine. `docs/internals/log.md` has the bytes, the protocol and the argument.
 
 mod canary;
-mod deliver;
-mod drain;
 mod drainer;
+mod drainer_role;
 mod error;
-mod event;
 mod follow;
 mod format;
-mod here;
+mod handle;
 mod history;
 mod layout;
+mod line;
 mod log;
 #[cfg(feature = "log")]
 mod log_adapter;
+mod loss;
+mod manual_drainer;
 mod merge;
 mod options;
-mod past;
-mod record;
+mod output;
+mod ready_fd;
 mod ring;
-mod rings;
-mod role;
+mod ring_stats;
 mod sink;
 mod thread;
-mod times;
+mod timestamp;
 #[cfg(feature = "tracing")]
 mod tracing_layer;
 
 #[cfg(test)]
 mod tests;
 
-pub use drain::Drain;
 pub use drainer::Drainer;
 pub use error::LogError;
 pub use follow::{Follower, Since};
 pub use format::Format;
-pub use log::{Log, LogStats, Payload};
+pub use line::{Fields, Level, LogLine, Value};
+pub use log::{FieldWriter, Log, LogStats};
 #[cfg(feature = "log")]
 pub use log_adapter::LogAdapter;
-pub use options::{Absent, Full, LogOptions, Long};
-pub use record::{Fields, Level, Record, Value};
-pub use rings::RingStats;
+pub use manual_drainer::ManualDrainer;
+pub use options::{LogOptions, OnFull, OnNoDrainer, OnTooLong};
+pub use ring_stats::RingStats;
 pub use sink::{LogFile, Sink};
 #[cfg(feature = "tracing")]
 pub use tracing_layer::TracingLayer;

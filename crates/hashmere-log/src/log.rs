@@ -1,14 +1,14 @@
 //! The log that threads write to: opened, written to, looked at.
 
-use crate::drain::Drain;
 use crate::drainer::Drainer;
 use crate::error::LogError;
 use crate::follow::{Follower, Since};
 use crate::format::Format;
-use crate::here::Here;
-use crate::layout::{at, bell, row, BUSY};
-use crate::options::{Absent, LogOptions};
-use crate::record::{encode_field, encode_text, Level, Value};
+use crate::handle::Handle;
+use crate::layout::{at, row, wake_flag, BUSY};
+use crate::line::{encode_field, encode_text, Level, Value};
+use crate::manual_drainer::ManualDrainer;
+use crate::options::{LogOptions, OnNoDrainer};
 use crate::sink::Sink;
 use crate::thread::{self, Thread};
 use hashmere_engine::{SharedEngine, StoreHandle};
@@ -27,7 +27,7 @@ pub(crate) struct Shared {
     pub(crate) options: LogOptions,
     /// Set when the last handle is gone: threads then give their rings back.
     pub(crate) closed: Arc<AtomicBool>,
-    here: Arc<Here>,
+    handle: Arc<Handle>,
 }
 
 impl Drop for Shared {
@@ -39,11 +39,11 @@ impl Drop for Shared {
 
 impl Shared {
     /// The log as this process has it: a forked child opens it anew.
-    pub(crate) fn here(&self) -> Result<Arc<Here>, LogError> {
-        if self.here.region.is_ours() {
-            return Ok(self.here.clone());
+    pub(crate) fn handle(&self) -> Result<Arc<Handle>, LogError> {
+        if self.handle.region.is_ours() {
+            return Ok(self.handle.clone());
         }
-        Ok(Arc::new(Here::existing(&self.store, &self.name)?))
+        Ok(Arc::new(Handle::existing(&self.store, &self.name)?))
     }
 }
 
@@ -75,25 +75,25 @@ impl Log {
     pub fn open(store: &impl StoreHandle, name: &str, options: LogOptions) -> Result<Log, LogError> {
         check_name(name)?;
         let store = store.shared();
-        let here = Here::open(store, name, &options)?;
-        Ok(Log::new(store, name, options, here))
+        let handle = Handle::open(store, name, &options)?;
+        Ok(Log::new(store, name, options, handle))
     }
 
     /// Opens the log of this name; the sizes of the options do not count.
     ///
     /// # Errors
     /// [`NotFound`](LogError::NotFound), and as [`open`](Self::open).
-    pub fn existing(store: &impl StoreHandle, name: &str, options: LogOptions) -> Result<Log, LogError> {
+    pub fn open_existing(store: &impl StoreHandle, name: &str, options: LogOptions) -> Result<Log, LogError> {
         check_name(name)?;
         let store = store.shared();
-        Ok(Log::new(store, name, options, Here::existing(store, name)?))
+        Ok(Log::new(store, name, options, Handle::existing(store, name)?))
     }
 
-    fn new(store: &Arc<SharedEngine>, name: &str, options: LogOptions, here: Here) -> Log {
+    fn new(store: &Arc<SharedEngine>, name: &str, options: LogOptions, handle: Handle) -> Log {
         static LOGS: AtomicU64 = AtomicU64::new(0);
         let id = LOGS.fetch_add(1, Ordering::Relaxed);
         let closed = Arc::new(AtomicBool::new(false));
-        let shared = Shared { id, name: name.into(), store: store.clone(), options, closed, here: Arc::new(here) };
+        let shared = Shared { id, name: name.into(), store: store.clone(), options, closed, handle: Arc::new(handle) };
         Log { shared: Arc::new(shared) }
     }
 
@@ -120,39 +120,39 @@ impl Log {
 
     /// Longest line in bytes that is not split: a quarter of a ring, at most 16 KiB.
     pub fn line_max(&self) -> u64 {
-        self.shared.here.geometry.line_max()
+        self.shared.handle.geometry.line_max()
     }
 
     /// Whether lines of this level are wanted. One load.
     #[inline]
     pub fn enabled(&self, level: Level) -> bool {
-        level as u64 <= self.shared.here.core().get(at::LEVEL)
+        level as u64 <= self.shared.handle.core().get(at::LEVEL)
     }
 
     /// Whether somebody drains, as far as is known: one who was killed counts until that is noticed. One load.
     pub fn is_drained(&self) -> bool {
-        self.shared.here.core().get(at::BELL) != bell::NOBODY
+        self.shared.handle.core().get(at::WAKE_FLAG) != wake_flag::NOBODY
     }
 
     /// The least important level that is wanted; `None`: no lines at all.
     pub fn level(&self) -> Option<Level> {
-        Level::from_number(self.shared.here.core().get(at::LEVEL))
+        Level::from_number(self.shared.handle.core().get(at::LEVEL))
     }
 
     /// Sets it, for all processes, at once. Lines of other levels are not logged, at the cost of one load each.
     pub fn set_level(&self, level: Option<Level>) {
-        self.shared.here.core().put(at::LEVEL, level.map_or(0, |level| level as u64));
+        self.shared.handle.core().put(at::LEVEL, level.map_or(0, |level| level as u64));
     }
 
     /// Logs a line of text, which may be any bytes; a line break at its end is left out by who writes it. `false`: its level is not
-    /// wanted, or it was dropped ([`Full::Drop`](crate::Full::Drop)).
+    /// wanted, or it was dropped ([`OnFull::Drop`](crate::OnFull::Drop)).
     ///
     /// When it returns `true` the line is in the store, and will be written whatever becomes of this process.
     ///
     /// # Errors
     /// [`TooMany`](LogError::TooMany) if there is no ring for this thread (also after a
     /// second, in which threads that are ending give theirs back), [`Full`](LogError::Full), [`TooLong`](LogError::TooLong),
-    /// [`Dropped`](LogError::Dropped), [`Reentered`](LogError::Reentered); the store's.
+    /// [`Dropped`](LogError::Removed), [`Reentered`](LogError::Reentered); the store's.
     #[inline]
     pub fn line(&self, level: Level, text: impl AsRef<[u8]>) -> Result<bool, LogError> {
         let text = text.as_ref();
@@ -184,31 +184,36 @@ impl Log {
     ///
     /// # Errors
     /// As [`line`](Self::line); it is never split.
-    pub fn record(&self, level: Level, text: impl AsRef<[u8]>, fields: &[(&str, Value<'_>)]) -> Result<bool, LogError> {
+    pub fn line_fields(
+        &self,
+        level: Level,
+        text: impl AsRef<[u8]>,
+        fields: &[(&str, Value<'_>)],
+    ) -> Result<bool, LogError> {
         if fields.is_empty() {
             return self.line(level, text);
         }
-        self.record_with(level, text.as_ref(), |payload| {
-            fields.iter().for_each(|(key, value)| payload.field(key.as_bytes(), *value));
+        self.line_fields_with(level, text.as_ref(), |writer| {
+            fields.iter().for_each(|(key, value)| writer.field(key.as_bytes(), *value));
         })
     }
 
     /// The same with a function that gives the fields one by one.
     ///
     /// # Errors
-    /// As [`record`](Self::record).
-    pub fn record_with(
+    /// As [`line_fields`](Self::line_fields).
+    pub fn line_fields_with(
         &self,
         level: Level,
         text: &[u8],
-        fields: impl FnOnce(&mut Payload<'_>),
+        fields: impl FnOnce(&mut FieldWriter<'_>),
     ) -> Result<bool, LogError> {
         if !self.enabled(level) {
             return Ok(false);
         }
         thread::with_buffer(|buffer| {
             encode_text(text, buffer);
-            fields(&mut Payload(buffer));
+            fields(&mut FieldWriter(buffer));
             thread::with(&self.shared, |thread| thread.fields(&self.shared, level, buffer))
         })
     }
@@ -228,7 +233,7 @@ impl Log {
     ///
     /// # Errors
     /// As [`drain`](Self::drain), except `Taken`.
-    pub fn drain_after(&self, sink: Sink) -> Result<Drainer, LogError> {
+    pub fn drain_standby(&self, sink: Sink) -> Result<Drainer, LogError> {
         sink.try_file()?;
         Drainer::start(self, sink, true)
     }
@@ -237,9 +242,9 @@ impl Log {
     ///
     /// # Errors
     /// As [`drain`](Self::drain).
-    pub fn drain_here(&self, sink: Sink) -> Result<Drain, LogError> {
+    pub fn drain_manual(&self, sink: Sink) -> Result<ManualDrainer, LogError> {
         sink.try_file()?;
-        let drain = Drain::new(self.shared.here()?, sink)?;
+        let drain = ManualDrainer::new(self.shared.handle()?, sink)?;
         drain.recover_rings()?;
         Ok(drain)
     }
@@ -249,17 +254,17 @@ impl Log {
     /// # Errors
     /// The store's.
     pub fn follow(&self, since: Since) -> Result<Follower, LogError> {
-        Ok(Follower::new(self.shared.here()?, since))
+        Ok(Follower::new(self.shared.handle()?, since))
     }
 
     /// Waits until all lines that were logged before were delivered. `false`: they were not within `timeout`. Without a drainer, and
     /// unless they are to be kept, it drains itself.
     ///
     /// # Errors
-    /// [`Dropped`](LogError::Dropped); the store's.
+    /// [`Dropped`](LogError::Removed); the store's.
     pub fn flush(&self, timeout: Duration) -> Result<bool, LogError> {
-        let here = self.shared.here()?;
-        let core = here.core();
+        let handle = self.shared.handle()?;
+        let core = handle.core();
         let rows = || (0..core.rings_used()).map(|ring| core.geometry.row(ring));
         let tails: Vec<u64> = rows().map(|at| core.get(at + row::TAIL) & !BUSY).collect();
         let are_merged =
@@ -273,22 +278,22 @@ impl Log {
             if end.is_some_and(|end| core.get(at::SENT) >= end) {
                 return Ok(true);
             }
-            if here.region.is_dropped() {
-                return Err(LogError::Dropped);
+            if handle.region.is_dropped() {
+                return Err(LogError::Removed);
             }
             if started.elapsed() >= timeout {
                 return Ok(false);
             }
-            self.attend(&here)?;
+            self.attend(&handle)?;
         }
     }
 
     /// Has somebody drain: the drainer, or if that is dead or absent, us.
-    fn attend(&self, here: &Arc<Here>) -> Result<(), LogError> {
-        let core = here.core();
-        core.ring_bell();
-        if self.shared.options.absent == Absent::Stdout && Thread::is_drainer_gone(here)? {
-            match Drain::new(here.clone(), Sink::stdout(Format::Text)?).and_then(Drain::finish) {
+    fn attend(&self, handle: &Arc<Handle>) -> Result<(), LogError> {
+        let core = handle.core();
+        core.wake_drainer();
+        if self.shared.options.on_no_drainer == OnNoDrainer::Stdout && Thread::is_drainer_gone(handle)? {
+            match ManualDrainer::new(handle.clone(), Sink::stdout(Format::Text)?).and_then(ManualDrainer::finish) {
                 Ok(_) | Err(LogError::Taken { .. }) => {}
                 Err(error) => return Err(error),
             }
@@ -302,8 +307,8 @@ impl Log {
     /// # Errors
     /// In a forked child, those of opening the log anew.
     pub fn stats(&self) -> Result<LogStats, LogError> {
-        let here = self.shared.here()?;
-        let core = here.core();
+        let handle = self.shared.handle()?;
+        let core = handle.core();
         let mut stats = LogStats {
             bytes: core.geometry.size(),
             rings: core.geometry.rings,
@@ -322,7 +327,7 @@ impl Log {
         for ring in 0..core.rings_used() {
             stats.rings_used += u64::from(core.get(core.geometry.row(ring) + row::OWNER) != 0);
             stats.waiting_bytes += core.waiting(ring);
-            stats.lost = stats.lost.saturating_add(core.untold(ring));
+            stats.lost = stats.lost.saturating_add(core.unreported_drops(ring));
         }
         Ok(stats)
     }
@@ -330,9 +335,9 @@ impl Log {
 
 /// Takes the fields of a record.
 #[derive(Debug)]
-pub struct Payload<'a>(&'a mut Vec<u8>);
+pub struct FieldWriter<'a>(&'a mut Vec<u8>);
 
-impl Payload<'_> {
+impl FieldWriter<'_> {
     /// One more. A key is cut after 255 bytes.
     pub fn field(&mut self, key: &[u8], value: Value<'_>) {
         encode_field(key, value, self.0);

@@ -1,8 +1,8 @@
 //! Lines of the crate `log`.
 
 use crate::error::LogError;
+use crate::line::{Level, Value};
 use crate::log::Log;
-use crate::record::{Level, Value};
 use log::kv::{self, VisitSource, VisitValue};
 use std::time::Duration;
 
@@ -36,10 +36,10 @@ impl LogAdapter {
                 &formatted
             }
         };
-        let done = self.0.record_with(level, text.as_bytes(), |payload| {
-            payload.field(b"target", record.target().into());
+        let done = self.0.line_fields_with(level, text.as_bytes(), |writer| {
+            writer.field(b"target", record.target().into());
             // The visitor never fails.
-            let _ = record.key_values().visit(&mut Visitor(payload));
+            let _ = record.key_values().visit(&mut Visitor(writer));
         });
         match done {
             // Text alone can be split.
@@ -79,22 +79,22 @@ impl log::Log for LogAdapter {
     }
 }
 
-struct Visitor<'a, 'b>(&'a mut crate::log::Payload<'b>);
+struct Visitor<'a, 'b>(&'a mut crate::log::FieldWriter<'b>);
 
 impl<'kvs> VisitSource<'kvs> for Visitor<'_, '_> {
     fn visit_pair(&mut self, key: kv::Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
-        value.visit(One { key: key.as_str().as_bytes(), payload: self.0 })
+        value.visit(One { key: key.as_str().as_bytes(), writer: self.0 })
     }
 }
 
 struct One<'a, 'b> {
     key: &'a [u8],
-    payload: &'a mut crate::log::Payload<'b>,
+    writer: &'a mut crate::log::FieldWriter<'b>,
 }
 
 impl One<'_, '_> {
     fn put<'v>(&mut self, value: impl Into<Value<'v>>) -> Result<(), kv::Error> {
-        self.payload.field(self.key, value.into());
+        self.writer.field(self.key, value.into());
         Ok(())
     }
 }

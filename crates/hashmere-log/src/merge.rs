@@ -3,7 +3,7 @@
 use crate::canary::{self, Canary};
 use crate::error::LogError;
 use crate::layout::{at, flag, line, row, Core, Head, COMMITTED, NOTE, POSITION};
-use crate::past::Loss;
+use crate::loss::Loss;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -275,7 +275,7 @@ impl<M: Mem> Core<'_, M> {
         // SYNC(low): as in `peek`.
         self.mem.fence(Ordering::Acquire);
         let low = self.base + self.geometry.row(source.ring) + row::LOW;
-        (self.mem.load(low, Ordering::Relaxed) & POSITION <= source.at || canary::is(Canary::GivenUpBelieved))
+        (self.mem.load(low, Ordering::Relaxed) & POSITION <= source.at || canary::is(Canary::GivenUpUnchecked))
             .then_some(gap)
     }
 
@@ -300,7 +300,7 @@ impl<M: Mem> Core<'_, M> {
         self.put(row + row::NEXT_LAST, source.number.into());
     }
 
-    /// Whether there is a ring with whole lines in it, or a loss to tell. Whoever is at a line will look at the bell.
+    /// Whether there is a ring with whole lines in it, or a loss to tell. Whoever is at a line will look at the wake flag.
     pub(crate) fn has_lines(&self) -> bool {
         (0..self.rings_used()).any(|ring| {
             let row = self.geometry.row(ring);

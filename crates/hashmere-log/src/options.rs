@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// What becomes of a line for which a thread's ring has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Full {
+pub enum OnFull {
     /// The thread waits for the drainer, at most this long; then [`LogError::Full`](crate::LogError::Full).
     Block(Duration),
     /// The line is dropped and counted. Which and how many were dropped is told with the thread's next line, or when it has ended.
@@ -16,16 +16,16 @@ pub enum Full {
 
 /// What becomes of lines when nobody drains the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Absent {
+pub enum OnNoDrainer {
     /// The thread that logs a line writes all there is to the standard output of its process, in order.
     Stdout,
-    /// They stay in the log until somebody drains it; a ring that is full does what [`Full`] says.
+    /// They stay in the log until somebody drains it; a ring that is full does what [`OnFull`] says.
     Keep,
 }
 
 /// What becomes of a line that is too long: [`Log::line_max`](crate::Log::line_max).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Long {
+pub enum OnTooLong {
     /// It becomes several lines that are marked as such.
     Split,
     /// It is refused: [`LogError::TooLong`](crate::LogError::TooLong). Records with fields always are.
@@ -38,9 +38,9 @@ pub struct LogOptions {
     rings: u64,
     ring_bytes: u64,
     history_bytes: u64,
-    pub(crate) full: Full,
-    pub(crate) absent: Absent,
-    pub(crate) long: Long,
+    pub(crate) on_full: OnFull,
+    pub(crate) on_no_drainer: OnNoDrainer,
+    pub(crate) on_too_long: OnTooLong,
 }
 
 impl Default for LogOptions {
@@ -49,9 +49,9 @@ impl Default for LogOptions {
             rings: 64,
             ring_bytes: 64 << 10,
             history_bytes: 1 << 20,
-            full: Full::Block(Duration::from_secs(30)),
-            absent: Absent::Stdout,
-            long: Long::Split,
+            on_full: OnFull::Block(Duration::from_secs(30)),
+            on_no_drainer: OnNoDrainer::Stdout,
+            on_too_long: OnTooLong::Split,
         }
     }
 }
@@ -79,18 +79,18 @@ impl LogOptions {
     }
 
     /// What this handle does when a ring is full.
-    pub fn full(self, full: Full) -> LogOptions {
-        LogOptions { full, ..self }
+    pub fn on_full(self, on_full: OnFull) -> LogOptions {
+        LogOptions { on_full, ..self }
     }
 
     /// What this handle does when nobody drains.
-    pub fn absent(self, absent: Absent) -> LogOptions {
-        LogOptions { absent, ..self }
+    pub fn on_no_drainer(self, on_no_drainer: OnNoDrainer) -> LogOptions {
+        LogOptions { on_no_drainer, ..self }
     }
 
     /// What this handle does with lines that are too long.
-    pub fn long(self, long: Long) -> LogOptions {
-        LogOptions { long, ..self }
+    pub fn on_too_long(self, on_too_long: OnTooLong) -> LogOptions {
+        LogOptions { on_too_long, ..self }
     }
 
     pub(crate) fn geometry(&self) -> Option<Geometry> {

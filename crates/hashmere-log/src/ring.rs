@@ -96,7 +96,7 @@ impl Cursor {
             let len = if head.is_filler() { rest } else { line::PAYLOAD + head.payload.next_multiple_of(8) };
             self.floor = (self.floor + len.min(rest)).min(self.tail);
         }
-        if !canary::is(Canary::LowUnsaid) {
+        if !canary::is(Canary::LowOmitted) {
             mem.store(self.row + row::LOW, self.floor, Ordering::Relaxed);
         }
         // SYNC(low): whoever reads what is written from here on sees the new low as well.
@@ -117,7 +117,7 @@ impl Cursor {
         let (len, skip) = self.need(payload);
         let early = if canary::is(Canary::ClockEarly) { Err(clock()) } else { Ok(clock) };
         // SYNC(busy): the drainer reads its clock and then this: a line older than that is there or is seen to be coming.
-        if !canary::is(Canary::BusyUnsaid) {
+        if !canary::is(Canary::BusyOmitted) {
             mem.store(self.row + row::TAIL, self.tail | BUSY, Ordering::Relaxed);
         }
         let stamp = early.map_or_else(|stamp| stamp, |clock| clock());
@@ -191,7 +191,7 @@ impl<M: Mem> Core<'_, M> {
         let text = [0, 8].map(|at| self.mem.load(entry + name::TEXT + at, Ordering::Relaxed));
         // SYNC(name): pairs with the release fence in `write_name`: if the number is still the same, the text was not replaced.
         self.mem.fence(Ordering::Acquire);
-        if self.mem.load(entry + name::WHO, Ordering::Relaxed) == who || canary::is(Canary::NameBelieved) {
+        if self.mem.load(entry + name::WHO, Ordering::Relaxed) == who || canary::is(Canary::NameUnchecked) {
             text
         } else {
             [0; 2]
@@ -285,7 +285,7 @@ impl<M: Mem> Core<'_, M> {
             Some(client) => peers.is_gone(client)?,
             None => true,
         };
-        let gone = gone || canary::is(Canary::RingRobbed);
+        let gone = gone || canary::is(Canary::RingStolen);
         if !gone || self.mem.compare_exchange(owner, word, me.pack()).is_err() {
             return Ok(false);
         }

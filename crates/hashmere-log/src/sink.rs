@@ -1,9 +1,9 @@
 //! Where the lines go: standard output or another descriptor, files with rotation, a function.
 
-use crate::deliver::{Carrier, Room, Sent};
 use crate::error::LogError;
 use crate::format::Format;
-use crate::record::Record;
+use crate::line::LogLine;
+use crate::output::{Carrier, Room, Sent};
 use hashmere_mem::{MapMem, Mem};
 use hashmere_os::send;
 use std::fs::{self, File};
@@ -35,8 +35,8 @@ impl LogFile {
     }
 }
 
-type Call = Box<dyn FnMut(&Record) + Send>;
-type Filter = Box<dyn Fn(&Record) -> bool + Send>;
+type Call = Box<dyn FnMut(&LogLine) + Send>;
+type Filter = Box<dyn Fn(&LogLine) -> bool + Send>;
 
 enum To {
     Descriptor(Stream),
@@ -79,8 +79,8 @@ impl Sink {
     }
 
     /// A function, called for each line in order, by whatever thread drains. It may be called again with a line that a process died
-    /// with in there ([`Record::position`] tells). It must not log to the same log without a drainer.
-    pub fn call(act: impl FnMut(&Record) + Send + 'static) -> Sink {
+    /// with in there ([`LogLine::position`] tells). It must not log to the same log without a drainer.
+    pub fn callback(act: impl FnMut(&LogLine) + Send + 'static) -> Sink {
         Sink { to: To::Call(Box::new(act)), format: Format::Text, filter: None }
     }
 
@@ -93,7 +93,7 @@ impl Sink {
     }
 
     /// Only the lines for which this says so; the others are taken from the log and not written.
-    pub fn only(self, filter: impl Fn(&Record) -> bool + Send + 'static) -> Sink {
+    pub fn only(self, filter: impl Fn(&LogLine) -> bool + Send + 'static) -> Sink {
         Sink { filter: Some(Box::new(filter)), ..self }
     }
 
@@ -101,10 +101,10 @@ impl Sink {
     pub(crate) fn deliver(
         &mut self,
         core: &crate::layout::Core<'_, MapMem>,
-        scratch: &mut crate::deliver::Scratch,
+        scratch: &mut crate::output::Scratch,
     ) -> Result<bool, LogError> {
         let Sink { to, format, filter } = self;
-        let is_wanted = |record: &Record| filter.as_ref().is_none_or(|filter| filter(record));
+        let is_wanted = |record: &LogLine| filter.as_ref().is_none_or(|filter| filter(record));
         if let To::Call(act) = to {
             return core.hand_over(
                 &mut |record| {
@@ -115,7 +115,7 @@ impl Sink {
                 scratch,
             );
         }
-        let mut write = |record: &Record, text: &mut Vec<u8>| {
+        let mut write = |record: &LogLine, text: &mut Vec<u8>| {
             if is_wanted(record) {
                 format.write(record, text);
             }

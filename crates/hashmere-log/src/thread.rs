@@ -1,16 +1,16 @@
 //! What each thread has of the logs that it writes to: its rings.
 
-use crate::drain::Drain;
 use crate::error::LogError;
 use crate::format::Format;
-use crate::here::Here;
-use crate::layout::{at, bell, flag};
+use crate::handle::Handle;
+use crate::layout::{at, flag, wake_flag};
+use crate::line::Level;
 use crate::log::Shared;
-use crate::options::{Absent, Full, Long};
-use crate::record::Level;
+use crate::manual_drainer::ManualDrainer;
+use crate::options::{OnFull, OnNoDrainer, OnTooLong};
 use crate::ring::Cursor;
 use crate::sink::Sink;
-use crate::times;
+use crate::timestamp;
 use hashmere_engine::ClientId;
 use hashmere_mem::Mem;
 use hashmere_os::patience::Patience;
@@ -31,14 +31,14 @@ thread_local! {
 pub(crate) struct Thread {
     log: u64,
     closed: Arc<AtomicBool>,
-    here: Arc<Here>,
+    handle: Arc<Handle>,
     cursor: Cursor,
 }
 
 impl Thread {
     /// Whether somebody has its log open still, in this process.
     fn is_open(&self) -> bool {
-        self.here.region.is_ours() && !self.closed.load(Ordering::Acquire)
+        self.handle.region.is_ours() && !self.closed.load(Ordering::Acquire)
     }
 }
 
@@ -56,7 +56,7 @@ pub(crate) fn leave_closed() {
 pub(crate) fn with(shared: &Shared, act: impl FnOnce(&mut Thread) -> Result<bool, LogError>) -> Result<bool, LogError> {
     let done = THREADS.try_with(|threads| {
         let Ok(mut threads) = threads.try_borrow_mut() else { return Err(LogError::Reentered) };
-        let known = threads.iter_mut().find(|thread| thread.log == shared.id && thread.here.region.is_ours());
+        let known = threads.iter_mut().find(|thread| thread.log == shared.id && thread.handle.region.is_ours());
         match known {
             Some(thread) => act(thread),
             None => act(join(shared, &mut threads)?),
@@ -72,37 +72,37 @@ pub(crate) fn with(shared: &Shared, act: impl FnOnce(&mut Thread) -> Result<bool
 fn join<'a>(shared: &Shared, threads: &'a mut Vec<Thread>) -> Result<&'a mut Thread, LogError> {
     // Those of the process that we were forked from are not ours.
     threads.retain(Thread::is_open);
-    let here = shared.here()?;
-    if here.region.is_dropped() {
-        return Err(LogError::Dropped);
+    let handle = shared.handle()?;
+    if handle.region.is_dropped() {
+        return Err(LogError::Removed);
     }
-    let cursor = claim(&here)?;
-    threads.push(Thread { log: shared.id, closed: shared.closed.clone(), here, cursor });
+    let cursor = claim(&handle)?;
+    threads.push(Thread { log: shared.id, closed: shared.closed.clone(), handle, cursor });
     let last = threads.len() - 1;
     Ok(&mut threads[last])
 }
 
-fn claim(here: &Here) -> Result<Cursor, LogError> {
-    let core = here.core();
+fn claim(handle: &Handle) -> Result<Cursor, LogError> {
+    let core = handle.core();
     let pid = process::pid();
     let name = process::describe(pid).map(|process| process.name).unwrap_or_default();
-    let claim = || core.claim(here.client, pid, name.as_bytes());
+    let claim = || core.claim(handle.client, pid, name.as_bytes());
     if let Some(cursor) = claim() {
         return Ok(cursor);
     }
-    core.recover_rings(here.client, here)?;
+    core.recover_rings(handle.client, handle)?;
     if let Some(cursor) = claim() {
         return Ok(cursor);
     }
     // A thread gives its ring back at its very end, which a `join` may return before (Python's does).
-    for sleep in here.wait_for_endings() {
+    for sleep in handle.wait_for_endings() {
         std::thread::sleep(sleep);
         if let Some(cursor) = core.has_free_ring().then(claim).flatten() {
             return Ok(cursor);
         }
     }
-    here.waited_in_vain();
-    Err(LogError::TooMany { rings: here.geometry.rings })
+    handle.waited_in_vain();
+    Err(LogError::TooMany { rings: handle.geometry.rings })
 }
 
 /// Lends out the thread's buffer, empty. Whoever asks for it while it is lent gets another one.
@@ -119,8 +119,8 @@ pub(crate) fn with_buffer<R>(act: impl FnOnce(&mut Vec<u8>) -> R) -> R {
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        if self.here.region.is_ours() {
-            self.here.core().release(&self.cursor);
+        if self.handle.region.is_ours() {
+            self.handle.core().release(&self.cursor);
         }
     }
 }
@@ -129,7 +129,7 @@ impl Thread {
     /// Logs text.
     #[inline(always)]
     pub(crate) fn text(&mut self, shared: &Shared, level: Level, text: &[u8]) -> Result<bool, LogError> {
-        if text.len() as u64 > self.here.geometry.line_max() {
+        if text.len() as u64 > self.handle.geometry.line_max() {
             return self.long(shared, level, text);
         }
         self.put(shared, level, 0, text)
@@ -137,7 +137,7 @@ impl Thread {
 
     /// Logs an encoded text with fields.
     pub(crate) fn fields(&mut self, shared: &Shared, level: Level, payload: &[u8]) -> Result<bool, LogError> {
-        let (bytes, limit) = (payload.len() as u64, self.here.geometry.line_max());
+        let (bytes, limit) = (payload.len() as u64, self.handle.geometry.line_max());
         if bytes > limit {
             return Err(LogError::TooLong { bytes, limit });
         }
@@ -146,8 +146,8 @@ impl Thread {
 
     #[cold]
     fn long(&mut self, shared: &Shared, level: Level, text: &[u8]) -> Result<bool, LogError> {
-        let limit = self.here.geometry.line_max();
-        if shared.options.long == Long::Refuse {
+        let limit = self.handle.geometry.line_max();
+        if shared.options.on_too_long == OnTooLong::Refuse {
             return Err(LogError::TooLong { bytes: text.len() as u64, limit });
         }
         let (mut rest, mut continued, mut all) = (text, 0, true);
@@ -166,12 +166,12 @@ impl Thread {
         if !self.cursor.has_room(payload.len() as u64) && !self.find_room(shared, payload.len() as u64)? {
             return Ok(false);
         }
-        let core = self.here.core();
-        let kind = self.here.clock;
-        self.cursor.append(core.mem, level as u64, flags, payload, || times::now(kind));
-        // SYNC(bell): between the commit and this there is no fence; see `Drain::wait`, which does not sleep for ever.
-        let state = core.mem.load(core.base + at::BELL, Ordering::Relaxed);
-        if state != bell::AWAKE {
+        let core = self.handle.core();
+        let kind = self.handle.clock;
+        self.cursor.append(core.mem, level as u64, flags, payload, || timestamp::now(kind));
+        // SYNC(wake_flag): between the commit and this there is no fence; see `ManualDrainer::wait`, which does not sleep for ever.
+        let state = core.mem.load(core.base + at::WAKE_FLAG, Ordering::Relaxed);
+        if state != wake_flag::AWAKE {
             self.notify(shared, state)?;
         }
         Ok(true)
@@ -181,9 +181,9 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn notify(&mut self, shared: &Shared, state: u64) -> Result<(), LogError> {
-        let core = self.here.core();
+        let core = self.handle.core();
         match state {
-            bell::NAPS => {
+            wake_flag::NAPS => {
                 if self.cursor.is_half_full() {
                     self.cursor.look(core.mem);
                 }
@@ -191,28 +191,29 @@ impl Thread {
                     return Ok(());
                 }
             }
-            bell::NOBODY if shared.options.absent == Absent::Stdout => return self.help(),
-            bell::NOBODY => return Ok(()),
+            wake_flag::NOBODY if shared.options.on_no_drainer == OnNoDrainer::Stdout => return self.help(),
+            wake_flag::NOBODY => return Ok(()),
             _ => {}
         }
-        core.take_bell_off(state);
+        core.clear_wake_flag(state);
         Ok(())
     }
 
     /// Nobody drains: writes what there is to standard output. If that fails the line stays in the log.
     fn help(&mut self) -> Result<(), LogError> {
-        let core = self.here.core();
+        let core = self.handle.core();
         let mut patience = Patience::new(Duration::from_secs(1));
         loop {
             if self.cursor.look(core.mem) == 0 {
                 return Ok(());
             }
             // Standard output may be closed: then the line, which is in the log, stays there.
-            let written = Sink::stdout(Format::Text).and_then(|out| Drain::new(self.here.clone(), out)?.finish());
+            let written =
+                Sink::stdout(Format::Text).and_then(|out| ManualDrainer::new(self.handle.clone(), out)?.finish());
             match written {
                 Ok(_) => {}
                 // Somebody who helps as we do may have looked into our ring before.
-                Err(LogError::Taken { .. }) if core.get(at::BELL) == bell::NOBODY => {
+                Err(LogError::Taken { .. }) if core.get(at::WAKE_FLAG) == wake_flag::NOBODY => {
                     let Some(time) = patience.next() else { return Ok(()) };
                     std::thread::sleep(time.min(Duration::from_millis(1)));
                 }
@@ -223,9 +224,9 @@ impl Thread {
     }
 
     /// Whether a drainer that died, or none, stands in the log.
-    pub(crate) fn is_drainer_gone(here: &Here) -> Result<bool, LogError> {
-        match ClientId::unpack(here.core().get(at::DRAINER)) {
-            Some(client) => Ok(here.store().is_gone(client)?),
+    pub(crate) fn is_drainer_gone(handle: &Handle) -> Result<bool, LogError> {
+        match ClientId::unpack(handle.core().get(at::DRAINER)) {
+            Some(client) => Ok(handle.store().is_gone(client)?),
             None => Ok(true),
         }
     }
@@ -234,27 +235,30 @@ impl Thread {
     #[cold]
     #[inline(never)]
     fn find_room(&mut self, shared: &Shared, payload: u64) -> Result<bool, LogError> {
-        let here = self.here.clone();
-        let mem = here.region.mem();
+        let handle = self.handle.clone();
+        let mem = handle.region.mem();
         self.cursor.look(mem);
-        if here.region.is_dropped() {
-            return Err(LogError::Dropped);
+        if handle.region.is_dropped() {
+            return Err(LogError::Removed);
         }
         // Once in a round it is worth a look whether anybody drains.
-        if self.cursor.is_half_full() && shared.options.absent == Absent::Stdout && Thread::is_drainer_gone(&here)? {
+        if self.cursor.is_half_full()
+            && shared.options.on_no_drainer == OnNoDrainer::Stdout
+            && Thread::is_drainer_gone(&handle)?
+        {
             self.help()?;
             self.cursor.look(mem);
         }
         if self.cursor.has_room(payload) {
             return Ok(true);
         }
-        match shared.options.full {
-            Full::Block(timeout) => self.wait_for_room(shared, payload, timeout).map(|()| true),
-            Full::Drop => {
+        match shared.options.on_full {
+            OnFull::Block(timeout) => self.wait_for_room(shared, payload, timeout).map(|()| true),
+            OnFull::Drop => {
                 self.cursor.skip_line(mem);
                 Ok(false)
             }
-            Full::Overwrite => {
+            OnFull::Overwrite => {
                 self.cursor.make_room(mem, payload);
                 Ok(true)
             }
@@ -262,16 +266,16 @@ impl Thread {
     }
 
     fn wait_for_room(&mut self, shared: &Shared, payload: u64, timeout: Duration) -> Result<(), LogError> {
-        let here = self.here.clone();
-        let core = here.core();
+        let handle = self.handle.clone();
+        let core = handle.core();
         let mut patience = Patience::new(timeout);
         loop {
             let Some(waiter) = self.cursor.before_waiting(core.mem, payload) else { return Ok(()) };
-            if here.region.is_dropped() {
-                return Err(LogError::Dropped);
+            if handle.region.is_dropped() {
+                return Err(LogError::Removed);
             }
-            let gone = Thread::is_drainer_gone(&here)?;
-            if gone && shared.options.absent == Absent::Stdout {
+            let gone = Thread::is_drainer_gone(&handle)?;
+            if gone && shared.options.on_no_drainer == OnNoDrainer::Stdout {
                 self.help()?;
                 self.cursor.look(core.mem);
                 if self.cursor.has_room(payload) {
@@ -282,7 +286,7 @@ impl Thread {
                 let pid = if gone { 0 } else { core.get(at::DRAINER_PID) as u32 };
                 return Err(LogError::Full { pid });
             };
-            core.ring_bell();
+            core.wake_drainer();
             waiter.wait(core.mem, time);
         }
     }

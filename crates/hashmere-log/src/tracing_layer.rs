@@ -1,8 +1,8 @@
 //! Events of the crate `tracing`.
 
 use crate::error::LogError;
-use crate::log::{Log, Payload};
-use crate::record::Level;
+use crate::line::Level;
+use crate::log::{FieldWriter, Log};
 use std::fmt;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record as SpanRecord};
@@ -33,7 +33,7 @@ fn level_of(level: tracing::Level) -> Level {
     }
 }
 
-/// The fields of a span, encoded as in a payload.
+/// The fields of a span, encoded as in a writer.
 struct SpanFields(Vec<(&'static str, Owned)>);
 
 enum Owned {
@@ -45,7 +45,7 @@ enum Owned {
 }
 
 impl Owned {
-    fn put(&self, key: &str, payload: &mut Payload<'_>) {
+    fn put(&self, key: &str, writer: &mut FieldWriter<'_>) {
         let value = match self {
             Owned::Text(text) => text.as_str().into(),
             Owned::Signed(number) => (*number).into(),
@@ -53,7 +53,7 @@ impl Owned {
             Owned::Float(number) => (*number).into(),
             Owned::Truth(truth) => (*truth).into(),
         };
-        payload.field(key.as_bytes(), value);
+        writer.field(key.as_bytes(), value);
     }
 }
 
@@ -120,8 +120,8 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TracingLayer {
         }
         let mut visitor = Visitor::default();
         event.record(&mut visitor);
-        let done = self.0.record_with(level, visitor.message.as_bytes(), |payload| {
-            payload.field(b"target", event.metadata().target().into());
+        let done = self.0.line_fields_with(level, visitor.message.as_bytes(), |writer| {
+            writer.field(b"target", event.metadata().target().into());
             let mut spans = String::new();
             for span in context.event_scope(event).into_iter().flat_map(|scope| scope.from_root()) {
                 if !spans.is_empty() {
@@ -129,13 +129,13 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for TracingLayer {
                 }
                 spans.push_str(span.name());
                 if let Some(SpanFields(fields)) = span.extensions().get() {
-                    fields.iter().for_each(|(key, value)| value.put(key, payload));
+                    fields.iter().for_each(|(key, value)| value.put(key, writer));
                 }
             }
             if !spans.is_empty() {
-                payload.field(b"spans", spans.as_str().into());
+                writer.field(b"spans", spans.as_str().into());
             }
-            visitor.fields.iter().for_each(|(key, value)| value.put(key, payload));
+            visitor.fields.iter().for_each(|(key, value)| value.put(key, writer));
         });
         let done = match done {
             // Text alone can be split.

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test: what is not there ends it")]
 
 use hashmere::Options;
-use hashmere_log::{Absent, Format, Level, Log, LogAdapter, LogOptions, Sink, TracingLayer};
+use hashmere_log::{Format, Level, Log, LogAdapter, LogOptions, OnNoDrainer, Sink, TracingLayer};
 use log::Log as _;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
@@ -22,14 +22,14 @@ impl Case {
         let _ = std::fs::remove_dir_all(&folder);
         std::fs::create_dir(&folder).unwrap();
         let store = Options::new().open(folder.join("store.mere")).unwrap();
-        let log = Log::open(&store, "log", LogOptions::new().absent(Absent::Keep)).unwrap();
+        let log = Log::open(&store, "log", LogOptions::new().on_no_drainer(OnNoDrainer::Keep)).unwrap();
         Case { folder, log }
     }
 
     /// The lines so far, as `LEVEL text fields`.
     fn lines(&self) -> Vec<String> {
         let lines = Arc::new(Mutex::new(Vec::new()));
-        let sink = Sink::call({
+        let sink = Sink::callback({
             let lines = lines.clone();
             move |record| {
                 let mut line = Vec::new();
@@ -40,7 +40,7 @@ impl Case {
                 lines.lock().unwrap().push(format!("{} {text}", record.level().name()));
             }
         });
-        self.log.drain_here(sink).unwrap().finish().unwrap();
+        self.log.drain_manual(sink).unwrap().finish().unwrap();
         let lines = lines.lock().unwrap().clone();
         lines
     }

@@ -4,7 +4,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::Store;
-use hashmere_log::{Absent, Format, Full, Level, Log, LogError, LogFile, LogOptions, Long, Since, Sink};
+use hashmere_log::{Format, Level, Log, LogError, LogFile, LogOptions, OnFull, OnNoDrainer, OnTooLong, Since, Sink};
 use hashmere_mem::Mem;
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
@@ -151,13 +151,13 @@ fn open(name: &str, options: LogOptions) -> (Scratch, Store, Log) {
 fn texts(log: &Log) -> Vec<String> {
     let lines = Arc::new(Mutex::new(Vec::new()));
     let seen = lines.clone();
-    let sink = Sink::call(move |record| {
+    let sink = Sink::callback(move |record| {
         if record.lost() > 0 {
             seen.lock().unwrap().push(format!("lost {}", record.lost()));
         }
         seen.lock().unwrap().push(String::from_utf8_lossy(record.text()).into_owned());
     });
-    log.drain_here(sink).unwrap().finish().unwrap();
+    log.drain_manual(sink).unwrap().finish().unwrap();
     let texts = lines.lock().unwrap().clone();
     texts
 }
@@ -165,11 +165,11 @@ fn texts(log: &Log) -> Vec<String> {
 #[test]
 fn a_full_ring_does_what_was_chosen() {
     let _watchdog = Watchdog::start("log-full");
-    let sizes = || LogOptions::new().ring_bytes(4096).absent(Absent::Keep);
+    let sizes = || LogOptions::new().ring_bytes(4096).on_no_drainer(OnNoDrainer::Keep);
     let put = |log: &Log, n: u32| log.format(Level::Info, format_args!("{n:>40}"));
     let numbers = |lines: &[String]| -> Vec<u32> { lines.iter().filter_map(|line| line.trim().parse().ok()).collect() };
     {
-        let (_scratch, _store, log) = open("log-drop", sizes().full(Full::Drop));
+        let (_scratch, _store, log) = open("log-drop", sizes().on_full(OnFull::Drop));
         let kept = (0..100).filter(|n| put(&log, *n).unwrap()).count();
         assert_eq!(kept, 64);
         assert_eq!(numbers(&texts(&log)), (0..64).collect::<Vec<_>>());
@@ -180,24 +180,24 @@ fn a_full_ring_does_what_was_chosen() {
         assert_eq!(log.stats().unwrap().lost, 36);
     }
     {
-        let (_scratch, _store, log) = open("log-overwrite", sizes().full(Full::Overwrite));
+        let (_scratch, _store, log) = open("log-overwrite", sizes().on_full(OnFull::Overwrite));
         assert!((0..100).all(|n| put(&log, n).unwrap()));
         let lines = texts(&log);
         assert_eq!((lines[0].as_str(), numbers(&lines)), ("lost 36", (36..100).collect()));
     }
-    let (_scratch, _store, log) = open("log-block", sizes().full(Full::Block(Duration::from_millis(30))));
+    let (_scratch, _store, log) = open("log-block", sizes().on_full(OnFull::Block(Duration::from_millis(30))));
     assert!((0..64).all(|n| put(&log, n).unwrap()));
     let error = put(&log, 64).unwrap_err();
     assert!(matches!(error, LogError::Full { pid: 0 }) && error.code() == 75, "{error}");
     let (_scratch, _store, log) = open("log-block-drained", sizes());
-    let drainer = log.drain(Sink::call(|_| {})).unwrap();
+    let drainer = log.drain(Sink::callback(|_| {})).unwrap();
     assert!((0..50_000).all(|n| put(&log, n).unwrap()));
     assert_eq!(drainer.stop().unwrap(), 50_000);
 }
 
 #[test]
 fn long_lines_are_split_or_refused() {
-    let (_scratch, store, log) = open("log-long", LogOptions::new().ring_bytes(4096).absent(Absent::Keep));
+    let (_scratch, store, log) = open("log-long", LogOptions::new().ring_bytes(4096).on_no_drainer(OnNoDrainer::Keep));
     let limit = log.line_max() as usize;
     assert_eq!(limit, 1024);
     let text: String = (0..200).map(|n| format!("{n:>10}ü")).collect();
@@ -211,10 +211,12 @@ fn long_lines_are_split_or_refused() {
         flags.push((record.is_continuation(), record.is_continued()));
     }
     assert_eq!(flags, [(false, true), (true, true), (true, false)]);
-    let refusing = Log::open(&store, "log", LogOptions::new().long(Long::Refuse).absent(Absent::Keep)).unwrap();
+    let refusing =
+        Log::open(&store, "log", LogOptions::new().on_too_long(OnTooLong::Refuse).on_no_drainer(OnNoDrainer::Keep))
+            .unwrap();
     for error in [
         refusing.line(Level::Info, &text).unwrap_err(),
-        log.record(Level::Info, &text, &[("key", 1.into())]).unwrap_err(),
+        log.line_fields(Level::Info, &text, &[("key", 1.into())]).unwrap_err(),
     ] {
         assert!(error.code() == 74 && error.to_string().contains("1024"), "{error}");
     }
@@ -234,7 +236,7 @@ fn the_rest_is_drained_at_exit() {
 
 #[test]
 fn a_clear_leaves_the_log_as_it_is() {
-    let (scratch, store, log) = open("log-clear", LogOptions::new().absent(Absent::Keep));
+    let (scratch, store, log) = open("log-clear", LogOptions::new().on_no_drainer(OnNoDrainer::Keep));
     let out = scratch.path().join("out");
     assert!(log.line(Level::Info, "0 0").unwrap());
     store.clear().unwrap();
@@ -295,14 +297,14 @@ fn four_processes_in_order_of_time() {
 
 #[test]
 fn bad_names_and_files_are_refused_at_once() {
-    let (scratch, store, log) = open("logs-refused", LogOptions::new().absent(Absent::Keep));
+    let (scratch, store, log) = open("logs-refused", LogOptions::new().on_no_drainer(OnNoDrainer::Keep));
     for name in ["", &"n".repeat(129)] {
         assert!(matches!(Log::open(&store, name, LogOptions::new()), Err(LogError::BadOption(_))), "{name:?}");
     }
     let nowhere = || Sink::file(LogFile::new(scratch.path().join("nowhere").join("lines")), Format::Text);
     assert!(matches!(log.drain(nowhere()), Err(LogError::Output { .. })));
-    assert!(matches!(log.drain_after(nowhere()), Err(LogError::Output { .. })));
-    assert!(matches!(log.drain_here(nowhere()), Err(LogError::Output { .. })));
+    assert!(matches!(log.drain_standby(nowhere()), Err(LogError::Output { .. })));
+    assert!(matches!(log.drain_manual(nowhere()), Err(LogError::Output { .. })));
     // The role is free: another one can have it, and nothing was lost.
     log.line(Level::Info, "still there").unwrap();
     let file = scratch.path().join("lines");
@@ -316,7 +318,7 @@ fn drain_to(log: &Log, file: LogFile) {
 
 #[test]
 fn a_file_rotates_before_the_line_that_would_be_too_much() {
-    let (scratch, _store, log) = open("logs-rotation", LogOptions::new().absent(Absent::Keep));
+    let (scratch, _store, log) = open("logs-rotation", LogOptions::new().on_no_drainer(OnNoDrainer::Keep));
     let path = scratch.path().join("out");
     let read = |n: u32| {
         let name = if n == 0 { path.clone() } else { scratch.path().join(format!("out.{n}")) };
@@ -347,7 +349,7 @@ fn a_file_rotates_before_the_line_that_would_be_too_much() {
 
 #[test]
 fn others_may_write_to_the_file_cut_it_short_or_take_it_away() {
-    let (scratch, _store, log) = open("logs-foreign", LogOptions::new().absent(Absent::Keep));
+    let (scratch, _store, log) = open("logs-foreign", LogOptions::new().on_no_drainer(OnNoDrainer::Keep));
     let path = scratch.path().join("out");
     let drainer = log.drain(Sink::file(LogFile::new(&path), Format::Text)).unwrap();
     let say = |text: &str| {
@@ -373,15 +375,15 @@ fn others_may_write_to_the_file_cut_it_short_or_take_it_away() {
 
 #[test]
 fn a_closed_log_keeps_no_ring() {
-    let (_scratch, store, log) = open("logs-closed", LogOptions::new().rings(4).absent(Absent::Keep));
+    let (_scratch, store, log) = open("logs-closed", LogOptions::new().rings(4).on_no_drainer(OnNoDrainer::Keep));
     log.line(Level::Info, "first").unwrap();
     for _ in 0..50 {
-        let again = Log::open(&store, "log", LogOptions::new().absent(Absent::Keep)).unwrap();
+        let again = Log::open(&store, "log", LogOptions::new().on_no_drainer(OnNoDrainer::Keep)).unwrap();
         again.line(Level::Info, "again").unwrap();
     }
     // One that is closed by another thread than wrote to it goes with that thread's next ring.
     for _ in 0..50 {
-        let again = Log::open(&store, "log", LogOptions::new().absent(Absent::Keep)).unwrap();
+        let again = Log::open(&store, "log", LogOptions::new().on_no_drainer(OnNoDrainer::Keep)).unwrap();
         again.line(Level::Info, "elsewhere").unwrap();
         std::thread::spawn(move || drop(again)).join().unwrap();
     }

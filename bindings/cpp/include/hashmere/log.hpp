@@ -7,7 +7,7 @@
 /// auto drainer = log.drain(hashmere::output::file("/var/tmp/jobs.log")); // one of them drains it
 /// log.info("{} workers of {}", 4, name);                               // with a format
 /// log.warn() << "slow: " << ms << " ms";                               // or a stream
-/// log.record(hashmere::level::warn, "slow request", {{"path", "/index"}, {"ms", 1200}});
+/// log.line(hashmere::level::warn, "slow request", {{"path", "/index"}, {"ms", 1200}});
 /// HASHMERE_LOG(log, debug) << "state: " << describe(all);              // not wanted: describe() is not called
 /// HASHMERE_LOGF(log, debug, "state: {}", describe(all));
 /// drainer.stop();                                                      // drains the rest
@@ -29,13 +29,13 @@
 
 /// Logs a line with `<<`, at a level such as `info`, if that is compiled and wanted; else nothing behind it is evaluated. A statement.
 #define HASHMERE_LOG(log, of)                                                                                    \
-    static_cast<int>(::hashmere::level::of) > HM_LOG_LEVEL || !(log).wants(::hashmere::level::of)                \
+    static_cast<int>(::hashmere::level::of) > HM_LOG_LEVEL || !(log).enabled(::hashmere::level::of)                \
         ? static_cast<void>(0)                                                                                   \
         : ::hashmere::detail::finished() & (log).at(::hashmere::level::of)
 
 /// The same with a format: `HASHMERE_LOGF(log, debug, "{} of {}", i, n)`. An expression: whether there is a line.
 #define HASHMERE_LOGF(log, of, ...)                                                                              \
-    (static_cast<int>(::hashmere::level::of) <= HM_LOG_LEVEL && (log).wants(::hashmere::level::of)               \
+    (static_cast<int>(::hashmere::level::of) <= HM_LOG_LEVEL && (log).enabled(::hashmere::level::of)               \
          ? (log).format(::hashmere::level::of, __VA_ARGS__)                                                      \
          : false)
 
@@ -60,18 +60,18 @@ public:
     log_options &level(hashmere::level level) noexcept { return c_.level = static_cast<std::uint64_t>(level), *this; }
     /// A full ring is waited for, so long.
     log_options &block(std::chrono::milliseconds timeout) noexcept {
-        c_.full = HM_LOG_BLOCK;
+        c_.on_full = HM_LOG_BLOCK;
         c_.full_timeout_ms = timeout.count() < 1 ? 1 : static_cast<std::uint64_t>(timeout.count());
         return *this;
     }
     /// A line for which there is no room is dropped, and counted.
-    log_options &drop() noexcept { return c_.full = HM_LOG_DROP, *this; }
+    log_options &drop() noexcept { return c_.on_full = HM_LOG_DROP, *this; }
     /// The oldest lines give way, and are counted.
-    log_options &overwrite() noexcept { return c_.full = HM_LOG_OVERWRITE, *this; }
+    log_options &overwrite() noexcept { return c_.on_full = HM_LOG_OVERWRITE, *this; }
     /// Lines stay in the log until somebody drains it; else, without a drainer, they go to standard output.
-    log_options &keep() noexcept { return c_.absent = HM_LOG_KEEP, *this; }
+    log_options &keep() noexcept { return c_.on_no_drainer = HM_LOG_KEEP, *this; }
     /// Lines that are too long are refused, not split.
-    log_options &refuse_long() noexcept { return c_.too_long = HM_LOG_REFUSE, *this; }
+    log_options &refuse_long() noexcept { return c_.on_too_long = HM_LOG_REFUSE, *this; }
     const hm_log_options &c() const noexcept { return c_; }
 
 private:
@@ -120,7 +120,7 @@ public:
     explicit log_calls(hm_log *c) noexcept : c_(c) {}
 
     /// Whether lines of this level are wanted. One load.
-    bool wants(hashmere::level of) const noexcept { return hm_log_wants(c_, static_cast<int>(of)) != 0; }
+    bool enabled(hashmere::level of) const noexcept { return hm_log_enabled(c_, static_cast<int>(of)) != 0; }
     /// The least important level that is wanted.
     returns<hashmere::level> level() const {
         int n = 0;
@@ -138,20 +138,20 @@ public:
         return logged([&](hm_error *e) { return hm_log_line(c_, static_cast<int>(of), text.data(), text.size(), e); });
     }
     /// Logs a text with fields.
-    returns<bool> record(hashmere::level of, bytes text, const field *fields, std::size_t count) {
+    returns<bool> line(hashmere::level of, bytes text, const field *fields, std::size_t count) {
         // A `field` is an ::hm_field and nothing else.
         const auto *all = reinterpret_cast<const hm_field *>(fields);
         return logged([&](hm_error *e) {
-            return hm_log_record(c_, static_cast<int>(of), text.data(), text.size(), all, count, e);
+            return hm_log_line_fields(c_, static_cast<int>(of), text.data(), text.size(), all, count, e);
         });
     }
-    returns<bool> record(hashmere::level of, bytes text, std::initializer_list<field> fields) {
-        return record(of, text, fields.begin(), fields.size());
+    returns<bool> line(hashmere::level of, bytes text, std::initializer_list<field> fields) {
+        return line(of, text, fields.begin(), fields.size());
     }
     /// Logs a line that is put together of a format and arguments, if it is wanted.
     template <class... Args> returns<bool> format(hashmere::level of, format_string<Args...> how, const Args &...args) {
         detail::growing text;
-        const bool is_wanted = wants(of);
+        const bool is_wanted = enabled(of);
         if (is_wanted) detail::put_all(text, how.text(), args...);
         const auto put = [&](hm_error *e) {
             return hm_log_line(c_, static_cast<int>(of), text.text().data(), text.text().size(), e);
@@ -195,10 +195,10 @@ public:
         return detail::answer<Policy, drainer>([&](hm_error *e) { return made.start(c_, std::move(to), e); },
                                                [&](int) { return std::move(made); });
     }
-    /// Becomes the drainer, in the hands of the caller.
-    returns<hashmere::pump> pump(output to = output::standard()) {
-        hashmere::pump made;
-        return detail::answer<Policy, hashmere::pump>([&](hm_error *e) { return made.start(c_, std::move(to), e); },
+    /// Becomes the drainer, without a thread: the caller polls.
+    returns<manual_drainer> drain_manual(output to = output::standard()) {
+        manual_drainer made;
+        return detail::answer<Policy, manual_drainer>([&](hm_error *e) { return made.start(c_, std::move(to), e); },
                                                       [&](int) { return std::move(made); });
     }
     /// The rings that threads have, or had, at about this moment.
@@ -207,7 +207,7 @@ public:
         auto keep = [](void *user, const hm_ring *c) noexcept {
             std::string process(static_cast<const char *>(c->process.data), c->process.len);
             static_cast<std::vector<ring> *>(user)->push_back(
-                {c->ring, c->is_owned != 0, c->thread, c->pid, std::move(process), c->bytes_waiting, c->untold});
+                {c->ring, c->is_owned != 0, c->thread, c->pid, std::move(process), c->bytes_waiting, c->unreported_drops});
             return 0;
         };
         return detail::answer<Policy, std::vector<ring>>([&](hm_error *e) { return hm_each_ring(c_, keep, &all, e); },

@@ -83,7 +83,7 @@ struct ring {
     std::uint32_t pid;
     std::string process;
     std::uint64_t bytes_waiting;
-    std::uint64_t untold; ///< Lines that were dropped last, of which nothing has told yet.
+    std::uint64_t unreported_drops; ///< Lines that were dropped last, of which nothing has told yet.
 };
 
 /// Where a drainer writes lines, and how: see ::hm_drain_options.
@@ -104,8 +104,8 @@ public:
         return made;
     }
     /// A function, called from the drainer's thread. What it throws ends nothing; `drainer::stop` throws the last of it.
-    static output call(std::function<void(const log_line &)> act) {
-        output made(HM_TO_FUNCTION);
+    static output callback(std::function<void(const log_line &)> act) {
+        output made(HM_TO_CALLBACK);
         made.act_ = std::move(act);
         return made;
     }
@@ -141,7 +141,7 @@ private:
     std::string path_;
     std::function<void(const log_line &)> act_;
     friend class drainer;
-    friend class pump;
+    friend class manual_drainer;
 };
 
 /// A thread that drains a log. Move-only; drains the rest when it goes, of whose failure nobody hears then.
@@ -186,10 +186,10 @@ private:
 };
 
 /// The role of the drainer, for a loop of your own; one thread at a time may use it. Move-only; drains the rest when it goes.
-class pump {
+class manual_drainer {
 public:
-    pump(pump &&other) noexcept = default;
-    pump &operator=(pump &&other) noexcept {
+    manual_drainer(manual_drainer &&other) noexcept = default;
+    manual_drainer &operator=(manual_drainer &&other) noexcept {
         c_ = std::move(other.c_); // ends ours, before its function goes
         shown_ = std::move(other.shown_);
         return *this;
@@ -197,46 +197,46 @@ public:
     /// A descriptor that is readable while there is something to drain. It belongs to this object: do not close or read it.
     int fd() const {
         int fd = -1;
-        detail::must([&](hm_error *e) { return hm_pump_fd(c_.get(), &fd, e); });
+        detail::must([&](hm_error *e) { return hm_manual_drainer_fd(c_.get(), &fd, e); });
         return fd;
     }
     /// Takes the lines that are in the rings and writes them out; returns how many. Throws what a function of an output threw.
-    std::uint64_t run() {
-        auto lines = try_run();
+    std::uint64_t poll() {
+        auto lines = try_poll();
         if (shown_) shown_->wall.lift();
         return lines.value();
     }
     /// The same with a result, and without what the function threw.
-    result<std::uint64_t> try_run() {
+    result<std::uint64_t> try_poll() {
         std::uint64_t lines = 0;
-        return detail::answer<expecting, std::uint64_t>([&](hm_error *e) { return hm_pump_run(c_.get(), &lines, e); },
+        return detail::answer<expecting, std::uint64_t>([&](hm_error *e) { return hm_manual_drainer_poll(c_.get(), &lines, e); },
                                                         [&](int) { return lines; });
     }
     /// Without an event loop: waits for something to drain; may return early.
     void wait(std::chrono::milliseconds timeout) {
-        detail::must([&](hm_error *e) { return hm_pump_wait(c_.get(), detail::ms_of(timeout), e); });
+        detail::must([&](hm_error *e) { return hm_manual_drainer_wait(c_.get(), detail::ms_of(timeout), e); });
     }
     /// Drains the rest and gives the role back. Returns how many lines that were.
     std::uint64_t finish() {
         std::uint64_t lines = 0;
         auto done = detail::answer<expecting, std::uint64_t>(
-            [&](hm_error *e) { return hm_pump_finish(c_.release(), &lines, e); }, [&](int) { return lines; });
+            [&](hm_error *e) { return hm_manual_drainer_finish(c_.release(), &lines, e); }, [&](int) { return lines; });
         if (shown_) shown_->wall.lift();
         return done.value();
     }
 
 private:
-    static void end(hm_pump *opened) noexcept { hm_pump_finish(opened, nullptr, nullptr); }
+    static void end(hm_manual_drainer *opened) noexcept { hm_manual_drainer_finish(opened, nullptr, nullptr); }
 
-    pump() noexcept = default;
+    manual_drainer() noexcept = default;
     int start(hm_log *log, output to, hm_error *e) {
-        hm_pump *started = nullptr;
-        const int rc = to.with(shown_, [&](const hm_drain_options &c) { return hm_pump_open(log, &c, &started, e); });
+        hm_manual_drainer *started = nullptr;
+        const int rc = to.with(shown_, [&](const hm_drain_options &c) { return hm_manual_drainer_open(log, &c, &started, e); });
         c_.reset(started);
         return rc;
     }
     std::unique_ptr<detail::shown_lines> shown_; // outlives what calls it
-    detail::owned<hm_pump, end> c_;
+    detail::owned<hm_manual_drainer, end> c_;
     template <class> friend class log_calls;
 };
 

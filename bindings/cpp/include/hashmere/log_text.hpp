@@ -173,7 +173,7 @@ template <class... Args> using format_string = checked_format<typename detail::a
 /// wanted. A failure is thrown, unless there is an exception on its way; of `expected()` it is not told.
 template <class Policy> class line_stream {
 public:
-    line_stream(hm_log *log, int level) noexcept : log_(hm_log_wants(log, level) ? log : nullptr), level_(level) {}
+    line_stream(hm_log *log, int level) noexcept : log_(hm_log_enabled(log, level) ? log : nullptr), level_(level) {}
     line_stream(const line_stream &) = delete;
     line_stream &operator=(const line_stream &) = delete;
     ~line_stream() noexcept(!std::is_same_v<Policy, throwing>) {

@@ -10,7 +10,7 @@ from typing_extensions import Buffer, Self, disjoint_base
 from ._types import Handle, Level, LogLine, Record, Uid, Verdict
 
 __all__ = [
-    "Element", "Endpoint", "Hashed", "KeyLock", "Log", "Drainer", "Follower", "Pool", "Pump", "Queue", "ReadyFd", "Scan", "path_of", "remove",
+    "Element", "Endpoint", "Hashed", "KeyLock", "Log", "Drainer", "Follower", "Pool", "ManualDrainer", "Queue", "ReadyFd", "Scan", "path_of", "remove",
     "Barrier", "Mutex", "WaitOutcome", "__version__", "Store", "Reservation", "Room", "View",
 ]
 
@@ -344,10 +344,10 @@ class Log:
         rings: Optional[int] = None,
         ring_bytes: Optional[int] = None,
         history_bytes: Optional[int] = None,
-        full: Literal["block", "drop", "overwrite"] = "block",
+        on_full: Literal["block", "drop", "overwrite"] = "block",
         full_timeout: float = 30.0,
-        absent: Literal["stdout", "keep"] = "stdout",
-        long: Literal["split", "refuse"] = "split",
+        on_no_drainer: Literal["stdout", "keep"] = "stdout",
+        on_too_long: Literal["split", "refuse"] = "split",
     ) -> Self: ...
     @staticmethod
     def list(store: Store, /) -> List[str]: ...
@@ -379,7 +379,7 @@ class Log:
         level: Optional[_Level] = None,
         standby: bool = False,
     ) -> "Drainer": ...
-    def pump(
+    def drain_manual(
         self,
         to: Union[None, _Fd, _Path, Callable[[LogLine], object]] = None,
         /,
@@ -388,7 +388,7 @@ class Log:
         max_bytes: Optional[int] = None,
         keep: int = 0,
         level: Optional[_Level] = None,
-    ) -> "Pump": ...
+    ) -> "ManualDrainer": ...
     def rings(self) -> List[Dict[str, Any]]: ...
     def follow(
         self, since: Union[Literal["now", "oldest"], int, None] = None, /, *, timeout: Optional[float] = 0.0
@@ -417,9 +417,9 @@ class Follower:
     def missed_bytes(self) -> int: ...
 
 @final
-class Pump:
+class ManualDrainer:
     def fileno(self) -> int: ...
-    def run(self) -> int: ...
+    def poll(self) -> int: ...
     def wait(self, timeout: float, /) -> None: ...
     def close(self) -> int: ...
     @property

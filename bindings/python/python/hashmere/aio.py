@@ -41,12 +41,12 @@ async def follow(log: Log, since: Any = None) -> AsyncIterator[LogLine]:
 
 async def drain(log: Log, to: Target = None, /, **how: Any) -> None:
     """Drains a log, in the event loop and without a thread that writes, until it is cancelled; then what is left is drained. The arguments are
-    those of `Log.pump`; a function may be one of the loop's thread."""
-    with log.pump(to, **how) as pump:
-        number = pump.fileno()
+    those of `Log.drain_manual`; a function may be one of the loop's thread."""
+    with log.drain_manual(to, **how) as drainer:
+        number = drainer.fileno()
         while True:
             await _readable(number)
-            pump.run()
+            drainer.poll()
 
 
 class Consumer:

@@ -297,7 +297,7 @@ class LogFull(Error, TimeoutError):
     code = 75
 
 
-class LogDropped(Error):
+class LogRemoved(Error):
     """The log was removed."""
 
     code = 76

@@ -78,7 +78,7 @@ class LogHandler(logging.Handler):
     It is given a `Log`, or a store (or the name of one) and the options of `Log`, so that it can stand in the dict of
     `logging.config.dictConfig`:
 
-        {"class": "hashmere.LogHandler", "store": "sessions", "name": "log", "absent": "keep"}
+        {"class": "hashmere.LogHandler", "store": "sessions", "name": "log", "on_no_drainer": "keep"}
 
     The text is what the formatter makes of the record; the default one, the message. A traceback follows in further lines of the same
     record, so nothing comes between. The logger's name becomes the field ``logger``, what is given as ``extra`` further fields, and a
@@ -86,7 +86,7 @@ class LogHandler(logging.Handler):
     that the log does not want costs a comparison and no formatting.
 
     Somebody has to drain the log: this process (`Log.drain`), another, or ``hashmere log STORE``. Otherwise, and unless it says
-    ``absent="keep"``, each line goes to standard output. What goes wrong is told by `logging.Handler.handleError` and never raised.
+    ``on_no_drainer="keep"``, each line goes to standard output. What goes wrong is told by `logging.Handler.handleError` and never raised.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ logbook *log_of(VALUE self) {
     return log;
 }
 
-/* Log._open(store, name, [flags, rings, ring_bytes, history_bytes, level, full, full_timeout_ms, absent, too_long]) */
+/* Log._open(store, name, [flags, rings, ring_bytes, history_bytes, level, on_full, full_timeout_ms, on_no_drainer, on_too_long]) */
 static VALUE log_open(VALUE class, VALUE in, VALUE name, VALUE numbers) {
     hm_log_options options = {.size = sizeof options, .full_timeout_ms = FULL_MS};
     const char *text = StringValueCStr(name);
@@ -37,14 +37,14 @@ static VALUE log_open(VALUE class, VALUE in, VALUE name, VALUE numbers) {
     options.ring_bytes = to_u64(rb_ary_entry(numbers, 2), "ring_bytes");
     options.history_bytes = to_u64(rb_ary_entry(numbers, 3), "history_bytes");
     options.level = to_u64(rb_ary_entry(numbers, 4), "level");
-    options.full = to_u64(rb_ary_entry(numbers, 5), "full");
+    options.on_full = to_u64(rb_ary_entry(numbers, 5), "on_full");
     uint64_t timeout_ms = to_u64(rb_ary_entry(numbers, 6), "full_timeout");
-    options.absent = to_u64(rb_ary_entry(numbers, 7), "absent");
-    options.too_long = to_u64(rb_ary_entry(numbers, 8), "too_long");
+    options.on_no_drainer = to_u64(rb_ary_entry(numbers, 7), "on_no_drainer");
+    options.on_too_long = to_u64(rb_ary_entry(numbers, 8), "on_too_long");
     logbook *made;
     VALUE object = TypedData_Make_Struct(class, logbook, &log_type, made);
     made->timeout_ms = timeout_ms;
-    made->writes = made->alone = options.absent == HM_LOG_WRITE;
+    made->writes = made->alone = options.on_no_drainer == HM_LOG_STDOUT;
     hm_error error;
     settle(hm_log_open(open_store(in)->hm, text, &options, &made->hm, &error), &error);
     RB_GC_GUARD(name);
@@ -92,7 +92,7 @@ static int append(slice *s) {
     entry *e = (entry *)s;
     if (e->count == 0)
         return hm_log_line(e->hm, e->level, e->text.data, e->text.len, &s->error);
-    return hm_log_record(e->hm, e->level, e->text.data, e->text.len, e->fields, e->count, &s->error);
+    return hm_log_line_fields(e->hm, e->level, e->text.data, e->text.len, e->fields, e->count, &s->error);
 }
 /* The same for as long as a slice. */
 static int append_in_slice(slice *s) {
@@ -193,8 +193,8 @@ static hm_field field_of(VALUE key, VALUE value) {
     return field;
 }
 
-/* _record(level, text, [key, value, ...]): the keys are frozen Strings, the values too, or numbers of 64 bits, or true or false. */
-static VALUE log_record(VALUE self, VALUE level, VALUE text, VALUE parts) {
+/* _line_fields(level, text, [key, value, ...]): the keys are frozen Strings, the values too, or numbers of 64 bits, or true or false. */
+static VALUE log_line_fields(VALUE self, VALUE level, VALUE text, VALUE parts) {
     VALUE room = 0;
     entry e = {.level = NUM2INT(level)};
     StringValue(text);
@@ -223,8 +223,8 @@ static VALUE log_flush(VALUE self, VALUE ms) {
     return RBOOL(settle(patiently(&e, HM_TIMEOUT), &e.slice.error) == HM_OK);
 }
 
-static VALUE log_wants(VALUE self, VALUE level) {
-    return RBOOL(hm_log_wants(log_of(self)->hm, NUM2INT(level)));
+static VALUE log_enabled(VALUE self, VALUE level) {
+    return RBOOL(hm_log_enabled(log_of(self)->hm, NUM2INT(level)));
 }
 static VALUE log_get_level(VALUE self) {
     int level;
@@ -253,14 +253,14 @@ static VALUE log_stats(VALUE self) {
 void init_log(void) {
     log_class = sealed_class(hashmere_module, "Log");
     init_log_drain(log_class);
-    init_log_pump(log_class);
+    init_log_manual_drainer(log_class);
     init_log_list(log_class);
     rb_define_singleton_method(log_class, "_open", log_open, 3);
     rb_define_singleton_method(log_class, "_remove", log_remove, 2);
     rb_define_private_method(log_class, "_line", log_line, 2);
-    rb_define_private_method(log_class, "_record", log_record, 3);
+    rb_define_private_method(log_class, "_line_fields", log_line_fields, 3);
     rb_define_private_method(log_class, "_flush", log_flush, 1);
-    rb_define_private_method(log_class, "_wants?", log_wants, 1);
+    rb_define_private_method(log_class, "_enabled?", log_enabled, 1);
     rb_define_private_method(log_class, "_level", log_get_level, 0);
     rb_define_private_method(log_class, "_set_level", log_set_level, 1);
     rb_define_method(log_class, "stats", log_stats, 0);

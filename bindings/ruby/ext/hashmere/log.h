@@ -28,7 +28,7 @@ void init_log_drain(VALUE log_class);
 /* Options from [to, format, level, max_bytes, keep, flags] and a path or descriptor; they hold what `where` holds. */
 hm_drain_options drain_options(VALUE numbers, VALUE *where);
 /* log_pump.c */
-void init_log_pump(VALUE log_class);
+void init_log_manual_drainer(VALUE log_class);
 /* log_list.c */
 void init_log_list(VALUE log_class);
 

@@ -46,7 +46,7 @@ static VALUE list_rings(VALUE argument) {
         at += sizeof ring;
         VALUE one = rb_hash_new();
 #define F(NAME) rb_hash_aset(one, ID2SYM(rb_intern(#NAME)), ULL2NUM(ring.NAME));
-        F(ring) F(thread) F(pid) F(bytes_waiting) F(untold)
+        F(ring) F(thread) F(pid) F(bytes_waiting) F(unreported_drops)
 #undef F
         rb_hash_aset(one, ID2SYM(rb_intern("owned")), RBOOL(ring.is_owned));
         rb_hash_aset(one, ID2SYM(rb_intern("process")), rb_utf8_str_new(l->texts.bytes + at, (long)ring.process.len));

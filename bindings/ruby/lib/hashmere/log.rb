@@ -23,11 +23,11 @@ module Hashmere
     # @private
     NAMES = LEVELS.invert.freeze
     # @private
-    FULL = { block: 0, drop: 1, overwrite: 2 }.freeze
+    ON_FULL = { block: 0, drop: 1, overwrite: 2 }.freeze
     # @private
-    ABSENT = { write: 0, keep: 1 }.freeze
+    ON_NO_DRAINER = { stdout: 0, keep: 1 }.freeze
     # @private
-    TOO_LONG = { split: 0, refuse: 1 }.freeze
+    ON_TOO_LONG = { split: 0, refuse: 1 }.freeze
     # @private
     FORMATS = { text: 0, colour: 1, json: 2 }.freeze
     # How Logger formats a line: its severity, the name of the program, and what it says.
@@ -36,24 +36,24 @@ module Hashmere
     SEVERITIES = { "DEBUG" => 4, "INFO" => 3, "WARN" => 2, "ERROR" => 1, "FATAL" => 1, "ANY" => 1 }.freeze
     # Severities that are levels.
     ORDINARY = %w[DEBUG INFO WARN ERROR].freeze
-    private_constant :ORDINARY, :NAMES, :FULL, :ABSENT, :TOO_LONG, :FORMATS, :LOGGER
+    private_constant :ORDINARY, :NAMES, :ON_FULL, :ON_NO_DRAINER, :ON_TOO_LONG, :FORMATS, :LOGGER
 
     # Opens a log, and creates it if it is missing. Sizes count when it is created, the rest is for this handle.
     # @param level [Symbol, nil] as {#level=}; nil: as it is, :trace if the log is created
-    # @param full [:block, :drop, :overwrite] what becomes of a line for which this thread's ring has no room: the thread waits for the drainer,
+    # @param on_full [:block, :drop, :overwrite] what becomes of a line for which this thread's ring has no room: the thread waits for the drainer,
     #   as long as `full_timeout` says, then `LogFull` is raised; the line is dropped; the thread's oldest lines are. What was lost is told of
     #   with its next line, or when it has ended.
-    # @param absent [:write, :keep] what becomes of lines while nobody drains: whoever logs one writes them to standard output, or they stay
-    # @param too_long [:split, :refuse] what becomes of a line of more than `stats[:line_max]` bytes
+    # @param on_no_drainer [:stdout, :keep] what becomes of lines while nobody drains: whoever logs one writes them to standard output, or they stay
+    # @param on_too_long [:split, :refuse] what becomes of a line of more than `stats[:line_max]` bytes
     # @param rings [Integer, nil] how many threads of all processes can log at a time
     # @param ring_bytes [Integer, nil] room for lines that were not drained, for each thread
     # @param history_bytes [Integer, nil] room for lines that were drained and can still be followed
     # @param create [Boolean] false: `LogNotFound` if there is none
-    def self.open(store, name, level: nil, full: :block, full_timeout: 30, absent: :write, too_long: :split, rings: nil,
+    def self.open(store, name, level: nil, on_full: :block, full_timeout: 30, on_no_drainer: :stdout, on_too_long: :split, rings: nil,
                   ring_bytes: nil, history_bytes: nil, create: true)
       _open(store, name, [create ? 0 : 1, rings || 0, ring_bytes || 0, history_bytes || 0, 0,
-                          choice(FULL, full, "full"), Attributes.patience(full_timeout), choice(ABSENT, absent, "absent"),
-                          choice(TOO_LONG, too_long, "too_long")]).tap { |log| log.level = level if level }
+                          choice(ON_FULL, on_full, "on_full"), Attributes.patience(full_timeout), choice(ON_NO_DRAINER, on_no_drainer, "on_no_drainer"),
+                          choice(ON_TOO_LONG, on_too_long, "on_too_long")]).tap { |log| log.level = level if level }
     end
 
     # Takes a log's name off it. Whoever has it open may drain it still; nobody logs to it any more. @return [Boolean] whether there was one
@@ -99,7 +99,7 @@ module Hashmere
     # @return [Boolean] false: its level is not wanted, or there was no room and it was to be dropped
     def log(level, message = nil, **fields)
       number = Log.choice(LEVELS, level, "the level")
-      return false unless _wants?(number)
+      return false unless _enabled?(number)
 
       message = yield if message.nil? && block_given?
       append(number, message, fields)
@@ -128,9 +128,9 @@ module Hashmere
     LEVELS.each do |name, number|
       next if number.zero?
 
-      define_method(:"#{name}?") { _wants?(number) }
+      define_method(:"#{name}?") { _enabled?(number) }
       define_method(name) do |message = nil, **fields, &block|
-        return false unless _wants?(number)
+        return false unless _enabled?(number)
 
         message = block.call if message.nil? && block
         append(number, message, fields)
@@ -152,7 +152,7 @@ module Hashmere
       if (severity, program, said = LOGGER.match(text.scrub)&.captures)
         severed(severity, said, program.empty? ? {} : { progname: program })
       else
-        _wants?(3) && _line(3, text.chomp)
+        _enabled?(3) && _line(3, text.chomp)
       end
       text.bytesize
     end
@@ -161,7 +161,7 @@ module Hashmere
     # A line of this severity of Logger; those that have no level of their own are told apart by a field.
     def severed(severity, text, fields)
       number = SEVERITIES.fetch(severity, 1)
-      return false unless _wants?(number)
+      return false unless _enabled?(number)
 
       fields = fields.merge(severity: severity) unless ORDINARY.include?(severity)
       append(number, text, fields)
@@ -189,17 +189,17 @@ module Hashmere
       lines
     end
 
-    # Becomes the drainer without a thread: for a loop of the program's own. Lines are written out by whoever calls {Pump#run}; the arguments are those of
+    # Becomes the drainer without a thread: for a loop of the program's own. Lines are written out by whoever calls {ManualDrainer#poll}; the arguments are those of
     # {#drain}. `LogTaken` is raised if somebody else drains.
-    # @return [Pump, Object] with a block, it is finished behind the block, whose result is returned
-    def pump(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0)
-      pump = _pump(*Log.drain_options(to, format, level, max_bytes, keep, false))
-      return pump unless block_given?
+    # @return [ManualDrainer, Object] with a block, it is finished behind the block, whose result is returned
+    def drain_manual(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0)
+      drainer = _drain_manual(*Log.drain_options(to, format, level, max_bytes, keep, false))
+      return drainer unless block_given?
 
       begin
-        yield pump
+        yield drainer
       ensure
-        pump.finish unless pump.finished?
+        drainer.finish unless drainer.finished?
       end
     end
 
@@ -249,7 +249,7 @@ module Hashmere
 
     # @!method rings
     #   Who has a ring of this log, or had it last, at about this moment: `ring` (a number), `owned`, `process`, `pid`, `thread`, the `bytes_waiting` in it to be
-    #   drained, and how many lines were dropped there last of which nothing has told yet (`untold`). @return [Array<Hash>]
+    #   drained, and how many lines were dropped there last of which nothing has told yet (`unreported_drops`). @return [Array<Hash>]
 
     # Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
     # @return [Boolean] false: the time is up
@@ -266,7 +266,7 @@ module Hashmere
 
     def append(number, message, fields)
       text = Log.text_of(message)
-      fields.empty? ? _line(number, text) : _record(number, text, Log.parts_of(fields))
+      fields.empty? ? _line(number, text) : _line_fields(number, text, Log.parts_of(fields))
     end
 
     # A thread of the library that drains a log of this process: {Log#drain}.
@@ -290,17 +290,17 @@ module Hashmere
       #   @return [Boolean] whether it drains: not yet, if another one does, and not any more, if it was stopped or failed
     end
 
-    # The role of the drainer in the program's own hands: {Log#pump}. One thread at a time.
-    class Pump
-      # Readable while there is something to drain, for `IO.select` and event loops. A thread of the library raises it; {#run} takes that back when it
-      # leaves nothing. It belongs to the pump: do not read or close it.
+    # The role of the drainer without a thread: {Log#drain_manual}. One thread at a time.
+    class ManualDrainer
+      # Readable while there is something to drain, for `IO.select` and event loops. A thread of the library raises it; {#poll} takes that back when it
+      # leaves nothing. It belongs to the drainer: do not read or close it.
       # @return [IO]
       def to_io
         descriptor = _fileno
         @io ||= IO.for_fd(descriptor, autoclose: false)
       end
 
-      # @!method run
+      # @!method poll
       #   Writes out what is in the rings. What is too young by some millionths of a second stays for the next call. @return [Integer] how many lines it took
       # @!method finish
       #   Writes out the rest and gives the role back. @return [Integer] how many lines that were

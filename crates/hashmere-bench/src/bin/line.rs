@@ -3,7 +3,7 @@
 //! Usage: line STORE BURSTS
 
 use hashmere::Store;
-use hashmere_log::{Absent, Format, Level, Log, LogFile, LogOptions, Sink};
+use hashmere_log::{Format, Level, Log, LogFile, LogOptions, OnNoDrainer, Sink};
 use std::error::Error;
 
 const BURST: u32 = 8000;
@@ -28,7 +28,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let (Some(name), Some(bursts)) = (args.next(), args.next()) else { return Err("usage: line STORE BURSTS".into()) };
     let bursts: i32 = bursts.parse()?;
     let store = Store::open(name)?;
-    let log = Log::open(&store, "line", LogOptions::new().ring_bytes(1 << 20).absent(Absent::Keep))?;
+    let log = Log::open(&store, "line", LogOptions::new().ring_bytes(1 << 20).on_no_drainer(OnNoDrainer::Keep))?;
     let (mut plain, mut formatted) = (0.0, 0.0);
     // The first warm up.
     for burst in -4..bursts {

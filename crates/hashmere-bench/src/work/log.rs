@@ -3,7 +3,7 @@
 use super::{say, Call};
 use crate::Outcome;
 use hashmere::{Options, Store};
-use hashmere_log::{Absent, Format, Full, Level, Log, LogFile, LogOptions, Sink};
+use hashmere_log::{Format, Level, Log, LogFile, LogOptions, OnFull, OnNoDrainer, Sink};
 use rustix::thread::{sched_setaffinity, CpuSet};
 use std::fmt::Write;
 use std::fs::File;
@@ -29,8 +29,11 @@ pub fn run(call: &Call) -> Outcome {
 fn open(folder: &Path) -> Outcome<(Store, Log)> {
     let store = Options::new().open(folder.join("log.mere"))?;
     // Room for 8,192 lines, as spdlog has.
-    let options =
-        LogOptions::new().rings(8).ring_bytes(1 << 19).absent(Absent::Keep).full(Full::Block(Duration::from_secs(60)));
+    let options = LogOptions::new()
+        .rings(8)
+        .ring_bytes(1 << 19)
+        .on_no_drainer(OnNoDrainer::Keep)
+        .on_full(OnFull::Block(Duration::from_secs(60)));
     let log = Log::open(&store, "log", options)?;
     Ok((store, log))
 }

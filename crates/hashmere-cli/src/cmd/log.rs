@@ -7,7 +7,7 @@ use crate::args::StoreArgs;
 use crate::failure::Failure;
 use crate::output::{print_line, Output};
 use clap::{Args, Subcommand, ValueEnum};
-use hashmere_log::{Absent, Full, Level, Log, LogError, LogOptions, RingStats, Value};
+use hashmere_log::{Level, Log, LogError, LogOptions, OnFull, OnNoDrainer, RingStats, Value};
 use serde_json::json;
 use std::ffi::OsString;
 use std::io::BufRead;
@@ -88,7 +88,7 @@ struct LogArgs {
 
 impl LogArgs {
     fn open(&self) -> Result<Log, Failure> {
-        Log::existing(&self.store.writer()?, &self.name, LogOptions::new()).map_err(failed)
+        Log::open_existing(&self.store.writer()?, &self.name, LogOptions::new()).map_err(failed)
     }
 }
 
@@ -141,12 +141,12 @@ impl Write {
         // What others see of this process is what the log calls it. It goes on without.
         let _ = std::fs::write("/proc/self/comm", &self.tag);
         let full = match self.full {
-            FullArg::Block => Full::Block(Duration::from_secs(30)),
-            FullArg::Drop => Full::Drop,
-            FullArg::Overwrite => Full::Overwrite,
+            FullArg::Block => OnFull::Block(Duration::from_secs(30)),
+            FullArg::Drop => OnFull::Drop,
+            FullArg::Overwrite => OnFull::Overwrite,
         };
-        let absent = if self.keep { Absent::Keep } else { Absent::Stdout };
-        let options = LogOptions::new().full(full).absent(absent);
+        let absent = if self.keep { OnNoDrainer::Keep } else { OnNoDrainer::Stdout };
+        let options = LogOptions::new().on_full(full).on_no_drainer(absent);
         let log = Log::open(&self.log.store.writer()?, &self.log.name, options).map_err(failed)?;
         let mut fields = Vec::new();
         for field in &self.fields {
@@ -155,7 +155,7 @@ impl Write {
             };
             fields.push((key, Value::from(value)));
         }
-        let put = |text: &[u8]| log.record(self.level, text, &fields).map(|_| ()).map_err(failed);
+        let put = |text: &[u8]| log.line_fields(self.level, text, &fields).map(|_| ()).map_err(failed);
         if !self.text.is_empty() {
             let words: Vec<&[u8]> = self.text.iter().map(|word| word.as_bytes()).collect();
             return put(&words.join(&b' '));
@@ -219,7 +219,7 @@ impl Verb {
 fn ring_object(ring: &RingStats) -> serde_json::Value {
     json!({
         "ring": ring.ring, "owned": ring.is_owned, "thread": ring.thread, "pid": ring.pid,
-        "process": String::from_utf8_lossy(&ring.process), "waiting_bytes": ring.waiting_bytes, "untold": ring.untold,
+        "process": String::from_utf8_lossy(&ring.process), "waiting_bytes": ring.waiting_bytes, "unreported_drops": ring.unreported_drops,
     })
 }
 
@@ -251,7 +251,7 @@ fn stats(log: &Log, json: bool, rings: bool) -> Outcome {
         let (name, has) = (String::from_utf8_lossy(&ring.process), if ring.is_owned { "has" } else { "had" });
         output.line(format!(
             "ring {}: {name}[{}] thread {} {has} it; {} bytes wait, {} lost lines are not told yet",
-            ring.ring, ring.pid, ring.thread, ring.waiting_bytes, ring.untold
+            ring.ring, ring.pid, ring.thread, ring.waiting_bytes, ring.unreported_drops
         ))?;
     }
     output.finish()

@@ -70,8 +70,8 @@ fn with_store() -> Scratch {
 #[test]
 fn lines_without_a_drainer_go_to_standard_output_or_wait() {
     let scratch = with_store();
-    let text = scratch.sh("log write jobs hello world").text();
-    assert_eq!(fixed(&text), "TIME INFO  hashmere[PID] 1: hello world\n");
+    let text = scratch.sh("log write jobs hello fixture").text();
+    assert_eq!(fixed(&text), "TIME INFO  hashmere[PID] 1: hello fixture\n");
     let text = scratch.run_with(["log", "write", "jobs", "-l", "warn", "--tag", "cron"], b"one\ntwo").text();
     assert_eq!(fixed(&text), "TIME WARN  cron[PID] 2: one\nTIME WARN  cron[PID] 2: two\n");
     assert_eq!(scratch.sh("log write jobs --keep kept").text(), "");

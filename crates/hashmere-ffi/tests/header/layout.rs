@@ -84,10 +84,10 @@ pub fn from_rust() -> String {
         HmPoolStats hm_pool_stats: size elements bytes bytes_all endpoints max_endpoints queues max_queues held recovered;
         HmQueueOptions hm_queue_options: size kind bound;
         HmElement hm_element: data len index slot;
-        HmLogOptions hm_log_options: size flags rings ring_bytes history_bytes level full full_timeout_ms absent too_long;
+        HmLogOptions hm_log_options: size flags rings ring_bytes history_bytes level on_full full_timeout_ms on_no_drainer on_too_long;
         HmLogStats hm_log_stats: size bytes rings ring_bytes history_bytes line_max rings_used bytes_waiting
             bytes_undelivered lines lost halves threads drainer_pid;
-        HmRing hm_ring: ring is_owned thread pid reserved process bytes_waiting untold;
+        HmRing hm_ring: ring is_owned thread pid reserved process bytes_waiting unreported_drops;
         HmField hm_field: key kind truth text integer natural real;
         HmLine hm_line: text fields field_count process position time_ns level pid thread lost flags reserved;
         HmDrainOptions hm_drain_options: size flags to format level fd path max_bytes keep show user;

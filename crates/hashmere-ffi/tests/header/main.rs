@@ -132,7 +132,7 @@ fn each_function_is_declared_as_it_is_defined() {
         "hm_barrier_leave",
     ];
     let others = ["hm_result_name", "hm_version", "hm_view_release", "hm_scan_close"];
-    let of_logs = ["hm_log_close", "hm_log_wants", "hm_follower_close"];
+    let of_logs = ["hm_log_close", "hm_log_enabled", "hm_follower_close"];
     let others = [&others[..], &closes, &of_logs].concat();
     for name in declared.keys() {
         assert!(defined.contains_key(name) || others.contains(&name.as_str()), "{name} is not defined");

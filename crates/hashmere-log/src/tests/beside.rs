@@ -1,9 +1,9 @@
 //! Two writers, a drainer and a follower at the same time, in threads: for Miri, whose memory is weakly ordered.
 
-use super::world::{client, Actor, Gone, Same, World};
+use super::fixture::{client, Actor, Fixture, Gone, Same};
 use crate::history::Found;
 use crate::layout::{at, row, BUSY};
-use crate::record::Record;
+use crate::line::LogLine;
 use hashmere_mem::HeapMem;
 use std::thread;
 
@@ -44,7 +44,7 @@ fn drain(actor: &Actor<HeapMem>) {
 
 /// Every line that is left is one that was logged, and each writer's come in order.
 fn follow(actor: &Actor<HeapMem>) {
-    let (mut position, mut record, mut next) = (0, Record::default(), [0, 0]);
+    let (mut position, mut record, mut next) = (0, LogLine::default(), [0, 0]);
     while next.iter().any(|next| *next < LINES) {
         match actor.core().read_line(position, &mut record).unwrap() {
             Found::Line(behind) => {
@@ -62,8 +62,8 @@ fn follow(actor: &Actor<HeapMem>) {
 
 #[test]
 fn all_at_the_same_time() {
-    let world = World::new();
-    let actor = || world.actor_on(world.heap.clone());
+    let fixture = Fixture::new();
+    let actor = || fixture.actor_on(fixture.heap.clone());
     thread::scope(|scope| {
         for number in 0..2 {
             let actor = actor();
@@ -73,13 +73,13 @@ fn all_at_the_same_time() {
         scope.spawn(move || drain(&drainer));
         scope.spawn(move || follow(&follower));
     });
-    let lines = world.lines();
+    let lines = fixture.lines();
     for number in 0..2 {
         let came: Vec<_> = lines.iter().filter(|line| line.starts_with(&format!("w{number}."))).cloned().collect();
         assert_eq!(came, (0..LINES).map(|n| text(number, n)).collect::<Vec<_>>());
     }
     assert_eq!(lines.len(), 2 * LINES as usize);
     // A ring whose owner is gone in the middle of nothing is nobody's afterwards.
-    world.actor().core().recover_rings(client(9), &Gone(vec![client(0), client(1)])).unwrap();
-    assert_eq!(world.core().halves(), 0);
+    fixture.actor().core().recover_rings(client(9), &Gone(vec![client(0), client(1)])).unwrap();
+    assert_eq!(fixture.core().halves(), 0);
 }

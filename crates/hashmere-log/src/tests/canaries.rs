@@ -1,17 +1,17 @@
 //! Each canary is switched on, and a test of this folder must notice.
 
-use super::{crash, past};
+use super::{crash, loss};
 use crate::canary::{assert_hunted, hunt, Canary, Hunt};
 
 const DRAINERS: &str = "log: deaths of two drainers";
 
 const HUNTS: &[Hunt] = &[
     (Canary::HalfTwice, "log: deaths of a writer and of who settles", crash::a_writer_dies_at_every_store),
-    (Canary::HeirUnsaid, "log: owners of a ring one after another", past::the_next_owner_of_a_ring_is_not_blamed),
+    (Canary::SuccessorOmitted, "log: owners of a ring one after another", loss::the_next_owner_of_a_ring_is_not_blamed),
     (
-        Canary::NameBelieved,
+        Canary::NameUnchecked,
         "log: names replaced while they are read",
-        past::a_name_that_is_replaced_while_it_is_read_is_not_mixed,
+        loss::a_name_that_is_replaced_while_it_is_read_is_not_mixed,
     ),
     (Canary::MergeUndone, DRAINERS, crash::drainers_die_at_every_store_one_after_the_other),
     (Canary::HeadsEarly, DRAINERS, crash::drainers_die_at_every_store_one_after_the_other),
@@ -22,19 +22,19 @@ const HUNTS: &[Hunt] = &[
 
 /// Those that take two at a time: `models` hunts them.
 const MODELLED: [Canary; 13] = [
-    Canary::BusyUnsaid,
+    Canary::BusyOmitted,
     Canary::ClockEarly,
     Canary::LineEarly,
-    Canary::LowUnsaid,
-    Canary::GivenUpBelieved,
-    Canary::RingRobbed,
+    Canary::LowOmitted,
+    Canary::GivenUpUnchecked,
+    Canary::RingStolen,
     Canary::RingEarly,
-    Canary::OldestBelieved,
-    Canary::DrainerRobbed,
+    Canary::OldestUnchecked,
+    Canary::DrainerOverwritten,
     Canary::RoleStored,
-    Canary::BellBelieved,
+    Canary::WakeFlagUnchecked,
     Canary::WaitingLate,
-    Canary::NewsBelieved,
+    Canary::NewsUnchecked,
 ];
 
 /// Where all of them are named.

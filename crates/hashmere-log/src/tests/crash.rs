@@ -1,7 +1,7 @@
 //! Death at every store: of writers, of whoever settles what they left, of drainers one after the other; and drainers that are
 //! interrupted by writers at every access. What was logged comes out once and in order; what was lost is told.
 
-use super::world::{client, lost, Actor, Gone, Policy, World};
+use super::fixture::{client, lost, Actor, Fixture, Gone, Policy};
 use hashmere_mem::traced::until_death;
 use std::sync::{Arc, Mutex};
 
@@ -44,21 +44,21 @@ pub(super) fn a_writer_dies_at_every_store() {
     let mut deaths = 0;
     for policy in [Policy::Drop, Policy::Overwrite] {
         for lines in [3, 20] {
-            let start = World::new();
+            let start = Fixture::new();
             let stores = {
-                let world = start.image();
-                let victim = world.actor();
+                let fixture = start.image();
+                let victim = fixture.actor();
                 write(&victim, 0, policy, lines, &Mutex::default());
                 victim.mem.stores()
             };
             for at in 0..=stores {
-                let world = start.image();
-                let victim = world.actor();
+                let fixture = start.image();
+                let victim = fixture.actor();
                 let logged = Mutex::default();
                 victim.mem.die_at(at);
                 let lived = until_death(|| write(&victim, 0, policy, lines, &logged)).is_some();
                 assert_eq!(lived, at == stores);
-                settle_and_look(&world, &logged.into_inner().unwrap(), policy, lines)
+                settle_and_look(&fixture, &logged.into_inner().unwrap(), policy, lines)
                     .unwrap_or_else(|error| panic!("{policy:?}, {lines} lines, death at {at}: {error}"));
                 deaths += 1;
             }
@@ -68,36 +68,36 @@ pub(super) fn a_writer_dies_at_every_store() {
 }
 
 /// Whoever settles the ring dies at each store as well; then somebody drains, and another thread uses the ring.
-fn settle_and_look(world: &World, logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
+fn settle_and_look(fixture: &Fixture, logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
     let gone = || Gone(vec![client(0), client(1)]);
     let halves = {
-        let world = world.image();
-        world.actor().core().recover_rings(client(1), &gone()).unwrap();
-        world.core().halves()
+        let fixture = fixture.image();
+        fixture.actor().core().recover_rings(client(1), &gone()).unwrap();
+        fixture.core().halves()
     };
     let stores = {
-        let second = world.image();
+        let second = fixture.image();
         let settler = second.actor();
         settler.core().recover_rings(client(1), &gone()).unwrap();
         settler.mem.stores()
     };
     for at in 0..=stores {
-        let world = world.image();
-        let settler = world.actor();
+        let fixture = fixture.image();
+        let settler = fixture.actor();
         settler.mem.die_at(at);
         let _ = until_death(|| settler.core().recover_rings(client(1), &gone()));
-        world.actor().drain(2, &gone());
-        compare(&world.lines(), logged, policy, tried)?;
-        if world.core().halves() != halves || halves > 1 {
-            return Err(format!("{} half lines, not {halves}", world.core().halves()));
+        fixture.actor().drain(2, &gone());
+        compare(&fixture.lines(), logged, policy, tried)?;
+        if fixture.core().halves() != halves || halves > 1 {
+            return Err(format!("{} half lines, not {halves}", fixture.core().halves()));
         }
-        let before = world.lines().len();
+        let before = fixture.lines().len();
         let again = Mutex::default();
         for who in 3..7 {
-            write(&world.actor(), who, Policy::Drop, 2, &again);
+            write(&fixture.actor(), who, Policy::Drop, 2, &again);
         }
-        world.actor().drain(2, &gone());
-        let more: Vec<_> = world.lines()[before..].iter().filter(|line| !line.starts_with("lost")).cloned().collect();
+        fixture.actor().drain(2, &gone());
+        let more: Vec<_> = fixture.lines()[before..].iter().filter(|line| !line.starts_with("lost")).cloned().collect();
         if more != *again.lock().unwrap() {
             return Err(format!("a ring that was used again gave {more:?}"));
         }
@@ -106,45 +106,45 @@ fn settle_and_look(world: &World, logged: &[String], policy: Policy, tried: u32)
 }
 
 /// Three writers, whose lines alternate, and some that were drained before.
-fn with_lines() -> (World, Vec<String>) {
-    let world = World::new();
+fn with_lines() -> (Fixture, Vec<String>) {
+    let fixture = Fixture::new();
     let logged = Mutex::default();
-    write(&world.actor(), 5, Policy::Drop, 5, &logged);
-    world.actor().drain(9, &Gone(Vec::new()));
-    let actor = world.actor();
+    write(&fixture.actor(), 5, Policy::Drop, 5, &logged);
+    fixture.actor().drain(9, &Gone(Vec::new()));
+    let actor = fixture.actor();
     let mut cursors: Vec<_> = (6..9).map(|who| actor.claim(who)).collect();
     for n in 0..12u32 {
         let text = text(&format!("w{}.", 6 + n % 3), n);
         assert!(actor.log(&mut cursors[n as usize % 3], Policy::Drop, &text));
         logged.lock().unwrap().push(text);
     }
-    (world, logged.into_inner().unwrap())
+    (fixture, logged.into_inner().unwrap())
 }
 
 #[test]
 pub(super) fn drainers_die_at_every_store_one_after_the_other() {
     let (start, logged) = with_lines();
     let gone = || Gone(vec![client(0), client(1)]);
-    let stores_of = |world: &World, who: u64| {
-        let world = world.image();
-        let drainer = world.actor();
+    let stores_of = |fixture: &Fixture, who: u64| {
+        let fixture = fixture.image();
+        let drainer = fixture.actor();
         drainer.drain(who, &gone());
         drainer.mem.stores()
     };
     let mut deaths = 0;
     for first in 0..=stores_of(&start, 0) {
-        let world = start.image();
-        let drainer = world.actor();
+        let fixture = start.image();
+        let drainer = fixture.actor();
         drainer.mem.die_at(first);
         let _ = until_death(|| drainer.drain(0, &gone()));
         let step = if first % 5 == 0 { 1 } else { 7 };
-        for second in (0..=stores_of(&world, 1)).step_by(step) {
-            let world = world.image();
-            let drainer = world.actor();
+        for second in (0..=stores_of(&fixture, 1)).step_by(step) {
+            let fixture = fixture.image();
+            let drainer = fixture.actor();
             drainer.mem.die_at(second);
             let _ = until_death(|| drainer.drain(1, &gone()));
-            world.actor().drain(2, &gone());
-            assert_eq!(world.lines(), logged, "deaths at {first} and {second}");
+            fixture.actor().drain(2, &gone());
+            assert_eq!(fixture.lines(), logged, "deaths at {first} and {second}");
             deaths += 1;
         }
     }
@@ -154,7 +154,7 @@ pub(super) fn drainers_die_at_every_store_one_after_the_other() {
 #[test]
 fn a_writer_interrupts_a_drainer_at_every_access() {
     for policy in [Policy::Drop, Policy::Overwrite] {
-        let start = World::new();
+        let start = Fixture::new();
         let logged = Arc::new(Mutex::default());
         let writer = start.actor();
         let mut cursor = writer.claim(1);
@@ -168,16 +168,16 @@ fn a_writer_interrupts_a_drainer_at_every_access() {
         };
         fill(&writer, &mut cursor, 0, &logged);
         let accesses = {
-            let world = start.image();
-            let drainer = world.actor();
+            let fixture = start.image();
+            let drainer = fixture.actor();
             drainer.drain(0, &Gone(Vec::new()));
             drainer.mem.accesses()
         };
         for at in 0..accesses {
-            let world = start.image();
+            let fixture = start.image();
             let all = Arc::new(Mutex::new(logged.lock().unwrap().clone()));
-            let (other, list) = (world.share(), all.clone());
-            let drainer = world.actor();
+            let (other, list) = (fixture.share(), all.clone());
+            let drainer = fixture.actor();
             drainer.mem.interrupt(at, move || {
                 // The same writer: its ring is found as it left it.
                 let writer = other.actor();
@@ -187,9 +187,9 @@ fn a_writer_interrupts_a_drainer_at_every_access() {
                 fill(&writer, &mut cursor, 18, &list);
             });
             drainer.drain(0, &Gone(Vec::new()));
-            world.actor().drain(0, &Gone(Vec::new()));
+            fixture.actor().drain(0, &Gone(Vec::new()));
             let all = all.lock().unwrap().clone();
-            let came_out = world.lines();
+            let came_out = fixture.lines();
             let lines: Vec<_> = came_out.iter().filter(|line| !line.starts_with("lost")).collect();
             let in_order = lines.windows(2).all(|pair| number(pair[0]) < number(pair[1]));
             let lost: u32 = came_out.iter().filter_map(|line| lost(line)).map(|(count, _)| count).sum();

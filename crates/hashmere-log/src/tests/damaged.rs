@@ -1,12 +1,12 @@
 //! Words that another process can damage: whatever one says, nobody panics and nobody searches without end. Lines may be lost, and
 //! the drainer may be told that the log is damaged.
 
-use super::world::{client, Gone, Policy, Same, World};
-use crate::deliver::{Carrier, Scratch};
+use super::fixture::{client, Fixture, Gone, Policy, Same};
 use crate::error::LogError;
 use crate::history::Found;
 use crate::layout::{at, line, row, Head};
-use crate::record::Record;
+use crate::line::LogLine;
+use crate::output::{Carrier, Scratch};
 use hashmere_mem::{HeapMem, Mem};
 use std::sync::atomic::Ordering;
 
@@ -24,9 +24,9 @@ impl Carrier<HeapMem> for Hole {
 }
 
 /// Lines in the history, delivered and not, and in the rings; the history has gone round.
-fn world() -> World {
-    let world = World::new();
-    let (writer, other) = (world.actor(), world.actor());
+fn fixture() -> Fixture {
+    let fixture = Fixture::new();
+    let (writer, other) = (fixture.actor(), fixture.actor());
     let (mut first, mut second) = (writer.claim(1), other.claim(2));
     for n in 0..30 {
         writer.log(&mut first, Policy::Drop, &format!("line {n}"));
@@ -35,15 +35,15 @@ fn world() -> World {
             writer.drain(1, &Gone(Vec::new()));
         }
     }
-    let core = world.core();
+    let core = fixture.core();
     core.merge(u64::MAX - 1, &Same, |ring| core.get(core.geometry.row(ring) + row::TAIL)).unwrap();
     writer.log(&mut first, Policy::Drop, "the last");
-    world
+    fixture
 }
 
 /// Everything that is done with a log, by those who come new to it. What is refused is refused.
-fn use_it(world: &World) {
-    let core = world.core();
+fn use_it(fixture: &Fixture) {
+    let core = fixture.core();
     let mut scratch = Scratch::default();
     let _ = core.check_history();
     core.recover_merge();
@@ -62,13 +62,13 @@ fn use_it(world: &World) {
             }
         }
         let _ = core.merge(u64::MAX - 1, &Same, |ring| core.get(core.geometry.row(ring) + row::TAIL));
-        let mut write = |record: &Record, out: &mut Vec<u8>| out.extend_from_slice(record.text());
+        let mut write = |record: &LogLine, out: &mut Vec<u8>| out.extend_from_slice(record.text());
         let _ = core.resume(&mut Hole, &mut scratch);
         let _ = core.deliver(&mut write, &mut Hole, &mut scratch);
     }
     let _ = core.hand_over(&mut |_| (), &mut scratch);
     for ring in 0..core.rings_used() {
-        let _ = (core.waiting(ring), core.untold(ring));
+        let _ = (core.waiting(ring), core.unreported_drops(ring));
     }
     let (_, _) = (core.halves(), core.has_lines());
     for start in [0, 8, core.get(at::OLDEST), core.get(at::SENT), core.get(at::END), u64::MAX, u64::MAX - 7] {
@@ -87,7 +87,7 @@ fn use_it(world: &World) {
 
 #[test]
 fn whatever_a_word_says() {
-    let origin = world();
+    let origin = fixture();
     use_it(&origin.image());
     let core = origin.core();
     let mut words: Vec<u64> = (at::LEVEL..at::SIZE).step_by(8).collect();
@@ -111,7 +111,7 @@ fn whatever_a_word_says() {
 /// One that is damaged while a merge goes on, after the words were compared.
 #[test]
 fn what_was_delivered_is_damaged_within_a_merge() {
-    let origin = world();
+    let origin = fixture();
     for (word, value) in [at::SENT, at::OLDEST]
         .into_iter()
         .flat_map(|at| [0, 4096, 1 << 61, (1 << 62) - 8, u64::MAX - 7, u64::MAX].map(move |value| (at, value)))

@@ -1,6 +1,6 @@
 //! A thread gives its ring back at its very end: whoever comes for one just before waits for that.
 
-use crate::{Absent, Full, Level, Log, LogError, LogOptions};
+use crate::{Level, Log, LogError, LogOptions, OnFull, OnNoDrainer};
 use hashmere::Options;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 fn rings_of_threads_that_are_ending_are_waited_for() {
     let path = format!("/dev/shm/hashmere-log-ending-{}.mere", std::process::id());
     let store = Options::new().open(&path).unwrap();
-    let log = Log::open(&store, "log", LogOptions::new().rings(1).absent(Absent::Keep).full(Full::Drop)).unwrap();
+    let log =
+        Log::open(&store, "log", LogOptions::new().rings(1).on_no_drainer(OnNoDrainer::Keep).on_full(OnFull::Drop))
+            .unwrap();
     let line = || log.line(Level::Info, "a line");
     std::thread::scope(|scope| {
         let (has_ring, told) = channel();

@@ -2,7 +2,7 @@
 //! threads that log all the time.
 
 use crate::layout::{line, row};
-use crate::{Absent, Full, Level, Log, LogOptions, Sink};
+use crate::{Level, Log, LogOptions, OnFull, OnNoDrainer, Sink};
 use hashmere::Options;
 use hashmere_mem::Mem;
 use std::path::PathBuf;
@@ -19,7 +19,10 @@ impl Scratch {
         // What an ended process of the same number may have left.
         let _ = std::fs::remove_file(&path);
         let store = Options::new().open(&path).unwrap();
-        (Scratch(path), Log::open(&store, "log", LogOptions::new().absent(Absent::Keep).full(Full::Drop)).unwrap())
+        (
+            Scratch(path),
+            Log::open(&store, "log", LogOptions::new().on_no_drainer(OnNoDrainer::Keep).on_full(OnFull::Drop)).unwrap(),
+        )
     }
 }
 
@@ -31,7 +34,7 @@ impl Drop for Scratch {
 
 /// How long finishing took, and how many lines it found.
 fn finish(log: &Log) -> (Duration, u64) {
-    let drain = log.drain_here(Sink::call(|_| ())).unwrap();
+    let drain = log.drain_manual(Sink::callback(|_| ())).unwrap();
     let begun = Instant::now();
     let lines = drain.finish().unwrap();
     (begun.elapsed(), lines)
@@ -41,8 +44,8 @@ fn finish(log: &Log) -> (Duration, u64) {
 fn lines_of_the_future_are_left_where_they_are() {
     let (_scratch, log) = Scratch::log("future");
     (0..3).for_each(|_| assert!(log.line(Level::Info, "a line").unwrap()));
-    let here = log.shared.here().unwrap();
-    let core = here.core();
+    let handle = log.shared.handle().unwrap();
+    let core = handle.core();
     // The second line.
     let head = core.get(core.geometry.row(0) + row::HEAD);
     let len = (core.get(core.geometry.row(0) + row::TAIL) - head) / 3;
@@ -76,10 +79,10 @@ fn what_was_logged_before_is_found_beside_those_who_go_on() {
         for round in 1..=200 {
             assert!(log.line(Level::Warn, "mine").unwrap());
             let found = mine.clone();
-            let sink = Sink::call(move |record| {
+            let sink = Sink::callback(move |record| {
                 found.fetch_add(u64::from(record.level() == Level::Warn), Ordering::Relaxed);
             });
-            log.drain_here(sink).unwrap().finish().unwrap();
+            log.drain_manual(sink).unwrap().finish().unwrap();
             assert_eq!(mine.load(Ordering::Relaxed), round, "a line that was logged before");
         }
         stop.store(true, Ordering::Relaxed);

@@ -8,9 +8,9 @@ mod damaged;
 mod ending;
 #[cfg(not(miri))]
 mod finish;
+mod fixture;
+mod loss;
 #[cfg(not(miri))]
 mod models;
-mod past;
 #[cfg(not(miri))]
 mod play;
-mod world;

@@ -1,13 +1,13 @@
 //! Models: small stories of writers, drainers and followers of a log, run under a scheduler that lets them change places before
 //! every access. See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
+use super::fixture::{client, lost, Actor, Fixture, Policy};
 use super::play::{sane, text, Play, Somebody};
-use super::world::{client, lost, Actor, Policy, World};
 use crate::canary::{self, Canary};
 use crate::history::Found;
-use crate::layout::{at, bell, row, Geometry};
+use crate::layout::{at, row, wake_flag, Geometry};
+use crate::line::LogLine;
 use crate::merge::Merged;
-use crate::record::Record;
 use crate::ring::Cursor;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
@@ -23,7 +23,7 @@ fn must_find(canary: Canary, story: impl Fn() + Send + Sync + 'static) {
 
 /// Two write, one drains.
 fn order() -> impl Fn() + Send + Sync + 'static {
-    let start = World::new();
+    let start = Fixture::new();
     move || {
         let play = Play::new(&start);
         let threads = vec![play.writer(0, 2), play.writer(1, 3), play.spawn(|play, actor| play.drain(actor, 5))];
@@ -38,7 +38,7 @@ fn lines_come_out_once_and_in_order_of_time() {
 
 #[test]
 fn finds_a_line_that_is_not_announced() {
-    must_find(Canary::BusyUnsaid, order());
+    must_find(Canary::BusyOmitted, order());
 }
 
 #[test]
@@ -66,7 +66,7 @@ fn write_until_death(play: &Play, victim: &Somebody) {
 
 /// A writer dies at any of its stores; another one may get its ring; one drains and clears up.
 fn deaths_of_writers() -> impl Fn() + Send + Sync + 'static {
-    let start = World::new();
+    let start = Fixture::new();
     move || {
         let play = Play::new(&start);
         let victim = doomed(&play, 30);
@@ -103,12 +103,12 @@ fn lines_of_the_dead_come_out_and_their_halves_do_not() {
 
 #[test]
 fn finds_a_ring_taken_from_the_living() {
-    must_find(Canary::RingRobbed, deaths_of_writers());
+    must_find(Canary::RingStolen, deaths_of_writers());
 }
 
 /// One died within a line, before the others come: two of them clear up, one wants a ring at that moment, and there is no other.
 fn half_left_behind() -> impl Fn() + Send + Sync + 'static {
-    let start = World::new();
+    let start = Fixture::new();
     move || {
         let play = Play::new(&start);
         let victim = doomed(&play, 30);
@@ -146,7 +146,7 @@ fn finds_a_ring_that_is_free_too_early() {
 
 /// A drainer dies at any of its stores; two want to be the next one; one writes meanwhile.
 fn deaths_of_drainers() -> impl Fn() + Send + Sync + 'static {
-    let start = World::new();
+    let start = Fixture::new();
     move || {
         let play = Play::new(&start);
         let victim = doomed(&play, 120);
@@ -170,7 +170,7 @@ fn one_drains_at_a_time_and_the_next_goes_on() {
 
 #[test]
 fn finds_a_role_taken_from_the_living() {
-    must_find(Canary::DrainerRobbed, deaths_of_drainers());
+    must_find(Canary::DrainerOverwritten, deaths_of_drainers());
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn finds_a_role_that_is_stored() {
 /// One overwrites its oldest lines while they are drained.
 fn overwriting() -> impl Fn() + Send + Sync + 'static {
     const LINES: u32 = 9;
-    let start = World::new();
+    let start = Fixture::new();
     move || {
         let play = Play::new(&start);
         let threads = vec![
@@ -219,18 +219,18 @@ fn lines_that_are_given_up_are_told_of_and_no_others() {
 
 #[test]
 fn finds_lines_that_are_given_up_in_silence() {
-    must_find(Canary::LowUnsaid, overwriting());
+    must_find(Canary::LowOmitted, overwriting());
 }
 
 #[test]
 fn finds_a_copy_that_is_believed() {
-    must_find(Canary::GivenUpBelieved, overwriting());
+    must_find(Canary::GivenUpUnchecked, overwriting());
 }
 
 /// A ring of somebody who has left after dropping lines; others have it one after the other, and drop lines as well.
 fn heirs() -> impl Fn() + Send + Sync + 'static {
     const LINES: u32 = 4;
-    let start = World::of(Geometry { rings: 1, ring_bytes: 256, history_bytes: 4096 });
+    let start = Fixture::of(Geometry { rings: 1, ring_bytes: 256, history_bytes: 4096 });
     drop_some(&start.actor(), 0, LINES);
     move || {
         let play = Play::new(&start);
@@ -270,7 +270,7 @@ fn losses_are_told_by_name() {
 /// A writer whose ring is full, a drainer without lines and a follower at the end of the history sleep until somebody wakes them.
 fn sleepers() -> impl Fn() + Send + Sync + 'static {
     const LINES: u32 = 8;
-    let start = World::new();
+    let start = Fixture::new();
     move || {
         let play = Play::new(&start);
         let threads = vec![
@@ -289,12 +289,12 @@ fn sleepers() -> impl Fn() + Send + Sync + 'static {
                     lines += merged.lines;
                     if merged == Merged::default() {
                         core.sleep_for_lines(Duration::MAX);
-                        core.put(at::BELL, bell::AWAKE);
+                        core.put(at::WAKE_FLAG, wake_flag::AWAKE);
                     }
                 }
             }),
             play.spawn(|_, actor| {
-                let (mut position, mut record, mut lines) = (0, Record::default(), 0);
+                let (mut position, mut record, mut lines) = (0, LogLine::default(), 0);
                 while lines < LINES {
                     match actor.core().read_line(position, &mut record).unwrap() {
                         Found::Line(next) => (position, lines) = (next, lines + 1),
@@ -315,14 +315,14 @@ fn log_patiently(actor: &Somebody, cursor: &mut Cursor, text: &str) {
         cursor.look(&*actor.mem);
         while !cursor.has_room(len) {
             let Some(waiter) = cursor.before_waiting(&*actor.mem, len) else { break };
-            core.ring_bell();
+            core.wake_drainer();
             waiter.wait(&*actor.mem, Duration::MAX);
         }
     }
     actor.append(cursor, text);
-    match core.get(at::BELL) {
-        bell::AWAKE => {}
-        state => core.take_bell_off(state),
+    match core.get(at::WAKE_FLAG) {
+        wake_flag::AWAKE => {}
+        state => core.clear_wake_flag(state),
     }
 }
 
@@ -338,24 +338,24 @@ fn finds_a_writer_that_looks_too_early() {
 
 #[test]
 fn finds_a_drainer_that_does_not_look_again() {
-    must_find(Canary::BellBelieved, sleepers());
+    must_find(Canary::WakeFlagUnchecked, sleepers());
 }
 
 #[test]
 fn finds_a_follower_that_does_not_look_again() {
-    must_find(Canary::NewsBelieved, sleepers());
+    must_find(Canary::NewsUnchecked, sleepers());
 }
 
 /// One reads a short history while it is written over and over.
 fn following() -> impl Fn() + Send + Sync + 'static {
-    let start = World::with_history(256);
+    let start = Fixture::with_history(256);
     move || {
         let play = Play::new(&start);
         let threads = vec![
             play.writer(0, 9),
             play.spawn(|play, actor| play.drain(actor, 5)),
             play.spawn(|play, actor| {
-                let (mut position, mut record, mut next) = (0, Record::default(), 0);
+                let (mut position, mut record, mut next) = (0, LogLine::default(), 0);
                 loop {
                     let is_over = play.is_all_out();
                     match actor.core().read_line(position, &mut record).unwrap() {
@@ -384,5 +384,5 @@ fn a_follower_reads_whole_lines_in_order() {
 
 #[test]
 fn finds_a_reader_that_does_not_look_again() {
-    must_find(Canary::OldestBelieved, following());
+    must_find(Canary::OldestUnchecked, following());
 }

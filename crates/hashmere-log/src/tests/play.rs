@@ -1,10 +1,10 @@
 //! A log under the scheduler, those who use it there, and what must hold when all have ended.
 
-use super::world::{client, Actor, World};
+use super::fixture::{client, Actor, Fixture};
 use crate::history::Found;
 use crate::layout::{at, row, BUSY};
+use crate::line::LogLine;
 use crate::merge::{Merged, Times};
-use crate::record::Record;
 use crate::ring::{Cursor, Peers};
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::shuttle::thread;
@@ -33,7 +33,7 @@ const PATIENCE: u32 = 20_000;
 /// A story on a copy of a log.
 #[derive(Clone)]
 pub(super) struct Play {
-    pub(super) world: Arc<World>,
+    pub(super) fixture: Arc<Fixture>,
     pub(super) mem: Arc<Sleepy>,
     pub(super) dead: Arc<Mutex<Vec<ClientId>>>,
     /// Lines whose logging returned.
@@ -60,14 +60,14 @@ pub(super) fn sane<R>(act: impl FnOnce() -> R) -> R {
 }
 
 impl Play {
-    pub(super) fn new(world: &World) -> Play {
-        let mem = Sleepy::new(world.heap.image());
-        let world = Arc::new(world.image());
-        Play { world, mem, dead: Arc::default(), logged: Arc::default(), writing: Arc::default() }
+    pub(super) fn new(fixture: &Fixture) -> Play {
+        let mem = Sleepy::new(fixture.heap.image());
+        let fixture = Arc::new(fixture.image());
+        Play { fixture, mem, dead: Arc::default(), logged: Arc::default(), writing: Arc::default() }
     }
 
     pub(super) fn actor(&self) -> Somebody {
-        self.world.actor_on(Arc::new(Traced::new(&self.mem)))
+        self.fixture.actor_on(Arc::new(Traced::new(&self.mem)))
     }
 
     pub(super) fn spawn(&self, act: impl FnOnce(&Play, &Somebody) + Send + 'static) -> Thread {
@@ -102,7 +102,7 @@ impl Play {
         actor.core().release(&cursor);
     }
 
-    /// The tail of a ring as soon as no line is on its way behind it, as `Drain` waits for it.
+    /// The tail of a ring as soon as no line is on its way behind it, as `ManualDrainer` waits for it.
     fn tail(&self, actor: &Somebody, number: u64, ring: u64) -> u64 {
         let core = actor.core();
         for _ in 0..PATIENCE {
@@ -154,8 +154,8 @@ impl Play {
 
     /// Whether nobody writes, and nothing is on its way out.
     pub(super) fn is_all_out(&self) -> bool {
-        let world = self.image();
-        let core = world.core();
+        let fixture = self.image();
+        let core = fixture.core();
         self.writing.load(Ordering::Relaxed) == 0
             && !core.has_lines()
             && (core.get(at::MERGE), core.get(at::CHUNK)) == (0, 0)
@@ -163,18 +163,18 @@ impl Play {
     }
 
     /// The log as it is now, which is no step.
-    pub(super) fn image(&self) -> World {
-        let mut world = self.world.share();
-        world.heap = Arc::new(self.mem.heap().image());
-        world
+    pub(super) fn image(&self) -> Fixture {
+        let mut fixture = self.fixture.share();
+        fixture.heap = Arc::new(self.mem.heap().image());
+        fixture
     }
 
     /// When all have ended: each line came out once, those of each writer in order, and the history is in order of time.
-    pub(super) fn end(&self, threads: Vec<Thread>) -> World {
+    pub(super) fn end(&self, threads: Vec<Thread>) -> Fixture {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        let world = self.image();
+        let fixture = self.image();
         let logged = self.logged.lock().unwrap().clone();
-        let lines = sane(|| world.lines());
+        let lines = sane(|| fixture.lines());
         for number in 0..4 {
             let of = |lines: &[String]| -> Vec<String> {
                 lines.iter().filter(|line| line.starts_with(&format!("w{number}."))).cloned().collect()
@@ -193,12 +193,12 @@ impl Play {
         if lines.iter().any(|line| !line.starts_with('w')) {
             wrong(format!("there came {lines:?}"));
         }
-        look_at_times(&world);
+        look_at_times(&fixture);
         let deaths = self.dead.lock().unwrap().len() as u64;
-        if world.core().halves() > deaths {
-            wrong(format!("{} half lines of {deaths} dead writers", world.core().halves()));
+        if fixture.core().halves() > deaths {
+            wrong(format!("{} half lines of {deaths} dead writers", fixture.core().halves()));
         }
-        world
+        fixture
     }
 }
 
@@ -207,9 +207,9 @@ pub(super) fn text(number: u64, n: u32) -> String {
     format!("w{number}.{n}{}", "x".repeat((n as usize * 7) % 11))
 }
 
-fn look_at_times(world: &World) {
-    let core = world.core();
-    let (mut position, mut record, mut last) = (core.get(at::OLDEST), Record::default(), 0);
+fn look_at_times(fixture: &Fixture) {
+    let core = fixture.core();
+    let (mut position, mut record, mut last) = (core.get(at::OLDEST), LogLine::default(), 0);
     while let Found::Line(next) = sane(|| core.read_line(position, &mut record).unwrap()) {
         if record.time_ns() < last {
             wrong(format!("{:?} came out too late", String::from_utf8_lossy(record.text())));

@@ -7,7 +7,7 @@
 use super::{limit, Arguments};
 use crate::payload;
 use hashmere::{Options, Store};
-use hashmere_log::{Absent, Level, Log, LogOptions};
+use hashmere_log::{Level, Log, LogOptions, OnNoDrainer};
 use hashmere_queue::Pool;
 use std::io::BufRead;
 use std::path::PathBuf;
@@ -138,7 +138,9 @@ fn whole(store: &Store, path: &std::path::Path, tally: &mut Tally) {
         assert_eq!(&element[..5], b"bytes");
         assert!(element.push(pool.free()).expect("push").is_none());
     }
-    if let Some(log) = tally.note("log", told!(Log::existing(store, "log", LogOptions::new().absent(Absent::Keep)))) {
+    if let Some(log) =
+        tally.note("log", told!(Log::open_existing(store, "log", LogOptions::new().on_no_drainer(OnNoDrainer::Keep))))
+    {
         log.line(Level::Info, "a line").expect("a line of the log");
     }
     let copy = path.with_extension("copy.mere");

@@ -14,7 +14,7 @@ use super::{input_closed, Arguments};
 use crate::procs::LIMIT;
 use hashmere::Store;
 use hashmere_engine::{Region, StoreHandle};
-use hashmere_log::{Absent, Drainer, Format, Full, Level, Log, LogFile, LogOptions, Sink};
+use hashmere_log::{Drainer, Format, Level, Log, LogFile, LogOptions, OnFull, OnNoDrainer, Sink};
 use std::fs::File;
 use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::Ordering;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub const ACKNOWLEDGED: (u64, &[u8], u64) = (1 << 33, b"acknowledged", 4096);
 /// Small rings, so that they are full often.
 pub const OPTIONS: fn() -> LogOptions =
-    || LogOptions::new().rings(16).ring_bytes(4096).absent(Absent::Keep).full(Full::Block(LIMIT));
+    || LogOptions::new().rings(16).ring_bytes(4096).on_no_drainer(OnNoDrainer::Keep).on_full(OnFull::Block(LIMIT));
 
 /// The words of [`ACKNOWLEDGED`].
 ///
@@ -70,7 +70,7 @@ fn sink(path: &str) -> Sink {
 
 pub(super) fn drainer(arguments: &mut Arguments) {
     let (_store, log) = open(arguments);
-    let drainer: Drainer = log.drain_after(sink(&arguments.next::<String>())).expect("drain");
+    let drainer: Drainer = log.drain_standby(sink(&arguments.next::<String>())).expect("drain");
     let closed = input_closed();
     while !closed.load(Ordering::Relaxed) {
         std::thread::sleep(Duration::from_millis(2));

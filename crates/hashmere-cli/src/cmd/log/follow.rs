@@ -5,7 +5,7 @@ use crate::args::StoreArgs;
 use crate::cmd::Outcome;
 use crate::failure::Failure;
 use clap::{Args, ValueEnum, ValueHint};
-use hashmere_log::{Drain, Follower, Format, Level, Log, LogError, LogFile, Record, Since, Sink};
+use hashmere_log::{Follower, Format, Level, Log, LogError, LogFile, LogLine, ManualDrainer, Since, Sink};
 use hashmere_os::process::{catch_stop, is_asked_to_stop};
 use regex::bytes::Regex;
 use std::io::{IsTerminal, Write};
@@ -79,7 +79,7 @@ struct Filter {
 }
 
 impl Filter {
-    fn wants(&self, record: &Record) -> bool {
+    fn wants(&self, record: &LogLine) -> bool {
         let is_named = |name: &String| name.as_bytes() == record.process() || *name == record.pid().to_string();
         record.level() <= self.level
             && (self.process.is_empty() || self.process.iter().any(is_named))
@@ -115,7 +115,7 @@ impl Follow {
         let sink = match self.output {
             Some(path) => {
                 let file = LogFile::new(path).rotate(self.rotate.unwrap_or(u64::MAX), self.keep);
-                let drain = log.drain_here(Sink::file(file, format).only(move |record| wants.wants(record)));
+                let drain = log.drain_manual(Sink::file(file, format).only(move |record| wants.wants(record)));
                 return drain_on(drain.map_err(failed)?, self.once);
             }
             None => || -> Result<Sink, LogError> {
@@ -124,7 +124,7 @@ impl Follow {
             },
         };
         let printer = Printer { format, filter: &filter };
-        match log.drain_here(sink().map_err(failed)?) {
+        match log.drain_manual(sink().map_err(failed)?) {
             Ok(drain) => {
                 let mut before = log.follow(Since::Last(self.lines.unwrap_or(0))).map_err(failed)?;
                 printer.print(&mut before, drain.position())?;
@@ -159,12 +159,12 @@ fn wait_for(log: &LogArgs) -> Result<Option<Log>, Failure> {
 }
 
 /// Drains until there is no more to do, or for ever.
-fn drain_on(mut drain: Drain, once: bool) -> Outcome {
+fn drain_on(mut drain: ManualDrainer, once: bool) -> Outcome {
     if once {
         return drain.finish().map(|_| ()).map_err(failed);
     }
     while !is_asked_to_stop() {
-        match drain.pass() {
+        match drain.poll() {
             Ok((_, true)) => {}
             Ok((_, false)) => drain.wait(Duration::MAX),
             Err(error) => return Err(failed(error)),
@@ -219,7 +219,7 @@ impl Printer<'_> {
             if once {
                 break;
             }
-            match log.drain_here(sink().map_err(failed)?) {
+            match log.drain_manual(sink().map_err(failed)?) {
                 Ok(mut drain) => {
                     self.print(follower, u64::MAX)?;
                     drain.skip_to(follower.position());

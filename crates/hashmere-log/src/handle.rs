@@ -2,10 +2,10 @@
 
 use crate::error::LogError;
 use crate::layout::{Core, Geometry};
+use crate::line::Level;
 use crate::options::LogOptions;
-use crate::record::Level;
 use crate::ring::Peers;
-use crate::times;
+use crate::timestamp;
 use hashmere_engine::{ClientId, Region, SharedEngine, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The region, and what was read from it once.
 #[derive(Debug)]
-pub(crate) struct Here {
+pub(crate) struct Handle {
     pub(crate) region: Region,
     pub(crate) geometry: Geometry,
     pub(crate) client: ClientId,
@@ -30,7 +30,7 @@ pub(crate) struct Here {
 const ENDING: Duration = Duration::from_secs(1);
 const IN_VAIN: Duration = Duration::from_secs(10);
 
-impl Here {
+impl Handle {
     /// How long to sleep, again and again, until a ring may have been given back by a thread that is ending.
     pub(crate) fn wait_for_endings(&self) -> Patience {
         let in_vain = *self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
@@ -46,35 +46,35 @@ impl Here {
         }
     }
 
-    pub(crate) fn existing(store: &Arc<SharedEngine>, name: &str) -> Result<Here, LogError> {
+    pub(crate) fn existing(store: &Arc<SharedEngine>, name: &str) -> Result<Handle, LogError> {
         let region = store.open_region(kind::LOG, name.as_bytes())?;
         let region = region.ok_or_else(|| LogError::NotFound(name.into()))?;
-        Here::new(store, region)
+        Handle::new(store, region)
     }
 
-    pub(crate) fn open(store: &Arc<SharedEngine>, name: &str, options: &LogOptions) -> Result<Here, LogError> {
+    pub(crate) fn open(store: &Arc<SharedEngine>, name: &str, options: &LogOptions) -> Result<Handle, LogError> {
         let geometry = options.geometry().ok_or(LogError::BadOption(
             "a log has 1 to 1024 rings of at most 32 MiB each, and a history of at most 1 TiB",
         ))?;
         loop {
-            match Here::existing(store, name) {
+            match Handle::existing(store, name) {
                 Err(LogError::NotFound(_)) => {}
                 other => return other,
             }
-            let fill = |mem: &MapMem, base: u64| geometry.format(mem, base, times::choose(), Level::Trace as u64);
+            let fill = |mem: &MapMem, base: u64| geometry.format(mem, base, timestamp::choose(), Level::Trace as u64);
             let made = store.create_region(kind::LOG, name.as_bytes(), geometry.size(), fill);
             if let Some(region) = made.map_err(|error| LogError::no_room(error, geometry.size()))? {
-                return Here::new(store, region);
+                return Handle::new(store, region);
             }
         }
     }
 
-    fn new(store: &Arc<SharedEngine>, region: Region) -> Result<Here, LogError> {
+    fn new(store: &Arc<SharedEngine>, region: Region) -> Result<Handle, LogError> {
         let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
         let client = store.client()?;
         let clock =
             Core { mem: region.mem(), base: region.offset(), geometry: &geometry }.get(crate::layout::at::CLOCK);
-        Ok(Here { region, geometry, client, clock, store: store.clone(), in_vain: Mutex::new(None) })
+        Ok(Handle { region, geometry, client, clock, store: store.clone(), in_vain: Mutex::new(None) })
     }
 
     #[inline(always)]
@@ -87,7 +87,7 @@ impl Here {
     }
 }
 
-impl Peers for Here {
+impl Peers for Handle {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         self.store.is_gone(client)
     }

@@ -1,7 +1,7 @@
 //! Levels, fields and lines of a log, between Python and Rust.
 
 use crate::bytes::{self, Bytes};
-use hashmere_log::{Level, Record, Value};
+use hashmere_log::{Level, LogLine, Value};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -43,7 +43,7 @@ pub fn level(py: Python<'_>, level: Level) -> PyResult<Bound<'_, PyAny>> {
 }
 
 /// Whether a line is as important as this.
-pub fn wanted(least: Level) -> impl Fn(&Record) -> bool + Send {
+pub fn wanted(least: Level) -> impl Fn(&LogLine) -> bool + Send {
     move |record| record.level() <= least
 }
 
@@ -114,7 +114,7 @@ fn text(bytes: &[u8]) -> std::borrow::Cow<'_, str> {
 }
 
 /// A `hashmere.LogLine`.
-pub fn line<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyAny>> {
+pub fn line<'py>(py: Python<'py>, record: &LogLine) -> PyResult<Bound<'py, PyAny>> {
     let fields = PyDict::new(py);
     for (key, value) in record.fields() {
         let key = text(key);

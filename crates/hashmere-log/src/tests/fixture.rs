@@ -1,10 +1,10 @@
 //! A log on heap memory, those who write to it and drain it, and what came out.
 
-use crate::deliver::{Carrier, Scratch, Sent};
 use crate::error::LogError;
-use crate::layout::{at, bell, clock, row, Core, Geometry, BUSY};
+use crate::layout::{at, clock, row, wake_flag, Core, Geometry, BUSY};
+use crate::line::LogLine;
 use crate::merge::{Merged, Times};
-use crate::record::Record;
+use crate::output::{Carrier, Scratch, Sent};
 use crate::ring::{Cursor, Peers};
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::traced::Traced;
@@ -35,7 +35,7 @@ pub(super) enum Policy {
     Overwrite,
 }
 
-pub(super) struct World {
+pub(super) struct Fixture {
     pub(super) heap: Arc<HeapMem>,
     pub(super) geometry: Geometry,
     /// Time passes with each line.
@@ -44,28 +44,28 @@ pub(super) struct World {
     pub(super) paper: Arc<Mutex<Vec<u8>>>,
 }
 
-impl World {
-    pub(super) fn new() -> World {
-        World::with_history(1024)
+impl Fixture {
+    pub(super) fn new() -> Fixture {
+        Fixture::with_history(1024)
     }
 
     /// One whose history is so long.
-    pub(super) fn with_history(history_bytes: u64) -> World {
-        World::of(Geometry { rings: 4, ring_bytes: 256, history_bytes })
+    pub(super) fn with_history(history_bytes: u64) -> Fixture {
+        Fixture::of(Geometry { rings: 4, ring_bytes: 256, history_bytes })
     }
 
     /// One of these sizes.
-    pub(super) fn of(geometry: Geometry) -> World {
+    pub(super) fn of(geometry: Geometry) -> Fixture {
         let heap = Arc::new(HeapMem::new(BASE + geometry.size()));
         heap.back(0, heap.capacity()).unwrap();
         geometry.format(&*heap, BASE, (clock::MONOTONIC, 0, 0), 5);
-        let world = World { heap, geometry, time: Arc::default(), paper: Arc::default() };
-        world.core().put(at::BELL, bell::AWAKE);
-        world
+        let fixture = Fixture { heap, geometry, time: Arc::default(), paper: Arc::default() };
+        fixture.core().put(at::WAKE_FLAG, wake_flag::AWAKE);
+        fixture
     }
 
-    pub(super) fn image(&self) -> World {
-        World {
+    pub(super) fn image(&self) -> Fixture {
+        Fixture {
             heap: Arc::new(self.heap.image()),
             geometry: self.geometry,
             time: Arc::new(AtomicU64::new(self.time.load(Ordering::Relaxed))),
@@ -73,9 +73,9 @@ impl World {
         }
     }
 
-    /// The same world.
-    pub(super) fn share(&self) -> World {
-        World { heap: self.heap.clone(), geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
+    /// The same fixture.
+    pub(super) fn share(&self) -> Fixture {
+        Fixture { heap: self.heap.clone(), geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
     }
 
     pub(super) fn core(&self) -> Core<'_, HeapMem> {
@@ -201,7 +201,7 @@ impl<M: Mem> Actor<M> {
         let core = self.core();
         let mut scratch = Scratch::default();
         let mut paper = Paper(&self.paper);
-        let mut write = |record: &Record, out: &mut Vec<u8>| {
+        let mut write = |record: &LogLine, out: &mut Vec<u8>| {
             if record.lost() > 0 {
                 out.extend_from_slice(format!("lost {} of w{}\n", record.lost(), record.pid()).as_bytes());
             }

@@ -1,13 +1,13 @@
 //! Draining: one process at a time has the role; it merges the rings into the history and delivers that.
 
-use crate::deliver::Scratch;
 use crate::error::LogError;
-use crate::event::{For, Watch};
-use crate::here::Here;
-use crate::layout::{at, bell, row, BUSY};
+use crate::handle::Handle;
+use crate::layout::{at, row, wake_flag, BUSY};
 use crate::merge::Merged;
+use crate::output::Scratch;
+use crate::ready_fd::{For, Watch};
 use crate::sink::Sink;
-use crate::times::{Moment, GRACE_NS};
+use crate::timestamp::{Moment, GRACE_NS};
 use hashmere_mem::Mem;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -26,7 +26,7 @@ const NAP: Duration = Duration::from_millis(1);
 const NAPS: u32 = 16;
 /// Waits in vain until it looks for rings of the dead again, whose half lines and losses it tells of.
 const IDLE: u32 = 32;
-/// It wakes by itself this often: a bell may be missed while it is being set.
+/// It wakes by itself this often: the wake flag may be missed while it is being set.
 const SLEEP: Duration = Duration::from_millis(100);
 
 /// The role of the drainer, and what one does in it: for programs that drain in a loop of their own. See [`Log::drain`](crate::Log::drain)
@@ -34,8 +34,8 @@ const SLEEP: Duration = Duration::from_millis(100);
 ///
 /// Dropping it gives the role back, without another pass.
 #[derive(Debug)]
-pub struct Drain {
-    here: Arc<Here>,
+pub struct ManualDrainer {
+    handle: Arc<Handle>,
     sink: Sink,
     scratch: Scratch,
     /// Rings whose writer is stopped in a line, with their tails.
@@ -46,33 +46,34 @@ pub struct Drain {
 }
 
 /// Takes the role of the drainer.
-pub(crate) fn take_role(here: &Here) -> Result<(), LogError> {
-    let core = here.core();
-    if !core.take_role(here.client, here)? {
+pub(crate) fn take_role(handle: &Handle) -> Result<(), LogError> {
+    let core = handle.core();
+    if !core.take_role(handle.client, handle)? {
         return Err(LogError::Taken { pid: core.get(at::DRAINER_PID) as u32 });
     }
     core.put(at::DRAINER_PID, std::process::id().into());
     Ok(())
 }
 
-impl Drain {
-    pub(crate) fn new(here: Arc<Here>, sink: Sink) -> Result<Drain, LogError> {
-        take_role(&here)?;
-        Drain::with_role(here, sink)
+impl ManualDrainer {
+    pub(crate) fn new(handle: Arc<Handle>, sink: Sink) -> Result<ManualDrainer, LogError> {
+        take_role(&handle)?;
+        ManualDrainer::with_role(handle, sink)
     }
 
     /// Settles and frees the rings of dead threads.
     pub(crate) fn recover_rings(&self) -> Result<(), LogError> {
-        Ok(self.here.core().recover_rings(self.here.client, &*self.here)?)
+        Ok(self.handle.core().recover_rings(self.handle.client, &*self.handle)?)
     }
 
     /// Of whoever has just taken the role.
-    pub(crate) fn with_role(here: Arc<Here>, sink: Sink) -> Result<Drain, LogError> {
-        let drain = Drain { here, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0, watch: None };
-        let core = drain.here.core();
+    pub(crate) fn with_role(handle: Arc<Handle>, sink: Sink) -> Result<ManualDrainer, LogError> {
+        let drain =
+            ManualDrainer { handle, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0, watch: None };
+        let core = drain.handle.core();
         core.check_history()?;
         core.recover_merge();
-        core.mem.swap(core.base + at::BELL, bell::AWAKE, Ordering::SeqCst);
+        core.mem.swap(core.base + at::WAKE_FLAG, wake_flag::AWAKE, Ordering::SeqCst);
         Ok(drain)
     }
 
@@ -81,8 +82,8 @@ impl Drain {
     ///
     /// # Errors
     /// [`Output`](LogError::Output): the lines stay in the log, and the next pass tries again.
-    /// [`Dropped`](LogError::Dropped), when nothing is left of it; the store's errors.
-    pub fn pass(&mut self) -> Result<(u64, bool), LogError> {
+    /// [`Dropped`](LogError::Removed), when nothing is left of it; the store's errors.
+    pub fn poll(&mut self) -> Result<(u64, bool), LogError> {
         let mut all = Merged::default();
         for _ in 0..ROUNDS {
             let (merged, moved) = self.round(u64::MAX)?;
@@ -94,8 +95,8 @@ impl Drain {
         if all.lines + all.notes > 0 {
             self.naps = 0;
         }
-        if all == Merged::default() && self.here.region.is_dropped() {
-            return Err(LogError::Dropped);
+        if all == Merged::default() && self.handle.region.is_dropped() {
+            return Err(LogError::Removed);
         }
         if let Some(watch) = self.watch.as_ref().filter(|_| !all.more) {
             watch.arm(0);
@@ -106,32 +107,32 @@ impl Drain {
     /// Merges lines that are not younger than this, and delivers what there is. Also whether anything came of it: then whatever found
     /// no room in the history finds it now.
     fn round(&mut self, youngest: u64) -> Result<(Merged, bool), LogError> {
-        let core = self.here.core();
+        let core = self.handle.core();
         let moment = Moment::now(&core);
-        let (here, stopped) = (&self.here, &mut self.stopped);
+        let (handle, stopped) = (&self.handle, &mut self.stopped);
         let horizon = moment.horizon().min(youngest);
-        let merged = core.merge(horizon, &moment, |ring| settled_tail(here, stopped, ring))?;
+        let merged = core.merge(horizon, &moment, |ring| settled_tail(handle, stopped, ring))?;
         let delivered = self.sink.deliver(&core, &mut self.scratch)?;
         Ok((merged, delivered || merged.lines + merged.notes > 0))
     }
 
     /// A descriptor for event loops (`poll`, `epoll` and what stands on them): readable while there is something to drain. A
-    /// [`pass`](Self::pass) that leaves nothing takes that back; nobody else reads it. Starts a thread of this process, which ends with this.
+    /// [`poll`](Self::poll) that leaves nothing takes that back; nobody else reads it. Starts a thread of this process, which ends with this.
     ///
     /// # Errors
     /// Those of making a descriptor and a thread.
     pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, LogError> {
         let watch = match self.watch.take() {
             Some(watch) => watch,
-            None => Watch::new(&self.here, For::Lines, 0)?,
+            None => Watch::new(&self.handle, For::Lines, 0)?,
         };
         Ok(Watch::as_fd(self.watch.insert(watch)))
     }
 
     /// Waits for something to do, at most `timeout`; may return early.
     pub fn wait(&mut self, timeout: Duration) {
-        let core = self.here.core();
-        let word = core.base + at::BELL;
+        let core = self.handle.core();
+        let word = core.base + at::WAKE_FLAG;
         self.naps = self.naps.saturating_add(1);
         if self.naps % IDLE == NAPS + 1 {
             // There is time for it. Whatever fails here is found again.
@@ -139,24 +140,24 @@ impl Drain {
         }
         if self.naps <= NAPS {
             let seen = core.get(at::EVENT) as u32;
-            core.mem.store(word, bell::NAPS, Ordering::Relaxed);
+            core.mem.store(word, wake_flag::NAPS, Ordering::Relaxed);
             core.mem.wait(core.base + at::EVENT, seen, NAP.min(timeout));
         } else {
             core.sleep_for_lines(SLEEP.min(timeout));
         }
-        core.mem.store(word, bell::AWAKE, Ordering::Relaxed);
+        core.mem.store(word, wake_flag::AWAKE, Ordering::Relaxed);
     }
 
     /// Drains what was logged before this call, and gives the role back. Returns how many lines that were. Waits for nothing but the
     /// output: lines of a damaged log that say they are of the future are left where they are.
     ///
     /// # Errors
-    /// Those of [`pass`](Self::pass); the role is given back then as well.
+    /// Those of [`poll`](Self::poll); the role is given back then as well.
     pub fn finish(mut self) -> Result<u64, LogError> {
         self.watch = None;
         // Whoever logs from here on looks after its own lines; those of before are there after some millionths of a second.
-        let core = self.here.core();
-        core.mem.swap(core.base + at::BELL, bell::NOBODY, Ordering::SeqCst);
+        let core = self.handle.core();
+        core.mem.swap(core.base + at::WAKE_FLAG, wake_flag::NOBODY, Ordering::SeqCst);
         let started = Instant::now();
         while started.elapsed() < Duration::from_nanos(2 * GRACE_NS) {
             core.mem.relax();
@@ -172,20 +173,20 @@ impl Drain {
                 break;
             }
         }
-        if !any && self.here.region.is_dropped() {
-            return Err(LogError::Dropped);
+        if !any && self.handle.region.is_dropped() {
+            return Err(LogError::Removed);
         }
         Ok(lines)
     }
 
     /// Position up to which lines were delivered, to whomever.
     pub fn position(&self) -> u64 {
-        self.here.core().get(at::SENT)
+        self.handle.core().get(at::SENT)
     }
 
     /// Counts the lines up to a position, which a [`Follower`](crate::Follower) of this process has shown, as delivered.
     pub fn skip_to(&mut self, position: u64) {
-        let core = self.here.core();
+        let core = self.handle.core();
         if position > core.get(at::SENT) && position <= core.get(at::END) && position % 8 == 0 {
             core.put(at::CHUNK, 0);
             core.put(at::SENT, position);
@@ -193,18 +194,18 @@ impl Drain {
     }
 }
 
-impl Drop for Drain {
+impl Drop for ManualDrainer {
     fn drop(&mut self) {
         self.watch = None;
-        if self.here.region.is_ours() {
-            self.here.core().give_role_back();
+        if self.handle.region.is_ours() {
+            self.handle.core().give_role_back();
         }
     }
 }
 
 /// The tail of a ring as soon as no line is being written behind it, or its writer is found to be dead or stopped.
-fn settled_tail(here: &Here, stopped: &mut HashMap<u64, u64>, ring: u64) -> u64 {
-    let core = here.core();
+fn settled_tail(handle: &Handle, stopped: &mut HashMap<u64, u64>, ring: u64) -> u64 {
+    let core = handle.core();
     let word = core.geometry.row(ring) + row::TAIL;
     let mut spins = 0;
     let mut since = None;
@@ -225,7 +226,7 @@ fn settled_tail(here: &Here, stopped: &mut HashMap<u64, u64>, ring: u64) -> u64 
         }
         let since = since.get_or_insert_with(Instant::now);
         // A dead one can be told from a stopped one; what the store says of the others does not matter here.
-        if spins == SPINS && core.recover_ring(ring, here.client, here).unwrap_or(false) {
+        if spins == SPINS && core.recover_ring(ring, handle.client, handle).unwrap_or(false) {
             continue;
         }
         if since.elapsed() >= STRAGGLER {

@@ -4,7 +4,7 @@ use crate::canary::{self, Canary};
 use crate::error::LogError;
 use crate::history::Found;
 use crate::layout::{at, Core, COMMITTED, STAGE};
-use crate::record::Record;
+use crate::line::LogLine;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -42,12 +42,12 @@ pub(crate) enum Sent {
 }
 
 /// Appends a line as text, or nothing if it is not wanted.
-pub(crate) type Writer<'a> = &'a mut dyn FnMut(&Record, &mut Vec<u8>);
+pub(crate) type Writer<'a> = &'a mut dyn FnMut(&LogLine, &mut Vec<u8>);
 
 /// Room for the work, kept from one time to the next.
 #[derive(Debug, Default)]
 pub(crate) struct Scratch {
-    pub(crate) record: Record,
+    pub(crate) record: LogLine,
     text: Vec<u8>,
 }
 
@@ -143,7 +143,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     /// Gives each line to a function. A death in there gives it that line again.
-    pub(crate) fn hand_over(&self, act: &mut dyn FnMut(&Record), scratch: &mut Scratch) -> Result<bool, LogError> {
+    pub(crate) fn hand_over(&self, act: &mut dyn FnMut(&LogLine), scratch: &mut Scratch) -> Result<bool, LogError> {
         // What was on its way out as text is handed over as lines: it is not known which of them arrived.
         if self.get(at::CHUNK) != 0 {
             self.put(at::CHUNK, 0);

@@ -2,42 +2,44 @@
 
 use crate::error::{gone, misuse, LogResult};
 use crate::wait::seconds;
-use hashmere_log::Drain;
+use hashmere_log::ManualDrainer as Inner;
 use pyo3::prelude::*;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The role of the drainer, for event loops: made by `Log.pump`, used by one thread at a time. Wait until it is readable (it has a ``fileno``), and
-/// ``run`` it. It drains the rest when it is closed; if the process ends without that, the next drainer goes on.
+/// The role of the drainer, for event loops: made by `Log.drain_manual`, used by one thread at a time. Wait until it is readable (it has a ``fileno``), and
+/// ``poll`` it. It drains the rest when it is closed; if the process ends without that, the next drainer goes on.
 #[pyclass(frozen, module = "hashmere._hashmere")]
-pub struct Pump {
-    drain: Mutex<Option<Drain>>,
+pub struct ManualDrainer {
+    drain: Mutex<Option<Inner>>,
 }
 
-impl Pump {
+impl ManualDrainer {
     /// One that has the role.
-    pub fn new(drain: Drain) -> Pump {
-        Pump { drain: Mutex::new(Some(drain)) }
+    pub fn new(drain: Inner) -> ManualDrainer {
+        ManualDrainer { drain: Mutex::new(Some(drain)) }
     }
 
     /// Nobody waits for it with the interpreter, which a function that lines are shown to needs.
-    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Drain>>> {
+    fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Inner>>> {
         match self.drain.try_lock() {
             Ok(drain) => Ok(drain),
             Err(TryLockError::Poisoned(poisoned)) => Ok(poisoned.into_inner()),
             Err(TryLockError::WouldBlock) => {
-                Err(misuse(py, "another thread uses this pump, or the function that it calls does"))
+                Err(misuse(py, "another thread uses this drainer, or the function that it calls does"))
             }
         }
     }
 
-    fn with<T>(&self, py: Python<'_>, act: impl FnOnce(&mut Drain) -> PyResult<T>) -> PyResult<T> {
+    fn with<T>(&self, py: Python<'_>, act: impl FnOnce(&mut Inner) -> PyResult<T>) -> PyResult<T> {
         let mut drain = self.lock(py)?;
-        act(drain.as_mut().ok_or_else(|| gone(py, "the pump was closed; make another one with log.pump()"))?)
+        act(drain
+            .as_mut()
+            .ok_or_else(|| gone(py, "the drainer was closed; make another one with log.drain_manual()"))?)
     }
 }
 
-impl Drop for Pump {
+impl Drop for ManualDrainer {
     fn drop(&mut self) {
         let Some(drain) = self.drain.get_mut().unwrap_or_else(PoisonError::into_inner).take() else { return };
         // Its watcher is a thread that is waited for; a function that it calls needs the interpreter.
@@ -48,7 +50,7 @@ impl Drop for Pump {
 }
 
 #[pymethods]
-impl Pump {
+impl ManualDrainer {
     /// A descriptor that is readable while there is something to drain. It belongs to this object.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
         self.with(py, |drain| Ok(drain.descriptor().or_raise_log(py)?.as_raw_fd()))
@@ -56,8 +58,8 @@ impl Pump {
 
     /// Takes the lines that are in the rings and writes them out; returns how many. What is too young by some millionths of a second stays for
     /// the next call.
-    fn run(&self, py: Python<'_>) -> PyResult<u64> {
-        self.with(py, |drain| Ok(py.detach(|| drain.pass()).or_raise_log(py)?.0))
+    fn poll(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |drain| Ok(py.detach(|| drain.poll()).or_raise_log(py)?.0))
     }
 
     /// Without an event loop: waits for something to drain, at most so many seconds; may return early.

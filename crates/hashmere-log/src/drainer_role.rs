@@ -1,7 +1,7 @@
 //! The role of the drainer, and what wakes those who sleep. Generic over memory, as the rings are: models try every order.
 
 use crate::canary::{self, Canary};
-use crate::layout::{at, bell, Core};
+use crate::layout::{at, wake_flag, Core};
 use crate::ring::Peers;
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::Mem;
@@ -19,7 +19,7 @@ impl<M: Mem> Core<'_, M> {
                 // A word that names nobody can only be damage.
                 None => true,
             };
-            if !gone && !canary::is(Canary::DrainerRobbed) {
+            if !gone && !canary::is(Canary::DrainerOverwritten) {
                 return Ok(false);
             }
             if canary::is(Canary::RoleStored) {
@@ -36,7 +36,7 @@ impl<M: Mem> Core<'_, M> {
     /// Gives the role back.
     pub(crate) fn give_role_back(&self) {
         // Whoever writes from here on drains by itself, or keeps its lines.
-        self.mem.swap(self.base + at::BELL, bell::NOBODY, Ordering::SeqCst);
+        self.mem.swap(self.base + at::WAKE_FLAG, wake_flag::NOBODY, Ordering::SeqCst);
         // SYNC(drainer): the next one sees what we did.
         self.mem.swap(self.base + at::DRAINER, 0, Ordering::SeqCst);
     }
@@ -44,17 +44,17 @@ impl<M: Mem> Core<'_, M> {
     /// The drainer sleeps until somebody rings, unless there is something in a ring.
     pub(crate) fn sleep_for_lines(&self, timeout: Duration) {
         let seen = self.get(at::EVENT) as u32;
-        // SYNC(bell): whoever writes a line sees this, or we see the line; see `Thread::put`.
-        self.mem.swap(self.base + at::BELL, bell::SLEEPS, Ordering::SeqCst);
-        if !self.has_lines() || canary::is(Canary::BellBelieved) {
+        // SYNC(wake_flag): whoever writes a line sees this, or we see the line; see `Thread::put`.
+        self.mem.swap(self.base + at::WAKE_FLAG, wake_flag::SLEEPS, Ordering::SeqCst);
+        if !self.has_lines() || canary::is(Canary::WakeFlagUnchecked) {
             self.mem.wait(self.base + at::EVENT, seen, timeout);
         }
     }
 
-    /// Wakes the drainer from what it was seen to do. Whoever takes the bell off rings it: once for each sleep.
-    pub(crate) fn take_bell_off(&self, state: u64) {
-        if self.mem.compare_exchange(self.base + at::BELL, state, bell::AWAKE).is_ok() {
-            self.ring_bell();
+    /// Wakes the drainer from what it was seen to do. The writer that clears the wake flag wakes it: once for each sleep.
+    pub(crate) fn clear_wake_flag(&self, state: u64) {
+        if self.mem.compare_exchange(self.base + at::WAKE_FLAG, state, wake_flag::AWAKE).is_ok() {
+            self.wake_drainer();
         }
     }
 
@@ -63,7 +63,7 @@ impl<M: Mem> Core<'_, M> {
         let seen = self.get(at::NEWS) as u32;
         // SYNC(followers): our flag is there before the last look; see `wake_followers`.
         self.mem.swap(self.base + at::FOLLOWERS, 1, Ordering::SeqCst);
-        if self.get(at::END) <= position || canary::is(Canary::NewsBelieved) {
+        if self.get(at::END) <= position || canary::is(Canary::NewsUnchecked) {
             self.mem.wait(self.base + at::NEWS, seen, timeout);
         }
     }

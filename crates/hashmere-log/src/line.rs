@@ -185,7 +185,7 @@ impl<'a> Iterator for Fields<'a> {
 
 /// A line of the log.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct LogLine {
     pub(crate) position: u64,
     pub(crate) time_ns: u64,
     pub(crate) who: u64,
@@ -196,7 +196,7 @@ pub struct Record {
     pub(crate) payload: Vec<u8>,
 }
 
-impl Record {
+impl LogLine {
     pub(crate) fn take_head(&mut self, head: Head) {
         self.level = head.level;
         self.flags = head.flags;
@@ -291,7 +291,7 @@ mod tests {
             (b"f", 0.5.into()),
             (b"t", true.into()),
         ];
-        let mut record = Record { flags: flag::FIELDS, ..Record::default() };
+        let mut record = LogLine { flags: flag::FIELDS, ..LogLine::default() };
         encode_text(b"hello", &mut record.payload);
         fields.iter().for_each(|(key, value)| encode_field(key, *value, &mut record.payload));
         assert_eq!(record.text(), b"hello");

@@ -2,8 +2,8 @@
 //! any drainer or follower does, and raises it; whoever logs pays no more than for that.
 
 use crate::error::LogError;
-use crate::here::Here;
-use crate::layout::{at, bell};
+use crate::handle::Handle;
+use crate::layout::{at, wake_flag};
 use hashmere_engine::WriteError;
 use hashmere_mem::Mem;
 use hashmere_os::eventfd::EventFd;
@@ -29,13 +29,13 @@ pub(crate) enum For {
 
 #[derive(Debug)]
 struct Shared {
-    here: Arc<Here>,
+    handle: Arc<Handle>,
     what: For,
     event: EventFd,
     stop: AtomicBool,
     /// Behind which position of the history there is to be something: set when the last event was dealt with.
     armed: Mutex<Option<u64>>,
-    bell: Condvar,
+    rearmed: Condvar,
 }
 
 /// The descriptor, and the thread behind it.
@@ -46,15 +46,15 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    pub(crate) fn new(here: &Arc<Here>, what: For, position: u64) -> Result<Watch, LogError> {
+    pub(crate) fn new(handle: &Arc<Handle>, what: For, position: u64) -> Result<Watch, LogError> {
         let io = |action| move |source| LogError::from(WriteError::Io { action, source });
         let shared = Arc::new(Shared {
-            here: here.clone(),
+            handle: handle.clone(),
             what,
             event: EventFd::new().map_err(io("make an event descriptor"))?,
             stop: AtomicBool::new(false),
             armed: Mutex::new(Some(position)),
-            bell: Condvar::new(),
+            rearmed: Condvar::new(),
         });
         let watched = shared.clone();
         let thread = std::thread::Builder::new().name("hashmere-ready".into()).spawn(move || watched.watch());
@@ -66,7 +66,7 @@ impl Watch {
         let mut armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.event.clear();
         *armed = Some(position);
-        self.shared.bell.notify_one();
+        self.shared.rearmed.notify_one();
     }
 }
 
@@ -88,7 +88,7 @@ impl Shared {
                 sleeps += 1;
                 if sleeps == IDLE && self.what == For::Lines {
                     // What the dead leave may have to be told of. Whatever fails here is found again.
-                    let _ = self.here.core().recover_rings(self.here.client, &*self.here);
+                    let _ = self.handle.core().recover_rings(self.handle.client, &*self.handle);
                 }
                 self.sleep(position);
             }
@@ -109,26 +109,26 @@ impl Shared {
             if let Some(position) = armed.take() {
                 return Some(position);
             }
-            armed = self.bell.wait(armed).unwrap_or_else(PoisonError::into_inner);
+            armed = self.rearmed.wait(armed).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
     fn is_ready(&self, position: u64) -> bool {
-        let core = self.here.core();
+        let core = self.handle.core();
         match self.what {
             // That it was dropped is for the drainer to find.
-            For::Lines => self.here.region.is_dropped() || core.has_lines() || core.get(at::SENT) < core.get(at::END),
+            For::Lines => self.handle.region.is_dropped() || core.has_lines() || core.get(at::SENT) < core.get(at::END),
             For::News => core.get(at::END) > position,
         }
     }
 
     fn sleep(&self, position: u64) {
-        let core = self.here.core();
+        let core = self.handle.core();
         match self.what {
             For::Lines => {
                 core.sleep_for_lines(SLEEP);
                 // Whoever rings has done so; the drainer, who is no more, may have said otherwise.
-                let _ = core.mem.compare_exchange(core.base + at::BELL, bell::SLEEPS, bell::AWAKE);
+                let _ = core.mem.compare_exchange(core.base + at::WAKE_FLAG, wake_flag::SLEEPS, wake_flag::AWAKE);
             }
             For::News => core.sleep_for_news(position, SLEEP),
         }
@@ -137,17 +137,17 @@ impl Shared {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if !self.shared.here.region.is_ours() {
+        if !self.shared.handle.region.is_ours() {
             // A forked child has no such thread.
             return;
         }
         self.shared.stop.store(true, Ordering::Release);
         let armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
-        self.shared.bell.notify_one();
+        self.shared.rearmed.notify_one();
         drop(armed);
-        let core = self.shared.here.core();
+        let core = self.shared.handle.core();
         match self.shared.what {
-            For::Lines => core.ring_bell(),
+            For::Lines => core.wake_drainer(),
             For::News => {
                 core.mem.fetch_add(core.base + at::NEWS, 1, Ordering::AcqRel);
                 core.mem.wake(core.base + at::NEWS);

@@ -1,14 +1,14 @@
 //! Lines that were lost are told under the name of the thread that lost them, whoever has its ring by then.
 
-use super::world::{client, lost, Actor, Gone, Policy, World};
+use super::fixture::{client, lost, Actor, Fixture, Gone, Policy};
 use crate::layout::Geometry;
 use crate::ring::Cursor;
 use hashmere_mem::traced::until_death;
 use std::collections::BTreeMap;
 
 /// As many rings.
-fn world(rings: u64) -> World {
-    World::of(Geometry { rings, ring_bytes: 256, history_bytes: 4096 })
+fn fixture(rings: u64) -> Fixture {
+    Fixture::of(Geometry { rings, ring_bytes: 256, history_bytes: 4096 })
 }
 
 /// A line that takes a quarter of a ring or less.
@@ -33,25 +33,25 @@ fn told(lines: &[String]) -> BTreeMap<u64, u32> {
     told
 }
 
-fn all_told(world: &World, wanted: &[(u64, u32)], when: &str) {
-    assert_eq!(told(&world.lines()), wanted.iter().copied().collect(), "{when}: {:?}", world.lines());
+fn all_told(fixture: &Fixture, wanted: &[(u64, u32)], when: &str) {
+    assert_eq!(told(&fixture.lines()), wanted.iter().copied().collect(), "{when}: {:?}", fixture.lines());
 }
 
 #[test]
 fn what_a_thread_dropped_last_is_told_when_it_has_left() {
     for is_killed in [false, true] {
-        let world = world(2);
-        let actor = world.actor();
+        let fixture = fixture(2);
+        let actor = fixture.actor();
         let mut cursor = actor.claim(1);
         log(&actor, &mut cursor, 1, 0, 30, Policy::Drop);
         if !is_killed {
             actor.core().release(&cursor);
         }
         actor.drain(9, &Gone(vec![client(1)]));
-        all_told(&world, &[(1, 30)], "at once");
-        assert!(lost(world.lines().last().unwrap()).is_some());
+        all_told(&fixture, &[(1, 30)], "at once");
+        assert!(lost(fixture.lines().last().unwrap()).is_some());
         actor.drain(9, &Gone(vec![client(1)]));
-        all_told(&world, &[(1, 30)], "and not again");
+        all_told(&fixture, &[(1, 30)], "and not again");
         assert!(!actor.core().has_lines());
     }
 }
@@ -59,29 +59,29 @@ fn what_a_thread_dropped_last_is_told_when_it_has_left() {
 #[test]
 pub(super) fn the_next_owner_of_a_ring_is_not_blamed() {
     for policy in [Policy::Drop, Policy::Overwrite] {
-        let world = world(1);
-        let actor = world.actor();
+        let fixture = fixture(1);
+        let actor = fixture.actor();
         for who in 1..=5 {
             let mut cursor = actor.claim(who);
             log(&actor, &mut cursor, who, 0, 4 + who as u32, policy);
             actor.core().release(&cursor);
         }
         actor.drain(9, &Gone(Vec::new()));
-        all_told(&world, &[(1, 5), (2, 6), (3, 7), (4, 8), (5, 9)], "five in one ring");
+        all_told(&fixture, &[(1, 5), (2, 6), (3, 7), (4, 8), (5, 9)], "five in one ring");
     }
 }
 
 #[test]
 fn losses_of_many_are_told_of_several() {
-    let world = world(1);
-    let actor = world.actor();
+    let fixture = fixture(1);
+    let actor = fixture.actor();
     for who in 1..=12 {
         let mut cursor = actor.claim(who);
         log(&actor, &mut cursor, who, 0, 10, Policy::Drop);
         actor.core().release(&cursor);
     }
     actor.drain(9, &Gone(Vec::new()));
-    let told = told(&world.lines());
+    let told = told(&fixture.lines());
     assert_eq!(told.values().sum::<u32>(), 120);
     assert!(told[&0] > 0 && told.keys().copied().filter(|who| *who > 6).eq(7..=12), "{told:?}");
     assert!((8..=12).all(|who| told[&who] == 10), "{told:?}");
@@ -90,29 +90,29 @@ fn losses_of_many_are_told_of_several() {
 /// Whoever claims a ring dies at each store of that; then others have it.
 #[test]
 pub(super) fn an_heir_dies_at_every_store() {
-    let start = world(1);
+    let start = fixture(1);
     let first = start.actor();
     let mut cursor = first.claim(1);
     log(&first, &mut cursor, 1, 0, 12, Policy::Drop);
     first.core().release(&cursor);
     let stores = {
-        let world = start.image();
-        let victim = world.actor();
+        let fixture = start.image();
+        let victim = fixture.actor();
         victim.claim(2);
         victim.mem.stores()
     };
     for at in 0..=stores {
-        let world = start.image();
-        let victim = world.actor();
+        let fixture = start.image();
+        let victim = fixture.actor();
         victim.mem.die_at(at);
         let _ = until_death(|| victim.claim(2));
-        let actor = world.actor();
+        let actor = fixture.actor();
         actor.core().recover_rings(client(9), &Gone(vec![client(2)])).unwrap();
         let mut cursor = actor.claim(3);
         log(&actor, &mut cursor, 3, 0, 5, Policy::Drop);
         actor.core().release(&cursor);
         actor.drain(9, &Gone(Vec::new()));
-        all_told(&world, &[(1, 12), (3, 5)], &format!("death at {at}"));
+        all_told(&fixture, &[(1, 12), (3, 5)], &format!("death at {at}"));
     }
 }
 
@@ -121,7 +121,7 @@ pub(super) fn an_heir_dies_at_every_store() {
 pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
     let nobody = || Gone(Vec::new());
     for is_drained in [false, true] {
-        let start = world(1);
+        let start = fixture(1);
         let first = start.actor();
         let mut cursor = first.claim(1);
         log(&first, &mut cursor, 1, 0, 12, Policy::Drop);
@@ -135,8 +135,8 @@ pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
             drainer.mem.accesses()
         };
         for at in 0..accesses {
-            let world = start.image();
-            let (drainer, other) = (world.actor(), world.share());
+            let fixture = start.image();
+            let (drainer, other) = (fixture.actor(), fixture.share());
             drainer.mem.interrupt(at, move || {
                 let actor = other.actor();
                 let mut cursor = actor.claim(2);
@@ -144,8 +144,8 @@ pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
                 actor.core().release(&cursor);
             });
             drainer.drain(9, &nobody());
-            world.actor().drain(9, &nobody());
-            all_told(&world, &[(1, 12), (2, 8)], &format!("at {at}"));
+            fixture.actor().drain(9, &nobody());
+            all_told(&fixture, &[(1, 12), (2, 8)], &format!("at {at}"));
         }
     }
 }
@@ -161,11 +161,11 @@ fn everybody_is_told_of_by_name() {
         (state >> 33) % n
     };
     for round in 0..if cfg!(miri) { 2 } else { 300u64 } {
-        let world = world(1 + round % 2);
+        let fixture = fixture(1 + round % 2);
         let (mut tried, mut open) = (BTreeMap::<u64, u32>::new(), Vec::<(u64, Cursor, Policy)>::new());
         let (mut dead, mut next, mut owners) = (Vec::new(), 1, 0);
         for _ in 0..60 {
-            let actor = world.actor();
+            let actor = fixture.actor();
             match below(8) {
                 // No more than an unread ring remembers.
                 0 | 1 if (open.len() as u64) < 1 + round % 2 && owners < 6 => {
@@ -185,7 +185,7 @@ fn everybody_is_told_of_by_name() {
                 3 => {
                     actor.mem.die_at(below(120));
                     let _ = until_death(|| actor.drain(99, &Gone(dead.clone())));
-                    world.actor().drain(98, &Gone(dead.clone()));
+                    fixture.actor().drain(98, &Gone(dead.clone()));
                     owners = 0;
                 }
                 _ if !open.is_empty() => {
@@ -199,9 +199,9 @@ fn everybody_is_told_of_by_name() {
             }
         }
         dead.extend(open.iter().map(|(who, ..)| client(*who)));
-        world.actor().drain(97, &Gone(dead));
+        fixture.actor().drain(97, &Gone(dead));
         tried.retain(|_, lines| *lines > 0);
-        assert_eq!(told(&world.lines()), tried, "round {round}: {:?}", world.lines());
+        assert_eq!(told(&fixture.lines()), tried, "round {round}: {:?}", fixture.lines());
     }
 }
 
@@ -213,25 +213,25 @@ pub(super) fn a_name_that_is_replaced_while_it_is_read_is_not_mixed() {
     const LATER: &[u8; 16] = b"one of the later";
     let words = |name: &[u8; 16]| [0, 8].map(|at| u64::from_le_bytes(name[at..at + 8].try_into().unwrap()));
     let named = || {
-        let world = world(1);
-        world.core().write_name(1, FIRST_WHO, FIRST);
-        world
+        let fixture = fixture(1);
+        fixture.core().write_name(1, FIRST_WHO, FIRST);
+        fixture
     };
     let later_thread = 1 + named().core().geometry.names();
     let later_who = later_thread << 32 | 8;
     let is_right = move |read: [u64; 2]| read == words(FIRST) || read == [0; 2];
 
     let accesses = {
-        let (world, reader) = (named(), named().actor());
+        let (fixture, reader) = (named(), named().actor());
         assert_eq!(reader.core().read_name(FIRST_WHO), words(FIRST));
-        world.core().write_name(later_thread, later_who, LATER);
-        assert_eq!(world.core().read_name(FIRST_WHO), [0; 2], "another thread has the entry");
-        assert_eq!(world.core().read_name(later_who), words(LATER));
+        fixture.core().write_name(later_thread, later_who, LATER);
+        assert_eq!(fixture.core().read_name(FIRST_WHO), [0; 2], "another thread has the entry");
+        assert_eq!(fixture.core().read_name(later_who), words(LATER));
         reader.mem.accesses()
     };
     for at in 0..accesses {
-        let world = named();
-        let (reader, other) = (world.actor(), world.share());
+        let fixture = named();
+        let (reader, other) = (fixture.actor(), fixture.share());
         reader.mem.interrupt(at, move || other.core().write_name(later_thread, later_who, LATER));
         let read = reader.core().read_name(FIRST_WHO);
         assert!(is_right(read), "replaced before access {at}: {read:x?}");
@@ -243,8 +243,8 @@ pub(super) fn a_name_that_is_replaced_while_it_is_read_is_not_mixed() {
         writer.mem.accesses()
     };
     for at in 0..accesses {
-        let world = named();
-        let (writer, other) = (world.actor(), world.share());
+        let fixture = named();
+        let (writer, other) = (fixture.actor(), fixture.share());
         writer.mem.interrupt(at, move || {
             let read = other.core().read_name(FIRST_WHO);
             assert!(is_right(read), "read before access {at} of the writer: {read:x?}");

@@ -23,16 +23,16 @@ pub struct RingStats {
     /// Bytes in it that were not drained.
     pub waiting_bytes: u64,
     /// Lines that were dropped behind those, of which no line and no note has told yet.
-    pub untold: u64,
+    pub unreported_drops: u64,
 }
 
 impl<M: Mem> Core<'_, M> {
     /// Lines that were dropped behind the last one of a ring, as soon as that was drained.
-    pub(crate) fn untold(&self, ring: u64) -> u64 {
+    pub(crate) fn unreported_drops(&self, ring: u64) -> u64 {
         let row = self.geometry.row(ring);
-        let untold = (self.get(row + row::TRIED) as u32).wrapping_sub(self.get(row + row::LAST) as u32);
-        if self.waiting(ring) == 0 && untold < 1 << 31 {
-            untold.into()
+        let unreported_drops = (self.get(row + row::TRIED) as u32).wrapping_sub(self.get(row + row::LAST) as u32);
+        if self.waiting(ring) == 0 && unreported_drops < 1 << 31 {
+            unreported_drops.into()
         } else {
             0
         }
@@ -58,7 +58,7 @@ impl<M: Mem> Core<'_, M> {
             pid: who as u32,
             process,
             waiting_bytes: self.waiting(ring),
-            untold: self.untold(ring),
+            unreported_drops: self.unreported_drops(ring),
         }
     }
 }
@@ -69,8 +69,8 @@ impl Log {
     /// # Errors
     /// In a forked child, those of opening the log anew.
     pub fn rings(&self) -> Result<Vec<RingStats>, LogError> {
-        let here = self.shared.here()?;
-        let core = here.core();
+        let handle = self.shared.handle()?;
+        let core = handle.core();
         Ok((0..core.rings_used()).map(|ring| core.ring_stats(ring)).collect())
     }
 }
