@@ -10,7 +10,7 @@ use pyo3::types::{PyBytes, PyDict, PyList};
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, PoisonError};
 
-/// Names of queues for elements of the dead, each once for ever: options of the queues' crate hold static ones.
+/// Names of queues for elements of crashed processes, each once forever: options of the queues' crate hold static ones.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 fn for_ever(name: &str) -> &'static str {
@@ -42,7 +42,7 @@ fn kind_name(kind: Kind) -> &'static str {
 
 /// So many elements of so many bytes in a store's file, and named queues between which they move by reference.
 ///
-/// What a process held when it died goes back where it came from. After a fork open it anew in the child.
+/// What a process held when it died goes back where it came from. After a fork open it again in the child.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct Pool {
     pool: hashmere_queue::Pool,
@@ -149,7 +149,7 @@ impl Pool {
         Ok(Endpoint::new(self.pool.endpoint().or_raise_queue(py)?))
     }
 
-    /// Gives back what the dead held; how many elements. Pops from empty queues and waits do this by themselves.
+    /// Gives back what crashed processes held; how many elements. Pops from empty queues and waits do this by themselves.
     fn recover(&self, py: Python<'_>) -> PyResult<u64> {
         self.pool.recover().or_raise_queue(py)
     }

@@ -27,7 +27,7 @@ pub fn seconds(timeout: f64) -> PyResult<Duration> {
         .map_err(|_| PyValueError::new_err(format!("timeout must be a number of seconds from 0 on, and is {timeout}")))
 }
 
-/// Waits in slices, between which signals are heard; for ever if there is no `timeout`.
+/// Waits in slices, between which signals are heard; forever if there is no `timeout`.
 pub fn in_slices<T>(
     py: Python<'_>,
     timeout: Option<f64>,
@@ -151,7 +151,7 @@ impl StoreBase {
     }
 
     /// The value of a key; if there is none, ``compute()`` makes it, in one process at a time, and it is stored. The others wait for it.
-    /// If the process that computes dies, or ``compute`` raises, the next one does it. ``None``: somebody alive was computing for
+    /// If the process that computes dies, or ``compute`` raises, the next one does it. ``None``: a living process was computing for
     /// as long as ``timeout`` seconds (``once_holder`` says who). If ``compute`` asks for the value of its own key, `QueueReentered` is raised.
     #[pyo3(signature = (key, compute, /, *, timeout=None))]
     fn once(
@@ -240,7 +240,7 @@ impl Mutex {
         Ok(Mutex { held: Guarded::new(None), mutex: Box::new(mutex) })
     }
 
-    /// Takes it, and waits for it as many seconds as ``timeout`` says; for ever without. ``False``: somebody alive held it all the while.
+    /// Takes it, and waits for it as many seconds as ``timeout`` says; forever without. ``False``: a living process held it all the while.
     #[pyo3(signature = (timeout=None))]
     fn acquire(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         Ok(self.take(py, timeout)?.is_some())
@@ -322,7 +322,7 @@ impl Barrier {
         Ok(Barrier { barrier: Some(barrier), pid: std::process::id() })
     }
 
-    /// Arrives, and waits until all others have, as many seconds as ``timeout`` says; for ever without. Returns
+    /// Arrives, and waits until all others have, as many seconds as ``timeout`` says; forever without. Returns
     /// ``(round, lost)``: the number of the round, from 1, and how many participants had died or left by then. ``None``: somebody who
     /// lives has not arrived yet; call it again to wait on.
     #[pyo3(signature = (timeout=None))]

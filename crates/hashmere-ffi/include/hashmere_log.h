@@ -80,10 +80,10 @@ enum hm_log_on_full {
     HM_LOG_OVERWRITE = 2 /**< The thread's oldest lines that were not drained are given up, and counted in the same way. */
 };
 
-/** What becomes of lines when nobody drains: hm_log_options::on_no_drainer. */
+/** What becomes of lines when no process drains: hm_log_options::on_no_drainer. */
 enum hm_log_on_no_drainer {
     HM_LOG_STDOUT = 0, /**< The thread that logs a line writes all there is to the standard output of its process, in order. */
-    HM_LOG_KEEP = 1   /**< They stay in the log until somebody drains it; a full ring does what ::hm_log_on_full says. */
+    HM_LOG_KEEP = 1   /**< They stay in the log until a process drains it; a full ring does what ::hm_log_on_full says. */
 };
 
 /** What becomes of a line that is longer than hm_log_stats::line_max: hm_log_options::on_too_long. */
@@ -119,7 +119,7 @@ void hm_log_close(hm_log *log);
 
 /**
  * Takes a log's name off it. Whoever has it open may drain it still; a thread that logs hears of it (#HM_E_LOG_REMOVED) with its first line,
- * or when its ring is full. Its room is free when nobody has it open. @return #HM_OK, #HM_ABSENT
+ * or when its ring is full. Its room is free when no process has it open. @return #HM_OK, #HM_ABSENT
  */
 int hm_log_remove(hm_store *store, const char *name, hm_error *error);
 
@@ -150,7 +150,7 @@ typedef struct hm_log_stats {
     uint64_t drainer_pid;       /**< Process id of the drainer, which may be dead; 0: none. */
 } hm_log_stats;
 
-/** Figures of about now. Nobody is stopped for them. @return #HM_OK */
+/** Figures of about now. No process is stopped for them. @return #HM_OK */
 int hm_log_get_stats(hm_log *log, hm_log_stats *stats, hm_error *error);
 
 /** Is shown a name, which dies when it returns. Return 0 to go on, anything else to end. */
@@ -270,7 +270,7 @@ enum hm_log_format {
 
 /** Bits of hm_drain_options::flags. */
 enum hm_drain_flags {
-    HM_DRAIN_STANDBY = 1 << 0 /**< If somebody else drains: wait until that one stops or dies, in place of #HM_E_LOG_TAKEN. */
+    HM_DRAIN_STANDBY = 1 << 0 /**< if another process drains: wait until that one stops or dies, in place of #HM_E_LOG_TAKEN. */
 };
 
 /** What a drainer writes, and where. All zero but the size, or NULL: text, to standard output. */
@@ -283,7 +283,7 @@ typedef struct hm_drain_options {
     int64_t fd;         /**< #HM_TO_FD: it is copied; yours may be closed. */
     const char *path;   /**< #HM_TO_FILE: NUL-terminated; not kept. */
     uint64_t max_bytes; /**< #HM_TO_FILE: before a line that would be too much it becomes `path.1`, that `path.2`, ... 0: never. */
-    uint64_t keep;      /**< The last of these; 0: it is begun anew. */
+    uint64_t keep;      /**< The last of these; 0: it is begun again. */
     hm_show_line show;  /**< #HM_TO_CALLBACK: called from the drainer's thread, one line at a time. It must not log to this log. */
     void *user;         /**< What it is given. */
 } hm_drain_options;

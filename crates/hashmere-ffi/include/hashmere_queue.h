@@ -4,7 +4,7 @@
  * @brief Queues between processes, without copies, in the file of a store; and waiting for each other.
  *
  * A *pool* has so many *elements* of so many bytes, and named *queues*, all of them in the store's file. An element moves from queue to
- * queue by reference. It is always in one place: in a queue, or in somebody's *endpoint*. If the process of an endpoint dies, at any
+ * queue by reference. It is always in one place: in a queue, or in an *endpoint*. If the process of an endpoint dies, at any
  * instruction, what it held is found and goes back to where it came from, exactly once. docs/internals/queues.md has the protocol.
  *
  * @code{.c}
@@ -28,7 +28,7 @@
  *
  * Results, errors, `error` and growth of structures: as in hashmere.h. **Threads:** a pool and a queue may be used by any number of
  * threads, an endpoint by one at a time. **Fork:** what was opened before it belongs to the parent, and is refused in the child
- * (#HM_E_QUEUE_FORKED): open it anew there, on the same store. **Lifetime:** closing a store, pool or queue while others of these are
+ * (#HM_E_QUEUE_FORKED): open it again there, on the same store. **Lifetime:** closing a store, pool or queue while others of these are
  * open is no mistake: the file stays open until the last is gone. What was closed is not recognised: do not use it again.
  * **Names** of pools and queues are NUL-terminated UTF-8, 1 to 128 and 1 to 64 bytes.
  */
@@ -48,7 +48,7 @@ enum hm_queue_result {
     HM_E_QUEUE_BAD_OPTION = 62, /**< A size, a name or an option that cannot be. */
     HM_E_QUEUE_TOO_MANY = 63,   /**< All queues, endpoints or places of the pool or endpoint are taken. */
     HM_E_QUEUE_TAKEN = 64,      /**< Another endpoint is the only producer or consumer of this queue. */
-    HM_E_QUEUE_FORKED = 65,     /**< It was opened before a fork: open it anew in this process. */
+    HM_E_QUEUE_FORKED = 65,     /**< It was opened before a fork: open it again in this process. */
     HM_E_QUEUE_REMOVED = 66,    /**< The pool was removed. */
     HM_E_QUEUE_OTHER_POOL = 67, /**< The queue is of another pool than the endpoint. */
     HM_E_QUEUE_BROKEN = 68,     /**< A participant is gone that others counted on, or the key holds something else. */
@@ -71,7 +71,7 @@ typedef struct hm_pool_options {
     uint64_t max_queues;    /**< How many queues it can have, `free` included: 1 to 4096, default 8. */
     uint64_t max_endpoints; /**< How many endpoints at a time, of all processes: 1 to 4096, default 64. */
     uint64_t batch;         /**< How many elements an endpoint's batch can have: 1 to 2^20, default 1024. */
-    const char *on_death;   /**< The queue for elements of the dead; NULL: each goes back where it was popped from. */
+    const char *on_death;   /**< The queue for elements of crashed processes; NULL: each goes back where it was popped from. */
 } hm_pool_options;
 
 /**
@@ -85,7 +85,7 @@ int hm_pool_open(hm_store *store, const char *name, const hm_pool_options *optio
 /** Closes a pool. NULL is allowed. */
 void hm_pool_close(hm_pool *pool);
 
-/** Takes a pool's name off it; its room is free when nobody has it open any more. @return #HM_OK, #HM_ABSENT */
+/** Takes a pool's name off it; its room is free when no process has it open. @return #HM_OK, #HM_ABSENT */
 int hm_pool_remove(hm_store *store, const char *name, hm_error *error);
 
 /**
@@ -105,10 +105,10 @@ typedef struct hm_pool_stats {
     uint64_t queues;        /**< Queues that there are. */
     uint64_t max_queues;    /**< Queues that there can be. */
     uint64_t held;          /**< Elements in endpoints. */
-    uint64_t recovered;     /**< Elements that were given back from the dead so far. */
+    uint64_t recovered;     /**< Elements that were given back from crashed processes so far. */
 } hm_pool_stats;
 
-/** Figures of about now. Nobody is stopped for them. @return #HM_OK */
+/** Figures of about now. No process is stopped for them. @return #HM_OK */
 int hm_pool_get_stats(hm_pool *pool, hm_pool_stats *stats, hm_error *error);
 
 /** How many push to a queue and pop from it: hm_queue_options::kind. */
@@ -237,7 +237,7 @@ int hm_batch_at(hm_endpoint *endpoint, uint64_t index, void **data, size_t *len,
 
 /** @defgroup waiting Waiting for each other
  *
- * All with a timeout in milliseconds; `UINT64_MAX` is for ever. Whoever dies is noticed: nobody waits for the dead. Keys of mutexes,
+ * All with a timeout in milliseconds; `UINT64_MAX` is forever. A process that crashes is noticed: a crashed process is not waited for. Keys of mutexes,
  * barriers and ::hm_once must not be in a cache.
  * @{ */
 
@@ -285,7 +285,7 @@ typedef int (*hm_compute)(void *user, hm_bytes *value);
 /**
  * The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait. If the one that
  * computes dies or makes none, the next one does it.
- * @return #HM_OK; #HM_BUFFER_TOO_SMALL: as of ::hm_get; #HM_TIMEOUT: somebody alive was computing all the time, ::hm_once_holder says who; #HM_UNCHANGED:
+ * @return #HM_OK; #HM_BUFFER_TOO_SMALL: as of ::hm_get; #HM_TIMEOUT: a living process was computing all the time, ::hm_once_holder says who; #HM_UNCHANGED:
  *         `compute` made none; #HM_E_QUEUE_REENTERED: `compute` calls it for its own key
  */
 int hm_once(hm_store *store, const void *key, size_t key_len, uint64_t timeout_ms, hm_compute compute, void *user,

@@ -103,7 +103,7 @@ pub(crate) fn none() -> HmElement {
     HmElement { data: ptr::null_mut(), len: 0, index: 0, slot: 0 }
 }
 
-/// Names of queues for elements of the dead, each once for ever: options of the queues' crate hold static ones.
+/// Names of queues for elements of crashed processes, each once forever: options of the queues' crate hold static ones.
 static NAMES: Mutex<Vec<&'static str>> = Mutex::new(Vec::new());
 
 fn for_ever(name: &str) -> &'static str {

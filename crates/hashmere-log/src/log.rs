@@ -38,7 +38,7 @@ impl Drop for Shared {
 }
 
 impl Shared {
-    /// The log as this process has it: a forked child opens it anew.
+    /// The log as this process has it: a forked child opens it again.
     pub(crate) fn handle(&self) -> Result<Arc<Handle>, LogError> {
         if self.handle.region.is_ours() {
             return Ok(self.handle.clone());
@@ -229,7 +229,7 @@ impl Log {
         Drainer::start(self, sink, false)
     }
 
-    /// The same, but if somebody else drains it waits until that one stops or dies.
+    /// The same, but if another process drains it waits until that one stops or dies.
     ///
     /// # Errors
     /// As [`drain`](Self::drain), except `Taken`.
@@ -302,7 +302,7 @@ impl Log {
         Ok(())
     }
 
-    /// Figures of about now; nobody is stopped for them.
+    /// Figures of about now; no process is stopped for them.
     ///
     /// # Errors
     /// In a forked child, those of opening the log anew.

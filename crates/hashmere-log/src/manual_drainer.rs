@@ -24,7 +24,7 @@ const ROUNDS: u32 = 16;
 /// While there was something to do lately the drainer naps, and is woken only by rings that are half full.
 const NAP: Duration = Duration::from_millis(1);
 const NAPS: u32 = 16;
-/// Waits in vain until it looks for rings of the dead again, whose half lines and losses it tells of.
+/// Waits in vain until it looks for rings of crashed processes again, whose half lines and losses it tells of.
 const IDLE: u32 = 32;
 /// It wakes by itself this often: the wake flag may be missed while it is being set.
 const SLEEP: Duration = Duration::from_millis(100);

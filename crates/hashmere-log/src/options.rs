@@ -14,12 +14,12 @@ pub enum OnFull {
     Overwrite,
 }
 
-/// What becomes of lines when nobody drains the log.
+/// What becomes of lines when no process drains the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnNoDrainer {
     /// The thread that logs a line writes all there is to the standard output of its process, in order.
     Stdout,
-    /// They stay in the log until somebody drains it; a ring that is full does what [`OnFull`] says.
+    /// They stay in the log until a process drains it; a ring that is full does what [`OnFull`] says.
     Keep,
 }
 
@@ -83,7 +83,7 @@ impl LogOptions {
         LogOptions { on_full, ..self }
     }
 
-    /// What this handle does when nobody drains.
+    /// What this handle does when no process drains.
     pub fn on_no_drainer(self, on_no_drainer: OnNoDrainer) -> LogOptions {
         LogOptions { on_no_drainer, ..self }
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// It wakes by itself this often, and then also sees that it is to end.
 const SLEEP: Duration = Duration::from_millis(100);
-/// Sleeps in vain until somebody looks for rings of the dead.
+/// Sleeps in vain until somebody looks for rings of crashed processes.
 const IDLE: u32 = 10;
 
 /// What is waited for.

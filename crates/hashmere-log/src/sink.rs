@@ -22,13 +22,13 @@ pub struct LogFile {
 }
 
 impl LogFile {
-    /// This file, which grows for ever. It is made, with mode 0600, if it is not there.
+    /// This file, which grows forever. It is made, with mode 0600, if it is not there.
     pub fn new(path: impl Into<PathBuf>) -> LogFile {
         LogFile { path: path.into(), max_bytes: u64::MAX, keep: 0 }
     }
 
     /// Before a line that would give it more than `max_bytes` bytes it becomes `path.1`, what was that `path.2`, and so on up to
-    /// `path.keep`; the oldest goes. With `keep` 0 it is begun anew. A line longer than that has a file of its own; and what a drainer
+    /// `path.keep`; the oldest goes. With `keep` 0 it is begun again. A line longer than that has a file of its own; and what a drainer
     /// who died had on its way (128 KiB at most) goes to the file where it was.
     pub fn rotate(self, max_bytes: u64, keep: u32) -> LogFile {
         LogFile { max_bytes, keep, ..self }

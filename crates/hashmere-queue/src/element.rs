@@ -37,7 +37,7 @@ impl<'h> Element<'h> {
         Element { endpoint, slot, index }
     }
 
-    /// Its index in the pool, from 0: it stays the same for ever.
+    /// Its index in the pool, from 0: it stays the same forever.
     pub fn index(&self) -> u32 {
         self.index
     }

@@ -1,7 +1,7 @@
 //! Queues between processes, without copies, in the file of a Hashmere store; and waiting for each other.
 //!
 //! A [`Pool`] has so many elements of so many bytes, and named [`Queue`]s, all of them in the store's file. An element is moved
-//! from queue to queue by reference. It is always in one place: in a queue, or in somebody's [`Endpoint`]. If the process of
+//! from queue to queue by reference. It is always in one place: in a queue, or in an [`Endpoint`]. If the process of
 //! an endpoint dies, at any instruction, what it held is found and goes back to where it came from, exactly once.
 //!
 //! ```

@@ -60,7 +60,7 @@ pub fn once_holder(store: &impl StoreHandle, key: &[u8]) -> Result<Option<Holder
 }
 
 /// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait for it. If
-/// the one that computes dies, or `compute` fails, the next one does it. `Ok(None)`: somebody alive was computing all the time:
+/// the one that computes dies, or `compute` fails, the next one does it. `Ok(None)`: a living process was computing all the time:
 /// [`once_holder`] says which process.
 ///
 /// # Errors

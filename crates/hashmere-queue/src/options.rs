@@ -108,7 +108,7 @@ impl PoolOptions {
         };
         if on_death.is_some_and(|name| !is_name(name) || self.max_queues < 2) {
             return Err(QueueError::BadOption(
-                "the queue for elements of the dead needs a name of 1 to 64 bytes, none of them NUL, and room for a second queue",
+                "the queue for elements of crashed processes needs a name of 1 to 64 bytes, none of them NUL, and room for a second queue",
             ));
         }
         let free = self.on_death == OnDeath::Queue(FREE);

@@ -55,7 +55,7 @@ impl Inner {
         Core { mem: self.mem(), base: self.region.offset(), geometry: &self.geometry }
     }
 
-    /// Clears up after the dead.
+    /// Clears up after crashed processes.
     pub(crate) fn recover(&self) -> Result<u64, QueueError> {
         if !self.region.is_ours() {
             return Err(QueueError::Forked);
@@ -107,7 +107,7 @@ impl Pool {
         Pool::new(region, geometry)
     }
 
-    /// How many elements of the dead were given back when this handle was opened.
+    /// How many elements of crashed processes were given back when this handle was opened.
     pub fn recovered_on_open(&self) -> u64 {
         self.recovered
     }
@@ -118,7 +118,7 @@ impl Pool {
         pools.map(|region| String::from_utf8_lossy(&region.name).into_owned()).collect()
     }
 
-    /// Takes the pool's name off it. Its room in the file is free again when nobody has it open any more. `false`: there is none.
+    /// Takes the pool's name off it. Its room in the file is free again when no process has it open. `false`: there is none.
     ///
     /// # Errors
     /// The store's.
@@ -230,7 +230,7 @@ impl Pool {
         self.inner.recover()
     }
 
-    /// Figures of about now; nobody is stopped for them.
+    /// Figures of about now; no process is stopped for them.
     pub fn stats(&self) -> PoolStats {
         let core = self.inner.core();
         let geometry = &self.inner.geometry;
@@ -270,7 +270,7 @@ pub struct PoolStats {
     pub max_queues: u64,
     /// Elements in endpoints.
     pub held: u64,
-    /// Elements that were given back from the dead so far.
+    /// Elements that were given back from crashed processes so far.
     pub recovered: u64,
     /// Its queues.
     pub queues: Vec<QueueStats>,

@@ -1,6 +1,6 @@
 //! What becomes of an endpoint whose owner is gone: the operation that it died in is completed or undone, what it held goes back.
 //!
-//! Whoever clears up has put its own name in the place of the dead owner's, so it is alone; if it dies as well the next one
+//! Whoever clears up has put its own name in the place of crashed processes owner's, so it is alone; if it dies as well the next one
 //! does the same to it. It acts as the endpoint itself, with the same four operations, so every step may be cut off and done again.
 
 use crate::canary::{self, Canary};
@@ -94,7 +94,7 @@ impl<M: Mem> Core<'_, M> {
         Ok(returned)
     }
 
-    /// Puts our name in the place of the dead owner's: from here on nobody else clears up after it.
+    /// Puts our name in the place of crashed processes owner's: from here on nobody else clears up after it.
     fn take_over(&self, index: u64, dead: u64, me: ClientId) -> bool {
         if canary::is(Canary::OwnerOverwritten) {
             self.mem.store(self.owner(index), me.pack(), Ordering::Release);

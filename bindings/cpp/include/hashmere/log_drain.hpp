@@ -119,7 +119,7 @@ public:
     }
     /// Lines that are less important are taken and not written.
     output only(hashmere::level least) && { return c_.level = static_cast<std::uint64_t>(least), std::move(*this); }
-    /// If somebody else drains, waits until that one stops or dies.
+    /// if another process drains, waits until that one stops or dies.
     output standby() && { return c_.flags |= HM_DRAIN_STANDBY, std::move(*this); }
 
 private:

@@ -36,7 +36,7 @@ public:
     pool_options &max_queues(std::uint64_t queues) noexcept { return c_.max_queues = queues, *this; }
     pool_options &max_endpoints(std::uint64_t endpoints) noexcept { return c_.max_endpoints = endpoints, *this; }
     pool_options &batch(std::uint64_t batch) noexcept { return c_.batch = batch, *this; }
-    /// The queue for elements of the dead; its name must outlive this.
+    /// The queue for elements of crashed processes; its name must outlive this.
     pool_options &on_death(const char *queue) noexcept { return c_.on_death = queue, *this; }
     const hm_pool_options &c() const noexcept { return c_; }
 
@@ -242,7 +242,7 @@ public:
         detail::must([&](hm_error *e) { return hm_endpoint_open(c_.get(), &opened, e); });
         return hashmere::endpoint(opened);
     }
-    /// Gives back what the dead held; returns how much.
+    /// Gives back what crashed processes held; returns how much.
     std::uint64_t recover() {
         std::uint64_t n = 0;
         detail::must([&](hm_error *e) { return hm_pool_recover(c_.get(), &n, e); });
@@ -366,7 +366,7 @@ inline std::optional<std::uint32_t> once_holder(store &in, bytes key) {
     return rc == HM_OK ? std::optional<std::uint32_t>(pid) : std::nullopt;
 }
 
-/// The value of a key; if there is none, `compute()` makes it, a string, in one process at a time. Empty: somebody alive was computing all
+/// The value of a key; if there is none, `compute()` makes it, a string, in one process at a time. Empty: a living process was computing all
 /// the time. If it asks for the value of its own key, that throws #HM_E_QUEUE_REENTERED.
 template <class F>
 std::optional<std::string> once(store &in, bytes key, std::chrono::milliseconds timeout, F &&compute) {
@@ -405,7 +405,7 @@ public:
         detail::must([&](hm_error *e) { return hm_barrier_join(in.c(), key.data(), key.size(), size, &joined, e); });
         c_.reset(joined);
     }
-    /// Arrives, and waits for all others; empty: somebody alive has not arrived yet.
+    /// Arrives, and waits for all others; empty: a living process has not arrived yet.
     std::optional<wait_result> wait(std::chrono::milliseconds timeout) {
         wait_result s = {};
         const auto ms = detail::ms_of(timeout);

@@ -2,7 +2,7 @@
 
 module Hashmere
   # So many elements of so many bytes in a store's file, and named queues between which they move by reference, also from process to
-  # process. What a process held when it died goes back where it came from. After a fork open it anew in the child.
+  # process. What a process held when it died goes back where it came from. After a fork open it again in the child.
   #
   #   pool = Hashmere::Pool.open(store, "jobs", elements: 1000, bytes: 4096)
   #   todo = pool.queue("todo")
@@ -18,7 +18,7 @@ module Hashmere
     # @param max_queues [Integer] how many it can have, `free` included
     # @param max_endpoints [Integer] how many endpoints at a time, of all processes
     # @param batch [Integer] how many elements the batch of an endpoint can have
-    # @param on_death [String, nil] the queue for elements of the dead; nil: each goes back where it was popped from
+    # @param on_death [String, nil] the queue for elements of crashed processes; nil: each goes back where it was popped from
     def self.open(store, name, elements: nil, bytes: nil, max_queues: 0, max_endpoints: 0, batch: 0, on_death: nil)
       raise ArgumentError, "give elements and bytes, or none of them" if elements.nil? != bytes.nil?
 
@@ -41,7 +41,7 @@ module Hashmere
     # @!method endpoint
     #   Takes part: see {Endpoint}.
     # @!method recover
-    #   Gives back what the dead held. Pops from empty queues and waits do this by themselves. @return [Integer] how many elements
+    #   Gives back what crashed processes held. Pops from empty queues and waits do this by themselves. @return [Integer] how many elements
     # @!method stats
     #   @return [Hash{Symbol => Integer}]
     # @!method close
@@ -74,7 +74,7 @@ module Hashmere
   # What one thread takes part with. It holds up to 64 elements that were popped one by one, or a {Batch}; those that are not pushed stay with
   # it until it is closed.
   class Endpoint
-    # Takes the first element of a queue, and waits for one as many seconds as `timeout` says (nil: for ever).
+    # Takes the first element of a queue, and waits for one as many seconds as `timeout` says (nil: forever).
     # @return [Element, nil] nil: none came
     def pop(from, timeout: 0) = _pop(from, Attributes.patience(timeout))
 

@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Hashmere
-  # Waiting for each other. Whoever dies is noticed. Other threads run meanwhile, and signals are heard.
+  # Waiting for each other. A process that crashes is noticed. Other threads run meanwhile, and signals are heard.
   class Store
     # As of the library in every language.
     LEASE = "\0once\0"
@@ -28,7 +28,7 @@ module Hashmere
     # releases it. The block is told whether the holder before died with it: what it protects may be half done.
     # It stays held when the store is cleared. A thread that holds it cannot lock it again: `QueueReentered` is raised.
     # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: no limit
-    # @return what the block returns; `Busy` is raised if somebody alive held it all the while
+    # @return what the block returns; `Busy` is raised if a living process held it all the while
     def lock(key, timeout: 5)
       held(key, timeout, "the mutex #{key.inspect} was held", -> { mutex_holder(key) }) { |abandoned| yield abandoned }
     end
@@ -41,7 +41,7 @@ module Hashmere
 
     # The value of a key; if there is none, the block makes it, in one process at a time, and it is stored. The others wait. If the one
     # that computes dies or raises, the next one does it. If it asks for the value of the same key itself, `QueueReentered` is raised.
-    # @return the value; `Busy` is raised if somebody alive was computing all the while
+    # @return the value; `Busy` is raised if a living process was computing all the while
     def once(key, timeout: 5)
       value = self[key]
       return value unless value.nil?
@@ -79,7 +79,7 @@ module Hashmere
       end
     end
 
-    # A thread that waits for itself would wait for ever. A fiber blocks its thread while it waits, so this is the thread's.
+    # A thread that waits for itself would wait forever. A fiber blocks its thread while it waits, so this is the thread's.
     def computing(key)
       own = [Process.pid, path, key.to_s.b]
       all = Thread.current.thread_variable_get(:hashmere_once) || []
@@ -93,13 +93,13 @@ module Hashmere
     end
   end
 
-  # A participant of a barrier between processes, at a key of a store: so many start together, again and again; the dead are not waited for.
+  # A participant of a barrier between processes, at a key of a store: so many start together, again and again; crashed processes are not waited for.
   class Barrier
     # Joins as one of `size` participants; the first to come makes it.
     def self.join(store, key, size) = _join(store, key, size)
 
     # Arrives, and waits for all others. @return [Array(Integer, Integer), nil] the number of the round from 1, and how many had died or left
-    #   by then; nil: somebody alive has not arrived yet
+    #   by then; nil: a living process has not arrived yet
     def wait(timeout:) = _wait(Attributes.patience(timeout))
 
     # @!method leave

@@ -9,7 +9,7 @@ use hashmere_mem::{HeapMem, Mem};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-/// Queues of the pool: `free`, two of the kind that is looked at, and one for what the dead held.
+/// Queues of the pool: `free`, two of the kind that is looked at, and one for what crashed processes held.
 pub(super) const QUEUES: u64 = 4;
 pub(super) const BASE: u64 = 256;
 
