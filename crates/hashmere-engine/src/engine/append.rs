@@ -1,7 +1,7 @@
 //! Appending: where a lane writes its records before it commits them.
 
 use super::backing::{STEP, WHOLE_FROM};
-use super::clean::Cleaning;
+use super::lane::{Cleaning, OpenSegment};
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
 use crate::error::WriteError;
@@ -14,29 +14,6 @@ use std::sync::atomic::Ordering;
 
 /// Attempts to find room before a write is refused.
 const ROUNDS: u32 = 64;
-/// The segment that a lane appends to, as the lane knows it; what must survive the lane stands in its row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OpenSegment {
-    pub(super) number: u64,
-    pub(super) head: u64,
-    /// Memory is there up to here.
-    ready: u64,
-    end: u64,
-    expire_min: u64,
-    expire_max: u64,
-    expiring: u64,
-    /// Root generation when it was claimed, or earlier.
-    first: u64,
-    /// Root generation of the last commit into it.
-    born: u64,
-}
-
-impl OpenSegment {
-    /// Whether a record of this size fits behind the head.
-    pub(super) fn has_room(&self, bytes: u64) -> bool {
-        self.head + bytes <= self.end
-    }
-}
 
 /// A record that is complete except for its version, and that nobody but its writer knows yet.
 #[derive(Clone, Copy, Debug)]

@@ -4,15 +4,14 @@
 //! counts as free can be written to whatever the file system says, and a request that it refuses leaves holes where there were
 //! holes.
 
-use super::clean::Cleaning;
-use super::client::back_error;
+use super::lane::Cleaning;
 use super::segments::{Need, RESERVE};
 use super::Engine;
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::segment::{self, State, Word};
-use hashmere_mem::{Host, Mem};
+use hashmere_mem::{BackError, Host, Mem};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory is put behind an open segment in steps of this, so that a small store stays small.
@@ -275,5 +274,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
             done = self.back(offset, bytes);
         }
         done
+    }
+}
+
+/// What a failure to back memory means to a writer.
+pub(super) fn back_error(error: BackError) -> WriteError {
+    match error {
+        BackError::NoSpace(source) => WriteError::NoSpace(source),
+        BackError::BeyondReserve { capacity, .. } => WriteError::Full { max_bytes: capacity },
+        BackError::AddressSpace { end, limit } => WriteError::AddressSpace { needed: end, limit },
+        BackError::Io(source) => WriteError::Io { action: "extend the file", source },
+        _ => WriteError::Io { action: "extend the file", source: std::io::Error::other("unknown cause") },
     }
 }

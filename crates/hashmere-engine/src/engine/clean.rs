@@ -1,7 +1,8 @@
 //! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory back are
 //! all this.
 
-use super::write::Held;
+use super::lane::Cleaning;
+use super::lock::Held;
 use super::{Engine, Found, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -12,18 +13,6 @@ use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
-
-/// Whether and how a lane is cleaning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Cleaning {
-    /// It is not.
-    #[default]
-    No,
-    /// In passing: it stops when there is no room to move to.
-    InPassing,
-    /// Because there is no room: it may use the reserve, whose lock it holds.
-    Forced,
-}
 
 /// What happens to records that live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,11 +1,12 @@
 //! Clients: rows of the client table. See [`super::lane`] for what a process does with them.
 
+use super::backing::back_error;
 use super::Engine;
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::row::{self, Stat};
-use hashmere_mem::{BackError, Host, Mem};
+use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -196,16 +197,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(seen) => now = seen,
             }
         }
-    }
-}
-
-/// What a failure to back memory means to a writer.
-pub(super) fn back_error(error: BackError) -> WriteError {
-    match error {
-        BackError::NoSpace(source) => WriteError::NoSpace(source),
-        BackError::BeyondReserve { capacity, .. } => WriteError::Full { max_bytes: capacity },
-        BackError::AddressSpace { end, limit } => WriteError::AddressSpace { needed: end, limit },
-        BackError::Io(source) => WriteError::Io { action: "extend the file", source },
-        _ => WriteError::Io { action: "extend the file", source: std::io::Error::other("unknown cause") },
     }
 }

@@ -1,6 +1,6 @@
 //! Writing the header of a new store, and making an engine for one.
 
-use super::client::back_error;
+use super::backing::back_error;
 use super::lane::Lanes;
 use super::Engine;
 use crate::error::WriteError;

@@ -2,8 +2,9 @@
 //! kept in reserve for that.
 
 use super::backing::Memory;
-use super::clean::{Cleaning, Policy};
+use super::clean::Policy;
 use super::index::Tree;
+use super::lane::Cleaning;
 use super::segments::{Need, RESERVE};
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};

@@ -5,7 +5,7 @@
 //! that the file system refuses, and its caller makes do with the file as it is, by cleaning or evicting. Only where that gives
 //! nothing does the call wait for as long as a writer waits for any lock ([`Engine::patiently`]).
 
-use super::client::back_error;
+use super::backing::back_error;
 use super::segments::{Need, RESERVE};
 use super::stalled::PATIENCE;
 use super::Engine;

@@ -4,7 +4,7 @@
 //! walks all segments, has each kept record copied, and takes the mark off.
 
 use super::pin::Pin;
-use super::sync::LOOK;
+use super::stalled::LOOK;
 use super::{Engine, Lane};
 use crate::error::{BackupError, WriteError};
 use hashmere_format::record::{field, Head};

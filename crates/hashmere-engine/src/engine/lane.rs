@@ -4,8 +4,6 @@
 //! one of its own, which costs it no atomic operation to take; threads beyond the first few dozen, and writes that a thread
 //! makes while it holds a reservation, take one from a shared pool. When a thread ends its lane goes back (`thread.rs`).
 
-use super::append::OpenSegment;
-use super::clean::Cleaning;
 use super::stats::OperationCounts;
 use super::thread::{self, thread_number, Lender, OWN, SHARES};
 use super::{Engine, KeyHash};
@@ -81,6 +79,42 @@ impl LaneCell {
 // SAFETY: the lane in the cell is reached only through a `LaneGuard`, which exists once at a time: an own lane's is made only by
 // the one living thread with its number, while `taken` is false; a pool lane's only after setting `taken` atomically.
 unsafe impl Sync for LaneCell {}
+
+/// Whether and how a lane is cleaning.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Cleaning {
+    /// It is not.
+    #[default]
+    No,
+    /// In passing: it stops when there is no room to move to.
+    InPassing,
+    /// Because there is no room: it may use the reserve, whose lock it holds.
+    Forced,
+}
+
+/// The segment that a lane appends to, as the lane knows it; what must survive the lane stands in its row.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct OpenSegment {
+    pub(super) number: u64,
+    pub(super) head: u64,
+    /// Memory is there up to here.
+    pub(super) ready: u64,
+    pub(super) end: u64,
+    pub(super) expire_min: u64,
+    pub(super) expire_max: u64,
+    pub(super) expiring: u64,
+    /// Root generation when it was claimed, or earlier.
+    pub(super) first: u64,
+    /// Root generation of the last commit into it.
+    pub(super) born: u64,
+}
+
+impl OpenSegment {
+    /// Whether a record of this size fits behind the head.
+    pub(super) fn has_room(&self, bytes: u64) -> bool {
+        self.head + bytes <= self.end
+    }
+}
 
 /// One writer context. Whoever has it is the only thread to write its row.
 #[derive(Default)]

@@ -5,6 +5,7 @@
 //! the waiter repairs everything the owner left before it goes on. If not, it waits on, and at the end returns `Busy` with the
 //! owner's name. Time alone never gives anyone a lock.
 
+use super::index::Place;
 use super::stalled::Blocked;
 use super::Engine;
 use crate::canary::{self, Canary};
@@ -19,6 +20,27 @@ use std::time::Duration;
 const SLEEP_MIN: Duration = Duration::from_millis(1);
 /// The longest sleep between two looks at whether the owner lives.
 pub(super) const SLEEP_MAX: Duration = Duration::from_millis(50);
+
+/// The locks that an attempt holds.
+#[derive(Default)]
+pub(super) struct Held {
+    pub(super) place: Place,
+    pub(super) meta: Meta,
+    /// Bucket in the overflow tree and its word.
+    pub(super) second: Option<(u64, Meta)>,
+}
+
+impl Held {
+    /// A key's lock alone, as [`Engine::lock_key`] returned it.
+    pub(super) fn key((place, meta): (Place, Meta)) -> Held {
+        Held { place, meta, second: None }
+    }
+
+    /// Whether what is not in the buckets that are locked may stand in those of the next hash.
+    pub(super) fn goes_on(&self) -> bool {
+        self.second.map_or(self.meta, |(_, meta)| meta).has_overflow()
+    }
+}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes the lock word at `offset` for the client `slot`, and returns the word as it was when free.

@@ -4,9 +4,10 @@
 //! the next one begins with the same records and ends with the same store. The caller is alone with the file.
 
 use super::index::Tree;
+use super::lock::Held;
 use super::salvage::{Content, Survey};
 use super::segments::Need;
-use super::write::{Held, Reach};
+use super::write::Reach;
 use super::{Engine, KeyHash, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -106,7 +107,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes a segment table for the segments found. A chunk stays where its pointer says if nothing else is there; else it
     /// goes behind the end of the file.
     fn lay_table(&self, content: &mut Vec<Content>) -> Result<(), WriteError> {
-        let back = |offset, bytes| self.mem.back(offset, bytes).map_err(super::client::back_error);
+        let back = |offset, bytes| self.mem.back(offset, bytes).map_err(super::backing::back_error);
         let own = CHUNK_BYTES.div_ceil(self.segment_bytes());
         let pointers = limit::SEGMENTS / CHUNK_ENTRIES;
         back(at::CHUNKS, 8 * pointers)?;

@@ -6,10 +6,11 @@
 //! are claimed (and freed by the repair) or in state cleaning (and go back to what they were).
 
 use super::backing::Memory;
-use super::clean::{Cleaning, Policy};
+use super::clean::Policy;
+use super::lane::Cleaning;
 use super::large::Lot;
 use super::segments::{Need, RESERVE};
-use super::sync::LOOK;
+use super::stalled::LOOK;
 use super::{Engine, Lane};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};

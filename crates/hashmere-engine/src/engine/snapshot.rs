@@ -5,7 +5,7 @@
 //! marks finds every record that was there at the moment of the snapshot. `docs/internals/backup.md` has the argument.
 
 use super::index::Tree;
-use super::sync::LOOK;
+use super::stalled::LOOK;
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
 use crate::error::{BackupError, ReadError, WriteError};

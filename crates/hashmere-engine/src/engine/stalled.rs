@@ -5,9 +5,8 @@
 //! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This is a
 //! hint: a wrong one costs a key its place in the first tree, or a record its move.
 
-use super::clean::Cleaning;
+use super::lane::Cleaning;
 use super::lock::SLEEP_MAX;
-use super::sync::LOOK;
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -17,6 +16,8 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 
+/// The shortest sleep between two looks at what another client is about to do: its commit, its mark, its lock.
+pub(super) const LOOK: Duration = Duration::from_micros(200);
 /// How long a split that holds other locks, and a cleaner, waits for a lock.
 pub(super) const BRIEF: Duration = Duration::from_millis(1);
 /// How long a split that holds no lock waits for the one that it lacks: as long as a busy scheduler may leave an owner

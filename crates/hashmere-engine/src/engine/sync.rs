@@ -1,5 +1,6 @@
 //! Syncs: everything that was acknowledged before one begins survives a power cut after it.
 
+use super::stalled::LOOK;
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -11,10 +12,7 @@ use hashmere_format::sum::STAMP_MAX;
 use hashmere_format::sync::SyncPoint;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-/// How long a sync sleeps between two looks at a commit under way.
-pub(super) const LOOK: Duration = Duration::from_micros(200);
 /// From this many segments that wait for a sync on, and at half of the file, a write syncs before the file grows.
 const WAITING_MOST: u64 = 256;
 

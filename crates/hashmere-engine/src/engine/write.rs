@@ -4,6 +4,7 @@
 //! was written before, in memory that is already there.
 
 use super::index::{Path, Place, Tree};
+use super::lock::Held;
 use super::split::Growth;
 use super::{Draft, Engine, Found, KeyHash, Lane};
 use crate::canary::{self, Canary};
@@ -59,27 +60,6 @@ pub(super) enum Reach {
     Overflow,
     /// There under its second hash.
     Second,
-}
-
-/// The locks that an attempt holds.
-#[derive(Default)]
-pub(super) struct Held {
-    place: Place,
-    pub(super) meta: Meta,
-    /// Bucket in the overflow tree and its word.
-    second: Option<(u64, Meta)>,
-}
-
-impl Held {
-    /// A key's lock alone, as [`Engine::lock_key`] returned it.
-    pub(super) fn key((place, meta): (Place, Meta)) -> Held {
-        Held { place, meta, second: None }
-    }
-
-    /// Whether what is not in the buckets that are locked may stand in those of the next hash.
-    fn goes_on(&self) -> bool {
-        self.second.map_or(self.meta, |(_, meta)| meta).has_overflow()
-    }
 }
 
 /// Where the key stands, or could.

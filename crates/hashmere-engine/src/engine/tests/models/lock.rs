@@ -6,8 +6,8 @@
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
 use crate::canary::Canary;
+use crate::engine::lock::Held;
 use crate::engine::tests::world::strict;
-use crate::engine::write::Held;
 use crate::error::WriteError;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
