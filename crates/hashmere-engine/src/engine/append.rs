@@ -1,7 +1,7 @@
 //! Appending: where a lane writes its records before it commits them.
 
 use super::backing::{STEP, WHOLE_FROM};
-use super::lane::{Cleaning, OpenSegment};
+use super::lane_state::{Cleaning, OpenSegment};
 use super::segments::Need;
 use super::{Engine, KeyHash, Lane};
 use crate::error::WriteError;

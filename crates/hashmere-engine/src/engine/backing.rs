@@ -4,7 +4,7 @@
 //! counts as free can be written to whatever the file system says, and a request that it refuses leaves holes where there were
 //! holes.
 
-use super::lane::Cleaning;
+use super::lane_state::Cleaning;
 use super::segments::{Need, RESERVE};
 use super::Engine;
 use crate::canary::{self, Canary};

@@ -1,7 +1,7 @@
 //! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory back are
 //! all this.
 
-use super::lane::Cleaning;
+use super::lane_state::Cleaning;
 use super::lock::Held;
 use super::{Engine, Found, KeyHash, Lane};
 use crate::canary::{self, Canary};

@@ -4,7 +4,7 @@
 use super::backing::Memory;
 use super::clean::Policy;
 use super::index::Tree;
-use super::lane::Cleaning;
+use super::lane_state::Cleaning;
 use super::segments::{Need, RESERVE};
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};

@@ -6,9 +6,8 @@
 
 use super::stats::OperationCounts;
 use super::thread::{self, thread_number, Lender, OWN, SHARES};
-use super::{Engine, KeyHash};
+use super::{Engine, KeyHash, Lane};
 use crate::error::WriteError;
-use crate::types::Stored;
 use hashmere_format::header::limit;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
@@ -79,79 +78,6 @@ impl LaneCell {
 // SAFETY: the lane in the cell is reached only through a `LaneGuard`, which exists once at a time: an own lane's is made only by
 // the one living thread with its number, while `taken` is false; a pool lane's only after setting `taken` atomically.
 unsafe impl Sync for LaneCell {}
-
-/// Whether and how a lane is cleaning.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) enum Cleaning {
-    /// It is not.
-    #[default]
-    No,
-    /// In passing: it stops when there is no room to move to.
-    InPassing,
-    /// Because there is no room: it may use the reserve, whose lock it holds.
-    Forced,
-}
-
-/// The segment that a lane appends to, as the lane knows it; what must survive the lane stands in its row.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct OpenSegment {
-    pub(super) number: u64,
-    pub(super) head: u64,
-    /// Memory is there up to here.
-    pub(super) ready: u64,
-    pub(super) end: u64,
-    pub(super) expire_min: u64,
-    pub(super) expire_max: u64,
-    pub(super) expiring: u64,
-    /// Root generation when it was claimed, or earlier.
-    pub(super) first: u64,
-    /// Root generation of the last commit into it.
-    pub(super) born: u64,
-}
-
-impl OpenSegment {
-    /// Whether a record of this size fits behind the head.
-    pub(super) fn has_room(&self, bytes: u64) -> bool {
-        self.head + bytes <= self.end
-    }
-}
-
-/// One writer context. Whoever has it is the only thread to write its row.
-#[derive(Default)]
-pub struct Lane {
-    /// Client slot.
-    pub(super) slot: u32,
-    /// Offset of the row; 0 while the lane has no client slot.
-    pub(super) row: u64,
-    /// The segment that it appends to.
-    pub(super) open: Option<OpenSegment>,
-    /// Bytes that this lane made garbage since it last looked for something to clean.
-    pub(super) made_dead: u64,
-    /// Whether it is cleaning: what it appends then must not start cleaning again.
-    pub(super) cleaning: Cleaning,
-    /// Whether others are asked to let it write first: it does not wait for itself.
-    pub(super) insists: bool,
-    /// A large record that this lane's last write superseded: its segments can go as soon as the lock is released.
-    pub(super) dead_large: Option<u64>,
-    /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only
-    /// between writes, because what is moved goes where a draft stands.
-    pub(super) index_full: bool,
-    /// The hash of the key that the index had to grow for.
-    pub(super) full_at: u64,
-    /// Room for a key.
-    pub(super) key: Vec<u8>,
-    /// The root that its last operation used.
-    pub(super) root: u64,
-    /// What the last write stored.
-    pub(crate) stored: Stored,
-}
-
-impl Lane {
-    /// Whether what it does now can be left for later, record by record.
-    pub(super) fn is_cleaning(&self) -> bool {
-        self.cleaning != Cleaning::No
-    }
-}
 
 /// A lane in use by this thread.
 pub struct LaneGuard<'a> {

@@ -6,7 +6,7 @@
 //! owner's name. Time alone never gives anyone a lock.
 
 use super::index::Place;
-use super::stalled::Blocked;
+use super::stalled::{Blocked, SLEEP_MAX};
 use super::Engine;
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -18,8 +18,6 @@ use std::time::Duration;
 
 /// The first sleep. Later ones are twice as long each, up to [`SLEEP_MAX`]: this bounds how long a death goes unnoticed.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
-/// The longest sleep between two looks at whether the owner lives.
-pub(super) const SLEEP_MAX: Duration = Duration::from_millis(50);
 
 /// The locks that an attempt holds.
 #[derive(Default)]

@@ -7,7 +7,7 @@
 
 use super::backing::Memory;
 use super::clean::Policy;
-use super::lane::Cleaning;
+use super::lane_state::Cleaning;
 use super::large::Lot;
 use super::segments::{Need, RESERVE};
 use super::stalled::LOOK;

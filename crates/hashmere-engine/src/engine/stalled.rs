@@ -5,8 +5,7 @@
 //! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This is a
 //! hint: a wrong one costs a key its place in the first tree, or a record its move.
 
-use super::lane::Cleaning;
-use super::lock::SLEEP_MAX;
+use super::lane_state::Cleaning;
 use super::{Engine, Lane};
 use crate::canary::{self, Canary};
 use crate::error::WriteError;
@@ -18,6 +17,8 @@ use std::time::Duration;
 
 /// The shortest sleep between two looks at what another client is about to do: its commit, its mark, its lock.
 pub(super) const LOOK: Duration = Duration::from_micros(200);
+/// The longest sleep between two looks at whether the owner of a lock lives.
+pub(super) const SLEEP_MAX: Duration = Duration::from_millis(50);
 /// How long a split that holds other locks, and a cleaner, waits for a lock.
 pub(super) const BRIEF: Duration = Duration::from_millis(1);
 /// How long a split that holds no lock waits for the one that it lacks: as long as a busy scheduler may leave an owner

@@ -13,7 +13,6 @@ const CIRCLES: &[(&str, &[&str])] = &[
     ("hashmere-engine", &["backup_file", "last_exit", "lease", "open", "shared"]),
     ("hashmere-engine", &["engine::backing", "engine::segments"]),
     ("hashmere-engine", &["engine::check", "engine::check_index"]),
-    ("hashmere-engine", &["engine::clean", "engine::lock", "engine::split", "engine::stalled", "engine::write"]),
     ("hashmere-format", &["header", "row", "sync"]),
     ("hashmere-log", &["drainer", "log", "thread"]),
     ("hashmere-mem", &["map", "x86_64"]),

@@ -17,7 +17,6 @@ const LONG: &[(&str, usize, &str)] = &[
         600,
         "a table of cases: one after the other, nothing to be split",
     ),
-    ("crates/hashmere-engine/src/engine/write.rs", 510, "to be split by the parts of a write"),
 ];
 
 fn problems(sources: &[Source], allowed: &[(&str, usize, &str)]) -> Vec<Problem> {
