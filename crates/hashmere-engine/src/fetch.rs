@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 impl FileEngine {
     /// A copy of the key of a record.
+    #[inline]
     pub fn key_of(&self, found: &Found) -> Vec<u8> {
         let mut key = Vec::with_capacity(found.key_len());
         self.mem.append_to(found.key(), found.key_len(), &mut key);
@@ -21,6 +22,7 @@ impl FileEngine {
     ///
     /// # Errors
     /// [`ReadError::OutOfMemory`].
+    #[inline]
     pub fn value_of(&self, found: &Found) -> Result<Vec<u8>, ReadError> {
         let (mut value, len) = (Vec::new(), found.value_len());
         value.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
@@ -29,11 +31,13 @@ impl FileEngine {
     }
 
     /// Copies its value to the end of a buffer.
+    #[inline]
     pub fn append_value(&self, found: &Found, buffer: &mut Vec<u8>) {
         self.mem.append_to(found.value(), found.value_len(), buffer);
     }
 
     /// Copies its value to the start of a buffer, if it fits.
+    #[inline]
     pub fn copy_value(&self, found: &Found, buffer: &mut [u8]) -> bool {
         let Some(room) = buffer.get_mut(..found.value_len()) else { return false };
         self.mem.read(found.value(), room);
@@ -41,6 +45,7 @@ impl FileEngine {
     }
 
     /// Copies its key to the start of a buffer, if it fits.
+    #[inline]
     pub fn copy_key(&self, found: &Found, buffer: &mut [u8]) {
         if let Some(room) = buffer.get_mut(..found.key_len()) {
             self.mem.read(found.key(), room);
