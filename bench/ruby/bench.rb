@@ -41,7 +41,7 @@ def make(name)
   when "hash" then {}
   when "hashmere"
     require "hashmere"
-    Hashmere.open("bench-ruby").tap { |store| at_exit { store.drop } }
+    Hashmere.open("bench-ruby").tap { |store| at_exit { store.remove } }
   else Memcached.new(ENV.fetch("MEMCACHED_PORT"))
   end
 end

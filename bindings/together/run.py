@@ -49,7 +49,7 @@ def main() -> None:
         path = store.path
         store["cas"] = "0"
         for _ in names:
-            store.retain_ref("refs")
+            store.inc_ref("refs")
         doomed = [subprocess.Popen([*command, path, name, "forever"]) for name, command in commands.items()]
         workers: Dict[str, subprocess.Popen[bytes]] = {}
         try:

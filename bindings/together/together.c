@@ -66,7 +66,7 @@ static void next_number(void) {
     char text[32];
     int result;
     do {
-        hm_meta meta;
+        hm_metadata meta;
         must(check(hm_get_item(store, "cas", 3, text, sizeof text - 1, &meta, &error)) == HM_OK, "no key `cas`");
         text[meta.value_len] = 0;
         const int len = snprintf(text, sizeof text, "%llu", strtoull(text, NULL, 10) + 1);
@@ -88,9 +88,9 @@ static void read_of(const char *peer) {
     char wanted[512], found[512];
     const char *key = joined("from:", peer);
     const size_t len = greeting(peer, wanted), key_len = strlen(key);
-    hm_meta meta;
+    hm_metadata meta;
     int64_t ms = 0;
-    for (int waited = 0; check(hm_exists(store, key, key_len, &error)) == HM_ABSENT; waited++) {
+    for (int waited = 0; check(hm_contains(store, key, key_len, &error)) == HM_ABSENT; waited++) {
         must(waited < PATIENCE_MS, "a value of another language never came");
         pause_ms(1);
     }
@@ -134,7 +134,7 @@ int main(int argc, char **argv) {
     snprintf(line, sizeof line, "%s;", me);
     for (int i = 0; i < STEPS; i++) {
         next_number();
-        check(hm_update(store, "log", 3, put_behind, line, NULL, &error));
+        check(hm_update_with(store, "log", 3, put_behind, line, NULL, &error));
     }
     char mine[512];
     const hm_attributes hour = {.flags = (uint32_t)strlen(me), .expiry = HM_AFTER, .expiry_ms = 3600 * 1000};
@@ -146,8 +146,8 @@ int main(int argc, char **argv) {
     const hm_attributes brief = {.expiry = HM_AFTER, .expiry_ms = 50};
     check(hm_set_with(store, joined("brief:", me), 6 + strlen(me), "x", 1, &brief, NULL, &error));
     pause_ms(80);
-    must(check(hm_exists(store, joined("brief:", me), 6 + strlen(me), &error)) == HM_ABSENT, "what had expired was there");
-    check(hm_ref_release(store, "refs", 4, NULL, &error));
+    must(check(hm_contains(store, joined("brief:", me), 6 + strlen(me), &error)) == HM_ABSENT, "what had expired was there");
+    check(hm_dec_ref(store, "refs", 4, NULL, &error));
     check(hm_close(store, &error));
     return 0;
 }

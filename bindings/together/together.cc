@@ -32,16 +32,16 @@ static void next_number(hashmere::store &store) {
     for (;;) {
         const auto seen = store.get_item("cas").value();
         const auto next = std::to_string(std::stoull(seen.value) + 1);
-        if (store.cas("cas", seen.meta.version, next)) return;
+        if (store.cas("cas", seen.metadata.version, next)) return;
     }
 }
 
 static void read_of(hashmere::store &store, const std::string &peer) {
     const auto key = "from:" + peer;
-    wait_until("a value of another language never came", [&] { return store.exists(key); });
+    wait_until("a value of another language never came", [&] { return store.contains(key); });
     const auto item = store.get_item(key).value();
     must(item.value == greeting(peer), "another language stored other bytes");
-    must(item.meta.flags == peer.size(), "another language stored other flags");
+    must(item.metadata.flags == peer.size(), "another language stored other flags");
     const auto ttl = store.ttl(key).value();
     must(ttl > 2000s && ttl <= 3600s, "another language stored another time to live");
 }
@@ -66,7 +66,7 @@ static void work(hashmere::store &store, const std::string &me, const std::vecto
     }
     for (int i = 0; i < steps; i++) {
         next_number(store);
-        store.update("log", [&](std::optional<hashmere::pair> old) {
+        store.update_with("log", [&](std::optional<hashmere::pair> old) {
             return hashmere::change::set((old ? std::string(old->value) : "") + me + ";");
         });
     }
@@ -76,8 +76,8 @@ static void work(hashmere::store &store, const std::string &me, const std::vecto
 
     store.set("brief:" + me, "x", hashmere::attributes().after(50ms));
     std::this_thread::sleep_for(80ms);
-    must(!store.exists("brief:" + me), "what had expired was there");
-    store.ref_release("refs");
+    must(!store.contains("brief:" + me), "what had expired was there");
+    store.dec_ref("refs");
 }
 
 int main(int argc, char **argv) {

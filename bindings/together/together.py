@@ -23,7 +23,7 @@ def greeting(name: str) -> bytes:
 
 def next_number(store: hashmere.Store) -> None:
     while True:
-        seen = store.record("cas")
+        seen = store.get_item("cas")
         assert seen is not None, "no key `cas`"
         if store.cas("cas", str(int(seen.value) + 1), version=seen.version) is not None:
             return
@@ -32,7 +32,7 @@ def next_number(store: hashmere.Store) -> None:
 def read_of(store: hashmere.Store, peer: str) -> None:
     key = f"from:{peer}"
     wait_until("a value of another language never came", lambda: key in store)
-    record = store.record(key)
+    record = store.get_item(key)
     assert record is not None and record.value == greeting(peer), "another language stored other bytes"
     assert record.flags == len(peer), "another language stored other flags"
     assert 2000 < (store.ttl(key) or 0) <= 3600, "another language stored another time to live"
@@ -56,7 +56,7 @@ def work(store: hashmere.Store, me: str, everyone: List[str]) -> None:
         store.incr(f"sum:{me}", initial=1)
     for _ in range(STEPS):
         next_number(store)
-        store.modify("log", lambda old: (old or b"") + f"{me};".encode())
+        store.update_with("log", lambda old: (old or b"") + f"{me};".encode())
     store.set(f"from:{me}", greeting(me), flags=len(me), ttl=3600)
     for peer in everyone:
         read_of(store, peer)
@@ -64,7 +64,7 @@ def work(store: hashmere.Store, me: str, everyone: List[str]) -> None:
     store.set(f"brief:{me}", "x", ttl=0.05)
     time.sleep(0.08)
     assert f"brief:{me}" not in store, "what had expired was there"
-    store.release_ref("refs")
+    store.dec_ref("refs")
 
 
 if __name__ == "__main__":

@@ -22,7 +22,7 @@ def greeting(name) = (0..255).to_a.pack("C*") + name.b
 
 def next_number(store)
   loop do
-    seen = store.record("cas")
+    seen = store.get_item("cas")
     return if store.cas("cas", (Integer(seen.value) + 1).to_s, version: seen.version)
   end
 end
@@ -30,7 +30,7 @@ end
 def read_of(store, peer)
   key = "from:#{peer}"
   wait_until("a value of another language never came") { store.key?(key) }
-  record = store.record(key)
+  record = store.get_item(key)
   raise "another language stored other bytes" unless record.value.b == greeting(peer)
   raise "another language stored other flags" unless record.flags == peer.size
   raise "another language stored another time to live" unless (2000..3600).cover?(store.ttl(key))
@@ -55,7 +55,7 @@ def work(store, me, all)
   end
   STEPS.times do
     next_number(store)
-    store.update("log") { |old| "#{old}#{me};" }
+    store.update_with("log") { |old| "#{old}#{me};" }
   end
   store.set("from:#{me}", greeting(me), flags: me.size, ttl: 3600)
   all.each { |peer| read_of(store, peer) }

@@ -1,6 +1,6 @@
 //! One of the programs of `bindings/together/README.md`.
 
-use hashmere::{Attributes, Cas, Change, Counter, Expected, Remaining, Store, Ttl, Update};
+use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Expiry, Store, Ttl, Update};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
@@ -40,7 +40,9 @@ fn next_number(store: &Store) -> Done {
         let seen = store.get_item(b"cas")?.ok_or("no key `cas`")?;
         let next = (number(&seen.value)? + 1).to_string();
         let change = Change::Set(next.as_bytes());
-        if let Cas::Stored(_) = store.compare_and_set(b"cas", Expected::Version(seen.meta.version), change)? {
+        if let CasOutcome::Stored(_) =
+            store.compare_and_set(b"cas", Expected::Version(seen.metadata.version), change)?
+        {
             return Ok(());
         }
     }
@@ -49,12 +51,12 @@ fn next_number(store: &Store) -> Done {
 fn read_of(store: &Store, peer: &str) -> Done {
     let key = format!("from:{peer}");
     let key = key.as_bytes();
-    wait_until("a value of another language never came", || Ok(store.exists(key)?))?;
+    wait_until("a value of another language never came", || Ok(store.contains_key(key)?))?;
     let item = store.get_item(key)?.ok_or("it is gone")?;
     must(item.value == greeting(peer), "another language stored other bytes")?;
-    must(item.meta.flags as usize == peer.len(), "another language stored other flags")?;
+    must(item.metadata.flags as usize == peer.len(), "another language stored other flags")?;
     let hour = Duration::from_secs(2000)..=Duration::from_secs(3600);
-    let lives = matches!(store.ttl(key)?, Some(Remaining::For(left)) if hour.contains(&left));
+    let lives = matches!(store.ttl(key)?, Some(Expiry { remaining: Some(left) }) if hour.contains(&left));
     must(lives, "another language stored another time to live")
 }
 
@@ -85,7 +87,7 @@ fn work(store: &Store, me: &str, all: &[&str]) -> Done {
     let line = format!("{me};");
     for _ in 0..STEPS {
         next_number(store)?;
-        store.update(b"log", |old| {
+        store.update_with(b"log", |old| {
             let old = old.map_or(&[][..], |item| &item.value);
             Update::Set([old, line.as_bytes()].concat())
         })?;
@@ -98,8 +100,8 @@ fn work(store: &Store, me: &str, all: &[&str]) -> Done {
     let brief = format!("brief:{me}");
     store.set_with(brief.as_bytes(), b"x", Attributes::NONE.ttl(Ttl::After(Duration::from_millis(50))))?;
     std::thread::sleep(Duration::from_millis(80));
-    must(!store.exists(brief.as_bytes())?, "what had expired was there")?;
-    store.release_ref(b"refs")?;
+    must(!store.contains_key(brief.as_bytes())?, "what had expired was there")?;
+    store.dec_ref(b"refs")?;
     Ok(())
 }
 

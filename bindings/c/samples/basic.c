@@ -58,12 +58,12 @@ int main(void) {
 
     uint64_t count;
     check(hm_delete(store, "user:9", 6, &error));
-    check(hm_count(store, &count, &error));
+    check(hm_len(store, &count, &error));
     printf("deleted user:9, %d key is left\n", (int)count);
     check(hm_close(store, &error));
     check(hm_remove("sample-basic", &error));
 
-    hm_options existing = {.size = sizeof existing, .flags = HM_EXISTING};
+    hm_options existing = {.size = sizeof existing, .flags = HM_NO_CREATE};
     if (hm_open("sample-basic", &existing, &store, &error) > 0)
         printf("error %d (%s)\n", error.code, hm_result_name(error.code));
     return 0;

@@ -27,7 +27,7 @@ static void set_for(hm_store *store, const char *key, const char *value, int64_t
 }
 
 static int exists(hm_store *store, const char *key) {
-    return check(hm_exists(store, key, strlen(key), &error)) == HM_OK;
+    return check(hm_contains(store, key, strlen(key), &error)) == HM_OK;
 }
 
 int main(void) {
@@ -45,9 +45,9 @@ int main(void) {
     nanosleep(&(struct timespec){.tv_nsec = 40 * 1000 * 1000}, NULL);
     printf("session:2 is gone after its time: %s\n", yes(!exists(store, "session:2")));
 
-    hm_meta meta;
+    hm_metadata meta;
     check(hm_touch(store, "session:1", 9, HM_AFTER, 10 * MINUTE, &error));
-    check(hm_peek(store, "session:1", 9, &meta, &error));
+    check(hm_get_metadata(store, "session:1", 9, &meta, &error));
     check(hm_ttl(store, "session:1", 9, &left, &error));
     printf("session:1 was touched, flags %u, lives for more than a minute: %s\n", meta.flags, yes(left > MINUTE));
 

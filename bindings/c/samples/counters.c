@@ -21,7 +21,7 @@ static void work(hm_store *store) {
     hm_counter one = {.initial = 1};
     for (int i = 0; i < STEPS; i++)
         check(hm_incr(store, "hits", 4, 1, &one, NULL, &error));
-    check(hm_ref_release(store, "shared", 6, NULL, &error));
+    check(hm_dec_ref(store, "shared", 6, NULL, &error));
 }
 
 int main(void) {
@@ -30,7 +30,7 @@ int main(void) {
     check(hm_clear(store, &error));
 
     for (int i = 0; i < PROCESSES; i++)
-        check(hm_ref_retain(store, "shared", 6, NULL, &error));
+        check(hm_inc_ref(store, "shared", 6, NULL, &error));
     for (int i = 0; i < PROCESSES; i++) {
         if (fork() == 0) { /* the child goes on with the open store */
             work(store);
@@ -44,7 +44,7 @@ int main(void) {
     size_t len;
     check(hm_get(store, "hits", 4, hits, sizeof hits, &len, &error));
     printf("%d processes counted to %.*s\n", PROCESSES, (int)len, hits);
-    int gone = check(hm_exists(store, "shared", 6, &error)) == HM_ABSENT;
+    int gone = check(hm_contains(store, "shared", 6, &error)) == HM_ABSENT;
     printf("the last of %d references is gone: %s\n", PROCESSES, gone ? "yes" : "no");
     check(hm_close(store, &error));
     check(hm_remove("sample-counters", &error));

@@ -17,7 +17,7 @@ static void hundreds(void) {
     size_t len;
     for (int i = 0; i < STORES; i++) {
         hm_options options = {
-            .size = sizeof options, .flags = HM_EXCLUSIVE | HM_DELETE_ON_LAST_EXIT, .segment_bytes = 4096};
+            .size = sizeof options, .flags = HM_CREATE_NEW | HM_REMOVE_ON_LAST_CLOSE, .segment_bytes = 4096};
         snprintf(name, sizeof name, "many%d", i);
         EXPECT(HM_OK, hm_open(name, &options, &stores[i], &error));
         number_of(text, i);

@@ -7,7 +7,7 @@ static void null_arguments(void) {
     char buffer[8];
     size_t len;
     hm_view view;
-    hm_meta meta;
+    hm_metadata meta;
     EXPECT(HM_E_ARGUMENT, hm_open(NULL, NULL, &store, &error));
     EXPECT(HM_E_ARGUMENT, hm_open("bad", NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_remove(NULL, &error));
@@ -21,7 +21,7 @@ static void null_arguments(void) {
     EXPECT(HM_E_ARGUMENT, hm_get(store, KEY("k"), NULL, 1, &len, &error));
     EXPECT(HM_E_ARGUMENT, hm_get(store, KEY("k"), buffer, 8, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_get_item(store, KEY("k"), buffer, 8, NULL, &error));
-    EXPECT(HM_E_ARGUMENT, hm_length(store, KEY("k"), NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_value_len(store, KEY("k"), NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_ttl(store, KEY("k"), NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_view_acquire(store, KEY("k"), NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_view_acquire(NULL, KEY("k"), &view, &error));
@@ -30,7 +30,7 @@ static void null_arguments(void) {
     EXPECT(HM_E_ARGUMENT, hm_reservation_commit(NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_reservation_abandon(NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_uid_of(store, KEY("k"), NULL, &error));
-    EXPECT(HM_E_ARGUMENT, hm_handle_of(store, KEY("k"), NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_id_of(store, KEY("k"), NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_get_many(store, NULL, 1, NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_delete_many(store, NULL, 1, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_random(store, NULL, NULL, &error));
@@ -38,14 +38,14 @@ static void null_arguments(void) {
     EXPECT(HM_E_ARGUMENT, hm_scan_next(NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_scan_cursor(NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_parallel_scan(store, 1, NULL, NULL, NULL, &error));
-    EXPECT(HM_E_ARGUMENT, hm_count(store, NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_len(store, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_get_stats(store, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_each_client(store, NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_get_and_touch(store, KEY("k"), HM_NEVER, 0, buffer, 8, NULL, &error));
     CHECK(hm_set(store, NULL, 1, NULL, 0, NULL) == HM_E_ARGUMENT); /* nobody wants the text */
     const hm_bytes bad[2] = {{"k", 1}, {NULL, 1}};
     EXPECT(HM_E_ARGUMENT, hm_delete_many(store, bad, 2, NULL, &error));
-    EXPECT(HM_ABSENT, hm_peek(store, KEY("k"), &meta, &error));
+    EXPECT(HM_ABSENT, hm_get_metadata(store, KEY("k"), &meta, &error));
 }
 
 static void lengths(void) {
@@ -63,7 +63,7 @@ static void lengths(void) {
         if (huge[i] > SIZE_MAX / 2)
             EXPECT(HM_E_ARGUMENT, hm_delete_many(store, &key, huge[i], NULL, &error));
     }
-    EXPECT(HM_E_MISUSE, hm_reservation_commit(&room, NULL, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_reservation_commit(&room, NULL, &error));
     EXPECT(HM_ABSENT, hm_get(store, "k", 1, buffer, SIZE_MAX, &len, &error));
     EXPECT(HM_E_ARGUMENT, hm_parallel_scan(store, 0, NULL, NULL, NULL, &error));
 }
@@ -83,16 +83,16 @@ static void numbers(void) {
     EXPECT(HM_E_ARGUMENT, hm_touch(store, KEY("k"), HM_AFTER, -1, &error));
     EXPECT(HM_E_ARGUMENT, hm_touch(store, KEY("k"), -1, 1, &error));
     EXPECT(HM_E_ARGUMENT, hm_parallel_scan(store, 1025, NULL, stop, NULL, &error));
-    const hm_attributes most = {.version_at_least = UINT64_C(1) << 41}, beyond = {.version_at_least = (UINT64_C(1) << 41) + 1};
+    const hm_attributes most = {.min_version = UINT64_C(1) << 41}, beyond = {.min_version = (UINT64_C(1) << 41) + 1};
     hm_stored stored;
-    EXPECT(HM_E_MISUSE, hm_set_with(store, KEY("asked"), KEY("v"), &beyond, NULL, &error));
-    EXPECT(HM_ABSENT, hm_exists(store, KEY("asked"), &error));
+    EXPECT(HM_E_INVALID_STATE, hm_set_with(store, KEY("asked"), KEY("v"), &beyond, NULL, &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("asked"), &error));
     EXPECT(HM_OK, hm_set_with(store, KEY("asked"), KEY("v"), &most, &stored, &error));
     CHECK(stored.version == UINT64_C(1) << 41);
     EXPECT(HM_OK, hm_delete(store, KEY("asked"), &error));
     hm_attributes late = {0, HM_AFTER, INT64_MAX, 0};
     EXPECT(HM_OK, hm_set_with(store, KEY("late"), KEY("v"), &late, NULL, &error));
-    EXPECT(HM_OK, hm_exists(store, KEY("late"), &error));
+    EXPECT(HM_OK, hm_contains(store, KEY("late"), &error));
     hm_filter filter = {sizeof filter, 2, {NULL, 0}, {NULL, 0}};
     hm_scan *scan;
     EXPECT(HM_E_ARGUMENT, hm_scan_open(store, &filter, 0, &scan, &error));
@@ -113,7 +113,7 @@ static void numbers(void) {
 }
 
 static void options(void) {
-    const uint64_t flags[] = {UINT64_C(1) << 9, UINT64_C(1) << 63, HM_STRICT | HM_CACHE, HM_EXISTING | HM_EXCLUSIVE};
+    const uint64_t flags[] = {UINT64_C(1) << 9, UINT64_C(1) << 63, HM_STRICT | HM_CACHE, HM_NO_CREATE | HM_CREATE_NEW};
     hm_options given = {.size = sizeof given};
     hm_store *other;
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++) {
@@ -129,9 +129,9 @@ static void options(void) {
     EXPECT(HM_E_ARGUMENT, hm_open("other", &given, &other, &error));
     given.size = sizeof given, given.segment_bytes = 5;
     EXPECT(HM_E_BAD_OPTION, hm_open("other", &given, &other, &error));
-    given.segment_bytes = 0, given.flags = HM_EXISTING;
+    given.segment_bytes = 0, given.flags = HM_NO_CREATE;
     EXPECT(HM_E_NOT_FOUND, hm_open("other", &given, &other, &error));
-    given.flags = HM_EXCLUSIVE;
+    given.flags = HM_CREATE_NEW;
     EXPECT(HM_E_ALREADY_EXISTS, hm_open("bad", &given, &other, &error));
     given.flags = 0, given.fixed_key_len = 3;
     EXPECT(HM_E_MISMATCH, hm_open("bad", &given, &other, &error));
@@ -175,7 +175,7 @@ static void closed(void) {
     for (int i = 0; i < 200; i++) {
         hm_store *other = new_store("gone", 0);
         CHECK(other != gone);
-        EXPECT(HM_E_CLOSED, hm_exists(gone, KEY("k"), &error));
+        EXPECT(HM_E_CLOSED, hm_contains(gone, KEY("k"), &error));
         EXPECT(HM_OK, hm_close(other, &error));
     }
 }

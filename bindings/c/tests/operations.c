@@ -6,7 +6,7 @@ static hm_store *store;
 static void reading(void) {
     char buffer[64];
     size_t len = 99;
-    hm_meta meta;
+    hm_metadata meta;
     int64_t ms;
     EXPECT(HM_ABSENT, hm_get(store, KEY("no"), buffer, sizeof buffer, &len, &error));
     CHECK(len == 99);
@@ -23,20 +23,20 @@ static void reading(void) {
     CHECK(meta.value_len == 5 && meta.version != 0 && meta.flags == 0 && meta.expires_at_ms == 0 && meta.reserved == 0);
     EXPECT(HM_BUFFER_TOO_SMALL, hm_get_item(store, KEY("key"), buffer, 1, &meta, &error));
     EXPECT(HM_ABSENT, hm_get_item(store, KEY("no"), buffer, 1, &meta, &error));
-    EXPECT(HM_OK, hm_peek(store, KEY("key"), &meta, &error));
-    EXPECT(HM_OK, hm_peek(store, KEY("key"), NULL, &error));
-    EXPECT(HM_ABSENT, hm_peek(store, KEY("no"), &meta, &error));
-    EXPECT(HM_OK, hm_exists(store, KEY("key"), &error));
-    EXPECT(HM_ABSENT, hm_exists(store, KEY("no"), &error));
-    EXPECT(HM_OK, hm_length(store, KEY("key"), &len, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("key"), &meta, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("key"), NULL, &error));
+    EXPECT(HM_ABSENT, hm_get_metadata(store, KEY("no"), &meta, &error));
+    EXPECT(HM_OK, hm_contains(store, KEY("key"), &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("no"), &error));
+    EXPECT(HM_OK, hm_value_len(store, KEY("key"), &len, &error));
     CHECK(len == 5);
-    EXPECT(HM_ABSENT, hm_length(store, KEY("no"), &len, &error));
+    EXPECT(HM_ABSENT, hm_value_len(store, KEY("no"), &len, &error));
     EXPECT(HM_OK, hm_ttl(store, KEY("key"), &ms, &error));
     CHECK(ms == -1);
     EXPECT(HM_ABSENT, hm_ttl(store, KEY("no"), &ms, &error));
     /* Embedded NULs, empty keys and values. */
     EXPECT(HM_OK, hm_set(store, "a\0b", 3, "\0\0", 2, &error));
-    EXPECT(HM_ABSENT, hm_exists(store, "a", 1, &error));
+    EXPECT(HM_ABSENT, hm_contains(store, "a", 1, &error));
     EXPECT(HM_OK, hm_get(store, "a\0b", 3, buffer, sizeof buffer, &len, &error));
     CHECK(len == 2 && buffer[0] == 0);
     EXPECT(HM_OK, hm_set(store, NULL, 0, NULL, 0, &error));
@@ -48,19 +48,19 @@ static void writing(void) {
     char buffer[64];
     size_t len;
     hm_stored stored = {0, 0, 9};
-    hm_meta meta;
+    hm_metadata meta;
     const hm_attributes flags = {0xdeadbeef, HM_NEVER, 0, 0};
     EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), &flags, &stored, &error));
     CHECK(stored.created == 1 && stored.version != 0);
     EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), NULL, NULL, &error));
-    const hm_attributes asked = {.version_at_least = UINT64_C(2000000000000)};
+    const hm_attributes asked = {.min_version = UINT64_C(2000000000000)};
     EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), &asked, &stored, &error));
     CHECK(stored.version == UINT64_C(2000000000000));
     EXPECT(HM_OK, hm_set_with(store, KEY("w"), KEY("1"), &asked, &stored, &error));
     CHECK(stored.version == UINT64_C(2000000000001));
     EXPECT(HM_EXISTS, hm_add(store, KEY("w"), KEY("2"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_add(store, KEY("added"), KEY("2"), &flags, &stored, &error));
-    EXPECT(HM_OK, hm_peek(store, KEY("added"), &meta, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("added"), &meta, &error));
     CHECK(meta.flags == 0xdeadbeef && meta.version == stored.version && meta.uid == stored.uid);
     EXPECT(HM_ABSENT, hm_replace(store, KEY("absent"), KEY("2"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_replace(store, KEY("w"), KEY("b"), NULL, &stored, &error));
@@ -87,22 +87,22 @@ static void in_place(void) {
     EXPECT(HM_OK, hm_reserve(store, KEY("r"), 4, NULL, &room, &error));
     CHECK(room.len == 4 && room.data != NULL);
     memcpy(room.data, "room", 4);
-    EXPECT(HM_ABSENT, hm_exists(store, KEY("r"), &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("r"), &error));
     memcpy(&other, &room, sizeof room); /* it may be moved */
     EXPECT(HM_OK, hm_reservation_commit(&other, &stored, &error));
     CHECK(stored.created == 1);
     EXPECT(HM_OK, hm_get(store, KEY("r"), buffer, sizeof buffer, &len, &error));
     EQUAL(buffer, len, "room");
-    EXPECT(HM_E_MISUSE, hm_reservation_commit(&other, NULL, &error));
-    EXPECT(HM_E_MISUSE, hm_reservation_abandon(&other, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_reservation_commit(&other, NULL, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_reservation_abandon(&other, &error));
     EXPECT(HM_OK, hm_reserve(store, KEY("r"), 100, NULL, &room, &error));
     EXPECT(HM_OK, hm_reserve(store, KEY("r2"), 0, NULL, &other, &error));
     EXPECT(HM_OK, hm_set(store, KEY("meanwhile"), KEY("x"), &error));
     EXPECT(HM_OK, hm_reservation_abandon(&room, &error));
     EXPECT(HM_OK, hm_reservation_commit(&other, NULL, &error));
-    EXPECT(HM_OK, hm_length(store, KEY("r"), &len, &error));
+    EXPECT(HM_OK, hm_value_len(store, KEY("r"), &len, &error));
     CHECK(len == 4);
-    EXPECT(HM_OK, hm_length(store, KEY("r2"), &len, &error));
+    EXPECT(HM_OK, hm_value_len(store, KEY("r2"), &len, &error));
     CHECK(len == 0);
 }
 
@@ -115,7 +115,7 @@ static void views(void) {
     hm_view_release(&view);
     EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("before"), &error));
     EXPECT(HM_OK, hm_view_acquire(store, KEY("v"), &view, &error));
-    CHECK(view.zero_copy == 1 && view.meta.value_len == 6 && view.reserved == 0);
+    CHECK(view.zero_copy == 1 && view.metadata.value_len == 6 && view.reserved == 0);
     EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("after!"), &error));
     EXPECT(HM_OK, hm_delete(store, KEY("v"), &error));
     EQUAL(view.data, view.len, "before");
@@ -182,7 +182,7 @@ static void selfish(void *user, const hm_pair *old, hm_change *change) {
     EXPECT(old ? HM_OK : HM_ABSENT, hm_get(store, own, 1, value, sizeof value, &len, &error));
     /* Another key whose visitor wants the first one. */
     if (*own == 'A') {
-        CHECK(hm_update(store, KEY("B"), selfish, "B", NULL, NULL) == HM_OK);
+        CHECK(hm_update_with(store, KEY("B"), selfish, "B", NULL, NULL) == HM_OK);
         EXPECT(HM_E_REENTERED, hm_delete(store, KEY("A"), &error));
     } else {
         EXPECT(HM_E_REENTERED, hm_delete(store, KEY("A"), &error));
@@ -194,8 +194,8 @@ static void selfish(void *user, const hm_pair *old, hm_change *change) {
 
 static void visiting_itself(void) {
     /* The visitor's calls write to `error`. */
-    CHECK(hm_update(store, KEY("A"), selfish, "A", NULL, NULL) == HM_OK);
-    CHECK(hm_update(store, KEY("A"), selfish, "A", NULL, NULL) == HM_OK);
+    CHECK(hm_update_with(store, KEY("A"), selfish, "A", NULL, NULL) == HM_OK);
+    CHECK(hm_update_with(store, KEY("A"), selfish, "A", NULL, NULL) == HM_OK);
     EXPECT(HM_OK, hm_delete_value(store, KEY("A"), KEY("kept"), &error));
     EXPECT(HM_OK, hm_delete_value(store, KEY("B"), KEY("kept"), &error));
 }
@@ -203,30 +203,30 @@ static void visiting_itself(void) {
 static void visiting(void) {
     struct visit visit = {HM_KEEP, 0, {NULL, 0}, ""};
     hm_stored stored;
-    hm_meta meta;
-    EXPECT(HM_UNCHANGED, hm_update(store, KEY("u"), visitor, &visit, NULL, &error));
+    hm_metadata meta;
+    EXPECT(HM_UNCHANGED, hm_update_with(store, KEY("u"), visitor, &visit, NULL, &error));
     CHECK(visit.calls == 1 && visit.seen.data == NULL);
     visit.action = HM_REMOVE;
     EXPECT(HM_OK, hm_set(store, KEY("doomed"), KEY("x"), &error));
-    EXPECT(HM_REMOVED, hm_update(store, KEY("doomed"), visitor, &visit, NULL, &error));
-    EXPECT(HM_ABSENT, hm_exists(store, KEY("doomed"), &error));
+    EXPECT(HM_REMOVED, hm_update_with(store, KEY("doomed"), visitor, &visit, NULL, &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("doomed"), &error));
     visit.action = HM_SET_WITH;
-    EXPECT(HM_OK, hm_update(store, KEY("u"), visitor, &visit, &stored, &error));
+    EXPECT(HM_OK, hm_update_with(store, KEY("u"), visitor, &visit, &stored, &error));
     CHECK(stored.created == 1);
     visit.action = HM_SET;
-    EXPECT(HM_OK, hm_update(store, KEY("u"), visitor, &visit, &stored, &error));
+    EXPECT(HM_OK, hm_update_with(store, KEY("u"), visitor, &visit, &stored, &error));
     EQUAL(visit.text, visit.seen.len, "visited");
-    EXPECT(HM_OK, hm_peek(store, KEY("u"), &meta, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("u"), &meta, &error));
     CHECK(meta.flags == 5 && meta.version == stored.version);
     visit.action = 17;
-    EXPECT(HM_E_ARGUMENT, hm_update(store, KEY("u"), visitor, &visit, NULL, &error));
-    EXPECT(HM_E_ARGUMENT, hm_update(store, KEY("u"), NULL, NULL, NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_update_with(store, KEY("u"), visitor, &visit, NULL, &error));
+    EXPECT(HM_E_ARGUMENT, hm_update_with(store, KEY("u"), NULL, NULL, NULL, &error));
 }
 
 static void counters(void) {
     const hm_counter create = {10, {3, HM_NEVER, 0, 0}};
     uint64_t now = 7;
-    hm_meta meta;
+    hm_metadata meta;
     EXPECT(HM_ABSENT, hm_incr(store, KEY("n"), 1, NULL, &now, &error));
     CHECK(now == 7);
     EXPECT(HM_OK, hm_incr(store, KEY("n"), 5, &create, &now, &error));
@@ -238,27 +238,27 @@ static void counters(void) {
     EXPECT(HM_OK, hm_incr(store, KEY("n"), UINT64_MAX, NULL, &now, &error));
     CHECK(now == UINT64_MAX);
     EXPECT(HM_OK, hm_incr(store, KEY("n"), 2, NULL, NULL, &error));
-    EXPECT(HM_OK, hm_add_signed(store, KEY("n"), -5, NULL, &now, &error));
+    EXPECT(HM_OK, hm_incr_by(store, KEY("n"), -5, NULL, &now, &error));
     CHECK(now == 0);
-    EXPECT(HM_OK, hm_add_signed(store, KEY("n"), 41, NULL, &now, &error));
+    EXPECT(HM_OK, hm_incr_by(store, KEY("n"), 41, NULL, &now, &error));
     CHECK(now == 41);
-    EXPECT(HM_OK, hm_peek(store, KEY("n"), &meta, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("n"), &meta, &error));
     CHECK(meta.flags == 3);
     EXPECT(HM_OK, hm_set(store, KEY("text"), KEY("x"), &error));
     EXPECT(HM_E_NOT_A_NUMBER, hm_incr(store, KEY("text"), 1, NULL, &now, &error));
-    EXPECT(HM_OK, hm_ref_retain(store, KEY("ref"), &now, &error));
-    EXPECT(HM_OK, hm_ref_retain(store, KEY("ref"), NULL, &error));
-    EXPECT(HM_OK, hm_ref_release(store, KEY("ref"), &now, &error));
+    EXPECT(HM_OK, hm_inc_ref(store, KEY("ref"), &now, &error));
+    EXPECT(HM_OK, hm_inc_ref(store, KEY("ref"), NULL, &error));
+    EXPECT(HM_OK, hm_dec_ref(store, KEY("ref"), &now, &error));
     CHECK(now == 1);
-    EXPECT(HM_OK, hm_ref_release(store, KEY("ref"), &now, &error));
+    EXPECT(HM_OK, hm_dec_ref(store, KEY("ref"), &now, &error));
     CHECK(now == 0);
-    EXPECT(HM_ABSENT, hm_ref_release(store, KEY("ref"), &now, &error));
+    EXPECT(HM_ABSENT, hm_dec_ref(store, KEY("ref"), &now, &error));
 }
 
 static void attributes(void) {
     hm_attributes soon = {1, HM_AFTER, 60000, 0};
     char buffer[8];
-    hm_meta meta, seen;
+    hm_metadata meta, seen;
     int64_t ms;
     EXPECT(HM_OK, hm_set_with(store, KEY("t"), KEY("x"), &soon, NULL, &error));
     EXPECT(HM_OK, hm_ttl(store, KEY("t"), &ms, &error));
@@ -273,16 +273,16 @@ static void attributes(void) {
     CHECK(meta.expires_at_ms == 0 && meta.value_len == 1);
     EXPECT(HM_ABSENT, hm_get_and_touch(store, KEY("no"), HM_NEVER, 0, NULL, 0, &meta, &error));
     EXPECT(HM_OK, hm_touch(store, KEY("t"), HM_AFTER, 0, &error)); /* at once */
-    EXPECT(HM_ABSENT, hm_exists(store, KEY("t"), &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("t"), &error));
 
     EXPECT(HM_OK, hm_set_marked(store, KEY("m"), KEY("v"), NULL, 2, NULL, NULL, &error));
     EXPECT(HM_MISMATCH, hm_set_marked(store, KEY("m"), KEY("v"), NULL, 2, NULL, NULL, &error));
-    EXPECT(HM_OK, hm_peek(store, KEY("m"), &seen, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("m"), &seen, &error));
     CHECK(seen.marks == 2);
     EXPECT(HM_OK, hm_remark(store, KEY("m"), KEY("v"), &seen, 3, &error));
     EXPECT(HM_MISMATCH, hm_remark(store, KEY("m"), KEY("v"), &seen, 4, &error));
     EXPECT(HM_E_ARGUMENT, hm_remark(store, KEY("m"), KEY("v"), NULL, 4, &error));
-    EXPECT(HM_OK, hm_peek(store, KEY("m"), &meta, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("m"), &meta, &error));
     CHECK(meta.marks == 3 && meta.version == seen.version);
     EXPECT(HM_OK, hm_set_marked(store, KEY("m"), KEY("w"), NULL, 0, &meta, NULL, &error));
 }
@@ -291,39 +291,39 @@ static void by_number(void) {
     char buffer[16];
     size_t len;
     uint32_t uid;
-    uint64_t handle;
-    hm_meta meta;
+    uint64_t id;
+    hm_metadata meta;
     hm_stored stored;
     struct visit visit = {HM_SET, 0, {NULL, 0}, ""};
     EXPECT(HM_ABSENT, hm_uid_of(store, KEY("no"), &uid, &error));
-    EXPECT(HM_ABSENT, hm_handle_of(store, KEY("no"), &handle, &error));
+    EXPECT(HM_ABSENT, hm_id_of(store, KEY("no"), &id, &error));
     EXPECT(HM_OK, hm_set(store, KEY("number"), KEY("one"), &error));
     EXPECT(HM_OK, hm_uid_of(store, KEY("number"), &uid, &error));
-    EXPECT(HM_OK, hm_handle_of(store, KEY("number"), &handle, &error));
-    CHECK((uint32_t)handle == uid);
-    EXPECT(HM_OK, hm_handle_get(store, handle, buffer, sizeof buffer, &len, &meta, &error));
+    EXPECT(HM_OK, hm_id_of(store, KEY("number"), &id, &error));
+    CHECK((uint32_t)id == uid);
+    EXPECT(HM_OK, hm_id_get(store, id, buffer, sizeof buffer, &len, &meta, &error));
     EQUAL(buffer, len, "one");
     CHECK(meta.uid == uid);
-    EXPECT(HM_OK, hm_handle_key(store, handle, buffer, sizeof buffer, &len, &error));
+    EXPECT(HM_OK, hm_id_key(store, id, buffer, sizeof buffer, &len, &error));
     EQUAL(buffer, len, "number");
-    EXPECT(HM_BUFFER_TOO_SMALL, hm_handle_key(store, handle, buffer, 1, &len, &error));
-    EXPECT(HM_OK, hm_handle_set(store, handle, KEY("two"), &stored, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_id_key(store, id, buffer, 1, &len, &error));
+    EXPECT(HM_OK, hm_id_set(store, id, KEY("two"), &stored, &error));
     EXPECT(HM_OK, hm_uid_get(store, uid, buffer, sizeof buffer, &len, NULL, &error));
     EQUAL(buffer, len, "two");
     EXPECT(HM_BUFFER_TOO_SMALL, hm_uid_get(store, uid, buffer, 1, &len, NULL, &error));
     EXPECT(HM_OK, hm_uid_key(store, uid, buffer, sizeof buffer, &len, &error));
     EXPECT(HM_OK, hm_uid_set(store, uid, KEY("three"), NULL, &error));
-    EXPECT(HM_OK, hm_uid_update(store, uid, visitor, &visit, NULL, &error));
+    EXPECT(HM_OK, hm_uid_update_with(store, uid, visitor, &visit, NULL, &error));
     EQUAL(visit.text, visit.seen.len, "three");
-    EXPECT(HM_OK, hm_handle_update(store, handle, visitor, &visit, &stored, &error));
+    EXPECT(HM_OK, hm_id_update_with(store, id, visitor, &visit, &stored, &error));
     EXPECT(HM_OK, hm_uid_delete(store, uid, &error));
     EXPECT(HM_E_STALE, hm_uid_delete(store, uid, &error));
-    EXPECT(HM_E_STALE, hm_handle_get(store, handle, buffer, sizeof buffer, &len, NULL, &error));
-    EXPECT(HM_E_STALE, hm_handle_update(store, handle, visitor, &visit, NULL, &error));
+    EXPECT(HM_E_STALE, hm_id_get(store, id, buffer, sizeof buffer, &len, NULL, &error));
+    EXPECT(HM_E_STALE, hm_id_update_with(store, id, visitor, &visit, NULL, &error));
     EXPECT(HM_OK, hm_set(store, KEY("number"), KEY("again"), &error));
-    EXPECT(HM_OK, hm_handle_of(store, KEY("number"), &handle, &error));
-    EXPECT(HM_OK, hm_handle_delete(store, handle, &error));
-    EXPECT(HM_E_STALE, hm_handle_set(store, handle, KEY("x"), NULL, &error));
+    EXPECT(HM_OK, hm_id_of(store, KEY("number"), &id, &error));
+    EXPECT(HM_OK, hm_id_delete(store, id, &error));
+    EXPECT(HM_E_STALE, hm_id_set(store, id, KEY("x"), NULL, &error));
     EXPECT(HM_E_STALE, hm_uid_get(store, UINT32_MAX, buffer, 1, &len, NULL, &error));
 }
 
@@ -332,23 +332,23 @@ static void hashed(void) {
     size_t len;
     uint32_t uid;
     uint64_t now;
-    hm_meta meta;
+    hm_metadata meta;
     const hm_counter create = {1, {0, HM_NEVER, 0, 0}};
     struct visit visit = {HM_REMOVE, 0, {NULL, 0}, ""};
     EXPECT(HM_OK, hm_hashed_set(store, KEY("h"), 1, KEY("one"), NULL, NULL, &error));
     EXPECT(HM_OK, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));
     EXPECT(HM_EXISTS, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));
-    EXPECT(HM_ABSENT, hm_exists(store, KEY("h"), &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("h"), &error));
     EXPECT(HM_OK, hm_hashed_get(store, KEY("h"), 1, buffer, sizeof buffer, &len, &error));
     EQUAL(buffer, len, "one");
     EXPECT(HM_BUFFER_TOO_SMALL, hm_hashed_get_item(store, KEY("h"), 2, buffer, 1, &meta, &error));
-    EXPECT(HM_OK, hm_hashed_exists(store, KEY("h"), 2, &error));
-    EXPECT(HM_ABSENT, hm_hashed_exists(store, KEY("h"), 3, &error));
+    EXPECT(HM_OK, hm_hashed_contains(store, KEY("h"), 2, &error));
+    EXPECT(HM_ABSENT, hm_hashed_contains(store, KEY("h"), 3, &error));
     EXPECT(HM_OK, hm_hashed_uid_of(store, KEY("h"), 2, &uid, &error));
     CHECK(uid == meta.uid);
     EXPECT(HM_OK, hm_hashed_incr(store, KEY("count"), 9, 1, &create, &now, &error));
     CHECK(now == 1);
-    EXPECT(HM_REMOVED, hm_hashed_update(store, KEY("h"), 1, visitor, &visit, NULL, &error));
+    EXPECT(HM_REMOVED, hm_hashed_update_with(store, KEY("h"), 1, visitor, &visit, NULL, &error));
     EXPECT(HM_OK, hm_hashed_delete(store, KEY("h"), 2, &error));
     EXPECT(HM_ABSENT, hm_hashed_delete(store, KEY("h"), 2, &error));
 }

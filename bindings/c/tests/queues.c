@@ -69,7 +69,7 @@ static void passing_on(hm_endpoint *endpoint, hm_queue *bounded) {
     CHECK(one.index != index && count(bounded) == 1 && count(todo) == 2);
     EXPECT(HM_QUEUE_FULL, hm_queue_push_pop(endpoint, &one, bounded, todo, &error));
     CHECK(one.slot != 0 && count(todo) == 2);
-    EXPECT(HM_E_MISUSE, hm_queue_drain(endpoint, todo, nobody, &n, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_queue_drain(endpoint, todo, nobody, &n, &error));
     EXPECT(HM_OK, hm_queue_push_pop(endpoint, &one, nobody, bounded, &error));
     CHECK(one.index == index);
     EXPECT(HM_ABSENT, hm_queue_push_pop(endpoint, &one, todo, bounded, &error));
@@ -132,7 +132,7 @@ static void elements(void) {
     uint64_t n;
     void *data;
     size_t len;
-    EXPECT(HM_E_MISUSE, hm_queue_pop_many(endpoint, nobody, 4, &n, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_queue_pop_many(endpoint, nobody, 4, &n, &error));
     EXPECT(HM_OK, hm_queue_push(endpoint, &one, nobody, &error));
     EXPECT(HM_OK, hm_queue_push(endpoint, &two, nobody, &error));
     EXPECT(HM_OK, hm_queue_pop_many(endpoint, nobody, 4, &n, &error));
@@ -235,11 +235,11 @@ static void *contend(void *unused) {
 static void waiting(void) {
     pthread_t thread;
     uint64_t now = 7;
-    hm_meta meta;
+    hm_metadata meta;
     EXPECT(HM_TIMEOUT, hm_wait(store, KEY("waited"), 0, 2, &now, &error));
     EXPECT(HM_OK, hm_set(store, KEY("waited"), KEY("1"), &error));
     EXPECT(HM_OK, hm_wait(store, KEY("waited"), 0, 0, &now, &error));
-    EXPECT(HM_OK, hm_peek(store, KEY("waited"), &meta, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("waited"), &meta, &error));
     CHECK(now == meta.version);
     CHECK(pthread_create(&thread, NULL, change_later, NULL) == 0);
     EXPECT(HM_OK, hm_wait(store, KEY("waited"), now, MS, &now, &error));
@@ -249,7 +249,7 @@ static void waiting(void) {
     uint64_t seen[] = {0, now};
     size_t which = 9;
     EXPECT(HM_TIMEOUT, hm_wait_any(store, keys, seen, 2, 2, &which, &now, &error));
-    EXPECT(HM_E_MISUSE, hm_wait_any(store, keys, seen, 0, 2, &which, &now, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_wait_any(store, keys, seen, 0, 2, &which, &now, &error));
     EXPECT(HM_E_ARGUMENT, hm_wait_any(store, keys, NULL, 2, 2, &which, &now, &error));
     CHECK(pthread_create(&thread, NULL, change_later, NULL) == 0);
     EXPECT(HM_OK, hm_wait_any(store, keys, seen, 2, MS, &which, &now, &error));
@@ -288,7 +288,7 @@ static void waiting(void) {
     hm_mutex_unlock(lock);
     EXPECT(HM_ABSENT, hm_mutex_holder(store, KEY("mutex"), &pid, &error));
     hm_mutex_unlock(NULL);
-    EXPECT(HM_ABSENT, hm_exists(store, KEY("mutex"), &error));
+    EXPECT(HM_ABSENT, hm_contains(store, KEY("mutex"), &error));
     EXPECT(HM_E_QUEUE_BROKEN, hm_mutex_lock(store, KEY("waited"), 0, &lock, NULL, &error));
 
     int calls = 0;
@@ -339,16 +339,16 @@ static void backup(void) {
     hm_backup_report report = {.size = sizeof report};
     EXPECT(HM_OK, hm_path(store, path, sizeof path - 8, &len, &error));
     memcpy(path + len, ".copy", 6);
-    EXPECT(HM_OK, hm_count(store, &keys, &error));
+    EXPECT(HM_OK, hm_len(store, &keys, &error));
     EXPECT(HM_OK, hm_backup(store, path, 0, tell, &told, &report, &error));
     CHECK(told.calls > 0 && told.done <= told.of && report.items == keys && report.bytes_file > 0 && !report.is_thinned);
     EXPECT(HM_E_BACKUP_EXISTS, hm_backup(store, path, 0, NULL, NULL, NULL, &error));
     EXPECT(HM_OK, hm_backup(store, path, HM_REPLACE, NULL, NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_backup(store, path, 1 << 9, NULL, NULL, NULL, &error));
     hm_store *copy;
-    const hm_options existing = {.size = sizeof existing, .flags = HM_EXISTING, .on_rebuild = tell, .on_rebuild_user = &told};
+    const hm_options existing = {.size = sizeof existing, .flags = HM_NO_CREATE, .on_recovery = tell, .on_recovery_user = &told};
     EXPECT(HM_OK, hm_open(path, &existing, &copy, &error));
-    EXPECT(HM_OK, hm_exists(copy, KEY("waited"), &error));
+    EXPECT(HM_OK, hm_contains(copy, KEY("waited"), &error));
     EXPECT(HM_OK, hm_close(copy, &error));
     EXPECT(HM_OK, hm_remove(path, &error));
 }

@@ -44,7 +44,7 @@ static inline hm_store *new_store(const char *name, uint64_t flags) {
     hm_options options;
     memset(&options, 0, sizeof options);
     options.size = sizeof options;
-    options.flags = HM_EXCLUSIVE | HM_DELETE_ON_LAST_EXIT | flags;
+    options.flags = HM_CREATE_NEW | HM_REMOVE_ON_LAST_CLOSE | flags;
     hm_store *store = NULL;
     EXPECT(HM_OK, hm_open(name, &options, &store, &error));
     CHECK(store != NULL);

@@ -31,8 +31,8 @@ static void *count(void *seed) {
 
 static void *commit_elsewhere(void *room) {
     hm_error mine;
-    CHECK(hm_reservation_commit(room, NULL, &mine) == HM_E_MISUSE && mine.code == HM_E_MISUSE);
-    CHECK(hm_reservation_abandon(room, &mine) == HM_E_MISUSE);
+    CHECK(hm_reservation_commit(room, NULL, &mine) == HM_E_INVALID_STATE && mine.code == HM_E_INVALID_STATE);
+    CHECK(hm_reservation_abandon(room, &mine) == HM_E_INVALID_STATE);
     return NULL;
 }
 
@@ -62,12 +62,12 @@ static void fork_one(void) {
     EXPECT(HM_OK, hm_view_acquire(store, KEY("seen"), &view, &error));
     const pid_t child = fork();
     if (child == 0) {
-        EXPECT(HM_E_MISUSE, hm_reservation_commit(&room, NULL, &error)); /* it is the parent's */
+        EXPECT(HM_E_INVALID_STATE, hm_reservation_commit(&room, NULL, &error)); /* it is the parent's */
         EQUAL(view.data, view.len, "by both");
         hm_view_release(&view);
         EXPECT(HM_OK, hm_set(store, KEY("child"), KEY("wrote"), &error));
         EXPECT(HM_OK, hm_close(store, &error));
-        EXPECT(HM_E_CLOSED, hm_exists(store, KEY("child"), &error));
+        EXPECT(HM_E_CLOSED, hm_contains(store, KEY("child"), &error));
         _exit(0);
     }
     int status;
@@ -76,7 +76,7 @@ static void fork_one(void) {
     EXPECT(HM_OK, hm_reservation_commit(&room, NULL, &error));
     EQUAL(view.data, view.len, "by both");
     hm_view_release(&view);
-    EXPECT(HM_OK, hm_exists(store, KEY("child"), &error));
+    EXPECT(HM_OK, hm_contains(store, KEY("child"), &error));
 }
 
 int main(void) {

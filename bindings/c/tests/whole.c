@@ -37,14 +37,14 @@ static void bulk(void) {
     struct count count = {.stop_after = 0};
     hm_attributes flags = {7, HM_NEVER, 0, 0};
     size_t removed;
-    hm_meta meta;
+    hm_metadata meta;
     for (int i = 0; i < KEYS; i++) {
         keys[i].data = values[i].data = texts[i];
         keys[i].len = values[i].len = (size_t)snprintf(texts[i], sizeof texts[i], "k%d", i);
     }
     EXPECT(HM_OK, hm_set_many(store, keys, values, KEYS / 2, NULL, &error));
     EXPECT(HM_OK, hm_set_many(store, keys + KEYS / 2, values + KEYS / 2, KEYS / 2, &flags, &error));
-    EXPECT(HM_OK, hm_peek(store, KEY("k4999"), &meta, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("k4999"), &meta, &error));
     CHECK(meta.flags == 7);
     EXPECT(HM_OK, hm_get_many(store, keys, KEYS, count_value, &count, &error));
     CHECK(count.keys == KEYS);
@@ -83,7 +83,7 @@ static void scans(void) {
     hm_filter filter = {sizeof filter, HM_KEYS_ONLY, {"k1", 2}, {"*[05]", 5}};
     EXPECT(HM_OK, hm_scan_open(store, &filter, 0, &scan, &error));
     for (n = 0; hm_scan_next(scan, &pair, &error) == HM_OK; n++)
-        CHECK(pair.value.len == 0 && pair.meta.value_len == pair.key.len);
+        CHECK(pair.value.len == 0 && pair.metadata.value_len == pair.key.len);
     CHECK(n == 222); /* k10 k15; k100 to k195; k1000 to k1995 */
     EXPECT(HM_END, hm_scan_next(scan, &pair, &error));
     hm_scan_close(scan);
@@ -118,7 +118,7 @@ static void whole(void) {
     hm_stats stats = {.size = sizeof stats};
     hm_report report = {.size = sizeof report};
     size_t clients = 0;
-    EXPECT(HM_OK, hm_count(store, &n, &error));
+    EXPECT(HM_OK, hm_len(store, &n, &error));
     CHECK(n == KEYS);
     EXPECT(HM_OK, hm_get_stats(store, &stats, &error));
     CHECK(stats.size == sizeof stats && stats.items == KEYS && stats.segment_bytes == 256 << 10 && !stats.is_cache);
@@ -127,11 +127,11 @@ static void whole(void) {
     CHECK(clients == 1);
     EXPECT(HM_OK, hm_check(store, &report, each_problem, NULL, &error));
     CHECK(report.problems == 0 && report.items == KEYS && report.leaves > 0);
-    EXPECT(HM_OK, hm_maintain(store, &n, &error));
-    EXPECT(HM_OK, hm_maintain(store, NULL, &error));
-    EXPECT(HM_E_MISUSE, hm_sync(store, &error));
+    EXPECT(HM_OK, hm_compact(store, &n, &error));
+    EXPECT(HM_OK, hm_compact(store, NULL, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_sync(store, &error));
     EXPECT(HM_OK, hm_clear(store, &error));
-    EXPECT(HM_OK, hm_count(store, &n, &error));
+    EXPECT(HM_OK, hm_len(store, &n, &error));
     CHECK(n == 0);
     EXPECT(HM_ABSENT, hm_random(store, count_pair, NULL, &error));
 }
@@ -143,20 +143,20 @@ static void expired(void) {
         EXPECT(HM_OK, hm_set_with(store, &i, sizeof i, KEY("v"), &soon, NULL, &error));
     EXPECT(HM_OK, hm_set(store, KEY("stays"), KEY("v"), &error));
     usleep(20000);
-    EXPECT(HM_OK, hm_count(store, &n, &error));
+    EXPECT(HM_OK, hm_len(store, &n, &error));
     CHECK(n == 201);
-    EXPECT(HM_OK, hm_count_exact(store, &n, &error));
+    EXPECT(HM_OK, hm_len_exact(store, &n, &error));
     CHECK(n == 1);
-    EXPECT(HM_OK, hm_maintain(store, NULL, &error));
-    EXPECT(HM_OK, hm_count(store, &n, &error));
+    EXPECT(HM_OK, hm_compact(store, NULL, &error));
+    EXPECT(HM_OK, hm_len(store, &n, &error));
     CHECK(n == 1);
     EXPECT(HM_OK, hm_clear(store, &error));
 }
 
 /* A store that goes with its last user: by an exit without hm_close at once, behind a death when it is opened again. */
-static void last_exit(void) {
-    hm_options options = {.size = sizeof options, .flags = HM_DELETE_ON_LAST_EXIT};
-    hm_options existing = {.size = sizeof existing, .flags = HM_EXISTING | HM_READ_ONLY};
+static void last_close(void) {
+    hm_options options = {.size = sizeof options, .flags = HM_REMOVE_ON_LAST_CLOSE};
+    hm_options existing = {.size = sizeof existing, .flags = HM_NO_CREATE | HM_READ_ONLY};
     hm_store *other;
     uint64_t n;
     for (int abrupt = 0; abrupt < 2; abrupt++) {
@@ -176,7 +176,7 @@ static void last_exit(void) {
         EXPECT(HM_E_NOT_FOUND, hm_open("last", &existing, &other, &error));
     }
     EXPECT(HM_OK, hm_open("last", &options, &other, &error));
-    EXPECT(HM_OK, hm_count(other, &n, &error));
+    EXPECT(HM_OK, hm_len(other, &n, &error));
     CHECK(n == 0);
     EXPECT(HM_OK, hm_close(other, &error));
 }
@@ -195,13 +195,13 @@ static void growth(void) {
     struct {
         hm_options options;
         uint64_t later;
-    } asked = {{.size = sizeof asked, .flags = HM_EXISTING}, 0};
+    } asked = {{.size = sizeof asked, .flags = HM_NO_CREATE}, 0};
     hm_store *again;
     EXPECT(HM_OK, hm_open("whole", &asked.options, &again, &error));
     EXPECT(HM_OK, hm_close(again, &error));
     asked.later = 1;
     EXPECT(HM_E_ARGUMENT, hm_open("whole", &asked.options, &again, &error));
-    hm_options shorter = {.size = offsetof(hm_options, max_bytes), .flags = HM_EXISTING, .max_bytes = 1};
+    hm_options shorter = {.size = offsetof(hm_options, max_bytes), .flags = HM_NO_CREATE, .max_bytes = 1};
     EXPECT(HM_OK, hm_open("whole", &shorter, &again, &error));
     EXPECT(HM_OK, hm_close(again, &error));
 }
@@ -232,7 +232,7 @@ static void names(void) {
 }
 
 static void kinds(void) {
-    hm_options durable = {.size = sizeof durable, .flags = HM_DURABLE | HM_EXCLUSIVE | HM_DELETE_ON_LAST_EXIT};
+    hm_options durable = {.size = sizeof durable, .flags = HM_DURABLE | HM_CREATE_NEW | HM_REMOVE_ON_LAST_CLOSE};
     hm_store *other;
     uint64_t n;
     EXPECT(HM_OK, hm_open("durable", &durable, &other, &error));
@@ -243,7 +243,7 @@ static void kinds(void) {
     CHECK(stats.is_durable == 1 && stats.syncs >= 1);
     EXPECT(HM_OK, hm_close(other, &error));
     hm_options fixed = {.size = sizeof fixed,
-                        .flags = HM_EXCLUSIVE | HM_DELETE_ON_LAST_EXIT | HM_NO_VALUES,
+                        .flags = HM_CREATE_NEW | HM_REMOVE_ON_LAST_CLOSE | HM_NO_VALUES,
                         .fixed_key_len = 4,
                         .expected_items = 1000,
                         .busy_timeout_ms = 10,
@@ -254,10 +254,10 @@ static void kinds(void) {
     EXPECT(HM_OK, hm_set(other, KEY("four"), NULL, 0, &error));
     EXPECT(HM_E_WRONG_LENGTH, hm_set(other, KEY("three"), NULL, 0, &error));
     EXPECT(HM_E_WRONG_LENGTH, hm_set(other, KEY("four"), KEY("x"), &error));
-    EXPECT(HM_OK, hm_count(other, &n, &error));
+    EXPECT(HM_OK, hm_len(other, &n, &error));
     CHECK(n == 1);
     EXPECT(HM_OK, hm_close(other, &error));
-    hm_options small = {.size = sizeof small, .flags = HM_EXCLUSIVE | HM_DELETE_ON_LAST_EXIT, .segment_bytes = 4096};
+    hm_options small = {.size = sizeof small, .flags = HM_CREATE_NEW | HM_REMOVE_ON_LAST_CLOSE, .segment_bytes = 4096};
     small.max_bytes = (1 << 20) + 8 * 4096;
     EXPECT(HM_OK, hm_open("small", &small, &other, &error));
     char value[1000] = {0};
@@ -312,7 +312,7 @@ int main(void) {
     scans();
     whole();
     expired();
-    last_exit();
+    last_close();
     growth();
     names();
     kinds();

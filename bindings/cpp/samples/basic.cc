@@ -29,7 +29,7 @@ int main() {
     hashmere::store::remove("sample-basic");
 
     try {
-        hashmere::store missing("sample-basic", hashmere::options().existing());
+        hashmere::store missing("sample-basic", hashmere::options().create(false));
     } catch (const hashmere::error &error) {
         std::cout << "error " << error.code() << " (" << error.name() << ")\n";
     }

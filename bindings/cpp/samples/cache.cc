@@ -20,17 +20,17 @@ int main() {
 
     store.set("session:2", "Grace", hashmere::attributes().after(20ms));
     std::this_thread::sleep_for(40ms);
-    std::cout << "session:2 is gone after its time: " << yes(!store.exists("session:2")) << '\n';
+    std::cout << "session:2 is gone after its time: " << yes(!store.contains("session:2")) << '\n';
 
     store.touch("session:1", hashmere::expiry::after(10min));
-    std::cout << "session:1 was touched, flags " << store.peek("session:1")->flags
+    std::cout << "session:1 was touched, flags " << store.metadata("session:1")->flags
               << ", lives for more than a minute: " << yes(store.ttl("session:1").value() > 1min) << '\n';
 
     const std::string page(1000, '.');
     for (int i = 1; i <= 20000; i++) store.set("page:" + std::to_string(i), page);
     std::cout << "after 20000 pages the file has at most 4 MiB: " << yes(store.stats().bytes_file <= max_bytes) << '\n';
     std::cout << "the last page is there, the first made room: "
-              << yes(store.exists("page:20000") && !store.exists("page:1")) << '\n';
+              << yes(store.contains("page:20000") && !store.contains("page:1")) << '\n';
 
     store.close();
     hashmere::store::remove("sample-cache");

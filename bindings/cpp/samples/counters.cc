@@ -9,11 +9,11 @@ int main() {
     hashmere::store store("sample-counters");
     store.clear();
 
-    for (int i = 0; i < processes; i++) store.ref_retain("shared");
+    for (int i = 0; i < processes; i++) store.inc_ref("shared");
     for (int i = 0; i < processes; i++) {
         if (fork() == 0) { // the child goes on with the open store
             for (int step = 0; step < steps; step++) store.incr("hits", 1, hashmere::counter(1));
-            store.ref_release("shared");
+            store.dec_ref("shared");
             _exit(0);
         }
     }
@@ -21,7 +21,7 @@ int main() {
     }
 
     std::cout << processes << " processes counted to " << store.get("hits").value() << '\n';
-    std::cout << "the last of " << processes << " references is gone: " << (store.exists("shared") ? "no" : "yes")
+    std::cout << "the last of " << processes << " references is gone: " << (store.contains("shared") ? "no" : "yes")
               << '\n';
     store.close();
     hashmere::store::remove("sample-counters");

@@ -29,12 +29,12 @@ static void results(hashmere::store &store) {
     CHECK(!wrong && wrong.code() == HM_E_NOT_A_NUMBER && wrong.why().text.find("number") != std::string::npos);
     CHECK(fails(HM_E_NOT_A_NUMBER, [&] { (void)wrong.value(); }));
     CHECK(calls.erase("key").value() && !calls.erase("key").value());
-    CHECK(calls.get(hashmere::handle(12345)).code() == HM_E_STALE);
-    CHECK(calls.sync().code() == HM_E_MISUSE);
+    CHECK(calls.get(hashmere::entry_id(12345)).code() == HM_E_STALE);
+    CHECK(calls.sync().code() == HM_E_INVALID_STATE);
 
-    const auto missing = hashmere::store::open("missing", hashmere::options().existing());
+    const auto missing = hashmere::store::open("missing", hashmere::options().create(false));
     CHECK(!missing && missing.code() == HM_E_NOT_FOUND);
-    auto opened = hashmere::store::open("another", hashmere::options().delete_on_last_exit());
+    auto opened = hashmere::store::open("another", hashmere::options().remove_on_last_close());
     CHECK(opened && opened->add("a", "b"));
     hashmere::store moved = std::move(opened).value();
     CHECK(moved.get("a") == "b");
@@ -42,36 +42,36 @@ static void results(hashmere::store &store) {
     auto scan = calls.scan({}, hashmere::cursor(UINT64_MAX));
     CHECK(scan && scan->try_next().code() == HM_E_BAD_CURSOR);
     auto room = calls.reserve("r", 2);
-    CHECK(room && room->try_commit() && room->try_commit().code() == HM_E_MISUSE);
+    CHECK(room && room->try_commit() && room->try_commit().code() == HM_E_INVALID_STATE);
 }
 
 static void callbacks(hashmere::store &store) {
     store.set("key", "value");
-    CHECK(throws_own([&] { store.update("key", [](auto) -> change { throw own_exception(); }); }));
-    CHECK(throws_own([&] { (void)store.expected().update("key", [](auto) -> change { throw own_exception(); }); }));
+    CHECK(throws_own([&] { store.update_with("key", [](auto) -> change { throw own_exception(); }); }));
+    CHECK(throws_own([&] { (void)store.expected().update_with("key", [](auto) -> change { throw own_exception(); }); }));
     CHECK(throws_own([&] { store.get_many(std::vector{"key"}, [](std::size_t, auto) { throw own_exception(); }); }));
     CHECK(store.get("key") == "value");
     // A visitor that changes its mind when somebody was faster.
     int calls = 0;
-    store.update("key", [&](std::optional<hashmere::pair> old) {
+    store.update_with("key", [&](std::optional<hashmere::pair> old) {
         if (calls++ == 0) std::thread([&] { store.set("key", "faster"); }).join();
         return change::set(std::string(old->value) + "!");
     });
     CHECK(calls == 2 && store.get("key") == "faster!");
     // One that writes its own key gets an error where it does so, and reads what is stored.
-    store.update("key", [&](std::optional<hashmere::pair>) {
+    store.update_with("key", [&](std::optional<hashmere::pair>) {
         CHECK(fails(HM_E_REENTERED, [&] { store.set("key", "own"); }) && fails(HM_E_REENTERED, [&] { store.clear(); }));
         CHECK(store.expected().erase("key").code() == HM_E_REENTERED && store.get("key") == "faster!");
-        store.update("other", [&](auto) {
+        store.update_with("other", [&](auto) {
             CHECK(fails(HM_E_REENTERED, [&] { store.erase("key"); }));
             return change::set("written");
         });
         return change::set("own");
     });
     CHECK(store.get("key") == "own" && store.get("other") == "written");
-    CHECK(fails(HM_E_REENTERED, [&] { store.update("key", [&](auto) { return store.set("key", "x"), change::keep(); }); }));
+    CHECK(fails(HM_E_REENTERED, [&] { store.update_with("key", [&](auto) { return store.set("key", "x"), change::keep(); }); }));
     hashmere::store again(store.path());
-    CHECK(fails(HM_E_MISUSE, [&] { store.update("key", [&](auto) { return again.append("key", "x"), change::set(""); }); }));
+    CHECK(fails(HM_E_INVALID_STATE, [&] { store.update_with("key", [&](auto) { return again.append("key", "x"), change::set(""); }); }));
 }
 
 static void bad_input(hashmere::store &store) {
@@ -95,7 +95,7 @@ static void bad_input(hashmere::store &store) {
     hm_store *const raw = gone.c();
     gone.close();
     CHECK(fails(HM_E_ARGUMENT, [&] { (void)gone.get("k"); }));
-    CHECK(calls.get("k").code() == HM_E_CLOSED && hm_exists(raw, "k", 1, nullptr) == HM_E_CLOSED);
+    CHECK(calls.get("k").code() == HM_E_CLOSED && hm_contains(raw, "k", 1, nullptr) == HM_E_CLOSED);
     CHECK(view->bytes() == "v" && scan.next()->key == "k");
     hashmere::scan moved = std::move(scan);
     CHECK(fails(HM_E_ARGUMENT, [&] { (void)scan.next(); }) && !moved.next());

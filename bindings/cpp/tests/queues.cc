@@ -57,7 +57,7 @@ static void waiting(hashmere::store &store) {
     std::thread later([&] { store.set("key", "1"); });
     const auto now = hashmere::wait(store, "key", 0, 300s);
     using waited = hashmere::wait_outcome::kind;
-    CHECK(now.what == waited::changed && now.version == store.peek("key")->version);
+    CHECK(now.what == waited::changed && now.version == store.metadata("key")->version);
     later.join();
     CHECK(!hashmere::wait_any(store, {{"none", 0}, {"key", now.version}}, 2ms));
     CHECK(hashmere::wait_any(store, {{"none", 0}, {"key", 0}}, 10s).index == 1);
@@ -88,7 +88,7 @@ static void waiting(hashmere::store &store) {
     } catch (const std::logic_error &) {
         thrown = true;
     }
-    CHECK(thrown && !store.exists("never"));
+    CHECK(thrown && !store.contains("never"));
     hashmere::barrier alone(store, "barrier", 1);
     CHECK(alone.wait(300s)->round == 1 && alone.wait(300s)->round == 2);
 }

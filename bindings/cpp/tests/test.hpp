@@ -28,7 +28,7 @@ template <class F> bool fails(int code, F &&f) {
 
 /// A new store of this program, whose file goes with it. HASHMERE_DIR says where.
 inline hashmere::store new_store(const std::string &name, hashmere::options options = {}) {
-    return hashmere::store(name, options.exclusive().delete_on_last_exit());
+    return hashmere::store(name, options.create_new(true).remove_on_last_close());
 }
 
 #endif

@@ -15,7 +15,7 @@ static void work(hashmere::store &store, char mark) {
         CHECK(view->bytes().find_first_not_of(view->bytes()[0]) == std::string::npos);
         const std::string copy = *store.get("block");
         CHECK(copy.find_first_not_of(copy[0]) == std::string::npos);
-        store.update("sum", [](auto old) {
+        store.update_with("sum", [](auto old) {
             return hashmere::change::set(std::to_string(old ? std::stoi(std::string(old->value)) + 1 : 1));
         });
     }

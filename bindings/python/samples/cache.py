@@ -23,7 +23,7 @@ time.sleep(0.04)
 print("session:2 is gone after its time:", yes("session:2" not in cache))
 
 cache.touch("session:1", 10 * MINUTE)
-session = cache.record("session:1")
+session = cache.get_item("session:1")
 assert session is not None and session.expires_at is not None
 longer = session.expires_at > time.time() + MINUTE
 print(f"session:1 was touched, flags {session.flags}, lives for more than a minute:", yes(longer))

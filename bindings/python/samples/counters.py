@@ -10,14 +10,14 @@ PROCESSES, STEPS = 4, 1000
 def work(store: hashmere.Store) -> None:
     for _ in range(STEPS):
         store.incr("hits", initial=1)
-    store.release_ref("shared")
+    store.dec_ref("shared")
 
 
 if __name__ == "__main__":
     with hashmere.open("sample-counters") as store:
         store.clear()
         for _ in range(PROCESSES):
-            store.retain_ref("shared")
+            store.inc_ref("shared")
         # The handle goes to a forked child as it is, and to a spawned one by pickling.
         children = [multiprocessing.Process(target=work, args=(store,)) for _ in range(PROCESSES)]
         for child in children:

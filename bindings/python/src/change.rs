@@ -3,9 +3,9 @@
 use crate::attributes::{attributes, expiry, unsigned};
 use crate::bytes::{self, Key, Value};
 use crate::error::OrRaise;
-use crate::record::{record, seconds};
+use crate::item::{item, seconds};
 use crate::store::StoreBase;
-use hashmere::{Attributes, Cas, Change, Counter, Expected, Item, Remaining, Ttl, Update, Updated, Version};
+use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Item, Ttl, Update, Updated, Version};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -97,7 +97,7 @@ impl StoreBase {
             return store.delete(key.0).or_raise(py);
         }
         let condition = condition(version, expected.as_ref())?;
-        Ok(matches!(store.compare_and_set(key.0, condition, Change::Remove).or_raise(py)?, Cas::Removed))
+        Ok(matches!(store.compare_and_set(key.0, condition, Change::Remove).or_raise(py)?, CasOutcome::Removed))
     }
 
     /// Removes a key and returns its value; exactly one of several callers gets it. Without the key the default.
@@ -131,7 +131,7 @@ impl StoreBase {
         let condition = condition(version, expected.as_ref())?;
         let change = Change::SetWith(&value.0, with);
         Ok(match self.enter(py)?.compare_and_set(key.0, condition, change).or_raise(py)? {
-            Cas::Stored(stored) => Some(stored.version.0),
+            CasOutcome::Stored(stored) => Some(stored.version.0),
             _ => None,
         })
     }
@@ -141,7 +141,7 @@ impl StoreBase {
     /// unless some are given. Returns the value that is there afterwards. ``f`` may use the store: it may read this key (as it is
     /// stored) and write others; if it writes this one, or clears the store, ``Reentered`` is raised there.
     #[pyo3(signature = (key, f, /, *, ttl=None, expires_at=None, flags=None))]
-    fn modify<'py>(
+    fn update_with<'py>(
         &self,
         py: Python<'py>,
         key: Key<'_>,
@@ -153,7 +153,7 @@ impl StoreBase {
         let with = attributes(ttl, expires_at, flags)?;
         let store = self.enter(py)?;
         let mut visitor = Visitor { f, with, failed: None, seen: None, said: None };
-        let updated = store.update(key.0, |item| visitor.ask(item)).or_raise(py)?;
+        let updated = store.update_with(key.0, |item| visitor.ask(item)).or_raise(py)?;
         visitor.outcome(updated)
     }
 
@@ -176,7 +176,7 @@ impl StoreBase {
         let store = self.enter(py)?;
         match by {
             Ok(by) => store.incr(key.0, by, counter),
-            Err(by) => store.add_signed(key.0, by, counter),
+            Err(by) => store.incr_by(key.0, by, counter),
         }
         .or_raise(py)
     }
@@ -201,27 +201,27 @@ impl StoreBase {
 
     /// Counts a reference: creates the key at 1, or adds 1. Returns the count.
     #[pyo3(signature = (key, /))]
-    fn retain_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<u64> {
-        self.enter(py)?.retain_ref(key.0).or_raise(py)
+    fn inc_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<u64> {
+        self.enter(py)?.inc_ref(key.0).or_raise(py)
     }
 
     /// Gives a reference back, and removes the key with the last one. Returns the count; ``None``: the key is absent.
     #[pyo3(signature = (key, /))]
-    fn release_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
-        self.enter(py)?.release_ref(key.0).or_raise(py)
+    fn dec_ref(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
+        self.enter(py)?.dec_ref(key.0).or_raise(py)
     }
 
-    /// A key with its value, version, flags, expiry and UID as a ``Record``; ``None``: absent.
+    /// A key with its value, version, flags, expiry and UID as a ``Item``; ``None``: absent.
     #[pyo3(signature = (key, /))]
-    fn record<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let item = self.enter(py)?.get_item(key.0).or_raise(py)?;
-        item.map(|item| record(py, key.0, &item.value, &item.meta)).transpose()
+    fn get_item<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = self.enter(py)?.get_item(key.0).or_raise(py)?;
+        found.map(|found| item(py, key.0, &found.value, &found.metadata)).transpose()
     }
 
     /// The version of a key's value; ``None``: absent.
     #[pyo3(signature = (key, /))]
     fn version(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
-        Ok(self.enter(py)?.meta(key.0).or_raise(py)?.map(|meta| meta.version.0))
+        Ok(self.enter(py)?.metadata(key.0).or_raise(py)?.map(|meta| meta.version.0))
     }
 
     /// The length of a value in bytes; ``None``: absent.
@@ -233,16 +233,17 @@ impl StoreBase {
     /// How many seconds a key still lives: ``math.inf`` if it does not expire, ``None`` if it is absent.
     #[pyo3(signature = (key, /))]
     fn ttl(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<f64>> {
-        Ok(self.enter(py)?.ttl(key.0).or_raise(py)?.map(|left| match left {
-            Remaining::Forever => f64::INFINITY,
-            Remaining::For(left) => left.as_secs_f64(),
-        }))
+        Ok(self
+            .enter(py)?
+            .ttl(key.0)
+            .or_raise(py)?
+            .map(|expiry| expiry.remaining.map_or(f64::INFINITY, |left| left.as_secs_f64())))
     }
 
     /// When a key expires, in seconds since 1970; ``None``: never, or it is absent.
     #[pyo3(signature = (key, /))]
     fn expires_at(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<f64>> {
-        Ok(self.enter(py)?.meta(key.0).or_raise(py)?.and_then(|meta| seconds(meta.expires_at_ms)))
+        Ok(self.enter(py)?.metadata(key.0).or_raise(py)?.and_then(|meta| seconds(meta.expires_at_ms)))
     }
 
     /// Gives a key another expiry; without one it does not expire any more. Its version stays. Whether it is there.

@@ -55,7 +55,7 @@ fn errno_of(error: &Error) -> Option<i32> {
     match error {
         Error::Open(OpenError::NotFound { .. }) => Some(2),
         Error::Open(OpenError::AlreadyExists { .. }) | Error::Backup(BackupError::Exists { .. }) => Some(17),
-        Error::Open(OpenError::Unsafe { .. }) => Some(13),
+        Error::Open(OpenError::InsecurePermissions { .. }) => Some(13),
         Error::Open(OpenError::Io { source, .. } | OpenError::NoSpace { source, .. })
         | Error::Write(WriteError::Io { source, .. } | WriteError::NoSpace(source)) => os_number(source),
         _ => None,
@@ -127,7 +127,7 @@ pub fn gone(py: Python<'_>, what: &str) -> PyErr {
 
 /// A call that does not fit the state of things.
 pub fn misuse(py: Python<'_>, what: &'static str) -> PyErr {
-    raised(py, WriteError::Misuse(what))
+    raised(py, WriteError::InvalidState(what))
 }
 
 /// `?` for results of the engine, with the interpreter at hand.

@@ -4,7 +4,7 @@ use crate::attributes::attributes;
 use crate::bytes::{Key, Value};
 use crate::change::Visitor;
 use crate::error::OrRaise;
-use crate::record::record;
+use crate::item::item;
 use crate::store::StoreBase;
 use hashmere::{Attributes, Counter};
 use pyo3::prelude::*;
@@ -45,24 +45,24 @@ impl Hashed {
         Ok(value.map(|value| PyBytes::new(py, &value).into_any()).or(default))
     }
 
-    /// As ``Store.record``.
+    /// As ``Store.get_item``.
     #[pyo3(signature = (key, hash, /))]
-    fn record<'py>(&self, py: Python<'py>, key: Key<'_>, hash: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let item = self.store.get().enter(py)?.hashed().get_item(key.0, hash).or_raise(py)?;
-        item.map(|item| record(py, key.0, &item.value, &item.meta)).transpose()
+    fn get_item<'py>(&self, py: Python<'py>, key: Key<'_>, hash: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
+        let found = self.store.get().enter(py)?.hashed().get_item(key.0, hash).or_raise(py)?;
+        found.map(|found| item(py, key.0, &found.value, &found.metadata)).transpose()
     }
 
-    /// As ``Store.uid``.
+    /// As ``Store.uid_of``.
     #[pyo3(signature = (key, hash, /))]
-    fn uid<'py>(&self, py: Python<'py>, key: Key<'_>, hash: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn uid_of<'py>(&self, py: Python<'py>, key: Key<'_>, hash: u64) -> PyResult<Option<Bound<'py, PyAny>>> {
         let uid = self.store.get().enter(py)?.hashed().uid_of(key.0, hash).or_raise(py)?;
         uid.map(|uid| crate::by_number::uid(py, uid)).transpose()
     }
 
     /// Whether a key is there.
     #[pyo3(signature = (key, hash, /))]
-    fn exists(&self, py: Python<'_>, key: Key<'_>, hash: u64) -> PyResult<bool> {
-        self.store.get().enter(py)?.hashed().exists(key.0, hash).or_raise(py)
+    fn contains_key(&self, py: Python<'_>, key: Key<'_>, hash: u64) -> PyResult<bool> {
+        self.store.get().enter(py)?.hashed().contains_key(key.0, hash).or_raise(py)
     }
 
     /// As ``Store.set``.
@@ -113,9 +113,9 @@ impl Hashed {
         self.store.get().enter(py)?.hashed().incr(key.0, hash, by, counter).or_raise(py)
     }
 
-    /// As ``Store.modify``.
+    /// As ``Store.update_with``.
     #[pyo3(signature = (key, hash, f, /))]
-    fn modify<'py>(
+    fn update_with<'py>(
         &self,
         py: Python<'py>,
         key: Key<'_>,
@@ -124,7 +124,7 @@ impl Hashed {
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut visitor = Visitor { f, with: None, failed: None, seen: None, said: None };
         let store = self.store.get().enter(py)?;
-        let updated = store.hashed().update(key.0, hash, |item| visitor.ask(item)).or_raise(py)?;
+        let updated = store.hashed().update_with(key.0, hash, |item| visitor.ask(item)).or_raise(py)?;
         visitor.outcome(updated)
     }
 }

@@ -224,7 +224,7 @@ unsafe extern "C" fn contains(this: Object, name: Object) -> c_int {
     answer(-1, || {
         // SAFETY: Python passes live objects.
         let (store, key) = unsafe { (enter(this)?, key(name)?) };
-        store.exists(key).map(c_int::from).map_err(raise_engine)
+        store.contains_key(key).map(c_int::from).map_err(raise_engine)
     })
 }
 

@@ -4,13 +4,13 @@ use crate::attributes::attributes;
 use crate::bytes::{Key, Value};
 use crate::error::OrRaise;
 use crate::store::StoreBase;
-use hashmere::{Attributes, Item, Meta, Uid, Version};
+use hashmere::{Attributes, Item, Metadata, Uid, Version};
 use pyo3::prelude::*;
 
-/// What a `Record` says.
-fn meta_of(seen: &Bound<'_, PyAny>) -> PyResult<Meta> {
+/// What a `Item` says.
+fn meta_of(seen: &Bound<'_, PyAny>) -> PyResult<Metadata> {
     let expires_at: Option<f64> = seen.getattr("expires_at")?.extract()?;
-    Ok(Meta {
+    Ok(Metadata {
         value_len: seen.getattr("value")?.len()? as u64,
         flags: seen.getattr("flags")?.extract()?,
         marks: seen.getattr("marks")?.extract()?,
@@ -25,10 +25,10 @@ impl StoreBase {
     /// The marks of a key, see `set_marked`; ``None``: absent.
     #[pyo3(signature = (key, /))]
     fn marks(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u32>> {
-        Ok(self.enter(py)?.meta(key.0).or_raise(py)?.map(|meta| meta.marks))
+        Ok(self.enter(py)?.metadata(key.0).or_raise(py)?.map(|meta| meta.marks))
     }
 
-    /// Stores a value with marks if the key is still as the ``Record`` that was ``seen`` (``None``: absent). Returns its version;
+    /// Stores a value with marks if the key is still as the ``Item`` that was ``seen`` (``None``: absent). Returns its version;
     /// ``None``: somebody changed it meanwhile. Marks are 32 bits that say something about one value: that it is stale, or that somebody
     /// computes the next. Any other write clears them; a touch keeps them.
     #[pyo3(signature = (key, value, marks, /, *, seen, ttl=None, expires_at=None, flags=None))]
@@ -50,13 +50,13 @@ impl StoreBase {
         Ok(stored.map(|stored| stored.version.0))
     }
 
-    /// Gives a key other marks if it is still the ``Record`` that was seen; all else stays. Whether it was: of several that saw the same, one
+    /// Gives a key other marks if it is still the ``Item`` that was seen; all else stays. Whether it was: of several that saw the same, one
     /// succeeds.
     #[pyo3(signature = (key, seen, marks, /))]
     fn remark(&self, py: Python<'_>, key: Key<'_>, seen: &Bound<'_, PyAny>, marks: u32) -> PyResult<bool> {
         let value = seen.getattr("value")?;
         let value = value.as_borrowed().extract::<Value<'_>>()?.0.to_vec();
-        let item = Item { value, meta: meta_of(seen)? };
+        let item = Item { value, metadata: meta_of(seen)? };
         self.enter(py)?.remark(key.0, &item, marks).or_raise(py)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::bytes;
 use crate::error::OrRaise;
-use crate::record::record;
+use crate::item::item;
 use crate::store::StoreBase;
 use hashmere::{Cursor, Filter, Pair, ReadError, Store};
 use pyo3::exceptions::PyValueError;
@@ -22,7 +22,7 @@ const AHEAD_TIME: Duration = Duration::from_millis(5);
 enum Yield {
     Key,
     Pair,
-    Record,
+    Item,
 }
 
 /// An iterator over the keys of a store.
@@ -97,7 +97,7 @@ fn yields(what: &str) -> PyResult<Yield> {
     match what {
         "keys" => Ok(Yield::Key),
         "pairs" => Ok(Yield::Pair),
-        "records" => Ok(Yield::Record),
+        "items" => Ok(Yield::Item),
         _ => Err(PyValueError::new_err(format!("a scan yields \"keys\", \"pairs\" or \"records\", not {what:?}"))),
     }
 }
@@ -107,7 +107,7 @@ fn object<'py>(py: Python<'py>, pair: &Pair, yields: Yield) -> PyResult<Bound<'p
     match yields {
         Yield::Key => Ok(key().into_any()),
         Yield::Pair => Ok((key(), PyBytes::new(py, &pair.value)).into_pyobject(py)?.into_any()),
-        Yield::Record => record(py, &pair.key, &pair.value, &pair.meta),
+        Yield::Item => item(py, &pair.key, &pair.value, &pair.metadata),
     }
 }
 

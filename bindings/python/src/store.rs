@@ -2,7 +2,7 @@
 
 use crate::error::{self, raised, OrRaise};
 use crate::handle::{Handle, Use};
-use crate::record;
+use crate::item;
 use hashmere::{Mode, Options, Store};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -54,15 +54,15 @@ fn duration(seconds: f64, name: &str) -> PyResult<Duration> {
 #[pymethods]
 impl StoreBase {
     #[new]
-    #[pyo3(signature = (name, /, *, create=true, exclusive=false, read_only=false, cache=None, max_bytes=None,
-        expected_items=None, fixed_key_len=None, fixed_value_len=None, permissions=None, delete_on_last_exit=false,
+    #[pyo3(signature = (name, /, *, create=true, create_new=false, read_only=false, cache=None, max_bytes=None,
+        expected_items=None, fixed_key_len=None, fixed_value_len=None, permissions=None, remove_on_last_close=false,
         busy_timeout=None, segment_bytes=None, leaf_bytes=None, durable=false, sync_every=None,
-        allow_foreign_owner=false, on_rebuild=None))]
+        allow_foreign_owner=false, on_recovery=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         name: &Bound<'_, PyAny>,
         create: bool,
-        exclusive: bool,
+        create_new: bool,
         read_only: bool,
         cache: Option<bool>,
         max_bytes: Option<u64>,
@@ -70,24 +70,22 @@ impl StoreBase {
         fixed_key_len: Option<u32>,
         fixed_value_len: Option<u32>,
         permissions: Option<u32>,
-        delete_on_last_exit: bool,
+        remove_on_last_close: bool,
         busy_timeout: Option<f64>,
         segment_bytes: Option<u32>,
         leaf_bytes: Option<u32>,
         durable: bool,
         sync_every: Option<f64>,
         allow_foreign_owner: bool,
-        on_rebuild: Option<Py<PyAny>>,
+        on_recovery: Option<Py<PyAny>>,
     ) -> PyResult<StoreBase> {
-        if exclusive && (read_only || !create) {
-            return Err(PyValueError::new_err("exclusive creates a store: not with read_only or create=False"));
+        if create_new && (read_only || !create) {
+            return Err(PyValueError::new_err("create_new creates a store: not with read_only or create=False"));
         }
-        let mut options = Options::new();
+        let mut options =
+            Options::new().create(create).create_new(create_new).remove_on_last_close(remove_on_last_close);
         for (asked, set) in [
-            (!create, Options::existing_only as fn(Options) -> Options),
-            (exclusive, Options::exclusive),
-            (read_only, Options::read_only),
-            (delete_on_last_exit, Options::delete_on_last_exit),
+            (read_only, Options::read_only as fn(Options) -> Options),
             (durable, Options::durable),
             (allow_foreign_owner, Options::allow_foreign_owner),
         ] {
@@ -109,8 +107,8 @@ impl StoreBase {
         if let Some(seconds) = sync_every {
             options = options.sync_every(duration(seconds, "sync_every")?);
         }
-        if let Some(told) = on_rebuild {
-            options = options.on_rebuild(move |done, of| {
+        if let Some(told) = on_recovery {
+            options = options.on_recovery(move |done, of| {
                 Python::attach(|py| {
                     if let Err(error) = told.call1(py, (done, of)) {
                         error.write_unraisable(py, Some(told.bind(py)));
@@ -151,15 +149,15 @@ impl StoreBase {
     }
 
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
-        Ok(self.enter(py)?.count() as usize)
+        Ok(self.enter(py)?.len() as usize)
     }
 
     /// How many keys a scan returns now: those that have expired do not count, which ``len`` counts until they are cleaned away. It
     /// looks at every key.
-    fn count_exact(&self, py: Python<'_>) -> PyResult<u64> {
+    fn len_exact(&self, py: Python<'_>) -> PyResult<u64> {
         let store = self.enter(py)?;
         let store: &Store = &store;
-        py.detach(|| store.count_exact()).or_raise(py)
+        py.detach(|| store.len_exact()).or_raise(py)
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
@@ -181,10 +179,10 @@ impl StoreBase {
     }
 
     /// Repairs what dead processes left, removes every key that has expired and cleans what pays; returns the bytes that became free.
-    fn maintain(&self, py: Python<'_>) -> PyResult<u64> {
+    fn compact(&self, py: Python<'_>) -> PyResult<u64> {
         let store = self.enter(py)?;
         let store: &Store = &store;
-        py.detach(|| store.maintain()).or_raise(py)
+        py.detach(|| store.compact()).or_raise(py)
     }
 
     /// Statistics as a dict; ``clients`` is a list of dicts.
@@ -202,12 +200,12 @@ impl StoreBase {
         Ok(problems.into_iter().map(|p| format!("{} at byte {}: {}", p.code, p.offset, p.text)).collect())
     }
 
-    /// A record chosen at random, each with nearly the same chance; ``None`` if the store is empty.
-    fn random_pair<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
+    /// An item chosen at random, each with nearly the same chance; ``None`` if the store is empty.
+    fn random<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let store = self.enter(py)?;
         let store: &Store = &store;
         let pair = py.detach(|| store.random()).or_raise(py)?;
-        pair.map(|pair| record::record(py, &pair.key, &pair.value, &pair.meta)).transpose()
+        pair.map(|pair| item::item(py, &pair.key, &pair.value, &pair.metadata)).transpose()
     }
 }
 

@@ -2,8 +2,8 @@
 
 use crate::bytes::Key;
 use crate::error::OrRaise;
+use crate::item::seconds;
 use crate::raw::{self, slot};
-use crate::record::seconds;
 use crate::store::StoreBase;
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
@@ -46,19 +46,19 @@ impl ViewBase {
     /// The version of the value.
     #[getter]
     fn version(&self) -> PyResult<u64> {
-        Ok(self.view()?.meta().version.0)
+        Ok(self.view()?.metadata().version.0)
     }
 
     /// The flags of the value.
     #[getter]
     fn flags(&self) -> PyResult<u32> {
-        Ok(self.view()?.meta().flags)
+        Ok(self.view()?.metadata().flags)
     }
 
     /// When it expires, in seconds since 1970, if at all.
     #[getter]
     fn expires_at(&self) -> PyResult<Option<f64>> {
-        Ok(seconds(self.view()?.meta().expires_at_ms))
+        Ok(seconds(self.view()?.metadata().expires_at_ms))
     }
 }
 

@@ -22,7 +22,7 @@ def test_keys_of_wrong_types(store, key):
         lambda: store.add(key, "v"),
         lambda: store.incr(key),
         lambda: store.view(key),
-        lambda: store.modify(key, lambda old: old),
+        lambda: store.update_with(key, lambda old: old),
         lambda: store.hashed.get(key, 1),
         lambda: store.key_lock(key),
     ]
@@ -77,7 +77,7 @@ def test_numbers_out_of_range(store):
         lambda: hashmere.open("x", max_bytes=HUGE),
         lambda: hashmere.open("x", segment_bytes=2**32),
         lambda: store.get_at(hashmere.Uid(2**32)),
-        lambda: store.get_at(hashmere.Handle(-1)),
+        lambda: store.get_at(hashmere.EntryId(-1)),
         lambda: store.hashed.get("n", -1),
     ):
         with pytest.raises(OverflowError):
@@ -116,10 +116,10 @@ def test_wrong_arguments(store):
         lambda: store.set("k"),
         lambda: store.set("k", "v", "w"),
         lambda: store.set("k", "v", expires=1),
-        lambda: store.modify("k", None),
-        lambda: store.modify("k", lambda: "v"),
-        lambda: store.modify("k", lambda old: 5),
-        lambda: store.modify("k", lambda old: None),
+        lambda: store.update_with("k", None),
+        lambda: store.update_with("k", lambda: "v"),
+        lambda: store.update_with("k", lambda old: 5),
+        lambda: store.update_with("k", lambda old: None),
         lambda: store.get_at(5),
         lambda: store.scan(prefix=5),
         lambda: hashmere.open(),
@@ -164,7 +164,7 @@ def test_a_closed_handle(store):
         lambda: store.clear(),
         lambda: store.path,
         lambda: store.get_many(["k"]),
-        lambda: store.modify("k", lambda old: old),
+        lambda: store.update_with("k", lambda old: old),
         lambda: hashed.get("k", 1),
         lambda: store.drop(),
         lambda: pickle.dumps(store),
@@ -199,13 +199,13 @@ def test_options_that_contradict(folder):
         with pytest.raises(hashmere.Mismatch, match="fixed_key_len"):
             hashmere.open("a", fixed_key_len=5)
         with pytest.raises(hashmere.AlreadyExists):
-            hashmere.open("a", exclusive=True)
+            hashmere.open("a", create_new=True)
     with pytest.raises(hashmere.BadOption, match="max_bytes"):
         hashmere.open("b", cache=True)
     with pytest.raises(hashmere.BadOption):
         hashmere.open("b", segment_bytes=5000)
     with pytest.raises(ValueError):
-        hashmere.open("b", exclusive=True, read_only=True)
+        hashmere.open("b", create_new=True, read_only=True)
 
 
 def test_cursors_from_elsewhere(store):
@@ -215,7 +215,7 @@ def test_cursors_from_elsewhere(store):
 
 @pytest.mark.parametrize("glob", ["[a", "[z-a]", "a\\"])
 def test_malformed_patterns(store, glob):
-    for call in (store.scan, store.scan_keys, store.scan_records):
+    for call in (store.scan, store.scan_keys, store.scan_items):
         with pytest.raises(hashmere.BadPattern, match="the pattern"):
             call(glob=glob)
     with pytest.raises(ValueError):

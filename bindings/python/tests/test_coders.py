@@ -41,13 +41,13 @@ def test_as_a_mapping(store, coder):
     objects = store.coded(coder)
     objects["a"] = value
     assert objects["a"] == objects.get("a") == value and objects.get("b", 3) == 3 and "a" in objects
-    assert objects.set("b", value, ttl=50, flags=2) and store.record("b").flags == 2 and store.ttl("b") <= 50
+    assert objects.set("b", value, ttl=50, flags=2) and store.get_item("b").flags == 2 and store.ttl("b") <= 50
     assert objects.add("b", value) is None and objects.replace("b", value)
     assert objects.get_many(["a", "x"]) == [value, None] and dict(objects.scan(prefix="a")) == {b"a": value}
     assert objects.set_many({"c": value}) == 1 and sorted(objects) == [b"a", b"b", b"c"] and len(objects) == 3
     assert objects.pop("c") == value and objects.pop("c", 5) == 5
-    assert objects.modify("a", lambda old: old + old) == value + value
-    assert objects.modify("a", lambda old: REMOVE) is None and "a" not in objects
+    assert objects.update_with("a", lambda old: old + old) == value + value
+    assert objects.update_with("a", lambda old: REMOVE) is None and "a" not in objects
     assert objects.popitem() == (b"b", value)
     with pytest.raises(KeyError):
         objects.pop("c")

@@ -21,7 +21,7 @@ def test_append_and_prepend(store):
     assert store.append("k", "x") is None and store.prepend("k", "x") is None
     store.set("k", "b", flags=5, ttl=100)
     assert store.append("k", "c") and store.prepend("k", b"a")
-    record = store.record("k")
+    record = store.get_item("k")
     assert (record.value, record.flags) == (b"abc", 5) and record.expires_at is not None
 
 
@@ -39,7 +39,7 @@ def test_compare_and_set(store):
     version = store.set("k", "1")
     assert store.cas("k", "2", version=version + 1) is None
     second = store.cas("k", "2", version=version, flags=9)
-    assert second > version and store.version("k") == second and store.record("k").flags == 9
+    assert second > version and store.version("k") == second and store.get_item("k").flags == 9
     assert store.cas("k", "3", expected="1") is None and store.cas("k", "3", expected="2")
     assert store.cas("absent", "3", expected="2") is None and store.version("absent") is None
     assert store.cas("new", "1", version=0) and store["new"] == b"1", "version 0 is that of an absent key"
@@ -52,19 +52,19 @@ def test_compare_and_set(store):
 
 
 def test_modify(store):
-    assert store.modify("k", lambda old: "new" if old is None else None) == b"new"
-    assert store.modify("k", lambda old: old + b"er") == b"newer"
-    assert store.modify("k", lambda old: KEEP) == b"newer" and store["k"] == b"newer"
-    assert store.modify("k", lambda old: "x", ttl=100, flags=3) == b"x" and store.record("k").flags == 3
-    assert store.modify("k", lambda old: REMOVE) is None and "k" not in store
-    assert store.modify("k", lambda old: KEEP) is None
+    assert store.update_with("k", lambda old: "new" if old is None else None) == b"new"
+    assert store.update_with("k", lambda old: old + b"er") == b"newer"
+    assert store.update_with("k", lambda old: KEEP) == b"newer" and store["k"] == b"newer"
+    assert store.update_with("k", lambda old: "x", ttl=100, flags=3) == b"x" and store.get_item("k").flags == 3
+    assert store.update_with("k", lambda old: REMOVE) is None and "k" not in store
+    assert store.update_with("k", lambda old: KEEP) is None
 
     def fails(old):
         raise ZeroDivisionError("on purpose")
 
     store["k"] = "stays"
     with pytest.raises(ZeroDivisionError):
-        store.modify("k", fails)
+        store.update_with("k", fails)
     assert store["k"] == b"stays"
 
 
@@ -73,13 +73,13 @@ def test_modify_may_use_the_store_and_even_close_it(store):
         store["other"] = "1"
         return store["other"]
 
-    assert store.modify("k", nested) == b"1"
+    assert store.update_with("k", nested) == b"1"
 
     def closes(old):
         store.close()
         return "last"
 
-    assert store.modify("k", closes) == b"last"
+    assert store.update_with("k", closes) == b"last"
     with pytest.raises(hashmere.Closed):
         store["k"]
     with hashmere.open("test") as again:
@@ -95,8 +95,8 @@ def test_modify_of_its_own_key(store):
         lambda: store.incr("k"),
         lambda: store.cas("k", "x", expected="v"),
         lambda: store.touch("k", 5),
-        lambda: store.modify("k", lambda old: "x"),
-        lambda: store.modify("b", lambda old: store.set("k", "x")),
+        lambda: store.update_with("k", lambda old: "x"),
+        lambda: store.update_with("b", lambda old: store.set("k", "x")),
         lambda: store.clear(),
     ]
 
@@ -106,21 +106,21 @@ def test_modify_of_its_own_key(store):
                 write()
         assert store["k"] == b"v"
         store["b"] = "written"
-        store.modify("c", lambda old: "too")
+        store.update_with("c", lambda old: "too")
         return old + b"!"
 
     store["k"] = "v"
-    assert store.modify("k", selfish) == b"v!"
+    assert store.update_with("k", selfish) == b"v!"
     assert (store["k"], store["b"], store["c"]) == (b"v!", b"written", b"too")
     with pytest.raises(hashmere.Reentered):
-        store.modify("k", lambda old: store.set("k", "x"))
+        store.update_with("k", lambda old: store.set("k", "x"))
     with pytest.raises(hashmere.Reentered):
-        store.modify_at(store.uid("k"), lambda old: store.set("k", "x"))
+        store.update_with_at(store.uid_of("k"), lambda old: store.set("k", "x"))
     with pytest.raises(hashmere.Reentered):
-        store.hashed.modify("k", 7, lambda old: store.hashed.set("k", 7, "x"))
+        store.hashed.update_with("k", 7, lambda old: store.hashed.set("k", 7, "x"))
     store["k"] = "free"
-    with hashmere.open("test") as again, pytest.raises(hashmere.Misuse, match="1,000"):
-        store.modify("k", lambda old: again.append("k", "x") and None or b"never")
+    with hashmere.open("test") as again, pytest.raises(hashmere.InvalidState, match="1,000"):
+        store.update_with("k", lambda old: again.append("k", "x") and None or b"never")
 
 
 def test_counters(store):
@@ -130,10 +130,10 @@ def test_counters(store):
     assert store.incr("n", -4) == 6 and store.incr("n", -100) == 0 and store.decr("n") == 0
     store["n"] = str(2**64 - 1)
     assert store.incr("n") == 0, "wraps"
-    assert store.incr("m", initial=1, ttl=50, flags=4) == 1 and store.record("m").flags == 4
-    assert store.retain_ref("r") == 1 and store.retain_ref("r") == 2
-    assert store.release_ref("r") == 1 and store.release_ref("r") == 0 and "r" not in store
-    assert store.release_ref("r") is None
+    assert store.incr("m", initial=1, ttl=50, flags=4) == 1 and store.get_item("m").flags == 4
+    assert store.inc_ref("r") == 1 and store.inc_ref("r") == 2
+    assert store.dec_ref("r") == 1 and store.dec_ref("r") == 0 and "r" not in store
+    assert store.dec_ref("r") is None
 
 
 def test_time_to_live(store, in_time):
@@ -161,11 +161,11 @@ def test_time_to_live(store, in_time):
 
 def test_flags_and_records(store):
     version = store.set("k", "v", flags=2**32 - 1)
-    record = store.record("k")
-    assert record == (b"k", b"v", version, 2**32 - 1, None, store.uid("k"), 0) and record.key == b"k"
-    assert store.record("absent") is None and store.value_len("absent") is None
+    record = store.get_item("k")
+    assert record == (b"k", b"v", version, 2**32 - 1, None, store.uid_of("k"), 0) and record.key == b"k"
+    assert store.get_item("absent") is None and store.value_len("absent") is None
     store["k"] = "w"
-    assert store.record("k").flags == 0
+    assert store.get_item("k").flags == 0
 
 
 def test_many_from_whatever_gives_pairs(store):
@@ -202,7 +202,7 @@ def test_many(store):
     assert store.get_many(list(pairs) + ["absent"]) == [v.encode() for v in pairs.values()] + [None]
     assert store.get_many(k for k in ("k1", b"k2")) == [b"v1", b"v2"] and store.get_many([]) == []
     assert store.set_many([("x", "1"), (b"y", bytearray(b"2"))], ttl=50, flags=1) == 2
-    assert store.record("y")[1:4:2] == (b"2", 1) and store.ttl("x") <= 50
+    assert store.get_item("y")[1:4:2] == (b"2", 1) and store.ttl("x") <= 50
     assert store.delete_many(["k1", "k1", "absent", b"k2"]) == 2 and len(store) == 1000
     for wrong in ("abc", b"abc", 5, None, [1], ["a", None]):
         with pytest.raises(TypeError):
@@ -215,28 +215,28 @@ def test_many(store):
 
 def test_numbers_of_keys(store):
     store["k"] = "v"
-    uid, handle = store.uid("k"), store.handle("k")
-    assert isinstance(uid, hashmere.Uid) and isinstance(handle, hashmere.Handle) and handle.uid == uid
+    uid, handle = store.uid_of("k"), store.id_of("k")
+    assert isinstance(uid, hashmere.Uid) and isinstance(handle, hashmere.EntryId) and handle.uid == uid
     for at in (uid, handle):
-        assert store.get_at(at) == store["k"] and store.record_at(at).key == b"k"
+        assert store.get_at(at) == store["k"] and store.get_item_at(at).key == b"k"
         assert store.set_at(at, "w") == store.version("k") and store["k"] == b"w"
-        assert store.modify_at(at, lambda old: old + b"!") == b"w!"
-    assert store.uid("k") == uid
+        assert store.update_with_at(at, lambda old: old + b"!") == b"w!"
+    assert store.uid_of("k") == uid
     store.delete_at(handle)
-    assert "k" not in store and store.uid("k") is None and store.handle("k") is None
-    for call in (store.get_at, store.record_at, store.delete_at, lambda at: store.set_at(at, "x")):
+    assert "k" not in store and store.uid_of("k") is None and store.id_of("k") is None
+    for call in (store.get_at, store.get_item_at, store.delete_at, lambda at: store.set_at(at, "x")):
         with pytest.raises(hashmere.Stale):
             call(handle)
 
 
 def test_supplied_hashes(store):
     h = store.hashed
-    assert h.uid("k", 1) is None and h.set("k", 1, "v") and isinstance(h.uid("k", 1), hashmere.Uid)
+    assert h.uid_of("k", 1) is None and h.set("k", 1, "v") and isinstance(h.uid_of("k", 1), hashmere.Uid)
     assert h.delete("k", 1)
     assert h.set("k", 7, "v", flags=2) and h.get("k", 7) == b"v" and h.get("k", 8) is None and h.get("k", 8, 1) == 1
-    assert "k" not in store and h.exists("k", 7) and h.record("k", 7).flags == 2
+    assert "k" not in store and h.contains_key("k", 7) and h.get_item("k", 7).flags == 2
     assert h.add("k", 7, "w") is None and h.incr("n", 1, initial=4) == 4 and h.incr("n", 1) == 5
-    assert h.modify("k", 7, lambda old: old + b"!") == b"v!"
+    assert h.update_with("k", 7, lambda old: old + b"!") == b"v!"
     assert h.delete("k", 7) and not h.delete("k", 7)
     with pytest.raises(OverflowError):
         h.get("k", 2**64)
@@ -248,8 +248,8 @@ def test_scans(store):
         store[f"item:{n}"] = str(n)
     assert len(list(store.scan())) == len(set(store.scan_keys())) == 6000
     assert {key for key, _ in store.scan(prefix="user:")} == {b"user:%d" % n for n in range(3000)}
-    assert {r.key for r in store.scan_records(glob="item:1?")} == {b"item:%d" % n for n in range(10, 20)}
-    assert all(r.value == r.key.split(b":")[1] for r in store.scan_records(prefix=b"item:"))
+    assert {r.key for r in store.scan_items(glob="item:1?")} == {b"item:%d" % n for n in range(10, 20)}
+    assert all(r.value == r.key.split(b":")[1] for r in store.scan_items(prefix=b"item:"))
 
 
 def test_scan_goes_on_from_a_cursor(store):
@@ -292,13 +292,13 @@ def test_parallel_scan(store):
         store.parallel_scan(print, threads=0)
 
 
-def test_random_pair_stats_check_maintain(store):
-    assert store.random_pair() is None
+def test_random_pair_stats_check_compact(store):
+    assert store.random() is None
     store["k"] = "v"
-    assert store.random_pair()[:2] == (b"k", b"v") and store.get("absent") is None
+    assert store.random()[:2] == (b"k", b"v") and store.get("absent") is None
     stats = store.stats()
     assert stats["items"] == 1 and stats["mode"] == "strict" and stats["sets"] == 1 and stats["misses"] == 1
-    assert stats["clients"][0]["pid"] > 0 and store.check() == [] and store.maintain() >= 0
+    assert stats["clients"][0]["pid"] > 0 and store.check() == [] and store.compact() >= 0
 
 
 def test_cache_mode_stays_small(folder):
@@ -348,7 +348,7 @@ def test_durable(tmp_path):
         file.seek(152)
         file.write(bytes([life & ~1]))
     told = []
-    with hashmere.open(tmp_path / "d.mere", on_rebuild=lambda done, of: told.append((done, of))) as store:
+    with hashmere.open(tmp_path / "d.mere", on_recovery=lambda done, of: told.append((done, of))) as store:
         assert store["k"] == b"v"
     assert told and all(done <= of for done, of in told)
 
@@ -356,11 +356,11 @@ def test_durable(tmp_path):
 def test_marks(store):
     assert store.marks("k") is None
     version = store.set_marked("k", "old", 5, seen=None, flags=7, ttl=100)
-    seen = store.record("k")
+    seen = store.get_item("k")
     assert (seen.version, seen.marks, seen.flags, seen.value, store.marks("k")) == (version, 5, 7, b"old", 5)
     assert store.set_marked("k", "x", 1, seen=None) is None
     assert store.remark("k", seen, 6) and not store.remark("k", seen, 8)
-    now = store.record("k")
+    now = store.get_item("k")
     assert now == seen._replace(marks=6)
     assert store.set_marked("k", "new", 9, seen=seen) is None and store.set_marked("k", "new", 9, seen=now) > version
     store["k"] = "plain"
@@ -373,14 +373,14 @@ def test_marks(store):
 
 
 def test_sync_of_a_volatile_store(store):
-    with pytest.raises(hashmere.Misuse):
+    with pytest.raises(hashmere.InvalidState):
         store.sync()
 
 
 def test_names_and_paths(folder, tmp_path):
     assert hashmere.path_of("x") == f"{folder}/x.mere"
     for name in (tmp_path / "a.mere", str(tmp_path / "b.mere"), bytes(tmp_path / "c.mere")):
-        with hashmere.open(name, exclusive=True) as store:
+        with hashmere.open(name, create_new=True) as store:
             assert store.path.startswith(str(tmp_path))
         assert hashmere.remove(name) and not hashmere.remove(name)
 
@@ -399,8 +399,8 @@ def test_read_only_and_drop(store):
         hashmere.open("test", create=False)
 
 
-def test_delete_on_last_exit(folder):
-    store, other = (hashmere.open("gone", delete_on_last_exit=True) for _ in range(2))
+def test_remove_on_last_close(folder):
+    store, other = (hashmere.open("gone", remove_on_last_close=True) for _ in range(2))
     store.close()
     assert hashmere.path_of("gone") == other.path
     other.close()
@@ -413,9 +413,9 @@ def test_count_with_and_without_what_expired(store):
         store.set(f"k{n}", "v", ttl=0.001)
     store["stays"] = "v"
     time.sleep(0.02)
-    assert (len(store), store.count_exact(), len(list(store.scan_keys()))) == (201, 1, 1)
-    store.maintain()
-    assert (len(store), store.count_exact()) == (1, 1)
+    assert (len(store), store.len_exact(), len(list(store.scan_keys()))) == (201, 1, 1)
+    store.compact()
+    assert (len(store), store.len_exact()) == (1, 1)
 
 
 def test_backup(store, tmp_path):

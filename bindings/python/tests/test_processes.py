@@ -138,7 +138,7 @@ def test_killed_writers_leave_whole_values(store, seed):
         store["k"] = "mine"
         assert store["k"] == b"mine"
     # Locks that the dead held and nobody has needed since are no damage, but `check` names them.
-    store.maintain()
+    store.compact()
 
 
 def test_threads_share_a_handle(store):
@@ -226,7 +226,7 @@ def test_threads_run_while_one_waits_for_a_stopped_process(folder):
 def test_the_end_of_the_process_closes_what_is_open(tmp_path):
     """The last process to end leaves the file marked as closed, which is what lets it be used after a restart."""
     path = tmp_path / "end.mere"
-    code = "import sys, hashmere\nstore = hashmere.open(sys.argv[1], delete_on_last_exit=True)\nstore['k'] = 'v'\n"
+    code = "import sys, hashmere\nstore = hashmere.open(sys.argv[1], remove_on_last_close=True)\nstore['k'] = 'v'\n"
     subprocess.run([sys.executable, "-c", code, path], check=True)
     assert not path.exists()
     child = multiprocessing.get_context("fork").Process(target=_leave_open, args=(path,))
@@ -238,8 +238,8 @@ def test_the_end_of_the_process_closes_what_is_open(tmp_path):
 @pytest.mark.parametrize("end", ["os._exit(0)", "os.kill(os.getpid(), 9)"])
 def test_what_an_abrupt_end_leaves_is_removed_by_the_next(tmp_path, end):
     path = tmp_path / "end.mere"
-    code = f"import os, sys, hashmere\nstore = hashmere.open(sys.argv[1], delete_on_last_exit=True)\nstore['k'] = 'v'\n{end}\n"
-    for mode in ({}, {"exclusive": True}):
+    code = f"import os, sys, hashmere\nstore = hashmere.open(sys.argv[1], remove_on_last_close=True)\nstore['k'] = 'v'\n{end}\n"
+    for mode in ({}, {"create_new": True}):
         subprocess.run([sys.executable, "-c", code, path], check=False)
         assert path.exists()
         with hashmere.open(path, **mode) as store:
@@ -254,5 +254,5 @@ def test_what_an_abrupt_end_leaves_is_removed_by_the_next(tmp_path, end):
 
 def _leave_open(path):
     global _left
-    _left = hashmere.open(path, delete_on_last_exit=True)
+    _left = hashmere.open(path, remove_on_last_close=True)
     _left["k"] = "v"

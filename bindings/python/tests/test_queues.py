@@ -149,7 +149,7 @@ def test_waiting_for_a_key(store):
     thread.start()
     version = store.wait("a", None, timeout=120).version
     thread.join()
-    assert version == store.record("a").version
+    assert version == store.get_item("a").version
     del store["a"]
     gone = store.wait("a", version, timeout=1)
     assert gone and gone.removed and not gone.changed and gone.version is None
@@ -183,7 +183,7 @@ def test_batches(store):
             endpoint.drain(todo, pool.free)
         assert endpoint.push_many(pool.free) == 3 and endpoint.drain(todo, pool.free) == 4 and len(pool.free) == 16
         job = single.pop(pool.free)
-        with pytest.raises(hashmere.Misuse):
+        with pytest.raises(hashmere.InvalidState):
             single.pop_many(pool.free, 1)
         assert single.push_pop(job, done, pool.free)[0] and len(done) == 1
     assert pool.stats()["held"] == 0

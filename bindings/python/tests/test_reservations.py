@@ -12,7 +12,7 @@ def test_written_in_place(store):
     with store.reserve("k", 5, ttl=100, flags=4) as room:
         room[:] = b"hello"
         assert "k" not in store
-    assert store["k"] == b"hello" and store.record("k").flags == 4 and store.ttl("k") <= 100
+    assert store["k"] == b"hello" and store.get_item("k").flags == 4 and store.ttl("k") <= 100
     with pytest.raises(ValueError):
         room[0] = 1
 
@@ -27,7 +27,7 @@ def test_commit_and_abandon_by_hand(store):
     version = reservation.commit()
     assert version == store.version("k") and store["k"] == b"x" * 300_000
     for call in (reservation.commit, reservation.abandon):
-        with pytest.raises(hashmere.Misuse):
+        with pytest.raises(hashmere.InvalidState):
             call()
     with pytest.raises(BufferError):
         memoryview(reservation)
@@ -66,7 +66,7 @@ def test_another_thread_may_not_commit(store):
     def commit():
         try:
             reservation.commit()
-        except hashmere.Misuse as error:
+        except hashmere.InvalidState as error:
             errors.append(error)
 
     thread = threading.Thread(target=commit)

@@ -37,7 +37,7 @@ def test_waiting_for_several_keys(store):
     for wrong in ([1], [("a",)], [(1, None)], ["ab"], None):
         with pytest.raises((TypeError, ValueError)):
             store.wait_any(wrong, timeout=0)
-    with pytest.raises(hashmere.Misuse):
+    with pytest.raises(hashmere.InvalidState):
         store.wait_any([], timeout=0)
 
 
@@ -132,7 +132,7 @@ def test_a_forked_child_has_not_what_its_parent_holds(store):
         try:
             with pytest.raises(RuntimeError):
                 mutex.release()
-            with pytest.raises(hashmere.Misuse):
+            with pytest.raises(hashmere.InvalidState):
                 barrier.wait(0)
             # Going away here must not let go of them.
             del mutex, barrier
@@ -232,7 +232,7 @@ def test_a_barrier_and_a_death(store):
     with pytest.raises(hashmere.QueueBroken):
         hashmere.Barrier(store, "start", 4)
     barrier.close()
-    with pytest.raises(hashmere.Misuse):
+    with pytest.raises(hashmere.InvalidState):
         barrier.wait(0)
 
 

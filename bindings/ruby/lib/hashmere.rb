@@ -3,7 +3,7 @@
 require "hashmere/hashmere_ext"
 require_relative "hashmere/version"
 require_relative "hashmere/attributes"
-require_relative "hashmere/record"
+require_relative "hashmere/item"
 require_relative "hashmere/store"
 require_relative "hashmere/scans"
 require_relative "hashmere/hashed"

@@ -29,4 +29,4 @@ puts "after #{PAGES} pages the file has at most 4 MiB: #{yes(cache.stats[:bytes_
 gone = cache.key?("page:#{PAGES}") && !cache.key?("page:1")
 puts "the last page is there, the first made room: #{yes(gone)}"
 
-cache.drop
+cache.remove

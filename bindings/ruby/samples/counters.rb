@@ -19,5 +19,5 @@ Hashmere.open("sample-counters") do |store|
 
   puts "#{PROCESSES} processes counted to #{store["hits"]}"
   puts "the last of #{PROCESSES} references is gone: #{store.key?("shared") ? "no" : "yes"}"
-  store.drop
+  store.remove
 end

@@ -48,5 +48,5 @@ Hashmere.open("sample-log") do |store|
   puts "in the order of time, with levels and process ids"
   puts "the debug lines were not wanted: #{debug}"
   File.delete(path)
-  store.drop
+  store.remove
 end

@@ -39,5 +39,5 @@ Hashmere.open("sample-ping-pong") do |store|
 
   puts "two processes passed one element #{PASSES} times"
   puts "it carried every number from 0 to #{PASSES - 1}"
-  store.drop
+  store.remove
 end

@@ -19,4 +19,4 @@ store.reserve("squares", 8) do |room|
   8.times { |i| room[i] = i * i }
 end
 puts "written in place: #{store["squares"].bytes.join(" ")}"
-store.drop
+store.remove

@@ -72,5 +72,5 @@ Hashmere.open("sample-work") do |store|
   abort "not every element is back" unless pool.stats[:recovered] == 1 && pool.free.size == 64
 
   puts "#{JOBS} jobs done by the others, none lost, none twice"
-  store.drop
+  store.remove
 end

@@ -14,7 +14,7 @@ class TestActiveSupport < Minitest::Test
     @cache = ActiveSupport::Cache.lookup_store(:hashmere_store, @name, { max_bytes: 16 << 20, namespace: "app" })
   end
 
-  def teardown = @cache.store.drop
+  def teardown = @cache.store.remove
 
   def test_read_write_fetch
     assert @cache.write("a", { n: [1, nil] })
@@ -53,7 +53,7 @@ class TestActiveSupport < Minitest::Test
     assert_equal 1, value
     sleep seconds + 0.03
     assert_nil @cache.read("a")
-    assert_nil @cache.store.record("app:a")
+    assert_nil @cache.store.get_item("app:a")
     @cache.write("b", 1, expires_in: 1.hour)
     assert_in_delta 3600, @cache.store.ttl("app:b"), 60
   end

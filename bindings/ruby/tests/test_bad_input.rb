@@ -21,11 +21,11 @@ class TestBadInput < StoreTest
       raises(TypeError) { @store.add("x", wrong) }
       raises(TypeError) { @store.incr(wrong) }
       raises(TypeError) { @store.view(wrong) }
-      raises(TypeError) { @store.uid(wrong) }
+      raises(TypeError) { @store.uid_of(wrong) }
       raises(TypeError) { @store.reserve(wrong, 1) { nil } }
     end
     raises(TypeError, /String/) { @store["x"] = :symbol }
-    raises(TypeError) { @store.update("x") { 7 } }
+    raises(TypeError) { @store.update_with("x") { 7 } }
     raises(TypeError) { @store.scan(prefix: 7) { nil } }
     raises(TypeError) { Hashmere.open(nil) }
     raises(TypeError) { Hashmere.open(7) }
@@ -43,8 +43,8 @@ class TestBadInput < StoreTest
     raises(RangeError) { @store.incr("x", initial: -1) }
     raises(RangeError) { @store.cas("x", "", version: -(2**65)) }
     raises(RangeError) { @store.uid_get(-1) }
-    raises(RangeError) { @store.handle_get(2**64) }
-    raises(Hashmere::Error) { @store.handle_get(2**64 - 1) }
+    raises(RangeError) { @store.id_get(2**64) }
+    raises(Hashmere::Error) { @store.id_get(2**64 - 1) }
     raises(Hashmere::Error) { @store.uid_get(2**32 - 1) }
     raises(RangeError) { @store.scan(cursor: -1) { nil } }
     raises(Hashmere::BadCursor) { @store.scan(cursor: 2**64 - 1) { nil } }
@@ -79,7 +79,7 @@ class TestBadInput < StoreTest
     raises(ArgumentError, /null/) { Hashmere.open("a\0b") }
     raises(Hashmere::BadName) { Hashmere.open("") }
     raises(Hashmere::NotFound) { Hashmere.open("nowhere", create: false) }
-    raises(Hashmere::AlreadyExists) { Hashmere.open(@path, exclusive: true) }
+    raises(Hashmere::AlreadyExists) { Hashmere.open(@path, create_new: true) }
     raises(Hashmere::Error) { Hashmere.open("/proc/version") }
     raises(ArgumentError) { Hashmere.open(@path, no_such_option: 1) }
     raises(ArgumentError) { Hashmere.open(@path, encoding: "no-such") }
@@ -95,13 +95,13 @@ class TestBadInput < StoreTest
     @store.close
     assert_predicate @store, :closed?
     assert_match(/closed/, @store.inspect)
-    %i[size clear stats check maintain sync clients random_pair path keys to_a].each do |name|
+    %i[size clear stats check compact sync clients random path keys to_a].each do |name|
       raises(Hashmere::Closed, /closed/) { @store.public_send(name) }
     end
     raises(Hashmere::Closed) { @store["a"] }
     raises(Hashmere::Closed) { @store["a"] = "1" }
     raises(Hashmere::Closed) { @store.values_at("a") }
-    raises(Hashmere::Closed) { @store.update("a") { "2" } }
+    raises(Hashmere::Closed) { @store.update_with("a") { "2" } }
     raises(Hashmere::Closed) { @store.incr("a") }
     assert_equal 81, assert_raises(Hashmere::Closed) { @store.delete("a") }.code
     assert_equal "1", view.to_s
@@ -147,6 +147,6 @@ class TestBadInput < StoreTest
     error = assert_raises(Hashmere::Full) { 4000.times { |n| store["k#{n}"] = "x" * 2000 } }
     assert_equal 31, error.code
     assert_equal 2000, store["k0"].size
-    store.drop
+    store.remove
   end
 end

@@ -11,8 +11,8 @@ class TestCoded < StoreTest
     users["a"] = { "name" => "Ada", "born" => 1815, "tags" => [nil, true, 1.5] }
     assert_equal({ "name" => "Ada", "born" => 1815, "tags" => [nil, true, 1.5] }, users["a"])
     assert_equal '"x"', (users["s"] = "x") && @store["s"]
-    assert_equal 2, users.update("n") { |old| (old || 1) + 1 }
-    assert_equal 3, users.update("n") { |old| old + 1 }
+    assert_equal 2, users.update_with("n") { |old| (old || 1) + 1 }
+    assert_equal 3, users.update_with("n") { |old| old + 1 }
     assert_equal [3, nil], users.values_at("n", "absent")
     assert_equal({ "s" => "x", "n" => 3 }, users.to_h.slice("s", "n"))
     users["null"] = nil

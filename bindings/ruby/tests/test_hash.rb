@@ -112,7 +112,7 @@ class TestHash < StoreTest
       value = Random.bytes(len)
       @store["v"] = value
       assert_equal value, @store["v"].b
-      assert_equal value, @store.record("v").value.b
+      assert_equal value, @store.get_item("v").value.b
       assert_equal value, @store.values_at("v").first.b
       assert_equal len, @store.value_len("v")
     end

@@ -23,54 +23,54 @@ class TestOperations < StoreTest
     version = @store.cas("a", "2", version: version)
     assert_nil @store.cas("a", "3", expected: "1")
     assert @store.cas("a", "3", expected: "2")
-    refute @store.remove("a", version: version)
-    refute @store.remove("a", expected: "2")
-    assert @store.remove("a", expected: "3")
-    refute @store.remove("a")
+    refute @store.delete?("a", version: version)
+    refute @store.delete?("a", expected: "2")
+    assert @store.delete?("a", expected: "3")
+    refute @store.delete?("a")
   end
 
   def test_update
-    assert_equal "1", @store.update("a", ttl: 60) { |old| (old.to_i + 1).to_s }
-    assert_equal "2", @store.update("a") { |old| (old.to_i + 1).to_s }
+    assert_equal "1", @store.update_with("a", ttl: 60) { |old| (old.to_i + 1).to_s }
+    assert_equal "2", @store.update_with("a") { |old| (old.to_i + 1).to_s }
     assert_in_delta 60, @store.ttl("a"), 50
-    assert_equal "2", @store.update("a") { nil }
+    assert_equal "2", @store.update_with("a") { nil }
     calls = 0
-    @store.update("a") do |old|
+    @store.update_with("a") do |old|
       Thread.new { @store["a"] = "10" }.join if (calls += 1) == 1
       "#{old}!"
     end
     assert_equal ["10!", 2], [@store["a"], calls]
-    assert_raises(ArgumentError) { @store.update("a") { raise ArgumentError } }
-    assert_equal :out, @store.update("a") { break :out }
-    assert_nil @store.update("a") { Hashmere::REMOVE }
+    assert_raises(ArgumentError) { @store.update_with("a") { raise ArgumentError } }
+    assert_equal :out, @store.update_with("a") { break :out }
+    assert_nil @store.update_with("a") { Hashmere::REMOVE }
     refute @store.key?("a")
   end
 
   def test_update_of_its_own_key
     @store["b"] = "0"
     writes = [-> { @store["a"] = "x" }, -> { @store.set("a", "x", ttl: 1) }, -> { @store.delete("a") }, -> { @store.append("a", "x") },
-              -> { @store.update("a") { "x" } }, -> { @store.cas("a", "x", version: 0) }, -> { @store.incr("a") },
-              -> { @store.update("b") { @store["a"] = "x" } }, -> { @store.clear }]
+              -> { @store.update_with("a") { "x" } }, -> { @store.cas("a", "x", version: 0) }, -> { @store.incr("a") },
+              -> { @store.update_with("b") { @store["a"] = "x" } }, -> { @store.clear }]
     [nil, "1"].each do |there|
       there ? @store["a"] = there : @store.delete("a")
-      value = @store.update("a") do |old|
+      value = @store.update_with("a") do |old|
         (there ? writes : writes.first(2)).each { |write| assert_match(/"a"/, assert_raises(Hashmere::Reentered, &write).message) }
         assert_equal [there], [@store["a"]]
         @store["b"] = "written"
-        @store.update("c") { "too" }
+        @store.update_with("c") { "too" }
         "#{old}!"
       end
       assert_equal ["#{there}!", "#{there}!", "written", "too"], [value, @store["a"], @store["b"], @store["c"]]
     end
-    assert_raises(Hashmere::Reentered) { @store.update("a") { @store["a"] = "x" } }
+    assert_raises(Hashmere::Reentered) { @store.update_with("a") { @store["a"] = "x" } }
     @store["a"] = "free"
     other = Hashmere.open(@store.path)
-    assert_raises(Hashmere::Misuse) { @store.update("a") { |old| other["a"] = old.succ } }
+    assert_raises(Hashmere::InvalidState) { @store.update_with("a") { |old| other["a"] = old.succ } }
     other.close
     hashed = @store.hashed
-    assert_raises(Hashmere::Reentered) { hashed.update("a", 7) { hashed.set("a", 7, "x") } }
+    assert_raises(Hashmere::Reentered) { hashed.update_with("a", 7) { hashed.set("a", 7, "x") } }
     assert_raises(Hashmere::Closed) do
-      @store.update("a") do
+      @store.update_with("a") do
         @store.close
         "x"
       end
@@ -83,7 +83,7 @@ class TestOperations < StoreTest
     writer = fork { loop { @store.set("a", "0", ttl: 600, flags: 7) } }
     20.times do |n|
       with = n.odd? ? { flags: 9 } : { ttl: 60 }
-      value = @store.update("a", **with) do
+      value = @store.update_with("a", **with) do
         seen = @store.version("a")
         till = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.002
         nil while @store.version("a") == seen && Process.clock_gettime(Process::CLOCK_MONOTONIC) < till
@@ -98,7 +98,7 @@ class TestOperations < StoreTest
     beaten = lambda do |with, answer|
       @store.set("a", "0", ttl: 600, flags: 7)
       calls = 0
-      @store.update("a", **with) do
+      @store.update_with("a", **with) do
         other.set("a", "0", ttl: 600, flags: 7) if (calls += 1) <= 30
         answer
       end
@@ -119,9 +119,9 @@ class TestOperations < StoreTest
     200.times { |n| @store.set("k#{n}", "v", ttl: 0.001) }
     @store["stays"] = "v"
     sleep 0.02
-    assert_equal [201, 1, 1], [@store.size, @store.count_exact, @store.keys.size]
-    @store.maintain
-    assert_equal [1, 1], [@store.size, @store.count_exact]
+    assert_equal [201, 1, 1], [@store.size, @store.len_exact, @store.keys.size]
+    @store.compact
+    assert_equal [1, 1], [@store.size, @store.len_exact]
   end
 
   def test_hashed
@@ -129,25 +129,25 @@ class TestOperations < StoreTest
     assert_nil hashed.get("a", 7)
     version = hashed.set("a", 7, "1", ttl: 60, flags: 3)
     assert_equal ["1", nil, nil], [hashed.get("a", 7), hashed.get("a", 8), @store["a"]]
-    assert_equal [version, 3], [hashed.record("a", 7).version, hashed.record("a", 7).flags]
+    assert_equal [version, 3], [hashed.get_item("a", 7).version, hashed.get_item("a", 7).flags]
     assert_nil hashed.add("a", 7, "2")
     assert_kind_of Integer, hashed.add("a", 8, "x" * 5000)
     assert_equal 5000, hashed.get("a", 8).size
     assert hashed.key?("a", 7)
-    assert_equal "1", @store.uid_get(hashed.uid("a", 7))
+    assert_equal "1", @store.uid_get(hashed.uid_of("a", 7))
     assert_equal 2, hashed.incr("a", 7)
     assert_equal 5, hashed.incr("n", 2**64 - 1, 3, initial: 5)
     assert_nil hashed.incr("no", 1)
-    assert hashed.update("a", 7) { |old| "#{old}!" }
+    assert hashed.update_with("a", 7) { |old| "#{old}!" }
     assert_equal "2!", hashed.get("a", 7)
-    refute hashed.update("a", 7) { nil }
-    assert_raises(KeyError) { hashed.update("a", 7) { raise KeyError } }
-    assert_raises(TypeError) { hashed.update("a", 7) { 1 } }
-    assert_equal :out, hashed.update("a", 7) { break :out }
-    assert hashed.update("a", 7) { Hashmere::REMOVE }
+    refute hashed.update_with("a", 7) { nil }
+    assert_raises(KeyError) { hashed.update_with("a", 7) { raise KeyError } }
+    assert_raises(TypeError) { hashed.update_with("a", 7) { 1 } }
+    assert_equal :out, hashed.update_with("a", 7) { break :out }
+    assert hashed.update_with("a", 7) { Hashmere::REMOVE }
     refute hashed.key?("a", 7)
-    assert hashed.remove("a", 8)
-    refute hashed.remove("a", 8)
+    assert hashed.delete?("a", 8)
+    refute hashed.delete?("a", 8)
     assert_raises(RangeError) { hashed.get("a", -1) }
     assert_raises(TypeError) { hashed.get("a", "7") }
   end
@@ -162,7 +162,7 @@ class TestOperations < StoreTest
     refute @store.remark("a", seen, 2)
     assert_equal [1, seen.version, 5], [@store.marks("a"), @store.version("a"), @store.flags("a")]
     assert_nil @store.set_marked("a", "2", 9, seen: seen)
-    assert @store.set_marked("a", "2", 9, seen: @store.record("a"))
+    assert @store.set_marked("a", "2", 9, seen: @store.get_item("a"))
     assert_nil @store.set_marked("a", "3", 9, seen: nil)
     assert_equal ["2", 9], [@store["a"], @store.marks("a")]
     @store["a"] = "3"
@@ -228,26 +228,26 @@ class TestOperations < StoreTest
 
   def test_records_and_numbers
     @store.set("a", "1", flags: 2**32 - 1)
-    record = @store.record("a")
+    record = @store.get_item("a")
     assert_equal ["1", 2**32 - 1, nil], [record.value, record.flags, record.expires_at]
-    uid = @store.uid("a")
-    handle = @store.handle("a")
+    uid = @store.uid_of("a")
+    handle = @store.id_of("a")
     assert_equal record.uid, uid
-    assert_equal %w[1 1 a a], [@store.uid_get(uid), @store.handle_get(handle), @store.uid_key(uid), @store.handle_key(handle)]
+    assert_equal %w[1 1 a a], [@store.uid_get(uid), @store.id_get(handle), @store.uid_key(uid), @store.id_key(handle)]
     @store.uid_set(uid, "x" * 500)
-    assert_equal 500, @store.handle_get(handle).size
-    @store.handle_set(handle, "2")
+    assert_equal 500, @store.id_get(handle).size
+    @store.id_set(handle, "2")
     assert_equal "2", @store["a"]
-    @store.handle_delete(handle)
-    assert_raises(Hashmere::Stale) { @store.handle_get(handle) }
+    @store.id_delete(handle)
+    assert_raises(Hashmere::Stale) { @store.id_get(handle) }
     assert_raises(Hashmere::Stale) { @store.uid_get(uid) }
-    assert_nil @store.uid("a")
+    assert_nil @store.uid_of("a")
   end
 
-  def test_random_pair
-    assert_nil @store.random_pair
+  def test_random
+    assert_nil @store.random
     20.times { |n| @store["k#{n}"] = n.to_s }
-    drawn = Array.new(500) { @store.random_pair }
+    drawn = Array.new(500) { @store.random }
     assert_operator drawn.uniq.size, :>, 10
     assert(drawn.all? { |key, value| key == "k#{value}" })
   end
@@ -279,8 +279,8 @@ class TestOperations < StoreTest
     assert_equal 0, stats[:is_durable]
     assert_equal Process.pid, @store.clients.first[:pid]
     assert_empty @store.check
-    assert_kind_of Integer, @store.maintain
-    assert_raises(Hashmere::Misuse) { @store.sync }
+    assert_kind_of Integer, @store.compact
+    assert_raises(Hashmere::InvalidState) { @store.sync }
     refute_predicate @store, :read_only?
     Hashmere.open(@path, read_only: true) do |store|
       assert_predicate store, :read_only?
@@ -294,7 +294,7 @@ class TestOperations < StoreTest
     Hashmere.open(path, durable: true) do |store|
       store["a"] = "1"
       assert_same store, store.sync
-      store.drop
+      store.remove
     end
     refute_path_exists path
   end

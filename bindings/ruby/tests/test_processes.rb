@@ -15,7 +15,7 @@ class TestProcesses < StoreTest
 
   def test_a_store_for_its_users_goes_with_the_last_however_that_one_goes
     path = "#{@path}.last"
-    mark = { delete_on_last_exit: true }
+    mark = { remove_on_last_close: true }
     leave = lambda do |&ending|
       Process.wait(fork { Hashmere.open(path, **mark).tap { |store| store["k"] = "v" } && ending.call })
     end
@@ -71,7 +71,7 @@ class TestProcesses < StoreTest
       in_child do
         room.send(:_commit)
         false
-      rescue Hashmere::Misuse
+      rescue Hashmere::InvalidState
         true
       end
       room.write(0, "abc")
@@ -164,13 +164,13 @@ class TestProcesses < StoreTest
       @store.set_many({ "x" => "1", "y" => "2" })
       assert_equal ["1", nil], @store.values_at("x", "z")
       assert_equal 4, @store.each.to_a.size
-      @store.update("x") { |old| "#{old}1" }
-      assert_equal "11", @store.record("x").value
+      @store.update_with("x") { |old| "#{old}1" }
+      assert_equal "11", @store.get_item("x").value
       assert_equal 7, @store.incr("n", initial: 7)
       @store.cas("y", "3", expected: "2")
       @store.view("y") { |view| assert_equal "3", view.to_s }
       @store.reserve("w", 2) { |room| room.write(0, "ab") }
-      @store.random_pair
+      @store.random
       @store.stats
       @store.check
       @store.clients

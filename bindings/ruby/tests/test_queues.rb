@@ -59,7 +59,7 @@ class TestQueues < StoreTest
     assert_equal [0, 3], endpoint.push_pop_many(pool.free, todo, 10)
     assert_equal [3, 0], endpoint.push_pop_many(todo, todo, 0)
     alone = endpoint.pop(todo)
-    assert_raises(Hashmere::Misuse) { endpoint.pop_many(todo, 1) }
+    assert_raises(Hashmere::InvalidState) { endpoint.pop_many(todo, 1) }
     alone.give_back
     assert_equal [3, 3], [endpoint.drain(todo, pool.free), endpoint.drain(pool.free, todo) - 13]
     assert_equal [0, 16], [endpoint.pop_many(pool.free, 1, timeout: 0.01), endpoint.pop_many(todo, 99)]
@@ -241,7 +241,7 @@ class TestQueues < StoreTest
     assert_equal [:b, @store.version("b")], changed
     @store.delete("b")
     assert_equal [:b, :removed], @store.wait_any({ "a" => nil, :b => changed[1] }, timeout: 1)
-    assert_raises(Hashmere::Misuse) { @store.wait_any({}, timeout: 0) }
+    assert_raises(Hashmere::InvalidState) { @store.wait_any({}, timeout: 0) }
     assert_raises(TypeError) { @store.wait_any({ 7 => nil }, timeout: 0) }
     assert_raises(TypeError) { @store.wait_any({ "a" => "1" }, timeout: 0) }
     assert_raises(Timeout::Error) { Timeout.timeout(0.05) { @store.wait_any({ "a" => nil }, timeout: nil) } }

@@ -17,7 +17,7 @@ pub fn main(arguments: &[String]) -> Outcome {
         return Err(crate::USAGE.into());
     };
     let (count, records): (u64, u32) = (count.parse()?, records.parse()?);
-    let store = Options::new().existing_only().open(store_file(Path::new(folder)))?;
+    let store = Options::new().create(false).open(store_file(Path::new(folder)))?;
     let mut one = operation_of(operation, &store, records)?;
     for round in 0..count {
         if !one(round)? {

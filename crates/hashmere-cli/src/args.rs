@@ -25,7 +25,7 @@ pub struct StoreArgs {
 
 impl StoreArgs {
     fn options(&self) -> Options {
-        let options = Options::new().on_rebuild(show_rebuild);
+        let options = Options::new().on_recovery(show_rebuild);
         if self.allow_foreign_owner {
             options.allow_foreign_owner()
         } else {
@@ -40,7 +40,7 @@ impl StoreArgs {
 
     /// Opens the existing store for reading and writing.
     pub fn writer(&self) -> Result<Store, Failure> {
-        Ok(self.options().existing_only().open(&self.store)?)
+        Ok(self.options().create(false).open(&self.store)?)
     }
 }
 
@@ -66,7 +66,7 @@ impl WriterArgs {
 
     /// Opens the existing store for reading and writing.
     pub fn writer(&self) -> Result<Store, Failure> {
-        Ok(self.options().existing_only().open(&self.store.store)?)
+        Ok(self.options().create(false).open(&self.store.store)?)
     }
 }
 
@@ -162,7 +162,7 @@ impl CreatorArgs {
 
     /// Opens the store, creating it unless `existing`.
     pub fn open(&self, existing: bool) -> Result<Store, Failure> {
-        let options = if existing { self.options().existing_only() } else { self.options() };
+        let options = if existing { self.options().create(false) } else { self.options() };
         Ok(options.open(&self.writer.store.store)?)
     }
 }

@@ -68,7 +68,7 @@ fn may_be_named(path: &Path, replace: bool, source: &Path) -> Result<(), BackupE
     // Only a store is replaced, as only a store is removed.
     let read_only = Options { read_only: true, ..Options::default() };
     match SharedEngine::open(&path_with_slash(path), &read_only) {
-        Ok(_) | Err(OpenError::Unclean { .. } | OpenError::NotFound { .. }) => Ok(()),
+        Ok(_) | Err(OpenError::NotCleanlyClosed { .. } | OpenError::NotFound { .. }) => Ok(()),
         Err(error) => Err(BackupError::Create(error)),
     }
 }

@@ -4,7 +4,7 @@ use crate::canary::{self, Canary};
 use crate::engine::{Found, KeyHash};
 use crate::error::{ReadError, WriteError};
 use crate::shared::SharedEngine;
-use crate::types::{Address, Cas, Change, Expected, Handle, Item, Update, Updated};
+use crate::types::{Address, CasOutcome, Change, EntryId, Expected, Item, Update, Updated};
 use hashmere_format::hash::fingerprint;
 use hashmere_mem::Mem;
 use std::sync::Arc;
@@ -14,9 +14,9 @@ impl SharedEngine {
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn handle_of(&self, key: &[u8]) -> Result<Option<Handle>, ReadError> {
+    pub fn id_of(&self, key: &[u8]) -> Result<Option<EntryId>, ReadError> {
         let hash = self.engine().hash(key).hash;
-        Ok(self.meta(key)?.map(|meta| Handle::new(meta.uid, fingerprint(hash))))
+        Ok(self.metadata(key)?.map(|meta| EntryId::new(meta.uid, fingerprint(hash))))
     }
 
     /// Hands the record that a UID or handle names to `take`, which copies what it needs; what it returns is only used if
@@ -79,7 +79,7 @@ impl SharedEngine {
         Ok(self.read_at(at, |found| {
             let key = engine.key_of(found);
             let kh = self.key_hash(found);
-            Ok((key, kh, Item { value: engine.value_of(found)?, meta: engine.meta_of_found(found) }))
+            Ok((key, kh, Item { value: engine.value_of(found)?, metadata: engine.meta_of_found(found) }))
         })?)
     }
 
@@ -87,13 +87,13 @@ impl SharedEngine {
     ///
     /// # Errors
     /// [`WriteError::Stale`]: nothing is there, or (by handle) another key.
-    pub fn change_at(&self, at: Address, change: Change<'_>) -> Result<Cas, WriteError> {
+    pub fn change_at(&self, at: Address, change: Change<'_>) -> Result<CasOutcome, WriteError> {
         let engine = self.engine();
         loop {
             let (key, kh, item) = self.name_at(at)?;
             let mut lane = engine.lane_for(&key, kh)?;
-            let done = engine.compare_and_set(&mut lane, &key, kh, Expected::Version(item.meta.version), change)?;
-            if matches!(done, Cas::Stored(_) | Cas::Removed) {
+            let done = engine.compare_and_set(&mut lane, &key, kh, Expected::Version(item.metadata.version), change)?;
+            if matches!(done, CasOutcome::Stored(_) | CasOutcome::Removed) {
                 return Ok(done);
             }
         }
@@ -103,10 +103,14 @@ impl SharedEngine {
     ///
     /// # Errors
     /// As [`change_at`](Self::change_at).
-    pub fn update_at(self: &Arc<Self>, at: Address, mut f: impl FnMut(&Item) -> Update) -> Result<Updated, WriteError> {
+    pub fn update_with_at(
+        self: &Arc<Self>,
+        at: Address,
+        mut f: impl FnMut(&Item) -> Update,
+    ) -> Result<Updated, WriteError> {
         let (key, kh, _) = self.name_at(at)?;
         let mut gone = false;
-        let updated = self.update_hashed(&key, kh, |item| match item.filter(|i| i.meta.uid == at.uid) {
+        let updated = self.update_hashed(&key, kh, |item| match item.filter(|i| i.metadata.uid == at.uid) {
             Some(item) => f(item),
             None => {
                 gone = true;

@@ -59,7 +59,7 @@ pub enum OpenError {
         reason: &'static str,
     },
     /// The file or its folder is not safe to use. Code 8.
-    Unsafe {
+    InsecurePermissions {
         /// The file or folder.
         path: PathBuf,
         /// What is wrong, and what to do.
@@ -67,7 +67,7 @@ pub enum OpenError {
     },
     /// The file was in use when the machine went down, or it is a copy of one that was in use. A volatile store promises nothing
     /// then; a durable one is rebuilt when it is next opened for writing. Code 9.
-    Unclean {
+    NotCleanlyClosed {
         /// The file.
         path: PathBuf,
         /// Whether the store is durable.
@@ -203,7 +203,7 @@ pub enum WriteError {
         limit: u32,
     },
     /// The reservation is for another length than was written, or similar misuse. Code 37.
-    Misuse(
+    InvalidState(
         /// What was wrong.
         &'static str,
     ),
@@ -284,8 +284,8 @@ impl From<ReadError> for WriteError {
             ReadError::Stale => WriteError::Stale,
             ReadError::OutOfMemory { bytes } => WriteError::OutOfMemory { bytes },
             ReadError::AddressSpace { needed, limit } => WriteError::AddressSpace { needed, limit },
-            ReadError::BadCursor => WriteError::Misuse("a cursor that no scan returned"),
-            ReadError::BadPattern { reason, .. } => WriteError::Misuse(reason),
+            ReadError::BadCursor => WriteError::InvalidState("a cursor that no scan returned"),
+            ReadError::BadPattern { reason, .. } => WriteError::InvalidState(reason),
         }
     }
 }

@@ -14,8 +14,8 @@ impl OpenError {
             Self::BadOption { .. } => 5,
             Self::TooManyClients { .. } => 6,
             Self::BadName { .. } => 7,
-            Self::Unsafe { .. } => 8,
-            Self::Unclean { .. } => 9,
+            Self::InsecurePermissions { .. } => 8,
+            Self::NotCleanlyClosed { .. } => 9,
             Self::Io { .. } => 10,
             Self::NoSpace { .. } => 12,
             Self::AddressSpace { .. } => 13,
@@ -40,26 +40,26 @@ impl fmt::Display for OpenError {
                 write!(f, "all {limit} client slots of {} are taken by living processes; close some", path.display())
             }
             Self::BadName { name, reason } => write!(f, "{name:?} is no name for a store: {reason}"),
-            Self::Unsafe { path, reason } => write!(f, "{} is not safe to use: {reason}", path.display()),
-            Self::Unclean { path, durable: false, copied: true } => write!(
+            Self::InsecurePermissions { path, reason } => write!(f, "{} is not safe to use: {reason}", path.display()),
+            Self::NotCleanlyClosed { path, durable: false, copied: true } => write!(
                 f,
                 "{} is a copy of a store that was not closed, and may be torn; close a store before its file is copied or moved to another \
                  file system, or copy it with `hashmere backup`, and remove this file",
                 path.display()
             ),
-            Self::Unclean { path, durable: true, copied: true } => write!(
+            Self::NotCleanlyClosed { path, durable: true, copied: true } => write!(
                 f,
                 "{} is a copy of a store that was not closed, and cannot be rebuilt by a read-only handle; open it once for writing, or run `hashmere sync {}`",
                 path.display(),
                 path.display()
             ),
-            Self::Unclean { path, durable: false, copied: false } => write!(
+            Self::NotCleanlyClosed { path, durable: false, copied: false } => write!(
                 f,
                 "{} was open when the machine went down, and a volatile store may be torn then; remove it and start anew \
                  (a store created as durable survives this)",
                 path.display()
             ),
-            Self::Unclean { path, durable: true, copied: false } => write!(
+            Self::NotCleanlyClosed { path, durable: true, copied: false } => write!(
                 f,
                 "{} was open when the machine went down, and cannot be rebuilt by a read-only handle; open it once for writing, or run `hashmere sync {}`",
                 path.display(),
@@ -145,7 +145,7 @@ impl WriteError {
             Self::WrongLength { .. } => 34,
             Self::NotANumber => 35,
             Self::TooManyCollisions => 36,
-            Self::Misuse(_) => 37,
+            Self::InvalidState(_) => 37,
             Self::Poisoned => 38,
             Self::Reentered { .. } => 39,
         }
@@ -169,7 +169,7 @@ impl fmt::Display for WriteError {
             Self::WrongLength { what, given, fixed } => write!(f, "the {what} has {given} bytes, but in this store each has {fixed}"),
             Self::NotANumber => f.write_str("the value is not a decimal number below 2^64, so it cannot be counted with"),
             Self::TooManyCollisions => f.write_str("too many keys share the same hash bits; choose a better hash, or spread the keys over several stores"),
-            Self::Misuse(what) => f.write_str(what),
+            Self::InvalidState(what) => f.write_str(what),
             Self::Poisoned => f.write_str("the store could not be written to disk earlier, so nothing more is written; reading goes on: dump it to another disk, or restart the machine to go back to the last completed sync"),
             Self::Reentered { key } => write!(f, "the function given to update for the key {key:?} writes that key itself, and would be asked again without end; return what is to become of it, and write it afterwards if need be"),
         }

@@ -4,7 +4,7 @@ use crate::engine::{Fetched, Found, KeyHash};
 use crate::error::ReadError;
 use crate::open::FileEngine;
 use crate::shared::SharedEngine;
-use crate::types::{Item, Meta};
+use crate::types::{Item, Metadata};
 use crate::view::View;
 use hashmere_mem::Mem;
 use std::sync::Arc;
@@ -79,11 +79,11 @@ impl SharedEngine {
     /// See [`ReadError`].
     pub fn item(self: &Arc<Self>, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
         let mut value = Vec::new();
-        Ok(self.fetch(key, kh, &mut value)?.map(|meta| Item { value, meta }))
+        Ok(self.fetch(key, kh, &mut value)?.map(|metadata| Item { value, metadata }))
     }
 
     /// Copies a value to the end of a buffer, long ones under a pin, and returns the rest of the item.
-    fn fetch(self: &Arc<Self>, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
+    fn fetch(self: &Arc<Self>, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Metadata>, ReadError> {
         let engine = self.engine();
         match engine.fetch(key, kh, buffer, |found| engine.meta_of_found(found))? {
             None => Ok(None),
@@ -93,12 +93,17 @@ impl SharedEngine {
     }
 
     #[cold]
-    fn fetch_long(self: &Arc<Self>, key: &[u8], kh: KeyHash, buffer: &mut Vec<u8>) -> Result<Option<Meta>, ReadError> {
+    fn fetch_long(
+        self: &Arc<Self>,
+        key: &[u8],
+        kh: KeyHash,
+        buffer: &mut Vec<u8>,
+    ) -> Result<Option<Metadata>, ReadError> {
         let Some(view) = self.view_of(key, kh)? else { return Ok(None) };
         let bytes = view.len();
         buffer.try_reserve_exact(bytes).map_err(|_| ReadError::OutOfMemory { bytes: bytes as u64 })?;
         buffer.extend_from_slice(&view);
-        Ok(Some(view.meta()))
+        Ok(Some(view.metadata()))
     }
 
     /// A view of the value of a key where it is stored, without a copy: see [`View`]. Nothing is counted.

@@ -4,7 +4,7 @@ use crate::batch::BATCH;
 use crate::engine::{Fetched, KeyHash, PIN_FROM};
 use crate::error::ReadError;
 use crate::shared::SharedEngine;
-use crate::types::Meta;
+use crate::types::Metadata;
 use crate::view::View;
 use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
@@ -16,7 +16,7 @@ pub enum Framed {
     /// No such key. The buffer is as it was.
     Absent,
     /// The frame and the value are in the buffer.
-    Copied(Meta),
+    Copied(Metadata),
     /// The value is long: the buffer is as it was, and here is a view of it.
     Long(View),
 }
@@ -33,7 +33,7 @@ impl SharedEngine {
         self: &Arc<Self>,
         key: &[u8],
         buffer: &mut Vec<u8>,
-        frame: impl Fn(&Meta, &mut Vec<u8>),
+        frame: impl Fn(&Metadata, &mut Vec<u8>),
     ) -> Result<Framed, ReadError> {
         self.framed(key, self.engine().hash(key), buffer, frame)
     }
@@ -47,7 +47,7 @@ impl SharedEngine {
         self: &Arc<Self>,
         keys: &[&[u8]],
         buffer: &mut Vec<u8>,
-        frame: impl Fn(&[u8], &Meta, &mut Vec<u8>),
+        frame: impl Fn(&[u8], &Metadata, &mut Vec<u8>),
         mut each: impl FnMut(usize, Framed, &mut Vec<u8>) -> bool,
     ) -> Result<(), ReadError> {
         for (batch, keys) in keys.chunks(BATCH).enumerate() {
@@ -68,7 +68,7 @@ impl SharedEngine {
         key: &[u8],
         kh: KeyHash,
         buffer: &mut Vec<u8>,
-        frame: impl Fn(&Meta, &mut Vec<u8>),
+        frame: impl Fn(&Metadata, &mut Vec<u8>),
     ) -> Result<Framed, ReadError> {
         let engine = self.engine();
         let start = buffer.len();

@@ -4,7 +4,8 @@ use crate::engine::{KeyHash, When};
 use crate::error::{Error, ReadError, WriteError};
 use crate::shared::SharedEngine;
 use crate::types::{
-    Attributes, Cas, Change, Expected, Item, Meta, Stored, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,
+    Attributes, CasOutcome, Change, Expected, Item, Metadata, Stored, Update, Updated, Version, WaitAnyOutcome,
+    WaitOutcome,
 };
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -38,7 +39,7 @@ impl SharedEngine {
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn meta(&self, key: &[u8]) -> Result<Option<Meta>, ReadError> {
+    pub fn metadata(&self, key: &[u8]) -> Result<Option<Metadata>, ReadError> {
         self.engine().peek(key, self.engine().hash(key))
     }
 
@@ -94,7 +95,12 @@ impl SharedEngine {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn compare_and_set(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<Cas, WriteError> {
+    pub fn compare_and_set(
+        &self,
+        key: &[u8],
+        expected: Expected<'_>,
+        change: Change<'_>,
+    ) -> Result<CasOutcome, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
         let mut lane = engine.lane_for(key, kh)?;
@@ -105,7 +111,11 @@ impl SharedEngine {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn update(self: &Arc<Self>, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
+    pub fn update_with(
+        self: &Arc<Self>,
+        key: &[u8],
+        f: impl FnMut(Option<&Item>) -> Update,
+    ) -> Result<Updated, WriteError> {
         self.update_hashed(key, self.engine().hash(key), f)
     }
 
@@ -124,7 +134,7 @@ impl SharedEngine {
         engine.update(key, kh, &mut || self.item(key, kh), &mut |item| {
             if asked >= ASKED_OFTEN && since.get_or_insert_with(Instant::now).elapsed() >= ASKED_FOR && asked == ASKED_MOST
             {
-                return Err(WriteError::Misuse(
+                return Err(WriteError::InvalidState(
                     "the key was changed each time that the function given to update ran, 1,000 times within at least 5 seconds; it must not write that key itself (through another handle, thread or process), and must take less than 5 ms where others write the key without pause",
                 ));
             }
@@ -149,14 +159,14 @@ impl SharedEngine {
     /// The same for several keys.
     ///
     /// # Errors
-    /// [`ReadOnly`](WriteError::ReadOnly), [`Misuse`](WriteError::Misuse) without a key, and those of reading.
+    /// [`ReadOnly`](WriteError::ReadOnly), [`InvalidState`](WriteError::InvalidState) without a key, and those of reading.
     pub fn wait_any(&self, keys: &[(&[u8], Option<Version>)], timeout: Duration) -> Result<WaitAnyOutcome, Error> {
         let engine = self.engine();
         if engine.read_only {
             return Err(WriteError::ReadOnly.into());
         }
         if keys.is_empty() {
-            return Err(WriteError::Misuse("no key to wait for was given").into());
+            return Err(WriteError::InvalidState("no key to wait for was given").into());
         }
         let seen: Vec<_> = keys.iter().map(|(key, seen)| (*key, engine.hash(key), *seen)).collect();
         Ok(match engine.wait_for_change(&seen, timeout)? {

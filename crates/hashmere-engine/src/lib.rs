@@ -20,7 +20,7 @@ mod error_text;
 mod fetch;
 mod frame;
 mod keyed;
-mod last_exit;
+mod last_close;
 mod lease;
 mod open;
 mod options;
@@ -40,12 +40,12 @@ pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteErr
 pub use frame::Framed;
 pub use lease::{Lease, LeaseState};
 pub use open::{remove, resolve, FileEngine};
-pub use options::{Create, Mode, OnRebuild, Options};
+pub use options::{Create, Mode, OnRecovery, Options};
 pub use region::{ClientId, Region};
 pub use room::Roomed;
 pub use shared::{SharedEngine, StoreHandle};
 pub use types::{
-    Address, Attributes, Cas, Change, Counter, Evicted, Expected, Handle, Item, Meta, Pair, Remaining, Stored, Ttl,
-    Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,
+    Address, Attributes, CasOutcome, Change, Counter, EntryId, Evicted, Expected, Expiry, Item, Metadata, Pair, Stored,
+    Ttl, Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,
 };
 pub use view::{Reservation, View};

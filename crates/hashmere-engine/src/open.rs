@@ -9,7 +9,7 @@ pub(crate) use fit::boot_words;
 use crate::backup_file::path_with_slash;
 use crate::engine::{leaves_for, Access, Engine, Lane, Refusal, Resized};
 use crate::error::{Error, OpenError, WriteError};
-use crate::last_exit;
+use crate::last_close;
 use crate::lease::Leases;
 use crate::options::{Create, Mode, Options};
 use crate::shared::SharedEngine;
@@ -62,7 +62,7 @@ impl Opened {
             return;
         }
         let life = engine.life();
-        if life & flag::DELETE_ON_LAST_EXIT != 0 {
+        if life & flag::REMOVE_ON_LAST_CLOSE != 0 {
             self.remove(path);
         } else if life & flag::CLEAN == 0 && !poisoned && self.is_flushed() {
             engine.change_life(flag::CLEAN, 0);
@@ -107,13 +107,13 @@ pub fn remove(name: &Path) -> Result<bool, OpenError> {
     let path = resolve(name)?;
     let slashed = path_with_slash(&path);
     let left_over = file::open_checked(&slashed, false, false);
-    if left_over.is_ok_and(|file| last_exit::remove_left_over(&path, &file).unwrap_or(false)) {
+    if left_over.is_ok_and(|file| last_close::remove_left_over(&path, &file).unwrap_or(false)) {
         return Ok(true);
     }
     match SharedEngine::open(&slashed, &Options { read_only: true, ..Options::default() }) {
         Err(OpenError::NotFound { .. }) => return Ok(false),
         // What cannot be used after a crash may still be removed.
-        Ok(_) | Err(OpenError::Unclean { .. }) => {}
+        Ok(_) | Err(OpenError::NotCleanlyClosed { .. }) => {}
         Err(error) => return Err(error),
     }
     match std::fs::remove_file(&path) {
@@ -130,8 +130,8 @@ fn namespace_error(error: NamespaceError) -> OpenError {
         NamespaceError::Symlink { path }
         | NamespaceError::NotADirectory { path }
         | NamespaceError::ForeignOwner { path, .. }
-        | NamespaceError::Exposed { path, .. } => OpenError::Unsafe { path, reason },
-        _ => OpenError::Unsafe { path: PathBuf::new(), reason },
+        | NamespaceError::Exposed { path, .. } => OpenError::InsecurePermissions { path, reason },
+        _ => OpenError::InsecurePermissions { path: PathBuf::new(), reason },
     }
 }
 
@@ -143,10 +143,10 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
             match file::open_checked(path, options.read_only, options.allow_foreign_owner) {
                 Ok(file) => {
                     let left_over = |source| open_io(path, "remove what was left over of", source);
-                    if options.read_only && last_exit::is_left_over(&file).map_err(left_over)? {
+                    if options.read_only && last_close::is_left_over(&file).map_err(left_over)? {
                         return Err(OpenError::NotFound { path: path.into() });
                     }
-                    if !options.read_only && last_exit::remove_left_over(path, &file).map_err(left_over)? {
+                    if !options.read_only && last_close::remove_left_over(path, &file).map_err(left_over)? {
                         continue;
                     }
                     match attach(path, file, options)? {
@@ -181,7 +181,7 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
 /// Whether what is in the way of a new store is a left-over, and was removed.
 fn had_left_over(path: &Path, options: &Options) -> bool {
     file::open_checked(path, false, options.allow_foreign_owner)
-        .is_ok_and(|file| last_exit::remove_left_over(path, &file).unwrap_or(false))
+        .is_ok_and(|file| last_close::remove_left_over(path, &file).unwrap_or(false))
 }
 
 fn refused(path: &Path, refusal: OpenRefusal) -> OpenError {
@@ -189,7 +189,7 @@ fn refused(path: &Path, refusal: OpenRefusal) -> OpenError {
     match refusal {
         OpenRefusal::Io(source) => OpenError::Io { path, action: "open", source },
         OpenRefusal::Symlink | OpenRefusal::ForeignOwner { .. } => {
-            OpenError::Unsafe { path, reason: refusal.to_string() }
+            OpenError::InsecurePermissions { path, reason: refusal.to_string() }
         }
         other => OpenError::NotAStore { path, reason: other.to_string() },
     }
@@ -338,8 +338,8 @@ impl Opened {
             engine.presize(&mut lane, items).map_err(|error| open_write(path, error))?;
         }
         // Last: an open that is refused deletes nothing.
-        if options.delete_on_last_exit {
-            engine.change_life(flag::DELETE_ON_LAST_EXIT, 0);
+        if options.remove_on_last_close {
+            engine.change_life(flag::REMOVE_ON_LAST_CLOSE, 0);
         }
         Ok(())
     }

@@ -46,7 +46,7 @@ pub struct Options {
     /// Permission bits of a created file.
     pub permissions: Option<u32>,
     /// The file goes with the last process that has it open.
-    pub delete_on_last_exit: bool,
+    pub remove_on_last_close: bool,
     /// How long a write waits for a lock whose living owner does not proceed.
     pub busy_timeout: Option<Duration>,
     /// Bytes of a segment.
@@ -59,20 +59,20 @@ pub struct Options {
     pub durable: Option<bool>,
     /// After how long a write syncs.
     pub sync_every: Option<Duration>,
-    /// Is told how far a rebuild is.
-    pub on_rebuild: Option<OnRebuild>,
+    /// Called with the progress of a recovery.
+    pub on_recovery: Option<OnRecovery>,
 }
 
-/// Is told `(done, of)` while a store is rebuilt.
+/// Called with `(done, total)` in bytes while a store is recovered.
 #[derive(Clone)]
-pub struct OnRebuild(pub Arc<dyn Fn(u64, u64) + Send + Sync>);
+pub struct OnRecovery(pub Arc<dyn Fn(u64, u64) + Send + Sync>);
 
 // A call that unwinds out of a rebuild leaves the file as a death there does.
-impl UnwindSafe for OnRebuild {}
-impl RefUnwindSafe for OnRebuild {}
+impl UnwindSafe for OnRecovery {}
+impl RefUnwindSafe for OnRecovery {}
 
-impl fmt::Debug for OnRebuild {
+impl fmt::Debug for OnRecovery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("OnRebuild")
+        f.write_str("OnRecovery")
     }
 }

@@ -138,7 +138,7 @@ impl SharedEngine {
     ///
     /// # Errors
     /// [`Full`](WriteError::Full) or [`NoSpace`](WriteError::NoSpace) if there is no row of free segments for it,
-    /// [`Misuse`](WriteError::Misuse) if the name is empty or longer than 128 bytes or this thread holds 24 views and regions.
+    /// [`InvalidState`](WriteError::InvalidState) if the name is empty or longer than 128 bytes or this thread holds 24 views and regions.
     pub fn create_region(
         self: &Arc<Self>,
         kind: u64,
@@ -157,7 +157,7 @@ impl SharedEngine {
     /// Opens a region. `None`: there is none of this kind and name. Looks through the table of segments.
     ///
     /// # Errors
-    /// [`ReadOnly`](WriteError::ReadOnly), [`Misuse`](WriteError::Misuse) as above.
+    /// [`ReadOnly`](WriteError::ReadOnly), [`InvalidState`](WriteError::InvalidState) as above.
     pub fn open_region(self: &Arc<Self>, kind: u64, name: &[u8]) -> Result<Option<Region>, WriteError> {
         if self.is_read_only() {
             return Err(WriteError::ReadOnly);

@@ -3,7 +3,7 @@
 use crate::canary::{self, Canary};
 use crate::engine::{Lender, Stats};
 use crate::error::{Error, OpenError};
-use crate::last_exit;
+use crate::last_close;
 use crate::open::{attach, open_path, resize, resolve, FileEngine, Opened};
 use crate::options::{Mode, Options};
 use hashmere_os::fork;
@@ -52,13 +52,13 @@ impl SharedEngine {
         let shared = Arc::new_cyclic(|myself| SharedEngine {
             path,
             // The callbacks are for opening only, and the maximum may have been changed since.
-            options: Options { on_rebuild: None, max_bytes: None, ..options.clone() },
+            options: Options { on_recovery: None, max_bytes: None, ..options.clone() },
             opened: AtomicPtr::new(Box::into_raw(Box::new(opened))),
             born: AtomicU64::new(fork::generation()),
             myself: myself.clone(),
         });
         shared.engine().set_lender(shared.myself.clone());
-        last_exit::watch(&shared);
+        last_close::watch(&shared);
         Ok(shared)
     }
 

@@ -10,37 +10,37 @@ use std::time::Duration;
 pub struct Version(pub u64);
 
 impl Version {
-    /// The largest version that a write may [ask for](Attributes::version_at_least): 2^41. Versions have 42 bits, so at least
+    /// The largest version that a write may [ask for](Attributes::min_version): 2^41. Versions have 42 bits, so at least
     /// 2^41 writes are left to every key whatever is asked for. Milliseconds since 1970 fit until 2039.
-    pub const ASKED_MAX: Version = Version(1 << 41);
+    pub const MIN_VERSION_MAX: Version = Version(1 << 41);
 }
 
 /// The stable 32-bit identifier of a present key.
 ///
 /// It stays the same as long as the key exists: through overwriting, growth and cleaning. After the
-/// key is deleted the number may come to mean another key; use a [`Handle`] where that must be noticed.
+/// key is deleted the number may come to mean another key; use an [`EntryId`] where that must be noticed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Uid(pub u32);
 
-/// A [`Uid`] with a 32-bit fingerprint of its key: access through a stale handle is reported, not
+/// A [`Uid`] with a 32-bit fingerprint of its key: access through a stale id is reported, not
 /// answered with another key's value (up to a chance of one in 2^32 for each foreign key met).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Handle(pub u64);
+pub struct EntryId(pub u64);
 
-impl Handle {
-    /// The UID in the handle.
+impl EntryId {
+    /// The UID in the id.
     pub fn uid(self) -> Uid {
         Uid(self.0 as u32)
     }
-    pub(crate) fn new(uid: Uid, fingerprint: u32) -> Handle {
-        Handle(u64::from(uid.0) | u64::from(fingerprint) << 32)
+    pub(crate) fn new(uid: Uid, fingerprint: u32) -> EntryId {
+        EntryId(u64::from(uid.0) | u64::from(fingerprint) << 32)
     }
     pub(crate) fn fingerprint(self) -> u32 {
         (self.0 >> 32) as u32
     }
 }
 
-/// Names a present key by number: a plain [`Uid`], or a [`Handle`] that notices when it is stale.
+/// Names a present key by number: a plain [`Uid`], or a [`EntryId`] that notices when it is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
     pub(crate) uid: Uid,
@@ -53,9 +53,9 @@ impl From<Uid> for Address {
     }
 }
 
-impl From<Handle> for Address {
-    fn from(handle: Handle) -> Address {
-        Address { uid: handle.uid(), fingerprint: Some(handle.fingerprint()) }
+impl From<EntryId> for Address {
+    fn from(id: EntryId) -> Address {
+        Address { uid: id.uid(), fingerprint: Some(id.fingerprint()) }
     }
 }
 
@@ -73,11 +73,9 @@ pub enum Ttl {
 
 /// How long a present key still lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Remaining {
-    /// It has no expiry time.
-    Forever,
-    /// It expires after this long.
-    For(Duration),
+pub struct Expiry {
+    /// The time left; `None`: the key does not expire.
+    pub remaining: Option<Duration>,
 }
 
 /// What a write attaches to its value.
@@ -89,14 +87,14 @@ pub struct Attributes {
     pub ttl: Ttl,
     /// The version that the write gives the key is this or a larger one: the larger of this and the key's next.
     ///
-    /// For whoever has versions of their own: a time in milliseconds, the number of a change in a log, the version in another
-    /// store. It applies to counters also when they exist. At most [`Version::ASKED_MAX`]; zero asks for nothing.
-    pub version_at_least: Version,
+    /// For callers with versions of their own: a time in milliseconds, the number of a change in a log, the version in another
+    /// store. It applies to counters also when they exist. At most [`Version::MIN_VERSION_MAX`]; zero asks for nothing.
+    pub min_version: Version,
 }
 
 impl Attributes {
     /// No flags, never expires.
-    pub const NONE: Attributes = Attributes { flags: 0, ttl: Ttl::Never, version_at_least: Version(0) };
+    pub const NONE: Attributes = Attributes { flags: 0, ttl: Ttl::Never, min_version: Version(0) };
     /// These flags.
     pub fn flags(mut self, flags: u32) -> Attributes {
         self.flags = flags;
@@ -108,15 +106,15 @@ impl Attributes {
         self
     }
     /// A version of at least this.
-    pub fn version_at_least(mut self, version: Version) -> Attributes {
-        self.version_at_least = version;
+    pub fn min_version(mut self, version: Version) -> Attributes {
+        self.min_version = version;
         self
     }
 }
 
 /// Everything about a present key except its bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Meta {
+pub struct Metadata {
     /// Length of the value in bytes.
     pub value_len: u64,
     /// The caller's flags.
@@ -131,9 +129,9 @@ pub struct Meta {
     pub uid: Uid,
 }
 
-impl Meta {
+impl Metadata {
     /// Whether two looks at a key found the same record, except that it may have been touched between them.
-    pub(crate) fn is_same_but_expiry(&self, other: &Meta) -> bool {
+    pub(crate) fn is_same_but_expiry(&self, other: &Metadata) -> bool {
         (self.version, self.marks) == (other.version, other.marks)
     }
 }
@@ -144,7 +142,7 @@ pub struct Item {
     /// The value.
     pub value: Vec<u8>,
     /// Everything else.
-    pub meta: Meta,
+    pub metadata: Metadata,
 }
 
 /// A key with its value, from a scan.
@@ -155,10 +153,10 @@ pub struct Pair {
     /// The value; empty when the scan was asked for keys only.
     pub value: Vec<u8>,
     /// Everything else.
-    pub meta: Meta,
+    pub metadata: Metadata,
 }
 
-/// A key that a cache dropped to make room: see [`Engine::evictions`](crate::Engine::evictions).
+/// A key that a cache dropped to make room: see [`Engine::record_evictions`](crate::Engine::record_evictions).
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Evicted {
@@ -207,7 +205,7 @@ pub enum Change<'a> {
 
 /// The outcome of `compare_and_set`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cas {
+pub enum CasOutcome {
     /// It was as expected, and the value was stored.
     Stored(Stored),
     /// It was as expected, and the key was removed (or was absent and to be removed).
@@ -225,8 +223,8 @@ pub enum Update {
     Keep,
     /// Store this value, keeping the flags and the expiry that the key has (none for a new key).
     Set(Vec<u8>),
-    /// The same, with a version of [at least](Attributes::version_at_least) this.
-    SetAtLeast(Vec<u8>, Version),
+    /// The same, with a version of [at least](Attributes::min_version) this.
+    SetMinVersion(Vec<u8>, Version),
     /// Store this value with these attributes.
     SetWith(Vec<u8>, Attributes),
     /// Remove it (nothing happens if it is absent).

@@ -4,7 +4,7 @@ use crate::engine::{Draft, KeyHash, LaneGuard, Pin, When};
 use crate::error::WriteError;
 use crate::open::FileEngine;
 use crate::shared::SharedEngine;
-use crate::types::{Attributes, Meta, Stored};
+use crate::types::{Attributes, Metadata, Stored};
 use hashmere_mem::Mem;
 use hashmere_os::fork;
 use std::ops::{Deref, DerefMut};
@@ -20,7 +20,7 @@ use std::sync::Arc;
 /// parent does: a child that needs it longer takes its own.
 pub struct View {
     bytes: Bytes,
-    meta: Meta,
+    meta: Metadata,
 }
 
 enum Bytes {
@@ -35,11 +35,11 @@ unsafe impl Send for View {}
 unsafe impl Sync for View {}
 
 impl View {
-    pub(crate) fn owned(bytes: Vec<u8>, meta: Meta) -> View {
+    pub(crate) fn owned(bytes: Vec<u8>, meta: Metadata) -> View {
         View { bytes: Bytes::Owned(bytes), meta }
     }
 
-    pub(crate) fn pinned(shared: &Arc<SharedEngine>, pin: Pin, offset: u64, meta: Meta) -> View {
+    pub(crate) fn pinned(shared: &Arc<SharedEngine>, pin: Pin, offset: u64, meta: Metadata) -> View {
         let engine: *const FileEngine = shared.engine();
         let len = meta.value_len as usize;
         let bytes = Bytes::Pinned { shared: shared.clone(), engine, pin, offset, len, born: fork::generation() };
@@ -47,7 +47,7 @@ impl View {
     }
 
     /// Flags, version and the rest, as they were when the view was taken.
-    pub fn meta(&self) -> Meta {
+    pub fn metadata(&self) -> Metadata {
         self.meta
     }
 
@@ -144,14 +144,14 @@ impl<'a> Reservation<'a> {
     /// Makes what was written the key's value.
     ///
     /// # Errors
-    /// As setting a key; [`WriteError::Misuse`] in a forked child, to which the reservation does
+    /// As setting a key; [`WriteError::InvalidState`] in a forked child, to which the reservation does
     /// not belong.
     pub fn commit(mut self) -> Result<Stored, WriteError> {
         if self.born != fork::generation() {
-            return Err(WriteError::Misuse("a reservation was made before a fork and belongs to the parent"));
+            return Err(WriteError::InvalidState("a reservation was made before a fork and belongs to the parent"));
         }
         let Some(draft) = self.draft.take() else {
-            return Err(WriteError::Misuse("a reservation was committed twice"));
+            return Err(WriteError::InvalidState("a reservation was committed twice"));
         };
         self.engine.finish(&mut self.lane, &self.key, self.hash, draft, When::Always)?;
         Ok(self.lane.stored)

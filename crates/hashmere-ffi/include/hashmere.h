@@ -112,15 +112,15 @@ enum hm_result {
     HM_E_BAD_OPTION = 5,       /**< No store can have this value of an option. */
     HM_E_TOO_MANY_CLIENTS = 6, /**< All client slots are taken by living processes. */
     HM_E_BAD_NAME = 7,         /**< A store cannot have this name. */
-    HM_E_UNSAFE = 8,           /**< The file or its folder is not safe to use. */
-    HM_E_UNCLEAN = 9,          /**< The file was open when the machine went down. */
+    HM_E_INSECURE_PERMISSIONS = 8,           /**< The file or its folder is not safe to use. */
+    HM_E_NOT_CLEANLY_CLOSED = 9,          /**< The file was open when the machine went down. */
     HM_E_IO = 10,              /**< A system call failed; hm_error::os_error says how. */
     HM_E_NO_SPACE = 12,        /**< The file system has no room. */
     HM_E_ADDRESS_SPACE = 13,   /**< This process has no addresses for the file: RLIMIT_AS, vm.max_map_count. */
 
     /* Reading. */
     HM_E_CORRUPT = 20,       /**< The file contradicts itself. */
-    HM_E_STALE = 21,         /**< The key that the UID or handle named is gone. */
+    HM_E_STALE = 21,         /**< The key that the UID or entry id named is gone. */
     HM_E_OUT_OF_MEMORY = 22, /**< The value does not fit the memory of this process. */
     HM_E_BAD_CURSOR = 23,    /**< The cursor does not come from a scan of this store. */
     HM_E_BAD_PATTERN = 24,   /**< A pattern that cannot match as it was meant; the text says what is wrong with it. */
@@ -133,7 +133,7 @@ enum hm_result {
     HM_E_WRONG_LENGTH = 34,        /**< The store has a fixed key or value length, and this is another. */
     HM_E_NOT_A_NUMBER = 35,        /**< The value cannot be counted with. */
     HM_E_TOO_MANY_COLLISIONS = 36, /**< Too many keys share their hash. */
-    HM_E_MISUSE = 37,              /**< The call does not fit the state of things; the text says how. */
+    HM_E_INVALID_STATE = 37,              /**< The call does not fit the state of things; the text says how. */
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
     HM_E_REENTERED = 39,           /**< A function given to an update writes the key that it is asked about. */
 
@@ -187,13 +187,13 @@ typedef struct hm_attributes {
     int64_t expiry_ms; /**< Its time; negative is refused. */
     /**
      * The version that the write gives the key is this or a larger one: the larger of this and the key's next. For callers
-     * with versions of their own, as times in milliseconds. At most 2^41 (#HM_E_MISUSE); 0 asks for nothing.
+     * with versions of their own, as times in milliseconds. At most 2^41 (#HM_E_INVALID_STATE); 0 asks for nothing.
      */
-    uint64_t version_at_least;
+    uint64_t min_version;
 } hm_attributes;
 
 /** Everything about a present key except its bytes. */
-typedef struct hm_meta {
+typedef struct hm_metadata {
     uint64_t value_len;     /**< Length of the value. */
     uint64_t version;       /**< Version of this value: grows with every change of the key, also across deletion. Never 0. */
     uint64_t expires_at_ms; /**< Wall-clock expiry in milliseconds since 1970; 0 is never. */
@@ -201,7 +201,7 @@ typedef struct hm_meta {
     uint32_t flags;         /**< Your flags. */
     uint32_t marks;         /**< Marks: see ::hm_set_marked. */
     uint32_t reserved;      /**< 0. */
-} hm_meta;
+} hm_metadata;
 
 /** A write that took place. */
 typedef struct hm_stored {
@@ -214,7 +214,7 @@ typedef struct hm_stored {
 typedef struct hm_pair {
     hm_bytes key;
     hm_bytes value; /**< Empty if only keys were asked for. */
-    hm_meta meta;
+    hm_metadata metadata;
 } hm_pair;
 
 /** Is shown a pair. `user` is what was passed with it. Return 0 to go on, anything else to end the call early. */
@@ -232,9 +232,9 @@ typedef struct hm_store hm_store;
 
 /** Bits of hm_options::flags. */
 enum hm_open_flags {
-    HM_EXISTING = 1 << 0,            /**< Only open: #HM_E_NOT_FOUND if there is none. */
-    HM_EXCLUSIVE = 1 << 1,           /**< Only create: #HM_E_ALREADY_EXISTS if there is one. */
-    HM_READ_ONLY = 1 << 2,           /**< Map the file read-only; implies #HM_EXISTING. Views are copies then. */
+    HM_NO_CREATE = 1 << 0,            /**< Only open: #HM_E_NOT_FOUND if there is none. */
+    HM_CREATE_NEW = 1 << 1,           /**< Only create: #HM_E_ALREADY_EXISTS if there is one. */
+    HM_READ_ONLY = 1 << 2,           /**< Map the file read-only; implies #HM_NO_CREATE. Views are copies then. */
     HM_STRICT = 1 << 3,              /**< A full store refuses writes (the default when it is created). */
     HM_CACHE = 1 << 4,               /**< A full store drops what expired, then what was not used. Needs max_bytes to create. */
     HM_DURABLE = 1 << 5,             /**< Survives power cuts up to the last ::hm_sync. Creation only; not with #HM_CACHE. */
@@ -242,8 +242,8 @@ enum hm_open_flags {
      * The file is removed when the last process that has it open closes it or exits. If that one is killed (or calls `_exit`), the
      * next process that opens the name removes it first: docs/operations.md.
      */
-    HM_DELETE_ON_LAST_EXIT = 1 << 6,
-    HM_FOREIGN_OWNER = 1 << 7,       /**< Open a file that another user owns. */
+    HM_REMOVE_ON_LAST_CLOSE = 1 << 6,
+    HM_ALLOW_FOREIGN_OWNER = 1 << 7,       /**< Open a file that another user owns. */
     HM_NO_VALUES = 1 << 8            /**< Every value is empty: a set of keys. Creation only. */
 };
 
@@ -268,8 +268,8 @@ typedef struct hm_options {
     uint32_t fixed_value_len; /**< Every value has this length. Creation only. */
     uint32_t permissions;     /**< Permission bits of a created file, default 0600. */
     uint32_t reserved;        /**< 0. */
-    hm_progress on_rebuild;   /**< Is told how far it is, in bytes, if a durable store has to be rebuilt after a power cut. */
-    void *on_rebuild_user;    /**< What it is given. */
+    hm_progress on_recovery;   /**< Is told how far it is, in bytes, if a durable store has to be rebuilt after a power cut. */
+    void *on_recovery_user;    /**< What it is given. */
 } hm_options;
 
 /**
@@ -324,18 +324,18 @@ int hm_is_read_only(hm_store *store, hm_error *error);
  */
 int hm_get(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, size_t *len, hm_error *error);
 
-/** As ::hm_get, with everything else about the key; hm_meta::value_len is the length. `meta` is written on #HM_OK and #HM_BUFFER_TOO_SMALL. */
-int hm_get_item(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, hm_meta *meta,
+/** As ::hm_get, with everything else about the key; hm_metadata::value_len is the length. `meta` is written on #HM_OK and #HM_BUFFER_TOO_SMALL. */
+int hm_get_item(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, hm_metadata *meta,
                 hm_error *error);
 
 /** Everything about a key except its value. `meta` may be NULL. @return #HM_OK, #HM_ABSENT */
-int hm_peek(hm_store *store, const void *key, size_t key_len, hm_meta *meta, hm_error *error);
+int hm_get_metadata(hm_store *store, const void *key, size_t key_len, hm_metadata *meta, hm_error *error);
 
 /** @return #HM_OK if the key is there, #HM_ABSENT if it is not */
-int hm_exists(hm_store *store, const void *key, size_t key_len, hm_error *error);
+int hm_contains(hm_store *store, const void *key, size_t key_len, hm_error *error);
 
 /** The length of a value. @return #HM_OK, #HM_ABSENT */
-int hm_length(hm_store *store, const void *key, size_t key_len, size_t *len, hm_error *error);
+int hm_value_len(hm_store *store, const void *key, size_t key_len, size_t *len, hm_error *error);
 
 /** How long a key still lives, in milliseconds; -1 is for ever. @return #HM_OK, #HM_ABSENT */
 int hm_ttl(hm_store *store, const void *key, size_t key_len, int64_t *ms, hm_error *error);
@@ -350,7 +350,7 @@ int hm_ttl(hm_store *store, const void *key, size_t key_len, int64_t *ms, hm_err
 typedef struct hm_view {
     const void *data;    /**< The value; never NULL. Read only. */
     size_t len;          /**< Its length. */
-    hm_meta meta;        /**< Everything else, as it was when the view was taken. */
+    hm_metadata metadata;        /**< Everything else, as it was when the view was taken. */
     uint32_t zero_copy;  /**< 1 if it looks into the file, 0 if it is a copy. */
     uint32_t reserved;   /**< 0. */
     uint64_t opaque[24]; /**< The library's. */
@@ -401,7 +401,7 @@ int hm_delete(hm_store *store, const void *key, size_t key_len, hm_error *error)
  * Removes a key and copies its value into a buffer; exactly one of several callers gets it. `meta` may be NULL.
  * @return #HM_OK; #HM_ABSENT; #HM_BUFFER_TOO_SMALL: nothing was removed, `*len` is what is needed
  */
-int hm_take(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, size_t *len, hm_meta *meta,
+int hm_take(hm_store *store, const void *key, size_t key_len, void *buffer, size_t room, size_t *len, hm_metadata *meta,
             hm_error *error);
 
 /**
@@ -421,11 +421,11 @@ int hm_reserve(hm_store *store, const void *key, size_t key_len, size_t value_le
 
 /**
  * Makes what was written the key's value. The reservation is gone afterwards, whatever the result.
- * @return #HM_OK; #HM_E_MISUSE: it is not live, or belongs to another thread (then it stays) or to the parent process
+ * @return #HM_OK; #HM_E_INVALID_STATE: it is not live, or belongs to another thread (then it stays) or to the parent process
  */
 int hm_reservation_commit(hm_reservation *reservation, hm_stored *stored, hm_error *error);
 
-/** Gives a reservation up; the key is as it was. One that is not live is left alone. @return #HM_OK, #HM_E_MISUSE as above */
+/** Gives a reservation up; the key is as it was. One that is not live is left alone. @return #HM_OK, #HM_E_INVALID_STATE as above */
 int hm_reservation_abandon(hm_reservation *reservation, hm_error *error);
 /** @} */
 
@@ -467,7 +467,7 @@ typedef struct hm_change {
 
 /**
  * Sees a key (`old` is NULL if it is absent) and fills `change`. Its pointers die when it returns. When a number was given
- * instead of a key, `old->key` is empty: ::hm_handle_key has it.
+ * instead of a key, `old->key` is empty: ::hm_id_key has it.
  */
 typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
 
@@ -477,10 +477,10 @@ typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
  * No lock is held meanwhile, so the visitor may take its time and use the store: read any key, this one too (it sees what is
  * stored, not what it is going to return), and write others. If another writer changed the key meanwhile, it is called again with
  * what is there then. So it must not change that key itself, nor clear the store: that call is refused with #HM_E_REENTERED.
- * @return #HM_OK: stored; #HM_UNCHANGED; #HM_REMOVED; #HM_E_MISUSE: the key was changed each of 1,000 times that the visitor ran, within 5 seconds
+ * @return #HM_OK: stored; #HM_UNCHANGED; #HM_REMOVED; #HM_E_INVALID_STATE: the key was changed each of 1,000 times that the visitor ran, within 5 seconds
  * or more: writers let one that was beaten 16 times go first, for up to 5 ms
  */
-int hm_update(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,
+int hm_update_with(hm_store *store, const void *key, size_t key_len, hm_visitor visitor, void *user, hm_stored *stored,
               hm_error *error);
 /** @} */
 
@@ -509,14 +509,14 @@ int hm_decr(hm_store *store, const void *key, size_t key_len, uint64_t by, const
             hm_error *error);
 
 /** Adds a signed number to a counter: below zero it stops at zero, beyond 2^64 it wraps. See ::hm_incr. */
-int hm_add_signed(hm_store *store, const void *key, size_t key_len, int64_t by, const hm_counter *create,
+int hm_incr_by(hm_store *store, const void *key, size_t key_len, int64_t by, const hm_counter *create,
                   uint64_t *now, hm_error *error);
 
 /** Counts a reference: creates the key at 1, or adds 1. `now` may be NULL. @return #HM_OK */
-int hm_ref_retain(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
+int hm_inc_ref(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
 
 /** Gives a reference back: subtracts 1, and deletes the key when that makes zero. `now` may be NULL. @return #HM_OK, #HM_ABSENT */
-int hm_ref_release(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
+int hm_dec_ref(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
 /** @} */
 
 /** @defgroup attributes Expiry and marks
@@ -527,7 +527,7 @@ int hm_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64
 
 /** Touches a key and copies its value as ::hm_get_item does. On #HM_BUFFER_TOO_SMALL it has been touched all the same. */
 int hm_get_and_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64_t expiry_ms, void *buffer,
-                     size_t room, hm_meta *meta, hm_error *error);
+                     size_t room, hm_metadata *meta, hm_error *error);
 
 /**
  * Stores a value with *marks* if the key is still as it was `seen` (NULL: absent).
@@ -537,7 +537,7 @@ int hm_get_and_touch(hm_store *store, const void *key, size_t key_len, int expir
  * @return #HM_OK, #HM_MISMATCH (`stored` is not written)
  */
 int hm_set_marked(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
-                  const hm_attributes *attributes, uint32_t marks, const hm_meta *seen, hm_stored *stored,
+                  const hm_attributes *attributes, uint32_t marks, const hm_metadata *seen, hm_stored *stored,
                   hm_error *error);
 
 /**
@@ -546,7 +546,7 @@ int hm_set_marked(hm_store *store, const void *key, size_t key_len, const void *
  * @return #HM_OK, #HM_MISMATCH
  */
 int hm_remark(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
-              const hm_meta *seen, uint32_t marks, hm_error *error);
+              const hm_metadata *seen, uint32_t marks, hm_error *error);
 /** @} */
 
 /** @defgroup bulk Several keys at once
@@ -575,39 +575,39 @@ int hm_delete_many(hm_store *store, const hm_bytes *keys, size_t count, size_t *
 
 /** @defgroup numbers Access by number
  *
- * Every key has a 32-bit *UID*, by which it is found faster than by its bytes for as long as it exists. A *handle* is a UID with
+ * Every key has a 32-bit *UID*, by which it is found faster than by its bytes for as long as it exists. An *entry id* is a UID with
  * a fingerprint of the key: it is noticed (#HM_E_STALE) when the UID has come to mean another key. The same calls by both.
  * @{ */
 
 /** The UID of a key. @return #HM_OK, #HM_ABSENT */
 int hm_uid_of(hm_store *store, const void *key, size_t key_len, uint32_t *uid, hm_error *error);
-/** The handle of a key. @return #HM_OK, #HM_ABSENT */
-int hm_handle_of(hm_store *store, const void *key, size_t key_len, uint64_t *handle, hm_error *error);
+/** The entry id of a key. @return #HM_OK, #HM_ABSENT */
+int hm_id_of(hm_store *store, const void *key, size_t key_len, uint64_t *id, hm_error *error);
 
 /** Copies the value into a buffer. `meta` may be NULL. @return #HM_OK, #HM_BUFFER_TOO_SMALL, #HM_E_STALE */
-int hm_handle_get(hm_store *store, uint64_t handle, void *buffer, size_t room, size_t *len, hm_meta *meta,
+int hm_id_get(hm_store *store, uint64_t id, void *buffer, size_t room, size_t *len, hm_metadata *meta,
                   hm_error *error);
 /** Copies the key into a buffer. @return #HM_OK, #HM_BUFFER_TOO_SMALL, #HM_E_STALE */
-int hm_handle_key(hm_store *store, uint64_t handle, void *buffer, size_t room, size_t *len, hm_error *error);
+int hm_id_key(hm_store *store, uint64_t id, void *buffer, size_t room, size_t *len, hm_error *error);
 /** Stores a value without attributes. @return #HM_OK, #HM_E_STALE */
-int hm_handle_set(hm_store *store, uint64_t handle, const void *value, size_t value_len, hm_stored *stored,
+int hm_id_set(hm_store *store, uint64_t id, const void *value, size_t value_len, hm_stored *stored,
                   hm_error *error);
 /** Removes the key. @return #HM_OK, #HM_E_STALE */
-int hm_handle_delete(hm_store *store, uint64_t handle, hm_error *error);
-/** As ::hm_update. @return #HM_OK, #HM_UNCHANGED, #HM_REMOVED, #HM_E_STALE */
-int hm_handle_update(hm_store *store, uint64_t handle, hm_visitor visitor, void *user, hm_stored *stored,
+int hm_id_delete(hm_store *store, uint64_t id, hm_error *error);
+/** As ::hm_update_with. @return #HM_OK, #HM_UNCHANGED, #HM_REMOVED, #HM_E_STALE */
+int hm_id_update_with(hm_store *store, uint64_t id, hm_visitor visitor, void *user, hm_stored *stored,
                      hm_error *error);
 
-/** As ::hm_handle_get, without noticing that the UID means another key by now. */
-int hm_uid_get(hm_store *store, uint32_t uid, void *buffer, size_t room, size_t *len, hm_meta *meta, hm_error *error);
-/** As ::hm_handle_key. */
+/** As ::hm_id_get, without noticing that the UID means another key by now. */
+int hm_uid_get(hm_store *store, uint32_t uid, void *buffer, size_t room, size_t *len, hm_metadata *meta, hm_error *error);
+/** As ::hm_id_key. */
 int hm_uid_key(hm_store *store, uint32_t uid, void *buffer, size_t room, size_t *len, hm_error *error);
-/** As ::hm_handle_set. */
+/** As ::hm_id_set. */
 int hm_uid_set(hm_store *store, uint32_t uid, const void *value, size_t value_len, hm_stored *stored, hm_error *error);
-/** As ::hm_handle_delete. */
+/** As ::hm_id_delete. */
 int hm_uid_delete(hm_store *store, uint32_t uid, hm_error *error);
-/** As ::hm_handle_update. */
-int hm_uid_update(hm_store *store, uint32_t uid, hm_visitor visitor, void *user, hm_stored *stored, hm_error *error);
+/** As ::hm_id_update_with. */
+int hm_uid_update_with(hm_store *store, uint32_t uid, hm_visitor visitor, void *user, hm_stored *stored, hm_error *error);
 /** @} */
 
 /** @defgroup hashed Keys with a hash of yours
@@ -621,9 +621,9 @@ int hm_hashed_get(hm_store *store, const void *key, size_t key_len, uint64_t has
                   size_t *len, hm_error *error);
 /** As ::hm_get_item. */
 int hm_hashed_get_item(hm_store *store, const void *key, size_t key_len, uint64_t hash, void *buffer, size_t room,
-                       hm_meta *meta, hm_error *error);
-/** As ::hm_exists. */
-int hm_hashed_exists(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_error *error);
+                       hm_metadata *meta, hm_error *error);
+/** As ::hm_contains. */
+int hm_hashed_contains(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_error *error);
 /** As ::hm_uid_of. */
 int hm_hashed_uid_of(hm_store *store, const void *key, size_t key_len, uint64_t hash, uint32_t *uid, hm_error *error);
 /** As ::hm_set_with. */
@@ -637,8 +637,8 @@ int hm_hashed_delete(hm_store *store, const void *key, size_t key_len, uint64_t 
 /** As ::hm_incr. */
 int hm_hashed_incr(hm_store *store, const void *key, size_t key_len, uint64_t hash, uint64_t by,
                    const hm_counter *create, uint64_t *now, hm_error *error);
-/** As ::hm_update. */
-int hm_hashed_update(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_visitor visitor, void *user,
+/** As ::hm_update_with. */
+int hm_hashed_update_with(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_visitor visitor, void *user,
                      hm_stored *stored, hm_error *error);
 /** @} */
 
@@ -702,11 +702,11 @@ int hm_random(hm_store *store, hm_show show, void *user, hm_error *error);
 
 /**
  * How many keys are stored, at once and without reading any of them: exact while there are no writers, except that expired ones, which no
- * read returns, count until they are cleaned away (::hm_maintain does so). @return #HM_OK
+ * read returns, count until they are cleaned away (::hm_compact does so). @return #HM_OK
  */
-int hm_count(hm_store *store, uint64_t *count, hm_error *error);
+int hm_len(hm_store *store, uint64_t *count, hm_error *error);
 /** How many keys a scan returns now: those that have expired do not count. It looks at every key. @return #HM_OK */
-int hm_count_exact(hm_store *store, uint64_t *count, hm_error *error);
+int hm_len_exact(hm_store *store, uint64_t *count, hm_error *error);
 
 /**
  * Removes every key. No reader or writer waits. Mutexes and computations of ::hm_once stay held, pools and logs stay; a wait at a barrier
@@ -716,13 +716,13 @@ int hm_clear(hm_store *store, hm_error *error);
 
 /**
  * Makes everything that any process was acknowledged before this call survive a power cut. Durable stores only, else
- * #HM_E_MISUSE. Takes as long as the disk does.
+ * #HM_E_INVALID_STATE. Takes as long as the disk does.
  * @return #HM_OK; #HM_E_BUSY; #HM_E_IO, and then #HM_E_POISONED for ever
  */
 int hm_sync(hm_store *store, hm_error *error);
 
 /** Repairs what dead clients left, removes every key that has expired and cleans what pays. `freed`, which may be NULL, says how many bytes became free. @return #HM_OK */
-int hm_maintain(hm_store *store, uint64_t *freed, hm_error *error);
+int hm_compact(hm_store *store, uint64_t *freed, hm_error *error);
 
 /** Statistics of a store: see docs/operations.md for what to look at. Bytes unless said otherwise. */
 typedef struct hm_stats {

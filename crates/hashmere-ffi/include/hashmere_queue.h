@@ -211,7 +211,7 @@ int hm_queue_give_back(hm_endpoint *endpoint, hm_element *element, hm_error *err
 /**
  * Takes up to `max` elements in one operation, behind those of the endpoint's batch. The endpoint must hold no element that was popped alone.
  * @param count  how many it were
- * @return #HM_OK, #HM_E_MISUSE, errors as of ::hm_queue_pop
+ * @return #HM_OK, #HM_E_INVALID_STATE, errors as of ::hm_queue_pop
  */
 int hm_queue_pop_many(hm_endpoint *endpoint, hm_queue *from, uint64_t max, uint64_t *count, hm_error *error);
 
@@ -228,7 +228,7 @@ int hm_queue_drain(hm_endpoint *endpoint, hm_queue *from, hm_queue *to, uint64_t
 /** Waits until there is something to take, which somebody else may take first. @return #HM_OK; #HM_TIMEOUT: nothing came */
 int hm_queue_wait(hm_endpoint *endpoint, hm_queue *from, uint64_t timeout_ms, hm_error *error);
 
-/** How many elements the batch has. @return #HM_OK, #HM_E_MISUSE: the endpoint holds elements that were popped alone */
+/** How many elements the batch has. @return #HM_OK, #HM_E_INVALID_STATE: the endpoint holds elements that were popped alone */
 int hm_batch_len(hm_endpoint *endpoint, uint64_t *count, hm_error *error);
 
 /** The bytes of element `index` of the batch, good until the next call with this endpoint. @return #HM_OK; #HM_ABSENT: it has not so many */
@@ -252,7 +252,7 @@ int hm_wait(hm_store *store, const void *key, size_t key_len, uint64_t seen, uin
 /**
  * The same for several keys, of which `keys[i]` was `seen[i]`: waits until one of them has another version.
  * @param which  the first in order that has
- * @return as ::hm_wait; #HM_E_MISUSE: there are none
+ * @return as ::hm_wait; #HM_E_INVALID_STATE: there are none
  */
 int hm_wait_any(hm_store *store, const hm_bytes *keys, const uint64_t *seen, size_t count, uint64_t timeout_ms,
                 size_t *which, uint64_t *now, hm_error *error);

@@ -2,7 +2,7 @@
 
 #![allow(missing_docs)]
 
-use hashmere::{Item, Meta, Stored};
+use hashmere::{Item, Metadata, Stored};
 use std::ffi::{c_char, c_int, c_void};
 
 /// `hm_error`.
@@ -36,13 +36,13 @@ pub struct HmAttributes {
     pub flags: u32,
     pub expiry: i32,
     pub expiry_ms: i64,
-    pub version_at_least: u64,
+    pub min_version: u64,
 }
 
-/// `hm_meta`.
+/// `hm_metadata`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
-pub struct HmMeta {
+pub struct HmMetadata {
     pub value_len: u64,
     pub version: u64,
     pub expires_at_ms: u64,
@@ -52,9 +52,9 @@ pub struct HmMeta {
     pub reserved: u32,
 }
 
-impl From<Meta> for HmMeta {
-    fn from(meta: Meta) -> HmMeta {
-        HmMeta {
+impl From<Metadata> for HmMetadata {
+    fn from(meta: Metadata) -> HmMetadata {
+        HmMetadata {
             value_len: meta.value_len,
             version: meta.version.0,
             expires_at_ms: meta.expires_at_ms.unwrap_or(0),
@@ -66,9 +66,9 @@ impl From<Meta> for HmMeta {
     }
 }
 
-impl From<HmMeta> for Meta {
-    fn from(meta: HmMeta) -> Meta {
-        Meta {
+impl From<HmMetadata> for Metadata {
+    fn from(meta: HmMetadata) -> Metadata {
+        Metadata {
             value_len: meta.value_len,
             flags: meta.flags,
             marks: meta.marks,
@@ -100,16 +100,16 @@ impl From<Stored> for HmStored {
 pub struct HmPair {
     pub key: HmBytes,
     pub value: HmBytes,
-    pub meta: HmMeta,
+    pub metadata: HmMetadata,
 }
 
 impl HmPair {
-    pub(crate) fn new(key: &[u8], value: &[u8], meta: Meta) -> HmPair {
-        HmPair { key: key.into(), value: value.into(), meta: meta.into() }
+    pub(crate) fn new(key: &[u8], value: &[u8], meta: Metadata) -> HmPair {
+        HmPair { key: key.into(), value: value.into(), metadata: meta.into() }
     }
 
     pub(crate) fn of_item(key: &[u8], item: &Item) -> HmPair {
-        HmPair::new(key, &item.value, item.meta)
+        HmPair::new(key, &item.value, item.metadata)
     }
 }
 
@@ -129,8 +129,8 @@ pub struct HmOptions {
     pub fixed_value_len: u32,
     pub permissions: u32,
     pub reserved: u32,
-    pub on_rebuild: Option<HmProgress>,
-    pub on_rebuild_user: *mut c_void,
+    pub on_recovery: Option<HmProgress>,
+    pub on_recovery_user: *mut c_void,
 }
 
 /// `hm_view`.
@@ -138,7 +138,7 @@ pub struct HmOptions {
 pub struct HmView {
     pub data: *const c_void,
     pub len: usize,
-    pub meta: HmMeta,
+    pub metadata: HmMetadata,
     pub zero_copy: u32,
     pub reserved: u32,
     pub opaque: [u64; 24],

@@ -7,12 +7,12 @@
 //! for as long as what was read is used; or they are NULL.
 
 use crate::abi::{
-    HmAttributes, HmBackupReport, HmCounter, HmFilter, HmMeta, HmOptions, HmPoolOptions, HmPoolStats, HmQueueOptions,
-    HmReport, HmStats,
+    HmAttributes, HmBackupReport, HmCounter, HmFilter, HmMetadata, HmOptions, HmPoolOptions, HmPoolStats,
+    HmQueueOptions, HmReport, HmStats,
 };
 use crate::failure::Failure;
 use crate::handle::HmStore;
-use hashmere::{Attributes, Counter, Meta, Store, Ttl, Version};
+use hashmere::{Attributes, Counter, Metadata, Store, Ttl, Version};
 use std::ffi::{c_char, c_void, CStr, OsStr};
 use std::mem::size_of;
 use std::os::unix::ffi::OsStrExt;
@@ -193,8 +193,8 @@ fn ttl(kind: i32, ms: i64) -> Result<Ttl, Failure> {
 
 impl HmAttributes {
     pub(crate) fn check(&self) -> Result<Attributes, Failure> {
-        let (ttl, version_at_least) = (ttl(self.expiry, self.expiry_ms)?, Version(self.version_at_least));
-        Ok(Attributes { flags: self.flags, ttl, version_at_least })
+        let (ttl, min_version) = (ttl(self.expiry, self.expiry_ms)?, Version(self.min_version));
+        Ok(Attributes { flags: self.flags, ttl, min_version })
     }
 }
 
@@ -224,9 +224,9 @@ impl Create {
 /// What was seen of a key; NULL: that it was absent.
 pub(crate) struct Seen;
 impl Seen {
-    pub(crate) unsafe fn read(_: &'static str, seen: *const HmMeta) -> Result<Option<Meta>, Failure> {
+    pub(crate) unsafe fn read(_: &'static str, seen: *const HmMetadata) -> Result<Option<Metadata>, Failure> {
         // SAFETY: NULL or valid.
-        Ok(unsafe { seen.as_ref() }.map(|meta| Meta::from(*meta)))
+        Ok(unsafe { seen.as_ref() }.map(|meta| Metadata::from(*meta)))
     }
 }
 

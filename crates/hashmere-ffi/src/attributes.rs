@@ -1,6 +1,6 @@
 //! Expiry and marks.
 
-use crate::abi::{HmAttributes, HmMeta, HmStored};
+use crate::abi::{HmAttributes, HmMetadata, HmStored};
 use crate::arg::{Attached, Buffer, Bytes, Expiry, Maybe, Open, Out, Plain, Seen};
 use crate::failure::Failure;
 use crate::handle::HmStore;
@@ -26,7 +26,7 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         ttl: Expiry = (expiry: c_int, expiry_ms: i64),
         buffer: Buffer = (buffer: *mut c_void, room: usize),
-        meta: Out<HmMeta> = (meta: *mut HmMeta),
+        meta: Out<HmMetadata> = (meta: *mut HmMetadata),
     ) {
         let item = store.get_and_touch(key, ttl)?;
         if let Some(item) = &item {
@@ -34,7 +34,7 @@ entry! {
                 room.copy_from_slice(&item.value);
             }
         }
-        Ok(copied_item(item.map(|item| item.meta), buffer, &meta))
+        Ok(copied_item(item.map(|item| item.metadata), buffer, &meta))
     }
 
     /// See `hashmere.h`.
@@ -44,7 +44,7 @@ entry! {
         value: Bytes = (value: *const c_void, value_len: usize),
         attributes: Attached = (attributes: *const HmAttributes),
         marks: Plain = (marks: u32),
-        seen: Seen = (seen: *const HmMeta),
+        seen: Seen = (seen: *const HmMetadata),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
         Ok(written(store.set_marked(key, value, attributes, marks, seen.as_ref())?, MISMATCH, &stored))
@@ -55,11 +55,11 @@ entry! {
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         value: Bytes = (value: *const c_void, value_len: usize),
-        seen: Seen = (seen: *const HmMeta),
+        seen: Seen = (seen: *const HmMetadata),
         marks: Plain = (marks: u32),
     ) {
-        let meta = seen.ok_or_else(|| Failure::Argument("seen", "it is NULL, but only a key that is there has marks"))?;
-        let item = Item { value: value.to_vec(), meta };
+        let metadata = seen.ok_or_else(|| Failure::Argument("seen", "it is NULL, but only a key that is there has marks"))?;
+        let item = Item { value: value.to_vec(), metadata };
         Ok(if store.remark(key, &item, marks)? { OK } else { MISMATCH })
     }
 }

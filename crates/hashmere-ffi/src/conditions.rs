@@ -5,23 +5,23 @@ use crate::arg::{Attached, Bytes, Callback, Maybe, Open, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::result::{ABSENT, MISMATCH, OK, REMOVED, UNCHANGED};
-use hashmere::{Attributes, Cas, Change, Expected, Item, Update, Updated, Version, WriteError};
+use hashmere::{Attributes, CasOutcome, Change, Expected, Item, Update, Updated, Version, WriteError};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
 /// Reports what a conditional change did.
-fn compared(done: Cas, stored: &Maybe<HmStored>) -> c_int {
+fn compared(done: CasOutcome, stored: &Maybe<HmStored>) -> c_int {
     match done {
-        Cas::Stored(done) => {
+        CasOutcome::Stored(done) => {
             stored.put(done);
             OK
         }
-        Cas::Removed => OK,
-        Cas::Mismatch(version) => {
+        CasOutcome::Removed => OK,
+        CasOutcome::Mismatch(version) => {
             stored.put(HmStored { version: version.0, uid: 0, created: 0 });
             MISMATCH
         }
-        Cas::NotFound => ABSENT,
+        CasOutcome::NotFound => ABSENT,
     }
 }
 
@@ -49,7 +49,7 @@ impl Asked {
     /// Shows a key to the visitor. A bad answer leaves the key as it is.
     pub(crate) fn ask(&mut self, key: &[u8], item: Option<&Item>) -> Update {
         let pair = item.map(|item| HmPair::of_item(key, item));
-        let nothing = HmAttributes { flags: 0, expiry: 0, expiry_ms: 0, version_at_least: 0 };
+        let nothing = HmAttributes { flags: 0, expiry: 0, expiry_ms: 0, min_version: 0 };
         let value = crate::abi::HmBytes { data: ptr::null(), len: 0 };
         let mut change = HmChange { action: 0, reserved: 0, value, attributes: nothing };
         (self.visitor)(self.user, pair.as_ref().map_or(ptr::null(), ptr::from_ref), &mut change);
@@ -143,7 +143,7 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_update(
+    fn hm_update_with(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         visitor: Callback = (visitor: Option<HmVisitor>),
@@ -151,7 +151,7 @@ entry! {
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
         let mut asked = Asked::new(visitor, user);
-        let updated = store.update(key, |item| asked.ask(key, item));
+        let updated = store.update_with(key, |item| asked.ask(key, item));
         asked.done(updated, &stored)
     }
 }

@@ -37,31 +37,31 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_add_signed(
+    fn hm_incr_by(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         by: Plain = (by: i64),
         create: Create = (create: *const HmCounter),
         now: Maybe<u64> = (now: *mut u64),
     ) {
-        Ok(counted(store.add_signed(key, by, create)?, &now))
+        Ok(counted(store.incr_by(key, by, create)?, &now))
     }
 
     /// See `hashmere.h`.
-    fn hm_ref_retain(
+    fn hm_inc_ref(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         now: Maybe<u64> = (now: *mut u64),
     ) {
-        Ok(counted(Some(store.retain_ref(key)?), &now))
+        Ok(counted(Some(store.inc_ref(key)?), &now))
     }
 
     /// See `hashmere.h`.
-    fn hm_ref_release(
+    fn hm_dec_ref(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         now: Maybe<u64> = (now: *mut u64),
     ) {
-        Ok(counted(store.release_ref(key)?, &now))
+        Ok(counted(store.dec_ref(key)?, &now))
     }
 }

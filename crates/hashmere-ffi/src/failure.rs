@@ -24,7 +24,7 @@ pub(crate) enum Failure {
     /// Key and value, or one of them, are longer than any store allows.
     TooLarge(&'static str, usize),
     Closed,
-    Misuse(&'static str),
+    InvalidState(&'static str),
     Panic(Box<dyn Any + Send>),
 }
 
@@ -117,7 +117,7 @@ impl Failure {
             Failure::Argument(..) => result::ARGUMENT,
             Failure::TooLarge(..) => WriteError::TooLarge { bytes: 0, limit: 0 }.code(),
             Failure::Closed => result::CLOSED,
-            Failure::Misuse(what) => WriteError::Misuse(what).code(),
+            Failure::InvalidState(what) => WriteError::InvalidState(what).code(),
             Failure::Panic(_) => result::INTERNAL,
         }
     }
@@ -179,7 +179,7 @@ impl fmt::Display for Failure {
                 write!(f, "argument `{name}` has {len} bytes, but key and value together have less than 4 GiB")
             }
             Failure::Closed => f.write_str("the store is closed, or was never opened; open it again"),
-            Failure::Misuse(what) => f.write_str(what),
+            Failure::InvalidState(what) => f.write_str(what),
             Failure::Panic(payload) => {
                 let text = payload.downcast_ref::<&str>().copied();
                 let text = text.or_else(|| payload.downcast_ref::<String>().map(String::as_str));

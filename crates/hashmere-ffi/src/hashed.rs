@@ -1,6 +1,6 @@
 //! Keys with a hash that the caller supplies.
 
-use crate::abi::{HmAttributes, HmCounter, HmMeta, HmStored, HmVisitor};
+use crate::abi::{HmAttributes, HmCounter, HmMetadata, HmStored, HmVisitor};
 use crate::arg::{Attached, Buffer, Bytes, Callback, Create, Maybe, Open, Out, Plain};
 use crate::conditions::Asked;
 use crate::counters::counted;
@@ -28,18 +28,18 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         hash: Plain = (hash: u64),
         buffer: Buffer = (buffer: *mut c_void, room: usize),
-        meta: Out<HmMeta> = (meta: *mut HmMeta),
+        meta: Out<HmMetadata> = (meta: *mut HmMetadata),
     ) {
         Ok(copied_item(store.hashed().copy_item_to(key, hash, buffer)?, buffer, &meta))
     }
 
     /// See `hashmere.h`.
-    fn hm_hashed_exists(
+    fn hm_hashed_contains(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         hash: Plain = (hash: u64),
     ) {
-        Ok(present(store.hashed().exists(key, hash)?))
+        Ok(present(store.hashed().contains_key(key, hash)?))
     }
 
     /// See `hashmere.h`.
@@ -101,7 +101,7 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_hashed_update(
+    fn hm_hashed_update_with(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         hash: Plain = (hash: u64),
@@ -110,7 +110,7 @@ entry! {
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
         let mut asked = Asked::new(visitor, user);
-        let updated = store.hashed().update(key, hash, |item| asked.ask(key, item));
+        let updated = store.hashed().update_with(key, hash, |item| asked.ask(key, item));
         asked.done(updated, &stored)
     }
 }

@@ -1,12 +1,12 @@
-//! Access by UID and by handle.
+//! Access by UID and by entry id.
 
-use crate::abi::{HmMeta, HmStored, HmVisitor};
+use crate::abi::{HmMetadata, HmStored, HmVisitor};
 use crate::arg::{Buffer, Bytes, Callback, Maybe, Open, Out, Plain};
 use crate::conditions::Asked;
 use crate::handle::HmStore;
 use crate::reading::fits;
 use crate::result::{ABSENT, OK};
-use hashmere::{Handle, Uid};
+use hashmere::{EntryId, Uid};
 use std::ffi::c_void;
 
 entry! {
@@ -22,13 +22,13 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_handle_of(
+    fn hm_id_of(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
-        handle: Out<u64> = (handle: *mut u64),
+        id: Out<u64> = (id: *mut u64),
     ) {
-        let Some(found) = store.handle_of(key)? else { return Ok(ABSENT) };
-        handle.put(found.0);
+        let Some(found) = store.id_of(key)? else { return Ok(ABSENT) };
+        id.put(found.0);
         Ok(OK)
     }
 }
@@ -43,7 +43,7 @@ macro_rules! by_number {
                 number: Plain = ($number: $type),
                 buffer: Buffer = (buffer: *mut c_void, room: usize),
                 len: Out<usize> = (len: *mut usize),
-                meta: Maybe<HmMeta> = (meta: *mut HmMeta),
+                meta: Maybe<HmMetadata> = (meta: *mut HmMetadata),
             ) {
                 let found = store.copy_at_to($address(number), buffer)?;
                 len.put(found.value_len as usize);
@@ -89,12 +89,12 @@ macro_rules! by_number {
                 stored: Maybe<HmStored> = (stored: *mut HmStored),
             ) {
                 let mut asked = Asked::new(visitor, user);
-                let updated = store.update_at($address(number), |item| asked.ask(&[], Some(item)));
+                let updated = store.update_with_at($address(number), |item| asked.ask(&[], Some(item)));
                 asked.done(updated, &stored)
             }
         }
     };
 }
 
-by_number!(handle: u64 => Handle, hm_handle_get, hm_handle_key, hm_handle_set, hm_handle_delete, hm_handle_update);
-by_number!(uid: u32 => Uid, hm_uid_get, hm_uid_key, hm_uid_set, hm_uid_delete, hm_uid_update);
+by_number!(id: u64 => EntryId, hm_id_get, hm_id_key, hm_id_set, hm_id_delete, hm_id_update_with);
+by_number!(uid: u32 => Uid, hm_uid_get, hm_uid_key, hm_uid_set, hm_uid_delete, hm_uid_update_with);

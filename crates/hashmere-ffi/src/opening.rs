@@ -11,13 +11,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::time::Duration;
 
-const EXISTING: u64 = 1 << 0;
-const EXCLUSIVE: u64 = 1 << 1;
+const NO_CREATE: u64 = 1 << 0;
+const CREATE_NEW: u64 = 1 << 1;
 const READ_ONLY: u64 = 1 << 2;
 const STRICT: u64 = 1 << 3;
 const CACHE: u64 = 1 << 4;
 const DURABLE: u64 = 1 << 5;
-const DELETE_ON_LAST_EXIT: u64 = 1 << 6;
+const REMOVE_ON_LAST_CLOSE: u64 = 1 << 6;
 const FOREIGN_OWNER: u64 = 1 << 7;
 const NO_VALUES: u64 = 1 << 8;
 const KNOWN: u64 = 2 * NO_VALUES - 1;
@@ -48,8 +48,8 @@ fn options_from(given: &HmOptions) -> Result<Options, Failure> {
     if has(STRICT) && has(CACHE) {
         return bad("HM_STRICT and HM_CACHE exclude each other");
     }
-    if has(EXCLUSIVE) && (has(EXISTING) || has(READ_ONLY)) {
-        return bad("HM_EXCLUSIVE creates a store, HM_EXISTING and HM_READ_ONLY open one; choose");
+    if has(CREATE_NEW) && (has(NO_CREATE) || has(READ_ONLY)) {
+        return bad("HM_CREATE_NEW creates a store, HM_NO_CREATE and HM_READ_ONLY open one; choose");
     }
     if has(NO_VALUES) && given.fixed_value_len != 0 {
         return bad("HM_NO_VALUES and `fixed_value_len` exclude each other");
@@ -60,13 +60,13 @@ fn options_from(given: &HmOptions) -> Result<Options, Failure> {
             options = set(std::mem::take(&mut options), given);
         }
     };
-    when(has(EXISTING), |o, _| o.existing_only());
-    when(has(EXCLUSIVE), |o, _| o.exclusive());
+    when(has(NO_CREATE), |o, _| o.create(false));
+    when(has(CREATE_NEW), |o, _| o.create_new(true));
     when(has(READ_ONLY), |o, _| o.read_only());
     when(has(STRICT), |o, _| o.mode(Mode::Strict));
     when(has(CACHE), |o, _| o.mode(Mode::Cache));
     when(has(DURABLE), |o, _| o.durable());
-    when(has(DELETE_ON_LAST_EXIT), |o, _| o.delete_on_last_exit());
+    when(has(REMOVE_ON_LAST_CLOSE), |o, _| o.remove_on_last_close(true));
     when(has(FOREIGN_OWNER), |o, _| o.allow_foreign_owner());
     when(has(NO_VALUES), |o, _| o.fixed_value_len(0));
     when(given.max_bytes != 0, |o, g| o.max_bytes(g.max_bytes));
@@ -78,9 +78,9 @@ fn options_from(given: &HmOptions) -> Result<Options, Failure> {
     when(given.fixed_key_len != 0, |o, g| o.fixed_key_len(g.fixed_key_len));
     when(given.fixed_value_len != 0, |o, g| o.fixed_value_len(g.fixed_value_len));
     when(given.permissions != 0, |o, g| o.permissions(g.permissions));
-    if let Some(on_rebuild) = given.on_rebuild {
-        let told = Told(on_rebuild, given.on_rebuild_user);
-        options = options.on_rebuild(move |done, of| told.tell(done, of));
+    if let Some(on_recovery) = given.on_recovery {
+        let told = Told(on_recovery, given.on_recovery_user);
+        options = options.on_recovery(move |done, of| told.tell(done, of));
     }
     Ok(options)
 }

@@ -76,7 +76,7 @@ impl HmEndpoint {
     /// The endpoint for its batch: alone, as Rust wants it.
     pub(crate) fn whole(&mut self) -> Result<&mut Endpoint, Failure> {
         if self.free != u64::MAX {
-            return Err(Failure::Misuse(
+            return Err(Failure::InvalidState(
                 "the endpoint holds elements that were popped alone; push them or give them back first",
             ));
         }

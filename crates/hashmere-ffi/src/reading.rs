@@ -1,10 +1,10 @@
 //! Reading.
 
-use crate::abi::HmMeta;
+use crate::abi::HmMetadata;
 use crate::arg::{Buffer, Bytes, Maybe, Open, Out};
 use crate::handle::HmStore;
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
-use hashmere::{Meta, Remaining};
+use hashmere::{Expiry, Metadata};
 use std::ffi::{c_int, c_void};
 
 /// The answer to a read of so many bytes into a buffer.
@@ -27,7 +27,7 @@ pub(crate) fn copied(found: Option<usize>, buffer: &[u8], len: &Out<usize>) -> c
 
 /// The same for an item.
 #[inline(always)]
-pub(crate) fn copied_item(found: Option<Meta>, buffer: &[u8], meta: &Out<HmMeta>) -> c_int {
+pub(crate) fn copied_item(found: Option<Metadata>, buffer: &[u8], meta: &Out<HmMetadata>) -> c_int {
     let Some(found) = found else { return ABSENT };
     meta.put(found.into());
     fits(found.value_len as usize, buffer)
@@ -58,29 +58,29 @@ entry! {
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         buffer: Buffer = (buffer: *mut c_void, room: usize),
-        meta: Out<HmMeta> = (meta: *mut HmMeta),
+        meta: Out<HmMetadata> = (meta: *mut HmMetadata),
     ) {
         Ok(copied_item(store.copy_item_to(key, buffer)?, buffer, &meta))
     }
 
     /// See `hashmere.h`.
-    fn hm_peek(
+    fn hm_get_metadata(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
-        meta: Maybe<HmMeta> = (meta: *mut HmMeta),
+        meta: Maybe<HmMetadata> = (meta: *mut HmMetadata),
     ) {
-        let Some(found) = store.meta(key)? else { return Ok(ABSENT) };
+        let Some(found) = store.metadata(key)? else { return Ok(ABSENT) };
         meta.put(found);
         Ok(OK)
     }
 
     /// See `hashmere.h`.
-    fn hm_exists(store: Open = (store: *mut HmStore), key: Bytes = (key: *const c_void, key_len: usize)) {
-        Ok(present(store.exists(key)?))
+    fn hm_contains(store: Open = (store: *mut HmStore), key: Bytes = (key: *const c_void, key_len: usize)) {
+        Ok(present(store.contains_key(key)?))
     }
 
     /// See `hashmere.h`.
-    fn hm_length(
+    fn hm_value_len(
         store: Open = (store: *mut HmStore),
         key: Bytes = (key: *const c_void, key_len: usize),
         len: Out<usize> = (len: *mut usize),
@@ -96,11 +96,8 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         ms: Out<i64> = (ms: *mut i64),
     ) {
-        ms.put(match store.ttl(key)? {
-            None => return Ok(ABSENT),
-            Some(Remaining::Forever) => -1,
-            Some(Remaining::For(left)) => i64::try_from(left.as_millis()).unwrap_or(i64::MAX),
-        });
+        let Some(Expiry { remaining }) = store.ttl(key)? else { return Ok(ABSENT) };
+        ms.put(remaining.map_or(-1, |left| i64::try_from(left.as_millis()).unwrap_or(i64::MAX)));
         Ok(OK)
     }
 }

@@ -66,10 +66,14 @@ impl Taken {
         // SAFETY: the caller's structure; if the state is `LIVE`, `fill` wrote what is there, and nobody has taken it out yet.
         unsafe {
             if state.read() != LIVE {
-                return Err(Failure::Misuse("the reservation was committed or abandoned before, or was never made"));
+                return Err(Failure::InvalidState(
+                    "the reservation was committed or abandoned before, or was never made",
+                ));
             }
             if (*place).thread != thread::current().id() {
-                return Err(Failure::Misuse("the reservation belongs to another thread; commit or abandon it there"));
+                return Err(Failure::InvalidState(
+                    "the reservation belongs to another thread; commit or abandon it there",
+                ));
             }
             state.write(GONE);
             Ok(place.read())

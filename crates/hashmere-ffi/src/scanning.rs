@@ -55,7 +55,7 @@ unsafe impl Sync for Show {}
 impl Show {
     /// Whether to go on.
     fn show(&self, pair: &Pair) -> bool {
-        (self.0)(self.1, &HmPair::new(&pair.key, &pair.value, pair.meta)) == 0
+        (self.0)(self.1, &HmPair::new(&pair.key, &pair.value, pair.metadata)) == 0
     }
 }
 
@@ -80,7 +80,7 @@ entry! {
     fn hm_scan_next(scan: Running = (scan: *mut HmScan), pair: Out<HmPair> = (pair: *mut HmPair)) {
         let Some(next) = scan.scan.next().transpose()? else { return Ok(END) };
         let next = scan.pair.insert(next);
-        pair.put(HmPair::new(&next.key, &next.value, next.meta));
+        pair.put(HmPair::new(&next.key, &next.value, next.metadata));
         Ok(OK)
     }
 

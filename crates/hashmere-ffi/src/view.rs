@@ -1,6 +1,6 @@
 //! Zero-copy views, in room that the caller provides.
 
-use crate::abi::{HmMeta, HmView};
+use crate::abi::{HmMetadata, HmView};
 use crate::arg::{Bytes, Open, Out};
 use crate::failure::guard;
 use crate::handle::HmStore;
@@ -42,7 +42,7 @@ impl Room {
 
     fn fill(&self, view: View) {
         let (state, place) = place(self.0);
-        let meta = HmMeta::from(view.meta());
+        let meta = HmMetadata::from(view.metadata());
         let zero_copy = u32::from(view.is_zero_copy());
         let (data, len): (*const c_void, usize) = (view.as_ptr().cast(), view.len());
         let room = self.0.as_ptr();
@@ -51,7 +51,7 @@ impl Room {
         unsafe {
             (&raw mut (*room).data).write(data);
             (&raw mut (*room).len).write(len);
-            (&raw mut (*room).meta).write(meta);
+            (&raw mut (*room).metadata).write(meta);
             (&raw mut (*room).zero_copy).write(zero_copy);
             (&raw mut (*room).reserved).write(0);
             place.write(view);

@@ -73,14 +73,14 @@ fn client_from(c: &ClientStats) -> HmClient {
 
 entry! {
     /// See `hashmere.h`.
-    fn hm_count(store: Open = (store: *mut HmStore), count: Out<u64> = (count: *mut u64)) {
-        count.put(store.count());
+    fn hm_len(store: Open = (store: *mut HmStore), count: Out<u64> = (count: *mut u64)) {
+        count.put(store.len());
         Ok(OK)
     }
 
     /// See `hashmere.h`.
-    fn hm_count_exact(store: Open = (store: *mut HmStore), count: Out<u64> = (count: *mut u64)) {
-        count.put(store.count_exact()?);
+    fn hm_len_exact(store: Open = (store: *mut HmStore), count: Out<u64> = (count: *mut u64)) {
+        count.put(store.len_exact()?);
         Ok(OK)
     }
 
@@ -97,8 +97,8 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_maintain(store: Open = (store: *mut HmStore), freed: Maybe<u64> = (freed: *mut u64)) {
-        freed.put(store.maintain()?);
+    fn hm_compact(store: Open = (store: *mut HmStore), freed: Maybe<u64> = (freed: *mut u64)) {
+        freed.put(store.compact()?);
         Ok(OK)
     }
 

@@ -1,11 +1,11 @@
 //! Writing one key.
 
-use crate::abi::{HmAttributes, HmMeta, HmStored};
+use crate::abi::{HmAttributes, HmMetadata, HmStored};
 use crate::arg::{Attached, Buffer, Bytes, Maybe, Open, Out};
 use crate::handle::HmStore;
 use crate::reading::present;
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, EXISTS, OK};
-use hashmere::{Cas, Change, Expected, Stored};
+use hashmere::{CasOutcome, Change, Expected, Stored};
 use std::ffi::{c_int, c_void};
 
 /// Reports a write that may not have taken place.
@@ -91,7 +91,7 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         len: Out<usize> = (len: *mut usize),
-        meta: Maybe<HmMeta> = (meta: *mut HmMeta),
+        meta: Maybe<HmMetadata> = (meta: *mut HmMetadata),
     ) {
         // Not before it has arrived in the buffer is it removed, and only if it is still what arrived there.
         loop {
@@ -101,7 +101,7 @@ entry! {
                 len.put(found);
                 return Ok(BUFFER_TOO_SMALL);
             }
-            if let Cas::Removed = store.compare_and_set(key, Expected::Version(item.version), Change::Remove)? {
+            if let CasOutcome::Removed = store.compare_and_set(key, Expected::Version(item.version), Change::Remove)? {
                 len.put(found);
                 meta.put(item);
                 return Ok(OK);

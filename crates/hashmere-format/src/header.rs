@@ -139,7 +139,7 @@ pub mod flag {
     /// The last user closed the store in order, after its data reached the medium.
     pub const CLEAN: u64 = 1;
     /// The last user to close removes the file.
-    pub const DELETE_ON_LAST_EXIT: u64 = 2;
+    pub const REMOVE_ON_LAST_CLOSE: u64 = 2;
     /// The file was removed; whoever opens it by a race must look again.
     pub const REMOVED: u64 = 4;
     /// Durable stores: a flush failed, so what is on the medium is unknown. Nothing may be written any more.

@@ -143,7 +143,7 @@ impl Barrier {
     /// Changes the state; returns what it is then.
     fn change(&self, mut act: impl FnMut(&mut State) -> Result<(), QueueError>) -> Result<State, QueueError> {
         let mut outcome = Ok(State::default());
-        self.store.update(&self.key, |item| {
+        self.store.update_with(&self.key, |item| {
             let state = item.map_or(Ok(State::default()), |item| State::decode(&item.value));
             outcome = state.and_then(|mut state| act(&mut state).map(|()| state));
             match &outcome {
@@ -212,7 +212,7 @@ impl Barrier {
             if left.is_zero() {
                 return Ok(None);
             }
-            self.store.wait(&self.key, item.map(|item| item.meta.version), left.min(LOOK_EVERY))?;
+            self.store.wait(&self.key, item.map(|item| item.metadata.version), left.min(LOOK_EVERY))?;
         }
     }
 

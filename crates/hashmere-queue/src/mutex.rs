@@ -2,7 +2,7 @@
 
 use crate::error::QueueError;
 use hashmere_engine::{
-    Attributes, Cas, Change, ClientId, Expected, Lease, LeaseState, Mode, SharedEngine, StoreHandle, Version,
+    Attributes, CasOutcome, Change, ClientId, Expected, Lease, LeaseState, Mode, SharedEngine, StoreHandle, Version,
 };
 use hashmere_os::fork;
 use std::cell::RefCell;
@@ -118,7 +118,7 @@ impl Mutex {
         let until = Instant::now().checked_add(timeout);
         loop {
             // The version before the lease: a release changes the key last, so that this is seen.
-            let seen = self.store.meta(&self.key)?.map(|meta| meta.version);
+            let seen = self.store.metadata(&self.key)?.map(|meta| meta.version);
             if let Some(lease) = self.store.try_lease(&self.key)? {
                 let (version, abandoned) = self.sign()?;
                 let mine = Mine::took(file, &self.key);
@@ -142,8 +142,8 @@ impl Mutex {
             let Some(item) = self.store.get_item(&self.key)? else { continue };
             // A living holder has given the lease back and is about to remove its name.
             let abandoned = self.store.is_gone(holder_of(&item.value)?)?;
-            let expected = Expected::Version(item.meta.version);
-            if let Cas::Stored(stored) = self.store.compare_and_set(&self.key, expected, Change::Set(&me))? {
+            let expected = Expected::Version(item.metadata.version);
+            if let CasOutcome::Stored(stored) = self.store.compare_and_set(&self.key, expected, Change::Set(&me))? {
                 return Ok((stored.version, abandoned));
             }
         }

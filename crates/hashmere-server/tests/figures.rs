@@ -27,7 +27,7 @@ fn local(server: &Server) -> [u64; 4] {
 
 /// Another client: one more slot than those that are taken.
 fn other(path: &Path) -> Store {
-    Options::new().existing_only().open(path).unwrap()
+    Options::new().create(false).open(path).unwrap()
 }
 
 fn work(store: &Store, times: u64) {

@@ -6,7 +6,7 @@
 
 use crate::history::{Call, Reply, State};
 use crate::payload;
-use hashmere::{Attributes, Cas, Change, Counter, Expected, Store, Update, Updated, Version, WriteError};
+use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Store, Update, Updated, Version, WriteError};
 
 /// Whether the key with this number is a counter.
 pub fn is_counter(key: u32) -> bool {
@@ -97,10 +97,10 @@ fn cas(store: &Store, key: u32, expected: State, new: State) -> Result<(Reply, u
     let expected = old.as_ref().map_or(Expected::Absent, |value| Expected::Value(value));
     let change = new.as_ref().map_or(Change::Remove, |value| Change::Set(value));
     Ok(match store.compare_and_set(&key_bytes(key), expected, change)? {
-        Cas::Stored(stored) => (Reply::Yes, stored.version.0),
-        Cas::Removed => (Reply::Yes, 0),
-        Cas::Mismatch(_) => (Reply::No, 0),
-        Cas::NotFound => (Reply::NotFound, 0),
+        CasOutcome::Stored(stored) => (Reply::Yes, stored.version.0),
+        CasOutcome::Removed => (Reply::Yes, 0),
+        CasOutcome::Mismatch(_) => (Reply::No, 0),
+        CasOutcome::NotFound => (Reply::NotFound, 0),
     })
 }
 
@@ -110,7 +110,7 @@ fn incr(store: &Store, key: u32, by: u64, initial: Option<u64>, how: u64) -> Res
     match how % 4 {
         0 => {
             let mut after = None;
-            let updated = store.update(&name, |item| {
+            let updated = store.update_with(&name, |item| {
                 after = item.map(|item| number(key, &item.value).wrapping_add(by)).or(initial);
                 after.map_or(Update::Keep, |value| Update::Set(value_bytes(key, value)))
             })?;
@@ -123,8 +123,8 @@ fn incr(store: &Store, key: u32, by: u64, initial: Option<u64>, how: u64) -> Res
                 return Ok((Reply::Found(store.incr(&name, by, attributes)?), 0));
             };
             let after = number(key, &item.value).wrapping_add(by);
-            let (expected, value) = (Expected::Version(item.meta.version), value_bytes(key, after));
-            if let Cas::Stored(stored) = store.compare_and_set(&name, expected, Change::Set(&value))? {
+            let (expected, value) = (Expected::Version(item.metadata.version), value_bytes(key, after));
+            if let CasOutcome::Stored(stored) = store.compare_and_set(&name, expected, Change::Set(&value))? {
                 return Ok((Reply::Found(Some(after)), stored.version.0));
             }
         },

@@ -164,10 +164,10 @@ impl Storm<'_> {
     fn check_store(&self) {
         let report = self.store.check();
         assert!(report.is_clean(), "{:#?}", report.problems);
-        assert_eq!(self.store.count(), self.store.iter().count() as u64, "count(), and the keys that a scan returns");
+        assert_eq!(self.store.len(), self.store.iter().count() as u64, "count(), and the keys that a scan returns");
         // What waits for a sync is not leaked either. (A volatile store refuses: nothing waits there.)
         let synced = self.store.sync();
-        assert!(matches!(synced, Ok(_) | Err(WriteError::Misuse(_))), "{synced:?}");
+        assert!(matches!(synced, Ok(_) | Err(WriteError::InvalidState(_))), "{synced:?}");
         let stats = self.store.stats();
         // Each death may leak an open segment until it is found; what was found is not leaked.
         let bound = 4 * stats.bytes_live + 64 * stats.segment_bytes;

@@ -130,6 +130,6 @@ fn threads_grow_one_mapping() {
             });
         }
     });
-    assert_eq!(store.count(), 2400);
+    assert_eq!(store.len(), 2400);
     assert_clean(&store);
 }

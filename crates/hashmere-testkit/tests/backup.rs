@@ -30,7 +30,7 @@ fn is_cut(copy: &Store, name: &str, keys: u64) -> u64 {
 }
 
 fn open_copy(path: &Path) -> Store {
-    let copy = Options::new().existing_only().open(path).unwrap();
+    let copy = Options::new().create(false).open(path).unwrap();
     let report = copy.check();
     assert!(report.is_clean(), "{:#?}", report.problems);
     copy
@@ -111,7 +111,7 @@ fn a_killed_backup_leaves_nothing() {
         worker.kill();
         match open_if_there(&file) {
             Some(copy) => {
-                assert_eq!(copy.count(), 3000);
+                assert_eq!(copy.len(), 3000);
                 assert!(copy.check().is_clean());
                 std::fs::remove_file(&file).unwrap();
                 whole += 1;
@@ -133,7 +133,7 @@ fn a_killed_backup_leaves_nothing() {
 }
 
 fn open_if_there(file: &Path) -> Option<Store> {
-    match Options::new().existing_only().open(file) {
+    match Options::new().create(false).open(file) {
         Ok(copy) => Some(copy),
         Err(OpenError::NotFound { .. }) => None,
         Err(error) => panic!("half a copy: {error}"),
@@ -165,18 +165,18 @@ fn copies_are_like_their_store() {
         }
         let file = scratch.path().join(format!("{name}-copy"));
         let report = store.backup(&file).unwrap();
-        assert_eq!((report.items, report.thinned), (store.count(), false));
+        assert_eq!((report.items, report.thinned), (store.len(), false));
         assert_eq!(file.metadata().unwrap().mode(), path.metadata().unwrap().mode());
         // It was closed in order: another boot opens it, and finds nothing to rebuild.
         File::options().write(true).open(&file).unwrap().write_all_at(&[0xee; 16], 128).unwrap();
-        let copy = options.existing_only().on_rebuild(|_, _| panic!("nothing is to be rebuilt")).open(&file).unwrap();
+        let copy = options.create(false).on_recovery(|_, _| panic!("nothing is to be rebuilt")).open(&file).unwrap();
         assert_eq!((copy.stats().mode, copy.stats().durable), (store.stats().mode, store.stats().durable));
         assert_eq!(copy.stats().bytes_max, store.stats().bytes_max);
         for pair in store.iter() {
             let (pair, found) = (pair.as_ref().unwrap(), copy.get_item(&pair.as_ref().unwrap().key).unwrap().unwrap());
             assert_eq!(found.value, pair.value);
-            let rest = |m: &hashmere::Meta| (m.version, m.flags, m.marks, m.expires_at_ms);
-            assert_eq!(rest(&found.meta), rest(&pair.meta));
+            let rest = |m: &hashmere::Metadata| (m.version, m.flags, m.marks, m.expires_at_ms);
+            assert_eq!(rest(&found.metadata), rest(&pair.metadata));
         }
         assert!(copy.check().is_clean());
     }

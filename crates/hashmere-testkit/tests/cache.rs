@@ -66,7 +66,7 @@ fn stays_within_its_size_and_keeps_what_is_read() {
     }
     let kept = hot.filter(|&number| holds(&store, number)).count();
     let old = (1000..2000).filter(|&number| holds(&store, number)).count();
-    let count = store.count();
+    let count = store.len();
     println!("{hits} of {reads} hot reads hit; {kept} of 50 hot, {old} of 1000 old kept; {count} keys");
     assert!(kept >= 47 && hits * 100 >= reads * 95, "hot keys were evicted: {kept} of 50, {hits} of {reads}");
     assert!(old <= 100, "{old} of 1000 cold keys are still there");
@@ -92,7 +92,7 @@ fn expired_go_before_live() {
         number - 1_000_000
     };
     store.clear().unwrap();
-    store.maintain().unwrap();
+    store.compact().unwrap();
     // A third live and never read, a third about to expire, then new ones that need the place of a third.
     let (live, short, new) = (0..room / 3, 10_000..10_000 + room / 3, 20_000..20_000 + room / 3);
     for (live, short) in live.clone().zip(short) {
@@ -104,8 +104,8 @@ fn expired_go_before_live() {
     new.clone().for_each(|number| {
         store.set(&payload::key(number), &value(number)).unwrap();
     });
-    let kept = live.clone().filter(|&number| store.exists(&payload::key(number)).unwrap()).count() as u64;
-    let kept_new = new.filter(|&number| store.exists(&payload::key(number)).unwrap()).count() as u64;
+    let kept = live.clone().filter(|&number| store.contains_key(&payload::key(number)).unwrap()).count() as u64;
+    let kept_new = new.filter(|&number| store.contains_key(&payload::key(number)).unwrap()).count() as u64;
     println!("room for {room}: {kept} of {} live and {kept_new} new kept", live.end);
     assert!(
         kept * 100 >= live.end * 95,

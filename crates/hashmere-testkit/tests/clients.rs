@@ -135,7 +135,7 @@ fn a_process_that_becomes_another_program_has_left() {
         write_all(&store, &format!("round {round}"));
         // The kernel drops its locks a moment after it has the new name.
         wait_until("it is no client any more", LIMIT, || {
-            drop(Options::new().existing_only().open(store.path()).unwrap());
+            drop(Options::new().create(false).open(store.path()).unwrap());
             store.stats().clients.iter().all(|client| client.pid != worker.pid())
         });
         worker.kill();
@@ -156,7 +156,7 @@ fn threads_that_end_or_panic_leave_their_place() {
                 scope.spawn(move || {
                     store.set(&payload::key(number), &payload::encode(round)).unwrap();
                     if number % 2 == 0 {
-                        let _ = store.update(&payload::key(number), |_| panic!("in the caller's own code"));
+                        let _ = store.update_with(&payload::key(number), |_| panic!("in the caller's own code"));
                     }
                 })
             };
@@ -251,7 +251,7 @@ fn many_processes_open_at_once() {
         assert_eq!(store.stats().clients.len() as u64, 1 + count);
         worker.no_more();
         worker.expect("done");
-        drop(Options::new().existing_only().open(&path).unwrap());
+        drop(Options::new().create(false).open(&path).unwrap());
         let clients = store.stats().clients;
         assert_eq!(clients.len(), 1, "{clients:#?}");
         assert_clean(&store);
@@ -344,7 +344,7 @@ fn many_short_lived_processes_leave_nothing() {
         used = used.max(bytes + if round < 2 { 8 * 4096 } else { 0 });
     }
     assert_eq!(store.get(b"passers").unwrap(), Some((opens / batch * batch).to_string().into_bytes()));
-    drop(Options::new().existing_only().open(store.path()).unwrap());
+    drop(Options::new().create(false).open(store.path()).unwrap());
     assert!(store.stats().clients.len() <= 2, "{:?}", store.stats().clients);
     println!("{opens} opens, half of them never closed; {used} bytes at most");
     assert_clean(&store);
@@ -372,7 +372,7 @@ fn a_full_client_table_is_an_error_that_passes() {
     let over = 1 + TABLE / THREADS * (THREADS + 1) - TABLE;
     assert_eq!(heard.iter().filter(|line| *line == "error 6").count(), over, "{heard:?}");
     assert_eq!(heard.len(), over + 1);
-    let late = Options::new().existing_only().open(&path);
+    let late = Options::new().create(false).open(&path);
     let refused = late.map_err(|error| error.code()).and_then(|late| {
         assert_eq!(late.get(b"mine").unwrap().as_deref(), Some(&b"here"[..]), "reading needs no place");
         late.set(b"late", b"not yet").map_err(|error| error.code())
@@ -380,7 +380,7 @@ fn a_full_client_table_is_an_error_that_passes() {
     assert_eq!(refused.map(drop), Err(6));
     store.set(b"mine", b"still").unwrap();
     crowd.swap_remove(3).kill();
-    Options::new().existing_only().open(&path).unwrap().set(b"late", b"now").unwrap();
+    Options::new().create(false).open(&path).unwrap().set(b"late", b"now").unwrap();
     crowd.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("crowd")));
     last.finish(LIMIT).ok("crowd");
     assert_eq!(store.get(b"members").unwrap(), Some((TABLE - over).to_string().into_bytes()));

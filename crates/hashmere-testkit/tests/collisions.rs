@@ -44,7 +44,7 @@ fn run(name: &'static str, count: u64, hash: impl Fn(u64) -> u64) -> u64 {
     for &number in deleted {
         assert_eq!(stored.get(&key(number), hash(number)).unwrap(), None, "key {number} was deleted");
     }
-    assert_eq!(store.count(), left.len() as u64);
+    assert_eq!(store.len(), left.len() as u64);
     assert_eq!(store.keys().count(), left.len());
     // And what was deleted can come back.
     for &number in deleted.iter().take(1000) {
@@ -127,7 +127,7 @@ fn flooded_by_one_who_knows_the_seed() {
     println!("flooded: {FLOOD} keys in {file} bytes");
     assert!(file < 8 << 20, "{FLOOD} keys take {file} bytes");
     keys.iter().for_each(|key| assert!(store.delete(key).unwrap()));
-    assert_eq!(store.count(), 0);
+    assert_eq!(store.len(), 0);
 }
 
 /// Every order of deleting from a small group of keys with one hash leaves the others.
@@ -150,6 +150,6 @@ fn deleting_in_any_order_leaves_the_others() {
                 assert_eq!(found.as_deref(), Some(&value(other)[..]), "deleting {number} dropped {other}");
             }
         }
-        assert_eq!(store.count(), 0);
+        assert_eq!(store.len(), 0);
     }
 }

@@ -28,7 +28,7 @@ fn is_filled(store: &Store) {
 }
 
 fn open(path: &Path) -> Store {
-    Options::new().existing_only().open(path).unwrap()
+    Options::new().create(false).open(path).unwrap()
 }
 
 /// Opened in either way it is refused as a copy, and stays as it is.
@@ -36,7 +36,7 @@ fn is_refused(path: &Path) {
     let bytes = fs::read(path).unwrap();
     for options in [Options::new(), Options::new().read_only()] {
         let error = options.open(path).map(drop).unwrap_err();
-        assert!(matches!(error, OpenError::Unclean { copied: true, .. }) && error.code() == 9, "{error:?}");
+        assert!(matches!(error, OpenError::NotCleanlyClosed { copied: true, .. }) && error.code() == 9, "{error:?}");
         assert!(error.to_string().contains("copy"), "{error}");
     }
     assert!(fs::read(path).unwrap() == bytes, "a refused file was changed");
@@ -99,10 +99,10 @@ fn a_copy_of_a_durable_store_is_rebuilt() {
     store.sync().unwrap();
     fs::copy(&path, &copy).unwrap();
     let error = Options::new().read_only().open(&copy).map(drop).unwrap_err();
-    assert!(matches!(error, OpenError::Unclean { durable: true, copied: true, .. }), "{error:?}");
+    assert!(matches!(error, OpenError::NotCleanlyClosed { durable: true, copied: true, .. }), "{error:?}");
     let told = std::sync::Arc::new(AtomicBool::new(false));
     let tell = told.clone();
-    let rebuilt = Options::new().on_rebuild(move |_, _| tell.store(true, Ordering::Relaxed)).open(&copy).unwrap();
+    let rebuilt = Options::new().on_recovery(move |_, _| tell.store(true, Ordering::Relaxed)).open(&copy).unwrap();
     assert!(told.load(Ordering::Relaxed), "opened as it was");
     is_filled(&rebuilt);
     // From now on it is a store of its own.

@@ -3,7 +3,7 @@
 //! Catches: lost increments, overflow handled wrongly, a text form that differs from the number.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Counter, Options, Remaining, Store, Ttl, WriteError};
+use hashmere::{Attributes, Counter, Expiry, Options, Store, Ttl, WriteError};
 use hashmere_testkit::limits::{wait_until, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
@@ -36,10 +36,10 @@ fn wraps_and_floors() {
     assert_eq!(text(&store, b"n"), "1");
     assert_eq!(store.decr(b"n", 2, EXISTING).unwrap(), Some(0));
     assert_eq!(store.decr(b"n", u64::MAX, EXISTING).unwrap(), Some(0));
-    assert_eq!(store.add_signed(b"n", i64::MAX, EXISTING).unwrap(), Some(i64::MAX as u64));
-    assert_eq!(store.add_signed(b"n", i64::MIN, EXISTING).unwrap(), Some(0));
+    assert_eq!(store.incr_by(b"n", i64::MAX, EXISTING).unwrap(), Some(i64::MAX as u64));
+    assert_eq!(store.incr_by(b"n", i64::MIN, EXISTING).unwrap(), Some(0));
     store.set(b"n", b"18446744073709551610").unwrap();
-    assert_eq!(store.add_signed(b"n", 10, EXISTING).unwrap(), Some(4));
+    assert_eq!(store.incr_by(b"n", 10, EXISTING).unwrap(), Some(4));
     assert_eq!(store.incr(b"n", 0, EXISTING).unwrap(), Some(4));
 }
 
@@ -66,19 +66,21 @@ fn a_missing_one_is_created_only_on_request() {
     let (_scratch, store) = stage("counters-create");
     assert_eq!(store.incr(b"n", 5, EXISTING).unwrap(), None);
     assert_eq!(store.decr(b"n", 5, EXISTING).unwrap(), None);
-    assert_eq!(store.add_signed(b"n", -5, EXISTING).unwrap(), None);
-    assert!(!store.exists(b"n").unwrap());
+    assert_eq!(store.incr_by(b"n", -5, EXISTING).unwrap(), None);
+    assert!(!store.contains_key(b"n").unwrap());
     let attributes = Attributes::NONE.flags(9).ttl(Ttl::After(Duration::from_secs(1000)));
     let created = Counter { initial: Some(100), attributes };
     assert_eq!(store.incr(b"n", 5, created).unwrap(), Some(100), "the delta is not applied to a new one");
     assert_eq!(store.incr(b"n", 5, created).unwrap(), Some(105));
     let item = store.get_item(b"n").unwrap().unwrap();
-    assert_eq!((&item.value[..], item.meta.flags), (&b"105"[..], 9));
-    assert!(matches!(store.ttl(b"n").unwrap(), Some(Remaining::For(time)) if time > Duration::from_secs(900)));
+    assert_eq!((&item.value[..], item.metadata.flags), (&b"105"[..], 9));
+    assert!(
+        matches!(store.ttl(b"n").unwrap(), Some(Expiry { remaining: Some(time) }) if time > Duration::from_secs(900))
+    );
     // An existing one keeps its own attributes.
     store.incr(b"n", 1, Counter { initial: Some(1), attributes: Attributes::NONE.flags(5) }).unwrap();
-    assert_eq!(store.meta(b"n").unwrap().unwrap().flags, 9);
-    assert!(store.ttl(b"n").unwrap() != Some(Remaining::Forever));
+    assert_eq!(store.metadata(b"n").unwrap().unwrap().flags, 9);
+    assert!(store.ttl(b"n").unwrap() != Some(Expiry { remaining: None }));
 }
 
 #[test]
@@ -100,18 +102,18 @@ fn what_is_no_number_is_refused_and_stays() {
     ];
     for value in texts {
         store.set(b"n", value).unwrap();
-        let before = store.meta(b"n").unwrap();
+        let before = store.metadata(b"n").unwrap();
         for result in [
             store.incr(b"n", 1, Counter::or_create(0)),
             store.decr(b"n", 1, Counter::or_create(0)),
-            store.add_signed(b"n", 1, Counter::or_create(0)),
-            store.retain_ref(b"n").map(Some),
-            store.release_ref(b"n"),
+            store.incr_by(b"n", 1, Counter::or_create(0)),
+            store.inc_ref(b"n").map(Some),
+            store.dec_ref(b"n"),
         ] {
             assert!(matches!(result, Err(WriteError::NotANumber)), "{value:?}: {result:?}");
         }
         assert_eq!(store.get(b"n").unwrap().as_deref(), Some(value));
-        assert_eq!(store.meta(b"n").unwrap(), before);
+        assert_eq!(store.metadata(b"n").unwrap(), before);
     }
 }
 
@@ -130,16 +132,16 @@ fn a_counter_is_an_ordinary_value_otherwise() {
 #[test]
 fn reference_counts_delete_at_zero() {
     let (_scratch, store) = stage("counters-refs");
-    assert_eq!(store.release_ref(b"r").unwrap(), None);
+    assert_eq!(store.dec_ref(b"r").unwrap(), None);
     for number in 1..=5 {
-        assert_eq!(store.retain_ref(b"r").unwrap(), number);
+        assert_eq!(store.inc_ref(b"r").unwrap(), number);
     }
     assert_eq!(text(&store, b"r"), "5");
     for number in (0..5).rev() {
-        assert_eq!(store.release_ref(b"r").unwrap(), Some(number));
+        assert_eq!(store.dec_ref(b"r").unwrap(), Some(number));
     }
-    assert!(!store.exists(b"r").unwrap());
-    assert_eq!(store.count(), 0);
+    assert!(!store.contains_key(b"r").unwrap());
+    assert_eq!(store.len(), 0);
 }
 
 /// Of those who release at once, exactly one sees the zero.
@@ -157,16 +159,16 @@ fn exactly_one_sees_the_last_reference_go() {
                 let store = Options::new().open(store.path()).unwrap();
                 for round in 0..ROUNDS {
                     let key = payload::key(round as u64);
-                    store.retain_ref(&key).unwrap();
+                    store.inc_ref(&key).unwrap();
                     gate.pass(3, round);
-                    let last = store.release_ref(&key).unwrap() == Some(0);
+                    let last = store.dec_ref(&key).unwrap() == Some(0);
                     zeros.fetch_add(u64::from(last), std::sync::atomic::Ordering::Relaxed);
                 }
             });
         }
     });
     assert_eq!(zeros.into_inner(), ROUNDS as u64);
-    assert_eq!(store.count(), 0);
+    assert_eq!(store.len(), 0);
 }
 
 #[test]

@@ -32,7 +32,7 @@ fn value(i: u32) -> Vec<u8> {
 }
 
 fn expect(store: &Store, n: u32) {
-    assert_eq!(store.count(), u64::from(n) * 2 / 3);
+    assert_eq!(store.len(), u64::from(n) * 2 / 3);
     for i in 0..n {
         let there = (i % 3 != 0).then(|| value(i));
         assert_eq!(store.get(&key(i)).unwrap(), there, "key {i}");
@@ -70,7 +70,7 @@ fn marked_records_are_rebuilt() {
     store.sync().unwrap();
     drop(store);
     reboot(&path);
-    let store = Options::new().existing_only().open(&path).unwrap();
+    let store = Options::new().create(false).open(&path).unwrap();
     let expected: [(&[u8], &[u8]); 5] = [
         (b"marked", b"value"),
         (b"plain", b"behind it, and more"),
@@ -81,7 +81,7 @@ fn marked_records_are_rebuilt() {
     for (key, value) in expected {
         assert_eq!(store.get(key).unwrap().as_deref(), Some(value), "{}", key.escape_ascii());
     }
-    assert_eq!(store.get_item(b"marked").unwrap().unwrap().meta.marks, 1);
+    assert_eq!(store.get_item(b"marked").unwrap().unwrap().metadata.marks, 1);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn rebuilt_after_a_reboot() {
                 assert!(done <= of);
                 CALLS.fetch_add(1, Ordering::Relaxed);
             };
-            let store = Options::new().on_rebuild(progress).open(&path).unwrap();
+            let store = Options::new().on_recovery(progress).open(&path).unwrap();
             assert!(CALLS.load(Ordering::Relaxed) > 0);
             expect(&store, 3000);
             store.set(b"more", b"after").unwrap();
@@ -122,7 +122,7 @@ fn fixed_lengths_are_rebuilt() {
     drop(store);
     reboot(&path);
     let store = Options::new().open(&path).unwrap();
-    assert_eq!(store.count(), 2000);
+    assert_eq!(store.len(), 2000);
     (0..2000u32).for_each(|i| assert_eq!(store.get(&i.to_le_bytes()).unwrap().unwrap(), u64::from(i).to_le_bytes()));
     assert!(store.check().is_clean());
 }
@@ -133,11 +133,11 @@ fn killed_while_open_and_not_rebooted_needs_no_rebuild() {
     let path = scratch.store("durable");
     let store = tiny().durable().open(&path).unwrap();
     fill(&store, 300);
-    let other = Options::new().on_rebuild(|_, _| panic!("a rebuild")).open(&path).unwrap();
+    let other = Options::new().on_recovery(|_, _| panic!("a rebuild")).open(&path).unwrap();
     expect(&other, 300);
     drop(store);
     drop(other);
-    expect(&Options::new().on_rebuild(|_, _| panic!("a rebuild")).open(&path).unwrap(), 300);
+    expect(&Options::new().on_recovery(|_, _| panic!("a rebuild")).open(&path).unwrap(), 300);
 }
 
 #[test]
@@ -149,7 +149,7 @@ fn one_rebuilds_and_the_others_wait() {
     drop(store);
     reboot(&path);
     let error = Options::new().read_only().open(&path).unwrap_err();
-    assert!(matches!(error, OpenError::Unclean { durable: true, .. }) && error.code() == 9, "{error}");
+    assert!(matches!(error, OpenError::NotCleanlyClosed { durable: true, .. }) && error.code() == 9, "{error}");
     static REBUILDS: AtomicU64 = AtomicU64::new(0);
     let progress = |done, of| {
         REBUILDS.fetch_add(u64::from(done == of), Ordering::Relaxed);
@@ -157,7 +157,7 @@ fn one_rebuilds_and_the_others_wait() {
     std::thread::scope(|scope| {
         for _ in 0..6 {
             scope.spawn(|| {
-                let store = Options::new().on_rebuild(progress).open(&path).unwrap();
+                let store = Options::new().on_recovery(progress).open(&path).unwrap();
                 assert_eq!(store.get(&key(1)).unwrap().unwrap(), value(1));
             });
         }
@@ -173,13 +173,13 @@ fn options_that_do_not_go_together() {
     let error = tiny().durable().mode(Mode::Cache).max_bytes(4 << 20).open(&path).unwrap_err();
     assert_eq!(error.code(), 5, "{error}");
     let store = tiny().open(&path).unwrap();
-    assert!(matches!(store.sync().unwrap_err(), WriteError::Misuse(_)));
+    assert!(matches!(store.sync().unwrap_err(), WriteError::InvalidState(_)));
     let error = Options::new().durable().open(&path).unwrap_err();
     assert_eq!(error.code(), 4, "{error}");
     drop(store);
     reboot(&path);
     let error = Options::new().open(&path).unwrap_err();
-    assert!(matches!(error, OpenError::Unclean { durable: false, .. }), "{error}");
+    assert!(matches!(error, OpenError::NotCleanlyClosed { durable: false, .. }), "{error}");
     let durable = tiny().durable().open(scratch.store("other")).unwrap();
     let reader = Options::new().read_only().open(scratch.store("other")).unwrap();
     assert!(matches!(reader.sync().unwrap_err(), WriteError::ReadOnly));
@@ -216,7 +216,7 @@ fn rebuilding_ten_million_records() {
     let start = Instant::now();
     let store = Options::new().open(&path).unwrap();
     let (took, stats) = (start.elapsed().as_secs_f64(), store.stats());
-    assert_eq!(store.count(), RECORDS);
+    assert_eq!(store.len(), RECORDS);
     println!("rebuild of {RECORDS} records: {took:.2} s, {} MiB allocated", stats.bytes_allocated >> 20);
     let get = |i: u64| store.get(&i.to_le_bytes()).unwrap().unwrap();
     (0..RECORDS).step_by(997).for_each(|i| assert_eq!(get(i), i.to_be_bytes()));

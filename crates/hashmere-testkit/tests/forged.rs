@@ -78,11 +78,11 @@ fn use_it(store: &Store) {
         let _ = (store.add(&key, b"x", Attributes::NONE), store.replace(&key, b"y", Attributes::NONE));
         let _ = (store.append(&key, b"tail"), store.prepend(&key, b"head"), store.touch(&key, Ttl::Never));
         let _ = store.compare_and_set(&key, Expected::Absent, Change::Set(b"z"));
-        let _ = store.update(&key, |_| Update::Set(b"updated".to_vec()));
+        let _ = store.update_with(&key, |_| Update::Set(b"updated".to_vec()));
         let _ = (store.set_many(&[(key, b"batch")]), store.reserve(&key, 16).map(drop), store.delete(&key));
     }
     store.iter().take(500).take_while(Result::is_ok).for_each(drop);
-    let _ = (store.count(), store.stats(), store.check().is_clean(), store.maintain(), store.sync());
+    let _ = (store.len(), store.stats(), store.check().is_clean(), store.compact(), store.sync());
     let _ = store.shared().create_region(1, b"region", 5000, |_, _| ()).map(drop);
     let _ = (store.clear(), store.set(&key(1), &[b'9'; 16]), store.random());
 }
@@ -94,13 +94,15 @@ fn try_it(path: &Path, bytes: &[u8], what: &str) -> Option<String> {
     let file = std::fs::File::open(path).unwrap();
     let taken = || file.metadata().unwrap().blocks() * 512;
     let before = taken();
-    let options = Options::new().existing_only().busy_timeout(Duration::from_millis(1));
+    let options = Options::new().create(false).busy_timeout(Duration::from_millis(1));
     let mut texts = Vec::new();
     for options in [options.clone().read_only(), options] {
         match options.open(path) {
             Ok(store) => use_it(&store),
             Err(
-                error @ (OpenError::NotAStore { .. } | OpenError::Unclean { .. } | OpenError::TooManyClients { .. }),
+                error @ (OpenError::NotAStore { .. }
+                | OpenError::NotCleanlyClosed { .. }
+                | OpenError::TooManyClients { .. }),
             ) => {
                 texts.push(error.to_string());
                 assert!(texts.iter().all(|text| text.contains("forged.mere")), "{what}: {texts:?}");

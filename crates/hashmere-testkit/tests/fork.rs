@@ -30,13 +30,13 @@ fn writes(store: &Store) -> u64 {
 fn parent_and_child_write_at_once() {
     let (_scratch, store, _) = scenario("fork-both", "both", &["done"]);
     assert_eq!(writes(&store), 200 + 2000 + 2000);
-    assert_eq!(store.count(), 4200 + 1);
+    assert_eq!(store.len(), 4200 + 1);
 }
 
 #[test]
 fn the_parent_ends_first() {
     let (_scratch, store, parent) = scenario("fork-parent", "parent-first", &["parent ends", "done"]);
-    assert_eq!(store.count(), 200 + 2000 + 1);
+    assert_eq!(store.len(), 200 + 2000 + 1);
     let pids: Vec<u32> = store.stats().clients.iter().map(|client| client.pid).collect();
     assert!(!pids.contains(&parent), "the parent {parent} is dead but still a client: {pids:?}");
 }
@@ -46,7 +46,7 @@ fn many_children() {
     let (_scratch, store, _) = scenario("fork-many", "many", &["done"]);
     assert_eq!(writes(&store), 20 * 6 * 50);
     // A process that ends without closing is noticed by whoever needs its place, or looks for it.
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert!(store.stats().clients.len() <= 2, "children left clients behind: {:?}", store.stats().clients);
 }
 
@@ -58,5 +58,5 @@ fn views_across_a_fork() {
 #[test]
 fn while_other_threads_write() {
     let (_scratch, store, _) = scenario("fork-threads", "threads", &["done"]);
-    assert_eq!(store.count(), 40 * 50 + 20 + 20 + 1);
+    assert_eq!(store.len(), 40 * 50 + 20 + 20 + 1);
 }

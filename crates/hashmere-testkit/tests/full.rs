@@ -43,7 +43,7 @@ fn full_again_and_again() {
         let len = [100, 1000, 30][cycle % 3];
         let count = fill(&store, 0, len);
         assert_there(&store, 0..count, len);
-        assert_eq!(store.count(), count);
+        assert_eq!(store.len(), count);
         assert_eq!(store.get(&payload::key(count)).unwrap(), None, "the refused key");
         if cycle % 3 == 0 {
             first_count = if cycle == 0 { count } else { first_count };
@@ -56,7 +56,7 @@ fn full_again_and_again() {
         for number in 0..count {
             assert!(store.delete(&payload::key(number)).unwrap(), "key {number}");
         }
-        assert_eq!(store.count(), 0);
+        assert_eq!(store.len(), 0);
     }
     assert_clean(&store);
 }
@@ -78,7 +78,7 @@ fn refused_overwrite_keeps_the_old_value() {
         let result = match rng.below(4) {
             0 => store.set(&key, &longer).map(drop),
             1 => store.append(&key, &longer).map(drop),
-            2 => store.update(&key, |_| hashmere::Update::Set(longer.clone())).map(drop),
+            2 => store.update_with(&key, |_| hashmere::Update::Set(longer.clone())).map(drop),
             _ => store.reserve(&key, 20_000).map(drop),
         };
         match result {
@@ -95,7 +95,7 @@ fn refused_overwrite_keeps_the_old_value() {
     }
     assert!(refused > 100, "{refused} refused: this test is about refusal");
     assert_there(&store, 0..count, 200);
-    assert_eq!(store.count(), count);
+    assert_eq!(store.len(), count);
     assert_clean(&store);
 }
 
@@ -193,7 +193,7 @@ fn full_file_system() {
     let Some(disk) = SmallDisk::mount(scratch.path(), 3 << 20) else { return };
     let path = disk.path().join("full.mere");
     run_filler(Worker::start(worker!(), "fill", &[&path.display(), &1000, &0, &0]), 12);
-    assert!(Options::new().existing_only().open(&path).unwrap().check().is_clean());
+    assert!(Options::new().create(false).open(&path).unwrap().check().is_clean());
 }
 
 /// Another tenant takes the space: what is already stored can still be read, overwritten in place or refused cleanly.
@@ -274,7 +274,7 @@ fn memory_limit() {
     let scratch = Scratch::new("full-memory");
     let path = scratch.store("full");
     run_filler(Worker::start(worker!(), "fill", &[&path.display(), &1000, &0, &(256 << 20)]), 13);
-    let store = Options::new().existing_only().open(&path).unwrap();
+    let store = Options::new().create(false).open(&path).unwrap();
     store.set(b"far too long", &vec![1; 1 << 28]).unwrap();
     assert!(store.check().is_clean());
     drop(store);

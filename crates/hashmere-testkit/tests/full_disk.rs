@@ -61,7 +61,7 @@ fn failed_large_requests_leave_room(path: &Path) {
         // As much as before goes in, and comes out again.
         if round % 4 == 3 {
             (0..keys * 9 / 10).for_each(|number| assert!(store.delete(&payload::key(number)).unwrap()));
-            store.maintain().unwrap();
+            store.compact().unwrap();
             (0..keys * 9 / 10).for_each(|number| set(&store, number, 1000).unwrap());
         }
     }

@@ -23,7 +23,7 @@ fn put_and_get(store: &Store, count: u64) {
     for number in 0..count {
         assert_eq!(store.get(&payload::key(number)).unwrap(), Some(payload::encode(number)), "key {number}");
     }
-    assert_eq!(store.count(), count);
+    assert_eq!(store.len(), count);
     assert_eq!(store.keys().count() as u64, count);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
@@ -74,13 +74,13 @@ fn deletes_give_memory_back_without_reopening() {
         let by_itself = allocated(store.path());
         // A call does a bounded amount of work.
         for call in 0.. {
-            assert!(call < 1000, "{name}: maintain() always finds more");
-            if store.maintain().unwrap() == 0 {
+            assert!(call < 1000, "{name}: compact() always finds more");
+            if store.compact().unwrap() == 0 {
                 break;
             }
         }
         let cleaned = allocated(store.path());
-        println!("{name}: {full} bytes full, {by_itself} after deletes, {cleaned} after maintain");
+        println!("{name}: {full} bytes full, {by_itself} after deletes, {cleaned} after compact");
         // A tenth is left; the index keeps its size.
         assert!(by_itself * 100 < full * 60, "{name}: deletes alone left {by_itself} of {full} bytes");
         assert!(cleaned * 100 < full * 30, "{name}: {cleaned} of {full} bytes are still allocated");

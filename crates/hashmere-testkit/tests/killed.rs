@@ -54,7 +54,7 @@ fn reopening_2000_times_leaks_no_client() {
         worker.kill();
     }
     for _ in 0..2000 {
-        let again = Options::new().existing_only().open(&path).unwrap();
+        let again = Options::new().create(false).open(&path).unwrap();
         assert_eq!(again.get(b"deaths").unwrap().as_deref(), Some(&b"100"[..]));
         again.set(b"opened", b"again").unwrap();
     }
@@ -92,9 +92,9 @@ fn counters_of_survivors_stay_exact() {
         // Victims added an unknown number, but at least one round each; nobody's is lost or counted twice.
         assert!(text.parse::<u64>().unwrap() >= added + kills, "key {key}: {text} is less than {added} + {kills}");
     }
-    assert_eq!(store.count(), 3);
+    assert_eq!(store.len(), 3);
     // The survivor may have ended before it needed what the last one held.
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
@@ -134,7 +134,7 @@ fn killed_inside_a_critical_section() {
                 store.delete(&payload::key(key)).unwrap();
             }
         }
-        assert_eq!(store.count(), KEYS / 2, "round {round}: the count after a death inside a write");
+        assert_eq!(store.len(), KEYS / 2, "round {round}: the count after a death inside a write");
         assert_eq!(store.keys().count() as u64, KEYS / 2, "round {round}");
         let report = store.check();
         assert!(report.is_clean(), "round {round}: {:#?}", report.problems);

@@ -82,7 +82,7 @@ fn processes_while_others_scan_and_clean() {
             assert!(scanned.iter().all(|pair| pair.is_ok()));
         });
         let clean = Background::repeat(move |_| {
-            cleaned.maintain().unwrap();
+            cleaned.compact().unwrap();
             std::thread::sleep(Duration::from_micros(300));
         });
         vec![scan, clean]

@@ -26,16 +26,16 @@ fn marks_stay_with_a_value_and_go_with_it() {
     assert!(store.set_marked(b"k", b"v", attributes, 3, None).unwrap().is_some());
     assert!(store.set_marked(b"k", b"w", attributes, 3, None).unwrap().is_none(), "the key is there");
     let first = item(&store, b"k");
-    assert_eq!((first.meta.marks, first.meta.flags, &first.value[..]), (3, 7, &b"v"[..]));
+    assert_eq!((first.metadata.marks, first.metadata.flags, &first.value[..]), (3, 7, &b"v"[..]));
     assert!(store.remark(b"k", &first, 5).unwrap());
     assert!(!store.remark(b"k", &first, 9).unwrap(), "the marks are not those that were seen");
     let second = item(&store, b"k");
-    assert_eq!((second.meta.marks, second.meta.flags, second.meta.version), (5, 7, first.meta.version));
-    assert_eq!(second.meta.expires_at_ms, first.meta.expires_at_ms);
+    assert_eq!((second.metadata.marks, second.metadata.flags, second.metadata.version), (5, 7, first.metadata.version));
+    assert_eq!(second.metadata.expires_at_ms, first.metadata.expires_at_ms);
     assert!(store.touch(b"k", Ttl::Never).unwrap());
-    assert_eq!(item(&store, b"k").meta.marks, 5, "a touch keeps them");
+    assert_eq!(item(&store, b"k").metadata.marks, 5, "a touch keeps them");
     store.set_with(b"k", b"v", attributes).unwrap();
-    assert_eq!(item(&store, b"k").meta.marks, 0, "a write clears them");
+    assert_eq!(item(&store, b"k").metadata.marks, 0, "a write clears them");
 }
 
 #[test]
@@ -44,8 +44,8 @@ fn a_touch_that_writes_anew_keeps_marks() {
     store.set_marked(b"k", b"v", Attributes::NONE, 2, None).unwrap();
     assert!(store.touch(b"k", Ttl::After(Duration::from_secs(50))).unwrap());
     let item = item(&store, b"k");
-    assert_eq!(item.meta.marks, 2);
-    assert!(item.meta.expires_at_ms.is_some());
+    assert_eq!(item.metadata.marks, 2);
+    assert!(item.metadata.expires_at_ms.is_some());
 }
 
 #[test]

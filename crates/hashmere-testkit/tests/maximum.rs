@@ -60,7 +60,7 @@ fn a_cache_opened_with_less_evicts_for_everyone_who_has_it_open() {
     let smaller = cache(5 * MIB).open(&path).unwrap();
     assert_within(&smaller, 5 * MIB);
     let left = there(&smaller, 0..60_000, 200);
-    assert!(left > 1000 && left == smaller.count(), "{left} of {before} are left");
+    assert!(left > 1000 && left == smaller.len(), "{left} of {before} are left");
     // Handles that were open before keep to it too.
     (0..30_000).for_each(|number| set(&store, number, 200).unwrap());
     for number in 0..200 {
@@ -103,7 +103,7 @@ fn a_strict_store_shrinks_as_far_as_its_keys_allow() {
     let path = scratch.store("strict");
     let store = small().max_bytes(17 * MIB).open(&path).unwrap();
     (0..35_000).for_each(|number| set(&store, number, 300).unwrap());
-    let refused = Options::new().max_bytes(5 * MIB).delete_on_last_exit().open(&path).unwrap_err();
+    let refused = Options::new().max_bytes(5 * MIB).remove_on_last_close(true).open(&path).unwrap_err();
     let text = refused.to_string();
     assert!(matches!(refused, OpenError::Mismatch { option: "max_bytes", .. }), "{refused:?}");
     assert!(text.contains("17825792") && text.contains("5242880") && text.contains("strict.mere"), "{text}");
@@ -115,7 +115,7 @@ fn a_strict_store_shrinks_as_far_as_its_keys_allow() {
         .for_each(|number| assert!(store.delete(&payload::key(number)).unwrap()));
     let smaller = Options::new().max_bytes(5 * MIB).open(&path).unwrap();
     assert_within(&smaller, 5 * MIB);
-    assert_eq!((there(&smaller, 0..35_000, 300), smaller.count()), (3500, 3500));
+    assert_eq!((there(&smaller, 0..35_000, 300), smaller.len()), (3500, 3500));
     let fits = (100_000..).take_while(|number| set(&store, *number, 300).is_ok()).count();
     assert!((1000..14_000).contains(&fits), "{fits}");
     assert_within(&smaller, 5 * MIB);
@@ -160,7 +160,8 @@ fn what_a_view_holds_back_goes_with_it() {
     let scratch = Scratch::new("maximum-view");
     let store = cache(9 * MIB).open(scratch.store("cache")).unwrap();
     (0..20_000).for_each(|number| set(&store, number, 300).unwrap());
-    let numbers: Vec<u64> = (0..20_000).filter(|n| store.exists(&payload::key(*n)).unwrap()).step_by(1500).collect();
+    let numbers: Vec<u64> =
+        (0..20_000).filter(|n| store.contains_key(&payload::key(*n)).unwrap()).step_by(1500).collect();
     let views: Vec<_> = numbers.iter().filter_map(|n| Some((*n, store.view(&payload::key(*n)).unwrap()?))).collect();
     assert!(views.len() > 5, "{}", views.len());
     store.set_max_bytes(2 * MIB).unwrap();
@@ -217,5 +218,5 @@ fn a_forked_child_does_not_change_it_back() {
     // SAFETY: waits for our own child.
     assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
     assert_eq!((status, store.stats().bytes_max), (0, 3 * MIB));
-    assert!(store.exists(b"of the child").unwrap());
+    assert!(store.contains_key(b"of the child").unwrap());
 }

@@ -17,7 +17,7 @@ fn mode(path: &Path) -> u32 {
 /// In the folder of names that this process has.
 fn names_that_cannot_be() {
     for name in ["", ".", "..", "a\nb", "-", ".hidden"] {
-        match Options::new().existing_only().open(name) {
+        match Options::new().create(false).open(name) {
             Err(OpenError::BadName { reason, .. }) => assert!(!reason.is_empty()),
             // Odd, but a name like any other.
             Err(OpenError::NotFound { .. }) if name == "-" || name == ".hidden" || name == "a\nb" => {}
@@ -25,7 +25,7 @@ fn names_that_cannot_be() {
         }
     }
     let long = "x".repeat(300);
-    let error = Options::new().existing_only().open(&long).unwrap_err();
+    let error = Options::new().create(false).open(&long).unwrap_err();
     assert!(matches!(error, OpenError::BadName { .. } | OpenError::Io { .. }), "{error:?}");
 }
 
@@ -45,7 +45,7 @@ fn by_name_and_by_path() {
     assert_eq!(Store::path_of("sessions").unwrap(), named.path());
 
     // The same file by its path is the same store.
-    let by_path = Options::new().existing_only().open(named.path()).unwrap();
+    let by_path = Options::new().create(false).open(named.path()).unwrap();
     assert_eq!(by_path.get(b"a").unwrap().as_deref(), Some(&b"b"[..]));
     let other = small().open("other").unwrap();
     assert_eq!(other.get(b"a").unwrap(), None, "another name is another store");
@@ -59,7 +59,7 @@ fn by_name_and_by_path() {
 
     assert!(Store::remove("sessions").unwrap());
     assert!(!Store::remove("sessions").unwrap());
-    let error = Options::new().existing_only().open("sessions").unwrap_err();
+    let error = Options::new().create(false).open("sessions").unwrap_err();
     assert!(matches!(error, OpenError::NotFound { .. }), "{error:?}");
     names_that_cannot_be();
 
@@ -70,7 +70,7 @@ fn by_name_and_by_path() {
     symlink(&folder, &link).unwrap();
     std::env::set_var("HASHMERE_DIR", &link);
     let result = Options::new().open("other");
-    assert!(matches!(result, Err(OpenError::Unsafe { .. })), "through a link: {result:?}");
+    assert!(matches!(result, Err(OpenError::InsecurePermissions { .. })), "through a link: {result:?}");
 
     // A file in the place of the folder.
     let file = scratch.path().join("file");

@@ -16,12 +16,13 @@ use std::path::Path;
 /// Opens in every way, expecting a refusal; the text of the error.
 fn refused(path: &Path) -> String {
     let mut texts = Vec::new();
-    for options in [Options::new(), Options::new().existing_only(), Options::new().read_only()] {
+    for options in [Options::new(), Options::new().create(false), Options::new().read_only()] {
         let error = match options.open(path) {
             Ok(_) => panic!("{}: opened with {options:?}", path.display()),
             Err(error) => error,
         };
-        let clear = matches!(error, OpenError::NotAStore { .. } | OpenError::Unsafe { .. } | OpenError::Io { .. });
+        let clear =
+            matches!(error, OpenError::NotAStore { .. } | OpenError::InsecurePermissions { .. } | OpenError::Io { .. });
         assert!(clear, "{error:?}");
         assert!(error.to_string().contains(path.file_name().unwrap().to_str().unwrap()), "names the file: {error}");
         texts.push(error.to_string());
@@ -112,7 +113,7 @@ fn a_truncated_store_is_refused_or_whole() {
         assert!(std::fs::read(&path).unwrap() == whole[..len], "cut at {len}: the file was changed");
     }
     std::fs::write(&path, &whole).unwrap();
-    assert_eq!(Store::open(&path).unwrap().count(), 300);
+    assert_eq!(Store::open(&path).unwrap().len(), 300);
 }
 
 /// Any change in what tells a store's format makes it another format, of another version or another machine.
@@ -126,7 +127,7 @@ fn another_format_is_refused() {
             let mut other = whole.clone();
             other[byte] ^= change;
             std::fs::write(&path, &other).unwrap();
-            match Options::new().existing_only().open(&path) {
+            match Options::new().create(false).open(&path) {
                 Err(OpenError::NotAStore { reason, .. }) => assert!(!reason.is_empty()),
                 Err(error) => panic!("byte {byte}: {error:?}"),
                 Ok(_) => panic!("byte {byte} of the header changed by {change:#x}, and it was opened"),
@@ -154,7 +155,7 @@ fn each_foreign_format_has_its_own_words() {
         assert!(outcome.is_ok() || std::fs::read(&path).unwrap() == bytes, "a refused file was changed");
         outcome
     };
-    let (plain, reading) = (Options::new().existing_only(), Options::new().read_only());
+    let (plain, reading) = (Options::new().create(false), Options::new().read_only());
     let refused = [
         (at::MAGIC, header::MAGIC.swap_bytes(), "big-endian"),
         (at::MAGIC, 0, "magic number"),
@@ -190,8 +191,8 @@ fn another_users_file_and_an_open_folder_are_not_trusted() {
     a_store(&path);
     std::os::unix::fs::chown(&path, Some(12345), Some(12345)).unwrap();
     let error = Options::new().open(&path).unwrap_err();
-    assert!(matches!(error, OpenError::Unsafe { .. }) && error.to_string().contains("12345"), "{error}");
-    assert_eq!(Options::new().allow_foreign_owner().open(&path).unwrap().count(), 300);
+    assert!(matches!(error, OpenError::InsecurePermissions { .. }) && error.to_string().contains("12345"), "{error}");
+    assert_eq!(Options::new().allow_foreign_owner().open(&path).unwrap().len(), 300);
 }
 
 #[test]

@@ -104,7 +104,7 @@ fn a_clear_leaves_pools_as_they_are() {
     for round in 0..20 {
         store.set(b"key", b"value").unwrap();
         if round % 2 == 0 { &store } else { &again }.clear().unwrap();
-        assert_eq!(store.count(), 0, "round {round}");
+        assert_eq!(store.len(), 0, "round {round}");
     }
     assert!(held.iter().all(|byte| *byte == 0));
     assert!(held.push(&queue).unwrap().is_none());
@@ -174,7 +174,7 @@ fn pools_come_and_go_beside_keys_in_use() {
     for name in Pool::list(&store) {
         assert!(Pool::remove(&store, &name).unwrap());
     }
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert_eq!(store.stats().regions, 0);
     let report = store.check();
     assert!(report.is_clean(), "{:#?}", report.problems);

@@ -184,7 +184,7 @@ fn pools_and_queues_are_found_by_name_and_dropped() {
     assert!(Pool::remove(&store, "pool").unwrap() && !Pool::remove(&store, "pool").unwrap());
     assert!(pool.is_removed() && matches!(pool.endpoint(), Err(QueueError::Removed)));
     drop((pool, other, few));
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert!(store.stats().segments_free > free && store.stats().regions == 0);
 }
 

@@ -30,14 +30,14 @@ fn read_everything(store: &Store) {
         let expected = payload::encode(number);
         assert_eq!(store.get(&key).unwrap().as_ref(), Some(&expected));
         assert_eq!(*store.view(&key).unwrap().unwrap(), expected[..]);
-        assert_eq!(store.meta(&key).unwrap().unwrap().value_len, expected.len() as u64);
-        let handle = store.handle_of(&key).unwrap().unwrap();
+        assert_eq!(store.metadata(&key).unwrap().unwrap().value_len, expected.len() as u64);
+        let handle = store.id_of(&key).unwrap().unwrap();
         assert_eq!(store.get_at(handle).unwrap().key, key);
-        assert!(store.exists(&key).unwrap() && store.ttl(&key).unwrap().is_some());
+        assert!(store.contains_key(&key).unwrap() && store.ttl(&key).unwrap().is_some());
     }
     assert_eq!(store.get(b"missing").unwrap(), None);
     assert_eq!(store.scan(Cursor::START, Filter::all()).count(), 500);
-    assert_eq!(store.count(), 500);
+    assert_eq!(store.len(), 500);
     assert!(store.random().unwrap().is_some());
     assert_eq!(store.stats().items, 500);
     assert!(store.check().is_clean());
@@ -78,11 +78,11 @@ fn every_write_is_refused() {
         ("delete", store.delete(key).map(drop)),
         ("take", store.take(key).map(drop)),
         ("cas", store.compare_and_set(b"new", Expected::Absent, Change::Set(b"x")).map(drop)),
-        ("update", store.update(key, |_| Update::Remove).map(drop)),
+        ("update", store.update_with(key, |_| Update::Remove).map(drop)),
         ("incr", store.incr(b"n", 1, Counter::or_create(1)).map(drop)),
         ("decr", store.decr(b"n", 1, Counter::or_create(1)).map(drop)),
-        ("add_signed", store.add_signed(b"n", 1, Counter::or_create(1)).map(drop)),
-        ("retain_ref", store.retain_ref(b"n").map(drop)),
+        ("incr_by", store.incr_by(b"n", 1, Counter::or_create(1)).map(drop)),
+        ("inc_ref", store.inc_ref(b"n").map(drop)),
         ("touch", store.touch(key, Ttl::Never).map(drop)),
         ("get_and_touch", store.get_and_touch(key, Ttl::Never).map(drop)),
         ("set_many", store.set_many(&[(key, b"x")]).map(drop)),

@@ -23,7 +23,7 @@ fn assert_intact(store: &Store) {
     for number in 0..200 {
         assert_eq!(store.get(&payload::key(number)).unwrap(), Some(payload::encode(number)), "key {number}");
     }
-    assert_eq!(store.count(), 200);
+    assert_eq!(store.len(), 200);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
@@ -48,8 +48,8 @@ fn survives_every_way_to_exit() {
             _ => drop(worker.kill()),
         }
         // Nobody has it open now.
-        let store = Options::new().existing_only().open(&path).unwrap();
-        assert_eq!(store.count(), 100 * (round as u64 + 1), "after a process {way}");
+        let store = Options::new().create(false).open(&path).unwrap();
+        assert_eq!(store.len(), 100 * (round as u64 + 1), "after a process {way}");
         let key = format!("{way}-99").replace("is killed", "killed");
         assert_eq!(store.get(key.as_bytes()).unwrap().as_deref(), Some(&b"value-99"[..]));
         assert!(store.check().is_clean(), "{:#?}", store.check().problems);
@@ -104,13 +104,13 @@ fn what_can_be_honoured_is() {
 fn existing_only_and_exclusive() {
     let scratch = Scratch::new("reopen-create");
     let path = scratch.store("new");
-    let error = Options::new().existing_only().open(&path).unwrap_err();
+    let error = Options::new().create(false).open(&path).unwrap_err();
     assert!(matches!(error, OpenError::NotFound { .. }) && error.to_string().contains("new.mere"), "{error:?}");
     assert!(!path.exists());
-    filled(&path, &tiny().exclusive());
-    let error = Options::new().exclusive().open(&path).unwrap_err();
+    filled(&path, &tiny().create_new(true));
+    let error = Options::new().create_new(true).open(&path).unwrap_err();
     assert!(matches!(error, OpenError::AlreadyExists { .. }) && error.to_string().contains("new.mere"), "{error:?}");
-    assert_intact(&Options::new().existing_only().open(&path).unwrap());
+    assert_intact(&Options::new().create(false).open(&path).unwrap());
 }
 
 #[test]
@@ -144,16 +144,16 @@ fn remove_unlinks_and_users_keep_it() {
     assert_intact(&store);
     store.set(b"more", b"still works").unwrap();
     let other = Options::new().open(&path).unwrap();
-    assert_eq!(other.count(), 0, "a new store of the same name is another one");
-    assert_eq!(store.count(), 201);
+    assert_eq!(other.len(), 0, "a new store of the same name is another one");
+    assert_eq!(store.len(), 201);
 }
 
 #[test]
-fn deleted_on_last_exit_and_not_before() {
+fn removed_on_last_close_and_not_before() {
     let _watchdog = Watchdog::start("reopen-last");
     let scratch = Scratch::new("reopen-last");
     let path = scratch.store("last");
-    let options = || tiny().delete_on_last_exit();
+    let options = || tiny().remove_on_last_close(true);
     let first = options().open(&path).unwrap();
     let second = Options::new().open(&path).unwrap();
     let mut third = Worker::start(worker!(), "shell", &[&path.display()]);

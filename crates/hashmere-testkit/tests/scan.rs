@@ -61,7 +61,7 @@ fn growth_by_a_hundred_in_mid_scan() {
             for number in (0..60_000u64).filter(|_| rng.chance(50)) {
                 store.delete(format!("once-{number}").as_bytes()).unwrap();
             }
-            store.maintain().unwrap();
+            store.compact().unwrap();
             seen.extend(scan.map(|pair| pair.unwrap().key));
             assert_exactly_once(&seen, 600);
         }
@@ -78,7 +78,7 @@ fn while_another_process_inserts_and_deletes() {
     workers.iter_mut().for_each(|worker| worker.expect("ready"));
     let cleaned = store.clone();
     let clean = Background::repeat(move |_| {
-        cleaned.maintain().unwrap();
+        cleaned.compact().unwrap();
         std::thread::sleep(Duration::from_millis(1));
     });
     let begin = Instant::now();
@@ -182,7 +182,7 @@ fn prefix_glob_and_keys_only() {
     }
     for pair in store.scan(Cursor::START, Filter::all().keys_only()) {
         let pair = pair.unwrap();
-        assert!(pair.value.is_empty() && store.value_len(&pair.key).unwrap() == Some(pair.meta.value_len));
+        assert!(pair.value.is_empty() && store.value_len(&pair.key).unwrap() == Some(pair.metadata.value_len));
     }
 }
 

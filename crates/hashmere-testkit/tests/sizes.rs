@@ -35,11 +35,11 @@ fn all_pairs(name: &'static str, options: Options) {
             check(&store, &key(key_len), &value(len, round as u64));
         }
     }
-    assert_eq!(store.count(), KEYS.len() as u64);
+    assert_eq!(store.len(), KEYS.len() as u64);
     for key_len in KEYS {
         assert_eq!(store.take(&key(key_len)).unwrap(), Some(value(0, 23)));
     }
-    assert_eq!(store.count(), 0);
+    assert_eq!(store.len(), 0);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
@@ -47,7 +47,7 @@ fn check(store: &Store, key: &[u8], expected: &[u8]) {
     assert!(store.get(key).unwrap().as_deref() == Some(expected), "{} + {} bytes", key.len(), expected.len());
     assert_eq!(store.value_len(key).unwrap(), Some(expected.len() as u64));
     assert!(*store.view(key).unwrap().unwrap() == *expected);
-    let pair = store.get_at(store.handle_of(key).unwrap().unwrap()).unwrap();
+    let pair = store.get_at(store.id_of(key).unwrap().unwrap()).unwrap();
     assert!(pair.key == key && pair.value == expected);
 }
 
@@ -94,7 +94,7 @@ fn a_hundred_megabytes() {
     }
     assert_eq!(store.get(b"small").unwrap().as_deref(), Some(&b"neighbour"[..]));
     store.delete(b"large").unwrap();
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
     // Overwritten and deleted large values are given back: three were written.
     let allocated = hashmere_testkit::files::allocated(store.path());
@@ -134,7 +134,7 @@ fn three_gibibytes() {
     }
     drop(view);
     assert!(store.delete(b"big").unwrap());
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert_eq!(store.get(b"small").unwrap().as_deref(), Some(&b"neighbour"[..]));
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }

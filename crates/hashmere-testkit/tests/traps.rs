@@ -55,7 +55,7 @@ fn two_writers_of_a_new_key_do_not_make_two() {
     let wrong = winners[..rounds as usize].iter().position(|winner| winner.load(Ordering::Relaxed) != 1);
     assert_eq!(wrong, None, "a key was not created exactly once");
     let mut keys: Vec<Vec<u8>> = store.keys().collect::<Result<_, _>>().unwrap();
-    assert_eq!((store.count(), keys.len() as u64), (rounds, rounds));
+    assert_eq!((store.len(), keys.len() as u64), (rounds, rounds));
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len() as u64, rounds, "a scan found a key twice");
@@ -101,9 +101,9 @@ fn no_write_shows_a_gap() {
             0 => drop(writer.set(b"v", &value).unwrap()),
             1 => drop(writer.replace(b"v", &value, Attributes::NONE).unwrap().unwrap()),
             2 => drop(writer.append(b"v", b"tail").unwrap().unwrap()),
-            3 => drop(writer.update(b"v", |_| Update::Set(value.clone())).unwrap()),
+            3 => drop(writer.update_with(b"v", |_| Update::Set(value.clone())).unwrap()),
             4 => {
-                let version = writer.meta(b"v").unwrap().unwrap().version;
+                let version = writer.metadata(b"v").unwrap().unwrap().version;
                 let change = Change::Set(&value);
                 writer.compare_and_set(b"v", Expected::Version(version), change).unwrap();
             }
@@ -119,14 +119,14 @@ fn no_write_shows_a_gap() {
             other.delete(&key).unwrap();
         }
         if round % 5000 == 0 {
-            other.maintain().unwrap();
+            other.compact().unwrap();
         }
     });
     let begin = Instant::now();
     let mut reads = 0;
     while begin.elapsed() < Duration::from_secs(3) {
         assert!(store.get(b"v").unwrap().is_some(), "a gap after {reads} reads");
-        assert!(store.exists(b"n").unwrap(), "a gap in a counter after {reads} reads");
+        assert!(store.contains_key(b"n").unwrap(), "a gap in a counter after {reads} reads");
         assert!(store.view(b"v").unwrap().is_some(), "a gap in a view after {reads} reads");
         assert!(store.get_many(&[b"v", b"n"]).unwrap().iter().all(Option::is_some), "a gap in a bulk read");
         reads += 1;
@@ -147,16 +147,16 @@ fn a_failed_write_leaves_the_old_value() {
     full(store.replace(b"key", &too_long, Attributes::NONE).map(drop));
     full(store.append(b"key", &too_long).map(drop));
     full(store.prepend(b"key", &too_long).map(drop));
-    full(store.update(b"key", |_| Update::Set(too_long.clone())).map(drop));
-    full(store.compare_and_set(b"key", Expected::Version(before.meta.version), Change::Set(&too_long)).map(drop));
-    full(store.set_at(before.meta.uid, &too_long).map(drop));
+    full(store.update_with(b"key", |_| Update::Set(too_long.clone())).map(drop));
+    full(store.compare_and_set(b"key", Expected::Version(before.metadata.version), Change::Set(&too_long)).map(drop));
+    full(store.set_at(before.metadata.uid, &too_long).map(drop));
     full(store.set_many(&[(b"key", &too_long)]).map(drop));
     full(store.reserve(b"key", too_long.len() as u64).map(drop));
     let result = store.incr(b"key", 1, Counter::or_create(0));
     assert!(matches!(result, Err(WriteError::NotANumber)), "{result:?}");
     drop(store.reserve(b"key", 100).unwrap());
     assert_eq!(store.get_item(b"key").unwrap().unwrap(), before);
-    assert_eq!(store.count(), 1);
+    assert_eq!(store.len(), 1);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
@@ -173,7 +173,7 @@ fn same_hash_and_length_but_another_key() {
     family.set(b"abcdefgi", 9, b"second").unwrap();
     assert_eq!(family.get(b"abcdefgh", 9).unwrap().as_deref(), Some(&b"first"[..]));
     assert_eq!(family.get(b"abcdefgi", 9).unwrap().as_deref(), Some(&b"second"[..]));
-    assert_eq!(store.count(), 2);
+    assert_eq!(store.len(), 2);
 }
 
 /// Trap: closing any descriptor of a file drops the process's classic locks on it, and then others take it for dead.
@@ -274,6 +274,6 @@ fn clear_is_all_or_nothing_within_one_call() {
                 }
             }
         });
-        assert_eq!(store.count(), 0);
+        assert_eq!(store.len(), 0);
     }
 }

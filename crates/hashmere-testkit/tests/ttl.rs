@@ -3,7 +3,7 @@
 //! Catches: expired keys that some call still returns, times lost by append or counters, wrong remaining times.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Cas, Change, Counter, Expected, Options, Remaining, Store, Ttl, Update};
+use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Expiry, Options, Store, Ttl, Update};
 use hashmere_testkit::limits::wall_ms;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{payload, small, tiny, BASE};
@@ -48,17 +48,17 @@ fn counted_or_not_and_dropped_on_request() {
         again.set_with(format!("other's {n}").as_bytes(), b"1", after(1)).unwrap();
     }
     sleep(Duration::from_millis(20));
-    assert_eq!((store.count(), store.count_exact().unwrap(), store.keys().count()), (1004, 1, 1));
+    assert_eq!((store.len(), store.len_exact().unwrap(), store.keys().count()), (1004, 1, 1));
     let before = store.stats().expiries;
-    store.maintain().unwrap();
-    assert_eq!((store.count(), store.count_exact().unwrap()), (1, 1));
+    store.compact().unwrap();
+    assert_eq!((store.len(), store.len_exact().unwrap()), (1, 1));
     assert_eq!(store.stats().expiries - before, 1003);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
     assert_eq!(store.get(b"stays").unwrap().as_deref(), Some(&b"1"[..]));
     // What has not expired stays, also what was touched in time.
     store.set_with(b"later", b"1", after(60_000)).unwrap();
-    store.maintain().unwrap();
-    assert_eq!((again.count(), again.count_exact().unwrap()), (2, 2));
+    store.compact().unwrap();
+    assert_eq!((again.len(), again.len_exact().unwrap()), (2, 2));
 }
 
 #[test]
@@ -79,14 +79,14 @@ fn gone_for_every_call() {
     assert_eq!(store.get(k(0)).unwrap(), None);
     assert!(!store.get_into(k(0), &mut Vec::new()).unwrap());
     assert_eq!(store.get_item(k(0)).unwrap(), None);
-    assert_eq!(store.meta(k(0)).unwrap(), None);
+    assert_eq!(store.metadata(k(0)).unwrap(), None);
     assert!(store.view(k(0)).unwrap().is_none());
-    assert!(!store.exists(k(0)).unwrap());
+    assert!(!store.contains_key(k(0)).unwrap());
     assert_eq!(store.value_len(k(0)).unwrap(), None);
     assert_eq!(store.ttl(k(0)).unwrap(), None);
     assert_eq!(store.get_many(&[k(0), k(1)]).unwrap(), [None, None]);
     assert_eq!(store.uid_of(k(0)).unwrap(), None);
-    assert!(store.handle_of(k(0)).unwrap().is_none());
+    assert!(store.id_of(k(0)).unwrap().is_none());
     assert!(store.get_at(uid).is_err());
     assert_eq!(store.iter().count(), 0);
     assert_eq!(store.keys().count(), 0);
@@ -100,13 +100,13 @@ fn gone_for_every_call() {
     assert_eq!(store.take(k(6)).unwrap(), None);
     assert_eq!(store.incr(k(7), 1, Counter::EXISTING).unwrap(), None);
     assert_eq!(store.incr(k(8), 1, Counter::or_create(100)).unwrap(), Some(100));
-    assert_eq!(store.release_ref(k(9)).unwrap(), None);
-    assert_eq!(store.compare_and_set(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), Cas::NotFound);
+    assert_eq!(store.dec_ref(k(9)).unwrap(), None);
+    assert_eq!(store.compare_and_set(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), CasOutcome::NotFound);
     let absent = store.compare_and_set(k(11), Expected::Absent, Change::Set(b"new")).unwrap();
-    assert!(matches!(absent, Cas::Stored(stored) if stored.created), "{absent:?}");
+    assert!(matches!(absent, CasOutcome::Stored(stored) if stored.created), "{absent:?}");
     let mut seen = Some(());
     store
-        .update(k(12), |item| {
+        .update_with(k(12), |item| {
             seen = item.map(drop);
             Update::Keep
         })
@@ -122,10 +122,10 @@ fn gone_for_every_call() {
 fn remaining_time_and_touch() {
     let (_scratch, store) = stage("ttl-touch");
     store.set_with(b"k", b"v", Attributes::NONE.flags(3)).unwrap();
-    assert_eq!(store.ttl(b"k").unwrap(), Some(Remaining::Forever));
+    assert_eq!(store.ttl(b"k").unwrap(), Some(Expiry { remaining: None }));
     let uid = store.uid_of(b"k").unwrap();
     let remaining = |least: u64, most: u64| {
-        let Some(Remaining::For(time)) = store.ttl(b"k").unwrap() else { panic!("no time") };
+        let Some(Expiry { remaining: Some(time) }) = store.ttl(b"k").unwrap() else { panic!("no time") };
         assert!(time > Duration::from_secs(least) && time <= Duration::from_secs(most), "{time:?}");
     };
     assert!(store.touch(b"k", Ttl::After(Duration::from_secs(100))).unwrap());
@@ -134,19 +134,19 @@ fn remaining_time_and_touch() {
     let item = store.get_and_touch(b"k", Ttl::At(at)).unwrap().unwrap();
     assert_eq!(item.value, b"v");
     remaining(4900, 5000);
-    let meta = store.meta(b"k").unwrap().unwrap();
+    let meta = store.metadata(b"k").unwrap().unwrap();
     assert_eq!((meta.expires_at_ms, meta.flags, Some(meta.uid)), (Some(at), 3, uid));
     assert!(store.touch(b"k", Ttl::Never).unwrap());
-    assert_eq!(store.ttl(b"k").unwrap(), Some(Remaining::Forever));
+    assert_eq!(store.ttl(b"k").unwrap(), Some(Expiry { remaining: None }));
     assert!(store.touch(b"k", Ttl::After(Duration::from_millis(50))).unwrap());
     sleep(Duration::from_millis(80));
-    assert!(!store.exists(b"k").unwrap());
+    assert!(!store.contains_key(b"k").unwrap());
     assert!(!store.touch(b"none", Ttl::Never).unwrap());
     // Who gets and expires a key gets what was there.
     store.set(b"k", b"last").unwrap();
     let item = store.get_and_touch(b"k", Ttl::After(Duration::ZERO)).unwrap();
     assert_eq!(item.map(|item| item.value).as_deref(), Some(&b"last"[..]));
-    assert!(!store.exists(b"k").unwrap());
+    assert!(!store.contains_key(b"k").unwrap());
 }
 
 #[test]
@@ -157,15 +157,15 @@ fn what_keeps_flags_and_expiry_and_what_does_not() {
         let attributes = Attributes::NONE.flags(42).ttl(Ttl::At(at));
         store.set_with(b"k", b"5", attributes).unwrap();
     };
-    let attached = || store.meta(b"k").unwrap().map(|meta| (meta.flags, meta.expires_at_ms));
+    let attached = || store.metadata(b"k").unwrap().map(|meta| (meta.flags, meta.expires_at_ms));
     let kept = Some((42, Some(at)));
     let keeping: [(&str, &dyn Fn()); 6] = [
         ("append", &|| _ = store.append(b"k", b"1").unwrap().unwrap()),
         ("prepend", &|| _ = store.prepend(b"k", b"1").unwrap().unwrap()),
         ("incr", &|| _ = store.incr(b"k", 1, Counter::EXISTING).unwrap().unwrap()),
-        ("retain_ref", &|| _ = store.retain_ref(b"k").unwrap()),
-        ("update", &|| _ = store.update(b"k", |_| Update::Set(b"x".to_vec())).unwrap()),
-        ("update keep", &|| _ = store.update(b"k", |_| Update::Keep).unwrap()),
+        ("inc_ref", &|| _ = store.inc_ref(b"k").unwrap()),
+        ("update", &|| _ = store.update_with(b"k", |_| Update::Set(b"x".to_vec())).unwrap()),
+        ("update keep", &|| _ = store.update_with(b"k", |_| Update::Keep).unwrap()),
     ];
     for (name, change) in keeping {
         reset();
@@ -188,7 +188,7 @@ fn what_keeps_flags_and_expiry_and_what_does_not() {
     (0..20_000).for_each(|number| {
         store.set(&payload::key(number % 50), &payload::encode(number)).unwrap();
     });
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert_eq!(attached(), kept, "cleaning");
 }
 
@@ -201,12 +201,12 @@ fn past_and_far_times() {
     assert_eq!(store.get(b"zero").unwrap(), None);
     let far = (1 << 48) - 1;
     store.set_with(b"far", b"v", Attributes::NONE.ttl(Ttl::At(far))).unwrap();
-    assert_eq!(store.meta(b"far").unwrap().unwrap().expires_at_ms, Some(far));
+    assert_eq!(store.metadata(b"far").unwrap().unwrap().expires_at_ms, Some(far));
     // Longer than the format can say: as good as never, and no overflow into the past.
     store.set_with(b"longest", b"v", Attributes::NONE.ttl(Ttl::After(Duration::MAX))).unwrap();
-    assert!(store.exists(b"longest").unwrap());
+    assert!(store.contains_key(b"longest").unwrap());
     store.set_with(b"beyond", b"v", Attributes::NONE.ttl(Ttl::At(u64::MAX))).unwrap();
-    assert!(store.exists(b"beyond").unwrap());
+    assert!(store.contains_key(b"beyond").unwrap());
     // The old value does not show through when the new one is expired.
     store.set(b"k", b"old").unwrap();
     store.set_with(b"k", b"new", after(0)).unwrap();
@@ -226,9 +226,9 @@ fn expired_records_are_cleaned() {
         }
         sleep(Duration::from_millis(60));
     }
-    while store.maintain().unwrap() > 0 {}
+    while store.compact().unwrap() > 0 {}
     assert_eq!(store.iter().count(), 0);
-    assert_eq!(store.count(), 0, "after maintain, which removes what has expired");
+    assert_eq!(store.len(), 0, "after compact, which removes what has expired");
     assert!(store.stats().expiries >= 5000, "{:?}", store.stats());
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
     drop(store);
@@ -252,10 +252,10 @@ fn touched_in_time() {
     }
     store.set_with(b"short", &[7; 5000], after(100)).unwrap();
     sleep(Duration::from_millis(longest + 50));
-    store.maintain().unwrap();
+    store.compact().unwrap();
     for (n, name) in (0..).zip(&names) {
         assert!(store.get(name.as_bytes()).unwrap() == Some(payload::encode_len(n, 5000)), "{name} is lost or wrong");
     }
-    assert_eq!(store.count(), 40, "what was not touched is gone: those beside it do not hide it");
+    assert_eq!(store.len(), 40, "what was not touched is gone: those beside it do not hide it");
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }

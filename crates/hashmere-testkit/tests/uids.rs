@@ -3,7 +3,7 @@
 //! Catches: UIDs that move with the record or with a split, two keys with one UID, stale handles that lead elsewhere.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Handle, Options, ReadError, Store, Uid, Update, Updated, WriteError};
+use hashmere::{EntryId, Options, ReadError, Store, Uid, Update, Updated, WriteError};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
@@ -15,7 +15,7 @@ fn check(store: &Store, number: u64, uid: Uid) {
     let key = payload::key(number);
     assert_eq!(store.uid_of(&key).unwrap(), Some(uid), "key {number}");
     let pair = store.get_at(uid).unwrap();
-    assert!(pair.key == key && pair.meta.uid == uid, "UID {uid:?} leads to {pair:?}");
+    assert!(pair.key == key && pair.metadata.uid == uid, "UID {uid:?} leads to {pair:?}");
 }
 
 #[test]
@@ -34,14 +34,14 @@ fn survive_growth_overwriting_cleaning_and_reopening() {
             let stored = store.set(&payload::key(number as u64), &payload::encode(number as u64 + 5)).unwrap();
             assert_eq!(stored.uid, uid, "changed by overwriting");
         }
-        store.maintain().unwrap();
+        store.compact().unwrap();
         uids.iter().enumerate().for_each(|(number, &uid)| check(&store, number as u64, uid));
         for number in (0..20_000).filter(|number| number % 10 != 0) {
             store.delete(&payload::key(number)).unwrap();
         }
-        store.maintain().unwrap();
+        store.compact().unwrap();
         drop(store);
-        store = Options::new().existing_only().open(&path).unwrap();
+        store = Options::new().create(false).open(&path).unwrap();
         uids.iter().enumerate().step_by(10).for_each(|(number, &uid)| check(&store, number as u64, uid));
         drop(store);
         std::fs::remove_file(&path).unwrap();
@@ -54,11 +54,11 @@ fn stale_handles_are_noticed() {
     let mut rng = Rng::for_test("uids-stale");
     let scratch = Scratch::new("uids-stale");
     let store = tiny().open(scratch.store("uids")).unwrap();
-    let mut gone: Vec<(u64, Handle)> = Vec::new();
+    let mut gone: Vec<(u64, EntryId)> = Vec::new();
     for round in 0..30_000u64 {
         let key = payload::key(round);
         store.set(&key, &payload::encode(round)).unwrap();
-        let handle = store.handle_of(&key).unwrap().unwrap();
+        let handle = store.id_of(&key).unwrap().unwrap();
         assert_eq!(store.get_at(handle).unwrap().key, key);
         if rng.chance(80) {
             store.delete(&key).unwrap();
@@ -75,11 +75,11 @@ fn stale_handles_are_noticed() {
             match rng.below(3) {
                 0 => assert!(matches!(store.set_at(handle, b"wrong"), Err(WriteError::Stale))),
                 1 => assert!(matches!(store.delete_at(handle), Err(WriteError::Stale))),
-                _ => assert!(matches!(store.update_at(handle, |_| Update::Remove), Err(WriteError::Stale))),
+                _ => assert!(matches!(store.update_with_at(handle, |_| Update::Remove), Err(WriteError::Stale))),
             }
         }
     }
-    assert_eq!(store.count(), 30_000 - gone.len() as u64, "a stale handle removed another key");
+    assert_eq!(store.len(), 30_000 - gone.len() as u64, "a stale handle removed another key");
 }
 
 #[test]
@@ -111,11 +111,11 @@ fn every_operation_by_number() {
         let first = store.set(&key, b"first").unwrap();
         let stored = store.set_at(first.uid, &payload::encode(number)).unwrap();
         assert!(!stored.created && stored.uid == first.uid && stored.version > first.version);
-        let handle = store.handle_of(&key).unwrap().unwrap();
+        let handle = store.id_of(&key).unwrap().unwrap();
         let mut value = vec![1, 2, 3];
         store.get_at_into(handle, &mut value).unwrap();
         assert_eq!(payload::decode(&value), Ok(number));
-        let updated = store.update_at(handle, |item| {
+        let updated = store.update_with_at(handle, |item| {
             let mut value = item.value.clone();
             value.push(b'!');
             Update::Set(value)

@@ -24,7 +24,7 @@ fn is_refused<T>(done: Result<T, WriteError>) -> bool {
 /// Every way to write `own`, each of which must say no.
 fn writes(store: &Store) -> Vec<(&'static str, bool)> {
     let item = store.get_item(b"own").unwrap().unwrap();
-    let (meta, uid) = (item.meta, item.meta.uid);
+    let (meta, uid) = (item.metadata, item.metadata.uid);
     let clone = store.clone();
     vec![
         ("set", is_refused(store.set(b"own", b"x"))),
@@ -42,13 +42,13 @@ fn writes(store: &Store) -> Vec<(&'static str, bool)> {
         ("cas", is_refused(store.compare_and_set(b"own", Expected::Version(meta.version), Change::Set(b"x")))),
         ("cas, removing", is_refused(store.compare_and_set(b"own", Expected::Value(b"0"), Change::Remove))),
         ("incr", is_refused(store.incr(b"own", 1, Counter::EXISTING))),
-        ("release_ref", is_refused(store.release_ref(b"own"))),
+        ("dec_ref", is_refused(store.dec_ref(b"own"))),
         ("touch", is_refused(store.touch(b"own", Ttl::Never))),
         ("get_and_touch", is_refused(store.get_and_touch(b"own", Ttl::Never))),
         ("set_at", is_refused(store.set_at(uid, b"x"))),
         ("delete_at", is_refused(store.delete_at(uid))),
-        ("update_at", is_refused(store.update_at(uid, |_| Update::Set(b"x".into())))),
-        ("update", is_refused(store.update(b"own", |_| Update::Set(b"x".into())))),
+        ("update_at", is_refused(store.update_with_at(uid, |_| Update::Set(b"x".into())))),
+        ("update", is_refused(store.update_with(b"own", |_| Update::Set(b"x".into())))),
         ("set_marked", is_refused(store.set_marked(b"own", b"x", Attributes::NONE, 1, Some(&meta)))),
         ("remark", is_refused(store.remark(b"own", &item, 1))),
         ("clear", is_refused(store.clear())),
@@ -63,7 +63,7 @@ fn its_own_key_is_refused_and_everything_else_allowed() {
     store.set(b"own", b"0").unwrap();
     store.set(b"other", b"0").unwrap();
     let mut asked = 0;
-    let updated = store.update(b"own", |item| {
+    let updated = store.update_with(b"own", |item| {
         asked += 1;
         for (what, refused) in writes(&store) {
             assert!(refused, "{what} of the own key");
@@ -82,7 +82,7 @@ fn its_own_key_is_refused_and_everything_else_allowed() {
     assert_eq!(store.get(b"own").unwrap().unwrap(), b"0!");
     assert_eq!(store.get(b"other").unwrap().unwrap(), b"1");
     // Afterwards it is a key like any other, also where the function panicked.
-    let panicked = std::panic::catch_unwind(|| store.update(b"own", |_| panic!("on purpose")));
+    let panicked = std::panic::catch_unwind(|| store.update_with(b"own", |_| panic!("on purpose")));
     assert!(panicked.is_err());
     store.set(b"own", b"2").unwrap();
     store.clear().unwrap();
@@ -96,8 +96,8 @@ fn within_each_other() {
     for key in [b"own", b"two"] {
         store.set(key, b"0").unwrap();
     }
-    let updated = store.update(b"own", |_| {
-        let inner = store.update(b"two", |_| {
+    let updated = store.update_with(b"own", |_| {
+        let inner = store.update_with(b"two", |_| {
             assert!(is_refused(store.set(b"own", b"x")));
             assert!(matches!(store.set(b"two", b"x"), Err(WriteError::Reentered { key }) if *key == *"two"));
             Update::Set(b"in".into())
@@ -113,7 +113,7 @@ fn within_each_other() {
     // By supplied hashes too, where the same hash does not make the same key.
     let hashed = store.hashed();
     hashed.set(b"own", 7, b"0").unwrap();
-    let updated = hashed.update(b"own", 7, |_| {
+    let updated = hashed.update_with(b"own", 7, |_| {
         assert!(is_refused(hashed.set(b"own", 7, b"x")));
         assert!(is_refused(hashed.delete(b"own", 7)));
         hashed.set(b"else", 7, b"x").unwrap();
@@ -133,18 +133,18 @@ fn by_a_way_round_it_ends() {
     let again = tiny().open(scratch.store("update")).unwrap();
     store.set(b"own", b"0").unwrap();
     let mut asked = 0;
-    let lost = store.update(b"own", |_| {
+    let lost = store.update_with(b"own", |_| {
         asked += 1;
         again.incr(b"own", 1, Counter::EXISTING).unwrap();
         Update::Set(b"never".into())
     });
-    assert!(matches!(lost, Err(WriteError::Misuse(text)) if text.contains("1,000")), "{lost:?}");
+    assert!(matches!(lost, Err(WriteError::InvalidState(text)) if text.contains("1,000")), "{lost:?}");
     assert!(asked >= 1000, "{asked}");
     assert_eq!(store.get(b"own").unwrap().unwrap(), asked.to_string().as_bytes());
     // One that loses now and then is asked again, as ever.
     store.set(b"own", b"0").unwrap();
     let mut asked = 0;
-    let updated = store.update(b"own", |item| {
+    let updated = store.update_with(b"own", |item| {
         asked += 1;
         if asked < 100 {
             again.incr(b"own", 1, Counter::EXISTING).unwrap();
@@ -172,11 +172,11 @@ fn one_that_is_beaten_again_and_again_comes_through() {
             }
         });
         for _ in 0..20 {
-            let updated = store.update(b"own", |item| {
+            let updated = store.update_with(b"own", |item| {
                 asked += 1;
-                let (seen, start) = (item.map(|item| item.meta.version), std::time::Instant::now());
+                let (seen, start) = (item.map(|item| item.metadata.version), std::time::Instant::now());
                 while start.elapsed() < std::time::Duration::from_millis(2)
-                    && store.get_item(b"own").unwrap().map(|item| item.meta.version) == seen
+                    && store.get_item(b"own").unwrap().map(|item| item.metadata.version) == seen
                 {}
                 Update::Set(b"updated".into())
             });
@@ -205,7 +205,7 @@ fn in_any_thread() {
                 let key = format!("key {n}");
                 assert_eq!(store.get(key.as_bytes()).unwrap(), None);
                 gate.wait();
-                let updated = store.update(key.as_bytes(), |_| {
+                let updated = store.update_with(key.as_bytes(), |_| {
                     assert!(matches!(store.set(key.as_bytes(), b"x"), Err(WriteError::Reentered { .. })));
                     store.incr(b"all", 1, Counter::or_create(1)).unwrap();
                     Update::Set(b"done".into())
@@ -215,7 +215,7 @@ fn in_any_thread() {
         }
     });
     assert_eq!(store.get(b"all").unwrap().unwrap(), b"70");
-    assert_eq!(store.count(), 71);
+    assert_eq!(store.len(), 71);
 }
 
 #[test]
@@ -224,6 +224,6 @@ fn errors_of_reading_are_not_hidden() {
     let store = tiny().open(scratch.store("update")).unwrap();
     let uid = store.set(b"own", b"0").unwrap().uid;
     store.delete(b"own").unwrap();
-    assert!(matches!(store.update_at(uid, |_| Update::Keep), Err(WriteError::Stale)));
+    assert!(matches!(store.update_with_at(uid, |_| Update::Keep), Err(WriteError::Stale)));
     assert!(matches!(store.get_at(uid), Err(ReadError::Stale)));
 }

@@ -3,7 +3,7 @@
 //! Catches: compare-and-set by version that succeeds on a value its caller never saw (ABA).
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Cas, Change, Expected, Options, Store, Update, Updated, Version};
+use hashmere::{Attributes, CasOutcome, Change, Expected, Options, Store, Update, Updated, Version};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::scratch::Scratch;
@@ -17,7 +17,7 @@ struct Newest(HashMap<Vec<u8>, Version>);
 impl Newest {
     fn set(&mut self, store: &Store, key: &[u8], when: &str) {
         let version = store.set(key, b"some value").unwrap().version;
-        assert_eq!(store.meta(key).unwrap().unwrap().version, version);
+        assert_eq!(store.metadata(key).unwrap().unwrap().version, version);
         self.rises(key, version, when);
     }
 
@@ -61,9 +61,9 @@ fn rise_across_growth_cleaning_and_reopening() {
                     store.delete(&payload::key(number)).unwrap();
                 }
             }
-            store.maintain().unwrap();
+            store.compact().unwrap();
             for number in (0..200).filter(|number| (number + round) % 3 != 0) {
-                let version = store.meta(&payload::key(number)).unwrap().unwrap().version;
+                let version = store.metadata(&payload::key(number)).unwrap().unwrap().version;
                 assert_eq!(version, newest.0[&payload::key(number)], "cleaning or reading changed a version");
             }
             drop(store);
@@ -86,13 +86,13 @@ fn every_kind_of_change_gives_a_new_one() {
     newest.rises(key, store.prepend(key, b"").unwrap().unwrap().version, "prepend of nothing");
     newest.rises(key, store.set(key, &store.get(key).unwrap().unwrap()).unwrap().version, "set to the same value");
     newest.rises(key, store.reserve(key, 3).unwrap().commit().unwrap().version, "reserve");
-    store.update(key, |_| Update::Set(b"7".to_vec())).unwrap();
-    newest.rises(key, store.meta(key).unwrap().unwrap().version, "update");
+    store.update_with(key, |_| Update::Set(b"7".to_vec())).unwrap();
+    newest.rises(key, store.metadata(key).unwrap().unwrap().version, "update");
     store.incr(key, 0, hashmere::Counter::EXISTING).unwrap();
-    newest.rises(key, store.meta(key).unwrap().unwrap().version, "incr");
-    let before = store.meta(key).unwrap().unwrap().version;
-    store.update(key, |_| Update::Keep).unwrap();
-    assert_eq!(store.meta(key).unwrap().unwrap().version, before, "keep keeps the version");
+    newest.rises(key, store.metadata(key).unwrap().unwrap().version, "incr");
+    let before = store.metadata(key).unwrap().unwrap().version;
+    store.update_with(key, |_| Update::Keep).unwrap();
+    assert_eq!(store.metadata(key).unwrap().unwrap().version, before, "keep keeps the version");
 }
 
 #[test]
@@ -104,7 +104,7 @@ fn what_is_asked_for_is_given_unless_it_is_past() {
     newest.set(&store, b"k", "set");
     for (round, gap) in [1u64, 1 << 10, 1 << 36].into_iter().enumerate() {
         let asked = Version(newest.0[&b"k"[..]].0 + gap);
-        let with = Attributes::NONE.version_at_least(asked);
+        let with = Attributes::NONE.min_version(asked);
         let given = [
             store.set_with(b"k", b"v", with).unwrap(),
             store.replace(b"k", b"v", with).unwrap().unwrap(),
@@ -121,9 +121,9 @@ fn what_is_asked_for_is_given_unless_it_is_past() {
         store = Options::new().open(&path).unwrap();
         newest.set(&store, b"k", "after it was opened again");
     }
-    let beyond = Attributes::NONE.version_at_least(Version(Version::ASKED_MAX.0 + 1));
+    let beyond = Attributes::NONE.min_version(Version(Version::MIN_VERSION_MAX.0 + 1));
     assert_eq!(store.set_with(b"k", b"v", beyond).unwrap_err().code(), 37);
-    assert_eq!(store.meta(b"k").unwrap().unwrap().version, newest.0[&b"k"[..]]);
+    assert_eq!(store.metadata(b"k").unwrap().unwrap().version, newest.0[&b"k"[..]]);
 }
 
 /// Catches a language in which version 0 is not the one of an absent key.
@@ -132,12 +132,12 @@ fn version_0_is_that_of_an_absent_key() {
     let scratch = Scratch::new("versions-0");
     let store = small().open(scratch.store("versions")).unwrap();
     let absent = Expected::Version(Version(0));
-    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), Cas::NotFound);
+    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), CasOutcome::NotFound);
     let stored = store.compare_and_set(b"k", absent, Change::Set(b"A")).unwrap();
-    assert!(matches!(stored, Cas::Stored(stored) if stored.created), "{stored:?}");
-    let seen = store.meta(b"k").unwrap().unwrap().version;
-    assert_eq!(store.compare_and_set(b"k", absent, Change::Set(b"B")).unwrap(), Cas::Mismatch(seen));
-    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), Cas::Mismatch(seen));
+    assert!(matches!(stored, CasOutcome::Stored(stored) if stored.created), "{stored:?}");
+    let seen = store.metadata(b"k").unwrap().unwrap().version;
+    assert_eq!(store.compare_and_set(b"k", absent, Change::Set(b"B")).unwrap(), CasOutcome::Mismatch(seen));
+    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), CasOutcome::Mismatch(seen));
     assert_eq!(store.get(b"k").unwrap().as_deref(), Some(&b"A"[..]));
 }
 
@@ -149,18 +149,18 @@ fn compare_and_set_is_not_fooled_by_a_value_that_returns() {
     store.set(b"k", b"B").unwrap();
     store.set(b"k", b"A").unwrap();
     let swapped = store.compare_and_set(b"k", Expected::Version(seen), Change::Set(b"C")).unwrap();
-    let now = store.meta(b"k").unwrap().unwrap().version;
-    assert_eq!(swapped, Cas::Mismatch(now));
+    let now = store.metadata(b"k").unwrap().unwrap().version;
+    assert_eq!(swapped, CasOutcome::Mismatch(now));
     store.delete(b"k").unwrap();
     store.set(b"k", b"A").unwrap();
     let swapped = store.compare_and_set(b"k", Expected::Version(seen), Change::Remove).unwrap();
-    assert!(matches!(swapped, Cas::Mismatch(version) if version > now), "{swapped:?}");
+    assert!(matches!(swapped, CasOutcome::Mismatch(version) if version > now), "{swapped:?}");
     // By value it is the value that counts.
     let swapped = store.compare_and_set(b"k", Expected::Value(b"A"), Change::Set(b"C")).unwrap();
-    assert!(matches!(swapped, Cas::Stored(stored) if !stored.created));
+    assert!(matches!(swapped, CasOutcome::Stored(stored) if !stored.created));
     assert_eq!(
         store.compare_and_set(b"k", Expected::Value(b"A"), Change::Remove).unwrap(),
-        Cas::Mismatch(store.meta(b"k").unwrap().unwrap().version)
+        CasOutcome::Mismatch(store.metadata(b"k").unwrap().unwrap().version)
     );
 }
 
@@ -173,15 +173,15 @@ fn every_way_to_remove_a_key_is_counted() {
     let ways: [fn(&Store); 5] = [
         |store| assert!(store.delete(b"key").unwrap()),
         |store| assert!(store.take(b"key").unwrap().is_some()),
-        |store| assert_eq!(store.update(b"key", |_| Update::Remove).unwrap(), Updated::Removed),
+        |store| assert_eq!(store.update_with(b"key", |_| Update::Remove).unwrap(), Updated::Removed),
         |store| {
-            let version = store.meta(b"key").unwrap().unwrap().version;
+            let version = store.metadata(b"key").unwrap().unwrap().version;
             let removed = store.compare_and_set(b"key", Expected::Version(version), Change::Remove).unwrap();
-            assert_eq!(removed, Cas::Removed);
+            assert_eq!(removed, CasOutcome::Removed);
         },
         |store| {
             let removed = store.compare_and_set(b"key", Expected::Value(b"value"), Change::Remove).unwrap();
-            assert_eq!(removed, Cas::Removed);
+            assert_eq!(removed, CasOutcome::Removed);
         },
     ];
     for (number, remove) in ways.iter().enumerate() {

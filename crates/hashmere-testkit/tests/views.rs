@@ -30,13 +30,13 @@ fn intact_while_its_key_is_overwritten_100_000_times() {
     assert!(view.is_zero_copy(), "a single view is zero-copy");
     assert_eq!(view.as_ptr(), address);
     assert_eq!(payload::decode_len(&view), Ok(0));
-    assert_eq!(view.meta().value_len, 300);
+    assert_eq!(view.metadata().value_len, 300);
     assert!(store.stats().recycle_epoch > 1000, "{:?}", store.stats());
     store.delete(b"key").unwrap();
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert_eq!(payload::decode_len(&view), Ok(0), "after its key was deleted");
     drop(view);
-    store.maintain().unwrap();
+    store.compact().unwrap();
     assert_clean(&store);
 }
 
@@ -68,7 +68,7 @@ fn many_more_views_than_pins() {
     }
     let bytes_held = store.stats().bytes_file;
     held.clear();
-    store.maintain().unwrap();
+    store.compact().unwrap();
     // With no view left nothing keeps segments from being cleaned.
     (0..20_000).for_each(|round| {
         store.set(&payload::key(round % 500), &payload::encode(round)).unwrap();

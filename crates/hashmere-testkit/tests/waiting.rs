@@ -28,7 +28,7 @@ fn a_change_wakes_whoever_waits_for_it() {
     assert_eq!(store.wait(b"key", None, LONG).unwrap(), WaitOutcome::Changed(set), "it is there already");
     for i in 0..50u64 {
         let other = store.clone();
-        let seen = store.meta(b"key").unwrap().map(|meta| meta.version);
+        let seen = store.metadata(b"key").unwrap().map(|meta| meta.version);
         let begin = Instant::now();
         let writer = std::thread::spawn(move || {
             std::thread::sleep(Duration::from_millis(i % 7));
@@ -47,7 +47,8 @@ fn a_change_wakes_whoever_waits_for_it() {
         assert!(begin.elapsed() < LONG / 2, "nobody woke it");
         writer.join().unwrap();
     }
-    let seen = [(&b"a"[..], None), (&b"b"[..], None), (&b"key"[..], store.meta(b"key").unwrap().map(|m| m.version))];
+    let seen =
+        [(&b"a"[..], None), (&b"b"[..], None), (&b"key"[..], store.metadata(b"key").unwrap().map(|m| m.version))];
     let other = store.clone();
     let writer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(30));
@@ -55,7 +56,7 @@ fn a_change_wakes_whoever_waits_for_it() {
     });
     assert!(matches!(store.wait_any(&seen, LONG).unwrap(), WaitAnyOutcome::Changed(1, _)));
     writer.join().unwrap();
-    let b = store.meta(b"b").unwrap().unwrap().version;
+    let b = store.metadata(b"b").unwrap().unwrap().version;
     let other = store.clone();
     let clearer = std::thread::spawn(move || {
         std::thread::sleep(Duration::from_millis(30));
@@ -95,7 +96,7 @@ fn a_mutex_is_nobodys_after_the_death_of_its_holder() {
     let held = mutex.lock(LONG).unwrap().expect("nobody holds it");
     assert!(!elsewhere(|| is_free(&mutex)));
     drop(held);
-    assert!(!store.exists(b"lock").unwrap());
+    assert!(!store.contains_key(b"lock").unwrap());
     store.set(b"lock", b"something else").unwrap();
     assert!(matches!(mutex.lock(LONG), Err(QueueError::Broken(_))));
     store.delete(b"lock").unwrap();
@@ -204,7 +205,7 @@ fn who_waits_at_a_barrier_is_told_of_a_clear() {
         let mut barrier = Barrier::join(&waiter, b"other", 2).unwrap();
         barrier.wait(LONG)
     });
-    while !store.exists(b"other").unwrap() {
+    while !store.contains_key(b"other").unwrap() {
         std::thread::yield_now();
     }
     store.clear().unwrap();
@@ -275,7 +276,7 @@ fn a_barrier_opens_for_all_and_without_the_dead() {
     assert_eq!(barrier.wait(LONG).unwrap().unwrap().round, 3);
     drop(barrier);
     two.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("barrier")));
-    assert!(!store.exists(b"race").unwrap(), "the last to leave takes the key along");
+    assert!(!store.contains_key(b"race").unwrap(), "the last to leave takes the key along");
 }
 
 /// Runs something in a forked child, which then ends without running anything else of the test; whether it was true.

@@ -29,11 +29,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("keys: {}", keys.join(" "));
 
     store.delete(b"user:9")?;
-    println!("deleted user:9, {} key is left", store.count());
+    println!("deleted user:9, {} key is left", store.len());
     drop(store);
     Store::remove("sample-basic")?;
 
-    if let Err(error) = Options::new().existing_only().open("sample-basic") {
+    if let Err(error) = Options::new().create(false).open("sample-basic") {
         let kind = format!("{error:?}");
         println!("error {} ({})", error.code(), kind.split(' ').next().unwrap_or_default());
     }

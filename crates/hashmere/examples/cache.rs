@@ -1,6 +1,6 @@
 //! A cache: values with a time to live, in a file that never grows beyond its size.
 
-use hashmere::{Attributes, Mode, Options, Remaining, Store, Ttl};
+use hashmere::{Attributes, Expiry, Mode, Options, Store, Ttl};
 use std::error::Error;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn yes(is: bool) -> &'static str {
 
 fn left(store: &Store, key: &[u8]) -> Result<Duration, Box<dyn Error>> {
     match store.ttl(key)? {
-        Some(Remaining::For(left)) => Ok(left),
+        Some(Expiry { remaining: Some(left) }) => Ok(left),
         other => Err(format!("it should have a time to live, but has {other:?}").into()),
     }
 }
@@ -33,10 +33,10 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     store.set_with(b"session:2", b"Grace", lasting(Duration::from_millis(20)))?;
     std::thread::sleep(Duration::from_millis(40));
-    println!("session:2 is gone after its time: {}", yes(!store.exists(b"session:2")?));
+    println!("session:2 is gone after its time: {}", yes(!store.contains_key(b"session:2")?));
 
     store.touch(b"session:1", Ttl::After(10 * MINUTE))?;
-    let flags = store.meta(b"session:1")?.ok_or("session:1 is gone")?.flags;
+    let flags = store.metadata(b"session:1")?.ok_or("session:1 is gone")?.flags;
     let more = yes(left(&store, b"session:1")? > MINUTE);
     println!("session:1 was touched, flags {flags}, lives for more than a minute: {more}");
 
@@ -45,7 +45,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         store.set(format!("page:{i}").as_bytes(), &page)?;
     }
     println!("after 20000 pages the file has at most 4 MiB: {}", yes(store.stats().bytes_file <= MAX_BYTES));
-    let turned_over = store.exists(b"page:20000")? && !store.exists(b"page:1")?;
+    let turned_over = store.contains_key(b"page:20000")? && !store.contains_key(b"page:1")?;
     println!("the last page is there, the first made room: {}", yes(turned_over));
 
     drop(store);

@@ -11,7 +11,7 @@ fn work(store: &Store) -> Result<(), Box<dyn Error>> {
     for _ in 0..STEPS {
         store.incr(b"hits", 1, Counter::or_create(1))?;
     }
-    store.release_ref(b"shared")?;
+    store.dec_ref(b"shared")?;
     Ok(())
 }
 
@@ -24,7 +24,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let mut workers = Vec::new();
     for _ in 0..PROCESSES {
-        store.retain_ref(b"shared")?;
+        store.inc_ref(b"shared")?;
     }
     for _ in 0..PROCESSES {
         workers.push(Command::new(std::env::current_exe()?).arg("worker").spawn()?);
@@ -35,7 +35,7 @@ fn main() -> Result<(), Box<dyn Error>> {
 
     let hits = String::from_utf8(store.get(b"hits")?.unwrap_or_default())?;
     println!("{PROCESSES} processes counted to {hits}");
-    let gone = if store.exists(b"shared")? { "no" } else { "yes" };
+    let gone = if store.contains_key(b"shared")? { "no" } else { "yes" };
     println!("the last of {PROCESSES} references is gone: {gone}");
     drop(store);
     Store::remove("sample-counters")?;

@@ -1,6 +1,8 @@
 //! Access by UID and handle.
 
-use crate::{Address, Cas, Change, Handle, Item, Pair, ReadError, Store, Stored, Uid, Update, Updated, WriteError};
+use crate::{
+    Address, CasOutcome, Change, EntryId, Item, Pair, ReadError, Store, Stored, Uid, Update, Updated, WriteError,
+};
 
 impl Store {
     /// The UID of a key: a number by which it is found faster than by its bytes, for as long as it exists.
@@ -8,15 +10,15 @@ impl Store {
     /// # Errors
     /// See [`ReadError`].
     pub fn uid_of(&self, key: &[u8]) -> Result<Option<Uid>, ReadError> {
-        Ok(self.meta(key)?.map(|meta| meta.uid))
+        Ok(self.metadata(key)?.map(|meta| meta.uid))
     }
 
     /// The handle of a key: its UID, and a fingerprint that tells when the UID has come to mean another key.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn handle_of(&self, key: &[u8]) -> Result<Option<Handle>, ReadError> {
-        self.shared.handle_of(key)
+    pub fn id_of(&self, key: &[u8]) -> Result<Option<EntryId>, ReadError> {
+        self.shared.id_of(key)
     }
 
     /// Key, value and the rest of what a UID or handle names.
@@ -28,7 +30,7 @@ impl Store {
         self.shared.read_at(at.into(), |found| {
             let value = engine.value_of(found)?;
             engine.visit(found);
-            Ok(Pair { key: engine.key_of(found), value, meta: engine.meta_of_found(found) })
+            Ok(Pair { key: engine.key_of(found), value, metadata: engine.meta_of_found(found) })
         })
     }
 
@@ -53,7 +55,7 @@ impl Store {
     pub fn set_at(&self, at: impl Into<Address>, value: &[u8]) -> Result<Stored, WriteError> {
         let at = at.into();
         match self.shared.change_at(at, Change::Set(value))? {
-            Cas::Stored(stored) => Ok(stored),
+            CasOutcome::Stored(stored) => Ok(stored),
             _ => Err(WriteError::Stale),
         }
     }
@@ -70,7 +72,11 @@ impl Store {
     ///
     /// # Errors
     /// As [`set_at`](Self::set_at).
-    pub fn update_at(&self, at: impl Into<Address>, f: impl FnMut(&Item) -> Update) -> Result<Updated, WriteError> {
-        self.shared.update_at(at.into(), f)
+    pub fn update_with_at(
+        &self,
+        at: impl Into<Address>,
+        f: impl FnMut(&Item) -> Update,
+    ) -> Result<Updated, WriteError> {
+        self.shared.update_with_at(at.into(), f)
     }
 }

@@ -4,7 +4,7 @@
 //! not defined.
 
 use crate::hashed::Hashed;
-use crate::{Address, Meta, ReadError, Store, View};
+use crate::{Address, Metadata, ReadError, Store, View};
 use hashmere_engine::{FileEngine, Found};
 
 impl Store {
@@ -24,16 +24,16 @@ impl Store {
     /// # Errors
     /// See [`ReadError`].
     #[inline]
-    pub fn copy_item_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
+    pub fn copy_item_to(&self, key: &[u8], buffer: &mut [u8]) -> Result<Option<Metadata>, ReadError> {
         let engine = self.engine();
-        self.shared.copy_hashed(engine, key, engine.hash(key), buffer, FileEngine::meta_of_found, View::meta)
+        self.shared.copy_hashed(engine, key, engine.hash(key), buffer, FileEngine::meta_of_found, View::metadata)
     }
 
     /// The value of what a UID or handle names: as [`copy_item_to`](Self::copy_item_to).
     ///
     /// # Errors
     /// As [`get_at`](Self::get_at).
-    pub fn copy_at_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<Meta, ReadError> {
+    pub fn copy_at_to(&self, at: impl Into<Address>, buffer: &mut [u8]) -> Result<Metadata, ReadError> {
         let engine = self.engine();
         self.shared.read_at(at.into(), |found| {
             if engine.copy_value(found, buffer) {
@@ -72,9 +72,9 @@ impl Hashed<'_> {
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn copy_item_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<Meta>, ReadError> {
+    pub fn copy_item_to(&self, key: &[u8], hash: u64, buffer: &mut [u8]) -> Result<Option<Metadata>, ReadError> {
         let (store, engine) = (self.store(), self.store().engine());
-        store.shared.copy_hashed(engine, key, engine.supplied(hash), buffer, FileEngine::meta_of_found, View::meta)
+        store.shared.copy_hashed(engine, key, engine.supplied(hash), buffer, FileEngine::meta_of_found, View::metadata)
     }
 }
 
@@ -84,7 +84,7 @@ mod tests {
 
     fn store(name: &str) -> Store {
         let path = std::env::temp_dir().join(format!("hashmere-copy-{name}-{}.mere", std::process::id()));
-        Options::new().exclusive().delete_on_last_exit().open(path).expect("a new store")
+        Options::new().create_new(true).remove_on_last_close(true).open(path).expect("a new store")
     }
 
     #[test]
@@ -94,7 +94,7 @@ mod tests {
             let value: Vec<u8> = (0..len).map(|i| i as u8).collect();
             store.set(b"key", &value).unwrap();
             store.hashed().set(b"key", 77, &value).unwrap();
-            let handle = store.handle_of(b"key").unwrap().unwrap();
+            let handle = store.id_of(b"key").unwrap().unwrap();
             for room in [0, len.saturating_sub(1), len, len + 5] {
                 let mut buffer = vec![0xee; room];
                 let fits = room >= len;
@@ -105,7 +105,7 @@ mod tests {
                 };
                 holds(store.copy_to(b"key", &mut buffer).unwrap().unwrap(), &mut buffer);
                 let meta = store.copy_item_to(b"key", &mut buffer).unwrap().unwrap();
-                assert_eq!(Some(meta), store.meta(b"key").unwrap());
+                assert_eq!(Some(meta), store.metadata(b"key").unwrap());
                 holds(meta.value_len as usize, &mut buffer);
                 holds(store.copy_at_to(handle, &mut buffer).unwrap().value_len as usize, &mut buffer);
                 holds(store.copy_at_to(handle.uid(), &mut buffer).unwrap().value_len as usize, &mut buffer);
@@ -124,7 +124,7 @@ mod tests {
         assert_eq!(store.copy_item_to(b"no", &mut buffer).unwrap(), None);
         assert_eq!(store.hashed().copy_to(b"no", 1, &mut buffer).unwrap(), None);
         store.set(b"long key", b"").unwrap();
-        let handle = store.handle_of(b"long key").unwrap().unwrap();
+        let handle = store.id_of(b"long key").unwrap().unwrap();
         assert_eq!(store.copy_key_to(handle, &mut buffer[..3]).unwrap(), 8);
         assert_eq!(store.copy_key_to(handle, &mut buffer).unwrap(), 8);
         assert_eq!(&buffer[..8], b"long key");

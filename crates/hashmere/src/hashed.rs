@@ -56,7 +56,7 @@ impl Hashed<'_> {
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn exists(&self, key: &[u8], hash: u64) -> Result<bool, ReadError> {
+    pub fn contains_key(&self, key: &[u8], hash: u64) -> Result<bool, ReadError> {
         Ok(self.store.engine().peek(key, self.store.engine().supplied(hash))?.is_some())
     }
 
@@ -77,7 +77,7 @@ impl Hashed<'_> {
         self.store
             .shared
             .put(key, kh, value, Attributes::NONE, When::Always)?
-            .ok_or(WriteError::Misuse("nothing was stored"))
+            .ok_or(WriteError::InvalidState("nothing was stored"))
     }
 
     /// As [`Store::set_with`].
@@ -86,7 +86,10 @@ impl Hashed<'_> {
     /// See [`WriteError`].
     pub fn set_with(&self, key: &[u8], hash: u64, value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
         let kh = self.store.engine().supplied(hash);
-        self.store.shared.put(key, kh, value, attributes, When::Always)?.ok_or(WriteError::Misuse("nothing was stored"))
+        self.store
+            .shared
+            .put(key, kh, value, attributes, When::Always)?
+            .ok_or(WriteError::InvalidState("nothing was stored"))
     }
 
     /// As [`Store::add`].
@@ -127,7 +130,12 @@ impl Hashed<'_> {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn update(&self, key: &[u8], hash: u64, f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
+    pub fn update_with(
+        &self,
+        key: &[u8],
+        hash: u64,
+        f: impl FnMut(Option<&Item>) -> Update,
+    ) -> Result<Updated, WriteError> {
         self.store.shared.update_hashed(key, self.store.engine().supplied(hash), f)
     }
 }

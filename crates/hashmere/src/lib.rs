@@ -16,7 +16,7 @@
 //! ```
 //!
 //! - Readers take no lock and write nothing that others read. Writers of different keys do not wait for each other.
-//! - A process may be killed at any instruction: nothing acknowledged is lost, nothing torn, and nobody waits for ever.
+//! - A process may be killed at any instruction: nothing acknowledged is lost, nothing torn, and no process waits forever.
 //! - The file grows and shrinks in segments; it can have a maximum size, and be a cache that evicts.
 //!
 //! *It is not* a database: there are no queries, and no transactions over several keys yet. It does not
@@ -46,9 +46,10 @@ pub use filter::{Cursor, Filter};
 pub use hashed::Hashed;
 #[doc(inline)]
 pub use hashmere_engine::{
-    Address, AddressLimit, Attributes, BackupError, BackupReport, Cas, Change, CheckReport, ClientStats, Counter,
-    Error, Expected, Handle, Item, Meta, Mode, OpenError, OperationCounts, Pair, Problem, ReadError, Remaining,
-    Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WaitAnyOutcome, WaitOutcome, WriteError,
+    Address, AddressLimit, Attributes, BackupError, BackupReport, CasOutcome, Change, CheckReport, ClientStats,
+    Counter, EntryId, Error, Expected, Expiry, Item, Metadata, Mode, OpenError, OperationCounts, Pair, Problem,
+    ReadError, Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WaitAnyOutcome, WaitOutcome,
+    WriteError,
 };
 pub use options::Options;
 pub use scan::Scan;

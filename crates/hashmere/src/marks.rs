@@ -1,6 +1,6 @@
 //! Marks: what several readers agree on about a key, such as who computes it anew.
 
-use crate::{Attributes, Item, Meta, Store, Stored, Ttl, WriteError};
+use crate::{Attributes, Item, Metadata, Store, Stored, Ttl, WriteError};
 
 impl Store {
     /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: somebody
@@ -18,7 +18,7 @@ impl Store {
         value: &[u8],
         attributes: Attributes,
         marks: u32,
-        seen: Option<&Meta>,
+        seen: Option<&Metadata>,
     ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
@@ -36,11 +36,12 @@ impl Store {
         let name = (key, engine.hash(key));
         let mut lane = engine.lane_for(name.0, name.1)?;
         let attributes = Attributes {
-            flags: item.meta.flags,
-            ttl: item.meta.expires_at_ms.map_or(Ttl::Never, Ttl::At),
+            flags: item.metadata.flags,
+            ttl: item.metadata.expires_at_ms.map_or(Ttl::Never, Ttl::At),
             ..Attributes::NONE
         };
-        let stored = engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.meta), true)?;
+        let stored =
+            engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.metadata), true)?;
         Ok(stored.is_some())
     }
 }

@@ -1,7 +1,7 @@
 //! How a store is opened.
 
 use crate::{Mode, OpenError, Store};
-use hashmere_engine::{self as engine, Create, OnRebuild, SharedEngine};
+use hashmere_engine::{self as engine, Create, OnRecovery, SharedEngine};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use std::time::Duration;
 ///
 /// What is not set is taken from the file when it exists and from the default when it is
 /// created. What *is* set and differs from an existing file is either honoured (another maximum size, the
-/// busy timeout, delete on last exit) or refused with [`OpenError::Mismatch`], which
+/// busy timeout, removal on the last close) or refused with [`OpenError::Mismatch`], which
 /// names both values. Nothing is ever damaged by it.
 #[derive(Clone, Debug, Default)]
 pub struct Options(engine::Options);
@@ -20,18 +20,27 @@ impl Options {
     pub fn new() -> Options {
         Options::default()
     }
-    /// Only open an existing store: [`OpenError::NotFound`] if there is none.
-    pub fn existing_only(mut self) -> Options {
-        self.0.create = Create::Never;
+    /// Whether a store that does not exist is created (default `true`); otherwise [`OpenError::NotFound`] is returned. Ignored after
+    /// [`create_new(true)`](Self::create_new), as in [`std::fs::OpenOptions`].
+    pub fn create(mut self, create: bool) -> Options {
+        self.0.create = match self.0.create {
+            Create::Always => Create::Always,
+            _ if create => Create::IfMissing,
+            _ => Create::Never,
+        };
         self
     }
-    /// Only create: [`OpenError::AlreadyExists`] if there is one.
-    pub fn exclusive(mut self) -> Options {
-        self.0.create = Create::Always;
+    /// Whether the call must create the store (default `false`): [`OpenError::AlreadyExists`] if it exists.
+    pub fn create_new(mut self, create_new: bool) -> Options {
+        self.0.create = match self.0.create {
+            _ if create_new => Create::Always,
+            Create::Always => Create::IfMissing,
+            before => before,
+        };
         self
     }
     /// Map the file read-only. Works on a file that the process may not write. Implies
-    /// [`existing_only`](Self::existing_only). A read-only client holds no pins (its views are copies) and
+    /// [`create(false)`](Self::create). A read-only client holds no pins (its views are copies) and
     /// is not counted in the statistics.
     pub fn read_only(mut self) -> Options {
         self.0.read_only = true;
@@ -71,10 +80,10 @@ impl Options {
         self.0.permissions = Some(mode);
         self
     }
-    /// The file goes with the last process that has it open for writing: when that closes its last handle or exits. If it is killed, or
-    /// ends by `_exit`, the next process that opens the name removes the file first.
-    pub fn delete_on_last_exit(mut self) -> Options {
-        self.0.delete_on_last_exit = true;
+    /// Whether the file is removed when the last process that has it open for writing closes its last handle or exits. If that process
+    /// is killed, or ends by `_exit`, the next process that opens the name removes the file first.
+    pub fn remove_on_last_close(mut self, remove: bool) -> Options {
+        self.0.remove_on_last_close = remove;
         self
     }
     /// How long a write waits for a lock whose living owner does not proceed before it returns
@@ -108,9 +117,9 @@ impl Options {
         self.0.sync_every = Some(period);
         self
     }
-    /// Is told `(done, of)` while opening rebuilds a durable store after the machine went down.
-    pub fn on_rebuild(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Options {
-        self.0.on_rebuild = Some(OnRebuild(Arc::new(progress)));
+    /// Called with `(done, total)` in bytes while opening recovers a durable store after the machine went down.
+    pub fn on_recovery(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Options {
+        self.0.on_recovery = Some(OnRecovery(Arc::new(progress)));
         self
     }
     /// Opens a file that another user owns (refused by default: its owner could change it under us).

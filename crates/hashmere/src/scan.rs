@@ -161,7 +161,7 @@ impl Store {
                     return Ok(None);
                 }
                 let value = if filter.keys_only { Vec::new() } else { engine.value_of(found)? };
-                Ok(Some(Pair { key, value, meta: engine.meta_of_found(found) }))
+                Ok(Some(Pair { key, value, metadata: engine.meta_of_found(found) }))
             })?;
             if let Some(pair) = read {
                 return Ok(pair);

@@ -1,6 +1,6 @@
 //! The handle, and reading.
 
-use crate::{CheckReport, Error, Item, Meta, Mode, OpenError, Options, ReadError, Remaining, Stats, View, WriteError};
+use crate::{CheckReport, Error, Expiry, Item, Metadata, Mode, OpenError, Options, ReadError, Stats, View, WriteError};
 use hashmere_engine::{resolve, FileEngine, SharedEngine, StoreHandle};
 use hashmere_format::row::Stat;
 use std::path::{Path, PathBuf};
@@ -104,16 +104,16 @@ impl Store {
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn meta(&self, key: &[u8]) -> Result<Option<Meta>, ReadError> {
-        self.shared.meta(key)
+    pub fn metadata(&self, key: &[u8]) -> Result<Option<Metadata>, ReadError> {
+        self.shared.metadata(key)
     }
 
     /// Whether a key is there.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn exists(&self, key: &[u8]) -> Result<bool, ReadError> {
-        Ok(self.meta(key)?.is_some())
+    pub fn contains_key(&self, key: &[u8]) -> Result<bool, ReadError> {
+        Ok(self.metadata(key)?.is_some())
     }
 
     /// The length of a value in bytes.
@@ -121,25 +121,24 @@ impl Store {
     /// # Errors
     /// See [`ReadError`].
     pub fn value_len(&self, key: &[u8]) -> Result<Option<u64>, ReadError> {
-        Ok(self.meta(key)?.map(|meta| meta.value_len))
+        Ok(self.metadata(key)?.map(|meta| meta.value_len))
     }
 
     /// How long a key still lives; `None` if it is not there.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn ttl(&self, key: &[u8]) -> Result<Option<Remaining>, ReadError> {
+    pub fn ttl(&self, key: &[u8]) -> Result<Option<Expiry>, ReadError> {
         let now = hashmere_os::clock::now_ms();
-        Ok(self.meta(key)?.map(|meta| match meta.expires_at_ms {
-            None => Remaining::Forever,
-            Some(at) => Remaining::For(Duration::from_millis(at.saturating_sub(now))),
+        Ok(self.metadata(key)?.map(|meta| Expiry {
+            remaining: meta.expires_at_ms.map(|at| Duration::from_millis(at.saturating_sub(now))),
         }))
     }
 
     /// How many keys are stored, at once and without reading any of them: exact while there are no writers, except that expired ones,
-    /// which no read returns, count until they are cleaned away ([`maintain`](Self::maintain) does so).
-    /// [`count_exact`](Self::count_exact) leaves them out.
-    pub fn count(&self) -> u64 {
+    /// which no read returns, count until they are cleaned away ([`compact`](Self::compact) does so).
+    /// [`len_exact`](Self::len_exact) leaves them out.
+    pub fn len(&self) -> u64 {
         self.engine().items()
     }
 
@@ -147,13 +146,13 @@ impl Store {
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn count_exact(&self) -> Result<u64, ReadError> {
+    pub fn len_exact(&self) -> Result<u64, ReadError> {
         self.keys().try_fold(0, |count, key| key.map(|_| count + 1))
     }
 
-    /// Whether [`count`](Self::count) is 0.
+    /// Whether [`len`](Self::len) is 0.
     pub fn is_empty(&self) -> bool {
-        self.count() == 0
+        self.len() == 0
     }
 
     /// Statistics. Nobody is stopped for them.
@@ -171,7 +170,7 @@ impl Store {
     /// Durable stores only ([`Options::durable`]). Several callers at a time share the work.
     ///
     /// # Errors
-    /// [`WriteError::Misuse`] if the store is not durable, [`Busy`](WriteError::Busy) if a process is stopped within a write or
+    /// [`WriteError::InvalidState`] if the store is not durable, [`Busy`](WriteError::Busy) if a process is stopped within a write or
     /// a sync (call again), [`Io`](WriteError::Io) if the disk fails: then this and every later write and sync of any
     /// process fails, with [`Poisoned`](WriteError::Poisoned).
     pub fn sync(&self) -> Result<(), WriteError> {
@@ -188,11 +187,11 @@ impl Store {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn maintain(&self) -> Result<u64, WriteError> {
+    pub fn compact(&self) -> Result<u64, WriteError> {
         let engine = self.engine();
         let mut lane = engine.lane()?;
         engine.sweep()?;
-        Ok(engine.maintain(&mut lane)? * engine.segment_bytes())
+        Ok(engine.compact(&mut lane)? * engine.segment_bytes())
     }
 
     /// Gives the store another maximum size, for all processes that have it open; [`Options::max_bytes`] does the same at opening.

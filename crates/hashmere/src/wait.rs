@@ -19,7 +19,7 @@ impl Store {
     /// The same for several keys.
     ///
     /// # Errors
-    /// As [`wait`](Self::wait); [`Misuse`](crate::WriteError::Misuse) without a key.
+    /// As [`wait`](Self::wait); [`InvalidState`](crate::WriteError::InvalidState) without a key.
     pub fn wait_any(&self, keys: &[(&[u8], Option<Version>)], timeout: Duration) -> Result<WaitAnyOutcome, Error> {
         self.shared.wait_any(keys, timeout)
     }

@@ -1,7 +1,8 @@
 //! Writing one key.
 
 use crate::{
-    Attributes, Cas, Change, Counter, Expected, Item, Reservation, Store, Stored, Ttl, Update, Updated, WriteError,
+    Attributes, CasOutcome, Change, Counter, Expected, Item, Reservation, Store, Stored, Ttl, Update, Updated,
+    WriteError,
 };
 use hashmere_engine::{KeyHash, Rounds, Tick, When};
 
@@ -144,7 +145,7 @@ impl Store {
             let Some(item) = self.shared.item(key, kh)? else { return Ok(None) };
             let mut lane = engine.lane_for(key, kh)?;
             let taken = engine.end_round(&mut rounds, &mut lane, |lane| {
-                Ok(engine.remove(lane, key, kh, Some(item.meta.version))?.then_some(()))
+                Ok(engine.remove(lane, key, kh, Some(item.metadata.version))?.then_some(()))
             })?;
             if taken.is_some() {
                 return Ok(Some(item.value));
@@ -156,7 +157,12 @@ impl Store {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn compare_and_set(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<Cas, WriteError> {
+    pub fn compare_and_set(
+        &self,
+        key: &[u8],
+        expected: Expected<'_>,
+        change: Change<'_>,
+    ) -> Result<CasOutcome, WriteError> {
         self.shared.compare_and_set(key, expected, change)
     }
 
@@ -170,8 +176,8 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set). Within `f`, a write of this key (or [`clear`](Self::clear)) by the same thread through this handle or a clone
     /// of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again without end.
-    /// [`Misuse`](WriteError::Misuse) if the key changed each of a thousand times that `f` was asked, and for 5 seconds.
-    pub fn update(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
+    /// [`InvalidState`](WriteError::InvalidState) if the key changed each of a thousand times that `f` was asked, and for 5 seconds.
+    pub fn update_with(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
         self.shared.update_hashed(key, self.engine().hash(key), f)
     }
 
@@ -199,7 +205,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
-    pub fn add_signed(&self, key: &[u8], by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
+    pub fn incr_by(&self, key: &[u8], by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
         self.tick(key, self.engine().hash(key), counter, |n| Tick::Set(step(n, by)))
     }
 
@@ -207,7 +213,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
-    pub fn retain_ref(&self, key: &[u8]) -> Result<u64, WriteError> {
+    pub fn inc_ref(&self, key: &[u8]) -> Result<u64, WriteError> {
         Ok(self.incr(key, 1, Counter::or_create(1))?.unwrap_or(1))
     }
 
@@ -216,7 +222,7 @@ impl Store {
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
-    pub fn release_ref(&self, key: &[u8]) -> Result<Option<u64>, WriteError> {
+    pub fn dec_ref(&self, key: &[u8]) -> Result<Option<u64>, WriteError> {
         self.tick(key, self.engine().hash(key), Counter::EXISTING, |n| match n.saturating_sub(1) {
             0 => Tick::Delete,
             rest => Tick::Set(rest),
@@ -266,7 +272,7 @@ impl Store {
             let Some(mut item) = self.shared.item(key, kh)? else { return Ok(None) };
             let mut lane = engine.lane_for(key, kh)?;
             let touched = engine.end_round(&mut rounds, &mut lane, |lane| {
-                let touched = match engine.touch_in_place(lane, key, kh, deadline, Some(item.meta.version))? {
+                let touched = match engine.touch_in_place(lane, key, kh, deadline, Some(item.metadata.version))? {
                     Some(touched) => touched,
                     // A record without a word for its expiry is written again.
                     None => engine.with_index_room(lane, |lane| engine.refresh(lane, key, kh, &item, deadline))?,
@@ -274,7 +280,7 @@ impl Store {
                 Ok(touched.then_some(()))
             })?;
             if touched.is_some() {
-                item.meta.expires_at_ms = deadline;
+                item.metadata.expires_at_ms = deadline;
                 return Ok(Some(item));
             }
         }

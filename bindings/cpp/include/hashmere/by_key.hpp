@@ -32,21 +32,21 @@ public:
     }
     /// The value of a key with everything else about it.
     returns<std::optional<item>> get_item(bytes key) const {
-        return whole_item([&](void *to, std::size_t room, hm_meta &m, hm_error *e) {
+        return whole_item([&](void *to, std::size_t room, hm_metadata &m, hm_error *e) {
             return hm_get_item(c_, key.data(), key.size(), to, room, &m, e);
         });
     }
     /// Everything about a key except its value.
-    returns<std::optional<meta>> peek(bytes key) const {
-        hm_meta m = {};
-        return base::template maybe<meta>([&](hm_error *e) { return hm_peek(c_, key.data(), key.size(), &m, e); }, [&] { return m; });
+    returns<std::optional<hashmere::metadata>> metadata(bytes key) const {
+        hm_metadata m = {};
+        return base::template maybe<hashmere::metadata>([&](hm_error *e) { return hm_get_metadata(c_, key.data(), key.size(), &m, e); }, [&] { return m; });
     }
-    returns<bool> exists(bytes key) const {
-        return yes([&](hm_error *e) { return hm_exists(c_, key.data(), key.size(), e); });
+    returns<bool> contains(bytes key) const {
+        return yes([&](hm_error *e) { return hm_contains(c_, key.data(), key.size(), e); });
     }
-    returns<std::optional<std::size_t>> length(bytes key) const {
+    returns<std::optional<std::size_t>> value_len(bytes key) const {
         std::size_t len = 0;
-        return base::template maybe<std::size_t>([&](hm_error *e) { return hm_length(c_, key.data(), key.size(), &len, e); },
+        return base::template maybe<std::size_t>([&](hm_error *e) { return hm_value_len(c_, key.data(), key.size(), &len, e); },
                                   [&] { return len; });
     }
     /// How long a key still lives; -1 is for ever.
@@ -123,13 +123,13 @@ public:
     /// @{
 
     /// Stores a value if the key has this version; 0 is absent.
-    returns<compared> cas(bytes key, std::uint64_t version, bytes value, const attributes &with = {}) {
+    returns<cas_outcome> cas(bytes key, std::uint64_t version, bytes value, const attributes &with = {}) {
         return compare([&](hm_stored *s, hm_error *e) {
             return hm_cas_version(c_, key.data(), key.size(), version, value.data(), value.size(), &with.c(), s, e);
         });
     }
     /// Stores a value if the key has the value `old`.
-    returns<compared> cas(bytes key, bytes old, bytes value, const attributes &with = {}) {
+    returns<cas_outcome> cas(bytes key, bytes old, bytes value, const attributes &with = {}) {
         return compare([&](hm_stored *s, hm_error *e) {
             return hm_cas_value(c_, key.data(), key.size(), old.data(), old.size(), value.data(), value.size(),
                                 &with.c(), s, e);
@@ -146,9 +146,9 @@ public:
     }
     /// Shows a key to `f`, a function of `std::optional<pair>` that returns a `change`, and does what it says, atomically for
     /// that key. What `f` throws leaves the key as it is.
-    template <class F> returns<updated> update(bytes key, F &&f) {
+    template <class F> returns<updated> update_with(bytes key, F &&f) {
         return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_update(c_, key.data(), key.size(), visitor, user, nullptr, e);
+            return hm_update_with(c_, key.data(), key.size(), visitor, user, nullptr, e);
         });
     }
     /// @}
@@ -169,19 +169,19 @@ public:
         });
     }
     /// Adds a signed number.
-    returns<std::optional<std::uint64_t>> add_signed(bytes key, std::int64_t by, std::optional<counter> create = {}) {
+    returns<std::optional<std::uint64_t>> incr_by(bytes key, std::int64_t by, std::optional<counter> create = {}) {
         return count([&](std::uint64_t *now, hm_error *e) {
-            return hm_add_signed(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+            return hm_incr_by(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
         });
     }
-    returns<std::uint64_t> ref_retain(bytes key) {
+    returns<std::uint64_t> inc_ref(bytes key) {
         std::uint64_t now = 0;
-        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_ref_retain(c_, key.data(), key.size(), &now, e); },
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_inc_ref(c_, key.data(), key.size(), &now, e); },
                                      [&](int) { return now; });
     }
-    returns<std::optional<std::uint64_t>> ref_release(bytes key) {
+    returns<std::optional<std::uint64_t>> dec_ref(bytes key) {
         return count(
-            [&](std::uint64_t *now, hm_error *e) { return hm_ref_release(c_, key.data(), key.size(), now, e); });
+            [&](std::uint64_t *now, hm_error *e) { return hm_dec_ref(c_, key.data(), key.size(), now, e); });
     }
     /// @}
 
@@ -192,13 +192,13 @@ public:
         return yes([&](hm_error *e) { return hm_touch(c_, key.data(), key.size(), when.kind(), when.ms(), e); });
     }
     returns<std::optional<item>> get_and_touch(bytes key, expiry when) {
-        return whole_item([&](void *to, std::size_t room, hm_meta &m, hm_error *e) {
+        return whole_item([&](void *to, std::size_t room, hm_metadata &m, hm_error *e) {
             return hm_get_and_touch(c_, key.data(), key.size(), when.kind(), when.ms(), to, room, &m, e);
         });
     }
     /// Stores a value with marks if the key is still as it was `seen` (empty: absent). Empty: somebody changed it meanwhile.
     returns<std::optional<stored>> set_marked(bytes key, bytes value, const attributes &with, std::uint32_t marks,
-                                              const std::optional<meta> &seen) {
+                                              const std::optional<hashmere::metadata> &seen) {
         return write([&](hm_stored *s, hm_error *e) {
             return hm_set_marked(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), marks,
                                  seen ? &*seen : nullptr, s, e);
@@ -207,7 +207,7 @@ public:
     /// Gives a key other marks if it is still the item that was seen.
     returns<bool> remark(bytes key, const item &seen, std::uint32_t marks) {
         return yes([&](hm_error *e) {
-            return hm_remark(c_, key.data(), key.size(), seen.value.data(), seen.value.size(), &seen.meta, marks, e);
+            return hm_remark(c_, key.data(), key.size(), seen.value.data(), seen.value.size(), &seen.metadata, marks, e);
         });
     }
     /// @}

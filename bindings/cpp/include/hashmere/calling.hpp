@@ -61,8 +61,8 @@ protected:
         return maybe<item>(
             [&](hm_error *e) {
                 return detail::grow(all.value, [&](char *to, std::size_t room, std::size_t &len) {
-                    const int rc = read(to, room, all.meta, e);
-                    len = static_cast<std::size_t>(all.meta.value_len);
+                    const int rc = read(to, room, all.metadata, e);
+                    len = static_cast<std::size_t>(all.metadata.value_len);
                     return rc;
                 });
             },
@@ -79,10 +79,10 @@ protected:
     static outcome outcome_of(int rc) noexcept {
         return rc == HM_OK ? outcome::done : rc == HM_MISMATCH ? outcome::different : outcome::absent;
     }
-    template <class Call> static returns<compared> compare(Call &&call) {
+    template <class Call> static returns<cas_outcome> compare(Call &&call) {
         hm_stored s = {};
-        return answer<compared>([&](hm_error *e) { return call(&s, e); },
-                                [&](int rc) { return compared{outcome_of(rc), s}; });
+        return answer<cas_outcome>([&](hm_error *e) { return call(&s, e); },
+                                [&](int rc) { return cas_outcome{outcome_of(rc), s}; });
     }
     template <class F, class Call> static returns<updated> visit(F &f, Call &&call) {
         detail::visitor<F> v{f, std::nullopt, {}};

@@ -16,15 +16,15 @@ public:
     template <class T> using returns = typename calling<Policy>::template returns<T>;
     using by_key<Policy>::add;
     using by_key<Policy>::erase;
-    using by_key<Policy>::exists;
+    using by_key<Policy>::contains;
     using by_key<Policy>::get;
     using by_key<Policy>::get_item;
     using by_key<Policy>::incr;
     using by_key<Policy>::set;
-    using by_key<Policy>::update;
+    using by_key<Policy>::update_with;
 
     /// @name Access by number
-    /// A `handle` that is stale is error HM_E_STALE; a `uid` may come to mean another key.
+    /// An `entry_id` that is stale is error HM_E_STALE; a `uid` may come to mean another key.
     /// @{
 
     returns<std::optional<hashmere::uid>> uid_of(bytes key) const {
@@ -32,14 +32,14 @@ public:
         return base::template maybe<hashmere::uid>([&](hm_error *e) { return hm_uid_of(c_, key.data(), key.size(), &n, e); },
                                     [&] { return hashmere::uid(n); });
     }
-    returns<std::optional<hashmere::handle>> handle_of(bytes key) const {
+    returns<std::optional<hashmere::entry_id>> id_of(bytes key) const {
         std::uint64_t n = 0;
-        return base::template maybe<hashmere::handle>([&](hm_error *e) { return hm_handle_of(c_, key.data(), key.size(), &n, e); },
-                                       [&] { return hashmere::handle(n); });
+        return base::template maybe<hashmere::entry_id>([&](hm_error *e) { return hm_id_of(c_, key.data(), key.size(), &n, e); },
+                                       [&] { return hashmere::entry_id(n); });
     }
-    returns<std::string> get(hashmere::handle at) const {
+    returns<std::string> get(hashmere::entry_id at) const {
         return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_handle_get(c_, static_cast<std::uint64_t>(at), to, room, &len, nullptr, e);
+            return hm_id_get(c_, static_cast<std::uint64_t>(at), to, room, &len, nullptr, e);
         });
     }
     returns<std::string> get(hashmere::uid at) const {
@@ -47,9 +47,9 @@ public:
             return hm_uid_get(c_, static_cast<std::uint32_t>(at), to, room, &len, nullptr, e);
         });
     }
-    returns<std::string> key_of(hashmere::handle at) const {
+    returns<std::string> key_of(hashmere::entry_id at) const {
         return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_handle_key(c_, static_cast<std::uint64_t>(at), to, room, &len, e);
+            return hm_id_key(c_, static_cast<std::uint64_t>(at), to, room, &len, e);
         });
     }
     returns<std::string> key_of(hashmere::uid at) const {
@@ -57,9 +57,9 @@ public:
             return hm_uid_key(c_, static_cast<std::uint32_t>(at), to, room, &len, e);
         });
     }
-    returns<void> set(hashmere::handle at, bytes value) {
+    returns<void> set(hashmere::entry_id at, bytes value) {
         return done([&](hm_error *e) {
-            return hm_handle_set(c_, static_cast<std::uint64_t>(at), value.data(), value.size(), nullptr, e);
+            return hm_id_set(c_, static_cast<std::uint64_t>(at), value.data(), value.size(), nullptr, e);
         });
     }
     returns<void> set(hashmere::uid at, bytes value) {
@@ -67,20 +67,20 @@ public:
             return hm_uid_set(c_, static_cast<std::uint32_t>(at), value.data(), value.size(), nullptr, e);
         });
     }
-    returns<void> erase(hashmere::handle at) {
-        return done([&](hm_error *e) { return hm_handle_delete(c_, static_cast<std::uint64_t>(at), e); });
+    returns<void> erase(hashmere::entry_id at) {
+        return done([&](hm_error *e) { return hm_id_delete(c_, static_cast<std::uint64_t>(at), e); });
     }
     returns<void> erase(hashmere::uid at) {
         return done([&](hm_error *e) { return hm_uid_delete(c_, static_cast<std::uint32_t>(at), e); });
     }
-    template <class F> returns<updated> update(hashmere::handle at, F &&f) {
+    template <class F> returns<updated> update_with(hashmere::entry_id at, F &&f) {
         return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_handle_update(c_, static_cast<std::uint64_t>(at), visitor, user, nullptr, e);
+            return hm_id_update_with(c_, static_cast<std::uint64_t>(at), visitor, user, nullptr, e);
         });
     }
-    template <class F> returns<updated> update(hashmere::uid at, F &&f) {
+    template <class F> returns<updated> update_with(hashmere::uid at, F &&f) {
         return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_uid_update(c_, static_cast<std::uint32_t>(at), visitor, user, nullptr, e);
+            return hm_uid_update_with(c_, static_cast<std::uint32_t>(at), visitor, user, nullptr, e);
         });
     }
     /// @}
@@ -94,12 +94,12 @@ public:
         });
     }
     returns<std::optional<item>> get_item(const hashed &k) const {
-        return whole_item([&](void *to, std::size_t room, hm_meta &m, hm_error *e) {
+        return whole_item([&](void *to, std::size_t room, hm_metadata &m, hm_error *e) {
             return hm_hashed_get_item(c_, k.key.data(), k.key.size(), k.hash, to, room, &m, e);
         });
     }
-    returns<bool> exists(const hashed &k) const {
-        return yes([&](hm_error *e) { return hm_hashed_exists(c_, k.key.data(), k.key.size(), k.hash, e); });
+    returns<bool> contains(const hashed &k) const {
+        return yes([&](hm_error *e) { return hm_hashed_contains(c_, k.key.data(), k.key.size(), k.hash, e); });
     }
     returns<std::optional<hashmere::uid>> uid_of(const hashed &k) const {
         std::uint32_t n = 0;
@@ -130,9 +130,9 @@ public:
             return hm_hashed_incr(c_, k.key.data(), k.key.size(), k.hash, by, create ? &create->c : nullptr, now, e);
         });
     }
-    template <class F> returns<updated> update(const hashed &k, F &&f) {
+    template <class F> returns<updated> update_with(const hashed &k, F &&f) {
         return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_hashed_update(c_, k.key.data(), k.key.size(), k.hash, visitor, user, nullptr, e);
+            return hm_hashed_update_with(c_, k.key.data(), k.key.size(), k.hash, visitor, user, nullptr, e);
         });
     }
     /// @}
@@ -179,12 +179,12 @@ public:
     /// How many keys are stored, at once; expired ones, which no read returns, count until they are cleaned away.
     returns<std::uint64_t> size() const {
         std::uint64_t n = 0;
-        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_count(c_, &n, e); }, [&](int) { return n; });
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_len(c_, &n, e); }, [&](int) { return n; });
     }
     /// How many keys a scan returns now. It looks at every key.
-    returns<std::uint64_t> count_exact() const {
+    returns<std::uint64_t> len_exact() const {
         std::uint64_t n = 0;
-        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_count_exact(c_, &n, e); },
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_len_exact(c_, &n, e); },
                                                     [&](int) { return n; });
     }
     returns<void> clear() {
@@ -194,9 +194,9 @@ public:
         return done([&](hm_error *e) { return hm_sync(c_, e); });
     }
     /// Returns the bytes that became free.
-    returns<std::uint64_t> maintain() {
+    returns<std::uint64_t> compact() {
         std::uint64_t n = 0;
-        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_maintain(c_, &n, e); }, [&](int) { return n; });
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_compact(c_, &n, e); }, [&](int) { return n; });
     }
     returns<hashmere::stats> stats() const {
         hm_stats s = {};

@@ -27,7 +27,7 @@ public:
     /// The value; good as long as this is held.
     hashmere::bytes bytes() const noexcept { return {c_.data, c_.len}; }
     /// Everything else, as it was when the view was taken.
-    const hashmere::meta &meta() const noexcept { return c_.meta; }
+    const hashmere::metadata &metadata() const noexcept { return c_.metadata; }
     /// Whether it looks into the file, rather than being a copy.
     bool is_zero_copy() const noexcept { return c_.zero_copy != 0; }
     const char *data() const noexcept { return static_cast<const char *>(c_.data); }

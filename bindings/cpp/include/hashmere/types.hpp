@@ -37,8 +37,8 @@ public:
     }
 };
 
-/// Everything about a present key except its bytes: see ::hm_meta.
-using meta = hm_meta;
+/// Everything about a present key except its bytes: see ::hm_metadata.
+using metadata = hm_metadata;
 /// A write that took place: see ::hm_stored.
 using stored = hm_stored;
 /// Statistics: see ::hm_stats.
@@ -51,7 +51,7 @@ enum class if_there { refuse, replace };
 /// The stable 32-bit number of a present key.
 enum class uid : std::uint32_t {};
 /// A UID that notices when its key is gone.
-enum class handle : std::uint64_t {};
+enum class entry_id : std::uint64_t {};
 /// Where a scan goes on.
 enum class cursor : std::uint64_t { start = 0 };
 
@@ -96,7 +96,7 @@ public:
     attributes &after(std::chrono::milliseconds time) noexcept { return expires(expiry::after(time)); }
     attributes &at(std::chrono::system_clock::time_point time) noexcept { return expires(expiry::at(time)); }
     /// The version that the write gives the key is this or a larger one; at most 2^41.
-    attributes &version_at_least(std::uint64_t version) noexcept { return c_.version_at_least = version, *this; }
+    attributes &min_version(std::uint64_t version) noexcept { return c_.min_version = version, *this; }
     const hm_attributes &c() const noexcept { return c_; }
 
 private:
@@ -112,26 +112,26 @@ struct counter {
 /// A value with what is attached to it.
 struct item {
     std::string value;
-    hashmere::meta meta;
+    hashmere::metadata metadata;
 };
 
 /// A key with its value. From a scan and in callbacks they are good until the next step.
 struct pair {
     bytes key;
     bytes value;
-    hashmere::meta meta;
+    hashmere::metadata metadata;
 
     explicit pair(const hm_pair &c)
-        : key(c.key.data, c.key.len), value(c.value.data, c.value.len), meta(c.meta) {}
+        : key(c.key.data, c.key.len), value(c.value.data, c.value.len), metadata(c.metadata) {}
 };
 
 /// A key with its value that owns its bytes.
 struct owned_pair {
     std::string key;
     std::string value;
-    hashmere::meta meta;
+    hashmere::metadata metadata;
 
-    explicit owned_pair(const pair &p) : key(p.key), value(p.value), meta(p.meta) {}
+    explicit owned_pair(const pair &p) : key(p.key), value(p.value), metadata(p.metadata) {}
 };
 
 /// What a conditional change found.
@@ -142,7 +142,7 @@ enum class outcome {
 };
 
 /// The outcome of a conditional change, with what was stored.
-struct compared {
+struct cas_outcome {
     hashmere::outcome outcome;
     hashmere::stored stored;
     explicit operator bool() const noexcept { return outcome == hashmere::outcome::done; }
@@ -181,14 +181,16 @@ enum class updated { written, kept, removed };
 class options {
 public:
     options() noexcept { c_.size = sizeof c_; }
-    options &existing() noexcept { return flag(HM_EXISTING); }
-    options &exclusive() noexcept { return flag(HM_EXCLUSIVE); }
+    /// Whether a store that does not exist is created; it is, if nothing is said.
+    options &create(bool on) noexcept { return flag(HM_NO_CREATE, !on); }
+    /// Whether the store must not exist.
+    options &create_new(bool on = true) noexcept { return flag(HM_CREATE_NEW, on); }
     options &read_only() noexcept { return flag(HM_READ_ONLY); }
     options &strict() noexcept { return flag(HM_STRICT); }
     options &cache() noexcept { return flag(HM_CACHE); }
     options &durable() noexcept { return flag(HM_DURABLE); }
-    options &delete_on_last_exit() noexcept { return flag(HM_DELETE_ON_LAST_EXIT); }
-    options &foreign_owner() noexcept { return flag(HM_FOREIGN_OWNER); }
+    options &remove_on_last_close(bool on = true) noexcept { return flag(HM_REMOVE_ON_LAST_CLOSE, on); }
+    options &allow_foreign_owner() noexcept { return flag(HM_ALLOW_FOREIGN_OWNER); }
     options &no_values() noexcept { return flag(HM_NO_VALUES); }
     /// The memory that the file may take; a store that exists gets this maximum, see `hm_options`.
     options &max_bytes(std::uint64_t bytes) noexcept { return c_.max_bytes = bytes, *this; }
@@ -204,7 +206,9 @@ public:
     const hm_options &c() const noexcept { return c_; }
 
 private:
-    options &flag(std::uint64_t flag) noexcept { return c_.flags |= flag, *this; }
+    options &flag(std::uint64_t flag, bool on = true) noexcept {
+        return c_.flags = on ? c_.flags | flag : c_.flags & ~flag, *this;
+    }
     static std::uint64_t ms(std::chrono::milliseconds time) noexcept {
         return time.count() < 0 ? 0 : static_cast<std::uint64_t>(time.count());
     }

@@ -36,7 +36,7 @@ from ._hashmere import (
     remove,
 )
 from ._store import Store
-from ._types import KEEP, REMOVE, Handle, Level, LogLine, Record, Uid, Verdict
+from ._types import KEEP, REMOVE, EntryId, Level, LogLine, Item, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
 from .errors import (
     AddressSpace,
@@ -64,7 +64,7 @@ from .errors import (
     LogTooLong,
     LogTooMany,
     Mismatch,
-    Misuse,
+    InvalidState,
     NoSpace,
     NotANumber,
     NotAStore,
@@ -87,8 +87,8 @@ from .errors import (
     TooLarge,
     TooManyClients,
     TooManyCollisions,
-    Unclean,
-    Unsafe,
+    NotCleanlyClosed,
+    InsecurePermissions,
     WrongLength,
 )
 from .log import Log, LogHandler
@@ -116,11 +116,12 @@ __all__ = [
     "Drainer",
     "Element",
     "Endpoint",
+    "EntryId",
     "Error",
     "Follower",
     "Full",
-    "Handle",
     "Hashed",
+    "InvalidState",
     "Io",
     "JSON",
     "KEEP",
@@ -138,7 +139,6 @@ __all__ = [
     "LogTooLong",
     "LogTooMany",
     "Mismatch",
-    "Misuse",
     "ManualDrainer",
     "Mutex",
     "NoSpace",
@@ -163,7 +163,7 @@ __all__ = [
     "RAW",
     "ReadyFd",
     "ReadOnly",
-    "Record",
+    "Item",
     "Reentered",
     "REMOVE",
     "Reservation",
@@ -175,8 +175,8 @@ __all__ = [
     "TooManyClients",
     "TooManyCollisions",
     "Uid",
-    "Unclean",
-    "Unsafe",
+    "NotCleanlyClosed",
+    "InsecurePermissions",
     "Verdict",
     "View",
     "WaitOutcome",

@@ -7,7 +7,7 @@ from collections.abc import ItemsView, KeysView, MutableMapping, ValuesView
 from typing import Any, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar, Union, overload
 
 from . import _hashmere, _open
-from ._types import Record
+from ._types import Item
 
 Key = Union[bytes, str]
 Value = Union[bytes, bytearray, memoryview, str]
@@ -79,11 +79,11 @@ class Store(_hashmere.Store):
         """The same over keys."""
         return self._scan("keys", cursor, prefix, glob)
 
-    def scan_records(
+    def scan_items(
         self, *, cursor: int = 0, prefix: Optional[Key] = None, glob: Optional[Key] = None
-    ) -> _hashmere.Scan[Record]:
-        """The same over `Record`."""
-        return self._scan("records", cursor, prefix, glob)
+    ) -> _hashmere.Scan[Item]:
+        """The same over `Item`."""
+        return self._scan("items", cursor, prefix, glob)
 
     # What a mapping has besides
 
@@ -109,7 +109,7 @@ class Store(_hashmere.Store):
     def popitem(self) -> Tuple[bytes, bytes]:
         """Removes a random pair and returns it."""
         while True:
-            record = self.random_pair()
+            record = self.random()
             if record is None:
                 raise KeyError("popitem(): the store is empty")
             if self.delete(record.key, version=record.version):
@@ -125,7 +125,7 @@ class Store(_hashmere.Store):
                 return default.encode() if isinstance(default, str) else bytes(default)
 
     def update(self, pairs: Union[Mapping[Any, Value], Iterable[Tuple[Key, Value]]] = (), /, **more: Value) -> None:
-        """Stores several pairs. To change one key by what it has, see `modify`."""
+        """Stores several pairs. To change one key by what it has, see `update_with`."""
         self.set_many(pairs)
         if more:
             self.set_many(more)
@@ -149,7 +149,7 @@ class Store(_hashmere.Store):
 
 MutableMapping.register(Store)
 
-_AGAIN = frozenset(("read_only", "busy_timeout", "delete_on_last_exit", "sync_every", "allow_foreign_owner"))
+_AGAIN = frozenset(("read_only", "busy_timeout", "remove_on_last_close", "sync_every", "allow_foreign_owner"))
 
 
 def _reopen(path: str, options: Mapping[str, Any]) -> Store:

@@ -4,7 +4,7 @@ import enum
 from typing import Any, Dict, Final, NamedTuple, Optional, Tuple, Type, Union
 
 
-class Record(NamedTuple):
+class Item(NamedTuple):
     """A key with everything about it."""
 
     key: bytes
@@ -16,7 +16,7 @@ class Record(NamedTuple):
     expires_at: Optional[float]
     """Seconds since 1970, if it expires."""
     uid: int
-    """See `Store.uid`."""
+    """See `Store.uid_of`."""
     marks: int = 0
     """See `Store.set_marked`."""
 
@@ -28,23 +28,23 @@ class Uid(int):
         return f"Uid({int(self)})"
 
 
-class Handle(int):
+class EntryId(int):
     """A `Uid` with a fingerprint of the key: a stale one is noticed (but for one in 2^32)."""
 
     def __repr__(self) -> str:
-        return f"Handle({int(self)})"
+        return f"EntryId({int(self)})"
 
     @property
     def uid(self) -> Uid:
         """The UID in it."""
         return Uid(int(self) & 0xFFFFFFFF)
 
-    def __reduce__(self) -> Tuple[Type["Handle"], Tuple[int]]:
-        return Handle, (int(self),)
+    def __reduce__(self) -> Tuple[Type["EntryId"], Tuple[int]]:
+        return EntryId, (int(self),)
 
 
 class Verdict(enum.Enum):
-    """What a function given to `Store.modify` may return instead of a value."""
+    """What a function given to `Store.update_with` may return instead of a value."""
 
     KEEP = "keep"
     REMOVE = "remove"

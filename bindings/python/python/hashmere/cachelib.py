@@ -106,7 +106,7 @@ class HashmereCache(BaseCache):
         def more(data: Optional[bytes]) -> Any:
             return self._dumps((self._loads(data) or 0) + delta)
 
-        return self._loads(self.store.modify(key, more))  # type: ignore[no-any-return]
+        return self._loads(self.store.update_with(key, more))  # type: ignore[no-any-return]
 
     def dec(self, key: str, delta: int = 1) -> Optional[int]:
         return self.inc(key, -delta)

@@ -113,14 +113,14 @@ class Coded(MutableMapping[Key, T], Generic[T]):
         """As `Store.replace`."""
         return self.store.replace(key, self.coder.dumps(value), **attributes)
 
-    def modify(self, key: Key, f: Callable[[Optional[T]], Union[T, Verdict]], /, **attributes: Any) -> Optional[T]:
-        """As `Store.modify`; ``f`` gets and returns objects (`None` for an absent key)."""
+    def update_with(self, key: Key, f: Callable[[Optional[T]], Union[T, Verdict]], /, **attributes: Any) -> Optional[T]:
+        """As `Store.update_with`; ``f`` gets and returns objects (`None` for an absent key)."""
 
         def coded(data: Optional[bytes]) -> Union[bytes, str, Verdict]:
             result = f(None if data is None else self.coder.loads(data))
             return result if isinstance(result, Verdict) else self.coder.dumps(result)
 
-        data = self.store.modify(key, coded, **attributes)
+        data = self.store.update_with(key, coded, **attributes)
         return None if data is None else self.coder.loads(data)
 
     def pop(self, key: Key, *default: Any) -> Any:

@@ -131,7 +131,7 @@ class HashmereCache(BaseCache):
         def more(data: Optional[bytes]) -> Any:
             return KEEP if data is None else self._dumps(self._loads(data) + delta)
 
-        data = self.store.modify(self.make_and_validate_key(key, version=version), more)
+        data = self.store.update_with(self.make_and_validate_key(key, version=version), more)
         if data is None:
             raise ValueError(f"Key '{key}' not found")
         return self._loads(data)

@@ -57,13 +57,13 @@ class BadName(Error, ValueError):
     code = 7
 
 
-class Unsafe(Error, PermissionError):
+class InsecurePermissions(Error, PermissionError):
     """The file or its folder is not safe to use."""
 
     code = 8
 
 
-class Unclean(Error):
+class NotCleanlyClosed(Error):
     """The file was in use when the machine went down."""
 
     code = 9
@@ -161,7 +161,7 @@ class TooManyCollisions(Error):
     code = 36
 
 
-class Misuse(Error):
+class InvalidState(Error):
     """A call that does not fit this store or this moment."""
 
     code = 37
@@ -174,7 +174,7 @@ class Poisoned(Error):
 
 
 class Reentered(Error, RuntimeError):
-    """A function given to ``update`` or ``modify`` wrote the key that it was asked about."""
+    """A function given to ``update`` or ``update_with`` wrote the key that it was asked about."""
 
     code = 39
 

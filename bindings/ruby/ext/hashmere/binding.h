@@ -78,7 +78,7 @@ void leave_store(store *s);
 uint64_t to_u64(VALUE number, const char *what);
 uint32_t to_u32(VALUE number, const char *what);
 hm_attributes to_attributes(VALUE flags, VALUE expiry, VALUE ms);
-VALUE from_meta(const hm_meta *meta, VALUE value);
+VALUE from_meta(const hm_metadata *meta, VALUE value);
 
 /* The bytes of a key: a String, a Symbol, or what has `to_str`. `*key` becomes the String that holds them. */
 VALUE string_of(VALUE key);

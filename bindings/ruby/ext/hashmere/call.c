@@ -78,7 +78,7 @@ int perform(store *s, call *c, int release) {
 }
 
 VALUE item_of(VALUE self, call *c) {
-    hm_meta meta;
+    hm_metadata meta;
     c->input = &meta;
     VALUE value = rb_str_new(NULL, 128);
     for (;;) {

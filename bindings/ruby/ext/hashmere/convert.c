@@ -29,7 +29,7 @@ hm_attributes to_attributes(VALUE flags, VALUE expiry, VALUE ms) {
     return (hm_attributes){.flags = to_u32(flags, "flags"), .expiry = NUM2INT(expiry), .expiry_ms = NUM2LL(ms)};
 }
 
-VALUE from_meta(const hm_meta *meta, VALUE value) {
+VALUE from_meta(const hm_metadata *meta, VALUE value) {
     VALUE parts[] = {value, ULL2NUM(meta->version), UINT2NUM(meta->uid), UINT2NUM(meta->flags),
                      ULL2NUM(meta->expires_at_ms), ULL2NUM(meta->value_len), UINT2NUM(meta->marks)};
     return rb_ary_new_from_values(7, parts);

@@ -9,7 +9,7 @@ static store *prepare_hashed(VALUE self, call *c, VALUE *key, VALUE hash, VALUE 
 }
 
 static int run_item(call *c) {
-    return hm_hashed_get_item(c->hm, c->key.data, c->key.len, c->number, c->output, c->room, (hm_meta *)c->input, &c->error);
+    return hm_hashed_get_item(c->hm, c->key.data, c->key.len, c->number, c->output, c->room, (hm_metadata *)c->input, &c->error);
 }
 
 /* _hashed_item(key, hash): the parts of a record, or nil. */
@@ -24,7 +24,7 @@ static VALUE store_hashed_item(VALUE self, VALUE key, VALUE hash) {
 }
 
 static int run_exists(call *c) {
-    return hm_hashed_exists(c->hm, c->key.data, c->key.len, c->number, &c->error);
+    return hm_hashed_contains(c->hm, c->key.data, c->key.len, c->number, &c->error);
 }
 static int run_delete(call *c) {
     return hm_hashed_delete(c->hm, c->key.data, c->key.len, c->number, &c->error);
@@ -139,7 +139,7 @@ static void end_visit(visit *v, int result, const hm_error *error) {
 static VALUE show(VALUE argument) {
     visit *v = (visit *)argument;
     if (v->old)
-        v->parts = from_meta(&v->old->meta, old_value(v));
+        v->parts = from_meta(&v->old->metadata, old_value(v));
     return rb_yield(old_value(v));
 }
 
@@ -158,7 +158,7 @@ static VALUE store_show(VALUE self, VALUE key) {
     hm_bytes k = frozen_bytes_of(&key);
     hm_error error;
     enter_store(v.store);
-    int result = hm_update(v.store->hm, k.data, k.len, shown, &v, NULL, &error);
+    int result = hm_update_with(v.store->hm, k.data, k.len, shown, &v, NULL, &error);
     end_visit(&v, result, &error);
     RB_GC_GUARD(key);
     VALUE answer = rb_assoc_new(v.parts, v.value);
@@ -195,10 +195,10 @@ static void visitor(void *user, const hm_pair *old, hm_change *change) {
     change->action = HM_SET_WITH;
     change->attributes = v->with;
     if (!v->has_flags && old)
-        change->attributes.flags = old->meta.flags;
-    if (!v->has_expiry && old && old->meta.expires_at_ms) {
+        change->attributes.flags = old->metadata.flags;
+    if (!v->has_expiry && old && old->metadata.expires_at_ms) {
         change->attributes.expiry = HM_AT;
-        change->attributes.expiry_ms = (int64_t)old->meta.expires_at_ms;
+        change->attributes.expiry_ms = (int64_t)old->metadata.expires_at_ms;
     }
 }
 
@@ -210,7 +210,7 @@ static VALUE store_update_first(VALUE self, VALUE key, VALUE flags, VALUE expiry
     hm_bytes k = frozen_bytes_of(&key);
     hm_error error;
     enter_store(v.store);
-    int result = hm_update(v.store->hm, k.data, k.len, visitor, &v, NULL, &error);
+    int result = hm_update_with(v.store->hm, k.data, k.len, visitor, &v, NULL, &error);
     end_visit(&v, result == HM_E_BUSY ? HM_OK : result, &error);
     RB_GC_GUARD(key);
     RB_GC_GUARD(v.value);
@@ -226,7 +226,7 @@ static VALUE store_hashed_update(VALUE self, VALUE key, VALUE hash) {
     hm_bytes k = frozen_bytes_of(&key);
     hm_error error;
     enter_store(v.store);
-    int result = hm_hashed_update(v.store->hm, k.data, k.len, number, visitor, &v, NULL, &error);
+    int result = hm_hashed_update_with(v.store->hm, k.data, k.len, number, visitor, &v, NULL, &error);
     end_visit(&v, result, &error);
     RB_GC_GUARD(key);
     RB_GC_GUARD(v.value);

@@ -92,7 +92,7 @@ static VALUE store_has_key(VALUE self, VALUE key) {
     store *s = open_store(self);
     hm_bytes k = bytes_of(&key);
     hm_error error;
-    int result = hm_exists(s->hm, k.data, k.len, &error);
+    int result = hm_contains(s->hm, k.data, k.len, &error);
     if (result > 0)
         raise_error(&error);
     return RBOOL(result == HM_OK);

@@ -4,7 +4,7 @@
 
 static int run_get_and_touch(call *c) {
     return hm_get_and_touch(c->hm, c->key.data, c->key.len, c->attributes.expiry, c->attributes.expiry_ms, c->output, c->room,
-                            (hm_meta *)c->input, &c->error);
+                            (hm_metadata *)c->input, &c->error);
 }
 
 /* _get_and_touch(key, expiry, ms): the parts of a record with its marks, or nil. */
@@ -23,9 +23,9 @@ static VALUE store_get_and_touch(VALUE self, VALUE key, VALUE expiry, VALUE ms) 
 static VALUE store_marks(VALUE self, VALUE key) {
     store *s = open_store(self);
     hm_bytes k = bytes_of(&key);
-    hm_meta meta;
+    hm_metadata meta;
     hm_error error;
-    int result = hm_peek(s->hm, k.data, k.len, &meta, &error);
+    int result = hm_get_metadata(s->hm, k.data, k.len, &meta, &error);
     if (result > 0)
         raise_error(&error);
     return result == HM_OK ? UINT2NUM(meta.marks) : Qnil;
@@ -33,7 +33,7 @@ static VALUE store_marks(VALUE self, VALUE key) {
 
 /* What a call on marks has beside key and value. */
 typedef struct marking {
-    hm_meta seen;
+    hm_metadata seen;
     int was_there;
     uint32_t marks;
 } marking;
@@ -61,9 +61,9 @@ static int mark(VALUE self, call *c, VALUE key, VALUE value) {
 }
 
 /* What was seen of a key, as [version, marks, flags, expiry in ms]. */
-static hm_meta seen_of(VALUE seen) {
+static hm_metadata seen_of(VALUE seen) {
     Check_Type(seen, T_ARRAY);
-    return (hm_meta){.version = to_u64(rb_ary_entry(seen, 0), "version"), .marks = to_u32(rb_ary_entry(seen, 1), "marks"),
+    return (hm_metadata){.version = to_u64(rb_ary_entry(seen, 0), "version"), .marks = to_u32(rb_ary_entry(seen, 1), "marks"),
                      .flags = to_u32(rb_ary_entry(seen, 2), "flags"),
                      .expires_at_ms = to_u64(rb_ary_entry(seen, 3), "expires_at")};
 }

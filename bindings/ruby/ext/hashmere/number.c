@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Keys by their number: UIDs, and handles, which notice when the key is gone. */
+/* Keys by their number: UIDs, and entry ids, which notice when the key is gone. */
 #include "binding.h"
 
-static VALUE store_uid(VALUE self, VALUE key) {
+static VALUE store_uid_of(VALUE self, VALUE key) {
     store *s = open_store(self);
     hm_bytes k = bytes_of(&key);
     uint32_t uid;
@@ -13,15 +13,15 @@ static VALUE store_uid(VALUE self, VALUE key) {
     return result == HM_OK ? UINT2NUM(uid) : Qnil;
 }
 
-static VALUE store_handle(VALUE self, VALUE key) {
+static VALUE store_id_of(VALUE self, VALUE key) {
     store *s = open_store(self);
     hm_bytes k = bytes_of(&key);
-    uint64_t handle;
+    uint64_t id;
     hm_error error;
-    int result = hm_handle_of(s->hm, k.data, k.len, &handle, &error);
+    int result = hm_id_of(s->hm, k.data, k.len, &id, &error);
     if (result > 0)
         raise_error(&error);
-    return result == HM_OK ? ULL2NUM(handle) : Qnil;
+    return result == HM_OK ? ULL2NUM(id) : Qnil;
 }
 
 static int run_uid_get(call *c) {
@@ -36,17 +36,17 @@ static int run_uid_set(call *c) {
 static int run_uid_delete(call *c) {
     return hm_uid_delete(c->hm, (uint32_t)c->number, &c->error);
 }
-static int run_handle_get(call *c) {
-    return hm_handle_get(c->hm, c->number, c->output, c->room, &c->len, NULL, &c->error);
+static int run_id_get(call *c) {
+    return hm_id_get(c->hm, c->number, c->output, c->room, &c->len, NULL, &c->error);
 }
-static int run_handle_key(call *c) {
-    return hm_handle_key(c->hm, c->number, c->output, c->room, &c->len, &c->error);
+static int run_id_key(call *c) {
+    return hm_id_key(c->hm, c->number, c->output, c->room, &c->len, &c->error);
 }
-static int run_handle_set(call *c) {
-    return hm_handle_set(c->hm, c->number, c->value.data, c->value.len, &c->stored, &c->error);
+static int run_id_set(call *c) {
+    return hm_id_set(c->hm, c->number, c->value.data, c->value.len, &c->stored, &c->error);
 }
-static int run_handle_delete(call *c) {
-    return hm_handle_delete(c->hm, c->number, &c->error);
+static int run_id_delete(call *c) {
+    return hm_id_delete(c->hm, c->number, &c->error);
 }
 
 static VALUE read_by(VALUE self, uint64_t number, int (*run)(call *)) {
@@ -103,17 +103,17 @@ static VALUE delete_by(VALUE self, uint64_t number, int (*run)(call *)) {
         return delete_by(self, CONVERT(number, #KIND), run_##KIND##_delete);                                            \
     }
 BY(uid, to_u32)
-BY(handle, to_u64)
+BY(id, to_u64)
 
 void init_number(void) {
-    rb_define_method(store_class, "uid", store_uid, 1);
-    rb_define_method(store_class, "handle", store_handle, 1);
+    rb_define_method(store_class, "uid_of", store_uid_of, 1);
+    rb_define_method(store_class, "id_of", store_id_of, 1);
     rb_define_method(store_class, "uid_get", store_uid_get, 1);
     rb_define_method(store_class, "uid_key", store_uid_key, 1);
     rb_define_method(store_class, "uid_set", store_uid_set, 2);
     rb_define_method(store_class, "uid_delete", store_uid_delete, 1);
-    rb_define_method(store_class, "handle_get", store_handle_get, 1);
-    rb_define_method(store_class, "handle_key", store_handle_key, 1);
-    rb_define_method(store_class, "handle_set", store_handle_set, 2);
-    rb_define_method(store_class, "handle_delete", store_handle_delete, 1);
+    rb_define_method(store_class, "id_get", store_id_get, 1);
+    rb_define_method(store_class, "id_key", store_id_key, 1);
+    rb_define_method(store_class, "id_set", store_id_set, 2);
+    rb_define_method(store_class, "id_delete", store_id_delete, 1);
 }

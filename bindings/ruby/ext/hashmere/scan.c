@@ -132,7 +132,7 @@ static VALUE release_copy(VALUE argument) {
 }
 
 /* [key, value], each with nearly the same chance; nil if the store is empty. */
-static VALUE store_random_pair(VALUE self) {
+static VALUE store_random(VALUE self) {
     drawn d = {.store = open_store(self)};
     hm_error error;
     int result = hm_random(d.store->hm, keep_pair, &d.copy, &error);
@@ -244,6 +244,6 @@ void init_scan(void) {
     rb_define_method(scan_class, "cursor", scan_cursor, 0);
     rb_define_method(scan_class, "close", scan_close, 0);
     rb_define_private_method(store_class, "_scan", store_scan, 4);
-    rb_define_method(store_class, "random_pair", store_random_pair, 0);
+    rb_define_method(store_class, "random", store_random, 0);
     rb_define_private_method(store_class, "_parallel_scan", store_parallel_scan, 3);
 }

@@ -141,9 +141,9 @@ void init_store(void) {
     const struct {
         const char *name;
         int bit;
-    } flags[] = {{"EXISTING", HM_EXISTING},   {"EXCLUSIVE", HM_EXCLUSIVE}, {"READ_ONLY", HM_READ_ONLY},
+    } flags[] = {{"NO_CREATE", HM_NO_CREATE},   {"CREATE_NEW", HM_CREATE_NEW}, {"READ_ONLY", HM_READ_ONLY},
                  {"STRICT", HM_STRICT},       {"CACHE", HM_CACHE},         {"DURABLE", HM_DURABLE},
-                 {"DELETE", HM_DELETE_ON_LAST_EXIT}, {"FOREIGN", HM_FOREIGN_OWNER}, {"NO_VALUES", HM_NO_VALUES}};
+                 {"DELETE", HM_REMOVE_ON_LAST_CLOSE}, {"FOREIGN", HM_ALLOW_FOREIGN_OWNER}, {"NO_VALUES", HM_NO_VALUES}};
     VALUE module = rb_define_module_under(hashmere_module, "OpenFlags");
     for (size_t i = 0; i < sizeof flags / sizeof flags[0]; i++)
         rb_define_const(module, flags[i].name, INT2FIX(flags[i].bit));

@@ -105,7 +105,7 @@ static VALUE view_zero_copy(VALUE self) {
 }
 
 static VALUE view_meta(VALUE self) {
-    return from_meta(&held(self)->hm.meta, Qnil);
+    return from_meta(&held(self)->hm.metadata, Qnil);
 }
 
 static VALUE view_release(VALUE self) {

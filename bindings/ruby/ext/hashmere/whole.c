@@ -6,13 +6,13 @@
 static VALUE store_size(VALUE self) {
     uint64_t count;
     hm_error error;
-    if (hm_count(open_store(self)->hm, &count, &error) > 0)
+    if (hm_len(open_store(self)->hm, &count, &error) > 0)
         raise_error(&error);
     return ULL2NUM(count);
 }
 
-static int run_count_exact(call *c) {
-    return hm_count_exact(c->hm, c->output, &c->error);
+static int run_len_exact(call *c) {
+    return hm_len_exact(c->hm, c->output, &c->error);
 }
 static int run_clear(call *c) {
     return hm_clear(c->hm, &c->error);
@@ -20,8 +20,8 @@ static int run_clear(call *c) {
 static int run_sync(call *c) {
     return hm_sync(c->hm, &c->error);
 }
-static int run_maintain(call *c) {
-    return hm_maintain(c->hm, c->output, &c->error);
+static int run_compact(call *c) {
+    return hm_compact(c->hm, c->output, &c->error);
 }
 static int run_stats(call *c) {
     return hm_get_stats(c->hm, c->output, &c->error);
@@ -47,16 +47,16 @@ static VALUE store_sync(VALUE self) {
 }
 
 /* @return [Integer] how many keys a scan returns now: those that have expired do not count. It looks at every key. */
-static VALUE store_count_exact(VALUE self) {
+static VALUE store_len_exact(VALUE self) {
     uint64_t count;
-    whole(self, run_count_exact, &count);
+    whole(self, run_len_exact, &count);
     return ULL2NUM(count);
 }
 
 /* How many bytes became free. */
-static VALUE store_maintain(VALUE self) {
+static VALUE store_compact(VALUE self) {
     uint64_t freed = 0;
-    whole(self, run_maintain, &freed);
+    whole(self, run_compact, &freed);
     return ULL2NUM(freed);
 }
 
@@ -195,10 +195,10 @@ static VALUE store_clients(VALUE self) {
 
 void init_whole(void) {
     rb_define_method(store_class, "size", store_size, 0);
-    rb_define_method(store_class, "count_exact", store_count_exact, 0);
+    rb_define_method(store_class, "len_exact", store_len_exact, 0);
     rb_define_method(store_class, "clear", store_clear, 0);
     rb_define_method(store_class, "sync", store_sync, 0);
-    rb_define_method(store_class, "maintain", store_maintain, 0);
+    rb_define_method(store_class, "compact", store_compact, 0);
     rb_define_method(store_class, "stats", store_stats, 0);
     rb_define_method(store_class, "check", store_check, 0);
     rb_define_method(store_class, "clients", store_clients, 0);

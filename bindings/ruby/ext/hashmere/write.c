@@ -107,10 +107,10 @@ static int run_decr(call *c) {
     return hm_decr(c->hm, c->key.data, c->key.len, c->number, c->input, c->output, &c->error);
 }
 static int run_retain(call *c) {
-    return hm_ref_retain(c->hm, c->key.data, c->key.len, c->output, &c->error);
+    return hm_inc_ref(c->hm, c->key.data, c->key.len, c->output, &c->error);
 }
 static int run_release(call *c) {
-    return hm_ref_release(c->hm, c->key.data, c->key.len, c->output, &c->error);
+    return hm_dec_ref(c->hm, c->key.data, c->key.len, c->output, &c->error);
 }
 
 static VALUE count(VALUE self, VALUE key, call *c) {
@@ -165,7 +165,7 @@ static VALUE store_touch(VALUE self, VALUE key, VALUE expiry, VALUE ms) {
 }
 
 static int run_item(call *c) {
-    return hm_get_item(c->hm, c->key.data, c->key.len, c->output, c->room, (hm_meta *)c->input, &c->error);
+    return hm_get_item(c->hm, c->key.data, c->key.len, c->output, c->room, (hm_metadata *)c->input, &c->error);
 }
 
 /* _item(key): [value, version, uid, flags, expiry in ms, length], or nil. */
@@ -179,13 +179,13 @@ static VALUE store_item(VALUE self, VALUE key) {
     return parts;
 }
 
-/* _peek(key): the same without the value. */
-static VALUE store_peek(VALUE self, VALUE key) {
+/* _metadata(key): the same without the value. */
+static VALUE store_metadata(VALUE self, VALUE key) {
     store *s = open_store(self);
     hm_bytes k = bytes_of(&key);
-    hm_meta meta;
+    hm_metadata meta;
     hm_error error;
-    int result = hm_peek(s->hm, k.data, k.len, &meta, &error);
+    int result = hm_get_metadata(s->hm, k.data, k.len, &meta, &error);
     if (result > 0)
         raise_error(&error);
     return result == HM_OK ? from_meta(&meta, Qnil) : Qnil;
@@ -217,6 +217,6 @@ void init_write(void) {
     rb_define_method(store_class, "release", store_release, 1);
     rb_define_private_method(store_class, "_touch", store_touch, 3);
     rb_define_private_method(store_class, "_item", store_item, 1);
-    rb_define_private_method(store_class, "_peek", store_peek, 1);
+    rb_define_private_method(store_class, "_metadata", store_metadata, 1);
     rb_define_private_method(store_class, "_ttl", store_ttl, 1);
 }

@@ -43,8 +43,8 @@ module Hashmere
     def cas(key, value, version:, **attributes) = @store.cas(key, dump(value), version: version, **attributes)
 
     # As {Store#update}; the block may be called again, with an object of its own each time.
-    def update(key, **attributes)
-      load(@store.update(key, **attributes) do |old|
+    def update_with(key, **attributes)
+      load(@store.update_with(key, **attributes) do |old|
         value = yield(load(old))
         value.nil? || REMOVE.equal?(value) ? value : dump(value)
       end)
@@ -79,7 +79,7 @@ module Hashmere
     alias length size
     def empty? = @store.empty?
     def close = @store.close
-    def drop = @store.drop
+    def remove = @store.remove
 
     def clear
       @store.clear

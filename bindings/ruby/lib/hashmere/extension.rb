@@ -19,9 +19,9 @@ module Hashmere
     #   Gives a reference back; with the last one the key goes. @return [Integer, nil] how many are left; nil: the key is absent
     # @!method marks(key)
     #   The marks of a key: see {#set_marked}. @return [Integer, nil]
-    # @!method uid(key)
+    # @!method uid_of(key)
     #   The number of a key as long as it exists; it is found faster by that. @return [Integer, nil]
-    # @!method handle(key)
+    # @!method id_of(key)
     #   As {#uid}, but noticed (`Stale`) when it has come to mean another key. @return [Integer, nil]
     # @!method uid_get(uid)
     #   The value of what a UID names. @return [String] @raise [Stale]
@@ -31,15 +31,15 @@ module Hashmere
     #   Stores a value without attributes. @return [Integer] its version @raise [Stale]
     # @!method uid_delete(uid)
     #   Removes the key. @return [nil] @raise [Stale]
-    # @!method handle_get(handle)
+    # @!method id_get(id)
     #   As {#uid_get}.
-    # @!method handle_key(handle)
+    # @!method id_key(id)
     #   As {#uid_key}.
-    # @!method handle_set(handle, value)
+    # @!method id_set(id, value)
     #   As {#uid_set}.
-    # @!method handle_delete(handle)
+    # @!method id_delete(id)
     #   As {#uid_delete}.
-    # @!method random_pair
+    # @!method random
     #   Key and value, each with nearly the same chance. @return [Array(String, String), nil] nil: the store is empty
     # @!method size
     #   How many keys there are; expired ones count until they are cleaned away. @return [Integer]
@@ -47,7 +47,7 @@ module Hashmere
     #   Removes every key. Nobody is stopped. @return [self]
     # @!method sync
     #   Durable stores: returns when everything acknowledged before survives a power cut. @return [self]
-    # @!method maintain
+    # @!method compact
     #   Repairs what the dead left and cleans what pays. @return [Integer] how many bytes became free
     # @!method stats
     #   Statistics, in bytes unless said otherwise: docs/operations.md.

@@ -12,16 +12,16 @@ module Hashmere
     # The value, or nil.
     def get(key, hash) = @store.send(:_hashed_item, key, hash)&.first
 
-    # Everything about a key: {Record}, or nil.
-    def record(key, hash)
+    # Everything about a key: {Item}, or nil.
+    def get_item(key, hash)
       parts = @store.send(:_hashed_item, key, hash)
-      parts && Record.from(parts)
+      parts && Item.from(parts)
     end
 
     def key?(key, hash) = @store.send(:_hashed_key?, key, hash)
 
     # The key's number as long as it exists, or nil.
-    def uid(key, hash) = @store.send(:_hashed_uid, key, hash)
+    def uid_of(key, hash) = @store.send(:_hashed_uid, key, hash)
 
     # @return [Integer] the version that it gave the key
     def set(key, hash, value, ttl: nil, expires_at: nil, flags: 0)
@@ -34,7 +34,7 @@ module Hashmere
     end
 
     # @return [Boolean] whether it was there
-    def remove(key, hash) = @store.send(:_hashed_remove, key, hash)
+    def delete?(key, hash) = @store.send(:_hashed_remove, key, hash)
 
     # Adds to a counter: see {Store#incr}.
     # @return [Integer, nil] its new value; nil: there is none
@@ -45,7 +45,7 @@ module Hashmere
     # Replaces a value by what the block makes of it, atomically for that key; flags and expiry stay. The block may return nil to leave
     # the key as it is, or {REMOVE}; it is called again if somebody changed the key meanwhile.
     # @return [Boolean] whether something was stored or removed
-    def update(key, hash, &block)
+    def update_with(key, hash, &block)
       raise ArgumentError, "a block is needed" unless block
 
       @store.send(:_hashed_update, key, hash, &block)

@@ -94,7 +94,7 @@ module Hashmere
     # @!method close
     #   Gives back all that it holds. @return [nil]
 
-    # What was popped by {#pop_many} and not yet pushed. An endpoint holds either such elements or ones that were popped alone (`Misuse`).
+    # What was popped by {#pop_many} and not yet pushed. An endpoint holds either such elements or ones that were popped alone (`InvalidState`).
     # @return [Batch]
     def batch = @batch ||= Batch.new(self)
   end

@@ -58,7 +58,7 @@ module Hashmere
 
     # Removes the keys for which the block is true, as they were when it saw them.
     def delete_if
-      each { |key, value| remove(key, expected: value) if yield key, value }
+      each { |key, value| delete?(key, expected: value) if yield key, value }
     end
 
     private

@@ -15,7 +15,7 @@ module Hashmere
 
     # @param name [String, #to_path] see {Hashmere.open}
     # @param create [Boolean] false: `NotFound` if there is none
-    # @param exclusive [Boolean] `AlreadyExists` if there is one
+    # @param create_new [Boolean] `AlreadyExists` if there is one
     # @param cache [Boolean, nil] a full store drops what expired, then what was not used, instead of raising `Full`
     # @param max_bytes [Integer, nil] the memory that the file may take, needed to create a cache; a store that exists gets this
     #   maximum, for all processes that have it open: a cache drops what was not used, a strict one refuses less than its keys take
@@ -23,13 +23,13 @@ module Hashmere
     # @param durable [Boolean] survives power cuts up to the last {#sync}
     # @param sync_every [Numeric, nil] a write that finds the last sync this many seconds old syncs
     # @param encoding [Encoding, String] what is read is tagged with it
-    def initialize(name, create: true, exclusive: false, read_only: false, cache: nil, max_bytes: nil, expected_items: nil,
+    def initialize(name, create: true, create_new: false, read_only: false, cache: nil, max_bytes: nil, expected_items: nil,
                    busy_timeout: 5, durable: false, sync_every: nil, segment_bytes: nil, leaf_bytes: nil, fixed_key_len: nil,
-                   fixed_value_len: nil, permissions: nil, delete_on_last_exit: false, allow_foreign_owner: false,
+                   fixed_value_len: nil, permissions: nil, remove_on_last_close: false, allow_foreign_owner: false,
                    no_values: false, encoding: Encoding::UTF_8)
       flags = 0
-      { EXISTING: !create, EXCLUSIVE: exclusive, READ_ONLY: read_only, STRICT: cache == false, CACHE: cache, DURABLE: durable,
-        DELETE: delete_on_last_exit, FOREIGN: allow_foreign_owner, NO_VALUES: no_values }
+      { NO_CREATE: !create, CREATE_NEW: create_new, READ_ONLY: read_only, STRICT: cache == false, CACHE: cache, DURABLE: durable,
+        DELETE: remove_on_last_close, FOREIGN: allow_foreign_owner, NO_VALUES: no_values }
         .each { |flag, set| flags |= OpenFlags.const_get(flag) if set }
       numbers = [flags, max_bytes, expected_items, sync_every && Attributes.milliseconds(sync_every, "sync_every"),
                  segment_bytes, leaf_bytes, fixed_key_len, fixed_value_len, permissions].map { |number| number || 0 }
@@ -85,7 +85,7 @@ module Hashmere
     # It may return nil to leave the key as it is, or {REMOVE}. No lock is held meanwhile, and the block may use the store: it may read this key (as it is stored) and write others. If it writes this one, or clears
     # the store, {Reentered} is raised there. Without `ttl`, `expires_at` and `flags` the key keeps those that it has.
     # @return [String, nil] the value that the key has now
-    def update(key, ttl: nil, expires_at: nil, flags: nil, &block)
+    def update_with(key, ttl: nil, expires_at: nil, flags: nil, &block)
       raise ArgumentError, "a block is needed" unless block
 
       lost = 0
@@ -109,7 +109,7 @@ module Hashmere
       end
     end
 
-    # How often {update} loses to other writers of its key before it asks them to let it go first.
+    # How often {update_with} loses to other writers of its key before it asks them to let it go first.
     LOST_BEFORE = 16
     private_constant :LOST_BEFORE
 
@@ -120,7 +120,7 @@ module Hashmere
     end
 
     # Removes a key, if it has this version or value. @return [Boolean] whether it did
-    def remove(key, version: nil, expected: nil)
+    def delete?(key, version: nil, expected: nil)
       raise ArgumentError, "give version or expected, not both" if version && expected
 
       _remove(key, version, expected)
@@ -142,20 +142,20 @@ module Hashmere
       _count(key, by.abs, !by.negative?, initial, flags, *Attributes.expiry(ttl, expires_at))
     end
 
-    # Everything about a key: {Record}, or nil.
-    def record(key)
+    # Everything about a key: {Item}, or nil.
+    def get_item(key)
       parts = _item(key)
-      parts && Record.from(parts)
+      parts && Item.from(parts)
     end
 
     # The version of a key's value; it grows with every change. nil: absent
-    def version(key) = _peek(key)&.at(1)
+    def version(key) = _metadata(key)&.at(1)
 
     # The flags of a key. nil: absent
-    def flags(key) = _peek(key)&.at(3)
+    def flags(key) = _metadata(key)&.at(3)
 
     # The length of a value in bytes. nil: absent
-    def value_len(key) = _peek(key)&.at(5)
+    def value_len(key) = _metadata(key)&.at(5)
 
     # Seconds that a key still lives; Float::INFINITY for ever; nil: absent
     def ttl(key)
@@ -165,27 +165,27 @@ module Hashmere
 
     # When a key expires; nil: never, or absent
     def expires_at(key)
-      parts = _peek(key)
-      parts && Record.time(parts[4])
+      parts = _metadata(key)
+      parts && Item.time(parts[4])
     end
 
     # Gives a key another expiry; none: it lives for ever. @return [Boolean] whether it is there
     def touch(key, ttl: nil, expires_at: nil) = _touch(key, *Attributes.expiry(ttl, expires_at))
 
-    # Gives a key another expiry and returns all about it, in one step. @return [Record, nil]
+    # Gives a key another expiry and returns all about it, in one step. @return [Item, nil]
     def get_and_touch(key, ttl: nil, expires_at: nil)
       parts = _get_and_touch(key, *Attributes.expiry(ttl, expires_at))
-      parts && Record.from(parts)
+      parts && Item.from(parts)
     end
 
-    # Stores a value with marks if the key is still as the {Record} `seen` (nil: absent). Marks are 32 bits that say something about one
+    # Stores a value with marks if the key is still as the {Item} `seen` (nil: absent). Marks are 32 bits that say something about one
     # value: that it is stale, that somebody computes the next. Any other write clears them; a touch keeps them.
     # @return [Integer, nil] its version; nil: somebody changed it meanwhile
     def set_marked(key, value, marks, seen:, ttl: nil, expires_at: nil, flags: 0)
       _set_marked(key, value, marks, seen&.seen, flags, *Attributes.expiry(ttl, expires_at))
     end
 
-    # Gives a key other marks if it is still the {Record} that was seen; all else stays. Of several that saw the same, one succeeds.
+    # Gives a key other marks if it is still the {Item} that was seen; all else stays. Of several that saw the same, one succeeds.
     # @return [Boolean] whether it was
     def remark(key, seen, marks) = _remark(key, seen.value, marks, seen.seen)
 
@@ -214,6 +214,7 @@ module Hashmere
       hashes.each { |pairs| set_many(pairs) }
       self
     end
+    alias update merge!
 
     # Removes several keys. @return [Integer] how many were there
     def delete_many(keys) = _delete_many(keys.to_a)
@@ -246,7 +247,7 @@ module Hashmere
     end
 
     # Closes the store and removes its file.
-    def drop
+    def remove
       file = path
       close
       Hashmere.remove(file)

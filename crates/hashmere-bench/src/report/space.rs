@@ -32,11 +32,11 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
         number(median("first_get_us"))
     );
     println!(
-        "Shrink  full {} MiB; nine tenths deleted, one by one at {} ns each: {} MiB; after maintain ({} ms): {} MiB",
+        "Shrink  full {} MiB; nine tenths deleted, one by one at {} ns each: {} MiB; after compact ({} ms): {} MiB",
         mib("full_bytes"),
         number(median("delete_ns")),
         mib("deleted_bytes"),
-        number(median("maintain_ms")),
+        number(median("compact_ms")),
         mib("maintained_bytes")
     );
 

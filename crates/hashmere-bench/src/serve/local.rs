@@ -11,7 +11,7 @@ const KEY: u64 = 7;
 
 /// Prints the time of each and the factor.
 pub fn run(store: &str, address: &str) -> Outcome {
-    let store = Options::new().existing_only().open(store)?;
+    let store = Options::new().create(false).open(store)?;
     let mut connection = Connection::open(address)?;
     connection.begin();
     connection.set(KEY);

@@ -49,8 +49,8 @@ pub fn run_store(call: &Call, mere: &mut Mere) -> Outcome {
         }
     }
     say("bulk_ns", start.elapsed().as_nanos() as f64 / (rounds * BULK as u64) as f64);
-    if mere.store.count() != u64::from(call.records) {
-        return Err(format!("count says {}", mere.store.count()).into());
+    if mere.store.len() != u64::from(call.records) {
+        return Err(format!("count says {}", mere.store.len()).into());
     }
     Ok(())
 }

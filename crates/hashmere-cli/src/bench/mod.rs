@@ -53,7 +53,7 @@ impl Bench {
             Some(folder) => Path::new(".").join(folder).join(name + ".mere"),
             None => PathBuf::from(name),
         };
-        let store = Options::new().exclusive().open(&target)?;
+        let store = Options::new().create_new(true).open(&target)?;
         let _removal = Removal(target);
         self.measure(&store)
     }

@@ -52,7 +52,7 @@ pub fn fill(store: &Store, keys: u64, name: &'static str) -> Result<Measured, Fa
         store.set(text.as_ref(), text.as_ref())?;
     }
     let time = started.elapsed();
-    match store.count() {
+    match store.len() {
         count if count == keys => Ok(Measured { name, ops: keys, time }),
         count => Err(Failure::error(code::WRONG_VALUE, format!("{name}: {count} keys instead of {keys}"))),
     }

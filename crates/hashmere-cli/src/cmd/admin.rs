@@ -1,4 +1,4 @@
-//! `create`, `clear`, `drop`, `maintain`, `sync`.
+//! `create`, `clear`, `remove`, `compact`, `sync`.
 
 use super::Outcome;
 use crate::args::{CreatorArgs, StoreArgs, WriterArgs};
@@ -25,7 +25,7 @@ impl Create {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let options = self.store.options();
-        let options = if self.or_open { options } else { options.exclusive() };
+        let options = if self.or_open { options } else { options.create_new(true) };
         let store = options.open(&self.store.writer.store.store)?;
         print_line(std::os::unix::ffi::OsStrExt::as_bytes(store.path().as_os_str()))
     }
@@ -45,17 +45,17 @@ impl Clear {
     }
 }
 
-/// Clean now what pays, and print the number of bytes given back to the system.
+/// Remove what has expired, move live records together, and print the number of bytes that became free.
 #[derive(Args, Debug)]
-pub struct Maintain {
+pub struct Compact {
     #[command(flatten)]
     store: WriterArgs,
 }
 
-impl Maintain {
+impl Compact {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        print_line(self.store.writer()?.maintain()?.to_string())
+        print_line(self.store.writer()?.compact()?.to_string())
     }
 }
 
@@ -80,7 +80,7 @@ impl Sync {
 /// Processes that have it open keep it; the next to open the name find nothing. Asks on a terminal; elsewhere --yes is
 /// needed. If there is no such store the exit status is 1.
 #[derive(Args, Debug)]
-pub struct Drop {
+pub struct Remove {
     #[command(flatten)]
     store: StoreArgs,
     /// Do not ask
@@ -91,13 +91,13 @@ pub struct Drop {
     force: bool,
 }
 
-impl Drop {
+impl Remove {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let path = Store::path_of(&self.store.store)?;
         let missing = || Failure::NotMet(format!("no store at {}", path.display()));
         let items = match self.store.reader() {
-            Ok(store) => text::plural(store.count(), "item"),
+            Ok(store) => text::plural(store.len(), "item"),
             Err(_) if std::fs::symlink_metadata(&path).is_err() => return Err(missing()),
             Err(_) if self.force => "not readable".into(),
             Err(e) => return Err(e.and("with --force the file is removed all the same")),
@@ -118,7 +118,7 @@ impl Drop {
 
 fn confirmed(question: &str) -> Result<bool, Failure> {
     if !std::io::stdin().is_terminal() {
-        return Err(Failure::Usage("drop asks before it removes a store; without a terminal it needs --yes".into()));
+        return Err(Failure::Usage("remove asks before it removes a store; without a terminal it needs --yes".into()));
     }
     eprint!("{question} [y/N] ");
     let _ = std::io::stderr().flush();

@@ -5,7 +5,7 @@ use crate::args::{AttributeArgs, CreatorArgs, Escape};
 use crate::failure::Failure;
 use crate::output::Output;
 use clap::{ArgGroup, Args};
-use hashmere::{Cas as Answer, Change, Expected, Version};
+use hashmere::{CasOutcome, Change, Expected, Version};
 use std::ffi::OsString;
 
 /// Change or remove a key only if it is as expected.
@@ -58,18 +58,18 @@ impl Cas {
         let change = if self.remove { Change::Remove } else { Change::SetWith(&new, self.attributes.attributes()) };
         let store = self.store.open(!self.absent || self.remove)?;
         match store.compare_and_set(&key, expected, change)? {
-            Answer::Stored(stored) if self.json => {
+            CasOutcome::Stored(stored) if self.json => {
                 let mut output = Output::new();
                 output.stored(&stored)?;
                 output.finish()
             }
-            Answer::Stored(_) | Answer::Removed => Ok(()),
-            Answer::Mismatch(now) => Err(Failure::NotMet(format!(
+            CasOutcome::Stored(_) | CasOutcome::Removed => Ok(()),
+            CasOutcome::Mismatch(now) => Err(Failure::NotMet(format!(
                 "key `{}` is not as expected; its version is {}",
                 super::shown(&key),
                 now.0
             ))),
-            Answer::NotFound => Err(super::not_found(&key)),
+            CasOutcome::NotFound => Err(super::not_found(&key)),
         }
     }
 }

@@ -1,10 +1,10 @@
-//! `incr`, `decr`, `retain`, `release`.
+//! `incr`, `decr`, `ref inc`, `ref dec`.
 
 use super::{not_found, Outcome};
 use crate::args::{AttributeArgs, CreatorArgs, Escape, WriterArgs};
 use crate::failure::Failure;
 use crate::output::print_line;
-use clap::Args;
+use clap::{Args, Subcommand};
 use hashmere::Counter;
 use std::ffi::OsString;
 
@@ -84,11 +84,34 @@ impl Decr {
     }
 }
 
-/// Count a reference to a key and print how many there are.
-///
-/// The key is created at 1. `release` gives a reference back.
+/// Count references to a key.
 #[derive(Args, Debug)]
-pub struct Retain {
+pub struct RefOf {
+    #[command(subcommand)]
+    command: RefCommand,
+}
+
+#[derive(Subcommand, Debug)]
+enum RefCommand {
+    Inc(RefInc),
+    Dec(RefDec),
+}
+
+impl RefOf {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        match self.command {
+            RefCommand::Inc(c) => c.run(),
+            RefCommand::Dec(c) => c.run(),
+        }
+    }
+}
+
+/// Add a reference to a key and print the number of references.
+///
+/// The key is created with 1 reference. `ref dec` gives a reference back.
+#[derive(Args, Debug)]
+struct RefInc {
     #[command(flatten)]
     store: CreatorArgs,
     /// The key
@@ -98,17 +121,16 @@ pub struct Retain {
     escape: Escape,
 }
 
-impl Retain {
-    /// Runs it.
-    pub fn run(self) -> Outcome {
+impl RefInc {
+    fn run(self) -> Outcome {
         let key = self.escape.key(&self.key)?;
-        print_line(self.store.open(false)?.retain_ref(&key)?.to_string())
+        print_line(self.store.open(false)?.inc_ref(&key)?.to_string())
     }
 }
 
 /// Give a reference back and print how many are left; at zero the key is deleted.
 #[derive(Args, Debug)]
-pub struct Release {
+struct RefDec {
     #[command(flatten)]
     store: WriterArgs,
     /// The key
@@ -118,11 +140,10 @@ pub struct Release {
     escape: Escape,
 }
 
-impl Release {
-    /// Runs it.
-    pub fn run(self) -> Outcome {
+impl RefDec {
+    fn run(self) -> Outcome {
         let key = self.escape.key(&self.key)?;
-        let left = self.store.writer()?.release_ref(&key)?.ok_or_else(|| not_found(&key))?;
+        let left = self.store.writer()?.dec_ref(&key)?.ok_or_else(|| not_found(&key))?;
         print_line(left.to_string())
     }
 }

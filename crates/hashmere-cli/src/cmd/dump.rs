@@ -42,7 +42,7 @@ impl Dump {
     pub fn run(self, quiet: bool) -> Outcome {
         let store = if self.snapshot { snapshot(&self.store.writer()?)? } else { self.store.reader()? };
         let file = self.file.as_deref().filter(|file| *file != Path::new("-"));
-        let bar = progress_bar(store.count(), quiet);
+        let bar = progress_bar(store.len(), quiet);
         let result = match file {
             None => {
                 let mut stdout = std::io::stdout().lock();

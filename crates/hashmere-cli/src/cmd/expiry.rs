@@ -5,7 +5,6 @@ use crate::args::{Escape, StoreArgs, TtlArgs, WriterArgs};
 use crate::output::print_line;
 use crate::text;
 use clap::Args;
-use hashmere::Remaining;
 use std::ffi::OsString;
 
 /// Change when a key expires.
@@ -59,12 +58,12 @@ impl TtlOf {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let key = self.escape.key(&self.key)?;
-        let remaining = self.store.reader()?.ttl(&key)?.ok_or_else(|| not_found(&key))?;
-        print_line(match (remaining, self.ms) {
-            (Remaining::Forever, true) => "-1".to_string(),
-            (Remaining::Forever, false) => "forever".to_string(),
-            (Remaining::For(time), true) => time.as_millis().to_string(),
-            (Remaining::For(time), false) => text::duration(time),
+        let expiry = self.store.reader()?.ttl(&key)?.ok_or_else(|| not_found(&key))?;
+        print_line(match (expiry.remaining, self.ms) {
+            (None, true) => "-1".to_string(),
+            (None, false) => "forever".to_string(),
+            (Some(time), true) => time.as_millis().to_string(),
+            (Some(time), false) => text::duration(time),
         })
     }
 }

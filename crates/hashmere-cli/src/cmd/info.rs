@@ -1,37 +1,39 @@
-//! `info`.
+//! `info`, `ls`.
 
 use super::Outcome;
 use crate::args::StoreArgs;
 use crate::failure::Failure;
 use crate::output::Output;
 use crate::text;
-use clap::{Args, ValueHint};
+use clap::Args;
 use hashmere::{Options, Store};
 use std::os::unix::fs::MetadataExt;
-use std::path::PathBuf;
 
-/// Describe a store; without STORE, list the stores in the namespace folder.
+/// Describe a store.
 #[derive(Args, Debug)]
 pub struct Info {
-    /// Name of the store; or its path, if it has a slash or ends in .mere
-    #[arg(value_name = "STORE", value_hint = ValueHint::AnyPath)]
-    store: Option<PathBuf>,
-    /// Open a file that another user owns
-    #[arg(long)]
-    allow_foreign_owner: bool,
+    #[command(flatten)]
+    store: StoreArgs,
 }
 
 impl Info {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let mut output = Output::new();
-        match self.store {
-            Some(store) => {
-                let args = StoreArgs { store, allow_foreign_owner: self.allow_foreign_owner };
-                describe(&args.reader()?, &mut output)?;
-            }
-            None => list(&mut output)?,
-        }
+        describe(&self.store.reader()?, &mut output)?;
+        output.finish()
+    }
+}
+
+/// List the stores in the namespace folder: lines of name, number of keys, allocated memory.
+#[derive(Args, Debug)]
+pub struct Ls {}
+
+impl Ls {
+    /// Runs it.
+    pub fn run(self) -> Outcome {
+        let mut output = Output::new();
+        list(&mut output)?;
         output.finish()
     }
 }

@@ -1,4 +1,4 @@
-//! `get`, `exists`, `len`.
+//! `get`, `exists`, `value-len`.
 
 use super::{not_found, Outcome};
 use crate::args::{Escape, StoreArgs};
@@ -80,7 +80,7 @@ impl Get {
     fn print_item(&self, output: &mut Output, key: &[u8], item: Item) -> Outcome {
         if self.json {
             let mut line = Vec::new();
-            json::write_pair(&Pair { key: key.to_vec(), value: item.value, meta: item.meta }, true, &mut line);
+            json::write_pair(&Pair { key: key.to_vec(), value: item.value, metadata: item.metadata }, true, &mut line);
             output.raw(&line)
         } else if self.keys.len() == 1 {
             output.value(&item.value, self.escape.escape, self.newline)
@@ -107,7 +107,7 @@ impl Exists {
     pub fn run(self) -> Outcome {
         let store = self.store.reader()?;
         for key in &self.keys {
-            if !store.exists(&self.escape.key(key)?)? {
+            if !store.contains_key(&self.escape.key(key)?)? {
                 return Err(Failure::NotMet(String::new()));
             }
         }
@@ -117,7 +117,7 @@ impl Exists {
 
 /// Print the length of a value in bytes.
 #[derive(Args, Debug)]
-pub struct Len {
+pub struct ValueLen {
     #[command(flatten)]
     store: StoreArgs,
     /// The key
@@ -127,7 +127,7 @@ pub struct Len {
     escape: Escape,
 }
 
-impl Len {
+impl ValueLen {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let key = self.escape.key(&self.key)?;

@@ -1,4 +1,4 @@
-//! `del`, `take`.
+//! `delete`, `take`.
 
 use super::{not_found, Outcome};
 use crate::args::{Escape, WriterArgs};
@@ -11,7 +11,7 @@ use std::ffi::OsString;
 ///
 /// If any of them was not there the exit status is 1 (the others are deleted all the same).
 #[derive(Args, Debug)]
-pub struct Del {
+pub struct Delete {
     #[command(flatten)]
     store: WriterArgs,
     /// The keys
@@ -21,7 +21,7 @@ pub struct Del {
     escape: Escape,
 }
 
-impl Del {
+impl Delete {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let keys: Vec<Vec<u8>> = self.keys.iter().map(|k| self.escape.key(k)).collect::<Result<_, _>>()?;

@@ -1,4 +1,4 @@
-//! `scan`, `random`, `count`.
+//! `scan`, `random`, `len`.
 
 use super::Outcome;
 use crate::args::{Escape, StoreArgs};
@@ -116,10 +116,10 @@ impl Random {
 
 /// Print the number of keys.
 ///
-/// Keys that have expired count until they are cleaned away. With --exact, or with a filter, which count those that match, every key is
+/// Keys that have expired count until they are compacted away. With --exact, or with a filter, which count those that match, every key is
 /// looked at, and what has expired does not count.
 #[derive(Args, Debug)]
-pub struct Count {
+pub struct Len {
     #[command(flatten)]
     store: StoreArgs,
     #[command(flatten)]
@@ -134,12 +134,12 @@ pub struct Count {
     escape: Escape,
 }
 
-impl Count {
+impl Len {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let store = self.store.reader()?;
         if self.filter.is_all() && !self.exact {
-            return print_line(store.count().to_string());
+            return print_line(store.len().to_string());
         }
         let filter = self.filter.filter(self.escape)?.keys_only();
         let matching = AtomicU64::new(0);

@@ -4,7 +4,7 @@ use super::{not_found, Outcome};
 use crate::args::{Escape, StoreArgs};
 use crate::output::{print_line, Output};
 use clap::Args;
-use hashmere::{Handle, Uid};
+use hashmere::{EntryId, Uid};
 use std::ffi::OsString;
 
 /// Print the UID of a key, or what is at a UID.
@@ -38,7 +38,7 @@ impl UidOf {
         if let Some(number) = self.at {
             let pair = match u32::try_from(number) {
                 Ok(uid) if !self.handle => store.get_at(Uid(uid))?,
-                _ => store.get_at(Handle(number))?,
+                _ => store.get_at(EntryId(number))?,
             };
             let mut output = Output::new();
             output.found(&pair, self.json, false)?;
@@ -46,7 +46,7 @@ impl UidOf {
         }
         let key = self.escape.key(&self.key.unwrap_or_default())?;
         let number = match self.handle {
-            true => store.handle_of(&key)?.map(|handle| handle.0),
+            true => store.id_of(&key)?.map(|handle| handle.0),
             false => store.uid_of(&key)?.map(|uid| u64::from(uid.0)),
         };
         print_line(number.ok_or_else(|| not_found(&key))?.to_string())

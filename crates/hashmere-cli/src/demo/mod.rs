@@ -65,7 +65,7 @@ impl Demo {
         let files = input::find_files(&self.input, self.max_input)?;
         let pieces = input::cut(&files, self.chunk.max(1))?;
         self.make_way()?;
-        let store = Options::new().exclusive().open(&self.store)?;
+        let store = Options::new().create_new(true).open(&self.store)?;
         let removal = Removal { store: self.store.clone(), keep: self.keep };
         let seed = self.seed.unwrap_or_else(Rng::fresh_seed);
         self.list_work(&store, &files, &pieces)?;
@@ -99,7 +99,7 @@ impl Demo {
             return Err(Failure::error(code::DEMO, text));
         };
         let pid = String::from_utf8_lossy(&pid).into_owned();
-        if !earlier.exists(job::JOB_OVER)? && PathBuf::from("/proc").join(&pid).exists() {
+        if !earlier.contains_key(job::JOB_OVER)? && PathBuf::from("/proc").join(&pid).exists() {
             let text = format!("another demo (pid {pid}) uses {}; choose another name with --store", path.display());
             return Err(Failure::error(code::DEMO, text));
         }

@@ -191,7 +191,7 @@ fn next_steps(output: &mut Output, plan: &Plan, keep: bool) -> Outcome {
         format!("hashmere scan {store} --glob 'chunk:0000??'"),
         format!("hashmere incr {store} my:counter 5"),
         format!("hashmere stats {store}"),
-        format!("hashmere drop {store}"),
+        format!("hashmere remove {store}"),
     ] {
         output.line(format!("    {command}"))?;
     }

@@ -33,7 +33,7 @@ impl Watch {
         let period = if screen.is_terminal() { FRAME } else { LINE };
         let mut next = Instant::now();
         loop {
-            let over = store.exists(job::JOB_OVER)? || parent_id() != parent;
+            let over = store.contains_key(job::JOB_OVER)? || parent_id() != parent;
             let events = reader.events(&store)?;
             let due = over || Instant::now() >= next;
             if due {

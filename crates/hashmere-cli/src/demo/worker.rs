@@ -5,7 +5,7 @@ use super::words::{count_lines, count_words, Counts};
 use crate::cmd::Outcome;
 use crate::failure::{code, Failure};
 use clap::Args;
-use hashmere::{Cas, Change, Counter, Expected, Options, Store, Update, Updated, Version};
+use hashmere::{CasOutcome, Change, Counter, Expected, Options, Store, Update, Updated, Version};
 use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 
@@ -25,7 +25,7 @@ impl Worker {
         if self.lane >= job::MAX_LANES {
             return Err(Failure::Usage("no such lane".into()));
         }
-        let store = Options::new().existing_only().open(&self.store)?;
+        let store = Options::new().create(false).open(&self.store)?;
         let chunks = number(&store, job::JOB_CHUNKS)?;
         let parent = parent_id();
         for id in 1..=chunks {
@@ -37,12 +37,14 @@ impl Worker {
             let chunk = Chunk::decode(&item.value)?;
             match chunk.state {
                 State::Todo => {
-                    if let Some(version) = self.claim(&store, &key, &chunk, item.meta.version)? {
+                    if let Some(version) = self.claim(&store, &key, &chunk, item.metadata.version)? {
                         self.work(&store, id, &chunk, version, false)?;
                     }
                 }
                 // Left by a process of this lane that was killed.
-                State::Taken(lane) if lane == self.lane => self.work(&store, id, &chunk, item.meta.version, true)?,
+                State::Taken(lane) if lane == self.lane => {
+                    self.work(&store, id, &chunk, item.metadata.version, true)?
+                }
                 State::Taken(_) | State::Done { .. } => {}
             }
         }
@@ -54,7 +56,7 @@ impl Worker {
         let taken = Chunk { state: State::Taken(self.lane), piece: chunk.piece.clone() };
         let claimed = store.compare_and_set(key, Expected::Version(seen), Change::Set(&taken.encode()))?;
         Ok(match claimed {
-            Cas::Stored(stored) => Some(stored.version),
+            CasOutcome::Stored(stored) => Some(stored.version),
             _ => None,
         })
     }
@@ -84,7 +86,7 @@ impl Worker {
         let done = Chunk { state: done, piece: chunk.piece.clone() };
         let key = job::chunk_key(id);
         match store.compare_and_set(&key, Expected::Version(version), Change::Set(&done.encode()))? {
-            Cas::Stored(_) => {}
+            CasOutcome::Stored(_) => {}
             other => {
                 let text = format!("chunk {id} of worker {} was changed by another: {other:?}", self.lane + 1);
                 return Err(Failure::error(code::DEMO, text));
@@ -97,7 +99,7 @@ impl Worker {
     /// Step 2 for one word. `false`: the word had it already.
     fn apply(&self, store: &Store, id: u64, word: &[u8], count: u64) -> Result<bool, Failure> {
         let mut bad = None;
-        let updated = store.update(&job::word_key(word), |item| {
+        let updated = store.update_with(&job::word_key(word), |item| {
             let decoded = item.map_or(Ok(Tally::default()), |item| Tally::decode(&item.value));
             let mut tally = match decoded {
                 Ok(tally) => tally,

@@ -26,15 +26,15 @@ pub fn write_pair(pair: &Pair, with_value: bool, out: &mut Vec<u8>) {
         bytes_field("value", &pair.value, out);
     }
     attributes(pair, out);
-    let ids = format!(",\"version\":{},\"uid\":{}}}\n", pair.meta.version.0, pair.meta.uid.0);
+    let ids = format!(",\"version\":{},\"uid\":{}}}\n", pair.metadata.version.0, pair.metadata.uid.0);
     out.extend_from_slice(ids.as_bytes());
 }
 
 fn attributes(pair: &Pair, out: &mut Vec<u8>) {
-    if pair.meta.flags != 0 {
-        out.extend_from_slice(format!(",\"flags\":{}", pair.meta.flags).as_bytes());
+    if pair.metadata.flags != 0 {
+        out.extend_from_slice(format!(",\"flags\":{}", pair.metadata.flags).as_bytes());
     }
-    if let Some(at) = pair.meta.expires_at_ms {
+    if let Some(at) = pair.metadata.expires_at_ms {
         out.extend_from_slice(format!(",\"expires_at_ms\":{at}").as_bytes());
     }
 }

@@ -9,10 +9,10 @@ pub fn write(pair: &Pair, out: &mut Vec<u8>) {
     escape_into(&pair.key, out);
     out.push(b'\t');
     escape_into(&pair.value, out);
-    if pair.meta.flags != 0 || pair.meta.expires_at_ms.is_some() {
-        out.extend_from_slice(format!("\t{}", pair.meta.flags).as_bytes());
+    if pair.metadata.flags != 0 || pair.metadata.expires_at_ms.is_some() {
+        out.extend_from_slice(format!("\t{}", pair.metadata.flags).as_bytes());
     }
-    if let Some(at) = pair.meta.expires_at_ms {
+    if let Some(at) = pair.metadata.expires_at_ms {
         out.extend_from_slice(format!("\t{at}").as_bytes());
     }
     out.push(b'\n');

@@ -309,7 +309,7 @@ impl Serve {
         let bytes = self.memory_limit.map(|megabytes| megabytes.saturating_mul(1 << 20));
         // The megabyte that a store needs for itself would leave too little of so few.
         let bytes = bytes.map(|bytes| if bytes < SMALL_STORE { bytes + (1 << 20) } else { bytes });
-        let mut existing = Options::new().existing_only();
+        let mut existing = Options::new().create(false);
         if let Some(bytes) = bytes {
             existing = existing.max_bytes(bytes);
         }

@@ -1,4 +1,4 @@
-//! create, info, stats, check, maintain, clear, drop, completions, man.
+//! create, ls, info, stats, check, compact, clear, remove, completions, man.
 
 use crate::support::Scratch;
 use std::os::unix::fs::MetadataExt;
@@ -21,7 +21,7 @@ fn create() {
     s.sh("create strict").text();
     s.run_with(["set", "strict", "k"], &[b'v'; 8 << 20]).text();
     s.sh("create strict --or-open --max-bytes 4M").fails(3, "E4");
-    assert_eq!(s.sh("len strict k").text(), "8388608\n");
+    assert_eq!(s.sh("value-len strict k").text(), "8388608\n");
     s.sh("create b --fixed-key-len 4 --fixed-value-len 2").text();
     s.sh("set b key1 vv").text();
     s.sh("set b key12 vv").fails(3, "E34");
@@ -49,10 +49,10 @@ fn durable() {
 #[test]
 fn info_and_stats() {
     let s = Scratch::new();
-    assert_eq!(s.sh("info").text(), "");
+    assert_eq!(s.sh("ls").text(), "");
     s.sh("set first k v").text();
     s.sh("set second k v").text();
-    let list = s.sh("info").text();
+    let list = s.sh("ls").text();
     assert!(list.lines().count() == 2 && list.starts_with("first ") && list.contains("1 item"), "{list}");
     let info = s.sh("info first").text();
     assert!(info.contains("/ns/first.mere\n") && info.contains("mode       strict\n"), "{info}");
@@ -71,9 +71,9 @@ fn check_maintain_clear() {
     assert!(s.sh("check a").text().starts_with("clean: 1 item in "));
     let json: serde_json::Value = serde_json::from_str(&s.sh("check a --json").text()).unwrap();
     assert_eq!(json["clean"], true);
-    s.sh("maintain a").text().trim().parse::<u64>().unwrap();
+    s.sh("compact a").text().trim().parse::<u64>().unwrap();
     s.sh("clear a").text();
-    assert_eq!(s.sh("count a").text(), "0\n");
+    assert_eq!(s.sh("len a").text(), "0\n");
     s.sh("set a k v").text();
     s.sh("clear nostore").fails(3, "E1");
     std::fs::write(s.path().join("ns/text.mere"), "this is no store").unwrap();
@@ -108,16 +108,16 @@ fn check_names_damage() {
 fn drop_needs_consent() {
     let s = Scratch::new();
     s.sh("set a k v").text();
-    s.sh("drop a").fails(2, "--yes");
+    s.sh("remove a").fails(2, "--yes");
     assert_eq!(s.sh("get a k").text(), "v");
-    s.sh("drop a --yes").text();
-    s.sh("drop a --yes").fails(1, "no store at ");
+    s.sh("remove a --yes").text();
+    s.sh("remove a --yes").fails(1, "no store at ");
     s.sh("get a k").fails(3, "E1");
     let file = s.path().join("ns/text.mere");
     std::fs::write(&file, "this is no store").unwrap();
-    s.sh("drop text --yes").fails(3, "--force");
+    s.sh("remove text --yes").fails(3, "--force");
     assert!(file.exists());
-    s.sh("drop text --yes --force").text();
+    s.sh("remove text --yes --force").text();
     assert!(!file.exists());
 }
 

@@ -41,8 +41,8 @@ fn values_come_from_standard_input() {
     assert_eq!(s.sh("get a k").bytes(), b"");
     s.run(["set", "a", "", "empty key"]).text();
     assert_eq!(s.run(["get", "a", ""]).text(), "empty key");
-    assert_eq!(s.sh("len a k").text(), "0\n");
-    s.sh("len a nothing").fails(1, "no key");
+    assert_eq!(s.sh("value-len a k").text(), "0\n");
+    s.sh("value-len a nothing").fails(1, "no key");
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn several_keys() {
     assert_eq!((partly.code(), partly.0.stdout.as_slice()), (1, &b"k1\tv1\nk2\tv\\t2\n"[..]));
     s.sh("exists a k1 k2").text();
     s.sh("exists a k1 nothing").fails(1, "");
-    s.sh("del a k1 nothing").fails(1, "deleted 1 of 2 keys");
+    s.sh("delete a k1 nothing").fails(1, "deleted 1 of 2 keys");
     s.sh("del a k1").fails(1, "no key `k1`");
-    s.sh("del a k2").text();
-    assert_eq!(s.sh("count a").text(), "0\n");
+    s.sh("delete a k2").text();
+    assert_eq!(s.sh("len a").text(), "0\n");
 }
 
 #[test]
@@ -127,7 +127,7 @@ fn usage_errors_exit_with_2() {
         "dump a --format xml",
         "incr a k x",
         "uid a",
-        "count a --threads 0",
+        "len a --threads 0",
         "set a k v --permissions 999",
         "incr a k 99999999999999999999999",
     ] {
@@ -145,5 +145,5 @@ fn large_values() {
     let value: Vec<u8> = (0..20_000_000_u32).map(|i| (i * 7 + i / 251) as u8).collect();
     s.run_with(["set", "a", "k"], &value).text();
     assert!(s.sh("get a k").bytes() == value);
-    assert_eq!(s.sh("len a k").text(), "20000000\n");
+    assert_eq!(s.sh("value-len a k").text(), "20000000\n");
 }

@@ -14,7 +14,7 @@ fn bench() {
     let first: serde_json::Value = serde_json::from_str(json.lines().next().unwrap()).unwrap();
     assert!(first["ns_per_op"].as_f64().unwrap() > 0.0);
     s.run(["bench", "--keys", "10", "--ops", "10", "--items", "0", "--dir", "."]).text();
-    assert_eq!(s.sh("info").text(), "", "the stores are removed");
+    assert_eq!(s.sh("ls").text(), "", "the stores are removed");
     assert_eq!(std::fs::read_dir(s.path()).unwrap().count(), 1);
 }
 
@@ -66,7 +66,7 @@ fn demo_agrees_whatever_is_killed_when() {
         interrupted += text.matches(" words applied").count();
         round += 1;
     }
-    assert_eq!(s.sh("info").text(), "");
+    assert_eq!(s.sh("ls").text(), "");
 }
 
 #[test]

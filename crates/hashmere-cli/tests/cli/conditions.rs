@@ -54,11 +54,11 @@ fn counters() {
     s.sh("set a text abc").text();
     s.sh("incr a text").fails(3, "E35");
     assert_eq!(s.sh("get a text").text(), "abc");
-    assert_eq!(s.sh("retain a r").text(), "1\n");
-    assert_eq!(s.sh("retain a r").text(), "2\n");
-    assert_eq!(s.sh("release a r").text(), "1\n");
-    assert_eq!(s.sh("release a r").text(), "0\n");
-    s.sh("release a r").fails(1, "no key `r`");
+    assert_eq!(s.sh("ref inc a r").text(), "1\n");
+    assert_eq!(s.sh("ref inc a r").text(), "2\n");
+    assert_eq!(s.sh("ref dec a r").text(), "1\n");
+    assert_eq!(s.sh("ref dec a r").text(), "0\n");
+    s.sh("ref dec a r").fails(1, "no key `r`");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! scan, random, count.
+//! scan, random, len.
 
 use crate::support::Scratch;
 use std::collections::BTreeSet;
@@ -22,7 +22,7 @@ fn scan_lists_everything_once() {
     assert_eq!(s.run(["scan", "a", "--glob", "key:?12[0-4]*"]).text().lines().count(), 5 * 10);
     assert_eq!(s.run(["scan", "-e", "a", "--prefix", r"\x6bey:00001"]).text(), "key:00001\tvalue 1\n");
     for glob in ["[a", "[z-a]", r"a\"] {
-        for command in ["scan", "count"] {
+        for command in ["scan", "len"] {
             let ran = s.run([command, "a", "--glob", glob]);
             assert!(ran.code() == 2 && ran.err().contains("--glob: the pattern"), "{command} {glob}: {}", ran.err());
         }
@@ -60,21 +60,21 @@ fn scan_resumes_at_its_cursor() {
 fn count_and_random() {
     let s = Scratch::new();
     filled(&s, 500);
-    assert_eq!(s.sh("count a").text(), "500\n");
-    assert_eq!(s.sh("count a --prefix key:001").text(), "100\n");
+    assert_eq!(s.sh("len a").text(), "500\n");
+    assert_eq!(s.sh("len a --prefix key:001").text(), "100\n");
     s.sh("set a soon x --ttl 1ms").text();
     std::thread::sleep(std::time::Duration::from_millis(20));
-    assert_eq!((s.sh("count a").text(), s.sh("count a --exact").text()), ("501\n".into(), "500\n".into()));
-    s.sh("maintain a").text();
-    assert_eq!(s.sh("count a").text(), "500\n");
-    assert_eq!(s.run(["count", "a", "--glob", "*7", "--threads", "3"]).text(), "50\n");
+    assert_eq!((s.sh("len a").text(), s.sh("len a --exact").text()), ("501\n".into(), "500\n".into()));
+    s.sh("compact a").text();
+    assert_eq!(s.sh("len a").text(), "500\n");
+    assert_eq!(s.run(["len", "a", "--glob", "*7", "--threads", "3"]).text(), "50\n");
     let pairs: BTreeSet<String> = (0..8).map(|_| s.sh("random a").text()).collect();
     assert!(pairs.len() > 1 && pairs.iter().all(|pair| pair.contains("\tvalue ")));
     assert!(s.sh("random a -k").text().starts_with("key:"));
     assert!(s.sh("random a -j").text().starts_with("{\"key\":"));
     s.sh("clear a").text();
     s.sh("random a").fails(1, "the store is empty");
-    assert_eq!(s.sh("count a").text(), "0\n");
+    assert_eq!(s.sh("len a").text(), "0\n");
 }
 
 #[test]

@@ -26,7 +26,7 @@ fn sorted(dump: Vec<u8>) -> BTreeSet<Vec<u8>> {
 fn a_dump_loads_into_the_same_store() {
     let s = Scratch::new();
     fill_with_everything(&s);
-    assert_eq!(s.sh("count a").text(), "261\n");
+    assert_eq!(s.sh("len a").text(), "261\n");
     for format in ["tsv", "jsonl"] {
         let dump = s.run(["dump", "a", "--format", format]).bytes();
         assert!(std::str::from_utf8(&dump).is_ok_and(|t| t.lines().count() == 261));
@@ -55,7 +55,7 @@ fn files_and_their_names() {
     assert_eq!(sorted(std::fs::read(s.path().join("out.tsv")).unwrap()), sorted(s.sh("dump a -").bytes()));
     s.sh("load b out.jsonl").text();
     s.sh("load b out.tsv -q").text();
-    assert_eq!(s.sh("count b").text(), "261\n");
+    assert_eq!(s.sh("len b").text(), "261\n");
     assert_eq!(s.run(["dump", "a", "--prefix", "twi"]).text().lines().count(), 1);
     s.sh("dump a /nowhere/at/all").fails(3, "E90: cannot write /nowhere/at/all");
     s.sh("load b nowhere").fails(3, "E90: cannot open nowhere");
@@ -89,7 +89,7 @@ fn malformed_lines_are_named() {
         let ran = s.run_with(["load", &store, "--format", format], input.as_bytes());
         assert!(ran.err().contains("the first 2 lines are loaded"), "{}", ran.err());
         ran.fails(3, &format!("E91: {}", if i == 0 { why } else { "standard input, line 3: " }));
-        assert_eq!(s.run(["count", &store]).text(), "2\n");
+        assert_eq!(s.run(["len", &store]).text(), "2\n");
         assert!(s.run_with(["load", &store, "--format", format], input.as_bytes()).err().contains(why));
     }
     s.run_with(["load", "first"], b"bad\n").fails(3, "no line before it was loaded");
@@ -114,7 +114,7 @@ fn a_full_store_says_how_far_the_load_came() {
     let ran = s.run_with(["load", "a"], lines.as_bytes());
     assert!(ran.err().contains("lines are loaded"), "{}", ran.err());
     ran.fails(3, "E31");
-    let count: u32 = s.sh("count a").text().trim().parse().unwrap();
+    let count: u32 = s.sh("len a").text().trim().parse().unwrap();
     assert!((1000..20_000).contains(&count), "{count}");
     assert!(s.sh("check a").text().starts_with("clean"));
 }

@@ -168,7 +168,7 @@ fn local_traffic_is_told_from_socket_traffic() {
     let first = Server::on(&scratch, &[]);
     first.connect().ask(&"set s 0 0 1\r\nx\r\nget s none\r\n".repeat(20));
     let path = scratch.path().join("ns/memcached.mere");
-    let open = || Options::new().existing_only().open(&path).unwrap();
+    let open = || Options::new().create(false).open(&path).unwrap();
     let store = open();
     store.set(b"l", b"x").unwrap();
     drop(store);
@@ -333,10 +333,10 @@ fn the_limit_goes_down_and_up() {
         std::thread::sleep(Duration::from_millis(5));
     }
     fill();
-    assert!(store.stats().bytes_allocated <= 9 << 20 && store.count() > 4000, "{:?}", store.stats());
+    assert!(store.stats().bytes_allocated <= 9 << 20 && store.len() > 4000, "{:?}", store.stats());
     assert_eq!((asker.ask("cache_memlimit 24\r\n").as_str(), limit(&mut asker)), ("OK\r\n", 24));
     fill();
-    assert!(store.count() > 12_000, "{}", store.count());
+    assert!(store.len() > 12_000, "{}", store.len());
     let Some(theirs) = Server::memcached(&[]) else { return };
     let mut theirs = theirs.connect();
     for words in ["", " 7", " 7 noreply", " x", " 64", " 64 noreply", " 1000000001", " 8 more"] {

@@ -100,7 +100,7 @@ fn misses_of_what_had_expired_or_was_flushed() {
 fn only_what_has_expired_is_taken_away() {
     let server = Server::start(&[]);
     let mut client = server.connect();
-    let store = Options::new().existing_only().open(server.folder().join("memcached.mere")).unwrap();
+    let store = Options::new().create(false).open(server.folder().join("memcached.mere")).unwrap();
     let past = Attributes { ttl: Ttl::At(1), ..Attributes::NONE };
     store.set_with(b"past", b"x", past).unwrap();
     store.set(b"lives", b"x").unwrap();

@@ -442,7 +442,7 @@ fn dumps_begin_with_ok_and_can_be_sent_back() {
 #[test]
 fn dumps_leave_out_what_memcached_could_not_hold() {
     let server = Server::start(&[]);
-    let store = hashmere::Options::new().existing_only().open(server.folder().join("memcached.mere")).unwrap();
+    let store = hashmere::Options::new().create(false).open(server.folder().join("memcached.mere")).unwrap();
     for key in [&b""[..], &[b'k'; 251], &[0; 187], &[b'k'; 5000], &[b' '; 186], b"a\nb"] {
         store.set(key, b"x").unwrap();
     }

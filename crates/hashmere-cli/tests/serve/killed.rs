@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 fn killed_in_the_middle_of_traffic() {
     let scratch = Scratch::new("serve");
     let mut server = Server::on(&scratch, &[]);
-    let store = Options::new().existing_only().open(scratch.path().join("ns/memcached.mere")).unwrap();
+    let store = Options::new().create(false).open(scratch.path().join("ns/memcached.mere")).unwrap();
     let (stop, local, acknowledged) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
         scope.spawn(|| {

@@ -179,7 +179,7 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
     let mut rng = Rng::for_test("mixed");
     let ports = [Port::reserve(), Port::reserve()];
     let mut servers = [0, 1].map(|i| Server::at(&scratch, &ports[i], &[]));
-    let store = Options::new().existing_only().open(scratch.path().join("ns/memcached.mere")).unwrap();
+    let store = Options::new().create(false).open(scratch.path().join("ns/memcached.mere")).unwrap();
     let (stop, all, start) = (AtomicBool::new(false), Mutex::new(Vec::new()), now_ns());
     let (local, remote) = (AtomicU64::new(0), AtomicU64::new(0));
     let (stop, all, local, remote) = (&stop, &all, &local, &remote);

@@ -2,11 +2,11 @@
 //! version, counter. Catches: two copies of the truth.
 
 use crate::support::Server;
-use hashmere::{Attributes, Cas, Change, Counter, Expected, Options, Store, Ttl, Version};
+use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Options, Store, Ttl, Version};
 use std::time::{Duration, Instant};
 
 fn store(server: &Server) -> Store {
-    Options::new().existing_only().open(server.folder().join("memcached.mere")).unwrap()
+    Options::new().create(false).open(server.folder().join("memcached.mere")).unwrap()
 }
 
 #[test]
@@ -15,20 +15,20 @@ fn one_truth_for_both_sides() {
     let (store, mut client) = (store(&server), server.connect());
     assert_eq!(client.ask("set k 42 100 5\r\nhello\r\n"), "STORED\r\n");
     let item = store.get_item(b"k").unwrap().unwrap();
-    assert_eq!((&item.value[..], item.meta.flags), (&b"hello"[..], 42));
+    assert_eq!((&item.value[..], item.metadata.flags), (&b"hello"[..], 42));
     assert!(
-        matches!(store.ttl(b"k").unwrap(), Some(hashmere::Remaining::For(left)) if left <= Duration::from_secs(100))
+        matches!(store.ttl(b"k").unwrap(), Some(hashmere::Expiry { remaining: Some(left) }) if left <= Duration::from_secs(100))
     );
-    assert_eq!(client.ask("gets k\r\n"), format!("VALUE k 42 5 {}\r\nhello\r\nEND\r\n", item.meta.version.0));
+    assert_eq!(client.ask("gets k\r\n"), format!("VALUE k 42 5 {}\r\nhello\r\nEND\r\n", item.metadata.version.0));
 
-    let changed = store.compare_and_set(b"k", Expected::Version(item.meta.version), Change::Set(b"local")).unwrap();
-    let Cas::Stored(stored) = changed else { panic!("{changed:?}") };
-    assert_eq!(client.ask(&format!("cas k 0 0 1 {}\r\nx\r\n", item.meta.version.0)), "EXISTS\r\n");
+    let changed = store.compare_and_set(b"k", Expected::Version(item.metadata.version), Change::Set(b"local")).unwrap();
+    let CasOutcome::Stored(stored) = changed else { panic!("{changed:?}") };
+    assert_eq!(client.ask(&format!("cas k 0 0 1 {}\r\nx\r\n", item.metadata.version.0)), "EXISTS\r\n");
     assert_eq!(client.ask(&format!("cas k 0 0 6 {}\r\nremote\r\n", stored.version.0)), "STORED\r\n");
     assert_eq!(store.get(b"k").unwrap().unwrap(), b"remote");
     assert_eq!(
         store.compare_and_set(b"k", Expected::Version(stored.version), Change::Remove).unwrap(),
-        Cas::Mismatch(Version(store.meta(b"k").unwrap().unwrap().version.0))
+        CasOutcome::Mismatch(Version(store.metadata(b"k").unwrap().unwrap().version.0))
     );
 
     store.incr(b"n", 5, Counter::or_create(10)).unwrap();
@@ -48,7 +48,7 @@ fn one_truth_for_both_sides() {
             break;
         }
     }
-    while store.exists(b"short").unwrap() {
+    while store.contains_key(b"short").unwrap() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert_eq!(client.ask("get short\r\n"), "END\r\n");

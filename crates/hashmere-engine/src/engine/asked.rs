@@ -29,8 +29,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     #[inline(never)]
     pub(super) fn ask_version(&self, lane: &Lane, least: u64) -> Result<(), WriteError> {
-        if least > Version::ASKED_MAX.0 {
-            return Err(WriteError::Misuse(
+        if least > Version::MIN_VERSION_MAX.0 {
+            return Err(WriteError::InvalidState(
                 "a version that a write asks for is at most 2^41 (2199023255552): the rest is for counting; ask for a smaller one",
             ));
         }

@@ -353,7 +353,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Drops what has expired and cleans whatever pays, over the whole store. Returns how many segments that freed.
-    pub fn maintain(&self, lane: &mut Lane) -> Result<u64, WriteError> {
+    pub fn compact(&self, lane: &mut Lane) -> Result<u64, WriteError> {
         self.refuse_if_poisoned()?;
         self.reach_file()?;
         let before = self.vacant();

@@ -161,7 +161,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
     ) -> Result<Look, BackupError> {
         let source = self.engine;
         let Some(pin) = source.raise_pin(lane.row, source.segment_of(slot.offset())) else {
-            return Err(WriteError::Misuse("this thread holds too many views to make a backup").into());
+            return Err(WriteError::InvalidState("this thread holds too many views to make a backup").into());
         };
         // SYNC(pin): as a view does.
         source.mem.fence(Ordering::SeqCst);

@@ -38,7 +38,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             hash: kh.word(),
             ..Head::default()
         };
-        let least = counter.attributes.version_at_least.0;
+        let least = counter.attributes.min_version.0;
         if least != 0 {
             self.ask_version(lane, least)?;
         }

@@ -2,7 +2,7 @@
 
 use super::read::Found;
 use super::Engine;
-use crate::types::{Evicted, Meta};
+use crate::types::{Evicted, Metadata};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,24 +18,27 @@ pub(super) struct Log {
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// What is to be noted of a record that is being dropped; `None`: nobody wants to know. Under its key's lock.
-    pub(super) fn describe_evicted(&self, found: &Found) -> Option<Meta> {
+    pub(super) fn describe_evicted(&self, found: &Found) -> Option<Metadata> {
         self.evicted.on.load(Ordering::Relaxed).then(|| self.meta_of_found(found))
     }
 
     /// Notes a key that was dropped. Not to be called under its lock.
-    pub(super) fn note_evicted(&self, key: &[u8], meta: Option<Meta>) {
-        let Some(Meta { value_len, expires_at_ms, uid, .. }) = meta else { return };
+    pub(super) fn note_evicted(&self, key: &[u8], meta: Option<Metadata>) {
+        let Some(Metadata { value_len, expires_at_ms, uid, .. }) = meta else { return };
         let mut waiting = self.evicted.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.len() < WAITING_MAX {
             waiting.push(Evicted { key: key.to_vec(), value_len, expires_at_ms, uid });
         }
     }
 
-    /// Begins (`true`) or ends to note which keys this process drops from a cache to make room; returns those that were noted
-    /// since the last call. What other processes drop is not among them, nor what expired. At most 4096 wait; more are
-    /// not noted.
-    pub fn evictions(&self, on: bool) -> Vec<Evicted> {
+    /// Begins or ends to record which keys this process drops from a cache to make room. Keys that other processes drop are not
+    /// recorded, nor keys that expired.
+    pub fn record_evictions(&self, on: bool) {
         self.evicted.on.store(on, Ordering::Relaxed);
+    }
+
+    /// The keys that were recorded as dropped since the last call. At most 4096 are kept between two calls; more are not recorded.
+    pub fn drain_evictions(&self) -> Vec<Evicted> {
         std::mem::take(&mut *self.evicted.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }

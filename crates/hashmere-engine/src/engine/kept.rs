@@ -89,7 +89,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let start = self.host.monotonic();
         for looks in 0u64.. {
             let Some(pin) = self.raise_pin(lane.row, segment) else {
-                return Err(WriteError::Misuse("this thread holds too many views to make a backup").into());
+                return Err(WriteError::InvalidState("this thread holds too many views to make a backup").into());
             };
             // SYNC(pin): as a view does. Whoever takes a segment over to free it looks at pins after that.
             self.mem.fence(Ordering::SeqCst);

@@ -227,7 +227,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return if lane.row != 0 { Ok(lane) } else { self.claim_lane(lane) };
             }
             if self.host.monotonic().saturating_sub(start) > self.busy_timeout {
-                return Err(WriteError::Misuse("too many reservations and writing threads at a time in this process"));
+                return Err(WriteError::InvalidState(
+                    "too many reservations and writing threads at a time in this process",
+                ));
             }
             std::thread::yield_now();
         }

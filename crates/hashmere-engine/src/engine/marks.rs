@@ -2,7 +2,7 @@
 
 use super::{Decision, Draft, Engine, KeyHash, Lane, Outcome};
 use crate::error::WriteError;
-use crate::types::{Attributes, Meta, Stored};
+use crate::types::{Attributes, Metadata, Stored};
 use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
@@ -29,7 +29,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         name: (&[u8], KeyHash),
         value: &[u8],
         (attributes, marks): (Attributes, u32),
-        seen: Option<&Meta>,
+        seen: Option<&Metadata>,
         keep: bool,
     ) -> Result<Option<Stored>, WriteError> {
         self.with_index_room(lane, |lane| {

@@ -6,7 +6,7 @@ use super::read::Probe;
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
 use crate::canary::{self, Canary};
 use crate::error::{ReadError, WriteError};
-use crate::types::{Attributes, Cas, Change, Expected, Item, Meta, Ttl, Uid, Update, Updated, Version};
+use crate::types::{Attributes, CasOutcome, Change, Expected, Item, Metadata, Ttl, Uid, Update, Updated, Version};
 use hashmere_format::header::limit;
 use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
@@ -51,9 +51,9 @@ pub(crate) enum Fetched<R> {
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Everything about a record except key and value.
     #[inline(always)]
-    pub fn meta_of_found(&self, found: &Found) -> Meta {
+    pub fn meta_of_found(&self, found: &Found) -> Metadata {
         let flags = self.flags_of(found);
-        Meta {
+        Metadata {
             value_len: found.outline.value_len,
             flags: flags as u32,
             marks: (flags >> 32) as u32,
@@ -119,7 +119,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Everything about a key but its value.
     #[inline(always)]
-    pub fn peek(&self, key: &[u8], kh: KeyHash) -> Result<Option<Meta>, ReadError> {
+    pub fn peek(&self, key: &[u8], kh: KeyHash) -> Result<Option<Metadata>, ReadError> {
         self.read(key, kh, |found| Ok(self.meta_of_found(found)))
     }
 
@@ -186,7 +186,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn head(&self, key: &[u8], kh: KeyHash, value_len: u64, attributes: Attributes) -> Head {
         let (expires, flags) = (self.deadline(attributes.ttl), attributes.flags.into());
-        Head { expires, flags, version: attributes.version_at_least.0, ..Self::plain_head(key, kh, value_len) }
+        Head { expires, flags, version: attributes.min_version.0, ..Self::plain_head(key, kh, value_len) }
     }
 
     /// The head of a draft without attributes.
@@ -249,7 +249,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         attributes: Attributes,
         when: When,
     ) -> Result<bool, WriteError> {
-        let (expires, flags, least) = (self.deadline(attributes.ttl), attributes.flags, attributes.version_at_least.0);
+        let (expires, flags, least) = (self.deadline(attributes.ttl), attributes.flags, attributes.min_version.0);
         match self.store_once(lane, key, kh, value, expires, flags, least, when) {
             Err(error) if lane.index_full => self.store_again(lane, error, key, kh, value, expires, flags, least, when),
             done => done,
@@ -358,7 +358,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         expected: Expected<'_>,
         change: Change<'_>,
-    ) -> Result<Cas, WriteError> {
+    ) -> Result<CasOutcome, WriteError> {
         let expected = match (expected, change) {
             (Expected::Version(Version(0)), Change::Set(_) | Change::SetWith(..)) => Expected::Absent,
             _ => expected,
@@ -395,17 +395,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         Ok(match (refused, outcome) {
             (Some(refused), _) => refused,
-            (None, Outcome::Stored) => Cas::Stored(lane.stored),
-            (None, _) => Cas::Removed,
+            (None, Outcome::Stored) => CasOutcome::Stored(lane.stored),
+            (None, _) => CasOutcome::Removed,
         })
     }
 
     /// Why a change is not made, if this is what the key is.
-    fn refusal(&self, expected: Expected<'_>, current: Option<&Current>) -> Option<Cas> {
+    fn refusal(&self, expected: Expected<'_>, current: Option<&Current>) -> Option<CasOutcome> {
         match (expected, current) {
             (Expected::Absent, None) => None,
-            (_, None) => Some(Cas::NotFound),
-            (_, Some(c)) => (!self.is_as(c, expected)).then_some(Cas::Mismatch(Version(c.version()))),
+            (_, None) => Some(CasOutcome::NotFound),
+            (_, Some(c)) => (!self.is_as(c, expected)).then_some(CasOutcome::Mismatch(Version(c.version()))),
         }
     }
 
@@ -416,7 +416,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         expected: Expected<'_>,
         value_len: u64,
-    ) -> Result<Option<Cas>, WriteError> {
+    ) -> Result<Option<CasOutcome>, WriteError> {
         self.admit(key.len() as u64, value_len)?;
         if value_len <= PIN_FROM {
             return Ok(None);
@@ -472,10 +472,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Update::Keep => Some(Updated::Kept),
             Update::Remove => match seen {
                 None => Some(Updated::Kept),
-                Some(item) => self.remove(lane, key, kh, Some(item.meta.version))?.then_some(Updated::Removed),
+                Some(item) => self.remove(lane, key, kh, Some(item.metadata.version))?.then_some(Updated::Removed),
             },
             Update::Set(value) => self.edit_seen(lane, key, kh, &value, Version(0), seen)?,
-            Update::SetAtLeast(value, least) => self.edit_seen(lane, key, kh, &value, least, seen)?,
+            Update::SetMinVersion(value, least) => self.edit_seen(lane, key, kh, &value, least, seen)?,
             Update::SetWith(value, attributes) => {
                 self.replace_seen(lane, key, kh, &value, attributes, seen.map(|i| (i, false)))?
             }
@@ -489,12 +489,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         key: &[u8],
         kh: KeyHash,
         value: &[u8],
-        version_at_least: Version,
+        min_version: Version,
         seen: Option<&Item>,
     ) -> Result<Option<Updated>, WriteError> {
-        let ttl = seen.and_then(|i| i.meta.expires_at_ms).map_or(Ttl::Never, Ttl::At);
-        let flags = seen.map_or(0, |i| i.meta.flags);
-        let attributes = Attributes { flags, ttl, version_at_least };
+        let ttl = seen.and_then(|i| i.metadata.expires_at_ms).map_or(Ttl::Never, Ttl::At);
+        let flags = seen.map_or(0, |i| i.metadata.flags);
+        let attributes = Attributes { flags, ttl, min_version };
         self.replace_seen(lane, key, kh, value, attributes, seen.map(|i| (i, true)))
     }
 
@@ -528,7 +528,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 (None, None) => true,
                 (Some((item, keeps)), Some(c)) => {
                     let now = self.meta_of_found(c);
-                    now.version == item.meta.version && (!keeps || now.expires_at_ms == item.meta.expires_at_ms)
+                    now.version == item.metadata.version && (!keeps || now.expires_at_ms == item.metadata.expires_at_ms)
                 }
                 _ => false,
             };

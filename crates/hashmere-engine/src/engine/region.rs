@@ -23,7 +23,8 @@ use std::sync::atomic::Ordering;
 const HALF_DROPPED: &str = "was dropped and is not free";
 
 /// The refusal of a thread that holds 24 views and regions.
-const NO_PIN: WriteError = WriteError::Misuse("this thread holds too many views and regions at a time; drop some");
+const NO_PIN: WriteError =
+    WriteError::InvalidState("this thread holds too many views and regions at a time; drop some");
 
 /// A region, as [`SharedEngine::regions`](crate::SharedEngine::regions) lists it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,7 +71,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Place>, WriteError> {
         self.refuse_if_poisoned()?;
         if name.is_empty() || name.len() > NAME_MAX {
-            return Err(WriteError::Misuse("a name has 1 to 128 bytes"));
+            return Err(WriteError::InvalidState("a name has 1 to 128 bytes"));
         }
         let total = region::DATA.checked_add(bytes).filter(|total| *total <= limit::ADDRESS);
         let total = total.ok_or(WriteError::TooLarge { bytes, limit: limit::ADDRESS })?;

@@ -20,7 +20,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes everything acknowledged so far survive a power cut. Returns the number of the sync that did it.
     pub fn sync(&self, lane: &Lane) -> Result<u64, WriteError> {
         if !self.is_durable() {
-            return Err(WriteError::Misuse("the store is not durable; only one that was created so can be synced"));
+            return Err(WriteError::InvalidState(
+                "the store is not durable; only one that was created so can be synced",
+            ));
         }
         // First of all: what is visible now, and not yet stamped, must get a number that the sync below covers.
         self.wait_for_commits(lane.slot)?;
@@ -61,7 +63,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.refuse_if_poisoned()?;
         let number = self.mem.load(at::SYNC_NEXT, Ordering::Relaxed);
         if number >= STAMP_MAX {
-            return Err(WriteError::Misuse("the store has used up its 2^32 syncs; dump it and load the dump anew"));
+            return Err(WriteError::InvalidState(
+                "the store has used up its 2^32 syncs; dump it and load the dump anew",
+            ));
         }
         // SYNC(stamp): whoever still loads the old number has its commit, and all before it, in what is flushed below.
         self.mem.swap(at::SYNC_NEXT, number + 1, Ordering::SeqCst);

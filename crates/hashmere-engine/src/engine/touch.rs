@@ -60,12 +60,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         deadline: Option<u64>,
     ) -> Result<bool, WriteError> {
         let attributes =
-            Attributes { flags: item.meta.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At), ..Attributes::NONE };
-        let draft = self.begin_marked(lane, (key, kh), item.value.len() as u64, attributes, item.meta.marks)?;
+            Attributes { flags: item.metadata.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At), ..Attributes::NONE };
+        let draft = self.begin_marked(lane, (key, kh), item.value.len() as u64, attributes, item.metadata.marks)?;
         self.mem.write(draft.value, &item.value);
         self.seal(&draft);
         let outcome = self.mutate(lane, key, kh, |current| {
-            let same = current.is_some_and(|c| self.meta_of_found(c).is_same_but_expiry(&item.meta));
+            let same = current.is_some_and(|c| self.meta_of_found(c).is_same_but_expiry(&item.metadata));
             Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })
         });
         if !matches!(outcome, Ok(Outcome::Stored)) {

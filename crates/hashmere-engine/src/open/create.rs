@@ -75,7 +75,7 @@ pub(super) fn create(path: &Path, options: &Options) -> Result<Opened, OpenError
         max_bytes: options.max_bytes.unwrap_or(0),
         seed: boot::random_u64().map_err(io("draw a random seed"))?,
         uuid: boot::random_uuid().map_err(io("draw a random UUID"))?,
-        life: if options.delete_on_last_exit { flag::DELETE_ON_LAST_EXIT } else { 0 },
+        life: if options.remove_on_last_close { flag::REMOVE_ON_LAST_CLOSE } else { 0 },
         boot: boot_words(),
         durable,
     };

@@ -42,7 +42,7 @@ impl Opened {
             return Ok(());
         }
         let copied = !self.is_same_file().map_err(io)?;
-        Err(OpenError::Unclean { path: path.into(), durable: self.engine.is_durable(), copied })
+        Err(OpenError::NotCleanlyClosed { path: path.into(), durable: self.engine.is_durable(), copied })
     }
 
     /// A durable store: one opener at a time looks whether the machine went down while it was open, or whether it is a copy, rebuilds
@@ -87,7 +87,7 @@ impl Opened {
         }
         if engine.life() & flag::CLEAN == 0 {
             let len = engine.mem.file_len().map_err(|source| WriteError::Io { action: "measure", source })?;
-            let progress = |done, of| options.on_rebuild.iter().for_each(|told| (told.0)(done, of));
+            let progress = |done, of| options.on_recovery.iter().for_each(|told| (told.0)(done, of));
             engine.rebuild(len, &mut { progress })?;
         }
         self.claim_file().map_err(io)?;

@@ -61,13 +61,13 @@ pub fn from_rust() -> String {
     layout! { text;
         HmError hm_error: code os_error pid text_len text;
         HmBytes hm_bytes: data len;
-        HmAttributes hm_attributes: flags expiry expiry_ms version_at_least;
-        HmMeta hm_meta: value_len version expires_at_ms uid flags marks reserved;
+        HmAttributes hm_attributes: flags expiry expiry_ms min_version;
+        HmMetadata hm_metadata: value_len version expires_at_ms uid flags marks reserved;
         HmStored hm_stored: version uid created;
-        HmPair hm_pair: key value meta;
+        HmPair hm_pair: key value metadata;
         HmOptions hm_options: size flags max_bytes expected_items busy_timeout_ms sync_every_ms segment_bytes leaf_bytes
-            fixed_key_len fixed_value_len permissions reserved on_rebuild on_rebuild_user;
-        HmView hm_view: data len meta zero_copy reserved opaque;
+            fixed_key_len fixed_value_len permissions reserved on_recovery on_recovery_user;
+        HmView hm_view: data len metadata zero_copy reserved opaque;
         HmReservation hm_reservation: data len opaque;
         HmChange hm_change: action reserved value attributes;
         HmCounter hm_counter: initial attributes;

@@ -162,7 +162,7 @@ impl Context<'_> {
 
     fn binary_get(&mut self, packet: &Packet<'_>) {
         let key = if packet.opcode == opcode::GETK { packet.key } else { b"" };
-        let head = |meta: &hashmere::Meta, cas: u64, out: &mut Vec<u8>| {
+        let head = |meta: &hashmere::Metadata, cas: u64, out: &mut Vec<u8>| {
             let (opcode, opaque) = (packet.header.opcode, packet.header.opaque);
             let value = meta.value_len as usize;
             Reply { opcode, status: 0, extras: 4, key: key.len(), value, opaque, cas }.write(out);
@@ -170,7 +170,7 @@ impl Context<'_> {
             out.extend_from_slice(key);
         };
         let shows = self.server.config.cas;
-        let cas = |meta: &hashmere::Meta| if shows { meta.version.0 } else { 0 };
+        let cas = |meta: &hashmere::Metadata| if shows { meta.version.0 } else { 0 };
         self.counters.cmd_get.add(1);
         let framed = self
             .server
@@ -182,7 +182,7 @@ impl Context<'_> {
         match framed {
             Ok(Framed::Copied(meta)) => self.note(meta.uid, true),
             Ok(Framed::Long(view)) => {
-                let meta = view.meta();
+                let meta = view.metadata();
                 self.note(meta.uid, true);
                 head(&meta, cas(&meta), &mut self.out.bytes);
                 self.out.push_view(view);

@@ -6,7 +6,7 @@ use super::put::Outcome;
 use super::{exptime, Context};
 use crate::protocol::binary::{opcode, status, wide, word};
 use crate::protocol::classic::Verb;
-use hashmere::{Attributes, Cas, Change, Expected, Version, WriteError};
+use hashmere::{Attributes, CasOutcome, Change, Expected, Version, WriteError};
 
 /// The expiry that says: do not create.
 const NEVER_CREATE: u32 = u32::MAX;
@@ -82,12 +82,14 @@ impl Context<'_> {
     pub fn binary_delete(&mut self, packet: &Packet<'_>) {
         self.server.detail.deleted(packet.key);
         let done = match packet.header.cas {
-            0 => self.delete(packet.key).map(|deleted| if deleted { Cas::Removed } else { Cas::NotFound }),
+            0 => {
+                self.delete(packet.key).map(|deleted| if deleted { CasOutcome::Removed } else { CasOutcome::NotFound })
+            }
             cas => self.server.store.compare_and_set(packet.key, Expected::Version(Version(cas)), Change::Remove),
         };
         match done {
-            Ok(Cas::Mismatch(_)) => self.fail(packet, status::EXISTS),
-            Ok(Cas::NotFound) => self.fail(packet, status::NOT_FOUND),
+            Ok(CasOutcome::Mismatch(_)) => self.fail(packet, status::EXISTS),
+            Ok(CasOutcome::NotFound) => self.fail(packet, status::NOT_FOUND),
             Ok(_) if packet.quiet => {}
             Ok(_) => self.reply(packet, 0, b"", b"", b""),
             Err(error) => self.fail_write(packet, &error),
@@ -125,7 +127,7 @@ impl Context<'_> {
             return match self.touch(packet.key, exptime) {
                 Ok(true) => {
                     self.note_key(packet.key, true);
-                    let meta = self.server.store.meta(packet.key).ok().flatten();
+                    let meta = self.server.store.metadata(packet.key).ok().flatten();
                     let (cas, flags) = meta.map_or((0, 0), |meta| (self.cas(&meta), meta.flags));
                     self.reply(packet, cas, &flags.to_be_bytes(), b"", b"");
                 }
@@ -136,7 +138,7 @@ impl Context<'_> {
         let key = if packet.opcode == opcode::GATK { packet.key } else { b"" };
         match self.touch_and_fetch(packet.key, exptime) {
             Ok(Some(item)) => {
-                self.reply(packet, self.cas(&item.meta), &item.meta.flags.to_be_bytes(), key, &item.value);
+                self.reply(packet, self.cas(&item.metadata), &item.metadata.flags.to_be_bytes(), key, &item.value);
             }
             Ok(None) => self.binary_miss(packet, key),
             Err(error) => self.fail_write(packet, &error),

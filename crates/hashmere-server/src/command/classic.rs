@@ -104,7 +104,7 @@ impl Context<'_> {
 
     /// Notes an access of a key whose UID is not at hand.
     pub fn note_key(&self, key: &[u8], fetched: bool) {
-        if let Ok(Some(meta)) = self.server.store.meta(key) {
+        if let Ok(Some(meta)) = self.server.store.metadata(key) {
             self.note(meta.uid, fetched);
         }
     }

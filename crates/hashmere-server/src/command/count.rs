@@ -91,19 +91,16 @@ impl Context<'_> {
         let mut refused = Outcome::NotFound;
         let mut longer = false;
         let mut counted = Counted { number: 0, version: Version(0), created: false, expires_at_ms: None };
-        let updated = self.server.store.update(key, |item| {
+        let updated = self.server.store.update_with(key, |item| {
             let Some(item) = item else {
                 refused = Outcome::NotFound;
                 let Some((initial, ttl)) = count.create else { return Update::Keep };
                 counted.number = initial;
                 counted.created = true;
-                return Update::SetWith(
-                    text_of(initial, 0),
-                    Attributes { flags: 0, ttl, version_at_least: count.version },
-                );
+                return Update::SetWith(text_of(initial, 0), Attributes { flags: 0, ttl, min_version: count.version });
             };
             // In memcached's order: an empty value has no number whatever its version.
-            if !item.value.is_empty() && count.only.is_some_and(|version| version != item.meta.version.0) {
+            if !item.value.is_empty() && count.only.is_some_and(|version| version != item.metadata.version.0) {
                 refused = Outcome::Exists;
                 return Update::Keep;
             }
@@ -113,14 +110,14 @@ impl Context<'_> {
             };
             counted.number = if count.up { old.wrapping_add(count.by) } else { old.saturating_sub(count.by) };
             counted.created = false;
-            counted.expires_at_ms = item.meta.expires_at_ms;
+            counted.expires_at_ms = item.metadata.expires_at_ms;
             let text = text_of(counted.number, item.value.len());
             longer = text.len() > item.value.len();
             match count.ttl {
-                None => Update::SetAtLeast(text, count.version),
+                None => Update::SetMinVersion(text, count.version),
                 Some(ttl) => {
-                    let flags = item.meta.flags;
-                    Update::SetWith(text, Attributes { flags, ttl, version_at_least: count.version })
+                    let flags = item.metadata.flags;
+                    Update::SetWith(text, Attributes { flags, ttl, min_version: count.version })
                 }
             }
         });

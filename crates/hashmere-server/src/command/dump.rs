@@ -98,7 +98,7 @@ impl Dump {
     }
 
     fn show(&mut self, cx: &mut Context<'_>, pair: &Pair) {
-        let meta = &pair.meta;
+        let meta = &pair.metadata;
         let expiry = meta.expires_at_ms.map(|at| at / 1000);
         let out = &mut cx.out.bytes;
         match self.shape {

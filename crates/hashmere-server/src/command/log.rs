@@ -105,7 +105,7 @@ impl Context<'_> {
 
     /// Length and expiry of a value, as they are now.
     fn size_of(&self, key: &[u8]) -> (u64, Option<u64>) {
-        let meta = self.server.store.meta(key).ok().flatten();
+        let meta = self.server.store.metadata(key).ok().flatten();
         meta.map_or((0, None), |meta| (meta.value_len, meta.expires_at_ms))
     }
 }

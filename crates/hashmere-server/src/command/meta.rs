@@ -8,7 +8,7 @@ use crate::protocol::meta::{self, Flags, Key};
 use crate::protocol::words::Words;
 use crate::protocol::KEY_MAX;
 use crate::server::now_ms;
-use hashmere::Meta;
+use hashmere::Metadata;
 
 /// Mark: the value is to be computed anew, and may be used meanwhile.
 pub const STALE: u32 = 1;
@@ -98,7 +98,8 @@ impl Context<'_> {
         if word.len() > KEY_MAX {
             return self.out.line(BAD_FORMAT);
         }
-        let found = Key::read(word, words.any(|flag| flag[0] == b'b')).map(|key| self.server.store.meta(key.bytes()));
+        let found =
+            Key::read(word, words.any(|flag| flag[0] == b'b')).map(|key| self.server.store.metadata(key.bytes()));
         match found {
             Some(Ok(Some(meta))) => {
                 let Seen { fetched, last } = self.server.access.look(meta.uid);
@@ -124,7 +125,7 @@ impl Context<'_> {
     }
 
     /// The flags of a reply that tell something about an item.
-    pub fn item_flag(&self, letter: u8, meta: &Meta, out: &mut Vec<u8>) {
+    pub fn item_flag(&self, letter: u8, meta: &Metadata, out: &mut Vec<u8>) {
         match letter {
             b'c' => meta::flag(b'c', self.cas(meta), out),
             b'f' => meta::flag(b'f', u64::from(meta.flags), out),

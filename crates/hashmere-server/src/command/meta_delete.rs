@@ -3,7 +3,7 @@
 use super::meta::{Request, STALE};
 use super::put::{failure, Outcome};
 use super::{exptime, Context};
-use hashmere::{Attributes, Cas, Change, Expected, Ttl, Version};
+use hashmere::{Attributes, CasOutcome, Change, Expected, Ttl, Version};
 
 impl Context<'_> {
     /// Performs `md`.
@@ -43,8 +43,8 @@ impl Context<'_> {
             };
         };
         match store.compare_and_set(key, Expected::Version(Version(version)), Change::Remove) {
-            Ok(Cas::Mismatch(_)) => Outcome::Exists,
-            Ok(Cas::NotFound) => Outcome::NotFound,
+            Ok(CasOutcome::Mismatch(_)) => Outcome::Exists,
+            Ok(CasOutcome::NotFound) => Outcome::NotFound,
             Ok(_) => Outcome::gone(),
             Err(error) => Outcome::Failed(error),
         }
@@ -60,17 +60,17 @@ impl Context<'_> {
                 Ok(None) => return Outcome::NotFound,
                 Err(error) => return Outcome::Failed(error.into()),
             };
-            if flags.compare.is_some_and(|version| version != item.meta.version.0) {
+            if flags.compare.is_some_and(|version| version != item.metadata.version.0) {
                 return Outcome::Exists;
             }
             let (value, client, kept) = match flags.has(b'x') {
                 true => (&b""[..], 0, None),
-                false => (&item.value[..], item.meta.flags, item.meta.expires_at_ms),
+                false => (&item.value[..], item.metadata.flags, item.metadata.expires_at_ms),
             };
             let ttl = flags.ttl.map_or(kept.map_or(Ttl::Never, Ttl::At), exptime::ttl);
             let marks = if flags.has(b'I') { STALE } else { 0 };
-            let attributes = Attributes { flags: client, ttl, version_at_least: flags.version };
-            match store.set_marked(key, value, attributes, marks, Some(&item.meta)) {
+            let attributes = Attributes { flags: client, ttl, min_version: flags.version };
+            match store.set_marked(key, value, attributes, marks, Some(&item.metadata)) {
                 Ok(None) => {}
                 Ok(Some(stored)) => return Outcome::Stored(stored, value.len() as u64),
                 Err(error) => return Outcome::Failed(error),

@@ -4,7 +4,7 @@ use super::meta::{Request, STALE, WON};
 use super::{exptime, Context};
 use crate::protocol::number;
 use crate::server::now_ms;
-use hashmere::{Attributes, Meta, ReadError, Uid, Version, WriteError};
+use hashmere::{Attributes, Metadata, ReadError, Uid, Version, WriteError};
 use hashmere_engine::{Framed, StoreHandle};
 
 /// Attempts to create or to win before the item is answered as it is: each failure means that another client was first.
@@ -60,19 +60,20 @@ impl Context<'_> {
         let mut shown = shown;
         let mut uid = None;
         for attempt in 0..ATTEMPTS {
-            let wanting = |meta: &Meta| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta, shown.before);
+            let wanting =
+                |meta: &Metadata| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta, shown.before);
             let meta = match self.meta_read(request, shown)? {
                 None => return Ok(None),
                 Some(Ok(meta)) => meta,
                 Some(Err(view)) => {
-                    if !wanting(&view.meta()) {
-                        self.reply_head(request, &view.meta(), shown, true);
-                        uid = Some(view.meta().uid);
+                    if !wanting(&view.metadata()) {
+                        self.reply_head(request, &view.metadata(), shown, true);
+                        uid = Some(view.metadata().uid);
                         self.out.push_view(view);
                         self.out.text("\r\n");
                         return Ok(uid);
                     }
-                    view.meta()
+                    view.metadata()
                 }
             };
             uid = Some(meta.uid);
@@ -92,12 +93,12 @@ impl Context<'_> {
         &mut self,
         request: &Request<'_>,
         shown: Shown,
-    ) -> Result<Option<Result<Meta, hashmere::View>>, ReadError> {
+    ) -> Result<Option<Result<Metadata, hashmere::View>>, ReadError> {
         let key = request.key.bytes();
         let store = &self.server.store;
         let wanted = request.flags.has(b'v');
         if !wanted || request.flags.compare.is_some() {
-            let Some(meta) = store.meta(key)? else { return Ok(None) };
+            let Some(meta) = store.metadata(key)? else { return Ok(None) };
             // A client that has this version needs no value.
             if !wanted || request.flags.compare == Some(self.cas(&meta)) {
                 self.reply_head(request, &meta, shown, false);
@@ -118,13 +119,19 @@ impl Context<'_> {
         })
     }
 
-    fn reply_head(&mut self, request: &Request<'_>, meta: &Meta, shown: Shown, with_value: bool) {
+    fn reply_head(&mut self, request: &Request<'_>, meta: &Metadata, shown: Shown, with_value: bool) {
         let mut bytes = std::mem::take(&mut self.out.bytes);
         self.write_head(request, meta, (shown, with_value), &mut bytes);
         self.out.bytes = bytes;
     }
 
-    fn write_head(&self, request: &Request<'_>, meta: &Meta, (shown, with_value): (Shown, bool), out: &mut Vec<u8>) {
+    fn write_head(
+        &self,
+        request: &Request<'_>,
+        meta: &Metadata,
+        (shown, with_value): (Shown, bool),
+        out: &mut Vec<u8>,
+    ) {
         if with_value {
             out.extend_from_slice(b"VA ");
             number::write(meta.value_len, out);
@@ -162,7 +169,7 @@ impl Context<'_> {
     fn win(&self, key: &[u8]) -> bool {
         let store = &self.server.store;
         let Ok(Some(item)) = store.get_item(key) else { return false };
-        item.meta.marks & WON == 0 && store.remark(key, &item, item.meta.marks | WON).unwrap_or(false)
+        item.metadata.marks & WON == 0 && store.remark(key, &item, item.metadata.marks | WON).unwrap_or(false)
     }
 
     /// The same for a request that changes the expiry, or creates what is missing.
@@ -170,11 +177,11 @@ impl Context<'_> {
         let key = request.key.bytes();
         let store = &self.server.store;
         for _ in 0..ATTEMPTS {
-            let Some(before) = store.meta(key)? else {
+            let Some(before) = store.metadata(key)? else {
                 let Some(vivify) = request.flags.vivify else { return Ok(None) };
                 self.missed(key);
                 let ttl = exptime::ttl(request.flags.last_exptime.unwrap_or(vivify));
-                let attributes = Attributes { flags: 0, ttl, version_at_least: request.flags.version };
+                let attributes = Attributes { flags: 0, ttl, min_version: request.flags.version };
                 let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
                 self.reply_created(request, stored.version, attributes);
                 self.counters.stored.add(1);
@@ -197,7 +204,7 @@ impl Context<'_> {
 
     fn reply_created(&mut self, request: &Request<'_>, version: Version, attributes: Attributes) {
         let expires_at_ms = exptime::deadline(attributes.ttl, now_ms());
-        let meta = Meta { value_len: 0, flags: 0, marks: WON, version, expires_at_ms, uid: Uid(0) };
+        let meta = Metadata { value_len: 0, flags: 0, marks: WON, version, expires_at_ms, uid: Uid(0) };
         let with_value = request.flags.has(b'v');
         self.reply_head(request, &meta, Shown { before: Some((b'N', None)), won: true }, with_value);
         if with_value {
@@ -207,7 +214,7 @@ impl Context<'_> {
 }
 
 /// Whether somebody should compute this item anew, and nobody was told to. `before`: its expiry before the request changed it.
-fn is_wanting(request: &Request<'_>, meta: &Meta, before: Option<(u8, Option<u64>)>) -> bool {
+fn is_wanting(request: &Request<'_>, meta: &Metadata, before: Option<(u8, Option<u64>)>) -> bool {
     if meta.marks & WON != 0 {
         return false;
     }

@@ -39,7 +39,7 @@ impl Context<'_> {
         let attributes = Attributes {
             flags: flags.client,
             ttl: flags.ttl.map_or(Ttl::Never, exptime::ttl),
-            version_at_least: flags.version,
+            min_version: flags.version,
         };
         let mut outcome = self.put(verb, key, value, attributes, flags.compare);
         match (&outcome, verb) {
@@ -86,7 +86,7 @@ impl Context<'_> {
     /// computes the next brings it.
     fn put_stale(&self, key: &[u8], value: &[u8], attributes: Attributes, version: u64) -> Outcome {
         loop {
-            let seen = match self.server.store.meta(key) {
+            let seen = match self.server.store.metadata(key) {
                 Ok(Some(seen)) if version < seen.version.0 => seen,
                 Ok(Some(_)) => return Outcome::Exists,
                 Ok(None) => return Outcome::NotFound,
@@ -117,6 +117,6 @@ impl Context<'_> {
                 return extended;
             }
         }
-        Outcome::Failed(WriteError::Misuse("the key comes and goes all the time"))
+        Outcome::Failed(WriteError::InvalidState("the key comes and goes all the time"))
     }
 }

@@ -27,7 +27,7 @@ use crate::server::Server;
 use crate::stats::counters::Counters;
 use crate::watch::Watcher;
 use dump::Dump;
-use hashmere::{Meta, Uid};
+use hashmere::{Metadata, Uid};
 use retrieve::Retrieval;
 use std::sync::Arc;
 
@@ -58,7 +58,7 @@ pub struct Context<'a> {
 impl Context<'_> {
     /// The version of an item as clients see it.
     #[inline]
-    fn cas(&self, meta: &Meta) -> u64 {
+    fn cas(&self, meta: &Metadata) -> u64 {
         if self.server.config.cas {
             meta.version.0
         } else {

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::protocol::classic::Verb;
-use hashmere::{Attributes, Cas, Change, Expected, Stored, Update, Updated, Version, WriteError};
+use hashmere::{Attributes, CasOutcome, Change, Expected, Stored, Update, Updated, Version, WriteError};
 
 /// What memcached keeps with an item beside key and value: counted against the item limit, so that the limit means the same.
 const ITEM_OVERHEAD: u64 = 59;
@@ -65,10 +65,10 @@ impl Context<'_> {
             Verb::Set => Outcome::of(store.set_with(key, value, attributes).map(Some), value),
             Verb::Add => Outcome::of(store.add(key, value, attributes), value),
             Verb::Replace => Outcome::of(store.replace(key, value, attributes), value),
-            Verb::Append => self.extend(key, only, attributes.version_at_least, |old| [old, value].concat()),
-            Verb::Prepend => self.extend(key, only, attributes.version_at_least, |old| [value, old].concat()),
+            Verb::Append => self.extend(key, only, attributes.min_version, |old| [old, value].concat()),
+            Verb::Prepend => self.extend(key, only, attributes.min_version, |old| [value, old].concat()),
             // To a store version 0 is "absent"; to memcached it is one that no item has.
-            Verb::Cas(0) => match store.exists(key) {
+            Verb::Cas(0) => match store.contains_key(key) {
                 Ok(true) => Outcome::Exists,
                 Ok(false) => Outcome::NotFound,
                 Err(error) => Outcome::Failed(error.into()),
@@ -76,8 +76,8 @@ impl Context<'_> {
             Verb::Cas(version) => {
                 let expected = Expected::Version(Version(version));
                 match store.compare_and_set(key, expected, Change::SetWith(value, attributes)) {
-                    Ok(Cas::Stored(stored)) => Outcome::Stored(stored, value.len() as u64),
-                    Ok(Cas::Mismatch(_)) => Outcome::Exists,
+                    Ok(CasOutcome::Stored(stored)) => Outcome::Stored(stored, value.len() as u64),
+                    Ok(CasOutcome::Mismatch(_)) => Outcome::Exists,
                     Ok(_) => Outcome::NotFound,
                     Err(error) => Outcome::Failed(error),
                 }
@@ -114,22 +114,22 @@ impl Context<'_> {
     fn extend(&self, key: &[u8], only: Option<u64>, least: Version, build: impl Fn(&[u8]) -> Vec<u8>) -> Outcome {
         let mut refused = Outcome::NotStored;
         let mut len = 0;
-        let updated = self.server.store.update(key, |item| {
+        let updated = self.server.store.update_with(key, |item| {
             let Some(item) = item else {
                 refused = Outcome::NotStored;
                 return Update::Keep;
             };
-            if only.is_some_and(|version| version != item.meta.version.0) {
+            if only.is_some_and(|version| version != item.metadata.version.0) {
                 refused = Outcome::Exists;
                 return Update::Keep;
             }
             let value = build(&item.value);
             len = value.len() as u64;
-            if !self.fits(key, item.meta.flags, len) {
+            if !self.fits(key, item.metadata.flags, len) {
                 refused = Outcome::TooLarge;
                 return Update::Keep;
             }
-            Update::SetAtLeast(value, least)
+            Update::SetMinVersion(value, least)
         });
         match updated {
             Ok(Updated::Stored(stored)) => Outcome::Stored(stored, len),

@@ -5,7 +5,7 @@ use crate::protocol::classic::Retrieve;
 use crate::protocol::number;
 use crate::protocol::words::Words;
 use crate::watch::FETCHERS;
-use hashmere::{Item, Meta, ReadError, WriteError};
+use hashmere::{Item, Metadata, ReadError, WriteError};
 use hashmere_engine::{Framed, StoreHandle};
 
 /// Keys of one bulk read.
@@ -26,7 +26,7 @@ impl From<Retrieve<'_>> for Retrieval {
 
 /// What stands in front of a value.
 #[inline]
-fn head(key: &[u8], meta: &Meta, cas: Option<u64>, out: &mut Vec<u8>) {
+fn head(key: &[u8], meta: &Metadata, cas: Option<u64>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"VALUE ");
     out.extend_from_slice(key);
     out.push(b' ');
@@ -79,7 +79,7 @@ impl Context<'_> {
     fn get_batch(&mut self, keys: &[&[u8]], cas: bool) -> usize {
         let (store, access, now) = (&self.server.store, &self.server.access, self.now);
         let with_cas = cas && self.server.config.cas;
-        let cas_of = |meta: &Meta| cas.then_some(if with_cas { meta.version.0 } else { 0 });
+        let cas_of = |meta: &Metadata| cas.then_some(if with_cas { meta.version.0 } else { 0 });
         let (mut done, mut hits) = (0, 0);
         let read = if let [key] = keys {
             done = 1;
@@ -95,7 +95,7 @@ impl Context<'_> {
                 }
                 Ok(Framed::Long(view)) => {
                     hits = 1;
-                    let meta = view.meta();
+                    let meta = view.metadata();
                     self.note(meta.uid, true);
                     head(key, &meta, cas_of(&meta), &mut self.out.bytes);
                     self.out.push_view(view);
@@ -139,7 +139,7 @@ impl Context<'_> {
                 );
                 from = done;
                 let Some(view) = long.take() else { break read };
-                let meta = view.meta();
+                let meta = view.metadata();
                 access.note(meta.uid, true, now);
                 head(keys[done - 1], &meta, cas_of(&meta), &mut self.out.bytes);
                 self.out.push_view(view);
@@ -181,7 +181,7 @@ impl Context<'_> {
         if let Some(item) = &item {
             counters.touch_hits.add(1);
             counters.get_hits.add(1);
-            self.note(item.meta.uid, true);
+            self.note(item.metadata.uid, true);
         } else {
             counters.touch_misses.add(1);
             counters.get_misses.add(1);
@@ -193,7 +193,7 @@ impl Context<'_> {
     fn get_and_touch(&mut self, key: &[u8], exptime: i64, cas: bool) {
         match self.touch_and_fetch(key, exptime) {
             Ok(Some(item)) => {
-                head(key, &item.meta, cas.then_some(self.cas(&item.meta)), &mut self.out.bytes);
+                head(key, &item.metadata, cas.then_some(self.cas(&item.metadata)), &mut self.out.bytes);
                 self.out.bytes.extend_from_slice(&item.value);
                 self.out.bytes.extend_from_slice(b"\r\n");
             }

@@ -31,14 +31,18 @@ fn connection(server: &Server, worker: usize, peer: &Peer, event: &str, reason: 
     });
 }
 
-/// Tells about what this process evicted since the last time. `noting`: whether the store was told to note that.
+/// Sends watchers what this process evicted since the last call. `noting`: whether the store records it for this worker.
 pub fn evictions(server: &Server, worker: usize, noting: &mut bool) {
     let wanted = server.watchers.wants(EVICTIONS);
     if !wanted && !*noting {
         return;
     }
-    *noting = wanted;
-    for evicted in server.store.shared().engine().evictions(wanted) {
+    let engine = server.store.shared().engine();
+    if wanted != *noting {
+        engine.record_evictions(wanted);
+        *noting = wanted;
+    }
+    for evicted in engine.drain_evictions() {
         server.watchers.tell(EVICTIONS, Some(worker), |line| {
             let now = now_ms();
             let seen = server.access.look(evicted.uid);

@@ -144,7 +144,7 @@ impl Flags {
         if opaque > OPAQUE_MAX {
             return Err(LONG_OPAQUE);
         }
-        if flags.version > Version::ASKED_MAX {
+        if flags.version > Version::MIN_VERSION_MAX {
             return Err(BAD_VERSION);
         }
         Ok(flags)

@@ -45,7 +45,7 @@ pub fn drive() {
                 read(&store, &mut rng);
             }
         });
-        let options = Options::new().existing_only().busy_timeout(BUSY);
+        let options = Options::new().create(false).busy_timeout(BUSY);
         let opened = timed("open", || options.open(path));
         if let Ok(store) = opened {
             use_it(&store, &mut rng);
@@ -74,7 +74,7 @@ fn use_it(store: &Store, rng: &mut Rng) {
         timed("by number", || by_number(store, rng));
         use_pools(store, rng);
         timed("sync", || drop(store.sync()));
-        timed("maintain", || drop(store.maintain()));
+        timed("compact", || drop(store.compact()));
         timed("reading again", || read(store, rng));
     }
     if rng.chance(30) {
@@ -100,17 +100,17 @@ fn read(store: &Store, rng: &mut Rng) {
         let _ = store.get_into(&key, &mut buffer);
         let _ = store.get_item(&key);
         let _ = store.view(&key).map(|view| view.map(|view| view.iter().fold(0u8, |sum, byte| sum ^ byte)));
-        let _ = (store.meta(&key), store.exists(&key), store.value_len(&key), store.ttl(&key));
-        let _ = (store.uid_of(&key), store.handle_of(&key));
+        let _ = (store.metadata(&key), store.contains_key(&key), store.value_len(&key), store.ttl(&key));
+        let _ = (store.uid_of(&key), store.id_of(&key));
         let hashed: Hashed<'_> = store.hashed();
-        let _ = (hashed.get(&key, COLLIDING), hashed.get_item(&key, COLLIDING), hashed.exists(&key, COLLIDING));
+        let _ = (hashed.get(&key, COLLIDING), hashed.get_item(&key, COLLIDING), hashed.contains_key(&key, COLLIDING));
         let _ = (hashed.get_into(&key, COLLIDING, &mut buffer), hashed.uid_of(&key, COLLIDING));
         let _ = store.get_at_into(Uid(rng.word() as u32), &mut buffer);
         let _ = store.random();
     }
     let keys: Vec<Vec<u8>> = (0..70).map(|_| key(rng)).collect();
     let _ = store.get_many(&keys);
-    let _ = (store.count(), store.is_empty());
+    let _ = (store.len(), store.is_empty());
     timed("stats", || drop(store.stats()));
     timed("check", || drop(store.check()));
     timed("iter", || store.iter().take(PAIRS).take_while(Result::is_ok).for_each(drop));
@@ -143,10 +143,10 @@ fn write(store: &Store, rng: &mut Rng) {
         13 => drop(store.take(&key)),
         14 => drop(store.compare_and_set(&key, Expected::Value(&value), Change::Remove)),
         15 => drop(store.compare_and_set(&key, Expected::Version(Version(rng.word())), Change::Set(&value))),
-        16 => drop(store.update(&key, |item| item.map_or(Update::Keep, |_| Update::Set(value.clone())))),
+        16 => drop(store.update_with(&key, |item| item.map_or(Update::Keep, |_| Update::Set(value.clone())))),
         17 => drop(store.incr(&key, 3, counter)),
-        18 => drop((store.decr(&key, 3, counter), store.add_signed(&key, -1, counter))),
-        19 => drop((store.retain_ref(&key), store.release_ref(&key))),
+        18 => drop((store.decr(&key, 3, counter), store.incr_by(&key, -1, counter))),
+        19 => drop((store.inc_ref(&key), store.dec_ref(&key))),
         20 => drop(store.touch(&key, Ttl::After(Duration::from_secs(9)))),
         21 => drop(store.get_and_touch(&key, Ttl::After(Duration::from_millis(1)))),
         22 => drop(store.set_many(&[(&key, &value), (&key, &key)])),
@@ -159,9 +159,9 @@ fn write(store: &Store, rng: &mut Rng) {
 fn by_number(store: &Store, rng: &mut Rng) {
     for _ in 0..10 {
         let key = key(rng);
-        if let Ok(Some(handle)) = store.handle_of(&key) {
+        if let Ok(Some(handle)) = store.id_of(&key) {
             let _ = (store.get_at(handle), store.set_at(handle, b"by handle"));
-            let _ = store.update_at(handle, |_| Update::Remove);
+            let _ = store.update_with_at(handle, |_| Update::Remove);
         }
         let uid = Uid(rng.word() as u32 >> rng.below(32));
         let _ = (store.get_at(uid), store.set_at(uid, b"by number"), store.delete_at(uid));

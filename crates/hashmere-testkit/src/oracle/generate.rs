@@ -76,7 +76,7 @@ impl Generator {
         let flags = if self.rng.chance(50) { self.rng.word() as u32 } else { 0 };
         // Some ask for a version above the time of the day, from where versions begin.
         let asked = if flags % 5 == 1 { wall_ms() + u64::from(flags) } else { 0 };
-        Attributes { flags, ttl: self.ttl(), version_at_least: Version(asked) }
+        Attributes { flags, ttl: self.ttl(), min_version: Version(asked) }
     }
 
     fn counter(&mut self) -> Counter {
@@ -90,7 +90,7 @@ impl Generator {
             0 => Update::Keep,
             1 => Update::Remove,
             2 => Update::SetWith(self.value(), self.attributes()),
-            3 => Update::SetAtLeast(self.value(), Version(wall_ms() + (1 << 32))),
+            3 => Update::SetMinVersion(self.value(), Version(wall_ms() + (1 << 32))),
             _ => Update::Set(self.value()),
         }
     }

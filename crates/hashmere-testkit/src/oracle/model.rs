@@ -188,10 +188,10 @@ impl Model {
     fn update(&mut self, key: &[u8], update: &Update) -> Outcome {
         match update {
             Update::Keep => Outcome::Kept,
-            Update::Set(value) | Update::SetAtLeast(value, _) if self.entries.contains_key(key) => {
+            Update::Set(value) | Update::SetMinVersion(value, _) if self.entries.contains_key(key) => {
                 self.edit(key, |old| old.clone_from(value))
             }
-            Update::Set(value) | Update::SetAtLeast(value, _) => self.put(key, value, Attributes::NONE),
+            Update::Set(value) | Update::SetMinVersion(value, _) => self.put(key, value, Attributes::NONE),
             Update::SetWith(value, attributes) => self.put(key, value, *attributes),
             Update::Remove if self.remove(key) => Outcome::Removed,
             Update::Remove => Outcome::Kept,

@@ -2,7 +2,7 @@
 
 use super::{hash_of, Action, Hashed, Numbered, Outcome, To, Want};
 use hashmere::{
-    Attributes, Cas, Change, Counter, Expected, Item, ReadError, Remaining, Store, Stored, Update, Updated, Version,
+    Attributes, CasOutcome, Change, Counter, Expected, Item, ReadError, Store, Stored, Update, Updated, Version,
     WriteError,
 };
 
@@ -30,11 +30,11 @@ pub(crate) fn perform(store: &Store, key: &[u8], action: &Action, known: &Known)
         }
         Action::GetItem => plain(item(store.get_item(key)?)),
         Action::View => plain(value(store.view(key)?.map(|view| view.to_vec()))),
-        Action::Exists => plain(Outcome::Flag(store.exists(key)?)),
+        Action::Exists => plain(Outcome::Flag(store.contains_key(key)?)),
         Action::ValueLen => plain(store.value_len(key)?.map_or(Outcome::Absent, Outcome::Length)),
         Action::Ttl => plain(match store.ttl(key)? {
             None => Outcome::Absent,
-            Some(remaining) => Outcome::Expires(remaining != Remaining::Forever),
+            Some(expiry) => Outcome::Expires(expiry.remaining.is_some()),
         }),
         Action::Set(bytes) => stored(store.set(key, bytes)?),
         Action::SetWith(bytes, attributes) => stored(store.set_with(key, bytes, *attributes)?),
@@ -46,13 +46,13 @@ pub(crate) fn perform(store: &Store, key: &[u8], action: &Action, known: &Known)
         Action::Delete => plain(Outcome::Flag(store.delete(key)?)),
         Action::Take => plain(value(store.take(key)?)),
         Action::Cas(want, to) => cas(store.compare_and_set(key, expected(want, known), change(to))?),
-        Action::Update(update) => updated(store.update(key, |_| update.clone())?),
-        Action::Edit(tail) => updated(store.update(key, |item| edited(item, tail))?),
+        Action::Update(update) => updated(store.update_with(key, |_| update.clone())?),
+        Action::Edit(tail) => updated(store.update_with(key, |item| edited(item, tail))?),
         Action::Incr(by, counter) => plain(number(store.incr(key, *by, *counter))?),
         Action::Decr(by, counter) => plain(number(store.decr(key, *by, *counter))?),
-        Action::AddSigned(by, counter) => plain(number(store.add_signed(key, *by, *counter))?),
-        Action::RetainRef => plain(number(store.retain_ref(key).map(Some))?),
-        Action::ReleaseRef => plain(number(store.release_ref(key))?),
+        Action::AddSigned(by, counter) => plain(number(store.incr_by(key, *by, *counter))?),
+        Action::RetainRef => plain(number(store.inc_ref(key).map(Some))?),
+        Action::ReleaseRef => plain(number(store.dec_ref(key))?),
         Action::Touch(ttl) => plain(Outcome::Flag(store.touch(key, *ttl)?)),
         Action::GetAndTouch(ttl) => plain(item(store.get_and_touch(key, *ttl)?)),
         Action::At(action) => numbered(store, key, action)?,
@@ -78,8 +78,8 @@ fn value(value: Option<Vec<u8>>) -> Outcome {
 
 fn item(item: Option<Item>) -> Outcome {
     item.map_or(Outcome::Absent, |item| {
-        assert_eq!(item.meta.value_len, item.value.len() as u64, "an item's length is not its value's");
-        Outcome::Item(item.value, item.meta.flags)
+        assert_eq!(item.metadata.value_len, item.value.len() as u64, "an item's length is not its value's");
+        Outcome::Item(item.value, item.metadata.flags)
     })
 }
 
@@ -126,12 +126,12 @@ fn change(to: &To) -> Change<'_> {
     }
 }
 
-fn cas(result: Cas) -> Done {
+fn cas(result: CasOutcome) -> Done {
     match result {
-        Cas::Stored(done) => stored(done),
-        Cas::Removed => plain(Outcome::Removed),
-        Cas::Mismatch(_) => plain(Outcome::Mismatch),
-        Cas::NotFound => plain(Outcome::Absent),
+        CasOutcome::Stored(done) => stored(done),
+        CasOutcome::Removed => plain(Outcome::Removed),
+        CasOutcome::Mismatch(_) => plain(Outcome::Mismatch),
+        CasOutcome::NotFound => plain(Outcome::Absent),
     }
 }
 
@@ -144,14 +144,14 @@ fn updated(result: Updated) -> Done {
 }
 
 fn numbered(store: &Store, key: &[u8], action: &Numbered) -> Result<Done, WriteError> {
-    let (Some(uid), Some(handle)) = (store.uid_of(key)?, store.handle_of(key)?) else {
+    let (Some(uid), Some(handle)) = (store.uid_of(key)?, store.id_of(key)?) else {
         return Ok(plain(Outcome::Absent));
     };
     assert_eq!(handle.uid(), uid, "the handle's UID");
     let pair = |found: Result<hashmere::Pair, ReadError>| match found {
         Ok(pair) => {
             assert_eq!(pair.key, key, "another key under this number");
-            Outcome::Item(pair.value, pair.meta.flags)
+            Outcome::Item(pair.value, pair.metadata.flags)
         }
         Err(ReadError::Stale) => Outcome::Stale,
         Err(error) => panic!("{error:?}"),
@@ -165,7 +165,7 @@ fn numbered(store: &Store, key: &[u8], action: &Numbered) -> Result<Done, WriteE
             plain(Outcome::Value(buffer))
         }
         Numbered::Set(bytes) => stored(store.set_at(handle, bytes)?),
-        Numbered::Update(update) => updated(store.update_at(uid, |_| update.clone())?),
+        Numbered::Update(update) => updated(store.update_with_at(uid, |_| update.clone())?),
         Numbered::Delete => {
             store.delete_at(handle)?;
             plain(Outcome::Removed)
@@ -194,12 +194,12 @@ fn hashed(store: &Store, key: &[u8], action: &Hashed) -> Result<Done, WriteError
             let found = family.get_into(key, hash, &mut buffer)?;
             plain(value(found.then_some(buffer)))
         }
-        Hashed::Exists => plain(Outcome::Flag(family.exists(key, hash)?)),
+        Hashed::Exists => plain(Outcome::Flag(family.contains_key(key, hash)?)),
         Hashed::Set(bytes) => stored(family.set(key, hash, bytes)?),
         Hashed::Add(bytes) => family.add(key, hash, bytes, none)?.map_or((Outcome::Present, None), stored),
         Hashed::Delete => plain(Outcome::Flag(family.delete(key, hash)?)),
         Hashed::Incr(by, counter) => plain(number(family.incr(key, hash, *by, *counter))?),
-        Hashed::Edit(tail) => updated(family.update(key, hash, |item| edited(item, tail))?),
+        Hashed::Edit(tail) => updated(family.update_with(key, hash, |item| edited(item, tail))?),
         Hashed::SetByUid(bytes) => match family.uid_of(key, hash)? {
             Some(uid) => stored(store.set_at(uid, bytes)?),
             None => plain(Outcome::Absent),

@@ -58,18 +58,18 @@ impl Driver {
                 self.store().clear().unwrap();
                 self.model.entries.clear();
                 self.model.ghosts.clear();
-                assert_eq!(self.store().count(), 0, "count after clear");
+                assert_eq!(self.store().len(), 0, "count after clear");
             }
             Whole::Maintain => {
-                self.store().maintain().unwrap();
+                self.store().compact().unwrap();
             }
             Whole::Reopen => {
-                let second = Options::new().existing_only().open(&self.plan.path).unwrap();
+                let second = Options::new().create(false).open(&self.plan.path).unwrap();
                 self.store = Some(second);
             }
             Whole::CloseAndOpen => {
                 self.store = None;
-                self.store = Some(Options::new().existing_only().open(&self.plan.path).unwrap());
+                self.store = Some(Options::new().create(false).open(&self.plan.path).unwrap());
             }
         }
     }
@@ -88,12 +88,12 @@ impl Driver {
     fn compare_pair(&self, pair: &Pair) {
         let Some(entry) = self.model.entries.get(&pair.key) else {
             let ghost = self.model.ghosts.contains(&pair.key);
-            self.fail(&pair.key, &format!("was found but is not there (expired: {ghost}): {:?}", pair.meta));
+            self.fail(&pair.key, &format!("was found but is not there (expired: {ghost}): {:?}", pair.metadata));
         };
         let same = entry.value == pair.value
-            && entry.flags == pair.meta.flags
-            && entry.expiry.allows(pair.meta.expires_at_ms)
-            && entry.uid.is_none_or(|uid| uid == pair.meta.uid.0);
+            && entry.flags == pair.metadata.flags
+            && entry.expiry.allows(pair.metadata.expires_at_ms)
+            && entry.uid.is_none_or(|uid| uid == pair.metadata.uid.0);
         if !same {
             self.fail(&pair.key, &format!("was found as {pair:?}"));
         }
@@ -127,7 +127,7 @@ impl Driver {
             self.fail(key, "was not found by a scan");
         }
         let (least, most) = (seen.len() as u64, (seen.len() + self.model.ghosts.len()) as u64);
-        let count = store.count();
+        let count = store.len();
         let step = self.step;
         assert!((least..=most).contains(&count), "step {step}: count() is {count}, not {least} to {most}");
         assert_eq!(store.is_empty(), count == 0);

@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &mut Arguments) {
     let path: PathBuf = arguments.next();
     limit(libc::RLIMIT_AS, arguments.next());
     let mut next: u64 = OWN + (arguments.next::<u64>() << 20);
-    let store = match Options::new().existing_only().open(&path) {
+    let store = match Options::new().create(false).open(&path) {
         Ok(store) => store,
         Err(error) => {
             println!("open {}", error.code());
@@ -101,7 +101,7 @@ fn read(store: &Store, count: u64, tally: &mut Tally) {
             None => return,
         }
     }
-    assert_eq!(seen, store.count());
+    assert_eq!(seen, store.len());
 }
 
 fn write(store: &Store, next: &mut u64, tally: &mut Tally) {
@@ -118,7 +118,7 @@ fn write(store: &Store, next: &mut u64, tally: &mut Tally) {
     tally.note("set", told!(store.set(b"large", &vec![7; 400_000])));
     tally.note("append", told!(store.append(b"appended", b"+")));
     tally.note("delete", told!(store.delete(b"large")));
-    tally.note("maintain", told!(store.maintain()));
+    tally.note("compact", told!(store.compact()));
 }
 
 fn whole(store: &Store, path: &std::path::Path, tally: &mut Tally) {
@@ -145,7 +145,7 @@ fn whole(store: &Store, path: &std::path::Path, tally: &mut Tally) {
     }
     let copy = path.with_extension("copy.mere");
     if let Some(report) = tally.note("backup", told!(store.backup(&copy))) {
-        assert_eq!(report.items, store.count());
+        assert_eq!(report.items, store.len());
     }
     let _ = std::fs::remove_file(copy);
 }

@@ -41,7 +41,7 @@ pub(super) fn passers(arguments: &mut Arguments) {
     for _ in 0..count {
         let closes = rng.chance(50);
         super::fork::wait(super::fork::fork(|| {
-            let store = Options::new().existing_only().open(&path).expect("open");
+            let store = Options::new().create(false).open(&path).expect("open");
             store.incr(b"passers", 1, Counter::or_create(1)).expect("increment");
             if !closes {
                 std::mem::forget(store);
@@ -85,7 +85,7 @@ pub(super) fn burst(arguments: &mut Arguments) {
             let wait = |reader: &mut std::io::PipeReader| assert_eq!(reader.read(&mut [0]).expect("read a pipe"), 0);
             wait(&mut go);
             let (begin, cpu) = (Instant::now(), processor_ns());
-            let opened = Options::new().existing_only().open(&path);
+            let opened = Options::new().create(false).open(&path);
             let took = [begin.elapsed().as_micros() as u64, (processor_ns() - cpu) / 1000, u64::from(opened.is_ok())];
             tell.write_all(took.map(u64::to_le_bytes).as_flattened()).expect("tell");
             wait(&mut leave);

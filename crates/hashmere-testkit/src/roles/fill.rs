@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &mut Arguments) {
         for number in 0..count {
             assert!(store.delete(&payload::key(number)).expect("deleting works in a full store"));
         }
-        assert_eq!(store.count(), 0);
+        assert_eq!(store.len(), 0);
         println!("room");
     }
     println!("end");
@@ -61,6 +61,6 @@ fn check(store: &Store, len: usize, cycle: u64, count: u64) {
         let found = store.get(&payload::key(number)).expect("get");
         assert_eq!(found, Some(payload::encode_len(number * cycle, len)), "key {number} of {count}");
     }
-    assert_eq!(store.count(), count);
+    assert_eq!(store.len(), count);
     assert_eq!(store.get(&payload::key(count)).expect("get"), None, "the refused key");
 }

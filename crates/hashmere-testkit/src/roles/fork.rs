@@ -80,7 +80,7 @@ fn view(store: &Store) {
             store.set(b"viewed", &payload::encode_len(round, 700)).expect("set");
             write(store, "churn", 2);
         }
-        store.maintain().expect("maintain");
+        store.compact().expect("compact");
         if keep {
             assert_eq!(held.as_deref(), Some(&value[..]), "the view after its key was overwritten");
         }

@@ -7,7 +7,7 @@ mod crowd;
 mod fill;
 mod fork;
 mod hammer;
-mod last_exit;
+mod last_close;
 pub mod log;
 mod many;
 pub mod mix;
@@ -40,7 +40,7 @@ pub fn run(role: &str, arguments: Vec<String>) {
         "barrier" => queue::barrier(&mut arguments),
         "fork" => fork::run(&mut arguments),
         "hammer" => hammer::run(&mut arguments),
-        "last-exit" => last_exit::run(&mut arguments),
+        "last-close" => last_close::run(&mut arguments),
         "holder" => queue::holder(&mut arguments),
         "drainer" => log::drainer(&mut arguments),
         "leaver" => log::leaver(&mut arguments),
@@ -81,7 +81,7 @@ impl Arguments {
     fn store(&mut self) -> Store {
         let path: String = self.next();
         Options::new()
-            .existing_only()
+            .create(false)
             .busy_timeout(LIMIT)
             .open(&path)
             .unwrap_or_else(|error| panic!("open {path}: {error}"))

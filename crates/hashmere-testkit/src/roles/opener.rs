@@ -34,7 +34,7 @@ pub(super) fn run(arguments: &mut Arguments) {
                 println!("seen");
             }
             _ => {
-                let results = race(threads, rest, &Options::new().exclusive());
+                let results = race(threads, rest, &Options::new().create_new(true));
                 let created = results.iter().filter(|result| result.is_ok()).count();
                 for error in results.iter().filter_map(|result| result.as_ref().err()) {
                     assert!(matches!(error, OpenError::AlreadyExists { .. }), "{error:?}");

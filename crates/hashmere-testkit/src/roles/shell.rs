@@ -34,13 +34,13 @@ fn options(arguments: &mut Arguments) -> Options {
         let (name, number) = word.split_once('=').unwrap_or((&word, "0"));
         let number: u64 = number.parse().expect("a number");
         options = match name {
-            "existing" => options.existing_only(),
-            "exclusive" => options.exclusive(),
+            "existing" => options.create(false),
+            "exclusive" => options.create_new(true),
             "ro" => options.read_only(),
             "tiny" => options.segment_bytes(4096).leaf_bytes(256),
             "max" => options.max_bytes(number),
             "cache" => options.mode(Mode::Cache),
-            "delete-on-exit" => options.delete_on_last_exit(),
+            "delete-on-exit" => options.remove_on_last_close(true),
             "uid" => {
                 become_user(number as u32);
                 options
@@ -70,8 +70,8 @@ fn command(store: &Store, words: &[&str]) -> Result<String, Error> {
             store.clear()?;
             "ok".to_owned()
         }
-        ["maintain"] => format!("given back {}", store.maintain()?),
-        ["count"] => format!("count {}", store.count()),
+        ["compact"] => format!("given back {}", store.compact()?),
+        ["count"] => format!("count {}", store.len()),
         ["pids"] => {
             let pids: Vec<String> = store.stats().clients.iter().map(|client| client.pid.to_string()).collect();
             format!("pids {}", pids.join(" "))

@@ -38,7 +38,7 @@ pub fn hold(program: &str, scenario: &Scenario, time: Duration, rng: &mut Rng) -
     let path = case.scratch.store("held");
     for _ in 0..TRIES {
         case.before.write(&path);
-        let live = Options::new().existing_only().busy_timeout(BUSY).open(&path).map_err(|error| error.to_string())?;
+        let live = Options::new().create(false).busy_timeout(BUSY).open(&path).map_err(|error| error.to_string())?;
         let tracee = case.start(&path);
         route.lead(&tracee, rng.below(length));
         let stopped = tracee.leave_stopped();

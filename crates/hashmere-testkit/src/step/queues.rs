@@ -180,7 +180,7 @@ impl QueueScenario {
         let scratch = Scratch::new("step");
         let path = scratch.store("prepared");
         let before = self.prepare(&path);
-        let store = Options::new().existing_only().open(&path).expect("open it again");
+        let store = Options::new().create(false).open(&path).expect("open it again");
         let contents = census(&mut Seat::take(&store).expect("take part")).expect("what is there before");
         Case { program, name: self.name, argument: 0, before, judge: self.places(contents), scratch }
     }
@@ -274,7 +274,7 @@ impl Judge for Places {
 
     fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String> {
         Image::of(path).write(copy);
-        let store = Options::new().existing_only().open(copy).map_err(|error| format!("reopening: {error}"))?;
+        let store = Options::new().create(false).open(copy).map_err(|error| format!("reopening: {error}"))?;
         let mut seat = Seat::take(&store).map_err(|error| format!("taking part anew: {error}"))?;
         let waited = self.look(&mut seat, false)?;
         is_clean(&store)?;

@@ -122,7 +122,7 @@ pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) ->
     let (before, argument) = scenario.prepare(&scratch.store("prepared"), others);
     let path = scratch.store("after");
     before.write(&path);
-    let store = Options::new().existing_only().open(&path).expect("open a copy");
+    let store = Options::new().create(false).open(&path).expect("open a copy");
     if !scenario.cold {
         (scenario.first)(&store, argument);
     }
@@ -180,7 +180,7 @@ impl<J: Judge> Case<'_, J> {
     /// The process at its k-th instruction, and a client that was there before it.
     fn at(&self, route: &Route, at: u64, path: &Path) -> Result<(Tracee, Stand, J::Survivor), String> {
         self.before.write(path);
-        let options = Options::new().existing_only().busy_timeout(BUSY);
+        let options = Options::new().create(false).busy_timeout(BUSY);
         let survivor = self.judge.attend(options.open(path).map_err(|error| error.to_string())?)?;
         let tracee = self.start(path);
         let stand = route.lead(&tracee, at);

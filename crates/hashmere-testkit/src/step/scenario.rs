@@ -75,7 +75,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario {
         name: "clean",
         fill: garbage,
-        act: |store, _| assert_ne!(store.maintain().expect("maintain"), 0),
+        act: |store, _| assert_ne!(store.compact().expect("compact"), 0),
         key: |_| None,
         ..PLAIN
     },
@@ -155,7 +155,7 @@ impl Scenario {
         let Some(metric) = self.until else { return (Image::of(path), 0) };
         for number in 0..1000 {
             let before = Image::of(path);
-            let store = Options::new().existing_only().open(path).expect("open a store");
+            let store = Options::new().create(false).open(path).expect("open a store");
             (self.first)(&store, number);
             let was = metric(&store);
             (self.act)(&store, number);

@@ -86,7 +86,7 @@ impl Frame {
 }
 
 fn open(path: &Path) -> Result<Store, String> {
-    Options::new().existing_only().open(path).map_err(|error| format!("reopening: {error}"))
+    Options::new().create(false).open(path).map_err(|error| format!("reopening: {error}"))
 }
 
 /// `check` finds nothing, not even a lock of the dead: after a repair there is none.
@@ -102,8 +102,8 @@ pub(super) fn is_clean(store: &Store) -> Result<(), String> {
 /// `check` finds nothing and the count is right.
 fn is_sound(store: &Store, keys: usize) -> Result<(), String> {
     is_clean(store)?;
-    if store.count() != keys as u64 {
-        return Err(format!("count says {}, there are {keys}", store.count()));
+    if store.len() != keys as u64 {
+        return Err(format!("count says {}, there are {keys}", store.len()));
     }
     Ok(())
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 /// If the operation fails.
 pub fn work(scenario: &Scenario, argument: u64, path: &Path) {
     be_ready();
-    let open = || Options::new().existing_only().open(path).expect("open the store");
+    let open = || Options::new().create(false).open(path).expect("open the store");
     if scenario.cold {
         between_markers(|| (scenario.act)(&open(), argument));
         return;
@@ -28,7 +28,7 @@ pub fn work(scenario: &Scenario, argument: u64, path: &Path) {
 /// If the operation fails.
 pub fn work_queue(scenario: &QueueScenario, path: &Path) {
     be_ready();
-    let store = Options::new().existing_only().open(path).expect("open the store");
+    let store = Options::new().create(false).open(path).expect("open the store");
     queues::work(scenario, &store, mark);
 }
 

@@ -51,13 +51,13 @@ module ActiveSupport
         options = merged_options(options)
         matcher = key_matcher(matcher, options)
         instrument(:delete_matched, matcher.inspect) do
-          @store.each_key { |key| @store.remove(key) if matcher.match?(key.scrub) }
+          @store.each_key { |key| @store.delete?(key) if matcher.match?(key.scrub) }
         end
       end
 
       # Gives back the room of what expired.
       def cleanup(options = nil)
-        instrument(:cleanup, nil) { @store.maintain }
+        instrument(:cleanup, nil) { @store.compact }
       end
 
       def clear(options = nil)
@@ -76,7 +76,7 @@ module ActiveSupport
           loop do
             break @store.incr(key, by, initial: initial, ttl: options[:expires_in]&.to_f)
           rescue Hashmere::NotANumber => e
-            record = @store.record(key)
+            record = @store.get_item(key)
             next if record.nil?
 
             done, number = count_entry(key, record, by)
@@ -92,7 +92,7 @@ module ActiveSupport
 
         entry = entry_of(record.value, record.flags)
         if entry.expired?
-          @store.remove(key, version: record.version)
+          @store.delete?(key, version: record.version)
           return :again
         end
         number = Integer(entry.value, exception: false) or return :refused
@@ -110,7 +110,7 @@ module ActiveSupport
       end
 
       def read_entry(key, **_options)
-        record = @store.record(key)
+        record = @store.get_item(key)
         record && entry_of(record.value, record.flags)
       end
 
@@ -133,7 +133,7 @@ module ActiveSupport
 
       # Removes a name whose new value could not be stored. (If its lock is held, another writer may be storing one.)
       def forget(key)
-        @store.remove(key)
+        @store.delete?(key)
       rescue Hashmere::Busy
         nil
       end
@@ -145,7 +145,7 @@ module ActiveSupport
         [entry.expires_at - Time.now.to_f + more, 0].max
       end
 
-      def delete_entry(key, **_options) = @store.remove(key)
+      def delete_entry(key, **_options) = @store.delete?(key)
 
       def delete_multi_entries(keys, **_options) = @store.delete_many(keys)
     end

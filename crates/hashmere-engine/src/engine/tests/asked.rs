@@ -12,7 +12,7 @@ use crate::types::{Attributes, Change, Counter, Expected, Update, Version};
 use hashmere_format::record::VERSION_MAX;
 
 const ASKED: Version = Version(1 << 30);
-const FIRST: Attributes = Attributes { version_at_least: ASKED, ..Attributes::NONE };
+const FIRST: Attributes = Attributes { min_version: ASKED, ..Attributes::NONE };
 
 fn version(client: &Client, key: &[u8]) -> u64 {
     client.peek(key, client.t_hash(key)).unwrap().unwrap().version.0
@@ -50,7 +50,7 @@ pub(super) fn deaths_of_who_asks() {
 fn the_larger_of_what_is_asked_for_and_what_comes_next() {
     let world = World::new(strict(24));
     let client = world.client();
-    let asks = |asked: u64| Attributes::NONE.version_at_least(Version(asked));
+    let asks = |asked: u64| Attributes::NONE.min_version(Version(asked));
     put(&client, b"k", asks(5));
     let first = version(&client, b"k");
     assert!(first > 1000, "versions begin at the time of the day");
@@ -62,7 +62,9 @@ fn the_larger_of_what_is_asked_for_and_what_comes_next() {
     // Every kind of write.
     let kh = client.hash(b"k");
     let item = || client.t_item(b"k", kh);
-    client.update(b"k", kh, &mut || item(), &mut |_| Ok(Update::SetAtLeast(b"7".to_vec(), Version(1 << 31)))).unwrap();
+    client
+        .update(b"k", kh, &mut || item(), &mut |_| Ok(Update::SetMinVersion(b"7".to_vec(), Version(1 << 31))))
+        .unwrap();
     assert_eq!(version(&client, b"k"), 1 << 31);
     client.update(b"k", kh, &mut || item(), &mut |_| Ok(Update::SetWith(b"7".to_vec(), asks(1 << 32)))).unwrap();
     assert_eq!(version(&client, b"k"), 1 << 32);
@@ -85,13 +87,13 @@ fn the_larger_of_what_is_asked_for_and_what_comes_next() {
 fn there_is_a_limit_and_as_much_beyond_it() {
     let world = World::new(strict(24));
     let client = world.client();
-    put(&client, b"k", Attributes::NONE.version_at_least(Version::ASKED_MAX));
-    assert_eq!(version(&client, b"k"), Version::ASKED_MAX.0);
-    const { assert!(VERSION_MAX - Version::ASKED_MAX.0 >= Version::ASKED_MAX.0 - 1) };
-    let beyond = Attributes::NONE.version_at_least(Version(Version::ASKED_MAX.0 + 1));
+    put(&client, b"k", Attributes::NONE.min_version(Version::MIN_VERSION_MAX));
+    assert_eq!(version(&client, b"k"), Version::MIN_VERSION_MAX.0);
+    const { assert!(VERSION_MAX - Version::MIN_VERSION_MAX.0 >= Version::MIN_VERSION_MAX.0 - 1) };
+    let beyond = Attributes::NONE.min_version(Version(Version::MIN_VERSION_MAX.0 + 1));
     for key in [&b"k"[..], b"new"] {
         let refused = client.t_put(key, b"beyond", beyond, When::Always).unwrap_err();
-        assert!(matches!(refused, WriteError::Misuse(text) if text.contains("2^41")), "{refused}");
+        assert!(matches!(refused, WriteError::InvalidState(text) if text.contains("2^41")), "{refused}");
     }
     let counter = Counter { initial: Some(1), attributes: beyond };
     let lane = &mut client.lane().unwrap();

@@ -51,7 +51,7 @@ fn furnish(client: &Client) {
     client.t_set(b"#supplied too", b"the same hash").unwrap();
     let with = Attributes { flags: 5, ttl: Ttl::At(u64::from(u32::MAX) * 1000), ..Attributes::NONE };
     client.t_put(b"ttl", b"expires", with, When::Always).unwrap();
-    client.t_put(b"asked", b"version", Attributes::NONE.version_at_least(Version(1 << 30)), When::Always).unwrap();
+    client.t_put(b"asked", b"version", Attributes::NONE.min_version(Version(1 << 30)), When::Always).unwrap();
     client.t_set(b"large", &vec![b'L'; 9000]).unwrap();
     client.t_incr(b"n", 1, Some(9)).unwrap();
 }
@@ -74,14 +74,14 @@ fn a_copy_at_rest_is_the_same_to_the_version() {
         }
         assert_eq!(dump(&target, &State::new()).unwrap(), before);
         for key in before.keys() {
-            let [ours, theirs] = [&client, &target].map(|c| c.t_item(key, c.t_hash(key)).unwrap().unwrap().meta);
-            let rest = |m: &crate::types::Meta| (m.version, m.flags, m.marks, m.expires_at_ms, m.value_len);
+            let [ours, theirs] = [&client, &target].map(|c| c.t_item(key, c.t_hash(key)).unwrap().unwrap().metadata);
+            let rest = |m: &crate::types::Metadata| (m.version, m.flags, m.marks, m.expires_at_ms, m.value_len);
             assert_eq!(rest(&ours), rest(&theirs), "{}", key.escape_ascii());
         }
         // Later versions are later in the copy, too.
-        let old = target.t_item(b"key2", target.t_hash(b"key2")).unwrap().unwrap().meta.version;
+        let old = target.t_item(b"key2", target.t_hash(b"key2")).unwrap().unwrap().metadata.version;
         target.t_set(b"key2", b"again").unwrap();
-        assert!(target.t_item(b"key2", target.t_hash(b"key2")).unwrap().unwrap().meta.version > old);
+        assert!(target.t_item(b"key2", target.t_hash(b"key2")).unwrap().unwrap().metadata.version > old);
         assert!(!client.snapshot().is_held() && !client.snapshot().is_dirty());
         is_sound(&client, before.len() as u64).unwrap();
     }
@@ -97,7 +97,7 @@ const DEEDS: [(&str, Deed); 6] = [
         c.t_del(b"key5").unwrap();
         c.t_set(b"key5", b"back again").unwrap();
         c.t_set(b"fresh", b"new").unwrap();
-        c.t_put(b"key8", b"asked", Attributes::NONE.version_at_least(Version(1 << 35)), When::Always).unwrap();
+        c.t_put(b"key8", b"asked", Attributes::NONE.min_version(Version(1 << 35)), When::Always).unwrap();
         c.t_append(b"key7", b" and more").unwrap();
         c.t_incr(b"n", 1, None).unwrap();
         c.t_set(b"large", &vec![b'M'; 9500]).unwrap();
@@ -109,9 +109,9 @@ const DEEDS: [(&str, Deed); 6] = [
     }),
     ("cleaning", |c| {
         (10..40).for_each(|i| c.t_set(format!("key{i}").as_bytes(), b"short").unwrap());
-        c.t_maintain().unwrap();
+        c.t_compact().unwrap();
         (10..40).for_each(|i| c.t_set(format!("key{i}").as_bytes(), b"shorter").unwrap());
-        c.t_maintain().unwrap();
+        c.t_compact().unwrap();
     }),
     ("clear", |c| {
         c.t_set(b"key3", b"just before the clear").unwrap();
@@ -121,11 +121,11 @@ const DEEDS: [(&str, Deed); 6] = [
     ("clear and fill", |c| {
         c.t_clear().unwrap();
         (0..30).for_each(|i| c.t_set(format!("key{i}").as_bytes(), &[b'x'; 300]).unwrap());
-        c.t_maintain().unwrap();
+        c.t_compact().unwrap();
     }),
     ("expiry", |c| {
         c.host.peers().set_now_ms(u64::from(u32::MAX) * 1000 + 1);
-        c.t_maintain().unwrap();
+        c.t_compact().unwrap();
     }),
 ];
 
@@ -146,7 +146,7 @@ fn interrupted(geometry: Geometry, deed: Deed, at: u64) -> (Result<State, Backup
     let copied = backup(&client, geometry, &mut |_, _| ()).map(|(state, _)| state);
     let seen = after.lock().unwrap().take();
     let happened = seen.is_some();
-    client.t_maintain().unwrap();
+    client.t_compact().unwrap();
     let now = dump(&other, &State::new()).unwrap();
     assert!(seen.as_ref().is_none_or(|seen| *seen == now), "the backup changed the store");
     is_sound(&other, now.len() as u64).unwrap();
@@ -245,7 +245,7 @@ fn act(dice: &mut Dice, client: &Client, model: &mut State) {
             model.insert(pair.0, pair.1);
         }
         12..=16 => assert_eq!(client.t_del(&pair.0).unwrap(), model.remove(&pair.0).is_some()),
-        17 => drop(client.t_maintain().unwrap()),
+        17 => drop(client.t_compact().unwrap()),
         18 => drop(client.t_touch(&pair.0, Ttl::Never).unwrap()),
         _ if dice.below(6) == 0 => {
             client.t_clear().unwrap();

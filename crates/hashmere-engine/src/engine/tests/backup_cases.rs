@@ -54,7 +54,7 @@ const WRITES: [(&str, Act); 5] = [
     ("large", |c| c.t_set(b"key3", &vec![b'x'; 9000]).unwrap()),
     ("clean", |c| {
         (0..5).for_each(|i| c.t_set(format!("key{i}").as_bytes(), &[b'y'; 500]).unwrap());
-        c.t_maintain().unwrap();
+        c.t_compact().unwrap();
     }),
     ("splits", |c| (0..40).for_each(|i| c.t_set(format!("new{i}").as_bytes(), b"v").unwrap())),
 ];
@@ -128,7 +128,7 @@ pub(super) fn kept_records_are_not_reused() {
     let before = dump(&client, &State::new()).unwrap();
     let (copy, _) = backup(&other, GEOMETRY, &mut |_, _| {
         write(b'2');
-        client.t_maintain().unwrap();
+        client.t_compact().unwrap();
         write(b'3');
     })
     .unwrap();

@@ -44,7 +44,7 @@ const SEGMENTS: &[Hunt] = &[
         stalled::room_is_waited_for_beside_one_that_is_stopped_in_a_split,
     ),
     (Canary::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
-    (Canary::HoleEarly, "one interruption: maintain/large", meanwhile::maintain_while_large_records_come_and_go),
+    (Canary::HoleEarly, "one interruption: compact/large", meanwhile::compact_while_large_records_come_and_go),
     (Canary::HoleForgotten, "requests refused", refused_space::each_kind_of_request_leaves_space_as_it_was),
     (Canary::MemoryUnasked, "deaths: large records", crash_cases::large_records),
     (Canary::LargeUnasked, "deaths: large records", crash_cases::large_records),

@@ -404,7 +404,7 @@ fn room(client: &Client, state: State) -> Result<u64, String> {
     for key in state.keys() {
         client.t_del(key).map_err(|e| format!("delete all: {e}"))?;
     }
-    client.t_maintain().map_err(|e| format!("maintain: {e}"))?;
+    client.t_compact().map_err(|e| format!("compact: {e}"))?;
     let mut n = 0u64;
     loop {
         match client.t_set(format!("fill{n}").as_bytes(), &[b'f'; 450]) {
@@ -419,7 +419,7 @@ fn room(client: &Client, state: State) -> Result<u64, String> {
 /// After a clear everything is free, except the index and what this client writes to.
 fn is_emptied(client: &Client) -> Result<(), String> {
     client.t_clear().map_err(|e| format!("clear: {e}"))?;
-    client.t_maintain().map_err(|e| format!("maintain after clear: {e}"))?;
+    client.t_compact().map_err(|e| format!("compact after clear: {e}"))?;
     is_sound(client, 0)?;
     let audit = audit(client)?;
     let Audit { total, free, table, held, log, large, index, limbo, region, offline, .. } = audit;

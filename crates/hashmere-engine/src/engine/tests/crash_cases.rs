@@ -487,9 +487,9 @@ fn removing_all_that_expired() {
         cast
     }
     // As above.
-    let act = |c: &mut Client| _ = c.t_maintain().unwrap();
+    let act = |c: &mut Client| _ = c.t_compact().unwrap();
     let rule = Rule::Evicts;
-    run_as(Scenario { name: "maintain, expired", geometry: strict(16), setup: expired, act, rule }, EFFORT);
+    run_as(Scenario { name: "compact, expired", geometry: strict(16), setup: expired, act, rule }, EFFORT);
 }
 
 /// Both buckets of the key are full, and the index cannot grow.

@@ -19,7 +19,7 @@ fn filled(geometry: Geometry) -> (World, Client) {
 fn use_it(client: &Client) {
     let _ = client.t_set(b"large", &[b'l'; 20_000]);
     (0..40).for_each(|i| drop(client.t_set(format!("new{i}").as_bytes(), &[b'n'; 480])));
-    let _ = (client.t_maintain(), client.sweep(), client.check(), client.t_set(b"large", &[b'l'; 30_000]));
+    let _ = (client.t_compact(), client.sweep(), client.check(), client.t_set(b"large", &[b'l'; 30_000]));
     let _ = (client.t_scan(), client.t_clear(), client.t_set(b"after", b"value"));
 }
 

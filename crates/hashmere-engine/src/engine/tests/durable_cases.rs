@@ -55,7 +55,7 @@ fn large_records() {
 
 #[test]
 fn moves() {
-    run("clean", strict(48), wide, |c| assert!(c.t_maintain().unwrap() > 0), LONG);
+    run("clean", strict(48), wide, |c| assert!(c.t_compact().unwrap() > 0), LONG);
     run("clear", strict(48), wide, |c| c.t_clear().unwrap(), LONG);
 }
 
@@ -64,7 +64,7 @@ fn syncs() {
     run("sync", strict(48), wide, |c| assert!(super::power_between::sync(c).unwrap() > 1), EFFORT);
     fn twice(world: &World) -> Cast {
         let cast = wide(world);
-        cast.others[0].t_maintain().unwrap();
+        cast.others[0].t_compact().unwrap();
         cast
     }
     run("sync that frees", strict(48), twice, |c| assert!(super::power_between::sync(c).unwrap() > 1), EFFORT);

@@ -190,7 +190,7 @@ fn step(client: &Client, dice: &mut Dice) -> Step {
         70..=74 => client.t_touch(&key, Ttl::At(2_000_000 + dice.below(1000))).map(drop),
         75..=78 => client.t_incr(format!("n{}", dice.below(3)).as_bytes(), 1, Some(1)).map(drop),
         79..=81 => client.t_append(&key, b"+tail").map(drop),
-        82 => client.t_maintain().map(drop),
+        82 => client.t_compact().map(drop),
         83 if dice.one_in(2) => client.t_clear(),
         84 => return Step::Closed,
         85 => return Step::Waited,
@@ -226,7 +226,7 @@ pub(super) fn whole(client: &Client) -> Whole {
     for (key, value) in client.t_scan().unwrap() {
         let Some(item) = client.t_item(&key, client.t_hash(&key)).unwrap() else { continue };
         assert_eq!(item.value, value);
-        let thing = Thing { value, flags: item.meta.flags, expires: item.meta.expires_at_ms };
+        let thing = Thing { value, flags: item.metadata.flags, expires: item.metadata.expires_at_ms };
         assert!(whole.insert(key, thing).is_none(), "a key twice in a scan");
     }
     whole

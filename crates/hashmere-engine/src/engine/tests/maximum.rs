@@ -42,7 +42,7 @@ fn emptied(world: &World) -> Cast {
     let cast = filled(world);
     (0..260).for_each(|i| _ = cast.victim.t_del(format!("f{i}").as_bytes()).unwrap());
     cast.victim.t_del(b"large").unwrap();
-    cast.victim.t_maintain().unwrap();
+    cast.victim.t_compact().unwrap();
     cast
 }
 

@@ -26,7 +26,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut value = Vec::new();
         match self.fetch(key, kh, &mut value, |found| self.meta_of_found(found))? {
             None => Ok(None),
-            Some(Fetched::Copied(meta)) => Ok(Some(Item { value, meta })),
+            Some(Fetched::Copied(metadata)) => Ok(Some(Item { value, metadata })),
             Some(Fetched::Long) => self.t_view(key, kh),
         }
     }
@@ -54,7 +54,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut value = Vec::new();
         self.mem.append_to(found.value(), found.value_len(), &mut value);
         self.visit(found);
-        Item { value, meta: self.meta_of_found(found) }
+        Item { value, metadata: self.meta_of_found(found) }
     }
 
     pub(super) fn t_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
@@ -115,9 +115,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.clear(&mut lane)
     }
 
-    pub(super) fn t_maintain(&self) -> Result<u64, WriteError> {
+    pub(super) fn t_compact(&self) -> Result<u64, WriteError> {
         let mut lane = self.lane()?;
-        self.maintain(&mut lane)
+        self.compact(&mut lane)
     }
 
     /// Every pair, as a scan returns them.

@@ -229,9 +229,7 @@ pub(super) fn a_disk_that_fails_poisons() {
     for error in [sync(&other).unwrap_err(), one.t_set(b"c", b"3").unwrap_err(), other.t_del(b"a").unwrap_err()] {
         assert!(matches!(error, WriteError::Poisoned) && error.code() == 38, "{error}");
     }
-    assert!(
-        one.t_clear().is_err() && one.t_maintain().is_err() && one.t_touch(b"a", crate::types::Ttl::At(9)).is_err()
-    );
+    assert!(one.t_clear().is_err() && one.t_compact().is_err() && one.t_touch(b"a", crate::types::Ttl::At(9)).is_err());
     assert_eq!(other.t_get(b"b").unwrap().unwrap(), b"2");
     assert_ne!(one.life() & flag::POISONED, 0);
     let moment = history.medium().now();

@@ -114,7 +114,7 @@ fn a_sync_during_cleaning() {
         writer.probe.interrupt(access, move || drop(sync(&third)));
         let start = history.medium().now();
         churn(&writer);
-        writer.t_maintain().unwrap();
+        writer.t_compact().unwrap();
         let finished = writer.probe.accesses() <= access;
         writer.probe.rewind();
         history.look(start);

@@ -56,7 +56,7 @@ fn calls_of_every_kind() {
     for (key, value) in [("short", "1234"), ("n", "12"), ("ttl", "expires")] {
         case.state.insert(key.into(), value.into());
     }
-    assert_eq!(client.t_view(b"ttl", client.hash(b"ttl")).unwrap().unwrap().meta.flags, 9);
+    assert_eq!(client.t_view(b"ttl", client.hash(b"ttl")).unwrap().unwrap().metadata.flags, 9);
     case.end(&client);
     client.t_clear().unwrap();
     case.state.clear();
@@ -127,7 +127,7 @@ fn segments_are_cleaned_and_used_again() {
         case.set(&client, format!("stays{round}"), b"s");
         (0..4).for_each(|n| case.set(&client, format!("k{n}"), &[b'0' + round; 700]));
     }
-    client.t_maintain().unwrap();
+    client.t_compact().unwrap();
     let stats = client.stats(0, 0);
     assert!(stats.segments_cleaned > 0 && stats.records_moved > 0 && stats.recycle_epoch > 0);
     case.end(&client);

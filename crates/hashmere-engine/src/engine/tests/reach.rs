@@ -161,10 +161,10 @@ impl Story {
                 assert!(codes.is_empty() || codes == ["not-reachable"], "{:?}", report.problems);
                 self.note(codes.is_empty());
             }
-            2 => match self.near.t_maintain() {
+            2 => match self.near.t_compact() {
                 Ok(_) => self.note(true),
                 Err(error) => {
-                    assert!(is_refusal(&error), "maintain: {error}");
+                    assert!(is_refusal(&error), "compact: {error}");
                     self.note(false);
                 }
             },

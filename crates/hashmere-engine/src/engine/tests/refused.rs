@@ -34,7 +34,7 @@ impl Call {
             Call::Delete(key) => client.t_del(key).map(drop),
             Call::Append(key, tail) => client.t_append(key, tail).map(drop),
             Call::Count(key) => client.t_incr(key, 1, Some(1)).map(drop),
-            Call::Maintain => client.t_maintain().map(drop),
+            Call::Maintain => client.t_compact().map(drop),
             Call::Presize(items) => client.presize(&mut *client.lane()?, *items),
             Call::Clear => client.t_clear(),
         }
@@ -124,7 +124,7 @@ fn run(geometry: Geometry, refuse: Range<u64>) -> u64 {
 /// When everything is deleted, everything is free but the index and what the client writes to.
 fn no_segment_is_lost(client: &Client) {
     client.t_clear().unwrap();
-    client.t_maintain().unwrap();
+    client.t_compact().unwrap();
     let audit = audit(client).unwrap();
     let nothing = audit.large == 0 && audit.limbo == 0 && audit.index == 1 && audit.log <= 1;
     assert!(nothing && audit.free + audit.log + audit.held + audit.table + 1 == audit.total, "{audit:?}");

@@ -43,7 +43,7 @@ fn with_holes(client: &Client) {
     few(client);
     (0..4).for_each(|i| client.t_set(format!("large{i}").as_bytes(), &[b'L'; 15_000]).unwrap());
     (0..4).step_by(2).for_each(|i| assert!(client.t_del(format!("large{i}").as_bytes()).unwrap()));
-    client.t_maintain().unwrap();
+    client.t_compact().unwrap();
 }
 
 fn set(client: &Client, key: &[u8], len: usize) -> Result<(), WriteError> {

@@ -110,7 +110,7 @@ fn names_are_given_once_for_each_kind() {
     assert!(b.open_region(LOG, b"other").unwrap().is_none());
     let long = [b'n'; 129];
     for bad in [&b""[..], &long[..]] {
-        assert!(matches!(b.create_region(&mut lane, (POOL, bad), 1, |_| ()), Err(WriteError::Misuse(_))));
+        assert!(matches!(b.create_region(&mut lane, (POOL, bad), 1, |_| ()), Err(WriteError::InvalidState(_))));
     }
     assert!(b.create_region(&mut lane, (POOL, &long[..128]), 0, |_| ()).unwrap().is_some());
     drop(lane);
@@ -131,7 +131,7 @@ fn what_somebody_has_open_stays_after_a_drop_until_it_is_closed_or_dead() {
     assert!(create(&c, "pool", BYTES).unwrap() && is_whole(&b, "pool"));
     assert_eq!(audit(&c).unwrap().limbo, 1);
     a.kill();
-    c.t_maintain().unwrap();
+    c.t_compact().unwrap();
     assert_eq!(audit(&c).unwrap().limbo, 1, "b has it open still");
     let free = audit(&c).unwrap().free;
     b.close_region(open);
@@ -152,7 +152,7 @@ fn it_survives_clears_cleaning_and_eviction() {
             if round % 2 == 0 {
                 b.t_clear().unwrap();
             }
-            b.t_maintain().unwrap();
+            b.t_compact().unwrap();
             assert!(is_whole(&b, "pool"));
         }
         assert_eq!(audit(&b).unwrap().region, 3);

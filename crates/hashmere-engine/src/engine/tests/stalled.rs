@@ -230,7 +230,7 @@ fn grow(other: &mut Other) -> Result<(), String> {
     for i in 0..4 {
         other.set(format!("wide{i}"), vec![b'w'; 9000])?;
     }
-    other.client.t_maintain().map_err(|e| format!("maintain: {e}"))?;
+    other.client.t_compact().map_err(|e| format!("compact: {e}"))?;
     other.client.t_scan().map_err(|e| format!("scan: {e}"))?;
     let report = other.client.check();
     report.sound()
@@ -355,7 +355,7 @@ fn overwrite(other: &mut Other) -> Result<(), String> {
         }
         other.set(format!("stays{}", round % 24), wide("stays"))?;
     }
-    other.client.t_maintain().map_err(|e| format!("maintain: {e}"))?;
+    other.client.t_compact().map_err(|e| format!("compact: {e}"))?;
     (0..5).try_for_each(|i| other.delete(format!("o{i}")))
 }
 

@@ -4,7 +4,7 @@
 use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::When;
 use crate::error::WriteError;
-use crate::types::{Attributes, Cas, Change, Counter, Expected, Version};
+use crate::types::{Attributes, CasOutcome, Change, Counter, Expected, Version};
 use hashmere_format::header::{at, flag, limit};
 use hashmere_format::region::kind::POOL;
 use hashmere_format::row;
@@ -39,7 +39,7 @@ fn tick(client: &Client, key: &[u8], counter: Counter) -> Result<Option<u64>, Wr
     client.tick(&mut *client.lane()?, key, client.hash(key), counter, |n| crate::engine::Tick::Set(n + 1))
 }
 
-fn compare(client: &Client, expected: Expected<'_>, value: &[u8]) -> Result<Cas, WriteError> {
+fn compare(client: &Client, expected: Expected<'_>, value: &[u8]) -> Result<CasOutcome, WriteError> {
     let kh = client.hash(b"key");
     client.compare_and_set(&mut *client.lane()?, b"key", kh, expected, Change::Set(value))
 }
@@ -96,7 +96,7 @@ fn what_no_record_can_hold() {
             client.begin(&mut *client.lane()?, b"key", kh, bytes, Attributes::NONE).map(drop)
         });
     }
-    let asked = Attributes { version_at_least: Version(Version::ASKED_MAX.0 + 1), ..Attributes::NONE };
+    let asked = Attributes { min_version: Version(Version::MIN_VERSION_MAX.0 + 1), ..Attributes::NONE };
     in_vain(&client, 37, "a version that cannot be", || client.t_put(b"key", b"", asked, When::Always));
 }
 
@@ -139,7 +139,7 @@ fn a_long_value_for_a_key_that_is_not_as_expected() {
     refused(Expected::Version(Version(7)), "Mismatch");
     refused(Expected::Value(b"this"), "Mismatch");
     refused(Expected::Absent, "Mismatch");
-    assert!(matches!(compare(&client, Expected::Value(b"that"), &long), Ok(Cas::Stored(_))));
+    assert!(matches!(compare(&client, Expected::Value(b"that"), &long), Ok(CasOutcome::Stored(_))));
 }
 
 #[test]

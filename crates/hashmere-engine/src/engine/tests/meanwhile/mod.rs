@@ -19,7 +19,7 @@ use std::sync::{Arc, Mutex};
 
 pub(super) use reading::scan_while_the_index_grows;
 pub(super) use tidying::{
-    clean_while_what_lives_is_overwritten, expire_while_it_is_touched, maintain_while_large_records_come_and_go,
+    clean_while_what_lives_is_overwritten, compact_while_large_records_come_and_go, expire_while_it_is_touched,
 };
 
 /// What a client does, and what it makes of the store as far as it was told.
@@ -201,7 +201,7 @@ fn with_large(_: &World, actor: &Client, other: &Client, state: &mut State) {
 }
 
 fn churn_large(c: &Client, state: &mut State) -> Result<(), String> {
-    tolerate(c.t_maintain())?;
+    tolerate(c.t_compact())?;
     for n in 1..6u8 {
         set(c, state, "large", vec![b'0' + n; 3000])?;
         set(c, state, "longer", vec![b'0' + n; 7000 - 500 * n as usize])?;

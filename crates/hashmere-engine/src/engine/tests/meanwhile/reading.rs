@@ -46,7 +46,7 @@ fn view_while_the_same_slot_word_returns() {
     }
     fn view(c: &Client, _: &mut State) -> Result<(), String> {
         let item = c.t_view(b"self", c.hash(b"self")).map_err(|e| e.to_string())?.ok_or("missed")?;
-        let n = item.meta.flags;
+        let n = item.metadata.flags;
         let good = item.value == vec![b'0' + n as u8; 300 + 40 * n as usize];
         good.then_some(()).ok_or_else(|| {
             format!(

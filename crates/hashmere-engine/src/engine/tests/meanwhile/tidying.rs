@@ -11,7 +11,7 @@ use std::sync::{Arc, OnceLock};
 
 /// Catches a cleaner that frees a large record of today because of what it knew of yesterday's in the same place.
 #[test]
-pub(in super::super) fn maintain_while_large_records_come_and_go() {
+pub(in super::super) fn compact_while_large_records_come_and_go() {
     fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
         with_large(world, actor, other, state);
         // A dead large record that nobody reclaimed yet: its writer died.
@@ -23,8 +23,8 @@ pub(in super::super) fn maintain_while_large_records_come_and_go() {
         third.kill();
         other.sweep().unwrap();
     }
-    let act = |c: &Client, _: &mut State| tolerate(c.t_maintain());
-    Case { name: "maintain/large", geometry: strict(16), setup, act, meanwhile: churn_large, exact: true }.run();
+    let act = |c: &Client, _: &mut State| tolerate(c.t_compact());
+    Case { name: "compact/large", geometry: strict(16), setup, act, meanwhile: churn_large, exact: true }.run();
 }
 
 /// Stores of a deletion up to the count of dead bytes, so that the large record is dead and not yet reclaimed.
@@ -32,7 +32,7 @@ const LARGE_DEAD: u64 = 17;
 
 /// Catches a maintainer that moves or frees what somebody is just changing.
 #[test]
-fn maintain_while_records_come_and_go() {
+fn compact_while_records_come_and_go() {
     fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
         filled(world, actor, other, state);
         for i in 0..40 {
@@ -44,8 +44,8 @@ fn maintain_while_records_come_and_go() {
             delete(&third, state, &format!("d{i}")).unwrap();
         }
     }
-    let act = |c: &Client, _: &mut State| tolerate(c.t_maintain());
-    Case { name: "maintain/churn", geometry: strict(24), setup, act, meanwhile: churn, exact: true }.run();
+    let act = |c: &Client, _: &mut State| tolerate(c.t_compact());
+    Case { name: "compact/churn", geometry: strict(24), setup, act, meanwhile: churn, exact: true }.run();
 }
 
 /// Catches a cleaner that moves what somebody has just overwritten: the value of before would be back.
@@ -63,7 +63,7 @@ pub(in super::super) fn clean_while_what_lives_is_overwritten() {
 #[test]
 pub(in super::super) fn expire_while_it_is_touched() {
     let acts: [fn(&Client); 2] = [
-        |c| _ = c.t_maintain(),
+        |c| _ = c.t_compact(),
         |c| {
             if c.may_be_expired(b"ttl", c.hash(b"ttl")) {
                 let _ = c.expire(&mut c.lane().unwrap(), b"ttl", c.hash(b"ttl"));

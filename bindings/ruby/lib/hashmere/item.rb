@@ -3,7 +3,7 @@
 module Hashmere
   # A value with everything that belongs to it. `version` grows with every change of the key; `uid` is the key's number as long as
   # it exists; `expires_at` is a Time, or nil for never; `marks` are those of {Store#set_marked}.
-  Record = Struct.new(:value, :version, :uid, :flags, :expires_at, :marks, keyword_init: true) do
+  Item = Struct.new(:value, :version, :uid, :flags, :expires_at, :marks, keyword_init: true) do
     # @private
     def self.from(parts)
       value, version, uid, flags, expires_ms, _, marks = parts
@@ -47,7 +47,7 @@ module Hashmere
     def version = _meta[1]
     def uid = _meta[2]
     def flags = _meta[3]
-    def expires_at = Record.time(_meta[4])
+    def expires_at = Item.time(_meta[4])
 
     private
 

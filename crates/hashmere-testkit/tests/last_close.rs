@@ -12,24 +12,24 @@ use hashmere_testkit::worker;
 use std::path::Path;
 
 fn marked() -> Options {
-    Options::new().delete_on_last_exit()
+    Options::new().remove_on_last_close(true)
 }
 
 /// A process that has the store open, with a key in it.
 fn user(path: &Path, end: &str) -> Worker {
-    let mut worker = Worker::start(worker!(), "last-exit", &[&path.display(), &end]);
+    let mut worker = Worker::start(worker!(), "last-close", &[&path.display(), &end]);
     worker.expect("open");
     worker
 }
 
 #[test]
 fn an_exit_removes_it_and_a_death_leaves_nothing_to_the_next() {
-    let _watchdog = Watchdog::start("last-exit");
-    let scratch = Scratch::new("last-exit");
+    let _watchdog = Watchdog::start("last-close");
+    let scratch = Scratch::new("last-close");
     let path = scratch.store("marked");
     let fresh = |options: Options, what: &str| {
         let store = options.open(&path).unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_eq!(store.count(), 0, "{what}: what it left is found");
+        assert_eq!(store.len(), 0, "{what}: what it left is found");
         drop(store);
         // The mark went with the file.
         assert!(path.exists(), "{what}");
@@ -38,7 +38,7 @@ fn an_exit_removes_it_and_a_death_leaves_nothing_to_the_next() {
     for end in ["close", "exit", "return"] {
         let mut worker = user(&path, end);
         worker.no_more();
-        worker.finish(LIMIT).ok("last-exit");
+        worker.finish(LIMIT).ok("last-close");
         assert!(!path.exists(), "{end} left it");
     }
     for end in ["_exit", "abort", "kill"] {
@@ -55,9 +55,9 @@ fn an_exit_removes_it_and_a_death_leaves_nothing_to_the_next() {
         leave();
         fresh(Options::new(), end);
         leave();
-        fresh(Options::new().exclusive(), end);
+        fresh(Options::new().create_new(true), end);
         leave();
-        for options in [Options::new().read_only(), Options::new().existing_only()] {
+        for options in [Options::new().read_only(), Options::new().create(false)] {
             assert!(matches!(options.open(&path), Err(OpenError::NotFound { .. })), "{end}");
         }
         leave();
@@ -65,7 +65,7 @@ fn an_exit_removes_it_and_a_death_leaves_nothing_to_the_next() {
         // Again under the mark: as if there had been none.
         leave();
         let store = marked().open(&path).unwrap();
-        assert_eq!(store.count(), 0);
+        assert_eq!(store.len(), 0);
         drop(store);
         assert!(!path.exists());
     }
@@ -87,11 +87,11 @@ fn it_stays_while_anybody_has_it_open() {
         }
         assert!(path.exists(), "{end}");
         // A process that comes in between joins it, with whatever options.
-        for options in [Options::new(), Options::new().existing_only(), Options::new().read_only()] {
+        for options in [Options::new(), Options::new().create(false), Options::new().read_only()] {
             let joined = options.open(&path).unwrap();
             assert_eq!(joined.get(b"key").unwrap().as_deref(), Some(&b"value"[..]), "{end}");
         }
-        assert!(matches!(Options::new().exclusive().open(&path), Err(OpenError::AlreadyExists { .. })));
+        assert!(matches!(Options::new().create_new(true).open(&path), Err(OpenError::AlreadyExists { .. })));
         assert!(path.exists(), "{end}");
         drop(store);
         assert!(!path.exists(), "{end}");
@@ -100,13 +100,13 @@ fn it_stays_while_anybody_has_it_open() {
     let store = marked().open(&path).unwrap();
     let copy = scratch.store("copy");
     std::fs::copy(&path, &copy).unwrap();
-    assert!(matches!(Options::new().open(&copy), Err(OpenError::Unclean { .. })));
+    assert!(matches!(Options::new().open(&copy), Err(OpenError::NotCleanlyClosed { .. })));
     assert!(copy.exists());
     drop(store);
     // Not marked: nothing of this.
-    let worker = Worker::start(worker!(), "last-exit", &[&path.display(), &"plain"]);
-    worker.finish(LIMIT).ok("last-exit");
-    assert_eq!(Options::new().open(&path).unwrap().count(), 1);
+    let worker = Worker::start(worker!(), "last-close", &[&path.display(), &"plain"]);
+    worker.finish(LIMIT).ok("last-close");
+    assert_eq!(Options::new().open(&path).unwrap().len(), 1);
 }
 
 /// All that open at the same moment what a killed process left end up in the same store.
@@ -132,7 +132,7 @@ fn who_open_it_at_once_meet_in_one_store() {
             openers.into_iter().map(|opener| opener.join().unwrap()).collect()
         });
         for store in &stores {
-            assert_eq!(store.count(), 6, "round {round}: not all in one store, or the old one");
+            assert_eq!(store.len(), 6, "round {round}: not all in one store, or the old one");
         }
         drop(stores);
         assert!(!path.exists());

@@ -5,7 +5,7 @@ use hashmere::Options;
 
 pub(super) fn run(arguments: &mut Arguments) {
     let (path, how) = (arguments.next::<String>(), arguments.next::<String>());
-    let options = if how == "plain" { Options::new() } else { Options::new().delete_on_last_exit() };
+    let options = if how == "plain" { Options::new() } else { Options::new().remove_on_last_close(true) };
     let store = options.open(&path).expect("a store");
     store.set(b"key", b"value").expect("room for a key");
     if how == "plain" {

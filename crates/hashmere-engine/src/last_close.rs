@@ -1,10 +1,10 @@
-//! Stores that go with the last process that has them open ([`Options::delete_on_last_exit`]), however that one goes.
+//! Stores that go with the last process that has them open ([`Options::remove_on_last_close`]), however that one goes.
 //!
 //! A process that closes its last handle removes the file (`Opened::close`). One that exits without closing does so in a handler of the C
 //! library's `exit`. One that is killed leaves the file; then the next process that opens it finds the mark in a store that no
 //! process has open, removes it and goes on as if there had been none.
 //!
-//! [`Options::delete_on_last_exit`]: crate::Options::delete_on_last_exit
+//! [`Options::remove_on_last_close`]: crate::Options::remove_on_last_close
 
 use crate::open::{is_file_of, Opened, PRESENCE};
 use crate::shared::SharedEngine;
@@ -41,7 +41,7 @@ fn open_now() -> Option<MutexGuard<'static, Vec<Weak<SharedEngine>>>> {
 /// From now on an exit that does not close this store removes it, if it is marked so and no other process has it open.
 pub(crate) fn watch(shared: &Arc<SharedEngine>) {
     let engine = shared.engine();
-    if engine.read_only || engine.life() & flag::DELETE_ON_LAST_EXIT == 0 {
+    if engine.read_only || engine.life() & flag::REMOVE_ON_LAST_CLOSE == 0 {
         return;
     }
     if let Some(mut list) = open_now() {
@@ -57,7 +57,7 @@ extern "C" fn remove_at_exit() {
     let list = open_now().map(|mut list| std::mem::take(&mut *list)).unwrap_or_default();
     for shared in list.iter().filter_map(Weak::upgrade).filter(|shared| shared.is_ours()) {
         let opened = shared.opened();
-        if opened.engine.life() & flag::DELETE_ON_LAST_EXIT != 0 && opened.is_last() {
+        if opened.engine.life() & flag::REMOVE_ON_LAST_CLOSE != 0 && opened.is_last() {
             opened.remove(&shared.path);
         }
         // Other threads run on until the process ends, so nothing is unmapped.
@@ -94,7 +94,7 @@ fn life_of(file: &File) -> io::Result<Option<u64>> {
 }
 
 fn is_marked(file: &File) -> io::Result<bool> {
-    Ok(life_of(file)?.is_some_and(|life| life & flag::DELETE_ON_LAST_EXIT != 0))
+    Ok(life_of(file)?.is_some_and(|life| life & flag::REMOVE_ON_LAST_CLOSE != 0))
 }
 
 /// Whether this is a store that its last user should have removed, but was killed. Takes nothing.
