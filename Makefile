@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri
+.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -20,6 +20,7 @@ help:
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
 	@echo 'make miri     the memory abstraction and the calls of the engine under Miri'
+	@echo 'make cross    built for aarch64; unit tests, a part of the engine'"'"'s and the command under an emulator'
 	@echo 'make bindings all languages: tests, sanitizers, samples, the ABI, all of them on one store'
 	@echo 'make step     death behind every machine instruction of the release build'
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
@@ -138,8 +139,12 @@ miri:
 	cargo +nightly miri test --quiet -p hashmere-engine --lib --no-run
 	printf '%s\n' '$(SLOW)' 'quick $(addprefix --skip ,$(SLOW))' | \
 	  xargs -P 2 -I {} sh -c 'cargo +nightly miri test --quiet -p hashmere-engine --lib -- {}'
-	cargo +nightly miri test --quiet -p hashmere-queue --lib moves
+	cargo +nightly miri test --quiet -p hashmere-queue --lib transfer
 	cargo +nightly miri test --quiet -p hashmere-log --lib beside
+
+# Another architecture, under an emulator; a part of it: scripts/cross command
+cross:
+	@scripts/cross
 
 # Go, Java and Node want packages that are too large for `make test`.
 clients:

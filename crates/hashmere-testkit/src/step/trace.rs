@@ -1,7 +1,7 @@
 //! A child process that is executed one machine instruction at a time.
 
-use std::fs::File;
 use std::io;
+#[cfg(target_arch = "x86_64")]
 use std::os::unix::fs::FileExt;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
@@ -81,7 +81,7 @@ impl Tracee {
     /// be set there, and nothing was executed.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn run_to(&self, address: u64) -> Option<Stand> {
-        let memory = File::options().read(true).write(true).open(format!("/proc/{}/mem", self.pid)).ok()?;
+        let memory = std::fs::File::options().read(true).write(true).open(format!("/proc/{}/mem", self.pid)).ok()?;
         let mut byte = [0];
         memory.read_exact_at(&mut byte, address).ok()?;
         memory.write_all_at(&[BREAKPOINT], address).ok()?;
