@@ -35,7 +35,7 @@ const LAYERS: &[Layer] = &[
     Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
     Layer {
         name: "hashmere-cli",
-        ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-os", "hashmere-queue", "hashmere-server"],
+        ours: &["hashmere", "hashmere-log", "hashmere-os", "hashmere-queue", "hashmere-server"],
         others: None,
     },
     Layer {
