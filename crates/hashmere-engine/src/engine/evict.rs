@@ -5,6 +5,7 @@
 
 use super::clean::Policy;
 use super::index::Tree;
+use super::lane_state::Cleaning;
 use super::large::Lot;
 use super::{Engine, Lane};
 use crate::error::WriteError;
@@ -67,12 +68,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Some(dead) => {
                 let budget = self.segment_bytes() * SECOND_CHANCE.0 / SECOND_CHANCE.1;
                 let policy = if dead * 2 >= self.segment_bytes() { Policy::Move } else { Policy::Evict { budget } };
-                match self.clean_segment(lane, segment, policy) {
-                    // No room for those that would move: a cache lets go of them as well.
-                    Err(error) if error.is_no_room() => self.clean_segment(lane, segment, Policy::Evict { budget: 0 }),
-                    done => done,
-                }
+                self.clean_or_let_go(lane, segment, policy)
             }
+        }
+    }
+
+    /// Cleans a segment. Where there is no room for those that would move, a cache that needs room lets go of them as well: so it
+    /// gains a segment also when nothing is free, not even the reserve.
+    fn clean_or_let_go(&self, lane: &mut Lane, segment: u64, policy: Policy) -> Result<bool, WriteError> {
+        let may_let_go = self.shape.cache && lane.cleaning == Cleaning::Forced;
+        match self.clean_segment(lane, segment, policy) {
+            Err(error) if error.is_no_room() && may_let_go => {
+                self.clean_segment(lane, segment, Policy::Evict { budget: 0 })
+            }
+            done => done,
         }
     }
 
@@ -155,6 +164,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match dropped {
             // What is left there comes later; there are other ways to room.
             Err(WriteError::Busy { .. }) => Ok(false),
+            Err(error) if error.is_no_room() => Ok(false),
             dropped => dropped,
         }
     }
@@ -164,7 +174,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.drop_large(lane, segment, Lot::Expired)?;
             return self.reclaim_large(segment, lane.slot);
         }
-        self.clean_segment(lane, segment, Policy::Move)
+        self.clean_or_let_go(lane, segment, Policy::Move)
     }
 
     /// How much of a segment has expired, taking its expiry times as spread evenly from first to last.

@@ -12,6 +12,7 @@ mod crash_cases;
 mod damaged;
 mod durable_cases;
 mod fairness;
+mod full_cache;
 mod history;
 mod late;
 mod looks;
