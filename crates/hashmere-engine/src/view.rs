@@ -1,6 +1,6 @@
 //! Zero-copy views and reservations.
 
-use crate::engine::{Draft, KeyHash, LaneGuard, Pin, When};
+use crate::engine::{Draft, KeyHash, LaneGuard, Pin};
 use crate::error::WriteError;
 use crate::open::FileEngine;
 use crate::shared::SharedEngine;
@@ -153,7 +153,7 @@ impl<'a> Reservation<'a> {
         let Some(draft) = self.draft.take() else {
             return Err(WriteError::InvalidState("a reservation was committed twice"));
         };
-        self.engine.finish(&mut self.lane, &self.key, self.hash, draft, When::Always)?;
+        self.engine.finish_reserved(&mut self.lane, &self.key, self.hash, draft)?;
         Ok(self.lane.stored)
     }
 }

@@ -41,7 +41,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // What fails here is found again by the next look at this segment; the operation itself is done.
             let _ = self.reclaim_large(segment, lane.slot);
         }
-        if lane.made_dead >= self.segment_bytes() && lane.cleaning == Cleaning::No {
+        // Of a reservation that is committed again after making room, the draft still stands where moved records would go.
+        if lane.made_dead >= self.segment_bytes() && lane.cleaning == Cleaning::No && !lane.index_full {
             let _ = self.clean_what_pays(lane);
         }
     }

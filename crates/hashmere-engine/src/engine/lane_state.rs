@@ -56,7 +56,7 @@ pub struct Lane {
     /// A large record that this lane's last write superseded: its segments can go as soon as the lock is released.
     pub(super) dead_large: Option<u64>,
     /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only
-    /// between writes, because what is moved goes where a draft stands.
+    /// between writes, because what is moved goes where a draft stands. Until then nothing is tidied either.
     pub(super) index_full: bool,
     /// The hash of the key that the index had to grow for.
     pub(super) full_at: u64,

@@ -78,7 +78,7 @@ fn values_of_other_kinds() {
         let kh = c.hash(b"key2");
         let draft = c.begin(&mut lane, b"key2", kh, 30, Attributes::NONE).unwrap();
         c.mem.write(draft.value, &[b'r'; 30]);
-        assert!(c.finish(&mut lane, b"key2", kh, draft, When::Always).unwrap());
+        c.finish_reserved(&mut lane, b"key2", kh, draft).unwrap();
     });
     run("reserve, abandon", |c| {
         let mut lane = c.lane().unwrap();

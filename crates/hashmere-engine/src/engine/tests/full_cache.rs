@@ -1,9 +1,11 @@
 //! A cache never answers that it is full to a record that fits: whatever is taken meanwhile, and however the record is written.
 
-use super::world::{cache, World};
+use super::world::{cache, Client, World};
 use crate::engine::segments::Need;
 use crate::engine::When;
+use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
+use hashmere_mem::Mem;
 
 /// Nothing is free, not even the reserve (a row of segments that is being made takes it), and what has expired lies among what
 /// lives and has no room to move to.
@@ -26,5 +28,28 @@ fn expired_records_among_others_while_nothing_is_free() {
         let key = format!("new{i}");
         client.t_set(key.as_bytes(), &[b'n'; 300]).unwrap();
         assert!(client.t_get(key.as_bytes()).unwrap().is_some(), "{key}");
+    }
+}
+
+fn reserve(client: &Client, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
+    let (mut lane, kh) = (client.lane()?, client.hash(key));
+    let draft = client.begin(&mut lane, key, kh, value.len() as u64, Attributes::NONE)?;
+    client.mem.write(draft.value, value);
+    client.finish_reserved(&mut lane, key, kh, draft)
+}
+
+/// The index has to grow for a reservation whose value is written already.
+#[test]
+fn reservations_for_which_the_index_must_grow() {
+    for longest in [40, 1500, 9000] {
+        let world = World::new(cache(24).small_leaves());
+        let client = world.client();
+        for i in 0..if cfg!(miri) { 60 } else { 1500 } {
+            let key = format!("key{i}");
+            let value: Vec<u8> = key.bytes().cycle().take(if i % 8 == 0 { longest } else { 20 }).collect();
+            reserve(&client, key.as_bytes(), &value).unwrap_or_else(|error| panic!("{key}: {error}"));
+            assert!(client.t_get(key.as_bytes()).unwrap() == Some(value), "{key} of {longest}");
+        }
+        assert!(client.check().is_clean());
     }
 }
