@@ -64,7 +64,7 @@ class Hashmere(Mapping):
         super().__init__(hashmere.open(f"{folder}/bench.mere"))
 
     def close(self) -> None:
-        self.mapping.drop()
+        self.mapping.remove()
 
 
 class HashmereMany(Hashmere):

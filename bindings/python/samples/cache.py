@@ -33,4 +33,4 @@ for number in range(1, PAGES + 1):
 print(f"after {PAGES} pages the file has at most 4 MiB:", yes(cache.stats()["bytes_file"] <= MAX_BYTES))
 print("the last page is there, the first made room:", yes(f"page:{PAGES}" in cache and "page:1" not in cache))
 
-cache.drop()
+cache.remove()

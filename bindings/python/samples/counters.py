@@ -27,4 +27,4 @@ if __name__ == "__main__":
 
         print(f"{PROCESSES} processes counted to {store['hits'].decode()}")
         print(f"the last of {PROCESSES} references is gone:", "no" if "shared" in store else "yes")
-        store.drop()
+        store.remove()

@@ -68,4 +68,4 @@ if __name__ == "__main__":
         print("in the order of time, with levels and process ids")
         print(f"the debug lines were not wanted: {debug}")
         log.close()
-        store.drop()
+        store.remove()

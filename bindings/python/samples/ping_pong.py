@@ -56,4 +56,4 @@ if __name__ == "__main__":
             sys.exit("the ball was passed on too often, or too seldom")
         print(f"two processes passed one element {PASSES} times")
         print(f"it carried every number from 0 to {PASSES - 1}")
-        store.drop()
+        store.remove()

@@ -20,4 +20,4 @@ with store.reserve("squares", 8) as room:
         room[i] = i * i
 
 print("written in place:", *(store.view("squares") or b""))
-store.drop()
+store.remove()

@@ -96,4 +96,4 @@ if __name__ == "__main__":
             sys.exit("not every element is back")
         print(f"{JOBS} jobs done by the others, none lost, none twice")
         endpoint.close()
-        store.drop()
+        store.remove()

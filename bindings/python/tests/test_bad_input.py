@@ -166,7 +166,7 @@ def test_a_closed_handle(store):
         lambda: store.get_many(["k"]),
         lambda: store.update_with("k", lambda old: old),
         lambda: hashed.get("k", 1),
-        lambda: store.drop(),
+        lambda: store.remove(),
         lambda: pickle.dumps(store),
     ):
         with pytest.raises(hashmere.Closed, match="closed"):

@@ -393,7 +393,7 @@ def test_read_only_and_drop(store):
             reader["k"] = "w"
         with pytest.raises(PermissionError):
             reader.delete("k")
-    store.drop()
+    store.remove()
     assert store.closed
     with pytest.raises(hashmere.NotFound):
         hashmere.open("test", create=False)

@@ -65,7 +65,7 @@ def test_pickled_handles_keep_what_they_are(store):
     coded = pickle.loads(pickle.dumps(store.coded()))
     coded["n"] = [1, 2]
     assert store["n"] == b"[1,2]"
-    store.drop()
+    store.remove()
     with pytest.raises(hashmere.NotFound):
         pickle.loads(pickle.dumps(again.__class__("other")).replace(b"other", b"othex"))
 

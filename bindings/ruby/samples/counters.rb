@@ -8,11 +8,11 @@ STEPS = 1000
 
 Hashmere.open("sample-counters") do |store|
   store.clear
-  PROCESSES.times { store.retain("shared") }
+  PROCESSES.times { store.inc_ref("shared") }
   children = Array.new(PROCESSES) do
     fork do # the child goes on with the open store
       STEPS.times { store.incr("hits", initial: 1) }
-      store.release("shared")
+      store.dec_ref("shared")
     end
   end
   children.each { |child| Process.wait(child) }

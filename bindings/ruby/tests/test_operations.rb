@@ -207,7 +207,7 @@ class TestOperations < StoreTest
     assert_equal 0, @store.incr("n")
     @store["word"] = "x"
     assert_raises(Hashmere::NotANumber) { @store.incr("word") }
-    assert_equal [1, 2, 1, 0, nil], [@store.retain("r"), @store.retain("r"), @store.release("r"), @store.release("r"), @store.release("r")]
+    assert_equal [1, 2, 1, 0, nil], [@store.inc_ref("r"), @store.inc_ref("r"), @store.dec_ref("r"), @store.dec_ref("r"), @store.dec_ref("r")]
   end
 
   def test_time

@@ -130,7 +130,7 @@ class Store(_hashmere.Store):
         if more:
             self.set_many(more)
 
-    def drop(self) -> None:
+    def remove(self) -> None:
         """Closes the store and removes its file."""
         path = self.path
         self.close()

@@ -137,13 +137,13 @@ static VALUE store_count(VALUE self, VALUE key, VALUE by, VALUE down, VALUE init
     return count(self, key, &c);
 }
 
-static VALUE store_retain(VALUE self, VALUE key) {
+static VALUE store_inc_ref(VALUE self, VALUE key) {
     call c;
     c.run = run_retain;
     return count(self, key, &c);
 }
 
-static VALUE store_release(VALUE self, VALUE key) {
+static VALUE store_dec_ref(VALUE self, VALUE key) {
     call c;
     c.run = run_release;
     return count(self, key, &c);
@@ -213,8 +213,8 @@ void init_write(void) {
     rb_define_private_method(store_class, "_cas_value", store_cas_value, 6);
     rb_define_private_method(store_class, "_remove", store_remove, 3);
     rb_define_private_method(store_class, "_count", store_count, 7);
-    rb_define_method(store_class, "retain", store_retain, 1);
-    rb_define_method(store_class, "release", store_release, 1);
+    rb_define_method(store_class, "inc_ref", store_inc_ref, 1);
+    rb_define_method(store_class, "dec_ref", store_dec_ref, 1);
     rb_define_private_method(store_class, "_touch", store_touch, 3);
     rb_define_private_method(store_class, "_item", store_item, 1);
     rb_define_private_method(store_class, "_metadata", store_metadata, 1);

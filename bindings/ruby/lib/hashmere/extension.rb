@@ -13,9 +13,9 @@ module Hashmere
     #   Puts bytes behind a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
     # @!method prepend(key, head)
     #   Puts bytes before a value; flags and expiry stay. @return [Integer, nil] its version; nil: the key is absent
-    # @!method retain(key)
+    # @!method inc_ref(key)
     #   Takes one more reference of a key, which is created with the first. @return [Integer] how many there are now
-    # @!method release(key)
+    # @!method dec_ref(key)
     #   Gives a reference back; with the last one the key goes. @return [Integer, nil] how many are left; nil: the key is absent
     # @!method marks(key)
     #   The marks of a key: see {#set_marked}. @return [Integer, nil]
