@@ -8,6 +8,7 @@ mod faults;
 mod fragments;
 mod limits;
 mod links;
+mod names;
 mod reference;
 
 use std::path::{Path, PathBuf};
@@ -42,4 +43,13 @@ fn documents() -> Vec<String> {
     }
     found.sort();
     found
+}
+
+/// `ValueLen` as the command line has it: `value-len`.
+fn kebab(variant: &str) -> String {
+    let letter = |(i, c): (usize, char)| match c.is_uppercase() && i > 0 {
+        true => format!("-{}", c.to_lowercase()),
+        false => c.to_lowercase().to_string(),
+    };
+    variant.chars().enumerate().map(letter).collect()
 }

@@ -1,6 +1,6 @@
 //! The lists of `docs/reference` beside those of the code.
 
-use crate::{between, read, root};
+use crate::{between, kebab, read, root};
 use std::collections::BTreeSet;
 
 type Names = BTreeSet<String>;
@@ -31,15 +31,6 @@ fn listed(text: &str) -> Names {
 fn camel(constant: &str) -> String {
     let word = |word: &str| word[..1].to_string() + &word[1..].to_lowercase();
     constant.split('_').map(word).collect()
-}
-
-/// `ValueLen` as the command line has it: `value-len`.
-fn kebab(variant: &str) -> String {
-    let letter = |(i, c): (usize, char)| match c.is_uppercase() && i > 0 {
-        true => format!("-{}", c.to_lowercase()),
-        false => c.to_lowercase().to_string(),
-    };
-    variant.chars().enumerate().map(letter).collect()
 }
 
 /// What the library calls its positive results, and the command its own.

@@ -1,0 +1,141 @@
+//! `docs/reference/names.md` beside the declarations of each language: a name of the table exists, and a public call is in the table.
+
+use crate::{between, kebab, read, root};
+use std::collections::BTreeSet;
+
+type Names = BTreeSet<String>;
+
+const LANGUAGES: [&str; 6] = ["Rust", "C", "C++", "Python", "Ruby", "command"];
+
+/// Calls of a mapping that Python and Ruby have because their standard libraries do, and which the table leaves out.
+const OF_CONTAINERS: &[&str] = &["[]", "[]="];
+
+/// The names of a column, those of the languages in the order of [`LANGUAGES`].
+fn columns(table: &str) -> [Names; 6] {
+    let mut columns: [Names; 6] = Default::default();
+    for row in table.lines().filter(|line| line.starts_with("| ")) {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').collect();
+        assert_eq!(cells.len(), 1 + LANGUAGES.len(), "a row has another number of cells: {row}");
+        for (column, cell) in columns.iter_mut().zip(&cells[1..]) {
+            column.extend(cell.split('`').skip(1).step_by(2).map(String::from));
+        }
+    }
+    columns
+}
+
+/// The identifiers that stand directly behind `mark`, ends with `?` and `=` of Ruby included.
+fn behind(text: &str, mark: &str) -> Names {
+    let end = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '?' | '[' | ']' | '=');
+    text.split(mark).skip(1).map(|rest| rest[..rest.find(end).unwrap_or(rest.len())].to_string()).collect()
+}
+
+/// The identifiers that stand directly before a bracket.
+fn called(text: &str) -> Names {
+    let before = |rest: &str| rest.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().map(String::from);
+    text.split('(').filter_map(before).filter(|name| !name.is_empty()).collect()
+}
+
+fn all_of(folder: &str, ends: &[&str]) -> String {
+    let mut text = String::new();
+    for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| ends.contains(&end.to_str().unwrap())) {
+            text += &std::fs::read_to_string(path).unwrap();
+        }
+    }
+    text
+}
+
+fn files(folder: &str, names: &[&str]) -> String {
+    names.iter().map(|name| read(&format!("{folder}/{name}.rs"))).collect()
+}
+
+fn without<'a>(names: &'a Names, from: &'a Names) -> Vec<&'a String> {
+    names.difference(from).collect()
+}
+
+/// What each language declares, and what of it has to be in the table.
+fn declared() -> [(Names, Names); 6] {
+    let of_store = files(
+        "crates/hashmere/src",
+        &["store", "write", "scan", "wait", "marks", "many", "by_number", "copy", "backup", "hashed", "filter"],
+    );
+    let of_queue =
+        files("crates/hashmere-queue/src", &["pool", "queue", "endpoint", "element", "mutex", "barrier", "wait"]);
+    let of_log = files("crates/hashmere-log/src", &["log", "drainer", "manual_drainer", "follow"]);
+    let rest = ["crates/hashmere/src", "crates/hashmere-queue/src", "crates/hashmere-log/src"]
+        .map(|folder| all_of(folder, &["rs"]))
+        .concat();
+    let rust = behind(&(rest + &read("crates/hashmere-engine/src/view.rs")), "pub fn ");
+    let rust_needed = behind(&(of_store + &of_queue + &of_log), "    pub fn ");
+
+    let headers = all_of("crates/hashmere-ffi/include", &["h"]);
+    let c: Names = called(&headers).into_iter().filter(|name| name.starts_with("hm_")).collect();
+
+    let cpp = all_of("bindings/cpp/include/hashmere", &["hpp"]);
+    let cpp: Names = cpp.split(|c: char| !c.is_alphanumeric() && c != '_').map(String::from).collect();
+
+    let stub = read("bindings/python/python/hashmere/_hashmere.pyi");
+    let python = behind(&(stub.clone() + &read("bindings/python/python/hashmere/_store.py")), "def ");
+    // `open` is another name of `Store`, and `code` is an attribute of each error.
+    let of_module = behind(&read("bindings/python/python/hashmere/__init__.py"), "\n");
+    let python = &(&python | &of_module) | &behind(&read("bindings/python/python/hashmere/errors.py"), "\n    ");
+    let mut python_needed = behind(between(&stub, "\nclass Store:", "\nclass "), "    def ");
+    python_needed.retain(|name| !name.starts_with('_'));
+
+    let ruby_files = all_of("bindings/ruby/lib/hashmere", &["rb"]) + &read("bindings/ruby/lib/hashmere.rb");
+    let extension = all_of("bindings/ruby/ext/hashmere", &["c"]);
+    let mut ruby = behind(&ruby_files, "def ");
+    for mark in ["def self.", "alias ", "@!method ", "NAMES.each_key { |level| define_method(:"] {
+        ruby.extend(behind(&ruby_files, mark));
+    }
+    let classes = ["endpoint", "element", "queue", "pool", "log", "drainer", "follower", "manual_drainer"];
+    for class in ["store", "scan", "view", "reservation", "guard", "barrier", "error"].iter().chain(&classes) {
+        ruby.extend(behind(&extension, &format!("rb_define_method({class}_class, \"")));
+    }
+    let mut ruby_needed = behind(&extension, "rb_define_method(store_class, \"");
+    ruby_needed.retain(|name| !OF_CONTAINERS.contains(&name.as_str()));
+
+    let commands = read("crates/hashmere-cli/src/cli.rs");
+    let commands = between(&commands, "pub enum Command {", "\n}");
+    let shown = commands.split("    #[command(hide = true)]").next().unwrap_or(commands);
+    let variants = shown.lines().filter_map(|line| line.trim().split_once('(').map(|(name, _)| name));
+    let command: Names =
+        variants.filter(|name| name.starts_with(|c: char| c.is_ascii_uppercase())).map(kebab).collect();
+
+    [
+        (rust, rust_needed),
+        (c.clone(), c),
+        (cpp, Names::new()),
+        (python, python_needed),
+        (ruby, ruby_needed),
+        (command.clone(), command),
+    ]
+}
+
+#[test]
+fn names_of_each_language_are_in_the_table_and_the_other_way_round() {
+    let columns = columns(&read("docs/reference/names.md"));
+    let mut problems = String::new();
+    for ((language, listed), (declared, needed)) in LANGUAGES.iter().zip(&columns).zip(&declared()) {
+        assert!(listed.len() > 30, "{language}: only {} names are in the table", listed.len());
+        let unknown = without(listed, declared);
+        let missing = without(needed, listed);
+        if !unknown.is_empty() {
+            problems += &format!("{language}: names that are not declared: {unknown:?}\n");
+        }
+        if !missing.is_empty() {
+            problems += &format!("{language}: calls that docs/reference/names.md does not have: {missing:?}\n");
+        }
+    }
+    assert!(problems.is_empty(), "{problems}");
+}
+
+#[test]
+fn a_name_that_is_nowhere_and_a_call_that_is_not_listed_are_found() {
+    let table = "| what | Rust | C | C++ | Python | Ruby | command |\n|---|---|\n| x | `old`, `kept` | | | | | |\n";
+    let listed = &columns(table)[0];
+    let declared = behind("    pub fn kept(&self)\n    pub fn new_one<T>(", "pub fn ");
+    assert_eq!(without(listed, &declared), ["old"]);
+    assert_eq!(without(&declared, listed), ["new_one"]);
+}
