@@ -68,7 +68,7 @@ def main() -> None:
             for process in [*doomed, *workers.values()]:
                 process.kill()
                 process.wait()
-            store.drop()
+            store.remove()
 
 
 if __name__ == "__main__":

@@ -64,7 +64,7 @@ def work(store, me, all)
   sleep 0.08
   raise "what had expired was there" if store.key?("brief:#{me}")
 
-  store.release("refs")
+  store.dec_ref("refs")
 end
 
 path, me, all = ARGV

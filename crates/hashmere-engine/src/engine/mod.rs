@@ -43,6 +43,7 @@ mod read;
 mod rebuild;
 mod recover;
 mod region;
+mod reserved;
 mod run;
 mod salvage;
 mod scan;
