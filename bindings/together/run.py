@@ -1,6 +1,6 @@
 """Runs the programs of README.md on one store: run.py SEED NAME COMMAND... [-- NAME COMMAND...]...
 
-Beside those that work, one of each language writes for ever; they are killed one after the other while the others work.
+Beside those that work, one of each language writes forever; they are killed one after the other while the others work.
 """
 
 import itertools

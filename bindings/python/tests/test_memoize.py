@@ -1,4 +1,4 @@
-"""One computation at a time over all processes, for ever or for a while; the death of who computes lets the next begin. Catches
+"""One computation at a time over all processes, forever or for a while; the death of who computes lets the next begin. Catches
 stampedes, waiters that hang, and results that differ by who computed them."""
 
 import functools

@@ -55,7 +55,7 @@ impl fmt::Display for OpenError {
             ),
             Self::NotCleanlyClosed { path, durable: false, copied: false } => write!(
                 f,
-                "{} was open when the machine went down, and a volatile store may be torn then; remove it and start anew \
+                "{} was open when the machine went down, and a volatile store may be torn then; remove it and start again \
                  (a store created as durable survives this)",
                 path.display()
             ),

@@ -43,7 +43,7 @@ impl ClientId {
 
 /// An open region. While it is held, its bytes stay where they are, even if somebody drops it.
 ///
-/// In a forked child it is the parent's ([`is_ours`](Self::is_ours)): the child opens it anew.
+/// In a forked child it is the parent's ([`is_ours`](Self::is_ours)): the child opens it again.
 pub struct Region {
     shared: Arc<SharedEngine>,
     engine: *const FileEngine,

@@ -118,7 +118,7 @@ impl SharedEngine {
         &self.opened().engine
     }
 
-    /// In a forked child: registers anew, on the same file. If that fails the inherited engine stays for reading, and
+    /// In a forked child: registers again, on the same file. If that fails the inherited engine stays for reading, and
     /// every write fails with an error.
     #[cold]
     fn reopen(&self) {

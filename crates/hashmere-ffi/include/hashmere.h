@@ -337,7 +337,7 @@ int hm_contains(hm_store *store, const void *key, size_t key_len, hm_error *erro
 /** The length of a value. @return #HM_OK, #HM_ABSENT */
 int hm_value_len(hm_store *store, const void *key, size_t key_len, size_t *len, hm_error *error);
 
-/** How long a key still lives, in milliseconds; -1 is for ever. @return #HM_OK, #HM_ABSENT */
+/** How long a key still lives, in milliseconds; -1 is forever. @return #HM_OK, #HM_ABSENT */
 int hm_ttl(hm_store *store, const void *key, size_t key_len, int64_t *ms, hm_error *error);
 
 /**
@@ -717,7 +717,7 @@ int hm_clear(hm_store *store, hm_error *error);
 /**
  * Makes everything that any process was acknowledged before this call survive a power cut. Durable stores only, else
  * #HM_E_INVALID_STATE. Takes as long as the disk does.
- * @return #HM_OK; #HM_E_BUSY; #HM_E_IO, and then #HM_E_POISONED for ever
+ * @return #HM_OK; #HM_E_BUSY; #HM_E_IO, and then #HM_E_POISONED forever
  */
 int hm_sync(hm_store *store, hm_error *error);
 

@@ -305,7 +305,7 @@ impl Log {
     /// Figures of about now; no process is stopped for them.
     ///
     /// # Errors
-    /// In a forked child, those of opening the log anew.
+    /// In a forked child, those of opening the log again.
     pub fn stats(&self) -> Result<LogStats, LogError> {
         let handle = self.shared.handle()?;
         let core = handle.core();

@@ -67,7 +67,7 @@ impl Log {
     /// The rings that threads have, or had, at about this moment; nobody is stopped for that.
     ///
     /// # Errors
-    /// In a forked child, those of opening the log anew.
+    /// In a forked child, those of opening the log again.
     pub fn rings(&self) -> Result<Vec<RingStats>, LogError> {
         let handle = self.shared.handle()?;
         let core = handle.core();

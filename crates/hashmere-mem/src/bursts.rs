@@ -2,7 +2,7 @@
 
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
-/// Chooses anew, evenly, after a burst of steps whose mean length is drawn for each telling: from one step, which shakes
+/// Chooses again, evenly, after a burst of steps whose mean length is drawn for each telling: from one step, which shakes
 /// everything, to some hundred, in which others finish what they are about.
 pub(crate) struct Bursts {
     seed: u64,

@@ -55,7 +55,7 @@ impl LocalPeers {
 
     /// By how much the monotonic clock advances each time somebody reads it: 1 ms unless set.
     ///
-    /// With a clock that stood still, whoever waits for a deadline would wait for ever.
+    /// With a clock that stood still, whoever waits for a deadline would wait forever.
     pub fn set_tick(&self, tick: Duration) {
         self.state().tick = tick;
     }

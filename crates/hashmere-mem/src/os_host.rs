@@ -19,7 +19,7 @@ use std::time::Duration;
 /// lock descriptor of the child's own. The parent's claims stay the parent's.
 #[derive(Debug)]
 pub struct OsHost {
-    /// To open the lock descriptor anew after a fork.
+    /// To open the lock descriptor again after a fork.
     file: Arc<File>,
     /// The present [`Claims`], owned by us, with those of earlier generations linked behind.
     claims: AtomicPtr<Claims>,
@@ -31,7 +31,7 @@ struct Claims {
     generation: u64,
     locks: Arc<ByteLocks>,
     /// One bit per slot that is held, or is being tried for. Atomics and no mutex, since a mutex
-    /// that some other thread held during a fork would stay locked in the child for ever.
+    /// that some other thread held during a fork would stay locked in the child forever.
     held: Box<[AtomicU64]>,
     /// Those of the process that we were forked from; freed with ours.
     inherited: *mut Claims,

@@ -56,7 +56,7 @@ fn read(clock: libc::clockid_t) -> Duration {
     // SAFETY: the pointer is to a timespec; the call fills it or fails.
     let result = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
     if result != 0 {
-        // Linux has had both clocks for ever: this cannot happen.
+        // Linux has had both clocks forever: this cannot happen.
         return Duration::ZERO;
     }
     // SAFETY: the call succeeded.

@@ -85,7 +85,7 @@ pub fn install() -> io::Result<()> {
     if INSTALLED.load(Ordering::Acquire) {
         return Ok(());
     }
-    // No `Once` here: a fork in the middle of it would leave it locked for ever in the child. Two
+    // No `Once` here: a fork in the middle of it would leave it locked forever in the child. Two
     // threads that both get here install the handlers twice, which only counts each fork twice.
     // SAFETY: the handlers are functions of this module that never unwind and touch only atomics
     // and `close`.

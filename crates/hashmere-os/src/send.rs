@@ -35,7 +35,7 @@ pub fn send(letter: &File, to: BorrowedFd<'_>, progress: &AtomicU64, len: u64) -
     u64::try_from(sent).map_err(|_| io::Error::last_os_error())
 }
 
-/// Waits until a descriptor takes bytes, or for ever: a non-blocking one that is full is not an error of its user.
+/// Waits until a descriptor takes bytes, or forever: a non-blocking one that is full is not an error of its user.
 pub fn wait_writable(to: BorrowedFd<'_>) {
     let mut poll = libc::pollfd { fd: to.as_raw_fd(), events: libc::POLLOUT, revents: 0 };
     // SAFETY: one structure that lives.

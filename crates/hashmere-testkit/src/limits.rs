@@ -49,7 +49,7 @@ pub fn memory_available() -> u64 {
 /// must not only end, but end soon, is held against a limit of its own, without the time for which it was kept from running.
 const HANG: Duration = Duration::from_secs(600);
 
-/// Ends the process with a message unless it is dropped in time: a hang is a failure, not a wait for ever.
+/// Ends the process with a message unless it is dropped in time: a hang is a failure, not a wait forever.
 #[derive(Debug)]
 pub struct Watchdog {
     _alive: Sender<()>,

@@ -1,6 +1,6 @@
 //! Promise: a backup of a store in use is the store of one moment, also when those who write or copy are killed.
 //! Catches: a write in the copy without one that came before it, also by way of another process; a copy that is half there; room
-//! or locks that a dead backup holds for ever; an option, version or attribute that is not copied.
+//! or locks that a dead backup holds forever; an option, version or attribute that is not copied.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, BackupError, Mode, OpenError, Options, Store, Ttl, WriteError};

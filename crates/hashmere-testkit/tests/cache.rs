@@ -1,4 +1,4 @@
-//! Promise: a cache stays within its size for ever, keeps what is used, and drops first what has expired.
+//! Promise: a cache stays within its size forever, keeps what is used, and drops first what has expired.
 //! Catches: growth beyond the limit, Full errors in cache mode, eviction of hot keys, live keys that go before expired ones.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

@@ -1,5 +1,5 @@
 //! Promise: keys whose hashes collide are kept apart; deleting one never harms another; the file does not explode.
-//! Catches: comparing hashes instead of keys, chains cut by a delete, an index that doubles for ever.
+//! Catches: comparing hashes instead of keys, chains cut by a delete, an index that doubles forever.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WriteError};

@@ -99,7 +99,7 @@ fn refused_overwrite_keeps_the_old_value() {
     assert_clean(&store);
 }
 
-/// In a full store, values of the same length can still be replaced once a little is deleted, for ever.
+/// In a full store, values of the same length can still be replaced once a little is deleted, forever.
 #[test]
 fn a_nearly_full_store_can_be_written_for_ever() {
     let _watchdog = Watchdog::start("full-nearly");
@@ -228,7 +228,7 @@ fn file_system_filled_by_someone_else() {
 }
 
 /// Where another tenant has taken all the space, deletes make room as they do in a store at its maximum: what is left can
-/// be overwritten for ever, within the memory that the store has.
+/// be overwritten forever, within the memory that the store has.
 #[test]
 fn deletes_make_room_on_a_full_file_system() {
     let _watchdog = Watchdog::start("full-cleaning");

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 const KEYS: u64 = 8;
 const BUSY: Duration = Duration::from_millis(30);
-/// Time for all the reads of a round. Who waits for the stopped one waits for ever, for it goes on only after them.
+/// Time for all the reads of a round. Who waits for the stopped one waits forever, for it goes on only after them.
 const READS_MAX: Duration = LIMIT;
 
 struct Stage {

@@ -124,7 +124,7 @@ fn intact_while_other_processes_write() {
     assert_clean(&store);
 }
 
-/// A killed process's pins are not kept for ever, and a stopped one's hold back only what it pinned.
+/// A killed process's pins are not kept forever, and a stopped one's hold back only what it pinned.
 #[test]
 fn pins_of_the_dead_are_lifted() {
     let _watchdog = Watchdog::start("views-dead");

@@ -69,7 +69,7 @@ fn a_change_wakes_whoever_waits_for_it() {
     assert!(matches!(reader.wait(b"b", None, LONG), Err(hashmere::Error::Write(WriteError::ReadOnly))));
 }
 
-/// Killed while they hold it, or not: nobody else is inside at the same time, nobody waits for ever.
+/// Killed while they hold it, or not: nobody else is inside at the same time, nobody waits forever.
 #[test]
 fn a_mutex_is_nobodys_after_the_death_of_its_holder() {
     let _watchdog = Watchdog::start("waiting-mutex");
@@ -335,7 +335,7 @@ fn who_holds_a_mutex_and_who_computes_is_known() {
     assert_eq!((value.unwrap(), once_holder(&store, b"key").unwrap()), (Some(b"value".to_vec()), None));
 }
 
-/// Without a time limit it would wait for itself for ever.
+/// Without a time limit it would wait for itself forever.
 #[test]
 fn once_within_once_is_refused() {
     let _watchdog = Watchdog::start("waiting-once-in-once");

@@ -1,4 +1,4 @@
-//! Marks: what several readers agree on about a key, such as who computes it anew.
+//! Marks: what several readers agree on about a key, such as who computes it again.
 
 use crate::{Attributes, Item, Metadata, Store, Stored, Ttl, WriteError};
 

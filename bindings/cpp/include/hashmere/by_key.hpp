@@ -49,7 +49,7 @@ public:
         return base::template maybe<std::size_t>([&](hm_error *e) { return hm_value_len(c_, key.data(), key.size(), &len, e); },
                                   [&] { return len; });
     }
-    /// How long a key still lives; -1 is for ever.
+    /// How long a key still lives; -1 is forever.
     returns<std::optional<std::chrono::milliseconds>> ttl(bytes key) const {
         std::int64_t ms = 0;
         return base::template maybe<std::chrono::milliseconds>(

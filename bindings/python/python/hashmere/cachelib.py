@@ -51,7 +51,7 @@ class HashmereCache(BaseCache):
             return self._coder.loads(data)
 
     def _ttl(self, timeout: _Timeout) -> Optional[float]:
-        """Seconds; 0 means for ever in cachelib."""
+        """Seconds; 0 means forever in cachelib."""
         timeout = self.default_timeout if timeout is None else timeout
         seconds = timeout.total_seconds() if isinstance(timeout, timedelta) else timeout
         return seconds if seconds else None

@@ -230,7 +230,7 @@ class QueueTaken(Error):
 
 
 class QueueForked(Error):
-    """The pool was opened before a fork: open it anew in this process."""
+    """The pool was opened before a fork: open it again in this process."""
 
     code = 65
 

@@ -54,7 +54,7 @@ class Memoized(Generic[R]):
         return self._store.delete(self.cache_key(*args, **kwargs))
 
     def refresh(self, *args: Any, **kwargs: Any) -> R:
-        """Computes the result anew and keeps it."""
+        """Computes the result again and keeps it."""
         return self._compute(self.cache_key(*args, **kwargs), args, kwargs)
 
     def _computed(self, key: Key, args: Tuple[Any, ...], kwargs: Any) -> R:

@@ -28,7 +28,7 @@ int in_slices(slice *s, int again) {
     }
 }
 
-/* A call on a key of a store that may be closed meanwhile by another thread: the store is asked for anew each time. */
+/* A call on a key of a store that may be closed meanwhile by another thread: the store is asked for again each time. */
 typedef struct keyed {
     slice slice;
     hm_store *hm;

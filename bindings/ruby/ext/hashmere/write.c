@@ -191,7 +191,7 @@ static VALUE store_metadata(VALUE self, VALUE key) {
     return result == HM_OK ? from_meta(&meta, Qnil) : Qnil;
 }
 
-/* _ttl(key): milliseconds, -1 for ever, nil absent. */
+/* _ttl(key): milliseconds, -1 forever, nil absent. */
 static VALUE store_ttl(VALUE self, VALUE key) {
     store *s = open_store(self);
     hm_bytes k = bytes_of(&key);

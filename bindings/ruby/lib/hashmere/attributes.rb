@@ -22,7 +22,7 @@ module Hashmere
       [NEVER, 0]
     end
 
-    # How long to wait; nil: for ever.
+    # How long to wait; nil: forever.
     def patience(timeout) = timeout.nil? ? FOR_EVER : milliseconds(timeout, "timeout")
 
     # Rounded up, so that nothing lives shorter than it was said.

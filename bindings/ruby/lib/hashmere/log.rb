@@ -173,7 +173,7 @@ module Hashmere
     # @param format [:text, :colour, :json]
     # @param level [Symbol, nil] lines that are less important are taken and not written
     # @param max_bytes [Integer] before a file has more it becomes `to.1`, what was that `to.2`, and so on; 0: never
-    # @param keep [Integer] the last of these; 0: it is begun anew
+    # @param keep [Integer] the last of these; 0: it is begun again
     # @param standby [Boolean] if somebody else drains, wait until that one stops or dies; otherwise `LogTaken` is raised
     # @return [Drainer, Integer] with a block, it is stopped behind the block, and the number of lines that it has taken is returned
     def drain(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0, standby: false)

@@ -97,7 +97,7 @@ module Hashmere
     # Closes the log. @return [nil]
     def close = @sink.close
 
-    # There is nothing to open anew. @return [self]
+    # There is nothing to open again. @return [self]
     def reopen(_log = nil) = self
   end
 end

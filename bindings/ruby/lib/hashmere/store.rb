@@ -157,7 +157,7 @@ module Hashmere
     # The length of a value in bytes. nil: absent
     def value_len(key) = _metadata(key)&.at(5)
 
-    # Seconds that a key still lives; Float::INFINITY for ever; nil: absent
+    # Seconds that a key still lives; Float::INFINITY forever; nil: absent
     def ttl(key)
       ms = _ttl(key)
       ms && (ms.negative? ? Float::INFINITY : ms / 1000.0)
@@ -169,7 +169,7 @@ module Hashmere
       parts && Item.time(parts[4])
     end
 
-    # Gives a key another expiry; none: it lives for ever. @return [Boolean] whether it is there
+    # Gives a key another expiry; none: it lives forever. @return [Boolean] whether it is there
     def touch(key, ttl: nil, expires_at: nil) = _touch(key, *Attributes.expiry(ttl, expires_at))
 
     # Gives a key another expiry and returns all about it, in one step. @return [Item, nil]

@@ -55,7 +55,7 @@ impl Verdict {
     }
 }
 
-/// Counts the files anew, plainly, and compares word by word.
+/// Counts the files again, plainly, and compares word by word.
 pub fn compare(store: &Store, files: &[PathBuf], plan: &Plan, ran: &Ran) -> Result<Verdict, Failure> {
     let begin = Instant::now();
     let mut counts = Counts::new();

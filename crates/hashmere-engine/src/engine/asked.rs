@@ -13,7 +13,7 @@ use hashmere_format::record::VERSION_MAX;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// How far the word goes beyond what was asked for: who asks for ever larger versions (times, numbers of a sequence) takes
+/// How far the word goes beyond what was asked for: who asks forever larger versions (times, numbers of a sequence) takes
 /// the lock once in so many.
 const AHEAD: u64 = 1 << 20;
 

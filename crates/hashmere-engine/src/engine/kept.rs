@@ -100,7 +100,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
                 State::Open => self.used_of_open(segment, word),
                 State::Cleaning => None,
-                // Claimed or filled anew: whatever stood there was not to be kept. (Regions hold no records.)
+                // Claimed or filled again: whatever stood there was not to be kept. (Regions hold no records.)
                 State::Free
                 | State::Hole
                 | State::Claimed

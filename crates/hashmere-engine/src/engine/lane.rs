@@ -235,7 +235,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// In a forked child that could not open the store anew: nothing may be written in the parent's name.
+    /// In a forked child that could not open the store again: nothing may be written in the parent's name.
     pub(crate) fn disown(&self) {
         self.lanes.disowned.store(true, Ordering::Release);
         for cell in self.lanes.all() {

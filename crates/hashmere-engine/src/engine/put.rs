@@ -2,7 +2,7 @@
 //!
 //! It does what [`mutate`](Engine::mutate) does, by the same steps, but has no closure to ask and no way to turn: whatever
 //! is out of the ordinary (a split, a clear, a key in the overflow tree, no free slot) is left to `mutate`, which begins
-//! anew. What passes by reference to such a cold call would have to live in memory all the way, so only words do.
+//! again. What passes by reference to such a cold call would have to live in memory all the way, so only words do.
 
 use super::index::{Path, Place, Tree};
 use super::ops::When;

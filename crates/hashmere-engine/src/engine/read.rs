@@ -413,7 +413,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Reads the record of a pinned slot anew; `None` if it is not this key's.
+    /// Reads the record of a pinned slot again; `None` if it is not this key's.
     pub(crate) fn look_again(&self, found: &Found, key: &[u8], kh: KeyHash) -> Option<Found> {
         let outline = self.outline(found.record)?;
         self.is_named(found.record, outline, key, kh).then_some(Found { outline, ..*found })

@@ -238,7 +238,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let slot = lane.slot;
         let floor = (self.highest_version(root)? + margin::<M>()).max(self.snapshot().floor());
         if floor > VERSION_MAX - ROOM {
-            let what = "the store has used up its versions; dump it and load the dump anew";
+            let what = "the store has used up its versions; dump it and load the dump again";
             return Err(WriteError::InvalidState(what).into());
         }
         self.turn_snapshot(slot, |_| true, |seen| seen.watching(floor))?;

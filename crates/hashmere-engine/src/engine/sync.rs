@@ -64,7 +64,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let number = self.mem.load(at::SYNC_NEXT, Ordering::Relaxed);
         if number >= STAMP_MAX {
             return Err(WriteError::InvalidState(
-                "the store has used up its 2^32 syncs; dump it and load the dump anew",
+                "the store has used up its 2^32 syncs; dump it and load the dump again",
             ));
         }
         // SYNC(stamp): whoever still loads the old number has its commit, and all before it, in what is flushed below.
@@ -103,7 +103,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Writes everything to the medium. A failure is for ever: which pages arrived nobody knows, and the kernel forgets
+    /// Writes everything to the medium. A failure is forever: which pages arrived nobody knows, and the kernel forgets
     /// that the others did not.
     pub(crate) fn flush(&self) -> Result<(), WriteError> {
         self.mem.sync().map_err(|source| {

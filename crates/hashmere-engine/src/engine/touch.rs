@@ -1,4 +1,4 @@
-//! Expiry of a key that stays as it is: in place where the record has a word for it, else written anew.
+//! Expiry of a key that stays as it is: in place where the record has a word for it, else written again.
 
 use super::{Current, Decision, Engine, KeyHash, Lane, Outcome};
 use crate::error::WriteError;
@@ -8,7 +8,7 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Sets a record's expiry where it stands, if it has a word for it. `None`: it has none, so it must be written anew;
+    /// Sets a record's expiry where it stands, if it has a word for it. `None`: it has none, so it must be written again;
     /// `Some(false)`: the key is absent, or not
     /// at the version that was asked for.
     pub fn touch_in_place(

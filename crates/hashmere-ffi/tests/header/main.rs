@@ -1,6 +1,6 @@
 //! The header, the Rust behind it, the error codes of the engine and the committed description of the ABI say the same.
 //!
-//! `abi/layout.txt` and `abi/hashmere.map` hold what was published. `HASHMERE_ABI=write` writes the layout anew; a change of a
+//! `abi/layout.txt` and `abi/hashmere.map` hold what was published. `HASHMERE_ABI=write` writes the layout again; a change of a
 //! line that was released breaks programs, a new line does not.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]

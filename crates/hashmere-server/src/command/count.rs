@@ -123,7 +123,7 @@ impl Context<'_> {
         });
         match updated {
             Ok(Updated::Stored(stored)) => {
-                // Within its length a counter is counted in place, which is no access; else it is stored anew.
+                // Within its length a counter is counted in place, which is no access; else it is stored again.
                 if counted.created || longer {
                     self.note(stored.uid, false);
                 }

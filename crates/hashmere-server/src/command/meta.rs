@@ -10,7 +10,7 @@ use crate::protocol::KEY_MAX;
 use crate::server::now_ms;
 use hashmere::Metadata;
 
-/// Mark: the value is to be computed anew, and may be used meanwhile.
+/// Mark: the value is to be computed again, and may be used meanwhile.
 pub const STALE: u32 = 1;
 /// Mark: somebody was told to compute it.
 pub const WON: u32 = 2;

@@ -1,4 +1,4 @@
-//! `mg`: reading with flags, creating on a miss, and choosing who computes a value anew.
+//! `mg`: reading with flags, creating on a miss, and choosing who computes a value again.
 
 use super::meta::{Request, STALE, WON};
 use super::{exptime, Context};
@@ -53,7 +53,7 @@ impl Context<'_> {
         }
     }
 
-    /// Answers an item as it is; `None` if there is none. If it has to be computed anew and nobody does yet, tries to win that.
+    /// Answers an item as it is; `None` if there is none. If it has to be computed again and nobody does yet, tries to win that.
     fn meta_get_reading(&mut self, request: &Request<'_>, shown: Shown) -> Result<Option<Uid>, ReadError> {
         let key = request.key.bytes();
         let start = self.out.bytes.len();
@@ -213,7 +213,7 @@ impl Context<'_> {
     }
 }
 
-/// Whether somebody should compute this item anew, and nobody was told to. `before`: its expiry before the request changed it.
+/// Whether somebody should compute this item again, and nobody was told to. `before`: its expiry before the request changed it.
 fn is_wanting(request: &Request<'_>, meta: &Metadata, before: Option<(u8, Option<u64>)>) -> bool {
     if meta.marks & WON != 0 {
         return false;

@@ -125,7 +125,7 @@ pub(super) fn once_only(arguments: &mut Arguments) {
         }
         Ok::<_, QueueError>(b"computed".to_vec())
     });
-    println!("value {}", String::from_utf8_lossy(&value.expect("once").expect("nobody alive computes for ever")));
+    println!("value {}", String::from_utf8_lossy(&value.expect("once").expect("nobody alive computes forever")));
 }
 
 pub(super) fn barrier(arguments: &mut Arguments) {

@@ -275,7 +275,7 @@ impl Judge for Places {
     fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String> {
         Image::of(path).write(copy);
         let store = Options::new().create(false).open(copy).map_err(|error| format!("reopening: {error}"))?;
-        let mut seat = Seat::take(&store).map_err(|error| format!("taking part anew: {error}"))?;
+        let mut seat = Seat::take(&store).map_err(|error| format!("taking part again: {error}"))?;
         let waited = self.look(&mut seat, false)?;
         is_clean(&store)?;
         Ok(waited)

@@ -13,7 +13,7 @@ mod length;
 mod source;
 mod sync;
 mod width;
-// mod words;
+mod words;
 
 /// What breaks a rule, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,0 +1,172 @@
+//! Words that were given up for the field's own (`docs/glossary.md`, `docs/reference/names.md`) do not come back. Names that are gone
+//! everywhere stand in [`GONE`]. Of those that are left here and there, [`LEFT`] says how many lines may have one: the number only
+//! shrinks.
+
+use crate::source::{those, Source};
+use crate::{demand_none, places, Problem};
+
+/// A name that was given up, and what is said instead.
+type Word = (&'static str, &'static str);
+
+/// Not in any file: calls, options and results, in whatever language.
+const GONE: &[Word] = &[
+    ("existing_only", "create(false)"),
+    ("delete_on_last_exit", "remove_on_last_close"),
+    ("on_rebuild", "on_recovery"),
+    ("maintain", "compact"),
+    ("retain_ref", "inc_ref"),
+    ("release_ref", "dec_ref"),
+    ("ref_retain", "inc_ref"),
+    ("ref_release", "dec_ref"),
+    ("add_signed", "incr_by"),
+    ("version_at_least", "min_version"),
+    ("count_exact", "len_exact"),
+    ("handle_of", "id_of"),
+    ("random_pair", "random"),
+    ("scan_records", "scan_items"),
+    ("Remaining", "Expiry"),
+    ("Misuse", "InvalidState"),
+    ("Unclean", "NotCleanlyClosed"),
+    ("HM_E_MISUSE", "HM_E_INVALID_STATE"),
+    ("HM_E_UNCLEAN", "HM_E_NOT_CLEANLY_CLOSED"),
+    ("HM_E_UNSAFE", "HM_E_INSECURE_PERMISSIONS"),
+    ("HM_EXISTING", "HM_NO_CREATE"),
+    ("HM_EXCLUSIVE", "HM_CREATE_NEW"),
+    ("HM_SHORT", "HM_BUFFER_TOO_SMALL"),
+    ("HM_DIFFERENT", "HM_MISMATCH"),
+    ("HM_PRESENT", "HM_EXISTS"),
+    ("HM_KEPT", "HM_UNCHANGED"),
+    ("HM_BOUND", "HM_QUEUE_FULL"),
+    ("hm_peek", "hm_get_metadata"),
+    ("hm_length", "hm_value_len"),
+    ("hm_exists", "hm_contains"),
+    ("hm_count", "hm_len"),
+    ("hm_meta", "hm_metadata"),
+    ("hm_hand", "hm_endpoint"),
+    ("hm_pull", "hm_queue_pop"),
+    ("hm_readiness", "hm_ready_fd"),
+    ("hm_pump", "hm_manual_drainer"),
+    ("drain_here", "drain_manual"),
+    ("drain_after", "drain_standby"),
+    ("untold", "unreported_drops"),
+    ("Readiness", "ReadyFd"),
+    ("Grip", "EndpointLayout"),
+    ("grip", "endpoint layout"),
+    ("pull", "pop"),
+    ("heed", "apply"),
+    ("burial", "mark of death"),
+    ("for ever", "forever"),
+    ("anew", "again"),
+];
+
+/// In at most so many lines: private names of the engine, and words of its comments.
+const LEFT: &[(&str, &str, usize)] = &[
+    ("lane", "writer", 1036),
+    ("Lane", "Writer", 210),
+    ("outline", "record header", 99),
+    ("sight", "lookup", 8),
+    ("stood", "validate", 26),
+    ("bury", "mark dead", 5),
+    ("tally", "count", 92),
+    ("ripe", "compaction threshold", 3),
+    ("salvage", "log scan", 4),
+    ("limbo", "pending free", 27),
+    ("bell", "wake flag", 3),
+    ("canary", "seeded fault", 254),
+    ("Canary", "Fault", 372),
+    ("meanwhile", "at the same time, or nothing", 200),
+    ("sleepy", "model memory", 2),
+    ("stories", "scenarios", 20),
+    ("bursts", "scheduler", 23),
+    ("patience", "backoff", 66),
+    ("whoever", "the process that", 105),
+    ("Whoever", "The process that", 56),
+    ("nobody", "no process, no reader", 275),
+    ("Nobody", "No process, no reader", 29),
+    ("somebody", "another process", 118),
+    ("Somebody", "Another process", 33),
+    ("the dead", "crashed processes", 50),
+    ("is told", "is called with", 59),
+    ("so many", "n", 65),
+    ("stands", "is stored", 172),
+];
+
+/// Files that may name them: this one.
+const SPARED: &[&str] = &["crates/hashmere-testkit/tests/tidy/words.rs"];
+
+/// The lines with a word, counted from 0. Two words are found where one space is between them.
+fn lines_with(text: &str, word: &str) -> Vec<usize> {
+    let is_part = |c: char| c.is_alphanumeric() || c == '_';
+    let stands_alone =
+        |line: &str, at: usize| !line[..at].ends_with(is_part) && !line[at + word.len()..].starts_with(is_part);
+    let has = |line: &str| line.match_indices(word).any(|(at, _)| stands_alone(line, at));
+    text.lines().enumerate().filter(|(_, line)| has(line)).map(|(number, _)| number).collect()
+}
+
+fn gone(sources: &[Source], words: &[Word]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for source in sources {
+        for (word, instead) in words {
+            let text = format!("`{word}` was given up: say `{instead}`");
+            found.extend(
+                lines_with(&source.text, word).into_iter().map(|line| Problem::on_line(&source.path, line, &text)),
+            );
+        }
+    }
+    found
+}
+
+fn left(sources: &[Source], words: &[(&str, &str, usize)]) -> Vec<Problem> {
+    let mut found = Vec::new();
+    for (word, instead, allowed) in words {
+        let lines: Vec<(&str, usize)> = sources
+            .iter()
+            .flat_map(|source| lines_with(&source.text, word).into_iter().map(|line| (source.path.as_str(), line)))
+            .collect();
+        let place = lines.last().map_or_else(String::new, |(path, line)| format!("{path}:{}", line + 1));
+        if lines.len() > *allowed {
+            let text = format!(
+                "`{word}` is in {} lines, and {allowed} were left: say `{instead}` in the new ones",
+                lines.len()
+            );
+            found.push(Problem::new(place, text));
+        } else if lines.len() < *allowed {
+            let text = format!(
+                "`{word}` is in {} lines only: put that number into `LEFT` in tests/tidy/words.rs",
+                lines.len()
+            );
+            found.push(Problem::new(place, text));
+        }
+    }
+    found
+}
+
+fn sources() -> Vec<Source> {
+    let endings = ["rs", "md", "h", "hpp", "c", "cc", "py", "pyi", "rb", "toml", "sh", ""];
+    those(|source| endings.contains(&source.ending()) && !source.is_in(SPARED))
+}
+
+#[test]
+fn names_that_were_given_up_do_not_come_back() {
+    demand_none(&gone(&sources(), GONE));
+}
+
+#[test]
+fn words_that_are_being_given_up_become_fewer() {
+    demand_none(&left(&sources(), LEFT));
+}
+
+#[test]
+fn a_name_that_came_back_is_found_and_longer_names_are_not() {
+    let text = "store.maintain()\nmaintained, maintain_all\nsay `maintain`\n";
+    let found = gone(&[Source::new("a.rs", text)], &[("maintain", "compact")]);
+    assert_eq!(places(&found), ["a.rs:1", "a.rs:3"]);
+}
+
+#[test]
+fn more_and_fewer_lines_than_were_left_are_found() {
+    let source = || [Source::new("a.rs", "first\nfirst and the second\n")];
+    assert!(left(&source(), &[("first", "1st", 2), ("the second", "2nd", 1)]).is_empty());
+    assert_eq!(left(&source(), &[("first", "1st", 1)]).len(), 1);
+    assert_eq!(left(&source(), &[("the second", "2nd", 2)]).len(), 1);
+}

@@ -158,7 +158,7 @@ fn wait_for(log: &LogArgs) -> Result<Option<Log>, Failure> {
     Ok(None)
 }
 
-/// Drains until there is no more to do, or for ever.
+/// Drains until there is no more to do, or forever.
 fn drain_on(mut drain: ManualDrainer, once: bool) -> Outcome {
     if once {
         return drain.finish().map(|_| ()).map_err(failed);

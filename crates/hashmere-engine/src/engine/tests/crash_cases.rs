@@ -157,7 +157,7 @@ fn compare_and_set() {
 fn updates() {
     run("append", strict(24), few, |c| c.t_append(b"key1", b"tail").map(drop).unwrap());
     run("touch in place", strict(24), few, |c| assert!(c.t_touch(b"ttl", Ttl::At(70_000)).unwrap()));
-    run("touch anew", strict(24), few, |c| assert!(c.t_touch(b"key1", Ttl::At(70_000)).unwrap()));
+    run("touch again", strict(24), few, |c| assert!(c.t_touch(b"key1", Ttl::At(70_000)).unwrap()));
 }
 
 #[test]

@@ -43,7 +43,7 @@ fn writes() {
     run("counter", strict(24), few, |c| assert_eq!(c.t_incr(b"n", 1, None).unwrap(), Some(10)), EFFORT);
     run("append", strict(24), few, |c| c.t_append(b"key1", b"tail").map(drop).unwrap(), EFFORT);
     run("touch in place", strict(24), few, |c| assert!(c.t_touch(b"ttl", Ttl::At(70_000)).unwrap()), EFFORT);
-    run("touch anew", strict(24), few, |c| assert!(c.t_touch(b"key1", Ttl::At(70_000)).unwrap()), EFFORT);
+    run("touch again", strict(24), few, |c| assert!(c.t_touch(b"key1", Ttl::At(70_000)).unwrap()), EFFORT);
 }
 
 #[test]

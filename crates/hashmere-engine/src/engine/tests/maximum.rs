@@ -110,7 +110,7 @@ fn a_wrong_count_is_found() {
         assert!(others[0].check().is_clean(), "its owner may be between the two");
         world.heap.store(at::SPACE_LOCK, 0, Ordering::Relaxed);
     }
-    // The dead one's is counted anew by whoever needs the lock.
+    // The dead one's is counted again by whoever needs the lock.
     world.heap.store(
         at::SPACE_LOCK,
         hashmere_format::leaf::Meta(0).held_by(victim.lane().unwrap().slot).0,

@@ -205,7 +205,7 @@ fn what_was_lost_stays_lost() {
 fn a_full_store_syncs_for_room() {
     let history = History::new(strict(12).durable(), 1);
     let client = history.world.client();
-    // Overwriting for ever: every segment that is emptied waits for a sync that nobody asks for.
+    // Overwriting forever: every segment that is emptied waits for a sync that nobody asks for.
     for i in 0..3000u64 {
         client.t_set(format!("key{}", i % 5).as_bytes(), &[i as u8; 400]).unwrap();
     }

@@ -80,7 +80,7 @@ pub(super) const WRITES: [Write; 6] = [
     ("delete", |c| assert!(c.t_del(b"key2").unwrap()), 1),
     ("new", |c| c.t_set(b"new", b"new").unwrap(), 1),
     ("large, replaced", |c| c.t_set(b"large", &[b'R'; 2500]).unwrap(), 5),
-    ("touch anew", |c| assert!(c.t_touch(b"key3", crate::types::Ttl::At(1_000_000)).unwrap()), 1),
+    ("touch again", |c| assert!(c.t_touch(b"key3", crate::types::Ttl::At(1_000_000)).unwrap()), 1),
     ("clear", |c| c.t_clear().unwrap(), 3),
 ];
 

@@ -65,7 +65,7 @@ fn key(number: usize) -> Vec<u8> {
     format!("key{number}").into_bytes()
 }
 
-/// Grows, splits, doubles, overflows, makes garbage, cleans, and begins anew.
+/// Grows, splits, doubles, overflows, makes garbage, cleans, and begins again.
 fn calls() -> Vec<Call> {
     let mut calls = Vec::new();
     for i in 0..70 {

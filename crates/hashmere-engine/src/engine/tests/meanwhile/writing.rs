@@ -87,7 +87,7 @@ fn overwriting_for_ever_beside_a_writer_from_before_a_clear() {
         Ok(())
     }
     let act = |c: &Client, state: &mut State| set(c, state, "a0", wide("replaced"));
-    Case { name: "set/clear, for ever", geometry: strict(16), setup: filled, act, meanwhile, exact: false }.run();
+    Case { name: "set/clear, forever", geometry: strict(16), setup: filled, act, meanwhile, exact: false }.run();
 }
 
 /// Catches an eviction that frees a segment in which somebody writes.
