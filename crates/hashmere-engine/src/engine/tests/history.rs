@@ -128,7 +128,10 @@ impl History {
         for (key, epochs) in &self.keys {
             let there = seen.get(key);
             let known = epochs.iter().rposition(|epoch| epoch.end <= synced);
-            let later = epochs.iter().skip(known.unwrap_or(0)).filter(|epoch| epoch.start < moment);
+            // What was known by then counts in any case: it can begin at the very moment of the cut, for a key expires with time
+            // alone, without a store.
+            let counts = |epoch: &&Epoch| epoch.end <= synced || epoch.start < moment;
+            let later = epochs.iter().skip(known.unwrap_or(0)).filter(counts);
             let mut allowed = later.map(|epoch| epoch.thing.as_ref().filter(|t| t.expires.is_none_or(|e| e > now_ms)));
             if !(known.is_none() && there.is_none() || allowed.any(|thing| thing == there)) {
                 let shown = there.map(|t| t.value[..t.value.len().min(24)].escape_ascii().to_string());

@@ -5,11 +5,14 @@ use super::medium::{Choice, Dice, CHOICES};
 use super::power_between::sync;
 use super::probe::until_death;
 use super::world::{strict, Client, Geometry, World};
+use crate::engine::When;
 use crate::error::WriteError;
+use crate::types::{Attributes, Ttl};
 use hashmere_format::header::{at, flag};
 use hashmere_format::segment::State;
 use hashmere_mem::{HeapMem, Mem};
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 pub(super) const QUICK: bool = cfg!(miri);
 
@@ -84,6 +87,37 @@ fn histories_are_kept() {
         });
     }
     println!("{images} images of {} histories with {deaths} deaths; {again} after a second power cut", effort(40));
+}
+
+/// A key that expires right after a rebuild, before anything is stored, is absent after a power cut at that moment; one that does
+/// not expire must be there.
+#[test]
+fn what_expires_without_a_store_is_absent() {
+    let history = History::new(GEOMETRIES[0], 1);
+    let client = history.world.client();
+    let brief = Attributes { ttl: Ttl::After(Duration::from_secs(2)), ..Attributes::NONE };
+    client.t_put(b"brief", b"1", brief, When::Always).unwrap();
+    client.t_set(b"lasting", b"2").unwrap();
+    sync(&client).unwrap();
+    let mut images = 0;
+    history.medium().cuts(&[(history.medium().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        let world = World::after_cut(heap, history.now_ms());
+        let client = rescue(&world, len).unwrap();
+        assert_eq!(whole(&client).len(), 2);
+        let mut next = History::resume(world, client, 1);
+        let moment = next.medium().now();
+        next.world.peers.advance(Duration::from_secs(3));
+        next.look(moment);
+        assert_eq!(next.medium().now(), moment);
+        next.medium().clone().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
+            let (_, _, mut seen) = verify(&next, moment, heap, len).unwrap();
+            assert!(seen.remove(b"lasting".as_slice()).is_some() && seen.is_empty());
+            let missed = next.expect(moment, &seen, next.now_ms()).unwrap_err();
+            assert!(missed.starts_with("lasting is None"), "{missed}");
+            images += 1;
+        });
+    });
+    assert_eq!(images, 1);
 }
 
 /// Killed at any store of the rebuild, or cut off from power there: the next rebuild ends with the same store.
@@ -229,7 +263,7 @@ pub(super) fn a_disk_that_fails_poisons() {
     for error in [sync(&other).unwrap_err(), one.t_set(b"c", b"3").unwrap_err(), other.t_del(b"a").unwrap_err()] {
         assert!(matches!(error, WriteError::Poisoned) && error.code() == 38, "{error}");
     }
-    assert!(one.t_clear().is_err() && one.t_compact().is_err() && one.t_touch(b"a", crate::types::Ttl::At(9)).is_err());
+    assert!(one.t_clear().is_err() && one.t_compact().is_err() && one.t_touch(b"a", Ttl::At(9)).is_err());
     assert_eq!(other.t_get(b"b").unwrap().unwrap(), b"2");
     assert_ne!(one.life() & flag::POISONED, 0);
     let moment = history.medium().now();
