@@ -1,4 +1,4 @@
-//! The record that a UID or handle names.
+//! The record that a UID or entry id names.
 
 use crate::canary::{self, Canary};
 use crate::engine::{Found, KeyHash};
@@ -19,11 +19,11 @@ impl SharedEngine {
         Ok(self.metadata(key)?.map(|meta| EntryId::new(meta.uid, fingerprint(hash))))
     }
 
-    /// Hands the record that a UID or handle names to `take`, which copies what it needs; what it returns is only used if
+    /// Hands the record that a UID or entry id names to `take`, which copies what it needs; what it returns is only used if
     /// the record proves to have been valid all the while.
     ///
     /// # Errors
-    /// [`ReadError::Stale`]: nothing is there, or (by handle) another key.
+    /// [`ReadError::Stale`]: nothing is there, or (by entry id) another key.
     pub fn read_at<R>(
         &self,
         at: Address,
@@ -73,7 +73,7 @@ impl SharedEngine {
         }
     }
 
-    /// The key that a UID or handle names, with its hash and the item.
+    /// The key that a UID or entry id names, with its hash and the item.
     fn name_at(&self, at: Address) -> Result<(Vec<u8>, KeyHash, Item), WriteError> {
         let engine = self.engine();
         Ok(self.read_at(at, |found| {
@@ -83,10 +83,10 @@ impl SharedEngine {
         })?)
     }
 
-    /// Changes the key that a UID or handle names.
+    /// Changes the key that a UID or entry id names.
     ///
     /// # Errors
-    /// [`WriteError::Stale`]: nothing is there, or (by handle) another key.
+    /// [`WriteError::Stale`]: nothing is there, or (by entry id) another key.
     pub fn change_at(&self, at: Address, change: Change<'_>) -> Result<CasOutcome, WriteError> {
         let engine = self.engine();
         loop {
@@ -99,7 +99,7 @@ impl SharedEngine {
         }
     }
 
-    /// Shows what a UID or handle names to `f` and does what it says.
+    /// Shows what a UID or entry id names to `f` and does what it says.
     ///
     /// # Errors
     /// As [`change_at`](Self::change_at).

@@ -113,7 +113,7 @@ pub enum ReadError {
         /// Byte offset in the file.
         offset: u64,
     },
-    /// The handle or UID names a key that is not there any more. Code 21.
+    /// The entry id or UID names a key that is not there any more. Code 21.
     Stale,
     /// The value does not fit the memory of this process. Code 22.
     OutOfMemory {
@@ -193,7 +193,7 @@ pub enum WriteError {
     },
     /// A counter call met a value that is not a decimal number below 2^64. Code 35.
     NotANumber,
-    /// The handle or UID names a key that is not there any more. Code 21.
+    /// The entry id or UID names a key that is not there any more. Code 21.
     Stale,
     /// Too many keys share the same hash bits for the index to separate. Code 36.
     TooManyCollisions,

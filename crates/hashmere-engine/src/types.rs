@@ -231,7 +231,7 @@ pub enum Update {
     Remove,
 }
 
-/// What `update` did.
+/// What `update_with` did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Updated {
     /// Nothing.

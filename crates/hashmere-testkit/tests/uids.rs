@@ -1,6 +1,6 @@
 //! Promise: a key keeps its UID as long as it exists, through overwriting, growth and cleaning, for every process; a
 //! handle whose key is gone is reported as stale.
-//! Catches: UIDs that move with the record or with a split, two keys with one UID, stale handles that lead elsewhere.
+//! Catches: UIDs that move with the record or with a split, two keys with one UID, stale entry ids that lead elsewhere.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{EntryId, Options, ReadError, Store, Uid, Update, Updated, WriteError};
@@ -79,7 +79,7 @@ fn stale_handles_are_noticed() {
             }
         }
     }
-    assert_eq!(store.len(), 30_000 - gone.len() as u64, "a stale handle removed another key");
+    assert_eq!(store.len(), 30_000 - gone.len() as u64, "a stale entry id removed another key");
 }
 
 #[test]

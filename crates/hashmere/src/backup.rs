@@ -30,7 +30,7 @@ impl Store {
     /// Of the writes under way at that moment each is in it as a whole or not at all, and if one write
     /// was acknowledged before another began, the copy does not have the second without the first. So it is a state that a
     /// pause of all writers could have shown. Values, flags, marks, versions, supplied hashes and times to live are the
-    /// same; UIDs and handles are not. Of a key whose time to live is changed meanwhile it has the old one or the new one.
+    /// same; UIDs and entry ids are not. Of a key whose time to live is changed meanwhile it has the old one or the new one.
     ///
     /// The copy has the options of the store: mode, maximum size, fixed lengths, durability, permissions. It can be opened
     /// like any store, also after a crash of the machine. Its name appears when it is complete and on the medium.

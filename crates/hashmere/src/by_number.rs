@@ -21,10 +21,10 @@ impl Store {
         self.shared.id_of(key)
     }
 
-    /// Key, value and the rest of what a UID or handle names.
+    /// Key, value and the rest of what a UID or entry id names.
     ///
     /// # Errors
-    /// [`ReadError::Stale`]: nothing is there, or (by handle) another key.
+    /// [`ReadError::Stale`]: nothing is there, or (by entry id) another key.
     pub fn get_at(&self, at: impl Into<Address>) -> Result<Pair, ReadError> {
         let engine = self.engine();
         self.shared.read_at(at.into(), |found| {
@@ -34,7 +34,7 @@ impl Store {
         })
     }
 
-    /// Replaces the content of `buffer` by the value of what a UID or handle names.
+    /// Replaces the content of `buffer` by the value of what a UID or entry id names.
     ///
     /// # Errors
     /// As [`get_at`](Self::get_at).
@@ -48,10 +48,10 @@ impl Store {
         })
     }
 
-    /// Stores a value for the key that a UID or handle names.
+    /// Stores a value for the key that a UID or entry id names.
     ///
     /// # Errors
-    /// [`WriteError::Stale`]: nothing is there, or (by handle) another key. Else as [`set`](Self::set).
+    /// [`WriteError::Stale`]: nothing is there, or (by entry id) another key. Else as [`set`](Self::set).
     pub fn set_at(&self, at: impl Into<Address>, value: &[u8]) -> Result<Stored, WriteError> {
         let at = at.into();
         match self.shared.change_at(at, Change::Set(value))? {
@@ -60,7 +60,7 @@ impl Store {
         }
     }
 
-    /// Removes the key that a UID or handle names.
+    /// Removes the key that a UID or entry id names.
     ///
     /// # Errors
     /// As [`set_at`](Self::set_at).
@@ -68,7 +68,7 @@ impl Store {
         self.shared.change_at(at.into(), Change::Remove).map(|_| ())
     }
 
-    /// Shows what a UID or handle names to `f` and does what it says: see [`update`](Self::update).
+    /// Shows what a UID or entry id names to `f` and does what it says: see [`update_with`](Self::update_with).
     ///
     /// # Errors
     /// As [`set_at`](Self::set_at).

@@ -19,7 +19,7 @@ impl Store {
         self.shared.copy_hashed(engine, key, engine.hash(key), buffer, |_, found| found.value_len(), |view| view.len())
     }
 
-    /// The same, with everything else about the key; [`Meta::value_len`] is the length.
+    /// The same, with everything else about the key; [`Metadata::value_len`] is the length.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -29,7 +29,7 @@ impl Store {
         self.shared.copy_hashed(engine, key, engine.hash(key), buffer, FileEngine::meta_of_found, View::metadata)
     }
 
-    /// The value of what a UID or handle names: as [`copy_item_to`](Self::copy_item_to).
+    /// The value of what a UID or entry id names: as [`copy_item_to`](Self::copy_item_to).
     ///
     /// # Errors
     /// As [`get_at`](Self::get_at).
@@ -43,7 +43,7 @@ impl Store {
         })
     }
 
-    /// Copies the key that a UID or handle names to the start of `buffer` and returns its length: as
+    /// Copies the key that a UID or entry id names to the start of `buffer` and returns its length: as
     /// [`copy_to`](Self::copy_to).
     ///
     /// # Errors

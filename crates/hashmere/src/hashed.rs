@@ -52,7 +52,7 @@ impl Hashed<'_> {
         self.store.shared.item(key, self.store.engine().supplied(hash))
     }
 
-    /// As [`Store::exists`].
+    /// As [`Store::contains_key`].
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -126,7 +126,7 @@ impl Hashed<'_> {
         self.store.tick(key, kh, counter, |n| Tick::Set(n.wrapping_add(by)))
     }
 
-    /// As [`Store::update`].
+    /// As [`Store::update_with`].
     ///
     /// # Errors
     /// See [`WriteError`].

@@ -6,7 +6,7 @@ impl Store {
     /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: somebody
     /// changed it meanwhile.
     ///
-    /// Marks are 32 bits beside the flags, seen by every process in [`Meta::marks`]. Any other write of the key clears them; a
+    /// Marks are 32 bits beside the flags, seen by every process in [`Metadata::marks`]. Any other write of the key clears them; a
     /// touch keeps them. They say something about one value of the key: that it is stale, or that somebody is computing
     /// the next one.
     ///

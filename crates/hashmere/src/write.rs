@@ -290,7 +290,7 @@ impl Store {
     /// logs) and leases (mutexes).
     ///
     /// # Errors
-    /// [`Reentered`](WriteError::Reentered) within a function given to [`update`](Self::update).
+    /// [`Reentered`](WriteError::Reentered) within a function given to [`update_with`](Self::update_with).
     /// [`WriteError::Full`] or [`NoSpace`](WriteError::NoSpace) if there is not even room for an empty index.
     pub fn clear(&self) -> Result<(), WriteError> {
         let engine = self.engine();

@@ -94,7 +94,7 @@ class Corrupt(Error):
 
 
 class Stale(Error, LookupError):
-    """The UID or handle names a key that is not there any more."""
+    """The UID or entry id names a key that is not there any more."""
 
     code = 21
 

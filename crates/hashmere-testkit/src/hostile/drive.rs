@@ -160,7 +160,7 @@ fn by_number(store: &Store, rng: &mut Rng) {
     for _ in 0..10 {
         let key = key(rng);
         if let Ok(Some(handle)) = store.id_of(&key) {
-            let _ = (store.get_at(handle), store.set_at(handle, b"by handle"));
+            let _ = (store.get_at(handle), store.set_at(handle, b"by entry id"));
             let _ = store.update_with_at(handle, |_| Update::Remove);
         }
         let uid = Uid(rng.word() as u32 >> rng.below(32));

@@ -178,7 +178,7 @@ fn numbered(store: &Store, key: &[u8], action: &Numbered) -> Result<Done, WriteE
             store.delete_at(uid)?;
             match store.set_at(handle, bytes) {
                 Err(WriteError::Stale) => plain(Outcome::Stale),
-                other => panic!("a write through a stale handle returned {other:?}"),
+                other => panic!("a write through a stale entry id returned {other:?}"),
             }
         }
     })
