@@ -202,9 +202,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(leaf + leaf::at::IDENTITY, identity.pack(), Ordering::Release);
     }
 
+    /// Whether a whole leaf can be at an offset that was read from the file.
+    pub(super) fn can_be_leaf(&self, offset: u64) -> bool {
+        offset & (LINE - 1) == 0 && self.is_inside(offset, self.leaf_bytes())
+    }
+
     /// Whether a leaf at this offset can belong to the index of `root`.
     pub(super) fn is_leaf_of(&self, leaf: u64, root: u64) -> bool {
-        if leaf & (LINE - 1) != 0 || !self.is_inside(leaf, self.leaf_bytes()) {
+        if !self.can_be_leaf(leaf) {
             return false;
         }
         let segment = self.segment_of(leaf);

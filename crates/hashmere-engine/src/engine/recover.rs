@@ -105,7 +105,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.acquire_global(slot, at::INDEX_LOCK)?;
         if self.is_inside(self.root_block(root), hashmere_format::root::BYTES) {
             self.repair_arena(root);
-            if old != 0 && self.is_inside(old, self.leaf_bytes()) {
+            if old != 0 && self.can_be_leaf(old) {
                 self.recover_split(slot, root, old);
             }
             // A repaired split has taken care of its leaf, and given the index lock back.
@@ -140,7 +140,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             .next()
             .is_some_and(|b| Meta(self.mem.load(b + META, Ordering::Acquire)).owner() == Some(slot));
         let mine = mine && !canary::is(Canary::SplitUndone);
-        if let (Some(id), true, true) = (id, mine, target != 0 && self.is_inside(target, self.leaf_bytes())) {
+        if let (Some(id), true, true) = (id, mine, target != 0 && self.can_be_leaf(target)) {
             self.publish(slot, root, Tree::from_number(id.tree), old, target);
         } else {
             self.unlock_leaf(slot, old);

@@ -1,7 +1,12 @@
-//! Segment words that no client can have written: whatever state they say and whose they say it is, nobody looks up a client
-//! that cannot be, and nobody panics.
+//! Words that no client can have written: a segment's, whatever state they say and whose they say it is, and those of a dead
+//! client's row, which its repair follows. A client that cannot exist is never looked up, and no call panics.
 
+use super::probe::until_death;
 use super::world::{cache, strict, Client, Geometry, World};
+use crate::engine::index::Tree;
+use hashmere_format::header::at;
+use hashmere_format::leaf::{self, LINE};
+use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -59,4 +64,65 @@ fn each_segment_in_each_state_of_nobody() {
             }
         }
     }
+}
+
+/// A client that dies after `stores` stores of the set that splits the first leaf, with a store of one leaf; `None`: it lived.
+fn died_in_a_split(stores: u64) -> Option<(Client, u64)> {
+    let world = World::new(strict(64).small_leaves());
+    let (victim, survivor) = (world.client(), world.client());
+    for i in 0.. {
+        let key = format!("key{i}");
+        let root = victim.root();
+        let leaf = victim.leaf_of(root, Tree::First, victim.hash(key.as_bytes()).hash).unwrap().unwrap();
+        let before = victim.depth(victim.root_block(root), Tree::First);
+        let image = world.image();
+        let rehearsal = image.client();
+        rehearsal.t_set(key.as_bytes(), b"value").unwrap();
+        if rehearsal.depth(rehearsal.root_block(root), Tree::First) != before {
+            victim.probe.rewind();
+            victim.probe.die_after(stores);
+            let lived = until_death(|| victim.t_set(key.as_bytes(), b"value")).is_some();
+            victim.kill();
+            survivor.probe.be_lenient();
+            return (!lived).then_some((survivor, leaf));
+        }
+        victim.t_set(key.as_bytes(), b"value").unwrap();
+    }
+    None
+}
+
+/// What its row, and the leaf that it split, say at its death: each word of them, made into one that leads nowhere, or
+/// between two words.
+#[test]
+fn each_word_that_a_repair_follows() {
+    let words = [
+        row::at::LOCK,
+        row::at::LOCK_2,
+        row::at::INTENT,
+        row::at::INTENT_NEW,
+        row::at::INTENT_OLD,
+        row::at::HEAD,
+        row::at::OPEN,
+        row::at::SPLIT,
+        row::at::LEAF,
+        row::at::PINS,
+    ];
+    let step = if cfg!(miri) { 23 } else { 3 };
+    let mut deaths = 0;
+    for stores in (1..).step_by(step) {
+        let Some((_, leaf)) = died_in_a_split(stores) else { break };
+        deaths += 1;
+        for word in words.map(Some).into_iter().chain([None]) {
+            for value in
+                [1, leaf + 1, leaf + 8, leaf + LINE + 1, at::DATA - 8, at::DATA + 7, (at::DATA << 4) + 1, u64::MAX]
+            {
+                let (survivor, leaf) = died_in_a_split(stores).expect("it died here before");
+                let at = word.map_or(leaf + leaf::at::SPLIT, |word| row::offset(0) + word);
+                survivor.mem.store(at, value, Ordering::Relaxed);
+                survivor.probe.limit(survivor.probe.accesses() + 50_000_000);
+                use_it(&survivor);
+            }
+        }
+    }
+    assert!(deaths > 0, "no set split a leaf");
 }
