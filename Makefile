@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile canaries prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile faults prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -26,7 +26,7 @@ help:
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make hostile  files damaged before or while they are used, for MINUTES=10; ASAN=1 with AddressSanitizer'
-	@echo 'make canaries known faults of the engine, each of which some test must find'
+	@echo 'make faults   known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
 	@echo 'make test-soak  the tests ROUNDS=20 times, half of them beside two busy loops: how often each failed'
@@ -114,10 +114,10 @@ hostile:
 	@mkdir -p target/hostile
 	$(if $(ASAN),scripts/asan,target/release/hashmere-kit-hostile) --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
 
-# One with any test: HASHMERE_CANARY=Name cargo test -p hashmere-engine --lib
-canaries:
+# One with any test: HASHMERE_FAULT=Name cargo test -p hashmere-engine --lib
+faults:
 	@scripts/setup rust
-	@scripts/canaries
+	@scripts/faults
 
 prove:
 	@scripts/prove

@@ -1,6 +1,6 @@
 //! The record that a UID or entry id names.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::engine::{Found, KeyHash};
 use crate::error::{ReadError, WriteError};
 use crate::shared::SharedEngine;
@@ -40,7 +40,7 @@ impl SharedEngine {
             };
             let read = engine.read_slot(root, at.uid.0, slot_offset, slot, |found| {
                 if let Some(wanted) = at.fingerprint {
-                    if fingerprint(self.key_hash(found).hash) != wanted && !canary::is(Canary::HandleUnchecked) {
+                    if fingerprint(self.key_hash(found).hash) != wanted && !fault::is(Fault::HandleUnchecked) {
                         return Ok(None);
                     }
                 }

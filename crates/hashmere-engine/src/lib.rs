@@ -12,7 +12,7 @@
 mod backup_file;
 mod batch;
 mod by_number;
-mod canary;
+mod fault;
 mod copy;
 mod engine;
 mod error;

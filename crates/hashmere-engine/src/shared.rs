@@ -1,6 +1,6 @@
 //! One open store of this process: the engine behind all clones of a handle, and what fork does to it.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::engine::{Lender, Stats};
 use crate::error::{Error, OpenError};
 use crate::last_close;
@@ -99,7 +99,7 @@ impl SharedEngine {
 
     #[inline(always)]
     pub(crate) fn opened(&self) -> &Opened {
-        if self.born.load(Ordering::Relaxed) != fork::generation() && !canary::is(Canary::ForkIgnored) {
+        if self.born.load(Ordering::Relaxed) != fork::generation() && !fault::is(Fault::ForkIgnored) {
             self.reopen();
         }
         // SAFETY: the pointer came from `Box::into_raw` and is freed by `drop` alone; a fork replaces it by another such one

@@ -1,6 +1,6 @@
 //! The role of the drainer, and what wakes those who sleep. Generic over memory, as the rings are: models try every order.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::layout::{at, wake_flag, Core};
 use crate::ring::Peers;
 use hashmere_engine::{ClientId, WriteError};
@@ -19,10 +19,10 @@ impl<M: Mem> Core<'_, M> {
                 // A word that names nobody can only be damage.
                 None => true,
             };
-            if !gone && !canary::is(Canary::DrainerOverwritten) {
+            if !gone && !fault::is(Fault::DrainerOverwritten) {
                 return Ok(false);
             }
-            if canary::is(Canary::RoleStored) {
+            if fault::is(Fault::RoleStored) {
                 self.put(at::DRAINER, me.pack());
                 return Ok(true);
             }
@@ -46,7 +46,7 @@ impl<M: Mem> Core<'_, M> {
         let seen = self.get(at::EVENT) as u32;
         // SYNC(wake_flag): whoever writes a line sees this, or we see the line; see `Thread::put`.
         self.mem.swap(self.base + at::WAKE_FLAG, wake_flag::SLEEPS, Ordering::SeqCst);
-        if !self.has_lines() || canary::is(Canary::WakeFlagUnchecked) {
+        if !self.has_lines() || fault::is(Fault::WakeFlagUnchecked) {
             self.mem.wait(self.base + at::EVENT, seen, timeout);
         }
     }
@@ -63,7 +63,7 @@ impl<M: Mem> Core<'_, M> {
         let seen = self.get(at::NEWS) as u32;
         // SYNC(followers): our flag is there before the last look; see `wake_followers`.
         self.mem.swap(self.base + at::FOLLOWERS, 1, Ordering::SeqCst);
-        if self.get(at::END) <= position || canary::is(Canary::NewsUnchecked) {
+        if self.get(at::END) <= position || fault::is(Fault::NewsUnchecked) {
             self.mem.wait(self.base + at::NEWS, seen, timeout);
         }
     }

@@ -1,6 +1,6 @@
 //! Reading the history, beside the drainer that writes it.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::LogError;
 use crate::layout::{at, line, Core, Head, POSITION};
 use crate::line::LogLine;
@@ -63,7 +63,7 @@ impl<M: Mem> Core<'_, M> {
             }
             // SYNC(oldest): unless it has moved past the line, what was read was whole.
             self.mem.fence(Ordering::Acquire);
-            if self.position(at::OLDEST) > position && !canary::is(Canary::OldestUnchecked) {
+            if self.position(at::OLDEST) > position && !fault::is(Fault::OldestUnchecked) {
                 continue;
             }
             if head.is_filler() {

@@ -1,6 +1,6 @@
 //! Whose lines were lost: a ring has one owner after another, and each loss is told under the name of who had it then.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::layout::{past, row, Core, BUSY};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -37,7 +37,7 @@ impl<M: Mem> Core<'_, M> {
         let before = self.mem.load(row + row::WHO, Ordering::Acquire);
         // If all of them were told of nobody asks any more whose they were; if one had none its own number stands there already.
         let is_known = self.past(ring).any(|entry| self.until(entry) == Some(number));
-        if number != last && !is_known && !canary::is(Canary::SuccessorOmitted) {
+        if number != last && !is_known && !fault::is(Fault::SuccessorOmitted) {
             let entry = self.free_entry(ring, last);
             let put = |at: u64, value: u64| self.mem.store(entry + at, value, Ordering::Release);
             // SYNC(past): for a moment it is of no one; then of who is named before the number that says so.

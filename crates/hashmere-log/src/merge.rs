@@ -1,6 +1,6 @@
 //! Merging: lines go from the rings into the history, oldest first. Cut off anywhere, it has happened as a whole or not at all.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::LogError;
 use crate::layout::{at, flag, line, row, Core, Head, COMMITTED, NOTE, POSITION};
 use crate::loss::Loss;
@@ -52,7 +52,7 @@ impl<M: Mem> Core<'_, M> {
     pub(crate) fn recover_merge(&self) {
         // SYNC(merge): pairs with the release store in `merge`: all that `apply` needs is there.
         if self.get(at::MERGE) != 0 {
-            if !canary::is(Canary::MergeUndone) {
+            if !fault::is(Fault::MergeUndone) {
                 return self.apply();
             }
             self.put(at::MERGE, 0);
@@ -275,7 +275,7 @@ impl<M: Mem> Core<'_, M> {
         // SYNC(low): as in `peek`.
         self.mem.fence(Ordering::Acquire);
         let low = self.base + self.geometry.row(source.ring) + row::LOW;
-        (self.mem.load(low, Ordering::Relaxed) & POSITION <= source.at || canary::is(Canary::GivenUpUnchecked))
+        (self.mem.load(low, Ordering::Relaxed) & POSITION <= source.at || fault::is(Fault::GivenUpUnchecked))
             .then_some(gap)
     }
 
@@ -294,7 +294,7 @@ impl<M: Mem> Core<'_, M> {
     fn note(&self, source: &Source) {
         let row = self.geometry.row(source.ring);
         self.put(row + row::NEXT_HEAD, source.at);
-        if canary::is(Canary::HeadsEarly) {
+        if fault::is(Fault::HeadsEarly) {
             self.put(row + row::HEAD, source.at);
         }
         self.put(row + row::NEXT_LAST, source.number.into());

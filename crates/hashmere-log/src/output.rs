@@ -1,6 +1,6 @@
 //! Delivering: the history goes out as text, each byte once, whoever dies meanwhile.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::LogError;
 use crate::history::Found;
 use crate::layout::{at, Core, COMMITTED, STAGE};
@@ -66,7 +66,7 @@ impl<M: Mem> Core<'_, M> {
         }
         scratch.text.clear();
         self.mem.append_to(self.base + self.geometry.stage(), len as usize, &mut scratch.text);
-        if canary::is(Canary::ProgressForgotten) {
+        if fault::is(Fault::ProgressForgotten) {
             self.put(at::PROGRESS, 0);
         }
         let identity = to.identity();
@@ -84,7 +84,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     fn send(&self, chunk: u64, to: &mut dyn Carrier<M>, text: &[u8]) -> Result<(), LogError> {
-        if canary::is(Canary::SentEarly) {
+        if fault::is(Fault::SentEarly) {
             self.put(at::CHUNK, 0);
             self.put(at::SENT, chunk & !COMMITTED);
         }
@@ -131,7 +131,7 @@ impl<M: Mem> Core<'_, M> {
         }
         self.mem.write(self.base + self.geometry.stage(), &scratch.text);
         self.put(at::CHUNK_LEN, scratch.text.len() as u64);
-        if canary::is(Canary::ChunkEarly) {
+        if fault::is(Fault::ChunkEarly) {
             self.put(at::CHUNK, end | COMMITTED);
         }
         self.put(at::PROGRESS, 0);

@@ -1,6 +1,6 @@
 //! Rings: claimed, written to, settled after a death. Generic over memory: the tests cut each operation off at every store.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY, POSITION};
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::Mem;
@@ -77,12 +77,12 @@ impl Cursor {
     pub(crate) fn before_waiting<M: Mem>(&mut self, mem: &M, payload: u64) -> Option<Waiter> {
         let event = self.row + row::EVENT;
         let seen = mem.load(event, Ordering::Acquire) as u32;
-        if canary::is(Canary::WaitingLate) {
+        if fault::is(Fault::WaitingLate) {
             self.look(mem);
         }
         // SYNC(waiting): our flag is there before the last look; see `wake_writer`.
         mem.swap(self.row + row::WAITING, 1, Ordering::SeqCst);
-        if !canary::is(Canary::WaitingLate) {
+        if !fault::is(Fault::WaitingLate) {
             self.look(mem);
         }
         (!self.has_room(payload)).then_some(Waiter { event, seen })
@@ -96,7 +96,7 @@ impl Cursor {
             let len = if head.is_filler() { rest } else { line::PAYLOAD + head.payload.next_multiple_of(8) };
             self.floor = (self.floor + len.min(rest)).min(self.tail);
         }
-        if !canary::is(Canary::LowOmitted) {
+        if !fault::is(Fault::LowOmitted) {
             mem.store(self.row + row::LOW, self.floor, Ordering::Relaxed);
         }
         // SYNC(low): whoever reads what is written from here on sees the new low as well.
@@ -115,13 +115,13 @@ impl Cursor {
     pub(crate) fn append<M: Mem>(&mut self, mem: &M, level: u64, flags: u64, text: &[u8], clock: impl FnOnce() -> u64) {
         let payload = text.len() as u64;
         let (len, skip) = self.need(payload);
-        let early = if canary::is(Canary::ClockEarly) { Err(clock()) } else { Ok(clock) };
+        let early = if fault::is(Fault::ClockEarly) { Err(clock()) } else { Ok(clock) };
         // SYNC(busy): the drainer reads its clock and then this: a line older than that is there or is seen to be coming.
-        if !canary::is(Canary::BusyOmitted) {
+        if !fault::is(Fault::BusyOmitted) {
             mem.store(self.row + row::TAIL, self.tail | BUSY, Ordering::Relaxed);
         }
         let stamp = early.map_or_else(|stamp| stamp, |clock| clock());
-        if canary::is(Canary::LineEarly) {
+        if fault::is(Fault::LineEarly) {
             mem.store(self.row + row::TAIL, self.tail + skip + len, Ordering::Release);
         }
         if skip > 0 {
@@ -191,7 +191,7 @@ impl<M: Mem> Core<'_, M> {
         let text = [0, 8].map(|at| self.mem.load(entry + name::TEXT + at, Ordering::Relaxed));
         // SYNC(name): pairs with the release fence in `write_name`: if the number is still the same, the text was not replaced.
         self.mem.fence(Ordering::Acquire);
-        if self.mem.load(entry + name::WHO, Ordering::Relaxed) == who || canary::is(Canary::NameUnchecked) {
+        if self.mem.load(entry + name::WHO, Ordering::Relaxed) == who || fault::is(Fault::NameUnchecked) {
             text
         } else {
             [0; 2]
@@ -252,7 +252,7 @@ impl<M: Mem> Core<'_, M> {
         }
         let tail = tail & POSITION;
         let (halves, mark) = (self.mem.load(row + row::HALVES, Ordering::Acquire), (tail >> 3) + 1);
-        if halves >> 16 != mark & ((1 << 48) - 1) || canary::is(Canary::HalfTwice) {
+        if halves >> 16 != mark & ((1 << 48) - 1) || fault::is(Fault::HalfTwice) {
             self.mem.store(row + row::HALVES, mark << 16 | ((halves & 0xffff) + 1), Ordering::Release);
         }
         self.mem.store(row + row::TAIL, tail, Ordering::Release);
@@ -285,11 +285,11 @@ impl<M: Mem> Core<'_, M> {
             Some(client) => peers.is_gone(client)?,
             None => true,
         };
-        let gone = gone || canary::is(Canary::RingStolen);
+        let gone = gone || fault::is(Fault::RingStolen);
         if !gone || self.mem.compare_exchange(owner, word, me.pack()).is_err() {
             return Ok(false);
         }
-        if canary::is(Canary::RingEarly) {
+        if fault::is(Fault::RingEarly) {
             self.mem.store(owner, 0, Ordering::Release);
         }
         self.settle(ring);

@@ -12,7 +12,7 @@
 
 #[cfg(feature = "shuttle")]
 mod bursts;
-mod canary;
+mod fault;
 mod heap;
 mod host;
 mod local_host;

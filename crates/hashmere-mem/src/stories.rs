@@ -102,7 +102,7 @@ pub fn must_find(fault: &str, with: impl Fn(&dyn Fn() -> Told) -> Told, story: i
         let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
         let text = text.unwrap_or_default();
         if !text.starts_with(HUNG) {
-            println!("canary {fault} | models, telling {all} | {text}");
+            println!("fault {fault} | models, telling {all} | {text}");
             return;
         }
         hung += 1;

@@ -34,7 +34,7 @@
 //! machine can take part. `docs/internals/queues.md` has the bytes, the protocol and the argument.
 
 mod barrier;
-mod canary;
+mod fault;
 mod element;
 mod endpoint;
 mod error;

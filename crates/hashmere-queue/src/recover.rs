@@ -3,7 +3,7 @@
 //! Whoever clears up has put its own name in the place of crashed processes owner's, so it is alone; if it dies as well the next one
 //! does the same to it. It acts as the endpoint itself, with the same four operations, so every step may be cut off and done again.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::layout::{endpoint, pool, queue, End, Geometry, Held, Intent, Kind, Op};
 use crate::ring::{EndpointLayout, Ring};
 use crate::transfer::{push_one, wake_sleepers, Push};
@@ -62,7 +62,7 @@ impl<M: Mem> Core<'_, M> {
 
     /// Gives an endpoint back: what it holds goes where it came from. Returns how many elements that were.
     pub(crate) fn release_endpoint(&self, index: u64) -> u64 {
-        if canary::is(Canary::EndpointFreedEarly) {
+        if fault::is(Fault::EndpointFreedEarly) {
             self.mem.store(self.owner(index), 0, Ordering::Release);
         }
         let returned = self.recover_endpoint(index);
@@ -84,7 +84,7 @@ impl<M: Mem> Core<'_, M> {
                 Some(owner) => peers.is_gone(owner)?,
                 None => true,
             };
-            let gone = gone || canary::is(Canary::LiveOwnerRecovered);
+            let gone = gone || fault::is(Fault::LiveOwnerRecovered);
             if gone && self.take_over(index, word, me) {
                 let n = self.release_endpoint(index);
                 self.mem.fetch_add(self.base + pool::RECOVERED, n, Ordering::Relaxed);
@@ -96,7 +96,7 @@ impl<M: Mem> Core<'_, M> {
 
     /// Puts our name in the place of crashed processes owner's: from here on nobody else clears up after it.
     fn take_over(&self, index: u64, dead: u64, me: ClientId) -> bool {
-        if canary::is(Canary::OwnerOverwritten) {
+        if fault::is(Fault::OwnerOverwritten) {
             self.mem.store(self.owner(index), me.pack(), Ordering::Release);
             return true;
         }
@@ -151,7 +151,7 @@ impl<M: Mem> Core<'_, M> {
         let fits = slot + n <= endpoint::SINGLES + self.geometry.batch;
         match now.op {
             _ if !fits => {}
-            Op::Push if canary::is(Canary::PushUndone) => {}
+            Op::Push if fault::is(Fault::PushUndone) => {}
             Op::Popped => self.keep_popped(endpoint, slot, n),
             Op::Pop if ends.0 == mine => self.keep_popped(endpoint, slot, n),
             Op::Pop => self.drop_popped(endpoint, slot),
@@ -224,7 +224,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     fn give_up_roles(&self, who: u64) {
-        if canary::is(Canary::RolesRetained) {
+        if fault::is(Fault::RolesRetained) {
             return;
         }
         for ring in self.rings().filter(|ring| ring.kind != Kind::Mpmc) {

@@ -1,6 +1,6 @@
 //! A queue and an endpoint as places in memory.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::layout::{endpoint, queue, End, Geometry, Intent, Kind, Op};
 use hashmere_mem::Mem;
 use std::cell::Cell;
@@ -76,7 +76,7 @@ impl Ring {
     /// Whether a cell holds the element of this position.
     #[inline(always)]
     pub(crate) fn is_there(&self, position: u64, cell: u64) -> bool {
-        (cell >> 32) as u32 == self.tag(position) || canary::is(Canary::CellUnchecked)
+        (cell >> 32) as u32 == self.tag(position) || fault::is(Fault::CellUnchecked)
     }
 
     /// Whether a cell that this position was given still holds what it held before: the element of the round before, or
@@ -161,7 +161,7 @@ impl EndpointLayout {
             mem.store(self.at + endpoint::RANGE, range, Ordering::Release);
         }
         let intent = Intent { op, queue: ring.id, end };
-        if canary::is(Canary::IntentOmitted) {
+        if fault::is(Fault::IntentOmitted) {
             return;
         }
         mem.store(self.at + endpoint::INTENT, intent.pack(), Ordering::Release);

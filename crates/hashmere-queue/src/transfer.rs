@@ -4,7 +4,7 @@
 //! [`recover`](crate::recover) finds out whether it was done. Nobody waits for anybody: a consumer copies what it is
 //! about to take before it takes it, and a producer owns its cells once it has moved the tail.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::layout::{endpoint, queue, End, Geometry, Held, Intent, Op};
 use crate::ring::{EndpointLayout, Ring};
 use hashmere_mem::Mem;
@@ -26,7 +26,7 @@ pub(crate) enum Push {
 /// Before the word that names `who` is replaced: if that endpoint does not know yet that it succeeded, its intent says so from now on.
 #[inline(always)]
 fn confirm<M: Mem>(mem: &M, endpoint: &EndpointLayout, ring: &Ring, end: End, op: Op) {
-    if end.who() != endpoint.who && end.who() != 0 && !canary::is(Canary::SuccessUnconfirmed) {
+    if end.who() != endpoint.who && end.who() != 0 && !fault::is(Fault::SuccessUnconfirmed) {
         confirm_other(mem, endpoint, ring, end, op);
     }
 }
@@ -68,11 +68,11 @@ pub(crate) fn pop_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, s
         let after = End::new(End::advance(position, 1), endpoint.who);
         endpoint.intend(mem, Op::Pop, ring, after.position(), (slot, 1));
         let held = Held { element: cell as u32, origin: ring.id };
-        if !canary::is(Canary::HeldLate) {
+        if !fault::is(Fault::HeldLate) {
             mem.store(endpoint.slot(slot), held.pack(), Ordering::Release);
         }
         if move_head(mem, ring, endpoint, head, after) {
-            if canary::is(Canary::HeldLate) {
+            if fault::is(Fault::HeldLate) {
                 mem.store(endpoint.slot(slot), held.pack(), Ordering::Release);
             }
             endpoint.done(mem);
@@ -100,13 +100,13 @@ fn store_head<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, head: End
         return true;
     }
     confirm(mem, endpoint, ring, head, Op::Pop);
-    replace(mem, ring.entry + queue::HEAD, head, after, Canary::HeadStored)
+    replace(mem, ring.entry + queue::HEAD, head, after, Fault::HeadStored)
 }
 
 /// Moves an end on if it is still what it was.
 #[inline(always)]
-fn replace<M: Mem>(mem: &M, at: u64, from: End, to: End, fault: Canary) -> bool {
-    if canary::is(fault) {
+fn replace<M: Mem>(mem: &M, at: u64, from: End, to: End, fault: Fault) -> bool {
+    if fault::is(fault) {
         mem.store(at, to.0, Ordering::Release);
         return true;
     }
@@ -139,7 +139,7 @@ pub(crate) fn pop_many<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, 
         }
         let after = End::new(End::advance(head.position(), n), endpoint.who);
         endpoint.intend(mem, Op::Pop, ring, after.position(), (first, n));
-        if canary::is(Canary::EndEarly) {
+        if fault::is(Fault::EndEarly) {
             mem.store(endpoint.at + endpoint::END, endpoint.end.get() + n, Ordering::Release);
         }
         if move_head(mem, ring, endpoint, head, after) {
@@ -196,7 +196,7 @@ pub(crate) fn push_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, 
     let Some((position, _)) = claim_cells(mem, ring, endpoint, slot, 1) else { return Push::Full };
     // SYNC(cell): everything written to the element before is seen by whoever takes it.
     let word = u64::from(ring.tag(position)) << 32 | u64::from(element);
-    if canary::is(Canary::SlotEarly) {
+    if fault::is(Fault::SlotEarly) {
         mem.store(endpoint.slot(slot), 0, Ordering::Release);
     }
     mem.store(ring.cell(position), word, Ordering::Release);
@@ -225,7 +225,7 @@ fn claim_cells<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, slot: u6
             return Some((tail.position(), n));
         }
         confirm(mem, endpoint, ring, tail, Op::Push);
-        if replace(mem, ring.entry + queue::TAIL, tail, after, Canary::TailStored) {
+        if replace(mem, ring.entry + queue::TAIL, tail, after, Fault::TailStored) {
             return Some((tail.position(), n));
         }
     }
@@ -283,7 +283,7 @@ pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64)
         });
         // SYNC(peek): pairs with the release fence in `move_head`: as long as the head has not moved, no one had the element to write to it.
         mem.fence(Ordering::Acquire);
-        if ring.head(mem) == head || canary::is(Canary::PeekUnchecked) {
+        if ring.head(mem) == head || fault::is(Fault::PeekUnchecked) {
             return bytes;
         }
     }
@@ -302,7 +302,7 @@ pub(crate) fn wake_sleepers<M: Mem>(mem: &M, ring: &Ring) {
 #[cold]
 #[inline(never)]
 pub(crate) fn wake_now<M: Mem>(mem: &M, ring: &Ring) {
-    if canary::is(Canary::FlagLate) {
+    if fault::is(Fault::FlagLate) {
         mem.fetch_add(ring.entry + queue::EVENT, 1, Ordering::AcqRel);
         mem.swap(ring.entry + queue::SLEEPERS, 0, Ordering::SeqCst);
         return mem.wake(ring.entry + queue::EVENT);

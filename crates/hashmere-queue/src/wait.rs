@@ -3,7 +3,7 @@
 //! Who sleeps wakes by itself after a while, to see whether somebody died with what it waits for. Nobody is ever taken for dead
 //! because of time.
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::element::Element;
 use crate::endpoint::Endpoint;
 use crate::error::QueueError;
@@ -38,11 +38,11 @@ pub(crate) fn is_ready<M: Mem>(mem: &M, ring: &Ring) -> bool {
 /// Sleeps until something is pushed, at most `timeout`; may return early for no reason.
 pub(crate) fn sleep<M: Mem>(mem: &M, ring: &Ring, timeout: Duration) {
     let mut event = mem.load(ring.entry + queue::EVENT, Ordering::Acquire);
-    let looked = canary::is(Canary::CheckedEarly) && !is_ready(mem, ring);
+    let looked = fault::is(Fault::CheckedEarly) && !is_ready(mem, ring);
     // SYNC(sleepers): our flag is there before the last look. See `transfer::wake_sleepers`.
     mem.swap(ring.entry + queue::SLEEPERS, 1, Ordering::SeqCst);
     if looked || !is_ready(mem, ring) {
-        if canary::is(Canary::EventLate) {
+        if fault::is(Fault::EventLate) {
             event = mem.load(ring.entry + queue::EVENT, Ordering::Acquire);
         }
         mem.wait(ring.entry + queue::EVENT, event as u32, timeout);

@@ -5,7 +5,7 @@
 //! back. Without such writes it is zero.
 
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use crate::types::Version;
 use hashmere_format::header::at;
@@ -34,7 +34,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 "a version that a write asks for is at most 2^41 (2199023255552): the rest is for counting; ask for a smaller one",
             ));
         }
-        if least <= self.raised() || canary::is(Canary::RaiseUnsaid) {
+        if least <= self.raised() || fault::is(Fault::RaiseUnsaid) {
             return Ok(());
         }
         // SYNC(raised): a clear reads the word and stores the root under this lock. Either it reads ours, or we enter after it and

@@ -7,7 +7,7 @@
 use super::lane_state::Cleaning;
 use super::segments::{Need, RESERVE};
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::segment::{self, State, Word};
@@ -48,7 +48,7 @@ pub(super) struct Refused {
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Puts memory behind a range.
     pub(super) fn back(&self, offset: u64, bytes: u64) -> Result<(), WriteError> {
-        let asked = if canary::is(Canary::MemoryUnasked) { 0 } else { bytes };
+        let asked = if fault::is(Fault::MemoryUnasked) { 0 } else { bytes };
         let done = self.mem.back(offset, asked).map_err(back_error);
         if let Err(WriteError::NoSpace(_)) = done {
             self.note_refusal(bytes);
@@ -159,7 +159,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     pub(super) fn undo_claim(&self, segment: u64) {
-        if canary::is(Canary::HoleForgotten) {
+        if fault::is(Fault::HoleForgotten) {
             self.set_state(segment, Word::new(State::Free));
         } else {
             self.leave_hole(segment);
@@ -215,11 +215,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes a claimed segment a hole: what memory it has goes back to the file system.
     pub(super) fn leave_hole(&self, segment: u64) {
         // First of all: from this state on another process may claim it and write there.
-        if canary::is(Canary::HoleEarly) {
+        if fault::is(Fault::HoleEarly) {
             self.set_state(segment, Word::new(State::Hole));
         }
         self.mem.unback(self.segment_offset(segment), self.segment_bytes());
-        if !canary::is(Canary::HoleEarly) {
+        if !fault::is(Fault::HoleEarly) {
             self.blank(segment);
             self.set_state(segment, Word::new(State::Hole));
         }

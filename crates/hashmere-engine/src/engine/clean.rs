@@ -4,7 +4,7 @@
 use super::lane_state::Cleaning;
 use super::lock::Held;
 use super::{Engine, Found, KeyHash, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot};
@@ -261,7 +261,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         let found = self.find_record(lane, root, record, (key, kh), &mut held);
-        if canary::is(Canary::MoveBelieved) {
+        if fault::is(Fault::MoveBelieved) {
             self.unlock_key(lane, &held);
             let Some(locked) = self.lock_key(lane, root, kh.hash)? else { return Ok(()) };
             held = Held::key(locked);
@@ -318,7 +318,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let dead = self.mem.load(record, Ordering::Relaxed) | field::DEAD;
         // Release: not before the slot leads elsewhere, or a death in between would leave a record that is in use and marked.
-        self.mem.store(record, dead, canary::relaxes(Canary::MarkRelaxed));
+        self.mem.store(record, dead, fault::relaxes(Fault::MarkRelaxed));
         // Counted like any other: a segment whose cleaning is cut short is worth the more next time.
         let entry = self.entry_of(self.segment_of(record));
         self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
@@ -336,7 +336,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn may_stay(&self, found: &Found, bytes: u64, policy: &mut Policy) -> bool {
         let Policy::Evict { budget } = policy else { return true };
-        let stays = self.use_up_mark(found) && bytes <= *budget && !canary::is(Canary::MarkIgnored);
+        let stays = self.use_up_mark(found) && bytes <= *budget && !fault::is(Fault::MarkIgnored);
         *budget -= if stays { bytes } else { 0 };
         stays
     }

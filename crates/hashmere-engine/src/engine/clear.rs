@@ -7,7 +7,7 @@ use super::backing::Memory;
 use super::index::Tree;
 use super::segments::Need;
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::Identity;
@@ -50,7 +50,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let new = RootWord { generation: old.generation + 1, segment };
         // Versions grow across clears: a version seen before a clear must not come again.
         let version = self.host.now_ms().max(self.next_version()) & VERSION_MAX;
-        if canary::is(Canary::RootEarly) {
+        if fault::is(Fault::RootEarly) {
             self.mem.store(at::ROOT, new.pack(), Ordering::SeqCst);
         }
         if let Err(error) = self.plant(new, version, version) {

@@ -2,7 +2,7 @@
 
 use super::backing::back_error;
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::row::{self, Stat};
@@ -35,7 +35,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.try_claim(slot, "claim a client slot")? {
             return Ok(false);
         }
-        let repaired = if canary::is(Canary::RowUnrepaired) { Ok(()) } else { self.recover(slot) };
+        let repaired = if fault::is(Fault::RowUnrepaired) { Ok(()) } else { self.recover(slot) };
         if let Err(error) = repaired {
             self.host.release(slot);
             return Err(error);

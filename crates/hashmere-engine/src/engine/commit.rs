@@ -2,7 +2,7 @@
 
 use super::write::Site;
 use super::{Draft, Engine, Found, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::{Meta, Slot};
@@ -35,14 +35,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.is_durable() {
             self.finish_sum(draft.offset);
         }
-        if !canary::is(Canary::HeadLate) {
+        if !fault::is(Fault::HeadLate) {
             self.advance(lane, draft);
         }
         let Some(slot_offset) = self.commit_record(lane, root, draft, site) else {
             self.take_back(lane, draft);
             return false;
         };
-        if canary::is(Canary::HeadLate) {
+        if fault::is(Fault::HeadLate) {
             self.advance(lane, draft);
         }
         if draft.is_large() {
@@ -61,7 +61,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn commit_record(&self, lane: &mut Lane, root: u64, draft: &Draft, site: &Site) -> Option<u64> {
         let new = Slot::new(site.hash, draft.offset);
         if let Some(old) = &site.found {
-            if self.is_durable() && canary::is(Canary::StampEarly) {
+            if self.is_durable() && fault::is(Fault::StampEarly) {
                 self.stamp(old.record);
             }
             self.announce(lane, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
@@ -77,7 +77,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut free = site.free;
         while let Some(slot_offset) = free {
             self.announce(lane, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
-            if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || canary::is(Canary::SlotBelieved) {
+            if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || fault::is(Fault::SlotBelieved) {
                 if self.is_durable() {
                     self.bring_to_life(draft.offset);
                 }
@@ -97,7 +97,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let gone = old.bytes() as i64;
         self.announce(lane, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
-        self.mem.store(old.slot_offset, 0, canary::relaxes(Canary::CommitRelaxed));
+        self.mem.store(old.slot_offset, 0, fault::relaxes(Fault::CommitRelaxed));
         self.bury_record(lane, old);
         self.counted(lane);
     }
@@ -136,7 +136,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(row + at::INTENT_NEW, new.0, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_ITEMS, items, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_LIVE, live, Ordering::Relaxed);
-        if !canary::is(Canary::IntentUnsaid) {
+        if !fault::is(Fault::IntentUnsaid) {
             self.mem.store(row + at::INTENT, slot_offset, Ordering::Release);
         }
     }
@@ -167,7 +167,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.stamp(old.record);
         }
         let word = self.mem.load(old.record, Ordering::Relaxed);
-        let late = canary::is(Canary::KeptLate) && self.snapshot().is_marking();
+        let late = fault::is(Fault::KeptLate) && self.snapshot().is_marking();
         let word = if late { word | field::KEPT } else { word };
         self.mem.store(old.record, word | field::DEAD, Ordering::Release);
         // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.

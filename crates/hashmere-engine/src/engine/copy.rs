@@ -4,7 +4,7 @@ use super::kept::Take;
 use super::ops::PIN_FROM;
 use super::snapshot::Held;
 use super::{corrupt, Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::{BackupError, WriteError};
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Slot;
@@ -183,7 +183,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
             return Err(BackupError::Abandoned);
         }
         source.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
-        if !canary::is(Canary::MarksUnawaited) {
+        if !fault::is(Fault::MarksUnawaited) {
             source.wait_for_lanes(self.slot)?;
         }
         let mut steps = 0u64;

@@ -1,7 +1,7 @@
 //! Counters: decimal text, so that every face reads the same.
 
 use super::{Current, Decision, Draft, Engine, KeyHash, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use crate::types::Counter;
 use hashmere_format::record::Head;
@@ -45,7 +45,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let room = self.draft(lane, key, kh, widest, wide)?;
         let mut value = None;
         let mut early = None;
-        if canary::is(Canary::CountEarly) {
+        if fault::is(Fault::CountEarly) {
             early = self.read(key, kh, |found| Ok(self.number(found).ok()))?.flatten();
         }
         let outcome = self.mutate(lane, key, kh, |current| {

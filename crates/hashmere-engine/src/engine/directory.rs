@@ -4,7 +4,7 @@ use super::backing::WHOLE_FROM;
 use super::index::Tree;
 use super::segments::Need;
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, Meta, LINE, META};
@@ -141,7 +141,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.put(pointer, offset.wrapping_sub(8 * chunk_start(chunk)));
             self.put(block + root::at::ARENA, offset + bytes);
         }
-        if canary::is(Canary::DepthEarly) {
+        if fault::is(Fault::DepthEarly) {
             self.set_depth(block, tree, depth + 1);
         }
         for index in 0..old {

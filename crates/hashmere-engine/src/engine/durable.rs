@@ -6,7 +6,7 @@
 //! completed sync is known to be dead. `docs/internals/durability.md` has the proof.
 
 use super::{Draft, Engine};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, flag};
 use hashmere_format::leaf::Slot;
@@ -64,7 +64,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Completes the sum of a sealed draft, whose version is there by now.
     pub(super) fn finish_sum(&self, record: u64) {
-        let stamp = if canary::is(Canary::BornEarly) { ALIVE } else { NEVER };
+        let stamp = if fault::is(Fault::BornEarly) { ALIVE } else { NEVER };
         self.set_sum(record, Sum::new(self.record_sum(record, self.sum(record).checksum()), stamp));
     }
 
@@ -81,7 +81,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Says in a superseded record that it died in this period, unless it says so already.
     pub(super) fn stamp(&self, record: u64) {
         let sum = self.sum(record);
-        if sum.stamp() == ALIVE && !canary::is(Canary::DeathUnstamped) {
+        if sum.stamp() == ALIVE && !fault::is(Fault::DeathUnstamped) {
             // SYNC(stamp): pairs with the fence in `sync`. The number is loaded after the commit: if it is that of a sync under way or
             // past, that sync flushes what took the record's place.
             self.mem.fence(Ordering::SeqCst);
@@ -91,7 +91,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Completes the sums of a commit whose writer died after it.
     pub(super) fn complete_sums(&self, new: Slot, old: Slot) {
-        if canary::is(Canary::RepairUnstamped) {
+        if fault::is(Fault::RepairUnstamped) {
             return;
         }
         if !new.is_empty() && self.is_inside(new.offset(), 16) && self.sum(new.offset()).stamp() == NEVER {

@@ -4,7 +4,7 @@
 //! to, which in a small store is everything; so dropping it on request goes through the index.
 
 use super::{Engine, KeyHash, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::{ReadError, WriteError};
 use hashmere_format::leaf::Meta;
 use hashmere_format::row::Stat;
@@ -43,7 +43,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn expire_record(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, record: u64) -> Result<(), WriteError> {
         let done = self.mutate_record(lane, (key, kh), record, |engine, lane, root, found, held| {
             // As it is now, under the lock: it may have been touched.
-            if engine.is_past(found) || canary::is(Canary::PastBelieved) {
+            if engine.is_past(found) || fault::is(Fault::PastBelieved) {
                 engine.commit_removal(lane, root, found);
                 held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
                 engine.count_at(lane.row, Stat::Expired, 1);

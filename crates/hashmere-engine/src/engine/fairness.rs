@@ -7,7 +7,7 @@
 //! so a bit left by a crashed process costs the next writer that wait, once.
 
 use super::{Engine, KeyHash, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::leaf::{Meta, META};
 use hashmere_format::row;
@@ -77,7 +77,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// How long this lane yields to those who ask.
     pub(super) fn courtesy_of(&self, lane: &Lane) -> Duration {
-        if lane.insists || canary::is(Canary::YieldIgnored) {
+        if lane.insists || fault::is(Fault::YieldIgnored) {
             return Duration::ZERO;
         }
         COURTESY

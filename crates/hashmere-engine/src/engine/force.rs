@@ -7,7 +7,7 @@ use super::index::Tree;
 use super::lane_state::Cleaning;
 use super::segments::{Need, RESERVE};
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit};
 use hashmere_format::segment::{self, State};
@@ -135,7 +135,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut busy = None;
         loop {
             match deal(lane, &left)? {
-                (Some(segment), Err(error @ WriteError::Busy { .. })) if !canary::is(Canary::RecordAwaited) => {
+                (Some(segment), Err(error @ WriteError::Busy { .. })) if !fault::is(Fault::RecordAwaited) => {
                     left.push(segment);
                     busy = Some(error);
                 }

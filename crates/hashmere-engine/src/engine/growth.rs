@@ -9,7 +9,7 @@ use super::backing::back_error;
 use super::segments::{Need, RESERVE};
 use super::stalled::PATIENCE;
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, PAGE};
 use hashmere_format::row;
@@ -69,7 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn room_to_grow(&self, total: u64, n: u64, need: Need) -> Option<u64> {
         let max = self.segments_max();
         // The reserve may be free segments, holes, or growth that is still possible.
-        let reserved = need == Need::Normal && !canary::is(Canary::ReserveSpent);
+        let reserved = need == Need::Normal && !fault::is(Fault::ReserveSpent);
         let floor = if !reserved || max.saturating_sub(total) > n + RESERVE {
             0
         } else {

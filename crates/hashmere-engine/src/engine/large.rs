@@ -2,7 +2,7 @@
 
 use super::backing::Memory;
 use super::{Draft, Engine, Found, KeyHash, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Meta;
@@ -147,7 +147,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn recover_large(&self, segment: u64, slot: u32) -> Result<(), WriteError> {
         let offset = self.segment_offset(segment);
         let word = self.state(segment);
-        if self.is_referred(offset) && !canary::is(Canary::LargeUnasked) {
+        if self.is_referred(offset) && !fault::is(Fault::LargeUnasked) {
             self.set_field(segment, segment::at::BORN, self.born_until_now());
             self.set_state(segment, Word { state: State::Large, owner: 0, ..word });
             return Ok(());

@@ -8,7 +8,7 @@
 use super::index::Place;
 use super::stalled::{Blocked, SLEEP_MAX};
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::leaf::Meta;
 use hashmere_format::row::{self, Stat};
@@ -63,7 +63,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     fn may_take(seen: Meta) -> bool {
-        seen.is_open() || canary::is(Canary::LockIgnored)
+        seen.is_open() || fault::is(Fault::LockIgnored)
     }
 
     #[cold]
@@ -156,9 +156,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let claimed =
             self.host.try_claim(owner).map_err(|source| WriteError::Io { action: "probe a lock's owner", source })?;
-        let claimed = claimed || canary::is(Canary::OwnerRobbed);
+        let claimed = claimed || fault::is(Fault::OwnerRobbed);
         if claimed {
-            if canary::is(Canary::RepairUnguarded) {
+            if fault::is(Fault::RepairUnguarded) {
                 self.host.release(owner);
             }
             let done = self.recover(owner);

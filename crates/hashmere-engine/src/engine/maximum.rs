@@ -7,7 +7,7 @@
 use super::clean::Policy;
 use super::segments::RESERVE;
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::Meta;
@@ -138,7 +138,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return false;
         }
         // Another one may have taken the last that was too many.
-        let over = self.is_above_maximum() || canary::is(Canary::OverBelieved);
+        let over = self.is_above_maximum() || fault::is(Fault::OverBelieved);
         if over {
             self.set_state(segment, Word::new(State::Offline));
             self.mem.store(at::OFFLINE, self.offline() + 1, Ordering::Release);
@@ -149,7 +149,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The holder of the space lock died, perhaps between a state and the count, or between a larger maximum and what it brings.
     pub(super) fn repair_maximum(&self) {
-        if canary::is(Canary::OfflineUncounted) {
+        if fault::is(Fault::OfflineUncounted) {
             return;
         }
         let offline = (0..self.segments()).filter(|segment| self.state(*segment).state == State::Offline).count();

@@ -84,7 +84,7 @@ pub use stats::{ClientStats, OperationCounts, Stats};
 pub(crate) use thread::Lender;
 pub(crate) use write::{Current, Decision, Outcome};
 
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::ReadError;
 use hashmere_format::hash::Hasher;
 use hashmere_format::header::{at, RootWord, Shape};
@@ -209,7 +209,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn is_inside(&self, offset: u64, len: u64) -> bool {
         let at = offset.wrapping_sub(at::DATA);
         let known = self.known.load(Ordering::Relaxed);
-        at < known && len <= known - at || self.is_inside_now(at, len) || canary::is(Canary::BoundsIgnored)
+        at < known && len <= known - at || self.is_inside_now(at, len) || fault::is(Fault::BoundsIgnored)
     }
 
     #[cold]

@@ -4,7 +4,7 @@ use super::fairness::Rounds;
 use super::index::Tree;
 use super::read::Probe;
 use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Attributes, CasOutcome, Change, Expected, Item, Metadata, Ttl, Uid, Update, Updated, Version};
 use hashmere_format::header::limit;
@@ -36,7 +36,7 @@ impl When {
     pub(super) fn allows(self, is_there: bool) -> bool {
         match self {
             When::Always => true,
-            When::Absent => !is_there || canary::is(Canary::AbsenceBelieved),
+            When::Absent => !is_there || fault::is(Fault::AbsenceBelieved),
             When::Present => is_there,
         }
     }
@@ -419,7 +419,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn is_as(&self, current: &Current, expected: Expected<'_>) -> bool {
-        if canary::is(Canary::CasUncompared) {
+        if fault::is(Fault::CasUncompared) {
             return true;
         }
         match expected {

@@ -4,7 +4,7 @@
 //! its few segments, nothing else; a dead one is swept.
 
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Slot;
@@ -32,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(pin): pairs with the fence in `free_unless_held`. The cleaner moves every slot, fences, looks for pins; we pin,
         // fence, look at the slot. One of us sees the other.
         self.mem.fence(Ordering::SeqCst);
-        if self.slot(slot_offset) == slot && self.root() == root || canary::is(Canary::PinBelieved) {
+        if self.slot(slot_offset) == slot && self.root() == root || fault::is(Fault::PinBelieved) {
             return Some(pin);
         }
         self.unpin(pin);
@@ -100,12 +100,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // SYNC(active): pairs with the exchange in `enter`, by the fence in `goes` that comes before this.
             let active = self.mem.load(row + row::at::ACTIVE, Ordering::Acquire);
             let past = active != 0 && active != root && RootWord::unpack(active).generation >= first;
-            let past = past && !canary::is(Canary::ActiveIgnored);
+            let past = past && !fault::is(Fault::ActiveIgnored);
             // SYNC(unpin): pairs with the compare-exchange in `unpin`: where the pin is gone, the view has read all that it reads.
             let pinned = (0..row::PINS)
                 .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
-            let pinned = pinned && !canary::is(Canary::PinIgnored);
-            let burying = || self.is_burying(row, segment) && !canary::is(Canary::BurialIgnored);
+            let pinned = pinned && !fault::is(Fault::PinIgnored);
+            let burying = || self.is_burying(row, segment) && !fault::is(Fault::BurialIgnored);
             if !pinned && !past && !burying() {
                 continue;
             }

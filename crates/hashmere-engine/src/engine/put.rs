@@ -8,7 +8,7 @@ use super::index::{Path, Place, Tree};
 use super::ops::When;
 use super::write::Site;
 use super::{Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_mem::{Host, Mem};
@@ -68,7 +68,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Some(Sight { epoch, root, path, place, found: None });
         }
         // Should another key have the same tag, `mutate` looks on.
-        let found = self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Canary::KeyUncompared)?;
+        let found = self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::KeyUncompared)?;
         Some(Sight { epoch, root, path, place, found: Some(found) })
     }
 
@@ -88,7 +88,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // The slot leads to the same record, and as in `look` nothing at all was recycled since it was read.
             Some(found) => {
                 let same = self.slot(found.slot_offset) == found.slot && self.stood(epoch);
-                (None, same || canary::is(Canary::SightBelieved))
+                (None, same || fault::is(Fault::SightBelieved))
             }
             None if meta.has_overflow() || self.matching(place, kh.hash) != 0 => (None, false),
             None => {

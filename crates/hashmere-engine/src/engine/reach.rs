@@ -10,7 +10,7 @@
 //! frees maps the whole file first ([`Engine::reach_file`]).
 
 use super::{corrupt, Engine};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::ReadError;
 use hashmere_format::header::at;
 use hashmere_mem::{Host, Mem};
@@ -35,7 +35,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// How often this process was refused addresses so far. What was looked for and not found in between two equal answers was
     /// not there.
     pub(super) fn refusals(&self) -> u64 {
-        if canary::is(Canary::RefusalIgnored) {
+        if fault::is(Fault::RefusalIgnored) {
             return 0;
         }
         self.refusals.load(Ordering::Acquire)
@@ -45,7 +45,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn reach_file(&self) -> Result<(), ReadError> {
         let said = self.segments_said() << self.shape.segment_shift;
         let before = self.refusals();
-        if canary::is(Canary::ReachUnasked) {
+        if fault::is(Fault::ReachUnasked) {
             return Ok(());
         }
         if said > self.known.load(Ordering::Relaxed) && self.learn(said) < said && self.refusals() != before {

@@ -5,7 +5,7 @@
 
 use super::index::{Place, Tree};
 use super::{corrupt, Engine, KeyHash};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::ReadError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot, META};
@@ -124,7 +124,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if mask != 0 {
             // Not this key's, no record, or expired: the long way finds out which, whether that is damage, and whether another slot
             // is the right one. No loop here: it would have its invariants computed for every look-up, and nearly none needs it.
-            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Canary::ReadUncompared)
+            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::ReadUncompared)
             {
                 Some(found) if !self.is_past(&found) => Probe::At(found, epoch),
                 _ => Probe::Unsure,
@@ -134,7 +134,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
         // after its new leaf can be seen in the directory.
         self.mem.fence(Ordering::Acquire);
-        let still = self.is_still(root, Tree::First, path) || canary::is(Canary::MissBelieved);
+        let still = self.is_still(root, Tree::First, path) || fault::is(Fault::MissBelieved);
         if still && !overflows && self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch {
             return Probe::Absent;
         }
@@ -150,14 +150,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         tree: Tree,
         place: Place,
         slot_offset: u64,
-        fault: Canary,
+        fault: Fault,
     ) -> Option<Found> {
         let slot = self.slot(slot_offset);
         let record = slot.offset();
         let outline = self.outline(record)?;
         let found = Found { outline, record, slot_offset, slot, leaf: place.leaf, tree };
         let is_alike = outline.key_len as usize == key.len() && self.has_hash(record, outline, kh);
-        (is_alike && (canary::is(fault) || self.mem.matches(record + outline.lead, key))).then_some(found)
+        (is_alike && (fault::is(fault) || self.mem.matches(record + outline.lead, key))).then_some(found)
     }
 
     /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it seemed.
@@ -166,7 +166,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(recycle): pairs with the release fence in `segments::take_vacant`. If any word that was read since was written after a
         // recycling, the load below sees that recycling.
         self.mem.fence(Ordering::Acquire);
-        self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || canary::is(Canary::EpochIgnored)
+        self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || fault::is(Fault::EpochIgnored)
     }
 
     /// Whether a record is this key's: the whole key counts, and whether the caller supplied its hash.
@@ -291,7 +291,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // SYNC(recycle): as in `stood`.
             self.mem.fence(Ordering::Acquire);
             let recycled = self.generation(self.segment_of(slot.offset())) != generation;
-            if recycled && !canary::is(Canary::GenerationIgnored) {
+            if recycled && !fault::is(Fault::GenerationIgnored) {
                 return Ok(Seen::Torn);
             }
             if outline.is_none() {
@@ -409,7 +409,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn is_expired(&self, record: u64, outline: Outline) -> bool {
         match self.expiry(record, outline) {
             None => false,
-            Some(at) => at <= self.host.now_ms() && !canary::is(Canary::ExpiryIgnored),
+            Some(at) => at <= self.host.now_ms() && !fault::is(Fault::ExpiryIgnored),
         }
     }
 

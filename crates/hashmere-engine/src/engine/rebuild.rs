@@ -9,7 +9,7 @@ use super::salvage::{Content, Survey};
 use super::segments::Need;
 use super::write::Reach;
 use super::{Engine, KeyHash, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, flag, limit, RootWord, PAGE};
 use hashmere_format::record::{field, Head, VERSION_MAX};
@@ -292,5 +292,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
 /// Which of two records of a key is the later. One that only got an expiry kept its version.
 fn is_newer(record: &Head, than: &Head) -> bool {
     let age = |head: &Head| (head.version, head.expires.is_some());
-    age(record) > age(than) && !canary::is(Canary::FirstWins)
+    age(record) > age(than) && !fault::is(Fault::FirstWins)
 }

@@ -7,7 +7,7 @@
 use super::backing::Memory;
 use super::index::Tree;
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, Meta, META};
@@ -31,7 +31,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let active = self.mem.load(row + row::at::ACTIVE, Ordering::Relaxed);
         let root = if active == 0 { self.root() } else { active };
-        if canary::is(Canary::RepairUnnamed) {
+        if fault::is(Fault::RepairUnnamed) {
             self.mem.store(row + row::at::STATE, state & !1, Ordering::Release);
         }
         self.recover_commit(row);
@@ -56,7 +56,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn recover_commit(&self, row: u64) {
         // SYNC(intent): pairs with the release store in `announce`: where the intent is in force, its other words belong to it.
         let target = self.mem.load(row + row::at::INTENT, Ordering::Acquire);
-        if target == 0 || canary::is(Canary::CommitForgotten) {
+        if target == 0 || fault::is(Fault::CommitForgotten) {
             return;
         }
         let new = self.mem.load(row + row::at::INTENT_NEW, Ordering::Relaxed);
@@ -112,7 +112,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.acquire_global(slot, at::INDEX_LOCK)?;
             let new = self.mem.load(row + row::at::LEAF, Ordering::Relaxed);
             if new != 0 && self.is_leaf_of(new, root) {
-                if self.is_in_index(root, new) && !canary::is(Canary::SpareTwice) {
+                if self.is_in_index(root, new) && !fault::is(Fault::SpareTwice) {
                     self.unlock_leaf(slot, new);
                 } else {
                     self.spare_leaf(slot, root, new);
@@ -139,7 +139,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             .leaf_buckets(old)
             .next()
             .is_some_and(|b| Meta(self.mem.load(b + META, Ordering::Acquire)).owner() == Some(slot));
-        let mine = mine && !canary::is(Canary::SplitUndone);
+        let mine = mine && !fault::is(Fault::SplitUndone);
         if let (Some(id), true, true) = (id, mine, target != 0 && self.can_be_leaf(target)) {
             self.publish(slot, root, Tree::from_number(id.tree), old, target);
         } else {
@@ -150,7 +150,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that writes asked
     /// for: the next one may have been given out.
     pub(super) fn moved_on(&self, word: Meta) -> Meta {
-        if canary::is(Canary::VersionRepeated) {
+        if fault::is(Fault::VersionRepeated) {
             return word;
         }
         let version = (word.version() + 1).max(self.snapshot().floor() + 1).max(self.raised() + 1) & VERSION_MAX;
@@ -169,11 +169,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
             }
             // Release: a row that forgets a lock before it is free would leave it to whoever has the slot next.
-            self.mem.store(row + field, 0, canary::relaxes(Canary::RowRelaxed));
+            self.mem.store(row + field, 0, fault::relaxes(Fault::RowRelaxed));
         }
         for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK, at::REGION_LOCK] {
             if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
-                if offset == at::REGION_LOCK && !canary::is(Canary::DropUnfinished) {
+                if offset == at::REGION_LOCK && !fault::is(Fault::DropUnfinished) {
                     self.repair_regions();
                 }
                 if offset == at::SPACE_LOCK {

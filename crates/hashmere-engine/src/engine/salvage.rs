@@ -5,7 +5,7 @@
 //! life of the segment can run into it.
 
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, PAGE};
 use hashmere_format::record::Head;
@@ -87,7 +87,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let Some((head, _)) = self.parse(record) else { break };
             let bytes = head.record_bytes(self.lengths);
             let fits = head.version != 0 && !self.is_large(bytes) && record + bytes <= end;
-            if !fits || !(self.is_whole(record, &head) || canary::is(Canary::SumsBelieved)) {
+            if !fits || !(self.is_whole(record, &head) || fault::is(Fault::SumsBelieved)) {
                 break;
             }
             self.note(survey, record, &head);
@@ -111,13 +111,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether a whole record was not known to be dead at the last sync.
     pub(super) fn may_live(&self, point: &SyncPoint, record: u64, head: &Head) -> bool {
         let stamp = self.sum(record).stamp();
-        let cleared = head.version <= point.floor && !canary::is(Canary::FloorIgnored);
+        let cleared = head.version <= point.floor && !fault::is(Fault::FloorIgnored);
         !cleared && (stamp == ALIVE || stamp > point.number)
     }
 
     /// Erases whatever is not a whole record in a segment that holds one that may live.
     pub(super) fn erase_rest(&self, survey: &Survey, file_len: u64) -> Result<(), WriteError> {
-        if canary::is(Canary::GhostsLeft) {
+        if fault::is(Fault::GhostsLeft) {
             return Ok(());
         }
         let mut segment = 0;

@@ -8,7 +8,7 @@
 use super::index::Tree;
 use super::read::Found;
 use super::{corrupt, Engine};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::ReadError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Identity, Slot, LINE, SLOTS};
@@ -56,7 +56,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.fence(Ordering::Acquire);
             // The leaf may have been split between our looking it up and our reading its slots.
             let same = matches!(self.leaf_at(root, tree, from.reached, bits), Ok(now) if now == (leaf, id));
-            if !same && !canary::is(Canary::ScanBelieved) {
+            if !same && !fault::is(Fault::ScanBelieved) {
                 continue;
             }
             // An entry that a split is just moving stands in both leaves; it belongs to the one whose prefix it has.
@@ -102,7 +102,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The position behind (`at`, in the leaf `id`): the next leaf at this place, then the next place, then the next interval.
     fn after(&self, at: Scan, id: Identity, bits: u32) -> Scan {
-        let depth = if canary::is(Canary::CursorSlips) { id.depth } else { at.depth };
+        let depth = if fault::is(Fault::CursorSlips) { id.depth } else { at.depth };
         let interval = 1u32 << (bits - depth);
         let origin = at.reached & !(interval - 1);
         let reached = at.reached + (1u32 << (bits - id.depth));
@@ -176,7 +176,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let slot_offset = leaf + u64::from(place.line) * LINE + 8 * u64::from(place.slot);
             let slot = self.slot(slot_offset);
             let mask = (1u64 << tree.depth_max()) - 1;
-            let mask = if canary::is(Canary::UidUnchecked) { 0 } else { mask };
+            let mask = if fault::is(Fault::UidUnchecked) { 0 } else { mask };
             if !slot.is_empty() && (slot.tag() ^ u64::from(place.bits)) & mask == 0 {
                 return Ok(Some((slot_offset, slot)));
             }

@@ -5,7 +5,7 @@
 
 use super::backing::Memory;
 use super::Engine;
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit};
 use hashmere_format::segment::{self, State, Word, CHUNK_ENTRIES};
@@ -125,7 +125,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Claims a free segment, unless it is one of the reserve.
     pub(super) fn claim_free(&self, slot: u32, need: Need) -> Option<u64> {
-        let floor = if need == Need::Reserve || canary::is(Canary::ReserveSpent) { 0 } else { RESERVE };
+        let floor = if need == Need::Reserve || fault::is(Fault::ReserveSpent) { 0 } else { RESERVE };
         if self.free_segments() <= floor {
             return None;
         }
@@ -196,7 +196,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
         self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);
-        let bump = u64::from(!canary::is(Canary::RecycleUnsaid));
+        let bump = u64::from(!fault::is(Fault::RecycleUnsaid));
         self.mem.fetch_add(self.entry_of(segment) + segment::at::GENERATION, bump, Ordering::AcqRel);
         // SYNC(recycle): pairs with the acquire fence of readers. The bump comes before any reuse of the bytes.
         self.mem.fetch_add(at::EPOCH, bump, Ordering::SeqCst);
@@ -204,7 +204,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // either led by its head or found under our name.
         for tail in (1..length).rev() {
             let head = self.state(segment);
-            if canary::is(Canary::TailForgotten) {
+            if fault::is(Fault::TailForgotten) {
                 self.set_state(segment, head.long(tail as u32));
             }
             self.set_state(segment + tail, Word::owned(State::Claimed, slot));
@@ -250,7 +250,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Frees a segment that held records and holds none that live: in a durable store after the next sync, for what the
     /// medium has of it may still be needed. The caller owns it.
     pub(super) fn free_records(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
-        if !self.is_durable() || canary::is(Canary::QuarantineSkipped) {
+        if !self.is_durable() || fault::is(Fault::QuarantineSkipped) {
             return self.free_unless_held(segment, slot);
         }
         // SYNC(dead): every stamp in it was stored before its death was counted or its cleaner passed.

@@ -7,7 +7,7 @@
 use super::index::Tree;
 use super::stalled::LOOK;
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::{BackupError, ReadError, WriteError};
 use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::{Meta, Slot, META};
@@ -70,7 +70,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         while seen.is_watching() && version > seen.floor() {
             // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind it.
             match self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.plain().0) {
-                Err(now) if !canary::is(Canary::MomentMissed) => seen = Snapshot(now),
+                Err(now) if !fault::is(Fault::MomentMissed) => seen = Snapshot(now),
                 _ => return version,
             }
         }
@@ -80,7 +80,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !old.is_empty() {
             self.keep_for_snapshot(old);
         }
-        if refresh || canary::is(Canary::VersionsUnraised) {
+        if refresh || fault::is(Fault::VersionsUnraised) {
             version
         } else {
             version.max((seen.floor() + 1) & VERSION_MAX)
@@ -94,7 +94,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(never)]
     pub(super) fn keep_for_snapshot(&self, old: Slot) {
         let seen = self.snapshot();
-        let left_out = canary::is(Canary::KeptUnmarked) || canary::is(Canary::KeptLate);
+        let left_out = fault::is(Fault::KeptUnmarked) || fault::is(Fault::KeptLate);
         let word = self.mem.load(old.offset(), Ordering::Relaxed);
         if seen.is_marking() && word >> VERSION_SHIFT <= seen.floor() && !left_out {
             self.mem.store(old.offset(), word | field::KEPT, Ordering::Release);
@@ -129,7 +129,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether an emptied segment is held back by a backup. The dead are withdrawn on the way.
     pub(super) fn is_kept_back(&self, segment: u64) -> Result<bool, WriteError> {
         let seen = self.snapshot();
-        if !seen.is_held() || canary::is(Canary::KeptReused) || !self.has_kept(segment) {
+        if !seen.is_held() || fault::is(Fault::KeptReused) || !self.has_kept(segment) {
             return Ok(false);
         }
         if self.is_full_cache() {
@@ -223,7 +223,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Marks that an earlier backup left behind would be taken for ours.
     fn clear_old_marks(&self, lane: &mut Lane) -> Result<(), BackupError> {
-        if !self.snapshot().is_dirty() || canary::is(Canary::OldMarksBelieved) {
+        if !self.snapshot().is_dirty() || fault::is(Fault::OldMarksBelieved) {
             return Ok(());
         }
         self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
@@ -242,7 +242,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Err(WriteError::InvalidState(what).into());
         }
         self.turn_snapshot(slot, |_| true, |seen| seen.watching(floor))?;
-        let believed = canary::is(Canary::FloorUnawaited);
+        let believed = fault::is(Fault::FloorUnawaited);
         if !believed {
             self.wait_for_lanes(slot)?;
         }

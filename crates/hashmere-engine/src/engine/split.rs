@@ -9,7 +9,7 @@
 use super::index::Tree;
 use super::stalled::{Blocked, BRIEF, PATIENCE};
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{self, Identity, Meta, LINE, META, SLOTS};
@@ -205,7 +205,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let waited = self.host.monotonic().saturating_sub(start);
             match self.acquire_within(slot, lock, patience.saturating_sub(waited))? {
                 Ok(word) => self.release(lock, word),
-                Err(blocked) if canary::is(Canary::LockAwaited) => return Err(self.busy(blocked.owner, blocked.waited)),
+                Err(blocked) if fault::is(Fault::LockAwaited) => return Err(self.busy(blocked.owner, blocked.waited)),
                 Err(blocked) => {
                     self.note_stalled(lock);
                     return Ok(Growth::Stalled(blocked));
@@ -264,7 +264,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let bit = child.depth.saturating_sub(1);
         let block = self.root_block(root);
         let depth = self.depth(block, tree).unwrap_or(0);
-        if canary::is(Canary::SplitClearsFirst) {
+        if fault::is(Fault::SplitClearsFirst) {
             self.clear_moved(old, bit);
         }
         for index in (u64::from(child.prefix)..1 << depth).step_by(1 << child.depth) {

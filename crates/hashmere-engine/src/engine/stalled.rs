@@ -7,7 +7,7 @@
 
 use super::lane_state::Cleaning;
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::Meta;
@@ -116,7 +116,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let WriteError::Busy { pid, holder, waited } = error else { return Err(error) };
         let now = self.host.monotonic();
         let waited = now.saturating_sub(*since.get_or_insert(now.saturating_sub(waited)));
-        if waited >= self.busy_timeout || canary::is(Canary::RefusedEarly) {
+        if waited >= self.busy_timeout || fault::is(Fault::RefusedEarly) {
             return Err(WriteError::Busy { pid, holder, waited });
         }
         // It waits for no word in particular. The epoch moves when segments become free.

@@ -2,7 +2,7 @@
 
 use super::stalled::LOOK;
 use super::{Engine, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::WriteError;
 use hashmere_format::header::{at, flag};
 use hashmere_format::root;
@@ -72,11 +72,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.fence(Ordering::SeqCst);
         // After the number: what a clear leaves behind waits for a sync that knows its floor.
         let floor = self.mem.load(self.block_within(self.root()) + root::at::FLOOR, Ordering::Acquire);
-        if !canary::is(Canary::PointEarly) {
+        if !fault::is(Fault::PointEarly) {
             self.flush()?;
         }
         self.write_point(SyncPoint { number, floor, time: self.host.now_ms() });
-        if !canary::is(Canary::PointUnflushed) {
+        if !fault::is(Fault::PointUnflushed) {
             self.flush()?;
         }
         self.mem.store(at::SYNC_DONE, number, Ordering::Release);
@@ -97,7 +97,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn write_point(&self, point: SyncPoint) {
         let last = self.last_point().1;
         let [first, second] = at::SYNC_POINTS;
-        let slot = if (last == Some(first)) != canary::is(Canary::PointInPlace) { second } else { first };
+        let slot = if (last == Some(first)) != fault::is(Fault::PointInPlace) { second } else { first };
         for (word, value) in point.pack(self.seed).into_iter().enumerate() {
             self.mem.store(slot + 8 * word as u64, value, Ordering::Release);
         }
@@ -107,7 +107,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// that the others did not.
     pub(crate) fn flush(&self) -> Result<(), WriteError> {
         self.mem.sync().map_err(|source| {
-            if !canary::is(Canary::PoisonIgnored) {
+            if !fault::is(Fault::PoisonIgnored) {
                 self.change_life(flag::POISONED, 0);
             }
             WriteError::Io { action: "write the store to disk", source }
@@ -116,7 +116,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Waits until every commit that may be visible already is complete. The dead are repaired.
     fn wait_for_commits(&self, own: u32) -> Result<(), WriteError> {
-        if canary::is(Canary::CommitsUnawaited) {
+        if fault::is(Fault::CommitsUnawaited) {
             return Ok(());
         }
         self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_commit(slot))

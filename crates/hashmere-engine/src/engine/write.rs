@@ -7,7 +7,7 @@ use super::index::{Path, Place, Tree};
 use super::lock::Held;
 use super::split::Growth;
 use super::{Draft, Engine, Found, KeyHash, Lane};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::error::{ReadError, WriteError};
 use hashmere_format::header;
 use hashmere_format::leaf::{Meta, Slot, META};
@@ -204,7 +204,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
             })?,
         };
-        if self.is_still(root, Tree::First, path) || canary::is(Canary::LeafBelieved) {
+        if self.is_still(root, Tree::First, path) || fault::is(Fault::LeafBelieved) {
             return Ok(Some(meta));
         }
         self.unlock_bucket(lane, place, meta);
@@ -263,7 +263,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(Attempt::Done(Outcome::Removed));
             }
             Decision::Expire => {
-                let is_past = created || canary::is(Canary::PastBelieved);
+                let is_past = created || fault::is(Fault::PastBelieved);
                 let Some(found) = site.found.filter(|_| is_past) else { return Ok(Attempt::Done(Outcome::Kept)) };
                 self.commit_removal(lane, root, &found);
                 held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
@@ -337,7 +337,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let mut mask = self.matching(place, hash);
             let mut found = None;
             while mask != 0 && found.is_none() {
-                found = self.found_at(key, kh, tree, place, place.take_slot(&mut mask), Canary::KeyUncompared);
+                found = self.found_at(key, kh, tree, place, place.take_slot(&mut mask), Fault::KeyUncompared);
             }
             // SYNC(recycle): as in `stood`.
             self.mem.fence(Ordering::Acquire);
@@ -460,7 +460,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let mut place = self.lock_overflow(lane, root, hash, held)?;
         if reach == Reach::Second {
-            if !canary::is(Canary::SecondUnsaid) {
+            if !fault::is(Fault::SecondUnsaid) {
                 self.note_overflow(place.first, held.second.as_mut().map(|(_, meta)| meta));
             }
             hash = second;
@@ -468,7 +468,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let Some(free) = self.free_slot(place) else { return Ok(Err(hash)) };
         // The note comes before the entry: a reader that misses in the buckets must know to look on.
-        if !canary::is(Canary::OverflowUnsaid) {
+        if !fault::is(Fault::OverflowUnsaid) {
             self.note_overflow(held.place.first, Some(&mut held.meta));
         }
         Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))

@@ -1,7 +1,7 @@
 //! The log on heap memory: in one process, deterministic, and at the same time under Miri.
 
 mod beside;
-mod canaries;
+mod faults;
 mod crash;
 mod damaged;
 #[cfg(not(miri))]

@@ -3,7 +3,7 @@
 
 use super::fixture::{client, lost, Actor, Fixture, Policy};
 use super::play::{sane, text, Play, Somebody};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::history::Found;
 use crate::layout::{at, row, wake_flag, Geometry};
 use crate::line::LogLine;
@@ -17,8 +17,8 @@ use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-fn must_find(canary: Canary, story: impl Fn() + Send + Sync + 'static) {
-    stories::must_find(&format!("{canary:?}"), |tell| canary::with(canary, tell), story);
+fn must_find(fault: Fault, story: impl Fn() + Send + Sync + 'static) {
+    stories::must_find(&format!("{fault:?}"), |tell| fault::with(fault, tell), story);
 }
 
 /// Two write, one drains.
@@ -38,17 +38,17 @@ fn lines_come_out_once_and_in_order_of_time() {
 
 #[test]
 fn finds_a_line_that_is_not_announced() {
-    must_find(Canary::BusyOmitted, order());
+    must_find(Fault::BusyOmitted, order());
 }
 
 #[test]
 fn finds_a_clock_that_is_read_too_early() {
-    must_find(Canary::ClockEarly, order());
+    must_find(Fault::ClockEarly, order());
 }
 
 #[test]
 fn finds_a_line_that_is_committed_too_early() {
-    must_find(Canary::LineEarly, order());
+    must_find(Fault::LineEarly, order());
 }
 
 /// One that dies at one of its first stores.
@@ -103,7 +103,7 @@ fn lines_of_the_dead_come_out_and_their_halves_do_not() {
 
 #[test]
 fn finds_a_ring_taken_from_the_living() {
-    must_find(Canary::RingStolen, deaths_of_writers());
+    must_find(Fault::RingStolen, deaths_of_writers());
 }
 
 /// One died within a line, before the others come: two of them clear up, one wants a ring at that moment, and there is no other.
@@ -141,7 +141,7 @@ fn a_half_line_is_cleared_away_before_its_ring_is_free() {
 
 #[test]
 fn finds_a_ring_that_is_free_too_early() {
-    must_find(Canary::RingEarly, half_left_behind());
+    must_find(Fault::RingEarly, half_left_behind());
 }
 
 /// A drainer dies at any of its stores; two want to be the next one; one writes meanwhile.
@@ -170,12 +170,12 @@ fn one_drains_at_a_time_and_the_next_goes_on() {
 
 #[test]
 fn finds_a_role_taken_from_the_living() {
-    must_find(Canary::DrainerOverwritten, deaths_of_drainers());
+    must_find(Fault::DrainerOverwritten, deaths_of_drainers());
 }
 
 #[test]
 fn finds_a_role_that_is_stored() {
-    must_find(Canary::RoleStored, deaths_of_drainers());
+    must_find(Fault::RoleStored, deaths_of_drainers());
 }
 
 /// One overwrites its oldest lines while they are drained.
@@ -219,12 +219,12 @@ fn lines_that_are_given_up_are_told_of_and_no_others() {
 
 #[test]
 fn finds_lines_that_are_given_up_in_silence() {
-    must_find(Canary::LowOmitted, overwriting());
+    must_find(Fault::LowOmitted, overwriting());
 }
 
 #[test]
 fn finds_a_copy_that_is_believed() {
-    must_find(Canary::GivenUpUnchecked, overwriting());
+    must_find(Fault::GivenUpUnchecked, overwriting());
 }
 
 /// A ring of somebody who has left after dropping lines; others have it one after the other, and drop lines as well.
@@ -333,17 +333,17 @@ fn nobody_sleeps_on() {
 
 #[test]
 fn finds_a_writer_that_looks_too_early() {
-    must_find(Canary::WaitingLate, sleepers());
+    must_find(Fault::WaitingLate, sleepers());
 }
 
 #[test]
 fn finds_a_drainer_that_does_not_look_again() {
-    must_find(Canary::WakeFlagUnchecked, sleepers());
+    must_find(Fault::WakeFlagUnchecked, sleepers());
 }
 
 #[test]
 fn finds_a_follower_that_does_not_look_again() {
-    must_find(Canary::NewsUnchecked, sleepers());
+    must_find(Fault::NewsUnchecked, sleepers());
 }
 
 /// One reads a short history while it is written over and over.
@@ -384,5 +384,5 @@ fn a_follower_reads_whole_lines_in_order() {
 
 #[test]
 fn finds_a_reader_that_does_not_look_again() {
-    must_find(Canary::OldestUnchecked, following());
+    must_find(Fault::OldestUnchecked, following());
 }

@@ -1,6 +1,6 @@
 //! Queues on heap memory: in one process, deterministic, most of them under Miri as well.
 
-mod canaries;
+mod faults;
 mod crash;
 mod fixture;
 #[cfg(not(miri))]

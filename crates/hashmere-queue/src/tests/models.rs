@@ -2,7 +2,7 @@
 //! See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
 use super::fixture::{client, Actor, Fixture};
-use crate::canary::{self, Canary};
+use crate::fault::{self, Fault};
 use crate::layout::{Geometry, Kind};
 use crate::recover::Peers;
 use crate::ring::EndpointLayout;
@@ -18,8 +18,8 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn must_find(canary: Canary, story: impl Fn() + Send + Sync + 'static) {
-    stories::must_find(&format!("{canary:?}"), |tell| canary::with(canary, tell), story);
+fn must_find(fault: Fault, story: impl Fn() + Send + Sync + 'static) {
+    stories::must_find(&format!("{fault:?}"), |tell| fault::with(fault, tell), story);
 }
 
 /// A story on a copy of a pool.
@@ -118,17 +118,17 @@ fn nothing_is_lost_or_doubled() {
 
 #[test]
 fn finds_a_head_that_is_stored() {
-    must_find(Canary::HeadStored, moves());
+    must_find(Fault::HeadStored, moves());
 }
 
 #[test]
 fn finds_a_tail_that_is_stored() {
-    must_find(Canary::TailStored, moves());
+    must_find(Fault::TailStored, moves());
 }
 
 #[test]
 fn finds_a_cell_that_is_believed() {
-    must_find(Canary::CellUnchecked, moves());
+    must_find(Fault::CellUnchecked, moves());
 }
 
 /// Two producers push two elements each, single and as a batch; a consumer takes them one by one.
@@ -224,12 +224,12 @@ fn what_the_dead_held_comes_back_once() {
 
 #[test]
 fn finds_a_move_that_is_not_confirmed() {
-    must_find(Canary::SuccessUnconfirmed, deaths());
+    must_find(Fault::SuccessUnconfirmed, deaths());
 }
 
 #[test]
 fn finds_two_who_clear_up() {
-    must_find(Canary::OwnerOverwritten, deaths());
+    must_find(Fault::OwnerOverwritten, deaths());
 }
 
 /// Two sleep until there is something to pop; one pushes two elements, one after the other.
@@ -268,17 +268,17 @@ fn nobody_sleeps_on_beside_an_element() {
 
 #[test]
 fn finds_a_look_before_the_flag() {
-    must_find(Canary::CheckedEarly, sleepers());
+    must_find(Fault::CheckedEarly, sleepers());
 }
 
 #[test]
 fn finds_an_event_that_is_read_too_late() {
-    must_find(Canary::EventLate, sleepers());
+    must_find(Fault::EventLate, sleepers());
 }
 
 #[test]
 fn finds_a_flag_that_is_taken_off_too_late() {
-    must_find(Canary::FlagLate, sleepers());
+    must_find(Fault::FlagLate, sleepers());
 }
 
 /// One looks at the first element, while another takes it, writes it, and endpoints it on, and the next one.
@@ -323,5 +323,5 @@ fn a_peek_sees_whole_elements() {
 
 #[test]
 fn finds_a_peek_that_is_believed() {
-    must_find(Canary::PeekUnchecked, peeks());
+    must_find(Fault::PeekUnchecked, peeks());
 }

@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 const TABLE: &str = "docs/internals/testing.md";
 const LISTS: [&str; 3] = [
-    "crates/hashmere-engine/src/canary.rs",
-    "crates/hashmere-queue/src/canary.rs",
-    "crates/hashmere-log/src/canary.rs",
+    "crates/hashmere-engine/src/fault.rs",
+    "crates/hashmere-queue/src/fault.rs",
+    "crates/hashmere-log/src/fault.rs",
 ];
 
 /// Each fault of a list with its comment, without the full stop.

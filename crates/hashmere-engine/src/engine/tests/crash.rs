@@ -8,7 +8,7 @@
 use super::audit::{audit, Audit};
 use super::probe::{until_death, Stored};
 use super::world::{Client, Geometry, World};
-use crate::canary;
+use crate::fault;
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::Attributes;
@@ -72,9 +72,9 @@ impl Tally {
         }
     }
 
-    /// Whether a canary was found: once is enough.
+    /// Whether a seeded fault was found: once is enough.
     pub(super) fn is_enough(&self) -> bool {
-        canary::switch::on().is_some() && !self.failures.is_empty()
+        fault::switch::on().is_some() && !self.failures.is_empty()
     }
 
     /// Panics with everything that went wrong.

@@ -2,7 +2,7 @@
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::world::{cache, strict, Client, Geometry, World};
-use crate::canary;
+use crate::fault;
 use crate::engine::index::Tree;
 use crate::engine::segments::Need;
 use crate::engine::split::Growth;
@@ -80,7 +80,7 @@ macro_rules! step_case {
         const STEP: fn(&Client, u64) = $step;
         fn steps() -> u64 {
             // Whoever asks first: the number is that of a sound engine.
-            *STEPS.get_or_init(|| canary::with(None, || steps_before($geometry, $setup, STEP, $metric)))
+            *STEPS.get_or_init(|| fault::with(None, || steps_before($geometry, $setup, STEP, $metric)))
         }
         fn setup(world: &World) -> Cast {
             let cast = $setup(world);
@@ -267,7 +267,7 @@ fn splits_that_are_given_up() {
     static STEPS: OnceLock<u64> = OnceLock::new();
     const STEP: fn(&Client, u64) = |c, i| c.t_set(format!("s{i}").as_bytes(), b"split").unwrap();
     fn steps() -> u64 {
-        *STEPS.get_or_init(|| canary::with(None, || steps_before(WORLD, two, STEP, splits)))
+        *STEPS.get_or_init(|| fault::with(None, || steps_before(WORLD, two, STEP, splits)))
     }
     fn setup(world: &World) -> Cast {
         let cast = two(world);
@@ -294,7 +294,7 @@ fn overflow_under_the_second_hash() {
         cast
     }
     fn steps() -> u64 {
-        *STEPS.get_or_init(|| canary::with(None, || steps_before(WORLD, colliding, STEP, splits)))
+        *STEPS.get_or_init(|| fault::with(None, || steps_before(WORLD, colliding, STEP, splits)))
     }
     fn setup(world: &World) -> Cast {
         let cast = colliding(world);

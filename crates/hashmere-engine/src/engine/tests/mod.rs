@@ -4,7 +4,7 @@ mod asked;
 mod audit;
 mod backup;
 mod backup_cases;
-mod canaries;
+mod faults;
 mod checks;
 mod crash;
 mod crash_calls;

@@ -11,7 +11,7 @@ use super::audit::audit;
 use super::crash::{attempt, dump, is_sound, State};
 use super::power::seed;
 use super::world::{Client, Geometry, World};
-use crate::canary;
+use crate::fault;
 use crate::engine::clean::Policy;
 use crate::error::WriteError;
 use std::collections::BTreeMap;
@@ -46,8 +46,8 @@ impl Case {
     fn run(&self) {
         let accesses = self.once(u64::MAX).unwrap();
         let mut failures = BTreeMap::new();
-        // A canary is hunted at the same places every time.
-        let hunting = canary::switch::on().is_some();
+        // A seeded fault is hunted at the same places every time.
+        let hunting = fault::switch::on().is_some();
         let step = accesses.div_ceil(if hunting { 700 } else { tried().max(1) }).max(1);
         let first = if hunting { 0 } else { seed() % step };
         for at in (first..accesses).step_by(step as usize) {

@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::tests::crash::{dump, State};
 use crate::engine::tests::world::{strict, World};
 use hashmere_mem::shuttle::thread;
@@ -88,15 +88,15 @@ fn a_copy_is_of_one_moment() {
 
 #[test]
 fn finds_a_floor_that_is_too_low() {
-    must_find(Canary::FloorUnawaited, beside_writers());
+    must_find(Fault::FloorUnawaited, beside_writers());
 }
 
 #[test]
 fn finds_a_moment_that_is_missed() {
-    must_find(Canary::MomentMissed, beside_writers());
+    must_find(Fault::MomentMissed, beside_writers());
 }
 
 #[test]
 fn finds_a_mark_that_comes_too_late() {
-    must_find(Canary::MarksUnawaited, beside_writers());
+    must_find(Fault::MarksUnawaited, beside_writers());
 }

@@ -4,7 +4,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::strict;
 use hashmere_mem::shuttle::thread;
@@ -70,5 +70,5 @@ fn a_write_is_before_or_after_a_clear() {
 
 #[test]
 fn finds_an_index_that_is_recycled_too_early() {
-    must_find(Canary::ActiveIgnored, while_written());
+    must_find(Fault::ActiveIgnored, while_written());
 }

@@ -4,7 +4,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::{strict, Client, World};
 use crate::engine::When;
@@ -100,10 +100,10 @@ fn two_keys_find_two_slots() {
 
 #[test]
 fn finds_a_writer_that_does_not_look_again() {
-    must_find(Canary::AbsenceBelieved, one_key());
+    must_find(Fault::AbsenceBelieved, one_key());
 }
 
 #[test]
 fn finds_a_slot_that_is_taken_twice() {
-    must_find(Canary::SlotBelieved, two_keys());
+    must_find(Fault::SlotBelieved, two_keys());
 }

@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::lock::Held;
 use crate::engine::tests::world::strict;
 use crate::error::WriteError;
@@ -148,15 +148,15 @@ fn one_at_a_time_when_the_owner_stops() {
 
 #[test]
 fn finds_a_robbed_owner() {
-    must_find(Canary::OwnerRobbed, owner_stops());
+    must_find(Fault::OwnerRobbed, owner_stops());
 }
 
 #[test]
 fn finds_two_who_repair() {
-    must_find(Canary::RepairUnguarded, owner_is_dead());
+    must_find(Fault::RepairUnguarded, owner_is_dead());
 }
 
 #[test]
 fn finds_a_lock_that_lets_everybody_in() {
-    must_find(Canary::LockIgnored, owner_stops());
+    must_find(Fault::LockIgnored, owner_stops());
 }

@@ -5,7 +5,7 @@
 //! interrupts two times and finds those races for which somebody has to stand still for long. Memory is sequentially consistent here:
 //! what is explored is interleavings, not orderings.
 //!
-//! Every story has canaries: faults of the engine that it must find. See [`crate::canary`].
+//! Every story has seeded faults: faults of the engine that it must find. See [`crate::fault`].
 
 mod backup;
 mod clear;

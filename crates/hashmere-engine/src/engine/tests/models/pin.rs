@@ -5,7 +5,7 @@
 use super::emptied::{is_value, overwrite, stage, value, writer};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::Mem;
@@ -65,10 +65,10 @@ fn a_view_stays_what_it_was() {
 
 #[test]
 fn finds_a_pin_that_is_ignored() {
-    must_find(Canary::PinIgnored, while_overwritten());
+    must_find(Fault::PinIgnored, while_overwritten());
 }
 
 #[test]
 fn finds_a_pin_that_comes_too_late() {
-    must_find(Canary::PinBelieved, while_overwritten());
+    must_find(Fault::PinBelieved, while_overwritten());
 }

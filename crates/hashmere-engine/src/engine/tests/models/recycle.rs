@@ -6,7 +6,7 @@
 use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::clean::Policy;
 use crate::engine::tests::crash::State;
 use crate::error::WriteError;
@@ -111,25 +111,25 @@ fn a_key_is_found_while_it_moves() {
 
 #[test]
 fn finds_a_writer_that_counts_too_late() {
-    must_find(Canary::BurialIgnored, while_moved(get));
+    must_find(Fault::BurialIgnored, while_moved(get));
 }
 
 #[test]
 fn finds_a_set_that_believes_what_it_saw_before_the_lock() {
-    must_find(Canary::SightBelieved, while_moved(get));
+    must_find(Fault::SightBelieved, while_moved(get));
 }
 
 #[test]
 fn finds_a_reader_that_ignores_the_epoch() {
-    must_find(Canary::EpochIgnored, while_overwritten(get));
+    must_find(Fault::EpochIgnored, while_overwritten(get));
 }
 
 #[test]
 fn finds_a_reader_that_ignores_the_generation() {
-    must_find(Canary::GenerationIgnored, while_overwritten(get_by_generation));
+    must_find(Fault::GenerationIgnored, while_overwritten(get_by_generation));
 }
 
 #[test]
 fn finds_a_segment_that_is_recycled_in_silence() {
-    must_find(Canary::RecycleUnsaid, while_overwritten(get));
+    must_find(Fault::RecycleUnsaid, while_overwritten(get));
 }

@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::{strict, Client, World};
 use hashmere_mem::shuttle::thread;
@@ -174,20 +174,20 @@ fn writes_are_kept_while_their_leaf_splits() {
 
 #[test]
 fn finds_a_writer_that_looks_up_the_leaf_once() {
-    must_find(Canary::LeafBelieved, while_written());
+    must_find(Fault::LeafBelieved, while_written());
 }
 
 #[test]
 fn finds_a_split_that_clears_first() {
-    must_find(Canary::SplitClearsFirst, while_looked_up());
+    must_find(Fault::SplitClearsFirst, while_looked_up());
 }
 
 #[test]
 fn finds_a_reader_that_looks_up_the_leaf_once() {
-    must_find(Canary::MissBelieved, while_looked_up());
+    must_find(Fault::MissBelieved, while_looked_up());
 }
 
 #[test]
 fn finds_a_scan_that_looks_up_the_leaf_once() {
-    must_find(Canary::ScanBelieved, while_scanned());
+    must_find(Fault::ScanBelieved, while_scanned());
 }

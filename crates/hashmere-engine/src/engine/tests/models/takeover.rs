@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
-use crate::canary::Canary;
+use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::strict;
 use crate::error::WriteError;
@@ -102,15 +102,15 @@ fn no_step_is_lost_when_one_stops() {
 
 #[test]
 fn finds_a_commit_that_is_not_completed() {
-    must_find(Canary::CommitForgotten, owner_dies());
+    must_find(Fault::CommitForgotten, owner_dies());
 }
 
 #[test]
 fn finds_a_robbed_owner() {
-    must_find(Canary::OwnerRobbed, owner_stops());
+    must_find(Fault::OwnerRobbed, owner_stops());
 }
 
 #[test]
 fn finds_a_counter_that_is_read_too_early() {
-    must_find(Canary::CountEarly, owner_stops());
+    must_find(Fault::CountEarly, owner_stops());
 }

@@ -1,9 +1,9 @@
-//! Canaries of the engine: known faults that its tests must find. How they are switched on: [`hashmere_mem::canaries`]. The table of
+//! Seeded faults of the engine: known faults that its tests must find. How they are switched on: [`hashmere_mem::seeded_faults`]. The table of
 //! who finds which is in `docs/internals/testing.md`.
 
 use std::sync::atomic::Ordering;
 
-hashmere_mem::canaries! {
+hashmere_mem::seeded_faults! {
     // Writing.
     /// A commit comes before the head of the segment has passed the record.
     HeadLate,
@@ -187,10 +187,10 @@ hashmere_mem::canaries! {
     RowRelaxed,
 }
 
-/// The order of a store that must release, unless the canary is on.
+/// The order of a store that must release, unless the seeded fault is on.
 #[inline(always)]
-pub(crate) fn relaxes(canary: Canary) -> Ordering {
-    if is(canary) {
+pub(crate) fn relaxes(fault: Fault) -> Ordering {
+    if is(fault) {
         Ordering::Relaxed
     } else {
         Ordering::Release

@@ -1,7 +1,7 @@
-//! Canaries of the log: known faults that its tests must find. How they are switched on: [`hashmere_mem::canaries`]. The table of who
+//! Seeded faults of the log: known faults that its tests must find. How they are switched on: [`hashmere_mem::seeded_faults`]. The table of who
 //! finds which is in `docs/internals/testing.md`.
 
-hashmere_mem::canaries! {
+hashmere_mem::seeded_faults! {
     /// A writer does not say that a line is coming.
     BusyOmitted,
     /// A writer reads the clock before it says that a line is coming.

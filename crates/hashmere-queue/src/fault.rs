@@ -1,7 +1,7 @@
-//! Canaries of the queues: known faults that their tests must find. How they are switched on: [`hashmere_mem::canaries`]. The table of who
+//! Seeded faults of the queues: known faults that their tests must find. How they are switched on: [`hashmere_mem::seeded_faults`]. The table of who
 //! finds which is in `docs/internals/testing.md`.
 
-hashmere_mem::canaries! {
+hashmere_mem::seeded_faults! {
     /// An operation is not announced in the endpoint.
     IntentOmitted,
     /// Whoever moves an end on does not tell the one who had moved it before.
