@@ -20,7 +20,7 @@ struct Room {
     /// Borrows from what `store` holds, and goes first.
     room: hashmere::Reservation<'static>,
     store: Store,
-    /// It has a lane of this thread.
+    /// It has a writer of this thread.
     thread: ThreadId,
     at: *mut u8,
     len: usize,
@@ -71,7 +71,7 @@ impl Drop for ReservationBase {
     fn drop(&mut self) {
         let room = self.lock().room.take();
         if let Some(room) = room.filter(|room| room.thread != thread::current().id()) {
-            // Its lane stays taken: better than to touch it from here.
+            // Its writer stays taken: better than to touch it from here.
             std::mem::forget(room);
         }
     }

@@ -42,13 +42,13 @@ impl SharedEngine {
             return Err(WriteError::ReadOnly.into());
         }
         may_be_named(path, replace, self.path())?;
-        let mut lane = engine.lane()?;
-        let snapshot = engine.begin_snapshot(&mut lane)?;
+        let mut writer = engine.writer()?;
+        let snapshot = engine.begin_snapshot(&mut writer)?;
         let copy = Copy::new(engine, self.path(), path).map_err(BackupError::Create)?;
         let target: &FileEngine = copy.engine();
         let copied = {
-            let mut to = target.lane().map_err(BackupError::Target)?;
-            snapshot.copy_to(&mut lane, target, &mut to, progress)?
+            let mut to = target.writer().map_err(BackupError::Target)?;
+            snapshot.copy_to(&mut writer, target, &mut to, progress)?
         };
         let bytes_file = target.mem.file_len().unwrap_or(0);
         match copy.publish(path, replace) {

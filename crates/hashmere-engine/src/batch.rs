@@ -82,9 +82,9 @@ impl SharedEngine {
                 *hash = Some(kh);
             }
             let names = || batch.iter().map(|(key, _)| key.as_ref()).zip(hashes.iter().flatten().copied());
-            let mut lane = engine.lane_for_many(names())?;
+            let mut writer = engine.writer_for_many(names())?;
             for ((key, value), kh) in batch.iter().zip(hashes.into_iter().flatten()) {
-                engine.store(&mut lane, (key.as_ref(), kh), value.as_ref(), Attributes::NONE, When::Always)?;
+                engine.store(&mut writer, (key.as_ref(), kh), value.as_ref(), Attributes::NONE, When::Always)?;
             }
         }
         Ok(pairs.len())
@@ -103,7 +103,7 @@ impl SharedEngine {
             }
             for key in batch {
                 let (key, kh) = (key.as_ref(), engine.hash(key.as_ref()));
-                removed += usize::from(engine.remove(&mut *engine.lane_for(key, kh)?, key, kh, None)?);
+                removed += usize::from(engine.remove(&mut *engine.writer_for(key, kh)?, key, kh, None)?);
             }
         }
         Ok(removed)

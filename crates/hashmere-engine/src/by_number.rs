@@ -1,8 +1,8 @@
 //! The record that a UID or entry id names.
 
-use crate::fault::{self, Fault};
 use crate::engine::{Found, KeyHash};
 use crate::error::{ReadError, WriteError};
+use crate::fault::{self, Fault};
 use crate::shared::SharedEngine;
 use crate::types::{Address, CasOutcome, Change, EntryId, Expected, Item, Update, Updated};
 use hashmere_format::hash::fingerprint;
@@ -91,8 +91,9 @@ impl SharedEngine {
         let engine = self.engine();
         loop {
             let (key, kh, item) = self.name_at(at)?;
-            let mut lane = engine.lane_for(&key, kh)?;
-            let done = engine.compare_and_set(&mut lane, &key, kh, Expected::Version(item.metadata.version), change)?;
+            let mut writer = engine.writer_for(&key, kh)?;
+            let done =
+                engine.compare_and_set(&mut writer, &key, kh, Expected::Version(item.metadata.version), change)?;
             if matches!(done, CasOutcome::Stored(_) | CasOutcome::Removed) {
                 return Ok(done);
             }

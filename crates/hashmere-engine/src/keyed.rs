@@ -57,9 +57,9 @@ impl SharedEngine {
         when: When,
     ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane_for(key, kh)?;
-        let stored = engine.store(&mut lane, (key, kh), value, attributes, when)?;
-        Ok(stored.then_some(lane.stored))
+        let mut writer = engine.writer_for(key, kh)?;
+        let stored = engine.store(&mut writer, (key, kh), value, attributes, when)?;
+        Ok(stored.then_some(writer.stored))
     }
 
     /// Stores a value, whether the key was there or not.
@@ -70,9 +70,9 @@ impl SharedEngine {
     pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.store(&mut lane, (key, kh), value, attributes, When::Always)?;
-        Ok(lane.stored)
+        let mut writer = engine.writer_for(key, kh)?;
+        engine.store(&mut writer, (key, kh), value, attributes, When::Always)?;
+        Ok(writer.stored)
     }
 
     /// The same without attributes.
@@ -103,8 +103,8 @@ impl SharedEngine {
     ) -> Result<CasOutcome, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.with_index_room(&mut lane, |lane| engine.compare_and_set(lane, key, kh, expected, change))
+        let mut writer = engine.writer_for(key, kh)?;
+        engine.with_index_room(&mut writer, |writer| engine.compare_and_set(writer, key, kh, expected, change))
     }
 
     /// Shows a key to `f` and does what it says, in one step.

@@ -12,11 +12,11 @@
 mod backup_file;
 mod batch;
 mod by_number;
-mod fault;
 mod copy;
 mod engine;
 mod error;
 mod error_text;
+mod fault;
 mod fetch;
 mod frame;
 mod keyed;
@@ -33,8 +33,8 @@ mod view;
 pub use backup_file::BackupReport;
 pub use batch::BATCH;
 pub use engine::{
-    CheckReport, ClientStats, Engine, Found, KeyHash, Lane, LaneGuard, OperationCounts, Problem, RegionInfo, Rounds,
-    ScanStep, Stats, Tick, When,
+    CheckReport, ClientStats, Engine, Found, KeyHash, OperationCounts, Problem, RegionInfo, Rounds, ScanStep, Stats,
+    Tick, When, Writer, WriterGuard,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;

@@ -7,7 +7,7 @@ pub(crate) use create::{folder_of, format};
 pub(crate) use fit::boot_words;
 
 use crate::backup_file::path_with_slash;
-use crate::engine::{leaves_for, Access, Engine, Lane, Refusal, Resized};
+use crate::engine::{leaves_for, Access, Engine, Refusal, Resized, Writer};
 use crate::error::{Error, OpenError, WriteError};
 use crate::last_close;
 use crate::lease::Leases;
@@ -297,10 +297,10 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
 }
 
 /// Gives an open store another maximum size.
-pub(crate) fn resize(engine: &FileEngine, lane: &mut Lane, path: &Path, asked: u64) -> Result<(), Error> {
+pub(crate) fn resize(engine: &FileEngine, writer: &mut Writer, path: &Path, asked: u64) -> Result<(), Error> {
     check_max(asked, engine.shape, engine.fixed, engine.is_durable())?;
     let had = engine.max_bytes();
-    match engine.set_maximum(lane, asked)? {
+    match engine.set_maximum(writer, asked)? {
         Resized::Done => Ok(()),
         Resized::Needs(bytes) => {
             let has = if had == 0 { "none".to_string() } else { had.to_string() };
@@ -325,17 +325,17 @@ impl Opened {
             engine.flush().map_err(|error| open_write(path, error))?;
         }
         engine.sweep().map_err(|error| open_write(path, error))?;
-        let mut lane = engine.lane().map_err(|error| open_write(path, error))?;
+        let mut writer = engine.writer().map_err(|error| open_write(path, error))?;
         match options.max_bytes.filter(|asked| *asked != engine.max_bytes()) {
-            Some(asked) => resize(engine, &mut lane, path, asked).map_err(|error| open_error(path, error))?,
+            Some(asked) => resize(engine, &mut writer, path, asked).map_err(|error| open_error(path, error))?,
             // The process that made it smaller may have died over it.
-            None => engine.shrink(&mut lane).map_err(|error| open_write(path, error))?,
+            None => engine.shrink(&mut writer).map_err(|error| open_write(path, error))?,
         }
         if let Some(items) = options.expected_items {
             let leaves = leaves_for(engine.shape, items).unwrap_or(1);
             space::refuse_what_cannot_fit(engine.mem.file().as_fd(), leaves << engine.shape.leaf_shift)
                 .map_err(|source| open_io(path, "make the index of", source))?;
-            engine.presize(&mut lane, items).map_err(|error| open_write(path, error))?;
+            engine.presize(&mut writer, items).map_err(|error| open_write(path, error))?;
         }
         // Last: an open that is refused deletes nothing.
         if options.remove_on_last_close {

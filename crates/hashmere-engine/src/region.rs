@@ -108,8 +108,8 @@ impl Region {
     /// # Errors
     /// [`Busy`](WriteError::Busy) if a living process keeps the lock, and what claiming a client slot can fail with.
     pub fn exclusively<R>(&self, act: impl FnOnce() -> R) -> Result<R, WriteError> {
-        let lane = self.engine().lane()?;
-        self.engine().with_region_lock(&lane, act)
+        let writer = self.engine().writer()?;
+        self.engine().with_region_lock(&writer, act)
     }
 
     /// The store that it is in.
@@ -149,8 +149,8 @@ impl SharedEngine {
         let engine = self.engine();
         // Nobody looks for a row of segments that there cannot be: in a large file system that takes seconds.
         space::refuse_what_cannot_fit(engine.mem.file().as_fd(), bytes).map_err(WriteError::NoSpace)?;
-        let mut lane = engine.lane()?;
-        let place = engine.create_region(&mut lane, (kind, name), bytes, |spot| fill(&engine.mem, spot.data))?;
+        let mut writer = engine.writer()?;
+        let place = engine.create_region(&mut writer, (kind, name), bytes, |spot| fill(&engine.mem, spot.data))?;
         Ok(place.map(|place| Region::new(self, place)))
     }
 
@@ -171,8 +171,8 @@ impl SharedEngine {
     /// See [`WriteError`].
     pub fn drop_region(&self, kind: u64, name: &[u8]) -> Result<bool, WriteError> {
         let engine = self.engine();
-        let lane = engine.lane()?;
-        engine.drop_region(&lane, kind, name)
+        let writer = engine.writer()?;
+        engine.drop_region(&writer, kind, name)
     }
 
     /// All regions of the store.

@@ -1,8 +1,8 @@
 //! One open store of this process: the engine behind all clones of a handle, and what fork does to it.
 
-use crate::fault::{self, Fault};
 use crate::engine::{Lender, Stats};
 use crate::error::{Error, OpenError};
+use crate::fault::{self, Fault};
 use crate::last_close;
 use crate::open::{attach, open_path, resize, resolve, FileEngine, Opened};
 use crate::options::{Mode, Options};
@@ -93,8 +93,8 @@ impl SharedEngine {
     /// [`OpenError::BadOption`], [`OpenError::Mismatch`], and those of a write.
     pub fn set_max_bytes(&self, bytes: u64) -> Result<(), Error> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
-        resize(engine, &mut lane, &self.path, bytes)
+        let mut writer = engine.writer()?;
+        resize(engine, &mut writer, &self.path, bytes)
     }
 
     #[inline(always)]

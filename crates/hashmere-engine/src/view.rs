@@ -1,6 +1,6 @@
 //! Zero-copy views and reservations.
 
-use crate::engine::{Draft, KeyHash, LaneGuard, Pin};
+use crate::engine::{Draft, KeyHash, Pin, WriterGuard};
 use crate::error::WriteError;
 use crate::open::FileEngine;
 use crate::shared::SharedEngine;
@@ -103,7 +103,7 @@ impl Drop for View {
 /// writes of the same thread take another client slot.
 pub struct Reservation<'a> {
     engine: &'a FileEngine,
-    lane: LaneGuard<'a>,
+    writer: WriterGuard<'a>,
     key: Vec<u8>,
     hash: KeyHash,
     draft: Option<Draft>,
@@ -120,18 +120,18 @@ impl SharedEngine {
     pub fn reserve(&self, key: &[u8], value_len: u64, attributes: Attributes) -> Result<Reservation<'_>, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        let draft = engine.begin(&mut lane, key, kh, value_len, attributes)?;
-        Ok(Reservation::new(engine, lane, key, kh, draft, value_len))
+        let mut writer = engine.writer_for(key, kh)?;
+        let draft = engine.begin(&mut writer, key, kh, value_len, attributes)?;
+        Ok(Reservation::new(engine, writer, key, kh, draft, value_len))
     }
 }
 
 impl<'a> Reservation<'a> {
-    fn new(engine: &'a FileEngine, lane: LaneGuard<'a>, key: &[u8], hash: KeyHash, draft: Draft, len: u64) -> Self {
+    fn new(engine: &'a FileEngine, writer: WriterGuard<'a>, key: &[u8], hash: KeyHash, draft: Draft, len: u64) -> Self {
         let offset = draft.value;
         Reservation {
             engine,
-            lane,
+            writer,
             key: key.into(),
             hash,
             draft: Some(draft),
@@ -153,8 +153,8 @@ impl<'a> Reservation<'a> {
         let Some(draft) = self.draft.take() else {
             return Err(WriteError::InvalidState("a reservation was committed twice"));
         };
-        self.engine.finish_reserved(&mut self.lane, &self.key, self.hash, draft)?;
-        Ok(self.lane.stored)
+        self.engine.finish_reserved(&mut self.writer, &self.key, self.hash, draft)?;
+        Ok(self.writer.stored)
     }
 }
 
@@ -168,8 +168,8 @@ impl Deref for Reservation<'_> {
 
 impl DerefMut for Reservation<'_> {
     fn deref_mut(&mut self) -> &mut [u8] {
-        // SAFETY: the range lies in this lane's open segment behind its head (or in segments of its own), where
-        // only the holder of the lane writes, which is us.
+        // SAFETY: the range lies in this writer's open segment behind its head (or in segments of its own), where
+        // only the holder of the writer writes, which is us.
         unsafe { self.engine.mem.slice_mut(self.offset, self.len) }
     }
 }
@@ -178,7 +178,7 @@ impl Drop for Reservation<'_> {
     fn drop(&mut self) {
         if let Some(draft) = self.draft.take() {
             if self.born == fork::generation() {
-                self.engine.abandon(&self.lane, &draft);
+                self.engine.abandon(&self.writer, &draft);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Reading the history, beside the drainer that writes it.
 
-use crate::fault::{self, Fault};
 use crate::error::LogError;
+use crate::fault::{self, Fault};
 use crate::layout::{at, line, Core, Head, POSITION};
 use crate::line::LogLine;
 use hashmere_mem::Mem;

@@ -30,10 +30,10 @@
 //! *It is not* a log collector: nobody outside the machine can take part, and what is in the log and not written yet does not
 //! survive a crash of the machine. `docs/internals/log.md` has the bytes, the protocol and the argument.
 
-mod fault;
 mod drainer;
 mod drainer_role;
 mod error;
+mod fault;
 mod follow;
 mod format;
 mod handle;

@@ -1,7 +1,7 @@
 //! Merging: lines go from the rings into the history, oldest first. Cut off anywhere, it has happened as a whole or not at all.
 
-use crate::fault::{self, Fault};
 use crate::error::LogError;
+use crate::fault::{self, Fault};
 use crate::layout::{at, flag, line, row, Core, Head, COMMITTED, NOTE, POSITION};
 use crate::loss::Loss;
 use hashmere_mem::Mem;

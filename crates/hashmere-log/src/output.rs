@@ -1,7 +1,7 @@
 //! Delivering: the history goes out as text, each byte once, whoever dies meanwhile.
 
-use crate::fault::{self, Fault};
 use crate::error::LogError;
+use crate::fault::{self, Fault};
 use crate::history::Found;
 use crate::layout::{at, Core, COMMITTED, STAGE};
 use crate::line::LogLine;

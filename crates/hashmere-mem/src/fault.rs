@@ -15,25 +15,25 @@ macro_rules! seeded_faults {
             $($(#[doc = $text])+ $name,)+
         }
 
-        #[cfg(any(test, feature = "seeded fault"))]
+        #[cfg(any(test, feature = "seeded-faults"))]
         impl Fault {
             /// All of them, with their names and what they do.
             pub(crate) const ALL: &'static [(Fault, &'static str, &'static str)] =
                 &[$((Fault::$name, stringify!($name), concat!($($text),+)),)+];
         }
 
-        #[cfg(not(any(test, feature = "seeded fault")))]
+        #[cfg(not(any(test, feature = "seeded-faults")))]
         #[inline(always)]
         pub(crate) const fn is(_: Fault) -> bool {
             false
         }
 
-        #[cfg(any(test, feature = "seeded fault"))]
+        #[cfg(any(test, feature = "seeded-faults"))]
         pub(crate) use switch::is;
         #[cfg(test)]
         pub(crate) use switch::{assert_hunted, hunt, with, Hunt};
 
-        #[cfg(any(test, feature = "seeded fault"))]
+        #[cfg(any(test, feature = "seeded-faults"))]
         pub(crate) mod switch {
             use super::Fault;
             use std::cell::Cell;

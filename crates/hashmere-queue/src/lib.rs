@@ -34,10 +34,10 @@
 //! machine can take part. `docs/internals/queues.md` has the bytes, the protocol and the argument.
 
 mod barrier;
-mod fault;
 mod element;
 mod endpoint;
 mod error;
+mod fault;
 mod layout;
 mod mutex;
 mod once;

@@ -3,10 +3,10 @@
 //! Who sleeps wakes by itself after a while, to see whether somebody died with what it waits for. Nobody is ever taken for dead
 //! because of time.
 
-use crate::fault::{self, Fault};
 use crate::element::Element;
 use crate::endpoint::Endpoint;
 use crate::error::QueueError;
+use crate::fault::{self, Fault};
 use crate::layout::queue;
 use crate::queue::Queue;
 use crate::ring::Ring;

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 const KEYS: u64 = 4;
 
-/// Held by a test that counts the slots that its threads leave, and by one with more threads than have lanes of their own: as long as any
-/// thread of the process shares lanes, all keep theirs.
+/// Held by a test that counts the slots that its threads leave, and by one with more threads than have writers of their own: as long as any
+/// thread of the process shares writers, all keep theirs.
 static THREADS_OF_THE_PROCESS: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -174,7 +174,7 @@ fn threads_that_end_or_panic_leave_their_place() {
     assert_clean(&store);
 }
 
-/// More at a time than have lanes of their own, in more processes than there would be slots for.
+/// More at a time than have writers of their own, in more processes than there would be slots for.
 #[test]
 fn threads_that_ended_hold_no_slot() {
     let _watchdog = Watchdog::start("clients-churn");
@@ -292,7 +292,7 @@ fn what_a_handle_did_is_told_from_what_others_did() {
     assert_eq!([all.hits, all.misses, all.sets, all.deletes], [32, 32, 32, 4]);
 }
 
-/// More threads than a handle has lanes share some, and the rows of these.
+/// More threads than a handle has writers share some, and the rows of these.
 #[test]
 fn as_many_threads_as_one_likes_count_exactly() {
     let _alone = alone();
@@ -302,7 +302,7 @@ fn as_many_threads_as_one_likes_count_exactly() {
     let scratch = Scratch::new("clients-count");
     let store = tiny().open(scratch.store("count")).unwrap();
     store.set(b"here", b"x").unwrap();
-    // All are there before the first is gone, so that they cannot have one lane after another.
+    // All are there before the first is gone, so that they cannot have one writer after another.
     let all = std::sync::Barrier::new(THREADS as usize);
     let work = || {
         store.get(b"here").unwrap();

@@ -37,7 +37,7 @@ fn stores(scratch: &Scratch) -> [Store; 3] {
     ];
     for store in &stores {
         (0..20u8).for_each(|i| assert!(store.set(&[i], b"value").is_ok()));
-        // Whatever a first request makes for all later ones is there: the identity of this process, a lane.
+        // Whatever a first request makes for all later ones is there: the identity of this process, a writer.
         store.shared().client().unwrap();
     }
     stores

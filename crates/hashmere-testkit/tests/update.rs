@@ -124,7 +124,7 @@ fn within_each_other() {
     assert_eq!(updated.unwrap(), Updated::Removed);
 }
 
-/// What the thread's own lane does not see ends too: another handle, another thread that the function waits for.
+/// What the thread's own writer does not see ends too: another handle, another thread that the function waits for.
 #[test]
 fn by_a_way_round_it_ends() {
     let _watchdog = Watchdog::start("update-round");
@@ -190,7 +190,7 @@ fn one_that_is_beaten_again_and_again_comes_through() {
     println!("20 updates, asked {asked} times");
 }
 
-/// Threads beyond those that have a lane of their own.
+/// Threads beyond those that have a writer of their own.
 #[test]
 fn in_any_thread() {
     let _watchdog = Watchdog::start("update-threads");

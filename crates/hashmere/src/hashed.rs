@@ -113,8 +113,8 @@ impl Hashed<'_> {
     pub fn delete(&self, key: &[u8], hash: u64) -> Result<bool, WriteError> {
         let engine = self.store.engine();
         let kh = engine.supplied(hash);
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.remove(&mut lane, key, kh, None)
+        let mut writer = engine.writer_for(key, kh)?;
+        engine.remove(&mut writer, key, kh, None)
     }
 
     /// As [`Store::incr`].

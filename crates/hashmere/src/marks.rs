@@ -22,8 +22,8 @@ impl Store {
     ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.store_marked(&mut lane, (key, kh), value, (attributes, marks), seen, false)
+        let mut writer = engine.writer_for(key, kh)?;
+        engine.store_marked(&mut writer, (key, kh), value, (attributes, marks), seen, false)
     }
 
     /// Gives a key other marks, if it is still the item that was seen; value, flags, expiry and version stay. Of several that
@@ -34,14 +34,14 @@ impl Store {
     pub fn remark(&self, key: &[u8], item: &Item, marks: u32) -> Result<bool, WriteError> {
         let engine = self.engine();
         let name = (key, engine.hash(key));
-        let mut lane = engine.lane_for(name.0, name.1)?;
+        let mut writer = engine.writer_for(name.0, name.1)?;
         let attributes = Attributes {
             flags: item.metadata.flags,
             ttl: item.metadata.expires_at_ms.map_or(Ttl::Never, Ttl::At),
             ..Attributes::NONE
         };
         let stored =
-            engine.store_marked(&mut lane, name, &item.value, (attributes, marks), Some(&item.metadata), true)?;
+            engine.store_marked(&mut writer, name, &item.value, (attributes, marks), Some(&item.metadata), true)?;
         Ok(stored.is_some())
     }
 }

@@ -178,8 +178,8 @@ impl Store {
         if self.is_read_only() {
             return Err(WriteError::ReadOnly);
         }
-        let lane = engine.lane()?;
-        engine.sync(&lane).map(|_| ())
+        let writer = engine.writer()?;
+        engine.sync(&writer).map(|_| ())
     }
 
     /// Repairs what dead clients left, removes every key that has expired and cleans whatever pays, over the whole store; returns the
@@ -189,9 +189,9 @@ impl Store {
     /// See [`WriteError`].
     pub fn compact(&self) -> Result<u64, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane()?;
+        let mut writer = engine.writer()?;
         engine.sweep()?;
-        Ok(engine.compact(&mut lane)? * engine.segment_bytes())
+        Ok(engine.compact(&mut writer)? * engine.segment_bytes())
     }
 
     /// Gives the store another maximum size, for all processes that have it open; [`Options::max_bytes`] does the same at opening.

@@ -114,8 +114,8 @@ impl Store {
     pub fn delete(&self, key: &[u8]) -> Result<bool, WriteError> {
         let engine = self.engine();
         let kh = engine.hash(key);
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.remove(&mut lane, key, kh, None)
+        let mut writer = engine.writer_for(key, kh)?;
+        engine.remove(&mut writer, key, kh, None)
     }
 
     /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the key lives.
@@ -129,7 +129,7 @@ impl Store {
         if !engine.may_be_expired(key, kh) {
             return Ok(false);
         }
-        engine.expire(&mut *engine.lane()?, key, kh)
+        engine.expire(&mut *engine.writer()?, key, kh)
     }
 
     /// Removes a key and returns its value; exactly one of several callers gets it.
@@ -143,9 +143,9 @@ impl Store {
         loop {
             engine.begin_round(rounds, key, kh)?;
             let Some(item) = self.shared.item(key, kh)? else { return Ok(None) };
-            let mut lane = engine.lane_for(key, kh)?;
-            let taken = engine.end_round(&mut rounds, &mut lane, |lane| {
-                Ok(engine.remove(lane, key, kh, Some(item.metadata.version))?.then_some(()))
+            let mut writer = engine.writer_for(key, kh)?;
+            let taken = engine.end_round(&mut rounds, &mut writer, |writer| {
+                Ok(engine.remove(writer, key, kh, Some(item.metadata.version))?.then_some(()))
             })?;
             if taken.is_some() {
                 return Ok(Some(item.value));
@@ -237,8 +237,8 @@ impl Store {
         tick: impl Fn(u64) -> Tick,
     ) -> Result<Option<u64>, WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane_for(key, kh)?;
-        engine.with_index_room(&mut lane, |lane| engine.tick(lane, key, kh, counter, &tick))
+        let mut writer = engine.writer_for(key, kh)?;
+        engine.with_index_room(&mut writer, |writer| engine.tick(writer, key, kh, counter, &tick))
     }
 
     /// Gives a key another expiry. Its version stays. `false`: it is not there.
@@ -248,7 +248,7 @@ impl Store {
     pub fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
         let engine = self.engine();
         let (kh, deadline) = (engine.hash(key), engine.deadline(ttl));
-        let touched = engine.touch_in_place(&mut *engine.lane_for(key, kh)?, key, kh, deadline, None)?;
+        let touched = engine.touch_in_place(&mut *engine.writer_for(key, kh)?, key, kh, deadline, None)?;
         match touched {
             Some(touched) => Ok(touched),
             None => Ok(self.get_and_touch_at(key, kh, deadline)?.is_some()),
@@ -270,12 +270,14 @@ impl Store {
         loop {
             engine.begin_round(rounds, key, kh)?;
             let Some(mut item) = self.shared.item(key, kh)? else { return Ok(None) };
-            let mut lane = engine.lane_for(key, kh)?;
-            let touched = engine.end_round(&mut rounds, &mut lane, |lane| {
-                let touched = match engine.touch_in_place(lane, key, kh, deadline, Some(item.metadata.version))? {
+            let mut writer = engine.writer_for(key, kh)?;
+            let touched = engine.end_round(&mut rounds, &mut writer, |writer| {
+                let touched = match engine.touch_in_place(writer, key, kh, deadline, Some(item.metadata.version))? {
                     Some(touched) => touched,
                     // A record without a word for its expiry is written again.
-                    None => engine.with_index_room(lane, |lane| engine.refresh(lane, key, kh, &item, deadline))?,
+                    None => {
+                        engine.with_index_room(writer, |writer| engine.refresh(writer, key, kh, &item, deadline))?
+                    }
                 };
                 Ok(touched.then_some(()))
             })?;
@@ -294,7 +296,7 @@ impl Store {
     /// [`WriteError::Full`] or [`NoSpace`](WriteError::NoSpace) if there is not even room for an empty index.
     pub fn clear(&self) -> Result<(), WriteError> {
         let engine = self.engine();
-        let mut lane = engine.lane_for_all()?;
-        engine.clear(&mut lane)
+        let mut writer = engine.writer_for_all()?;
+        engine.clear(&mut writer)
     }
 }

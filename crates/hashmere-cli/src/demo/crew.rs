@@ -24,7 +24,7 @@ pub fn run(store: &Store, plan: &Plan) -> Result<Ran, Failure> {
         store,
         plan,
         begin,
-        lanes: Vec::new(),
+        slots: Vec::new(),
         watcher: None,
         events: 0,
         moments: moments(plan),
@@ -33,21 +33,21 @@ pub fn run(store: &Store, plan: &Plan) -> Result<Ran, Failure> {
     if plan.watch {
         crew.watcher = Some(spawn(&["demo-watch".into(), plan.store.clone().into()], Stdio::inherit())?);
     }
-    for lane in 0..plan.lanes {
-        let child = crew.start(lane)?;
-        crew.lanes.push(Lane::Working(child));
+    for slot in 0..plan.slots {
+        let child = crew.start(slot)?;
+        crew.slots.push(Slot::Working(child));
     }
     let supervised = crew.supervise();
     crew.ran.time = begin.elapsed();
     store.set(job::JOB_OVER, b"1")?;
     crew.end_watcher();
     supervised?;
-    let Crew { lanes, ran, .. } = &mut crew;
-    lanes.clear();
+    let Crew { slots, ran, .. } = &mut crew;
+    slots.clear();
     Ok(std::mem::replace(ran, Ran { kills: Vec::new(), time: Duration::ZERO, started: 0 }))
 }
 
-enum Lane {
+enum Slot {
     Working(Child),
     Dead { again: Instant },
     Finished,
@@ -57,7 +57,7 @@ struct Crew<'a> {
     store: &'a Store,
     plan: &'a Plan,
     begin: Instant,
-    lanes: Vec<Lane>,
+    slots: Vec<Slot>,
     watcher: Option<Child>,
     events: u64,
     /// The next is the last.
@@ -68,9 +68,9 @@ struct Crew<'a> {
 impl Crew<'_> {
     fn supervise(&mut self) -> Outcome {
         let mut progress = (0, Instant::now());
-        while !self.lanes.iter().all(|lane| matches!(lane, Lane::Finished)) {
-            for lane in 0..self.lanes.len() {
-                self.look_after(lane)?;
+        while !self.slots.iter().all(|slot| matches!(slot, Slot::Finished)) {
+            for slot in 0..self.slots.len() {
+                self.look_after(slot)?;
             }
             self.kill_if_it_is_time()?;
             let updates = number(self.store, job::LIVE_UPDATES)?;
@@ -85,22 +85,22 @@ impl Crew<'_> {
         Ok(())
     }
 
-    /// Notices the end of a process, and starts the next one of its lane if it was killed.
-    fn look_after(&mut self, lane: usize) -> Outcome {
-        match &mut self.lanes[lane] {
-            Lane::Finished => {}
-            Lane::Dead { again } if Instant::now() < *again => {}
-            Lane::Dead { .. } => {
-                let child = self.start(lane)?;
+    /// Notices the end of a process, and starts the next one of its slot if it was killed.
+    fn look_after(&mut self, slot: usize) -> Outcome {
+        match &mut self.slots[slot] {
+            Slot::Finished => {}
+            Slot::Dead { again } if Instant::now() < *again => {}
+            Slot::Dead { .. } => {
+                let child = self.start(slot)?;
                 let seconds = self.begin.elapsed().as_secs_f64();
-                self.tell(format!("{seconds:.2} s: worker {} is back as pid {}", lane + 1, child.id()))?;
-                self.lanes[lane] = Lane::Working(child);
+                self.tell(format!("{seconds:.2} s: worker {} is back as pid {}", slot + 1, child.id()))?;
+                self.slots[slot] = Slot::Working(child);
             }
-            Lane::Working(child) => {
+            Slot::Working(child) => {
                 let waited = child.try_wait().map_err(|e| Failure::io("wait for a worker", &e))?;
                 if let Some(status) = waited {
                     let pid = child.id();
-                    self.ended(lane, pid, status)?;
+                    self.ended(slot, pid, status)?;
                 }
             }
         }
@@ -108,16 +108,16 @@ impl Crew<'_> {
     }
 
     /// A process ended without being killed by this one.
-    fn ended(&mut self, lane: usize, pid: u32, status: ExitStatus) -> Outcome {
+    fn ended(&mut self, slot: usize, pid: u32, status: ExitStatus) -> Outcome {
         if status.success() {
-            self.lanes[lane] = Lane::Finished;
+            self.slots[slot] = Slot::Finished;
             return Ok(());
         }
         if status.signal() == Some(9) {
             // Somebody else did what the demo does: all the better.
-            return self.killed(lane, pid);
+            return self.killed(slot, pid);
         }
-        Err(Failure::error(code::DEMO, format!("worker {} (pid {pid}) failed: {status}", lane + 1)))
+        Err(Failure::error(code::DEMO, format!("worker {} (pid {pid}) failed: {status}", slot + 1)))
     }
 
     fn kill_if_it_is_time(&mut self) -> Outcome {
@@ -127,50 +127,50 @@ impl Crew<'_> {
         }
         std::thread::sleep(moment.delay);
         let working: Vec<usize> =
-            (0..self.lanes.len()).filter(|lane| matches!(self.lanes[*lane], Lane::Working(_))).collect();
-        let Some(lane) = working.get((moment.choice % working.len().max(1) as u64) as usize).copied() else {
+            (0..self.slots.len()).filter(|slot| matches!(self.slots[*slot], Slot::Working(_))).collect();
+        let Some(slot) = working.get((moment.choice % working.len().max(1) as u64) as usize).copied() else {
             return Ok(());
         };
-        let Lane::Working(child) = &mut self.lanes[lane] else { return Ok(()) };
+        let Slot::Working(child) = &mut self.slots[slot] else { return Ok(()) };
         self.moments.pop();
         let pid = child.id();
         child.kill().map_err(|e| Failure::io("kill a worker", &e))?;
-        // The process is gone when this returns: nobody else writes for its lane.
+        // The process is gone when this returns: nobody else writes for its slot.
         let status = child.wait().map_err(|e| Failure::io("wait for a worker", &e))?;
         if status.signal() == Some(9) {
-            self.killed(lane, pid)
+            self.killed(slot, pid)
         } else {
-            self.ended(lane, pid, status)
+            self.ended(slot, pid, status)
         }
     }
 
     /// Notes what a killed process left, while it is left so.
-    fn killed(&mut self, lane: usize, pid: u32) -> Outcome {
+    fn killed(&mut self, slot: usize, pid: u32) -> Outcome {
         let after = self.begin.elapsed();
-        self.lanes[lane] = Lane::Dead { again: Instant::now() + PAUSE };
-        let left = self.left_by(lane)?;
+        self.slots[slot] = Slot::Dead { again: Instant::now() + PAUSE };
+        let left = self.left_by(slot)?;
         let shown = left.as_ref().map_or(0, |(id, _)| *id);
-        self.store.set(&job::lane_key(lane), format!("killed\t{shown}\t").as_bytes())?;
+        self.store.set(&job::slot_key(slot), format!("killed\t{shown}\t").as_bytes())?;
         let (chunk, where_) = match &left {
             None => (None, "between two chunks".to_string()),
             Some((id, chunk)) => {
-                let left = self.applied(lane, *id, chunk)?;
+                let left = self.applied(slot, *id, chunk)?;
                 let path = chunk.piece.path.display();
                 let text = format!("in chunk {id} with {} of {} words applied ({path})", left.applied, left.words);
                 (Some(left), text)
             }
         };
-        self.ran.kills.push(Killed { lane, pid, after, chunk });
+        self.ran.kills.push(Killed { slot, pid, after, chunk });
         let seconds = after.as_secs_f64();
-        self.tell(format!("{seconds:.2} s: SIGKILL for worker {} (pid {pid}) {where_}", lane + 1))
+        self.tell(format!("{seconds:.2} s: SIGKILL for worker {} (pid {pid}) {where_}", slot + 1))
     }
 
-    /// The chunk that a lane has taken and not finished.
-    fn left_by(&self, lane: usize) -> Result<Option<(u64, Chunk)>, Failure> {
+    /// The chunk that a slot has taken and not finished.
+    fn left_by(&self, slot: usize) -> Result<Option<(u64, Chunk)>, Failure> {
         for id in 1..=self.plan.chunks {
             let key = job::chunk_key(id);
             let chunk = Chunk::decode(&self.store.get(&key)?.ok_or_else(|| job::missing(&key))?)?;
-            if chunk.state == State::Taken(lane) {
+            if chunk.state == State::Taken(slot) {
                 return Ok(Some((id, chunk)));
             }
         }
@@ -178,13 +178,13 @@ impl Crew<'_> {
     }
 
     /// The distinct words of a chunk, and how many of them bear its mark.
-    fn applied(&self, lane: usize, id: u64, chunk: &Chunk) -> Result<Left, Failure> {
+    fn applied(&self, slot: usize, id: u64, chunk: &Chunk) -> Result<Left, Failure> {
         let mut counts = Counts::new();
         count_words(&chunk.piece.read()?, &mut counts);
         let mut applied = 0;
         for word in counts.keys() {
             if let Some(value) = self.store.get(&job::word_key(word))? {
-                applied += u64::from(Tally::decode(&value)?.marks[lane] >= id);
+                applied += u64::from(Tally::decode(&value)?.marks[slot] >= id);
             }
         }
         Ok(Left { id, words: counts.len() as u64, applied })
@@ -196,9 +196,9 @@ impl Crew<'_> {
         Ok(())
     }
 
-    fn start(&mut self, lane: usize) -> Result<Child, Failure> {
+    fn start(&mut self, slot: usize) -> Result<Child, Failure> {
         self.ran.started += 1;
-        let arguments = ["demo-worker".into(), self.plan.store.clone().into(), lane.to_string().into()];
+        let arguments = ["demo-worker".into(), self.plan.store.clone().into(), slot.to_string().into()];
         spawn(&arguments, Stdio::null())
     }
 
@@ -215,8 +215,8 @@ impl Crew<'_> {
 
 impl Drop for Crew<'_> {
     fn drop(&mut self) {
-        for lane in &mut self.lanes {
-            if let Lane::Working(child) = lane {
+        for slot in &mut self.slots {
+            if let Slot::Working(child) = slot {
                 end(child);
             }
         }

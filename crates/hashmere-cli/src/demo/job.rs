@@ -3,33 +3,33 @@
 //! # The keys
 //! | key | value |
 //! |---|---|
-//! | `chunk:<id>` | a piece of work and its state: `todo`, `taken` by a lane, `done` by a lane |
-//! | `word:<word>` | the total, then for each lane the id of the last chunk that it applied to this word |
+//! | `chunk:<id>` | a piece of work and its state: `todo`, `taken` by a slot, `done` by a slot |
+//! | `word:<word>` | the total, then for each slot the id of the last chunk that it applied to this word |
 //! | `live:words`, `live:bytes`, `live:updates` | plain atomic counters for the display, approximate after a kill |
-//! | `lane:<n>`, `event:<n>`, `resumed:<id>`, `job:*` | what the watcher and the report show |
+//! | `slot:<n>`, `event:<n>`, `resumed:<id>`, `job:*` | what the watcher and the report show |
 //!
 //! # Why nothing is lost or counted twice
-//! A *lane* is the role of a worker process. A lane has one process at a time: the parent starts the next one only after
+//! A *slot* is the role of a worker process. A slot has one process at a time: the parent starts the next one only after
 //! it has waited for the end of the dead one, and a dead process writes nothing. There are no transactions over
 //! several keys; each of these steps changes one key atomically:
 //!
-//! 1. *claim*: `compare_and_set` of `chunk:<id>` by its version, from `todo` to `taken(lane)`;
-//! 2. *apply*, for each distinct word of the chunk: `update` of `word:<w>`: if its mark of this lane is below the id
+//! 1. *claim*: `compare_and_set` of `chunk:<id>` by its version, from `todo` to `taken(slot)`;
+//! 2. *apply*, for each distinct word of the chunk: `update` of `word:<w>`: if its mark of this slot is below the id
 //!    of the chunk, add the count *and* set the mark to the id; otherwise leave it as it is;
-//! 3. *finish*: `compare_and_set` of `chunk:<id>` by its version, from `taken(lane)` to `done(lane)`.
+//! 3. *finish*: `compare_and_set` of `chunk:<id>` by its version, from `taken(slot)` to `done(slot)`.
 //!
 //! A process walks over the chunks from the first id to the last: it claims what is `todo`, does steps 2 and 3 for
-//! what is `taken` by its own lane, and passes over everything else.
+//! what is `taken` by its own slot, and passes over everything else.
 //!
-//! *The ids that a lane applies only increase*, through all its processes. A state never goes back, and the lane passed
+//! *The ids that a slot applies only increase*, through all its processes. A state never goes back, and the slot passed
 //! over an id only when that chunk was `taken` by or `done` by someone. So when it claims a chunk, no lower id is
 //! `todo`. (A chunk that its dead process left `taken` is the last one that it claimed: there was at most one, because
-//! it claims the next only after step 3.) Therefore `mark < id` says exactly: this lane has not applied this chunk
+//! it claims the next only after step 3.) Therefore `mark < id` says exactly: this slot has not applied this chunk
 //! to this word.
 //!
 //! A kill may come between any two steps, or within one, which the store makes to have happened or not:
-//! - before or within 1, not happened: the chunk is still `todo`, and any lane claims it;
-//! - behind 1, within 2, or before 3: the chunk is `taken` by the lane; its next process finds it on its walk, counts
+//! - before or within 1, not happened: the chunk is still `todo`, and any slot claims it;
+//! - behind 1, within 2, or before 3: the chunk is `taken` by the slot; its next process finds it on its walk, counts
 //!   its words again (the file is the same), and applies those that are not marked yet: each word exactly once;
 //! - behind 3: all words were applied, and nobody touches the chunk again.
 //!
@@ -41,8 +41,8 @@ use crate::demo::input::Piece;
 use crate::failure::{code, Failure};
 use std::path::PathBuf;
 
-/// The most lanes there can be.
-pub const MAX_LANES: usize = 16;
+/// The most slots there can be.
+pub const MAX_SLOTS: usize = 16;
 /// Where the words are.
 pub const WORD_PREFIX: &[u8] = b"word:";
 /// Where the chunks are.
@@ -61,8 +61,8 @@ pub const JOB_CHUNKS: &[u8] = b"job:chunks";
 pub const JOB_BYTES: &[u8] = b"job:bytes";
 /// Number of files.
 pub const JOB_FILES: &[u8] = b"job:files";
-/// Number of lanes.
-pub const JOB_LANES: &[u8] = b"job:lanes";
+/// Number of slots.
+pub const JOB_SLOTS: &[u8] = b"job:slots";
 /// When it started, in milliseconds since 1970.
 pub const JOB_STARTED: &[u8] = b"job:started";
 /// Process that runs the demo.
@@ -75,9 +75,9 @@ pub fn chunk_key(id: u64) -> Vec<u8> {
     format!("chunk:{id:06}").into_bytes()
 }
 
-/// The key of what a lane shows. Lanes start at 0; people count from 1.
-pub fn lane_key(lane: usize) -> Vec<u8> {
-    format!("lane:{}", lane + 1).into_bytes()
+/// The key of what a slot shows. Slots start at 0; people count from 1.
+pub fn slot_key(slot: usize) -> Vec<u8> {
+    format!("slot:{}", slot + 1).into_bytes()
 }
 
 /// The key of a word.
@@ -95,12 +95,12 @@ pub fn resumed_key(id: u64) -> Vec<u8> {
 pub enum State {
     /// Nobody has it.
     Todo,
-    /// This lane works on it.
+    /// This slot works on it.
     Taken(usize),
-    /// This lane has applied it.
+    /// This slot has applied it.
     Done {
         /// Who.
-        lane: usize,
+        slot: usize,
         /// The line ends in it.
         lines: u64,
         /// The words in it.
@@ -122,8 +122,8 @@ impl Chunk {
     pub fn encode(&self) -> Vec<u8> {
         let state = match self.state {
             State::Todo => "todo\t0\t0\t0".to_string(),
-            State::Taken(lane) => format!("taken\t{}\t0\t0", lane + 1),
-            State::Done { lane, lines, words } => format!("done\t{}\t{lines}\t{words}", lane + 1),
+            State::Taken(slot) => format!("taken\t{}\t0\t0", slot + 1),
+            State::Done { slot, lines, words } => format!("done\t{}\t{lines}\t{words}", slot + 1),
         };
         let piece = &self.piece;
         format!("{state}\t{}\t{}\t{}", piece.offset, piece.len, piece.path.display()).into_bytes()
@@ -138,11 +138,11 @@ impl Chunk {
         let mut fields = std::str::from_utf8(value).ok()?.splitn(7, '\t');
         let state = fields.next()?;
         let mut number = || fields.next()?.parse::<u64>().ok();
-        let (lane, lines, words, offset, len) = (number()?, number()?, number()?, number()?, number()?);
+        let (slot, lines, words, offset, len) = (number()?, number()?, number()?, number()?, number()?);
         let state = match state {
             "todo" => State::Todo,
-            "taken" => State::Taken(usize::try_from(lane).ok()?.checked_sub(1)?),
-            "done" => State::Done { lane: usize::try_from(lane).ok()?.checked_sub(1)?, lines, words },
+            "taken" => State::Taken(usize::try_from(slot).ok()?.checked_sub(1)?),
+            "done" => State::Done { slot: usize::try_from(slot).ok()?.checked_sub(1)?, lines, words },
             _ => return None,
         };
         Some(Chunk { state, piece: Piece { path: PathBuf::from(fields.next()?), offset, len } })
@@ -154,16 +154,16 @@ impl Chunk {
 pub struct Tally {
     /// How often the word was counted.
     pub total: u64,
-    /// For each lane the last chunk that it applied to this word.
-    pub marks: [u64; MAX_LANES],
+    /// For each slot the last chunk that it applied to this word.
+    pub marks: [u64; MAX_SLOTS],
 }
 
 impl Tally {
-    /// As it stands in the store: decimal numbers with spaces between; lanes behind the last that took part are left out.
+    /// As it stands in the store: decimal numbers with spaces between; slots behind the last that took part are left out.
     pub fn encode(&self) -> Vec<u8> {
         let mut text = self.total.to_string();
-        let lanes = self.marks.iter().rposition(|mark| *mark != 0).map_or(0, |last| last + 1);
-        for mark in &self.marks[..lanes] {
+        let slots = self.marks.iter().rposition(|mark| *mark != 0).map_or(0, |last| last + 1);
+        for mark in &self.marks[..slots] {
             text.push(' ');
             text.push_str(&mark.to_string());
         }
@@ -177,9 +177,9 @@ impl Tally {
 
     fn parse(value: &[u8]) -> Option<Tally> {
         let mut fields = std::str::from_utf8(value).ok()?.split(' ').map(|field| field.parse::<u64>().ok());
-        let mut tally = Tally { total: fields.next()??, marks: [0; MAX_LANES] };
-        for (lane, mark) in fields.enumerate() {
-            *tally.marks.get_mut(lane)? = mark?;
+        let mut tally = Tally { total: fields.next()??, marks: [0; MAX_SLOTS] };
+        for (slot, mark) in fields.enumerate() {
+            *tally.marks.get_mut(slot)? = mark?;
         }
         Some(tally)
     }
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn chunks_and_tallies_survive() {
         let piece = Piece { path: "/a b".into(), offset: 5, len: 6 };
-        for state in [State::Todo, State::Taken(0), State::Done { lane: 15, lines: 3, words: 4 }] {
+        for state in [State::Todo, State::Taken(0), State::Done { slot: 15, lines: 3, words: 4 }] {
             let chunk = Chunk { state, piece: piece.clone() };
             assert_eq!(Chunk::decode(&chunk.encode()).unwrap(), chunk);
         }

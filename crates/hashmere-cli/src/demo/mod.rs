@@ -71,7 +71,7 @@ impl Demo {
         self.list_work(&store, &files, &pieces)?;
         self.announce(&store, &files, &pieces, seed)?;
         let plan = plan::Plan {
-            lanes: usize::from(self.workers),
+            slots: usize::from(self.workers),
             kills: self.kills,
             seed,
             watch: !self.no_watch,
@@ -122,7 +122,7 @@ impl Demo {
             (job::JOB_CHUNKS, pieces.len().to_string()),
             (job::JOB_BYTES, pieces.iter().map(|piece| piece.len).sum::<u64>().to_string()),
             (job::JOB_FILES, files.len().to_string()),
-            (job::JOB_LANES, self.workers.to_string()),
+            (job::JOB_SLOTS, self.workers.to_string()),
             (job::JOB_STARTED, now.to_string()),
             (job::LIVE_WORDS, "0".into()),
             (job::LIVE_BYTES, "0".into()),

@@ -7,7 +7,7 @@ use std::time::Duration;
 /// What is to be done.
 pub struct Plan {
     /// Worker processes at a time.
-    pub lanes: usize,
+    pub slots: usize,
     /// Kills.
     pub kills: u32,
     /// Of the random moments.
@@ -25,7 +25,7 @@ pub struct Plan {
 /// A kill that took place.
 pub struct Killed {
     /// Which worker.
-    pub lane: usize,
+    pub slot: usize,
     /// Its process.
     pub pid: u32,
     /// When, after the start.

@@ -21,8 +21,8 @@ pub struct Frame {
     pub distinct: u64,
     /// Updates of words in a second.
     pub updates_per_second: f64,
-    /// What each lane does: pid (or a word such as `killed`), chunk, path, with tabs between.
-    pub lanes: Vec<String>,
+    /// What each slot does: pid (or a word such as `killed`), chunk, path, with tabs between.
+    pub slots: Vec<String>,
     /// The most frequent words.
     pub top: Vec<(String, u64)>,
 }
@@ -108,9 +108,9 @@ fn plain(frame: &Frame) -> String {
 }
 
 fn picture(frame: &Frame, width: usize) -> Vec<String> {
-    let lanes = frame.lanes.len();
+    let slots = frame.slots.len();
     let title = format!(
-        "{lanes} processes count the words of {} files ({}) into one shared table",
+        "{slots} processes count the words of {} files ({}) into one shared table",
         grouped(frame.files),
         size(frame.bytes_total)
     );
@@ -131,7 +131,7 @@ fn picture(frame: &Frame, width: usize) -> Vec<String> {
         ),
         String::new(),
     ];
-    lines.extend(frame.lanes.iter().enumerate().map(|(lane, text)| lane_line(lane, text)));
+    lines.extend(frame.slots.iter().enumerate().map(|(slot, text)| slot_line(slot, text)));
     lines.push(String::new());
     let most = frame.top.first().map_or(1, |(_, total)| *total).max(1);
     for (word, total) in &frame.top {
@@ -146,15 +146,15 @@ fn bar(part: f64, width: usize) -> String {
     format!("{}{}", style("█".repeat(full)).green(), style("░".repeat(width - full)).dim())
 }
 
-fn lane_line(lane: usize, text: &str) -> String {
+fn slot_line(slot: usize, text: &str) -> String {
     let mut fields = text.splitn(3, '\t');
     let (who, chunk, path) =
         (fields.next().unwrap_or_default(), fields.next().unwrap_or_default(), fields.next().unwrap_or_default());
-    let lane = lane + 1;
+    let slot = slot + 1;
     match who {
-        "" => format!("  worker {lane}  {}", style("starting").dim()),
-        "done" => format!("  worker {lane}  {}", style("✓ nothing left to do").green()),
-        "killed" => format!("  worker {lane}  {}", style(format!("✗ killed in chunk {chunk}")).red().bold()),
-        pid => format!("  worker {lane}  {} pid {pid:<8} chunk {chunk:<5} {}", style("●").green(), style(path).dim()),
+        "" => format!("  worker {slot}  {}", style("starting").dim()),
+        "done" => format!("  worker {slot}  {}", style("✓ nothing left to do").green()),
+        "killed" => format!("  worker {slot}  {}", style(format!("✗ killed in chunk {chunk}")).red().bold()),
+        pid => format!("  worker {slot}  {} pid {pid:<8} chunk {chunk:<5} {}", style("●").green(), style(path).dim()),
     }
 }

@@ -138,10 +138,10 @@ pub fn report(store: &Store, plan: &Plan, ran: &Ran, verdict: &Verdict, keep: bo
     line("words", format!("{}, of which {} distinct", grouped(verdict.words), grouped(verdict.distinct)))?;
     let rate = per_second(updates, seconds);
     line("table", format!("{} atomic updates in {seconds:.2} s, {rate} a second", grouped(updates)))?;
-    line("workers", format!("{} at a time, {} processes in all", plan.lanes, ran.started))?;
+    line("workers", format!("{} at a time, {} processes in all", plan.slots, ran.started))?;
     for kill in &ran.kills {
-        let (at, lane, pid) = (kill.after.as_secs_f64(), kill.lane + 1, kill.pid);
-        line("SIGKILL", format!("at {at:.2} s for worker {lane} (pid {pid}), {}", left_by(kill)))?;
+        let (at, slot, pid) = (kill.after.as_secs_f64(), kill.slot + 1, kill.pid);
+        line("SIGKILL", format!("at {at:.2} s for worker {slot} (pid {pid}), {}", left_by(kill)))?;
         if let Some(left) = &kill.chunk {
             let rest = grouped(left.words - left.applied);
             line("", format!("its next process skipped these {} and applied the other {rest}", grouped(left.applied)))?;

@@ -55,7 +55,7 @@ struct Reader {
     started_ms: u64,
     files: u64,
     bytes: u64,
-    lanes: usize,
+    slots: usize,
     events: u64,
     last: (f64, u64),
 }
@@ -66,7 +66,7 @@ impl Reader {
             started_ms: number(store, job::JOB_STARTED)?,
             files: number(store, job::JOB_FILES)?,
             bytes: number(store, job::JOB_BYTES)?,
-            lanes: usize::try_from(number(store, job::JOB_LANES)?).unwrap_or(0),
+            slots: usize::try_from(number(store, job::JOB_SLOTS)?).unwrap_or(0),
             events: 0,
             last: (0.0, 0),
         })
@@ -98,12 +98,12 @@ impl Reader {
             words: number(store, job::LIVE_WORDS)?,
             distinct: 0,
             updates_per_second: rate,
-            lanes: Vec::new(),
+            slots: Vec::new(),
             top: Vec::new(),
         };
-        for lane in 0..self.lanes {
-            let text = store.get(&job::lane_key(lane))?.unwrap_or_default();
-            frame.lanes.push(String::from_utf8_lossy(&text).into_owned());
+        for slot in 0..self.slots {
+            let text = store.get(&job::slot_key(slot))?.unwrap_or_default();
+            frame.slots.push(String::from_utf8_lossy(&text).into_owned());
         }
         survey(store, &mut frame)?;
         Ok(frame)

@@ -16,14 +16,14 @@ const TOLD_AT_ONCE: u64 = 64;
 #[derive(Args, Debug)]
 pub struct Worker {
     store: PathBuf,
-    lane: usize,
+    slot: usize,
 }
 
 impl Worker {
     /// Runs it until no chunk is left to claim.
     pub fn run(self) -> Outcome {
-        if self.lane >= job::MAX_LANES {
-            return Err(Failure::Usage("no such lane".into()));
+        if self.slot >= job::MAX_SLOTS {
+            return Err(Failure::Usage("no such slot".into()));
         }
         let store = Options::new().create(false).open(&self.store)?;
         let chunks = number(&store, job::JOB_CHUNKS)?;
@@ -41,19 +41,19 @@ impl Worker {
                         self.work(&store, id, &chunk, version, false)?;
                     }
                 }
-                // Left by a process of this lane that was killed.
-                State::Taken(lane) if lane == self.lane => {
+                // Left by a process of this slot that was killed.
+                State::Taken(slot) if slot == self.slot => {
                     self.work(&store, id, &chunk, item.metadata.version, true)?
                 }
                 State::Taken(_) | State::Done { .. } => {}
             }
         }
-        Ok(store.set(&job::lane_key(self.lane), b"done\t0\t")?).map(|_| ())
+        Ok(store.set(&job::slot_key(self.slot), b"done\t0\t")?).map(|_| ())
     }
 
-    /// Step 1. `None`: another lane was faster.
+    /// Step 1. `None`: another slot was faster.
     fn claim(&self, store: &Store, key: &[u8], chunk: &Chunk, seen: Version) -> Result<Option<Version>, Failure> {
-        let taken = Chunk { state: State::Taken(self.lane), piece: chunk.piece.clone() };
+        let taken = Chunk { state: State::Taken(self.slot), piece: chunk.piece.clone() };
         let claimed = store.compare_and_set(key, Expected::Version(seen), Change::Set(&taken.encode()))?;
         Ok(match claimed {
             CasOutcome::Stored(stored) => Some(stored.version),
@@ -61,11 +61,11 @@ impl Worker {
         })
     }
 
-    /// Steps 2 and 3 for a chunk that this lane has taken; `resumed`: by a process before this one.
+    /// Steps 2 and 3 for a chunk that this slot has taken; `resumed`: by a process before this one.
     fn work(&self, store: &Store, id: u64, chunk: &Chunk, version: Version, resumed: bool) -> Outcome {
         let pid = std::process::id();
         let shown = format!("{pid}\t{id}\t{}", chunk.piece.path.display());
-        store.set(&job::lane_key(self.lane), shown.as_bytes())?;
+        store.set(&job::slot_key(self.slot), shown.as_bytes())?;
         let text = chunk.piece.read()?;
         let mut counts = Counts::new();
         let words = count_words(&text, &mut counts);
@@ -82,13 +82,13 @@ impl Worker {
         if resumed {
             store.set(&job::resumed_key(id), skipped.to_string().as_bytes())?;
         }
-        let done = State::Done { lane: self.lane, lines: count_lines(&text), words };
+        let done = State::Done { slot: self.slot, lines: count_lines(&text), words };
         let done = Chunk { state: done, piece: chunk.piece.clone() };
         let key = job::chunk_key(id);
         match store.compare_and_set(&key, Expected::Version(version), Change::Set(&done.encode()))? {
             CasOutcome::Stored(_) => {}
             other => {
-                let text = format!("chunk {id} of worker {} was changed by another: {other:?}", self.lane + 1);
+                let text = format!("chunk {id} of worker {} was changed by another: {other:?}", self.slot + 1);
                 return Err(Failure::error(code::DEMO, text));
             }
         }
@@ -108,11 +108,11 @@ impl Worker {
                     return Update::Keep;
                 }
             };
-            if tally.marks[self.lane] >= id {
+            if tally.marks[self.slot] >= id {
                 return Update::Keep;
             }
             tally.total += count;
-            tally.marks[self.lane] = id;
+            tally.marks[self.slot] = id;
             Update::Set(tally.encode())
         })?;
         bad.map_or(Ok(updated != Updated::Kept), Err)

@@ -1,9 +1,9 @@
-//! Appending: where a lane writes its records before it commits them.
+//! Appending: where a writer writes its records before it commits them.
 
 use super::backing::{STEP, WHOLE_FROM};
-use super::lane_state::{Cleaning, OpenSegment};
 use super::segments::Need;
-use super::{Engine, KeyHash, Lane};
+use super::writer_state::{Cleaning, OpenSegment};
+use super::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord, PAGE};
 use hashmere_format::record::{Head, Outline};
@@ -48,27 +48,27 @@ impl<M: Mem, H: Host> Engine<M, H> {
         bytes > self.segment_bytes() / 2
     }
 
-    /// Where the next record of up to `bytes` bytes of this lane will stand. Makes room if need be.
+    /// Where the next record of up to `bytes` bytes of this writer will stand. Makes room if need be.
     #[inline(always)]
-    pub(super) fn room(&self, lane: &mut Lane, bytes: u64) -> Result<u64, WriteError> {
-        if let Some(open) = &lane.open {
+    pub(super) fn room(&self, writer: &mut Writer, bytes: u64) -> Result<u64, WriteError> {
+        if let Some(open) = &writer.open {
             if open.head + bytes <= open.ready {
                 return Ok(open.head);
             }
         }
-        self.make_room(lane, bytes)
+        self.make_room(writer, bytes)
     }
 
     #[cold]
     #[inline(never)]
-    fn make_room(&self, lane: &mut Lane, bytes: u64) -> Result<u64, WriteError> {
+    fn make_room(&self, writer: &mut Writer, bytes: u64) -> Result<u64, WriteError> {
         self.refuse_if_poisoned()?;
         let mut refused = None;
         let mut since = None;
         let mut rounds = 0;
         // A round either returns, or gives a segment up for one in which there is room or for which there is memory.
         while rounds < ROUNDS {
-            if let Some(open) = &mut lane.open {
+            if let Some(open) = &mut writer.open {
                 if open.head + bytes <= open.ready {
                     return Ok(open.head);
                 }
@@ -88,11 +88,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                         }
                     }
                 }
-                self.retire_segment(lane);
+                self.retire_segment(writer);
             }
-            match self.find_room(lane, bytes, refused.take()) {
+            match self.find_room(writer, bytes, refused.take()) {
                 Ok(()) => rounds += 1,
-                Err(error) if lane.cleaning != Cleaning::No => return Err(error),
+                Err(error) if writer.cleaning != Cleaning::No => return Err(error),
                 Err(error) => self.wait_and_retry(&mut since, error)?,
             }
         }
@@ -100,12 +100,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Err(WriteError::NoSpace(std::io::ErrorKind::StorageFull.into()))
     }
 
-    /// Opens a claimed segment, or one that is partly filled, for this lane. Its first `ready` bytes have memory behind them.
-    pub(super) fn open_segment(&self, lane: &mut Lane, number: u64, used: u64, ready: u64) {
+    /// Opens a claimed segment, or one that is partly filled, for this writer. Its first `ready` bytes have memory behind them.
+    pub(super) fn open_segment(&self, writer: &mut Writer, number: u64, used: u64, ready: u64) {
         let start = self.segment_offset(number);
         let head = start + used;
         let born = match used {
-            0 => Born { first: self.generation_of(lane), last: 0 },
+            0 => Born { first: self.generation_of(writer), last: 0 },
             _ => Born::unpack(self.field(number, segment::at::BORN)),
         };
         let open = OpenSegment {
@@ -120,21 +120,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
             born: born.last,
         };
         // Head first: whoever repairs after us believes the head once the row names the segment.
-        self.mem.store(lane.row + row::at::HEAD, head, Ordering::Relaxed);
-        self.mem.store(lane.row + row::at::OPEN, number + 1, Ordering::Release);
-        self.set_state(number, Word::owned(State::Open, lane.slot));
-        lane.open = Some(open);
+        self.mem.store(writer.row + row::at::HEAD, head, Ordering::Relaxed);
+        self.mem.store(writer.row + row::at::OPEN, number + 1, Ordering::Release);
+        self.set_state(number, Word::owned(State::Open, writer.slot));
+        writer.open = Some(open);
     }
 
-    /// The root generation under which a lane works, or will at least.
-    fn generation_of(&self, lane: &Lane) -> u64 {
-        let active = self.mem.load(lane.row + row::at::ACTIVE, Ordering::Relaxed);
+    /// The root generation under which a writer works, or will at least.
+    fn generation_of(&self, writer: &Writer) -> u64 {
+        let active = self.mem.load(writer.row + row::at::ACTIVE, Ordering::Relaxed);
         RootWord::unpack(if active == 0 { self.root() } else { active }).generation
     }
 
     /// Gives the open segment up: sealed if there is little room left, else for the next who needs room.
-    pub(super) fn retire_segment(&self, lane: &mut Lane) {
-        let Some(open) = lane.open.take() else { return };
+    pub(super) fn retire_segment(&self, writer: &mut Writer) {
+        let Some(open) = writer.open.take() else { return };
         self.set_field(open.number, segment::at::USED, open.head - self.segment_offset(open.number));
         // Somebody who touched a record in it may have been here before.
         let entry = self.entry_of(open.number);
@@ -145,21 +145,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.set_field(open.number, segment::at::BORN, born.pack());
         let partial = open.end - open.head > self.segment_bytes() / 4;
         self.set_state(open.number, Word::new(if partial { State::Partial } else { State::Sealed }));
-        self.mem.store(lane.row + row::at::OPEN, 0, Ordering::Release);
+        self.mem.store(writer.row + row::at::OPEN, 0, Ordering::Release);
         if partial {
             self.offer(open.number);
         }
     }
 
     /// Takes over a partly filled segment with room for `bytes`.
-    pub(super) fn adopt(&self, lane: &mut Lane, bytes: u64) -> bool {
+    pub(super) fn adopt(&self, writer: &mut Writer, bytes: u64) -> bool {
         for i in 0..at::FREE_RING_LEN {
             let word = at::FREE_RING + 8 * i;
             let Some(number) = self.mem.load(word, Ordering::Relaxed).checked_sub(1) else { continue };
             if number >= self.segments() || self.state(number) != Word::new(State::Partial) {
                 continue;
             }
-            if self.adopt_one(lane, number, bytes) {
+            if self.adopt_one(writer, number, bytes) {
                 let _ = self.mem.compare_exchange(word, number + 1, 0);
                 return true;
             }
@@ -168,13 +168,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes over this partly filled segment if it has room.
-    pub(super) fn adopt_one(&self, lane: &mut Lane, number: u64, bytes: u64) -> bool {
+    pub(super) fn adopt_one(&self, writer: &mut Writer, number: u64, bytes: u64) -> bool {
         let used = self.field(number, segment::at::USED);
         if used.saturating_add(bytes) > self.segment_bytes() || used & 7 != 0 {
             return false;
         }
-        self.retire_segment(lane);
-        if !self.change_state(number, Word::new(State::Partial), Word::owned(State::Open, lane.slot)) {
+        self.retire_segment(writer);
+        if !self.change_state(number, Word::new(State::Partial), Word::owned(State::Open, writer.slot)) {
             return false;
         }
         // Only now is what the entry says about it for us alone. A death here leaves a segment in our name that the row does
@@ -185,16 +185,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return false;
         }
         // What is backed beyond is not known: asking again costs little.
-        self.open_segment(lane, number, used, used);
+        self.open_segment(writer, number, used, used);
         true
     }
 
-    /// Writes head and key of a record into this lane's room and returns it as a draft; the value is the
+    /// Writes head and key of a record into this writer's room and returns it as a draft; the value is the
     /// caller's to write. `capacity` is how long the value may become before the commit.
     #[inline(always)]
     pub(super) fn draft(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         head: Head,
@@ -207,10 +207,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Head { value_len: capacity, ..head }.record_bytes(self.lengths)
         };
         if self.is_large(bytes) {
-            let large = self.draft_large(lane, key, kh, Head { ..head }, bytes)?;
+            let large = self.draft_large(writer, key, kh, Head { ..head }, bytes)?;
             return Ok(Draft { ..large });
         }
-        let offset = self.room(lane, bytes)?;
+        let offset = self.room(writer, bytes)?;
         Ok(self.write_outlined(offset, key, head, outline, false))
     }
 
@@ -240,15 +240,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Draft { offset, word: head.pack(self.lengths), bytes, value: offset, expires, least: 0, large: 0 }
     }
 
-    /// Advances the lane over a draft that is about to be committed. From here on the bytes count as a record, live or not.
+    /// Advances the writer over a draft that is about to be committed. From here on the bytes count as a record, live or not.
     #[inline(always)]
-    pub(super) fn advance(&self, lane: &mut Lane, draft: &Draft) {
+    pub(super) fn advance(&self, writer: &mut Writer, draft: &Draft) {
         if draft.is_large() {
             return;
         }
-        let Some(open) = &mut lane.open else { return };
+        let Some(open) = &mut writer.open else { return };
         open.head = draft.offset + draft.bytes;
-        open.born = RootWord::unpack(lane.root).generation;
+        open.born = RootWord::unpack(writer.root).generation;
         let expires = draft.expires;
         if expires != u64::MAX {
             open.expire_min = open.expire_min.min(expires);
@@ -259,35 +259,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         }
         // SYNC(head): the record is complete before the head passes it.
-        self.mem.store(lane.row + row::at::HEAD, open.head, Ordering::Release);
+        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
     }
 
-    /// Finds this lane an open segment with room for `bytes`: one partly filled, one that cleaning or eviction frees,
+    /// Finds this writer an open segment with room for `bytes`: one partly filled, one that cleaning or eviction frees,
     /// a new one. `refused` is what the file system said last, if it said no.
-    fn find_room(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
-        if refused.is_none() && self.adopt(lane, bytes) {
+    fn find_room(&self, writer: &mut Writer, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
+        if refused.is_none() && self.adopt(writer, bytes) {
             return Ok(());
         }
-        if lane.cleaning == Cleaning::No {
-            self.clean_what_pays(lane)?;
-            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
+        if writer.cleaning == Cleaning::No {
+            self.clean_what_pays(writer)?;
+            if writer.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
                 return Ok(());
             }
         }
         // What cleaning opened has no room for this: give it up by name, or it would be ours and forgotten.
-        self.retire_segment(lane);
-        let need = if lane.cleaning == Cleaning::Forced { Need::Reserve } else { Need::Normal };
-        if self.is_much_waiting() && lane.cleaning == Cleaning::No {
-            self.sync_for_room(lane)?;
+        self.retire_segment(writer);
+        let need = if writer.cleaning == Cleaning::Forced { Need::Reserve } else { Need::Normal };
+        if self.is_much_waiting() && writer.cleaning == Cleaning::No {
+            self.sync_for_room(writer)?;
         }
-        if let Some((segment, ready)) = self.claim_log(lane.slot, need, &mut refused)? {
-            self.open_segment(lane, segment, 0, ready);
+        if let Some((segment, ready)) = self.claim_log(writer.slot, need, &mut refused)? {
+            self.open_segment(writer, segment, 0, ready);
             return Ok(());
         }
-        if lane.cleaning != Cleaning::No {
+        if writer.cleaning != Cleaning::No {
             return Err(self.full(refused));
         }
-        self.make_room_by_force(lane, bytes, refused)
+        self.make_room_by_force(writer, bytes, refused)
     }
 
     /// Claims a segment for records. Returns how much memory it has.

@@ -4,9 +4,9 @@
 //! them. They know it from the *raised* word of the header: it goes up before the first record gets such a version, and never
 //! back. Without such writes it is zero.
 
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use crate::types::Version;
 use hashmere_format::header::at;
 use hashmere_format::record::VERSION_MAX;
@@ -28,7 +28,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Killed after the store: versions begin higher than they had to.
     #[cold]
     #[inline(never)]
-    pub(super) fn ask_version(&self, lane: &Lane, least: u64) -> Result<(), WriteError> {
+    pub(super) fn ask_version(&self, writer: &Writer, least: u64) -> Result<(), WriteError> {
         if least > Version::MIN_VERSION_MAX.0 {
             return Err(WriteError::InvalidState(
                 "a version that a write asks for is at most 2^41 (2199023255552): the rest is for counting; ask for a smaller one",
@@ -39,7 +39,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         // SYNC(raised): a clear reads the word and stores the root under this lock. Either it reads ours, or we enter after it and
         // work under its root.
-        self.acquire_global(lane.slot, at::INDEX_LOCK)?;
+        self.acquire_global(writer.slot, at::INDEX_LOCK)?;
         self.mem.store(at::RAISED, self.raised().max(least + AHEAD), Ordering::Release);
         self.release_global(at::INDEX_LOCK);
         Ok(())

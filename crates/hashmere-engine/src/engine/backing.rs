@@ -4,11 +4,11 @@
 //! counts as free can be written to whatever the file system says, and a request that it refuses leaves holes where there were
 //! holes.
 
-use super::lane_state::Cleaning;
 use super::segments::{Need, RESERVE};
+use super::writer_state::Cleaning;
 use super::Engine;
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{BackError, Host, Mem};

@@ -1,11 +1,11 @@
 //! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory back are
 //! all this.
 
-use super::lane_state::Cleaning;
 use super::lock::Held;
-use super::{Engine, Found, KeyHash, Lane};
-use crate::fault::{self, Fault};
+use super::writer_state::Cleaning;
+use super::{Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot};
 use hashmere_format::record::{field, Head};
@@ -36,28 +36,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// After an operation: what it left to be tidied.
     #[cold]
     #[inline(never)]
-    pub(super) fn tidy(&self, lane: &mut Lane) {
-        if let Some(segment) = lane.dead_large.take() {
+    pub(super) fn tidy(&self, writer: &mut Writer) {
+        if let Some(segment) = writer.dead_large.take() {
             // What fails here is found again by the next look at this segment; the operation itself is done.
-            let _ = self.reclaim_large(segment, lane.slot);
+            let _ = self.reclaim_large(segment, writer.slot);
         }
         // Of a reservation that is committed again after making room, the draft still stands where moved records would go.
-        if lane.made_dead >= self.segment_bytes() && lane.cleaning == Cleaning::No && !lane.index_full {
-            let _ = self.clean_what_pays(lane);
+        if writer.made_dead >= self.segment_bytes() && writer.cleaning == Cleaning::No && !writer.index_full {
+            let _ = self.clean_what_pays(writer);
         }
     }
 
     /// Looks at the next few segments and cleans the best of them if at least half would be gained.
-    pub(super) fn clean_what_pays(&self, lane: &mut Lane) -> Result<(), WriteError> {
-        lane.made_dead = 0;
+    pub(super) fn clean_what_pays(&self, writer: &mut Writer) -> Result<(), WriteError> {
+        writer.made_dead = 0;
         // With half of each dead, two segments pay for the one that is being filled; with more, several cost no more.
         let effort = self.segment_bytes() + self.segment_bytes() / 4;
-        self.clean_window(lane, RIPE * self.segment_bytes(), self.segment_bytes() / 2, effort)
+        self.clean_window(writer, RIPE * self.segment_bytes(), self.segment_bytes() / 2, effort)
     }
 
     /// Looks at the next few segments. If at least `ripe` bytes of them are dead, cleans those with at least `least` dead bytes each,
     /// the deadest first, for as much `effort` as it is to move so many bytes.
-    fn clean_window(&self, lane: &mut Lane, ripe: u64, least: u64, mut effort: u64) -> Result<(), WriteError> {
+    fn clean_window(&self, writer: &mut Writer, ripe: u64, least: u64, mut effort: u64) -> Result<(), WriteError> {
         let total = self.segments().max(1);
         let hand = self.mem.load(at::CLEAN_HAND, Ordering::Relaxed) % total;
         let window = WINDOW.min(total);
@@ -66,7 +66,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut sum = 0;
         for i in 0..window {
             let segment = (hand + i) % total;
-            if let Some(dead) = self.glance(lane, segment)? {
+            if let Some(dead) = self.glance(writer, segment)? {
                 sum += dead;
                 if dead >= least {
                     best.push((dead, segment));
@@ -77,8 +77,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(());
         }
         best.sort_unstable_by(|a, b| b.cmp(a));
-        let before = lane.cleaning;
-        lane.cleaning = Cleaning::InPassing;
+        let before = writer.cleaning;
+        writer.cleaning = Cleaning::InPassing;
         // What a backup holds back would not become free.
         let frees = |(_, segment): &(u64, u64)| !self.snapshot().is_held() || !self.has_kept(*segment);
         for (dead, segment) in best.into_iter().filter(frees) {
@@ -86,36 +86,36 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let work = self.segment_bytes().saturating_sub(dead) + self.segment_bytes() / 8;
             let Some(rest) = effort.checked_sub(work) else { break };
             effort = rest;
-            match self.clean_segment(lane, segment, Policy::Move) {
+            match self.clean_segment(writer, segment, Policy::Move) {
                 // No room to move to: cleaning by force will come when it must.
                 Err(error) if error.is_no_room() => break,
                 // A record of it has to stay for now; the others are gone from there.
                 Err(WriteError::Busy { .. }) => {}
                 Err(error) => {
-                    lane.cleaning = before;
+                    writer.cleaning = before;
                     return Err(error);
                 }
                 Ok(_) => {}
             }
         }
-        lane.cleaning = before;
+        writer.cleaning = before;
         Ok(())
     }
 
     /// Frees a segment if that costs nothing; else says how many bytes in it are dead, if it can be cleaned.
-    pub(super) fn glance(&self, lane: &Lane, segment: u64) -> Result<Option<u64>, WriteError> {
+    pub(super) fn glance(&self, writer: &Writer, segment: u64) -> Result<Option<u64>, WriteError> {
         let word = self.state(segment);
         match word.state {
             State::Limbo => {
-                self.leave_limbo(segment, lane.slot)?;
+                self.leave_limbo(segment, writer.slot)?;
             }
             State::Large if self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment) => {
-                self.reclaim_large(segment, lane.slot)?;
+                self.reclaim_large(segment, writer.slot)?;
             }
-            State::Index if word.owner == 0 && self.is_stale(segment) && self.take_over(lane, segment, word) => {
+            State::Index if word.owner == 0 && self.is_stale(segment) && self.take_over(writer, segment, word) => {
                 // It may have become an index segment of today between the look and the claim.
                 if self.is_stale(segment) {
-                    self.free_unless_held(segment, lane.slot)?;
+                    self.free_unless_held(segment, writer.slot)?;
                 } else {
                     self.set_state(segment, word);
                 }
@@ -125,11 +125,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 // SYNC(dead): pairs with the counting of dead bytes: what is counted here was marked before.
                 let dead = self.mem.load(self.entry_of(segment) + segment::at::DEAD, Ordering::Acquire);
                 if dead >= used || self.is_stale(segment) {
-                    if self.take_over(lane, segment, word) {
+                    if self.take_over(writer, segment, word) {
                         // It may have been refilled between the look and the claim.
                         let used = self.field(segment, segment::at::USED);
                         if self.field(segment, segment::at::DEAD) >= used || self.is_stale(segment) {
-                            self.free_records(segment, lane.slot)?;
+                            self.free_records(segment, writer.slot)?;
                         } else {
                             self.set_state(segment, word);
                         }
@@ -149,30 +149,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes a segment that is in this state in order to free it.
-    fn take_over(&self, lane: &Lane, segment: u64, word: Word) -> bool {
-        self.change_state(segment, word, Word { state: State::Cleaning, owner: lane.slot + 1, ..word })
+    fn take_over(&self, writer: &Writer, segment: u64, word: Word) -> bool {
+        self.change_state(segment, word, Word { state: State::Cleaning, owner: writer.slot + 1, ..word })
     }
 
     /// Moves what lives out of a segment and frees it. `false`: it was not to be had.
-    pub(super) fn clean_segment(&self, lane: &mut Lane, segment: u64, policy: Policy) -> Result<bool, WriteError> {
+    pub(super) fn clean_segment(&self, writer: &mut Writer, segment: u64, policy: Policy) -> Result<bool, WriteError> {
         let word = self.state(segment);
         if !matches!(word.state, State::Sealed | State::Partial)
-            || !self.change_state(segment, word, Word::owned(State::Cleaning, lane.slot))
+            || !self.change_state(segment, word, Word::owned(State::Cleaning, writer.slot))
         {
             return Ok(false);
         }
-        if let Err(error) = self.empty_segment(lane, segment, policy) {
+        if let Err(error) = self.empty_segment(writer, segment, policy) {
             self.set_state(segment, Word::new(State::Sealed));
             return Err(error);
         }
-        self.count_at(lane.row, Stat::Cleaned, 1);
-        self.free_records(segment, lane.slot)?;
+        self.count_at(writer.row, Stat::Cleaned, 1);
+        self.free_records(segment, writer.slot)?;
         Ok(true)
     }
 
     /// Moves what lives out of a segment in state cleaning, or drops it. A record whose key has been locked for too long stays
     /// there, and when all others are dealt with the answer is `Busy`.
-    pub(super) fn empty_segment(&self, lane: &mut Lane, segment: u64, mut policy: Policy) -> Result<(), WriteError> {
+    pub(super) fn empty_segment(
+        &self,
+        writer: &mut Writer,
+        segment: u64,
+        mut policy: Policy,
+    ) -> Result<(), WriteError> {
         let start = self.segment_offset(segment);
         let end = start + self.field(segment, segment::at::USED).min(self.segment_bytes());
         let mut record = start;
@@ -185,7 +190,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             // Most of them are: of what is passed over only the first word is read.
             if !outline.has(field::DEAD) {
-                match self.settle(lane, record, &self.head_at(record, outline), record + outline.lead, &mut policy) {
+                match self.settle(writer, record, &self.head_at(record, outline), record + outline.lead, &mut policy) {
                     // Whatever the reason that nothing leads to it: what is about to be freed is dead.
                     Ok(()) if self.is_durable() => self.stamp(record),
                     Ok(()) => {}
@@ -206,70 +211,70 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Moves one record, or drops it, if the index leads to it.
     fn settle(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         record: u64,
         head: &Head,
         key: u64,
         policy: &mut Policy,
     ) -> Result<(), WriteError> {
-        let mut name = std::mem::take(&mut lane.key);
+        let mut name = std::mem::take(&mut writer.key);
         name.clear();
         self.mem.append_to(key, head.key_len as usize, &mut name);
         let kh = self.hash_of(head, &name);
         // Room first: finding it may take system calls, which have no place under a lock.
         let target = match policy {
             Policy::Evict { budget: 0 } => Ok(0),
-            _ => self.room(lane, head.record_bytes(self.lengths)),
+            _ => self.room(writer, head.record_bytes(self.lengths)),
         };
         let mut evicted = None;
         let done = target.and_then(|target| {
-            self.mutate_record(lane, (&name, kh), record, |engine, lane, root, found, held| {
-                if engine.settle_locked(lane, root, found, head, target, policy, held) {
+            self.mutate_record(writer, (&name, kh), record, |engine, writer, root, found, held| {
+                if engine.settle_locked(writer, root, found, head, target, policy, held) {
                     evicted = engine.describe_evicted(found);
                 }
             })
         });
         self.note_evicted(&name, evicted);
-        lane.key = name;
+        writer.key = name;
         done
     }
 
     /// Locks a record's key and, if the index still leads to exactly this record, lets `act` deal with it.
     pub(super) fn mutate_record(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         (key, kh): (&[u8], KeyHash),
         record: u64,
-        act: impl FnOnce(&Self, &mut Lane, u64, &Found, &mut Held),
+        act: impl FnOnce(&Self, &mut Writer, u64, &Found, &mut Held),
     ) -> Result<(), WriteError> {
-        let done = self.mutate_record_while_active(lane, (key, kh), record, act);
-        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        let done = self.mutate_record_while_active(writer, (key, kh), record, act);
+        self.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
         done
     }
 
     fn mutate_record_while_active(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         (key, kh): (&[u8], KeyHash),
         record: u64,
-        act: impl FnOnce(&Self, &mut Lane, u64, &Found, &mut Held),
+        act: impl FnOnce(&Self, &mut Writer, u64, &Found, &mut Held),
     ) -> Result<(), WriteError> {
         let (root, mut held) = loop {
-            let root = self.enter(lane);
-            if let Some(locked) = self.lock_key(lane, root, kh.hash)? {
+            let root = self.enter(writer);
+            if let Some(locked) = self.lock_key(writer, root, kh.hash)? {
                 break (root, Held::key(locked));
             }
         };
-        let found = self.find_record(lane, root, record, (key, kh), &mut held);
+        let found = self.find_record(writer, root, record, (key, kh), &mut held);
         if fault::is(Fault::MoveBelieved) {
-            self.unlock_key(lane, &held);
-            let Some(locked) = self.lock_key(lane, root, kh.hash)? else { return Ok(()) };
+            self.unlock_key(writer, &held);
+            let Some(locked) = self.lock_key(writer, root, kh.hash)? else { return Ok(()) };
             held = Held::key(locked);
         }
         if let Ok(Some(found)) = &found {
-            act(self, lane, root, found, &mut held);
+            act(self, writer, root, found, &mut held);
         }
-        self.unlock_key(lane, &held);
+        self.unlock_key(writer, &held);
         self.changed(kh.hash);
         found.map(|_| ())
     }
@@ -278,7 +283,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[allow(clippy::too_many_arguments)]
     fn settle_locked(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         root: u64,
         found: &Found,
         head: &Head,
@@ -290,9 +295,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // As it is now, under the lock: it may have been touched since it was first looked at.
         let expired = self.is_past(found);
         if expired || !self.may_stay(found, bytes, policy) {
-            self.commit_removal(lane, root, found);
+            self.commit_removal(writer, root, found);
             held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
-            self.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
+            self.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
             return !expired;
         }
         self.mem.copy(record, target, bytes);
@@ -304,17 +309,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.is_durable() {
             self.sum_copy(target, bytes);
         }
-        self.advance(lane, &self.copied(target, &self.head_of(found), bytes));
+        self.advance(writer, &self.copied(target, &self.head_of(found), bytes));
         if self.is_durable() {
             // Of the two records one must be dead for the medium, also if we die in between: so a move is announced like a write.
-            self.announce(lane, root, found.slot_offset, found.slot, moved, 0, 0);
+            self.announce(writer, root, found.slot_offset, found.slot, moved, 0, 0);
         }
         // SYNC(commit): the copy is seen by whoever sees the slot.
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
         if self.is_durable() {
             self.bring_to_life(target);
             self.stamp(record);
-            self.counted(lane);
+            self.counted(writer);
         }
         let dead = self.mem.load(record, Ordering::Relaxed) | field::DEAD;
         // Release: not before the slot leads elsewhere, or a death in between would leave a record that is in use and marked.
@@ -322,7 +327,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Counted like any other: a segment whose cleaning is cut short is worth the more next time.
         let entry = self.entry_of(self.segment_of(record));
         self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
-        self.count_at(lane.row, Stat::Moved, 1);
+        self.count_at(writer.row, Stat::Moved, 1);
         false
     }
 
@@ -354,22 +359,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Drops what has expired and cleans whatever pays, over the whole store. Returns how many segments that freed.
-    pub fn compact(&self, lane: &mut Lane) -> Result<u64, WriteError> {
+    pub fn compact(&self, writer: &mut Writer) -> Result<u64, WriteError> {
         self.refuse_if_poisoned()?;
         self.reach_file()?;
         let before = self.vacant();
-        self.retire_segment(lane);
-        lane.cleaning = Cleaning::InPassing;
+        self.retire_segment(writer);
+        writer.cleaning = Cleaning::InPassing;
         // Where nothing ever had an expiry, nothing is looked for.
         let expires = self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) != u64::MAX;
-        let mut dropped = if expires { self.expire_all(lane).map(|()| true) } else { Ok(false) };
+        let mut dropped = if expires { self.expire_all(writer).map(|()| true) } else { Ok(false) };
         if expires {
             self.mem.store(at::NEXT_EXPIRY, 0, Ordering::Relaxed);
         }
         while let Ok(true) = dropped {
-            dropped = self.drop_expired(lane, 1);
+            dropped = self.drop_expired(writer, 1);
         }
-        lane.cleaning = Cleaning::No;
+        writer.cleaning = Cleaning::No;
         match dropped {
             // No room to move the rest to: what can be done without is done.
             Ok(_) => {}
@@ -378,9 +383,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         // Nobody waits for this one: a quarter is worth it, and all of them at once.
         for _ in 0..=self.segments() / WINDOW {
-            self.clean_window(lane, 0, self.segment_bytes() / 4, u64::MAX)?;
+            self.clean_window(writer, 0, self.segment_bytes() / 4, u64::MAX)?;
         }
-        self.sync_for_room(lane)?;
+        self.sync_for_room(writer)?;
         Ok(self.vacant().saturating_sub(before))
     }
 }

@@ -6,9 +6,9 @@
 use super::backing::Memory;
 use super::index::Tree;
 use super::segments::Need;
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::Identity;
 use hashmere_format::record::VERSION_MAX;
@@ -20,33 +20,33 @@ use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Removes every key at once.
-    pub fn clear(&self, lane: &mut Lane) -> Result<(), WriteError> {
+    pub fn clear(&self, writer: &mut Writer) -> Result<(), WriteError> {
         self.refuse_if_poisoned()?;
         self.reach_file()?;
-        match self.try_clear(lane) {
+        match self.try_clear(writer) {
             // Durable: there may be room after a sync.
-            Err(error) if error.is_no_room() && self.sync_for_room(lane)? => self.try_clear(lane)?,
+            Err(error) if error.is_no_room() && self.sync_for_room(writer)? => self.try_clear(writer)?,
             cleared => cleared?,
         }
         self.all_changed();
-        self.retire_segment(lane);
+        self.retire_segment(writer);
         for segment in 0..self.segments() {
-            self.glance(lane, segment)?;
+            self.glance(writer, segment)?;
         }
         Ok(())
     }
 
-    fn try_clear(&self, lane: &Lane) -> Result<(), WriteError> {
-        self.acquire_global(lane.slot, at::INDEX_LOCK)?;
-        let swapped = self.swap_root(lane);
+    fn try_clear(&self, writer: &Writer) -> Result<(), WriteError> {
+        self.acquire_global(writer.slot, at::INDEX_LOCK)?;
+        let swapped = self.swap_root(writer);
         self.release_global(at::INDEX_LOCK);
         swapped
     }
 
-    fn swap_root(&self, lane: &Lane) -> Result<(), WriteError> {
+    fn swap_root(&self, writer: &Writer) -> Result<(), WriteError> {
         let old = RootWord::unpack(self.root());
         // In a full store the reserve lends the segment: the old index gives more than that back.
-        let segment = self.claim_patiently(lane.slot, Need::Reserve, self.index_step(self.plant_bytes()))?;
+        let segment = self.claim_patiently(writer.slot, Need::Reserve, self.index_step(self.plant_bytes()))?;
         let new = RootWord { generation: old.generation + 1, segment };
         // Versions grow across clears: a version seen before a clear must not come again.
         let version = self.host.now_ms().max(self.next_version()) & VERSION_MAX;
@@ -54,11 +54,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.store(at::ROOT, new.pack(), Ordering::SeqCst);
         }
         if let Err(error) = self.plant(new, version, version) {
-            self.free(segment, 1, lane.slot, Memory::Most);
+            self.free(segment, 1, writer.slot, Memory::Most);
             return Err(error);
         }
         self.set_field(segment, segment::at::BORN, new.generation);
-        self.set_state(segment, Word::owned(State::Index, lane.slot));
+        self.set_state(segment, Word::owned(State::Index, writer.slot));
         // SYNC(root): the new index is complete before anyone can see it. This is the point at which the store is empty.
         self.mem.store(at::ROOT, new.pack(), Ordering::SeqCst);
         self.set_state(segment, Word::new(State::Index));

@@ -1,9 +1,9 @@
-//! Clients: rows of the client table. See [`super::lane`] for what a process does with them.
+//! Clients: rows of the client table. See [`super::writer`] for what a process does with them.
 
 use super::backing::back_error;
 use super::Engine;
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a free client slot, or one whose owner is dead, after repairing what it left.
     pub(super) fn claim_slot(&self) -> Result<u32, WriteError> {
-        let _one_at_a_time = self.lanes.claims();
+        let _one_at_a_time = self.writers.claims();
         // Clients found alive since the last sweep of this process are not checked again. If that leaves no slot, all are.
         for look in [self.look.load(Ordering::Relaxed), 0] {
             let look = if look == 0 { self.begin_look() } else { look };
@@ -106,7 +106,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let look = self.begin_look();
         for slot in self.rows() {
             if self.is_active(slot) && !self.is_known_alive(slot, look) {
-                let _one_at_a_time = self.lanes.claims();
+                let _one_at_a_time = self.writers.claims();
                 if self.try_claim(slot, "probe a client")? {
                     let done = self.recover(slot);
                     self.host.release(slot);
@@ -124,7 +124,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if u64::from(slot) >= self.mem.load(at::CLIENTS_HIGH, Ordering::Acquire) || is_other() {
             return Ok(true);
         }
-        let _one_at_a_time = self.lanes.claims();
+        let _one_at_a_time = self.writers.claims();
         if !self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "probe a client", source })? {
             return Ok(is_other());
         }
@@ -155,7 +155,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// The same for a thread that has no lane yet, or none of its own: others count the same in that row.
+    /// The same for a thread that has no writer yet, or none of its own: others count the same in that row.
     #[cold]
     fn count_beside_others(&self, stat: Stat, n: u64) {
         let row = self.claim_row();
@@ -169,7 +169,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(row + row::at::STATS + 8 * stat as u64, Ordering::Relaxed)
     }
 
-    /// Counts in the row of a lane that this thread has: no other thread counts the same there.
+    /// Counts in the row of a writer that this thread has: no other thread counts the same there.
     #[inline(always)]
     pub(super) fn count_at(&self, row: u64, stat: Stat, n: u64) {
         let offset = row + row::at::STATS + 8 * stat as u64;

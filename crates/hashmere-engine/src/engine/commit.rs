@@ -1,7 +1,7 @@
 //! The commit: one store of one slot, and what is written down before and after it, so that whoever repairs can complete it.
 
 use super::write::Site;
-use super::{Draft, Engine, Found, Lane};
+use super::{Draft, Engine, Found, Writer};
 use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
 use hashmere_format::header::RootWord;
@@ -13,12 +13,12 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Gives a draft its version, makes it the key's record, and notes in the lane what was stored, and in `meta` what the lock
+    /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `meta` what the lock
     /// word will hold. `false`: the free slots were taken by other keys meanwhile.
     #[inline(always)]
     pub(super) fn commit_draft(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         root: u64,
         draft: &Draft,
         site: &Site,
@@ -36,14 +36,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.finish_sum(draft.offset);
         }
         if !fault::is(Fault::HeadLate) {
-            self.advance(lane, draft);
+            self.advance(writer, draft);
         }
-        let Some(slot_offset) = self.commit_record(lane, root, draft, site) else {
-            self.take_back(lane, draft);
+        let Some(slot_offset) = self.commit_record(writer, root, draft, site) else {
+            self.take_back(writer, draft);
             return false;
         };
         if fault::is(Fault::HeadLate) {
-            self.advance(lane, draft);
+            self.advance(writer, draft);
         }
         if draft.is_large() {
             self.settle_large(draft, root);
@@ -51,55 +51,55 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if keep_version.is_none() {
             *meta = Meta(meta.0 & !VERSION_MASK | version << VERSION_SHIFT);
         }
-        lane.stored.uid = Uid(self.uid(site.tree, site.leaf, slot_offset, site.hash));
-        lane.stored.version = Version(version);
+        writer.stored.uid = Uid(self.uid(site.tree, site.leaf, slot_offset, site.hash));
+        writer.stored.version = Version(version);
         true
     }
 
     /// Makes a draft the key's record. `None`: the free slots were taken by other keys meanwhile.
     #[inline(always)]
-    pub(super) fn commit_record(&self, lane: &mut Lane, root: u64, draft: &Draft, site: &Site) -> Option<u64> {
+    pub(super) fn commit_record(&self, writer: &mut Writer, root: u64, draft: &Draft, site: &Site) -> Option<u64> {
         let new = Slot::new(site.hash, draft.offset);
         if let Some(old) = &site.found {
             if self.is_durable() && fault::is(Fault::StampEarly) {
                 self.stamp(old.record);
             }
-            self.announce(lane, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
+            self.announce(writer, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
             // SYNC(commit): the record's words are seen by whoever sees the slot.
             self.mem.store(old.slot_offset, new.0, Ordering::Release);
             if self.is_durable() {
                 self.bring_to_life(draft.offset);
             }
-            self.bury_record(lane, old);
-            self.counted(lane);
+            self.bury_record(writer, old);
+            self.counted(writer);
             return Some(old.slot_offset);
         }
         let mut free = site.free;
         while let Some(slot_offset) = free {
-            self.announce(lane, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
+            self.announce(writer, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
             if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || fault::is(Fault::SlotBelieved) {
                 if self.is_durable() {
                     self.bring_to_life(draft.offset);
                 }
-                self.counted(lane);
+                self.counted(writer);
                 return Some(slot_offset);
             }
-            self.mem.store(lane.row + row::at::INTENT, 0, Ordering::Release);
+            self.mem.store(writer.row + row::at::INTENT, 0, Ordering::Release);
             free = self.free_slot(self.place(site.leaf, site.hash));
         }
         None
     }
 
     #[inline(always)]
-    pub(super) fn commit_removal(&self, lane: &mut Lane, root: u64, old: &Found) {
+    pub(super) fn commit_removal(&self, writer: &mut Writer, root: u64, old: &Found) {
         if self.snapshot().concerns_writers() {
             self.keep_for_snapshot(old.slot);
         }
         let gone = old.bytes() as i64;
-        self.announce(lane, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
+        self.announce(writer, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
         self.mem.store(old.slot_offset, 0, fault::relaxes(Fault::CommitRelaxed));
-        self.bury_record(lane, old);
-        self.counted(lane);
+        self.bury_record(writer, old);
+        self.counted(writer);
     }
 
     #[inline(always)]
@@ -112,7 +112,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[allow(clippy::too_many_arguments)]
     pub(super) fn announce(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         root: u64,
         slot_offset: u64,
         old: Slot,
@@ -121,7 +121,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         bytes: i64,
     ) {
         use row::at;
-        let row = lane.row;
+        let row = writer.row;
         let generation = RootWord::unpack(root).generation;
         if self.mem.load(row + at::COUNTED, Ordering::Relaxed) != generation {
             // The store was cleared since: start from nothing. Zeros first: tallies of another generation are ignored.
@@ -143,8 +143,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// After the commit: the tallies become what the intent said.
     #[inline(always)]
-    pub(super) fn counted(&self, lane: &Lane) {
-        self.complete_tallies(lane.row);
+    pub(super) fn counted(&self, writer: &Writer) {
+        self.complete_tallies(writer.row);
     }
 
     #[inline(always)]
@@ -161,7 +161,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Marks a superseded record and counts its bytes. A cleaner that meets the mark needs no lock of ours, so until ours
     /// is released our row holds its segment back: it names it in the intent.
     #[inline(always)]
-    pub(super) fn bury_record(&self, lane: &mut Lane, old: &Found) {
+    pub(super) fn bury_record(&self, writer: &mut Writer, old: &Found) {
         let bytes = old.bytes();
         if self.is_durable() {
             self.stamp(old.record);
@@ -174,17 +174,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let number = self.segment_of(old.record);
         let entry = self.entry_of(number);
         self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
-        lane.made_dead += bytes;
+        writer.made_dead += bytes;
         if self.mem.load(entry + segment::at::STATE, Ordering::Relaxed) as u8 == State::Large as u8 {
-            lane.dead_large = Some(number);
+            writer.dead_large = Some(number);
         }
     }
 
     /// Takes an advanced draft back that was not committed.
-    fn take_back(&self, lane: &mut Lane, draft: &Draft) {
-        if let Some(open) = lane.open.as_mut().filter(|_| !draft.is_large()) {
+    fn take_back(&self, writer: &mut Writer, draft: &Draft) {
+        if let Some(open) = writer.open.as_mut().filter(|_| !draft.is_large()) {
             open.head = draft.offset;
-            self.mem.store(lane.row + row::at::HEAD, draft.offset, Ordering::Release);
+            self.mem.store(writer.row + row::at::HEAD, draft.offset, Ordering::Release);
         }
         // Not before: whatever the head has passed is a whole record.
         self.seal(draft);

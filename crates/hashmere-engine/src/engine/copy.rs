@@ -3,9 +3,9 @@
 use super::kept::Take;
 use super::ops::PIN_FROM;
 use super::snapshot::Held;
-use super::{corrupt, Engine, Lane};
-use crate::fault::{self, Fault};
+use super::{corrupt, Engine, Writer};
 use crate::error::{BackupError, WriteError};
+use crate::fault::{self, Fault};
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Slot;
 use hashmere_format::record::{Head, VERSION_MAX, VERSION_SHIFT};
@@ -43,7 +43,7 @@ enum Look {
 /// Where the records go.
 struct Sink<'a, M: Mem, H: Host> {
     engine: &'a Engine<M, H>,
-    lane: &'a mut Lane,
+    writer: &'a mut Writer,
     key: Vec<u8>,
     value: Vec<u8>,
 }
@@ -53,9 +53,9 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
     /// ends the snapshot. `progress` is told how many keys of about how many are done.
     pub(crate) fn copy_to<N: Mem, I: Host>(
         self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         target: &Engine<N, I>,
-        to: &mut Lane,
+        to: &mut Writer,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Copied, BackupError> {
         let source = self.engine;
@@ -65,9 +65,9 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         target.unlimited.store(true, Ordering::Relaxed);
         target.rise_to(self.floor).map_err(BackupError::Target)?;
         target.presize(to, expected).map_err(BackupError::Target)?;
-        let mut sink = Sink { engine: target, lane: to, key: Vec::new(), value: Vec::new() };
-        self.copy_index(lane, &mut sink, &mut |done| progress(done, expected))?;
-        self.copy_kept(lane, &mut sink)?;
+        let mut sink = Sink { engine: target, writer: to, key: Vec::new(), value: Vec::new() };
+        self.copy_index(writer, &mut sink, &mut |done| progress(done, expected))?;
+        self.copy_kept(writer, &mut sink)?;
         target.unlimited.store(false, Ordering::Relaxed);
         let items = target.items();
         progress(items, items);
@@ -85,7 +85,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
 
     fn copy_index<N: Mem, I: Host>(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         sink: &mut Sink<'_, N, I>,
         progress: &mut dyn FnMut(u64),
     ) -> Result<(), BackupError> {
@@ -94,7 +94,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         while at.tree < 2 {
             let step = source.scan_step(self.root, at, &mut { usize::MAX })?;
             let look = match step.entry {
-                Some((_, slot_offset, slot)) => self.copy_entry(lane, slot_offset, slot, sink)?,
+                Some((_, slot_offset, slot)) => self.copy_entry(writer, slot_offset, slot, sink)?,
                 None if step.next == at => Look::Again,
                 None => Look::Done,
             };
@@ -118,7 +118,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
     /// Copies the record of one entry, if it is from before the snapshot.
     fn copy_entry<N: Mem, I: Host>(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         slot_offset: u64,
         slot: Slot,
         sink: &mut Sink<'_, N, I>,
@@ -147,20 +147,20 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         match (wanted, short) {
             (None, _) => Ok(Look::Done),
             (_, Some((head, _))) => sink.put_loaded(&head).map(|()| Look::Done),
-            (Some(_), None) => self.copy_long(lane, slot_offset, slot, sink),
+            (Some(_), None) => self.copy_long(writer, slot_offset, slot, sink),
         }
     }
 
     /// The same for a long one, which stands still while it is pinned.
     fn copy_long<N: Mem, I: Host>(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         slot_offset: u64,
         slot: Slot,
         sink: &mut Sink<'_, N, I>,
     ) -> Result<Look, BackupError> {
         let source = self.engine;
-        let Some(pin) = source.raise_pin(lane.row, source.segment_of(slot.offset())) else {
+        let Some(pin) = source.raise_pin(writer.row, source.segment_of(slot.offset())) else {
             return Err(WriteError::InvalidState("this thread holds too many views to make a backup").into());
         };
         // SYNC(pin): as a view does.
@@ -176,15 +176,15 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
     }
 
     /// Copies what was superseded since the snapshot, and takes the marks off.
-    fn copy_kept<N: Mem, I: Host>(&self, lane: &mut Lane, sink: &mut Sink<'_, N, I>) -> Result<(), BackupError> {
+    fn copy_kept<N: Mem, I: Host>(&self, writer: &mut Writer, sink: &mut Sink<'_, N, I>) -> Result<(), BackupError> {
         let source = self.engine;
         // What is superseded from here on was copied already.
         if !source.turn_snapshot(self.slot, Snapshot::is_marking, Snapshot::plain)? {
             return Err(BackupError::Abandoned);
         }
-        source.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
+        source.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         if !fault::is(Fault::MarksUnawaited) {
-            source.wait_for_lanes(self.slot)?;
+            source.wait_for_writers(self.slot)?;
         }
         let mut steps = 0u64;
         let take: &mut Take<'_> = &mut |_, head, key| {
@@ -201,7 +201,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
             sink.load(source, head, key);
             sink.put_loaded(head)
         };
-        source.take_marks(lane, take)
+        source.take_marks(writer, take)
     }
 }
 
@@ -216,7 +216,7 @@ impl<M: Mem, H: Host> Sink<'_, M, H> {
 
     fn put_loaded(&mut self, head: &Head) -> Result<(), BackupError> {
         let value = &self.value;
-        let put = self.engine.import(self.lane, &self.key, head, &mut |at| self.engine.mem.write(at, value));
+        let put = self.engine.import(self.writer, &self.key, head, &mut |at| self.engine.mem.write(at, value));
         put.map_err(BackupError::Target)
     }
 
@@ -225,7 +225,7 @@ impl<M: Mem, H: Host> Sink<'_, M, H> {
         self.key.clear();
         source.mem.append_to(key, head.key_len as usize, &mut self.key);
         let (from, buffer) = (key + head.key_len, &mut self.value);
-        let put = self.engine.import(self.lane, &self.key, head, &mut |at| {
+        let put = self.engine.import(self.writer, &self.key, head, &mut |at| {
             for done in (0..head.value_len).step_by(CHUNK as usize) {
                 buffer.clear();
                 source.mem.append_to(from + done, (head.value_len - done).min(CHUNK) as usize, buffer);
@@ -250,23 +250,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Stores a record of another store with the version that it had there, unless a later one of its key is here.
-    fn import(&self, lane: &mut Lane, key: &[u8], head: &Head, fill: &mut dyn FnMut(u64)) -> Result<(), WriteError> {
+    fn import(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        head: &Head,
+        fill: &mut dyn FnMut(u64),
+    ) -> Result<(), WriteError> {
         let kh = self.hash_of(head, key);
         let fresh = Head { version: 0, dead: 0, ..*head };
-        let draft = self.draft(lane, key, kh, fresh, head.value_len)?;
+        let draft = self.draft(writer, key, kh, fresh, head.value_len)?;
         fill(draft.value);
         self.seal(&draft);
         self.mem.store(draft.offset, draft.word | head.version << VERSION_SHIFT, Ordering::Relaxed);
         if self.is_durable() {
             self.finish_sum(draft.offset);
         }
-        let root = self.enter(lane);
-        self.advance(lane, &draft);
-        let won = self.adopt_by_name(lane, draft.offset, &Head { dead: 0, ..*head }, key);
-        self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
+        let root = self.enter(writer);
+        self.advance(writer, &draft);
+        let won = self.adopt_by_name(writer, draft.offset, &Head { dead: 0, ..*head }, key);
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         match (won?, draft.is_large()) {
             (true, true) => self.settle_large(&draft, root),
-            (false, true) => self.abandon(lane, &draft),
+            (false, true) => self.abandon(writer, &draft),
             (false, false) => {
                 if self.is_durable() {
                     self.stamp(draft.offset);
@@ -275,8 +281,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             (true, false) => {}
         }
-        if let Some(segment) = lane.dead_large.take() {
-            self.reclaim_large(segment, lane.slot)?;
+        if let Some(segment) = writer.dead_large.take() {
+            self.reclaim_large(segment, writer.slot)?;
         }
         Ok(())
     }

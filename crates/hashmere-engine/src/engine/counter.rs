@@ -1,8 +1,8 @@
 //! Counters: decimal text, so that every face reads the same.
 
-use super::{Current, Decision, Draft, Engine, KeyHash, Lane};
-use crate::fault::{self, Fault};
+use super::{Current, Decision, Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use crate::types::Counter;
 use hashmere_format::record::Head;
 use hashmere_mem::{Host, Mem};
@@ -22,7 +22,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Counts: reads a decimal number, lets `tick` say what becomes of it, writes it back, under the key's lock.
     pub fn tick(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         counter: Counter,
@@ -40,15 +40,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         let least = counter.attributes.min_version.0;
         if least != 0 {
-            self.ask_version(lane, least)?;
+            self.ask_version(writer, least)?;
         }
-        let room = self.draft(lane, key, kh, widest, wide)?;
+        let room = self.draft(writer, key, kh, widest, wide)?;
         let mut value = None;
         let mut early = None;
         if fault::is(Fault::CountEarly) {
             early = self.read(key, kh, |found| Ok(self.number(found).ok()))?.flatten();
         }
-        let outcome = self.mutate(lane, key, kh, |current| {
+        let outcome = self.mutate(writer, key, kh, |current| {
             let (next, head) = match current {
                 Some(c) => match tick(early.map_or_else(|| self.number(c), Ok)?) {
                     Tick::Delete => {
@@ -71,7 +71,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.seal(&draft);
             Ok(Decision::Put(draft))
         });
-        self.conclude(lane, room, outcome)?;
+        self.conclude(writer, room, outcome)?;
         Ok(value)
     }
 

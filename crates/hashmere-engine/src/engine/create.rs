@@ -1,7 +1,7 @@
 //! Writing the header of a new store, and making an engine for one.
 
 use super::backing::back_error;
-use super::lane::Lanes;
+use super::writer::Writers;
 use super::Engine;
 use crate::error::WriteError;
 use hashmere_format::hash::{Hasher, HASH_ID};
@@ -129,7 +129,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             look: AtomicU64::new(0),
             evicted: super::evicted::Log::default(),
             stalled: super::stalled::Stalled::default(),
-            lanes: Lanes::new(),
+            writers: Writers::new(),
         }
     }
 

@@ -6,8 +6,8 @@
 //! completed sync is known to be dead. `docs/internals/durability.md` has the proof.
 
 use super::{Draft, Engine};
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, flag};
 use hashmere_format::leaf::Slot;
 use hashmere_format::record::Head;

@@ -5,9 +5,9 @@
 
 use super::clean::Policy;
 use super::index::Tree;
-use super::lane_state::Cleaning;
 use super::large::Lot;
-use super::{Engine, Lane};
+use super::writer_state::Cleaning;
+use super::{Engine, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::at;
 use hashmere_format::leaf::Meta;
@@ -25,9 +25,9 @@ const LOOK_AGAIN_MS: u64 = 1000;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes one segment's worth of room. `false`: there is nothing left that can go.
-    pub(super) fn evict(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+    pub(super) fn evict(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         let enough = self.segment_bytes() * EXPIRED_MIN.0 / EXPIRED_MIN.1;
-        if self.drop_expired(lane, enough)? {
+        if self.drop_expired(writer, enough)? {
             return Ok(true);
         }
         let total = self.segments();
@@ -41,7 +41,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             // The hand first: what cannot be evicted shall not stop the next one here again.
             self.mem.store(at::EVICT_HAND, (segment + 1) % total, Ordering::Relaxed);
-            match self.evict_segment(lane, segment) {
+            match self.evict_segment(writer, segment) {
                 Err(error @ WriteError::Busy { .. }) => busy = Some(error),
                 Err(error) => return Err(error),
                 Ok(true) => return Ok(true),
@@ -52,34 +52,34 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Frees a segment, if it can be had.
-    pub(super) fn evict_segment(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+    pub(super) fn evict_segment(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
         match self.state(segment).state {
             State::Sealed | State::Partial => {}
-            State::Large => return self.evict_large(lane, segment),
+            State::Large => return self.evict_large(writer, segment),
             State::Limbo | State::Index => {
-                self.glance(lane, segment)?;
+                self.glance(writer, segment)?;
                 return Ok(self.is_vacant(segment));
             }
             _ => return Ok(false),
         }
-        match self.glance(lane, segment)? {
+        match self.glance(writer, segment)? {
             // It was all garbage, and is free now (or somebody else's).
             None => Ok(self.is_vacant(segment)),
             Some(dead) => {
                 let budget = self.segment_bytes() * SECOND_CHANCE.0 / SECOND_CHANCE.1;
                 let policy = if dead * 2 >= self.segment_bytes() { Policy::Move } else { Policy::Evict { budget } };
-                self.clean_or_let_go(lane, segment, policy)
+                self.clean_or_let_go(writer, segment, policy)
             }
         }
     }
 
     /// Cleans a segment. Where there is no room for those that would move, a cache that needs room lets go of them as well: so it
     /// gains a segment also when nothing is free, not even the reserve.
-    fn clean_or_let_go(&self, lane: &mut Lane, segment: u64, policy: Policy) -> Result<bool, WriteError> {
-        let may_let_go = self.shape.cache && lane.cleaning == Cleaning::Forced;
-        match self.clean_segment(lane, segment, policy) {
+    fn clean_or_let_go(&self, writer: &mut Writer, segment: u64, policy: Policy) -> Result<bool, WriteError> {
+        let may_let_go = self.shape.cache && writer.cleaning == Cleaning::Forced;
+        match self.clean_segment(writer, segment, policy) {
             Err(error) if error.is_no_room() && may_let_go => {
-                self.clean_segment(lane, segment, Policy::Evict { budget: 0 })
+                self.clean_segment(writer, segment, Policy::Evict { budget: 0 })
             }
             done => done,
         }
@@ -87,14 +87,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Drops a record that stands where a key would, for which the index of a full cache cannot grow: best one that was not
     /// visited. `false`: none of them can go.
-    pub(super) fn evict_beside(&self, lane: &mut Lane) -> Result<bool, WriteError> {
-        let Some(leaf) = self.leaf_of(self.root(), Tree::First, lane.full_at)? else { return Ok(false) };
-        let buckets = self.place(leaf, lane.full_at).buckets();
+    pub(super) fn evict_beside(&self, writer: &mut Writer) -> Result<bool, WriteError> {
+        let Some(leaf) = self.leaf_of(self.root(), Tree::First, writer.full_at)? else { return Ok(false) };
+        let buckets = self.place(leaf, writer.full_at).buckets();
         let mut seats: Vec<u64> = buckets.into_iter().flat_map(Self::slots).collect();
         seats.sort_by_key(|seat| self.is_marked(leaf, *seat));
         for seat in seats {
             let slot = self.slot(seat);
-            if slot.is_empty() || self.evict_record(lane, slot.offset())? {
+            if slot.is_empty() || self.evict_record(writer, slot.offset())? {
                 return Ok(true);
             }
         }
@@ -106,18 +106,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(word, Ordering::Relaxed) & bit != 0
     }
 
-    fn evict_record(&self, lane: &mut Lane, record: u64) -> Result<bool, WriteError> {
+    fn evict_record(&self, writer: &mut Writer, record: u64) -> Result<bool, WriteError> {
         let Some((head, key_offset)) = self.parse(record) else { return Ok(false) };
         let mut key = Vec::new();
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
         let kh = self.hash_of(&head, &key);
         let (mut is_gone, mut evicted) = (false, None);
-        self.mutate_record(lane, (&key, kh), record, |engine, lane, root, found, held| {
+        self.mutate_record(writer, (&key, kh), record, |engine, writer, root, found, held| {
             is_gone = true;
             let expired = engine.is_past(found);
-            engine.commit_removal(lane, root, found);
+            engine.commit_removal(writer, root, found);
             held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
-            engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
+            engine.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
             evicted = if expired { None } else { engine.describe_evicted(found) };
         })?;
         self.note_evicted(&key, evicted);
@@ -125,22 +125,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Drops a large record unless it was visited.
-    pub(super) fn evict_large(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
-        self.glance(lane, segment)?;
+    pub(super) fn evict_large(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
+        self.glance(writer, segment)?;
         if self.state(segment).state != State::Large {
             return Ok(self.is_vacant(segment));
         }
-        self.drop_large(lane, segment, Lot::Unvisited)?;
-        self.reclaim_large(segment, lane.slot)
+        self.drop_large(writer, segment, Lot::Unvisited)?;
+        self.reclaim_large(segment, writer.slot)
     }
 
     /// Cleans the segment with most expired bytes, if there are `enough` in it.
-    pub(super) fn drop_expired(&self, lane: &mut Lane, enough: u64) -> Result<bool, WriteError> {
+    pub(super) fn drop_expired(&self, writer: &mut Writer, enough: u64) -> Result<bool, WriteError> {
         let now = self.host.now_ms();
         if self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) > now {
             return Ok(false);
         }
-        let dropped = self.skip_busy(lane, |lane, left| {
+        let dropped = self.skip_busy(writer, |writer, left| {
             let mut best = (0, 0);
             let mut next = u64::MAX;
             for segment in (0..self.segments()).filter(|segment| !left.contains(segment)) {
@@ -159,7 +159,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.store(at::NEXT_EXPIRY, next.min(now + LOOK_AGAIN_MS), Ordering::Relaxed);
                 return Ok((None, Ok(false)));
             }
-            Ok((Some(best.1), self.drop_expired_of(lane, best.1)))
+            Ok((Some(best.1), self.drop_expired_of(writer, best.1)))
         });
         match dropped {
             // What is left there comes later; there are other ways to room.
@@ -169,12 +169,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    fn drop_expired_of(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+    fn drop_expired_of(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
         if self.state(segment).state == State::Large {
-            self.drop_large(lane, segment, Lot::Expired)?;
-            return self.reclaim_large(segment, lane.slot);
+            self.drop_large(writer, segment, Lot::Expired)?;
+            return self.reclaim_large(segment, writer.slot);
         }
-        self.clean_or_let_go(lane, segment, Policy::Move)
+        self.clean_or_let_go(writer, segment, Policy::Move)
     }
 
     /// How much of a segment has expired, taking its expiry times as spread evenly from first to last.

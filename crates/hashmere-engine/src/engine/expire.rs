@@ -1,11 +1,11 @@
 //! Dropping what has expired key by key, wherever it stands.
 //!
-//! Cleaning and eviction drop what has expired where a segment is worth it. That leaves what stands in the segments that lanes append
+//! Cleaning and eviction drop what has expired where a segment is worth it. That leaves what stands in the segments that writers append
 //! to, which in a small store is everything; so dropping it on request goes through the index.
 
-use super::{Engine, KeyHash, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};
+use crate::fault::{self, Fault};
 use hashmere_format::leaf::Meta;
 use hashmere_format::row::Stat;
 use hashmere_format::uid::Scan;
@@ -13,7 +13,7 @@ use hashmere_mem::{Host, Mem};
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Removes every key whose time is over. A death leaves some removed and others not: each is a removal like any other.
-    pub(super) fn expire_all(&self, lane: &mut Lane) -> Result<(), WriteError> {
+    pub(super) fn expire_all(&self, writer: &mut Writer) -> Result<(), WriteError> {
         let mut at = Scan::START;
         while at.tree < 2 {
             let root = self.root_word();
@@ -33,23 +33,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
             })?;
             if let Some(Some((key, supplied, record))) = past {
                 let kh = supplied.map_or_else(|| self.hash(&key), |hash| KeyHash { hash, is_supplied: true });
-                self.expire_record(lane, &key, kh, record)?;
+                self.expire_record(writer, &key, kh, record)?;
             }
         }
         Ok(())
     }
 
     /// Removes a key if this record is still what it has, and its time is still over.
-    fn expire_record(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, record: u64) -> Result<(), WriteError> {
-        let done = self.mutate_record(lane, (key, kh), record, |engine, lane, root, found, held| {
+    fn expire_record(&self, writer: &mut Writer, key: &[u8], kh: KeyHash, record: u64) -> Result<(), WriteError> {
+        let done = self.mutate_record(writer, (key, kh), record, |engine, writer, root, found, held| {
             // As it is now, under the lock: it may have been touched.
             if engine.is_past(found) || fault::is(Fault::PastBelieved) {
-                engine.commit_removal(lane, root, found);
+                engine.commit_removal(writer, root, found);
                 held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
-                engine.count_at(lane.row, Stat::Expired, 1);
+                engine.count_at(writer.row, Stat::Expired, 1);
             }
         });
-        self.leave(lane);
+        self.leave(writer);
         done
     }
 }

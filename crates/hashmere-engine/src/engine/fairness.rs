@@ -6,9 +6,9 @@
 //! lock; the next holder of the lock clears the bit when it releases it. The bit is a hint: a writer's patience ends by time,
 //! so a bit left by a crashed process costs the next writer that wait, once.
 
-use super::{Engine, KeyHash, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::leaf::{Meta, META};
 use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
@@ -36,7 +36,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline]
     pub fn begin_round(&self, rounds: Rounds, key: &[u8], kh: KeyHash) -> Result<(), WriteError> {
         if rounds.is_beaten() {
-            self.ask_to_yield(&mut *self.lane_for(key, kh)?, kh)?;
+            self.ask_to_yield(&mut *self.writer_for(key, kh)?, kh)?;
         }
         Ok(())
     }
@@ -46,12 +46,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub fn end_round<R>(
         &self,
         rounds: &mut Rounds,
-        lane: &mut Lane,
-        commit: impl FnOnce(&mut Lane) -> Result<Option<R>, WriteError>,
+        writer: &mut Writer,
+        commit: impl FnOnce(&mut Writer) -> Result<Option<R>, WriteError>,
     ) -> Result<Option<R>, WriteError> {
-        lane.insists = rounds.is_beaten();
-        let done = commit(lane);
-        lane.insists = false;
+        writer.insists = rounds.is_beaten();
+        let done = commit(writer);
+        writer.insists = false;
         if matches!(done, Ok(None)) {
             rounds.0 = rounds.0.saturating_add(1);
         }
@@ -60,24 +60,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Sets the bit, by taking the key's lock and giving it back with it: so no holder of the lock overwrites it.
     #[cold]
-    fn ask_to_yield(&self, lane: &mut Lane, kh: KeyHash) -> Result<(), WriteError> {
-        let root = self.enter(lane);
-        lane.insists = true;
-        let locked = self.lock_key(lane, root, kh.hash);
-        lane.insists = false;
+    fn ask_to_yield(&self, writer: &mut Writer, kh: KeyHash) -> Result<(), WriteError> {
+        let root = self.enter(writer);
+        writer.insists = true;
+        let locked = self.lock_key(writer, root, kh.hash);
+        writer.insists = false;
         if let Ok(Some((place, meta))) = &locked {
             // Not `release`: a waiter that it wakes would take the lock at once. The note of waiters stays, for the next release.
             let sleepers = self.mem.load(place.first + META, Ordering::Relaxed) & Meta::WAITERS;
             self.mem.store(place.first + META, meta.released().0 | sleepers | Meta::YIELD, Ordering::Release);
-            self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Release);
+            self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Release);
         }
-        self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         locked.map(|_| ())
     }
 
-    /// How long this lane yields to those who ask.
-    pub(super) fn courtesy_of(&self, lane: &Lane) -> Duration {
-        if lane.insists || fault::is(Fault::YieldIgnored) {
+    /// How long this writer yields to those who ask.
+    pub(super) fn courtesy_of(&self, writer: &Writer) -> Duration {
+        if writer.insists || fault::is(Fault::YieldIgnored) {
             return Duration::ZERO;
         }
         COURTESY

@@ -1,14 +1,14 @@
-//! Making room when there is none: by cleaning or evicting, if need be into the reserve, one lane at a time. And what is
+//! Making room when there is none: by cleaning or evicting, if need be into the reserve, one writer at a time. And what is
 //! kept in reserve for that.
 
 use super::backing::Memory;
 use super::clean::Policy;
 use super::index::Tree;
-use super::lane_state::Cleaning;
 use super::segments::{Need, RESERVE};
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::writer_state::Cleaning;
+use super::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit};
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -23,82 +23,82 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     pub(super) fn make_room_by_force(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         bytes: u64,
         refused: Option<WriteError>,
     ) -> Result<(), WriteError> {
-        self.by_force(lane, |lane| {
+        self.by_force(writer, |writer| {
             let partial = (0..self.segments()).any(|segment| {
                 self.state(segment).state == State::Partial
-                    && self.adopt_one(lane, segment, bytes)
-                    && (refused.is_none() || self.has_memory(lane, bytes))
+                    && self.adopt_one(writer, segment, bytes)
+                    && (refused.is_none() || self.has_memory(writer, bytes))
             });
-            let made = if partial { Ok(()) } else { self.force(lane, bytes, refused) };
+            let made = if partial { Ok(()) } else { self.force(writer, bytes, refused) };
             if made.as_ref().is_err_and(|error| error.is_no_room() || matches!(error, WriteError::Busy { .. })) {
                 // Dead clients may hold segments that nobody has needed so far.
-                return self.sweep().and_then(|()| self.force(lane, bytes, None)).or(made);
+                return self.sweep().and_then(|()| self.force(writer, bytes, None)).or(made);
             }
             made
         })
     }
 
-    /// Lets a lane clean by force: it alone may use the reserve meanwhile.
+    /// Lets a writer clean by force: it alone may use the reserve meanwhile.
     pub(super) fn by_force<R>(
         &self,
-        lane: &mut Lane,
-        act: impl FnOnce(&mut Lane) -> Result<R, WriteError>,
+        writer: &mut Writer,
+        act: impl FnOnce(&mut Writer) -> Result<R, WriteError>,
     ) -> Result<R, WriteError> {
         self.reach_file()?;
-        self.acquire_global(lane.slot, at::RESERVE_LOCK)?;
+        self.acquire_global(writer.slot, at::RESERVE_LOCK)?;
         self.give_up_snapshot();
-        lane.cleaning = Cleaning::Forced;
-        let done = act(lane);
-        lane.cleaning = Cleaning::No;
+        writer.cleaning = Cleaning::Forced;
+        let done = act(writer);
+        writer.cleaning = Cleaning::No;
         self.release_global(at::RESERVE_LOCK);
         done
     }
 
     /// Whether memory can be put behind the next record of the open segment.
-    fn has_memory(&self, lane: &Lane, bytes: u64) -> bool {
-        lane.open.as_ref().is_some_and(|open| self.back(open.head, bytes).is_ok())
+    fn has_memory(&self, writer: &Writer, bytes: u64) -> bool {
+        writer.open.as_ref().is_some_and(|open| self.back(open.head, bytes).is_ok())
     }
 
-    fn force(&self, lane: &mut Lane, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
+    fn force(&self, writer: &mut Writer, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
         // Where the file cannot grow, the reserve is made good. Where it may, but the file system has no room, what is left of
         // it is kept: cleaning needs one segment to move to.
         if self.is_above_maximum() {
-            self.shrink_in_passing(lane)?;
+            self.shrink_in_passing(writer)?;
         }
         let holes = self.vacant().saturating_sub(self.free_segments());
         let may_grow = self.segments() + RESERVE <= self.segments_max() + holes;
         let reserve = if may_grow { self.free_segments().min(RESERVE) } else { RESERVE };
         for _ in 0..self.segments() + 2 {
-            if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= reserve {
+            if writer.open.as_ref().is_some_and(|open| open.has_room(bytes)) && self.free_segments() >= reserve {
                 return Ok(());
             }
             // Durable: what cleaning empties is free only after a sync, and cleaning needs the reserve itself.
             if self.free_segments() < RESERVE {
-                self.sync_for_room(lane)?;
+                self.sync_for_room(writer)?;
             }
             if self.free_segments() > RESERVE {
-                self.retire_segment(lane);
-                if let Some((segment, ready)) = self.claim_log(lane.slot, Need::Normal, &mut refused)? {
-                    self.open_segment(lane, segment, 0, ready);
+                self.retire_segment(writer);
+                if let Some((segment, ready)) = self.claim_log(writer.slot, Need::Normal, &mut refused)? {
+                    self.open_segment(writer, segment, 0, ready);
                     return Ok(());
                 }
             }
-            if !self.free_one_more(lane)? {
+            if !self.free_one_more(writer)? {
                 break;
             }
         }
-        if lane.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
+        if writer.open.as_ref().is_some_and(|open| open.has_room(bytes)) {
             return Ok(());
         }
         // Nothing can go: then the file system is asked, whatever it said a moment ago.
         if self.forget_refusal() {
-            self.retire_segment(lane);
-            if let Some((segment, ready)) = self.claim_log(lane.slot, Need::Normal, &mut refused)? {
-                self.open_segment(lane, segment, 0, ready);
+            self.retire_segment(writer);
+            if let Some((segment, ready)) = self.claim_log(writer.slot, Need::Normal, &mut refused)? {
+                self.open_segment(writer, segment, 0, ready);
                 return Ok(());
             }
         }
@@ -106,19 +106,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Cleans the segment with most to gain. `false`: nothing is to be gained.
-    pub(super) fn clean_best(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+    pub(super) fn clean_best(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         let vacant = self.vacant();
-        self.skip_busy(lane, |lane, left| {
+        self.skip_busy(writer, |writer, left| {
             let mut best = (0, None);
             for segment in 0..self.segments() {
-                if let Some(dead) = self.glance(lane, segment)? {
+                if let Some(dead) = self.glance(writer, segment)? {
                     if dead > best.0 && self.field(segment, segment::at::DEAD) > 0 && !left.contains(&segment) {
                         best = (dead, Some(segment));
                     }
                 }
             }
             match best.1 {
-                Some(segment) => Ok((Some(segment), self.clean_segment(lane, segment, Policy::Move))),
+                Some(segment) => Ok((Some(segment), self.clean_segment(writer, segment, Policy::Move))),
                 None => Ok((None, Ok(self.vacant() > vacant))),
             }
         })
@@ -128,13 +128,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// were are passed over from then on. `deal` returns which one it was.
     pub(super) fn skip_busy(
         &self,
-        lane: &mut Lane,
-        mut deal: impl FnMut(&mut Lane, &[u64]) -> Result<(Option<u64>, Result<bool, WriteError>), WriteError>,
+        writer: &mut Writer,
+        mut deal: impl FnMut(&mut Writer, &[u64]) -> Result<(Option<u64>, Result<bool, WriteError>), WriteError>,
     ) -> Result<bool, WriteError> {
         let mut left = Vec::new();
         let mut busy = None;
         loop {
-            match deal(lane, &left)? {
+            match deal(writer, &left)? {
                 (Some(segment), Err(error @ WriteError::Busy { .. })) if !fault::is(Fault::RecordAwaited) => {
                     left.push(segment);
                     busy = Some(error);
@@ -146,42 +146,42 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Frees a segment more if that is possible.
-    pub(super) fn free_one_more(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+    pub(super) fn free_one_more(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         if self.shape.cache {
-            return self.evict(lane);
+            return self.evict(writer);
         }
-        if self.drop_expired(lane, 1)? {
+        if self.drop_expired(writer, 1)? {
             return Ok(true);
         }
-        match self.clean_best(lane) {
+        match self.clean_best(writer) {
             Ok(true) => Ok(true),
-            cleaned => Ok(self.sync_for_room(lane)? || cleaned?),
+            cleaned => Ok(self.sync_for_room(writer)? || cleaned?),
         }
     }
 
     /// Makes room for the index, which found none to grow. `false`: there is none to be had.
     #[cold]
-    pub(super) fn free_for_index(&self, lane: &mut Lane) -> Result<bool, WriteError> {
-        self.patiently(lane.cleaning, || self.free_for_index_now(lane))
+    pub(super) fn free_for_index(&self, writer: &mut Writer) -> Result<bool, WriteError> {
+        self.patiently(writer.cleaning, || self.free_for_index_now(writer))
     }
 
-    fn free_for_index_now(&self, lane: &mut Lane) -> Result<bool, WriteError> {
+    fn free_for_index_now(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         let freed = match self.next_chunk() {
-            1 => self.by_force(lane, |lane| {
-                let freed = self.free_one_more(lane)?;
+            1 => self.by_force(writer, |writer| {
+                let freed = self.free_one_more(writer)?;
                 // Durable: whatever was emptied is to be had after a sync.
-                Ok(self.sync_for_room(lane)? || freed && !self.is_durable())
+                Ok(self.sync_for_room(writer)? || freed && !self.is_durable())
             }),
             // What others take of it before the index does is made again.
-            n => self.make_run(lane, n, &mut None).map(|run| {
-                run.iter().for_each(|first| self.free(*first, n, lane.slot, Memory::All));
+            n => self.make_run(writer, n, &mut None).map(|run| {
+                run.iter().for_each(|first| self.free(*first, n, writer.slot, Memory::All));
                 run.is_some()
             }),
         };
         match freed {
             Ok(true) => Ok(true),
-            Ok(false) if self.shape.cache => self.evict_beside(lane),
-            Err(error) if error.is_no_room() && self.shape.cache => self.evict_beside(lane),
+            Ok(false) if self.shape.cache => self.evict_beside(writer),
+            Err(error) if error.is_no_room() && self.shape.cache => self.evict_beside(writer),
             Err(error) if error.is_no_room() => Ok(false),
             other => other,
         }

@@ -5,7 +5,7 @@
 
 use super::pin::Pin;
 use super::stalled::LOOK;
-use super::{Engine, Lane};
+use super::{Engine, Writer};
 use crate::error::{BackupError, WriteError};
 use hashmere_format::record::{field, Head};
 use hashmere_format::row;
@@ -56,15 +56,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until nobody marks
     /// any more.
-    pub(super) fn take_marks(&self, lane: &mut Lane, take: &mut Take<'_>) -> Result<(), BackupError> {
-        self.in_reach(|| self.take_all_marks(lane, take))?
+    pub(super) fn take_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {
+        self.in_reach(|| self.take_all_marks(writer, take))?
     }
 
-    fn take_all_marks(&self, lane: &mut Lane, take: &mut Take<'_>) -> Result<(), BackupError> {
+    fn take_all_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {
         let mut segment = 0;
         while segment < self.segments() {
-            if let Some(stand) = self.stand_on(lane, segment)? {
-                let taken = self.take_marks_in(lane, segment, stand.used, take);
+            if let Some(stand) = self.stand_on(writer, segment)? {
+                let taken = self.take_marks_in(writer, segment, stand.used, take);
                 self.unpin(stand.pin);
                 taken?;
             }
@@ -73,11 +73,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    fn take_marks_in(&self, lane: &mut Lane, segment: u64, used: u64, take: &mut Take<'_>) -> Result<(), BackupError> {
+    fn take_marks_in(
+        &self,
+        writer: &mut Writer,
+        segment: u64,
+        used: u64,
+        take: &mut Take<'_>,
+    ) -> Result<(), BackupError> {
         let mut done = Ok(());
         self.walk_while(segment, used, |record, head, key| {
             if self.is_kept(record) {
-                done = take(record, head, key).and_then(|()| Ok(self.unmark(lane, record, head, key)?));
+                done = take(record, head, key).and_then(|()| Ok(self.unmark(writer, record, head, key)?));
             }
             done.is_ok()
         });
@@ -85,10 +91,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Holds a segment of records, whatever becomes of it meanwhile. `None`: no kept record is in it.
-    fn stand_on(&self, lane: &Lane, segment: u64) -> Result<Option<Stand>, BackupError> {
+    fn stand_on(&self, writer: &Writer, segment: u64) -> Result<Option<Stand>, BackupError> {
         let start = self.host.monotonic();
         for looks in 0u64.. {
-            let Some(pin) = self.raise_pin(lane.row, segment) else {
+            let Some(pin) = self.raise_pin(writer.row, segment) else {
                 return Err(WriteError::InvalidState("this thread holds too many views to make a backup").into());
             };
             // SYNC(pin): as a view does. Whoever takes a segment over to free it looks at pins after that.
@@ -158,19 +164,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes the mark off. Nobody writes the head of a record that is dead; that of one that lives is its key's holder's.
-    fn unmark(&self, lane: &mut Lane, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
+    fn unmark(&self, writer: &mut Writer, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
         if head.dead != 0 {
             self.unmark_word(record);
             return Ok(());
         }
-        let mut name = std::mem::take(&mut lane.key);
+        let mut name = std::mem::take(&mut writer.key);
         name.clear();
         self.mem.append_to(key, head.key_len as usize, &mut name);
         let kh = self.hash_of(head, &name);
-        lane.key = name;
+        writer.key = name;
         let locked = loop {
-            let root = self.enter(lane);
-            match self.lock_key(lane, root, kh.hash) {
+            let root = self.enter(writer);
+            match self.lock_key(writer, root, kh.hash) {
                 Ok(Some(locked)) => break Ok(locked),
                 Ok(None) => {}
                 Err(error) => break Err(error),
@@ -178,9 +184,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         if let Ok((place, meta)) = locked {
             self.unmark_word(record);
-            self.unlock_bucket(lane, place, meta);
+            self.unlock_bucket(writer, place, meta);
         }
-        self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         locked.map(|_| ())
     }
 

@@ -1,9 +1,9 @@
 //! Large records: segments of their own, in a row, so that a view of one is one slice.
 
 use super::backing::Memory;
-use super::{Draft, Engine, Found, KeyHash, Lane};
-use crate::fault::{self, Fault};
+use super::{Draft, Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Meta;
 use hashmere_format::record::Head;
@@ -27,7 +27,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     pub(super) fn draft_large(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         head: Head,
@@ -35,7 +35,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Draft, WriteError> {
         self.refuse_if_poisoned()?;
         let n = bytes.div_ceil(self.segment_bytes());
-        let segment = self.claim_run(lane, n)?;
+        let segment = self.claim_run(writer, n)?;
         let offset = self.segment_offset(segment);
         self.set_field(segment, segment::at::BORN, RootWord::unpack(self.root()).generation);
         self.set_field(segment, segment::at::DEAD, 0);
@@ -61,10 +61,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Gives a draft up.
-    pub(crate) fn abandon(&self, lane: &Lane, draft: &Draft) {
+    pub(crate) fn abandon(&self, writer: &Writer, draft: &Draft) {
         if draft.is_large() {
             let segment = self.segment_of(draft.offset);
-            self.free(segment, u64::from(self.state(segment).length), lane.slot, Memory::All);
+            self.free(segment, u64::from(self.state(segment).length), writer.slot, Memory::All);
         }
     }
 
@@ -90,7 +90,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Removes the key of a large record, if this is its lot.
-    pub(super) fn drop_large(&self, lane: &mut Lane, segment: u64, whose: Lot) -> Result<(), WriteError> {
+    pub(super) fn drop_large(&self, writer: &mut Writer, segment: u64, whose: Lot) -> Result<(), WriteError> {
         let record = self.segment_offset(segment);
         let generation = self.generation(segment);
         let Some((head, key_offset)) = self.parse(record) else { return Ok(()) };
@@ -98,7 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.append_to(key_offset, head.key_len as usize, &mut key);
         let kh = self.hash_of(&head, &key);
         let (mut referred, mut evicted) = (false, None);
-        self.mutate_record(lane, (&key, kh), record, |engine, lane, root, found, held| {
+        self.mutate_record(writer, (&key, kh), record, |engine, writer, root, found, held| {
             referred = true;
             let expired = engine.is_past(found);
             let goes = match whose {
@@ -107,9 +107,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Lot::Any => true,
             };
             if expired || goes {
-                engine.commit_removal(lane, root, found);
+                engine.commit_removal(writer, root, found);
                 held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
-                engine.count_at(lane.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
+                engine.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
                 evicted = if expired { None } else { engine.describe_evicted(found) };
             } else {
                 engine.note_expiry(segment, found);
@@ -117,7 +117,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })?;
         self.note_evicted(&key, evicted);
         if !referred {
-            self.give_up_large(lane.slot, segment, generation);
+            self.give_up_large(writer.slot, segment, generation);
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
 //! The few words of the header that change over the life of a store, and growing its index in advance.
 
 use super::index::Tree;
-use super::{Engine, Lane};
+use super::{Engine, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::{at, Shape};
 use hashmere_format::leaf::{self, Identity, SLOTS};
@@ -49,23 +49,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Splits an index that is smaller than `items` need, level by level.
-    pub(crate) fn presize(&self, lane: &mut Lane, items: u64) -> Result<(), WriteError> {
+    pub(crate) fn presize(&self, writer: &mut Writer, items: u64) -> Result<(), WriteError> {
         let depth = leaves_for(self.shape, items).map_or(Tree::First.depth_max(), u64::ilog2);
-        let root = self.enter(lane);
+        let root = self.enter(writer);
         let mut result = Ok(());
         'levels: for level in 0..depth {
             for prefix in 0..1u64 << level {
                 let Ok(Some(leaf)) = self.leaf_of(root, Tree::First, prefix) else { continue };
                 let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire));
                 if let Some(id) = id.filter(|id| id.depth == level) {
-                    result = self.split(lane, root, Tree::First, leaf, id).map(|_| ());
+                    result = self.split(writer, root, Tree::First, leaf, id).map(|_| ());
                     if result.is_err() {
                         break 'levels;
                     }
                 }
             }
         }
-        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        self.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
         result
     }
 }

@@ -8,8 +8,8 @@
 use super::index::Place;
 use super::stalled::{Blocked, SLEEP_MAX};
 use super::Engine;
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::leaf::Meta;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};

@@ -1,6 +1,6 @@
 //! Writing with marks: 32 bits beside the caller's flags that any ordinary write clears.
 
-use super::{Decision, Draft, Engine, KeyHash, Lane, Outcome};
+use super::{Decision, Draft, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
 use crate::types::{Attributes, Metadata, Stored};
 use hashmere_format::record::Head;
@@ -11,32 +11,32 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// As [`begin`](Self::begin), with marks.
     pub(super) fn begin_marked(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         (key, kh): (&[u8], KeyHash),
         value_len: u64,
         attributes: Attributes,
         marks: u32,
     ) -> Result<Draft, WriteError> {
         let plain = self.head(key, kh, value_len, attributes);
-        self.begin_with(lane, key, kh, Head { flags: plain.flags | u64::from(marks) << 32, ..plain })
+        self.begin_with(writer, key, kh, Head { flags: plain.flags | u64::from(marks) << 32, ..plain })
     }
 
     /// Stores a value with marks if the key is as it was seen (`None`: absent), expiry included. With `keep` the version
     /// stays. `None`: it is not as it was seen.
     pub fn store_marked(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         name: (&[u8], KeyHash),
         value: &[u8],
         (attributes, marks): (Attributes, u32),
         seen: Option<&Metadata>,
         keep: bool,
     ) -> Result<Option<Stored>, WriteError> {
-        self.with_index_room(lane, |lane| {
-            let draft = self.begin_marked(lane, name, value.len() as u64, attributes, marks)?;
+        self.with_index_room(writer, |writer| {
+            let draft = self.begin_marked(writer, name, value.len() as u64, attributes, marks)?;
             self.mem.write(draft.value, value);
             self.seal(&draft);
-            let outcome = self.mutate(lane, name.0, name.1, |current| {
+            let outcome = self.mutate(writer, name.0, name.1, |current| {
                 let now = current.map(|found| self.meta_of_found(found));
                 let same = match (seen, &now) {
                     (None, None) => true,
@@ -51,11 +51,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             });
             match outcome {
                 Ok(Outcome::Stored) => {
-                    self.count_at(lane.row, Stat::Sets, u64::from(!keep));
-                    Ok(Some(lane.stored))
+                    self.count_at(writer.row, Stat::Sets, u64::from(!keep));
+                    Ok(Some(writer.stored))
                 }
                 other => {
-                    self.abandon(lane, &draft);
+                    self.abandon(writer, &draft);
                     other.map(|_| None)
                 }
             }

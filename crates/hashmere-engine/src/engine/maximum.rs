@@ -6,9 +6,9 @@
 
 use super::clean::Policy;
 use super::segments::RESERVE;
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::Meta;
 use hashmere_format::segment::{State, Word};
@@ -54,25 +54,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Gives the store another maximum. Less than it has in use: a cache evicts, a strict store compacts; what cannot go at once,
     /// because it is pinned or open, goes when it is given back.
-    pub(crate) fn set_maximum(&self, lane: &mut Lane, bytes: u64) -> Result<Resized, WriteError> {
+    pub(crate) fn set_maximum(&self, writer: &mut Writer, bytes: u64) -> Result<Resized, WriteError> {
         self.reach_file()?;
         let target = self.segments_within(bytes);
         if self.segments_in_use() > target {
-            let needed = if self.shape.cache { self.least_of_cache() } else { self.compact_to(lane, target)? };
+            let needed = if self.shape.cache { self.least_of_cache() } else { self.compact_to(writer, target)? };
             if needed > target {
                 return Ok(Resized::Needs(self.segment_offset(needed)));
             }
             // Leaves never go one by one: an index for many more keys would leave no room for any.
             if self.shape.cache && 2 * self.immovable() > target {
-                self.clear(lane)?;
+                self.clear(writer)?;
             }
         }
         let before = self.max_bytes();
-        self.store_maximum(lane.slot, bytes)?;
-        self.shrink(lane)?;
+        self.store_maximum(writer.slot, bytes)?;
+        self.shrink(writer)?;
         if !self.shape.cache && self.is_above_maximum() {
             // Others wrote meanwhile, and what they wrote stays.
-            self.store_maximum(lane.slot, before)?;
+            self.store_maximum(writer.slot, before)?;
             return Ok(Resized::Needs(self.segment_offset(self.segments_in_use())));
         }
         Ok(Resized::Done)
@@ -159,45 +159,45 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Empties segments until no more are in use than the maximum allows, from the end of the file: rows of free segments stay
     /// possible before it.
-    pub(crate) fn shrink(&self, lane: &mut Lane) -> Result<(), WriteError> {
+    pub(crate) fn shrink(&self, writer: &mut Writer) -> Result<(), WriteError> {
         if !self.is_above_maximum() {
             return Ok(());
         }
-        self.trim(lane.slot, None);
-        self.retire_segment(lane);
+        self.trim(writer.slot, None);
+        self.retire_segment(writer);
         for segment in (self.segments_max()..self.segments()).rev() {
             if !self.is_above_maximum() {
                 return Ok(());
             }
-            match self.by_force(lane, |lane| self.empty_one(lane, segment)) {
+            match self.by_force(writer, |writer| self.empty_one(writer, segment)) {
                 Err(WriteError::Busy { .. }) => break,
                 emptied => went(emptied)?,
             };
         }
         for _ in 0..=2 * self.segments() {
-            if !self.is_above_maximum() || !went(self.by_force(lane, |lane| self.free_one_more(lane)))? {
+            if !self.is_above_maximum() || !went(self.by_force(writer, |writer| self.free_one_more(writer)))? {
                 break;
             }
         }
-        self.retire_segment(lane);
+        self.retire_segment(writer);
         Ok(())
     }
 
-    fn empty_one(&self, lane: &mut Lane, segment: u64) -> Result<bool, WriteError> {
+    fn empty_one(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
         if self.shape.cache {
-            return self.evict_segment(lane, segment);
+            return self.evict_segment(writer, segment);
         }
-        self.glance(lane, segment)?;
-        self.clean_segment(lane, segment, Policy::Move)
+        self.glance(writer, segment)?;
+        self.clean_segment(writer, segment, Policy::Move)
     }
 
     /// What is left to do of a shrinking is done by writers that need room, each of which frees a segment more than it needs.
     #[cold]
-    pub(super) fn shrink_in_passing(&self, lane: &mut Lane) -> Result<(), WriteError> {
+    pub(super) fn shrink_in_passing(&self, writer: &mut Writer) -> Result<(), WriteError> {
         let before = self.offline();
         // Of a segment that is evicted half may stay.
         for _ in 0..2 * KEPT_FREE {
-            if !self.is_above_maximum() || self.offline() > before || !went(self.free_one_more(lane))? {
+            if !self.is_above_maximum() || self.offline() > before || !went(self.free_one_more(writer))? {
                 break;
             }
         }
@@ -220,17 +220,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Cleans a strict store until it could do with `target` segments, or nothing more is to be gained. Returns how many it needs.
-    fn compact_to(&self, lane: &mut Lane, target: u64) -> Result<u64, WriteError> {
+    fn compact_to(&self, writer: &mut Writer, target: u64) -> Result<u64, WriteError> {
         let needed = |engine: &Self| {
             engine.segments_in_use().saturating_sub(engine.count_of(&[State::Free, State::Hole])) + KEPT_FREE
         };
-        self.retire_segment(lane);
+        self.retire_segment(writer);
         for _ in 0..=2 * self.segments() {
-            if needed(self) <= target || !went(self.by_force(lane, |lane| self.free_one_more(lane)))? {
+            if needed(self) <= target || !went(self.by_force(writer, |writer| self.free_one_more(writer)))? {
                 break;
             }
         }
-        self.retire_segment(lane);
+        self.retire_segment(writer);
         Ok(needed(self))
     }
 }

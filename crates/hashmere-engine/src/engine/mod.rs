@@ -28,8 +28,6 @@ mod force;
 mod growth;
 mod index;
 mod kept;
-mod lane;
-mod lane_state;
 mod large;
 mod life;
 mod lock;
@@ -58,6 +56,8 @@ mod thread;
 mod touch;
 mod wait;
 mod write;
+mod writer;
+mod writer_state;
 
 #[cfg(test)]
 mod tests;
@@ -68,8 +68,6 @@ pub use counter::Tick;
 pub(crate) use create::{Access, NewStore};
 pub(crate) use examine::{fits, least_max, Refusal};
 pub use fairness::Rounds;
-pub use lane::LaneGuard;
-pub use lane_state::Lane;
 pub(crate) use life::leaves_for;
 pub(crate) use maximum::Resized;
 pub use ops::When;
@@ -83,16 +81,18 @@ pub use scan::Step as ScanStep;
 pub use stats::{ClientStats, OperationCounts, Stats};
 pub(crate) use thread::Lender;
 pub(crate) use write::{Current, Decision, Outcome};
+pub use writer::WriterGuard;
+pub use writer_state::Writer;
 
-use crate::fault::{self, Fault};
 use crate::error::ReadError;
+use crate::fault::{self, Fault};
 use hashmere_format::hash::Hasher;
 use hashmere_format::header::{at, RootWord, Shape};
 use hashmere_format::record::Lengths;
 use hashmere_mem::{Host, Mem};
-use lane::Lanes;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
+use writer::Writers;
 
 /// One store, mapped.
 pub struct Engine<M: Mem, H: Host> {
@@ -131,7 +131,7 @@ pub struct Engine<M: Mem, H: Host> {
     look: AtomicU64,
     evicted: evicted::Log,
     stalled: stalled::Stalled,
-    lanes: Lanes,
+    writers: Writers,
 }
 
 /// A key's hash, and whether the caller supplied it (then records carry it).

@@ -3,9 +3,9 @@
 use super::fairness::Rounds;
 use super::index::Tree;
 use super::read::Probe;
-use super::{Current, Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
-use crate::fault::{self, Fault};
+use super::{Current, Decision, Draft, Engine, Found, KeyHash, Outcome, Writer};
 use crate::error::{ReadError, WriteError};
+use crate::fault::{self, Fault};
 use crate::types::{Attributes, CasOutcome, Change, Expected, Item, Metadata, Ttl, Uid, Update, Updated, Version};
 use hashmere_format::header::limit;
 use hashmere_format::record::Head;
@@ -140,12 +140,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Sets a mark, as an operation under the root of now: a leaf of the past may be something else already.
     #[cold]
     fn mark_visited(&self, tree: Tree, leaf: u64, tag: u64, word: u64, bit: u64) {
-        let Ok(mut lane) = self.lane() else { return };
-        let root = self.enter(&mut lane);
+        let Ok(mut writer) = self.writer() else { return };
+        let root = self.enter(&mut writer);
         if matches!(self.leaf_of(root, tree, tag), Ok(Some(now)) if now == leaf) {
             self.mem.fetch_or(word, bit, Ordering::Relaxed);
         }
-        self.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        self.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
     }
 
     /// When something with this TTL expires; `None` is never.
@@ -199,24 +199,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(crate) fn begin(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         value_len: u64,
         attributes: Attributes,
     ) -> Result<Draft, WriteError> {
-        self.begin_with(lane, key, kh, self.head(key, kh, value_len, attributes))
+        self.begin_with(writer, key, kh, self.head(key, kh, value_len, attributes))
     }
 
     /// The same with this head, whose version is the least that the record is to get.
     #[inline(always)]
-    pub(super) fn begin_with(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, head: Head) -> Result<Draft, WriteError> {
+    pub(super) fn begin_with(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        kh: KeyHash,
+        head: Head,
+    ) -> Result<Draft, WriteError> {
         self.admit(head.key_len, head.value_len)?;
         let least = head.version;
         if least != 0 {
-            self.ask_version(lane, least)?;
+            self.ask_version(writer, least)?;
         }
-        let draft = self.draft(lane, key, kh, Head { version: 0, ..head }, head.value_len)?;
+        let draft = self.draft(writer, key, kh, Head { version: 0, ..head }, head.value_len)?;
         Ok(Draft { least, ..draft })
     }
 
@@ -224,13 +230,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub fn with_index_room<R>(
         &self,
-        lane: &mut Lane,
-        mut write: impl FnMut(&mut Lane) -> Result<R, WriteError>,
+        writer: &mut Writer,
+        mut write: impl FnMut(&mut Writer) -> Result<R, WriteError>,
     ) -> Result<R, WriteError> {
         loop {
-            match write(lane) {
-                Err(error) if std::mem::take(&mut lane.index_full) => {
-                    if !self.free_for_index(lane)? {
+            match write(writer) {
+                Err(error) if std::mem::take(&mut writer.index_full) => {
+                    if !self.free_for_index(writer)? {
                         return Err(error);
                     }
                 }
@@ -239,19 +245,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Stores a whole value; `false`: it is not the case that `when` asks for. The particulars are left in the lane.
+    /// Stores a whole value; `false`: it is not the case that `when` asks for. The particulars are left in the writer.
     #[inline(always)]
     pub fn store(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         (key, kh): (&[u8], KeyHash),
         value: &[u8],
         attributes: Attributes,
         when: When,
     ) -> Result<bool, WriteError> {
         let (expires, flags, least) = (self.deadline(attributes.ttl), attributes.flags, attributes.min_version.0);
-        match self.store_once(lane, key, kh, value, expires, flags, least, when) {
-            Err(error) if lane.index_full => self.store_again(lane, error, key, kh, value, expires, flags, least, when),
+        match self.store_once(writer, key, kh, value, expires, flags, least, when) {
+            Err(error) if writer.index_full => {
+                self.store_again(writer, error, key, kh, value, expires, flags, least, when)
+            }
             done => done,
         }
     }
@@ -261,7 +269,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[allow(clippy::too_many_arguments)]
     fn store_again(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         error: WriteError,
         key: &[u8],
         kh: KeyHash,
@@ -271,18 +279,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         least: u64,
         when: When,
     ) -> Result<bool, WriteError> {
-        lane.index_full = false;
-        if !self.free_for_index(lane)? {
+        writer.index_full = false;
+        if !self.free_for_index(writer)? {
             return Err(error);
         }
-        self.with_index_room(lane, |lane| self.store_once(lane, key, kh, value, expires, flags, least, when))
+        self.with_index_room(writer, |writer| self.store_once(writer, key, kh, value, expires, flags, least, when))
     }
 
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     fn store_once(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         value: &[u8],
@@ -296,39 +304,52 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let head =
             Head { expires, flags: flags.into(), version: least, ..Self::plain_head(key, kh, value.len() as u64) };
-        let draft = self.begin_with(lane, key, kh, head)?;
+        let draft = self.begin_with(writer, key, kh, head)?;
         self.mem.write(draft.value, value);
-        self.finish(lane, key, kh, draft, when)
+        self.finish(writer, key, kh, draft, when)
     }
 
     /// Commits a draft whose value is written, as [`store`](Self::store).
     #[inline(always)]
-    fn finish(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, draft: Draft, when: When) -> Result<bool, WriteError> {
+    fn finish(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        kh: KeyHash,
+        draft: Draft,
+        when: When,
+    ) -> Result<bool, WriteError> {
         self.seal(&draft);
-        let outcome = self.put_draft(lane, key, kh, draft, when);
-        Ok(self.conclude(lane, draft, outcome)? == Outcome::Stored)
+        let outcome = self.put_draft(writer, key, kh, draft, when);
+        Ok(self.conclude(writer, draft, outcome)? == Outcome::Stored)
     }
 
     /// Gives the draft up unless it became the record, and counts it if it did.
     #[inline(always)]
     pub(super) fn conclude(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         draft: Draft,
         outcome: Result<Outcome, WriteError>,
     ) -> Result<Outcome, WriteError> {
         if matches!(outcome, Ok(Outcome::Stored)) {
-            self.count_at(lane.row, Stat::Sets, 1);
+            self.count_at(writer.row, Stat::Sets, 1);
         } else {
             // A copy of its own: a draft that passes by reference to a cold call would live in memory all the way.
-            self.abandon(lane, &Draft { ..draft });
+            self.abandon(writer, &Draft { ..draft });
         }
         outcome
     }
 
     /// Removes a key, if `only` is not given or is its version.
-    pub fn remove(&self, lane: &mut Lane, key: &[u8], kh: KeyHash, only: Option<Version>) -> Result<bool, WriteError> {
-        let outcome = self.mutate(lane, key, kh, |current| {
+    pub fn remove(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        kh: KeyHash,
+        only: Option<Version>,
+    ) -> Result<bool, WriteError> {
+        let outcome = self.mutate(writer, key, kh, |current| {
             Ok(match (only, current) {
                 (Some(version), Some(c)) if c.version() != version.0 => Decision::Keep,
                 (Some(_), None) => Decision::Keep,
@@ -339,14 +360,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Removes what has expired under a key, as cleaning does in its time; `true`: there was something.
-    pub fn expire(&self, lane: &mut Lane, key: &[u8], kh: KeyHash) -> Result<bool, WriteError> {
-        Ok(self.mutate(lane, key, kh, |_| Ok(Decision::Expire))? == Outcome::Removed)
+    pub fn expire(&self, writer: &mut Writer, key: &[u8], kh: KeyHash) -> Result<bool, WriteError> {
+        Ok(self.mutate(writer, key, kh, |_| Ok(Decision::Expire))? == Outcome::Removed)
     }
 
     /// Compare, then set or remove.
     pub(crate) fn compare_and_set(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         expected: Expected<'_>,
@@ -367,14 +388,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 if let Some(refused) = self.refused_early(key, kh, expected, value.len() as u64)? {
                     return Ok(refused);
                 }
-                let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
+                let draft = self.begin(writer, key, kh, value.len() as u64, attributes)?;
                 self.mem.write(draft.value, value);
                 self.seal(&draft);
                 Some(draft)
             }
         };
         let mut refused = None;
-        let outcome = self.mutate(lane, key, kh, |current| {
+        let outcome = self.mutate(writer, key, kh, |current| {
             refused = self.refusal(expected, current);
             Ok(match (refused, draft) {
                 (Some(_), _) => Decision::Keep,
@@ -383,12 +404,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             })
         });
         let outcome = match draft {
-            Some(draft) => self.conclude(lane, draft, outcome)?,
+            Some(draft) => self.conclude(writer, draft, outcome)?,
             None => outcome?,
         };
         Ok(match (refused, outcome) {
             (Some(refused), _) => refused,
-            (None, Outcome::Stored) => CasOutcome::Stored(lane.stored),
+            (None, Outcome::Stored) => CasOutcome::Stored(writer.stored),
             (None, _) => CasOutcome::Removed,
         })
     }
@@ -443,8 +464,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.begin_round(rounds, key, kh)?;
             let seen = item()?;
             let update = f(seen.as_ref())?;
-            let mut lane = self.lane_for(key, kh)?;
-            let done = self.end_round(&mut rounds, &mut lane, |lane| self.do_update(lane, key, kh, &seen, update))?;
+            let mut writer = self.writer_for(key, kh)?;
+            let done =
+                self.end_round(&mut rounds, &mut writer, |writer| self.do_update(writer, key, kh, &seen, update))?;
             if let Some(done) = done {
                 return Ok(done);
             }
@@ -454,7 +476,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Does what the function said of what it saw; `None`: that is not there any more.
     fn do_update(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         seen: &Option<Item>,
@@ -465,12 +487,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Update::Keep => Some(Updated::Kept),
             Update::Remove => match seen {
                 None => Some(Updated::Kept),
-                Some(item) => self.remove(lane, key, kh, Some(item.metadata.version))?.then_some(Updated::Removed),
+                Some(item) => self.remove(writer, key, kh, Some(item.metadata.version))?.then_some(Updated::Removed),
             },
-            Update::Set(value) => self.edit_seen(lane, key, kh, &value, Version(0), seen)?,
-            Update::SetMinVersion(value, least) => self.edit_seen(lane, key, kh, &value, least, seen)?,
+            Update::Set(value) => self.edit_seen(writer, key, kh, &value, Version(0), seen)?,
+            Update::SetMinVersion(value, least) => self.edit_seen(writer, key, kh, &value, least, seen)?,
             Update::SetWith(value, attributes) => {
-                self.replace_seen(lane, key, kh, &value, attributes, seen.map(|i| (i, false)))?
+                self.replace_seen(writer, key, kh, &value, attributes, seen.map(|i| (i, false)))?
             }
         })
     }
@@ -478,7 +500,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Stores a value with the flags and the expiry that were seen.
     fn edit_seen(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         value: &[u8],
@@ -488,35 +510,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let ttl = seen.and_then(|i| i.metadata.expires_at_ms).map_or(Ttl::Never, Ttl::At);
         let flags = seen.map_or(0, |i| i.metadata.flags);
         let attributes = Attributes { flags, ttl, min_version };
-        self.replace_seen(lane, key, kh, value, attributes, seen.map(|i| (i, true)))
+        self.replace_seen(writer, key, kh, value, attributes, seen.map(|i| (i, true)))
     }
 
     /// Stores a value if the key is still as it was seen. With `true` also its expiry must be the same, because it is kept.
     fn replace_seen(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         value: &[u8],
         attributes: Attributes,
         seen: Option<(&Item, bool)>,
     ) -> Result<Option<Updated>, WriteError> {
-        self.with_index_room(lane, |lane| self.replace_seen_once(lane, key, kh, value, attributes, seen))
+        self.with_index_room(writer, |writer| self.replace_seen_once(writer, key, kh, value, attributes, seen))
     }
 
     fn replace_seen_once(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         value: &[u8],
         attributes: Attributes,
         seen: Option<(&Item, bool)>,
     ) -> Result<Option<Updated>, WriteError> {
-        let draft = self.begin(lane, key, kh, value.len() as u64, attributes)?;
+        let draft = self.begin(writer, key, kh, value.len() as u64, attributes)?;
         self.mem.write(draft.value, value);
         self.seal(&draft);
-        let outcome = self.mutate(lane, key, kh, |current| {
+        let outcome = self.mutate(writer, key, kh, |current| {
             let same = match (seen, current) {
                 (None, None) => true,
                 (Some((item, keeps)), Some(c)) => {
@@ -527,7 +549,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             Ok(if same { Decision::Put(draft) } else { Decision::Keep })
         });
-        let outcome = self.conclude(lane, draft, outcome)?;
-        Ok((outcome == Outcome::Stored).then_some(Updated::Stored(lane.stored)))
+        let outcome = self.conclude(writer, draft, outcome)?;
+        Ok((outcome == Outcome::Stored).then_some(Updated::Stored(writer.stored)))
     }
 }

@@ -4,8 +4,8 @@
 //! its few segments, nothing else; a dead one is swept.
 
 use super::Engine;
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::Slot;
 use hashmere_format::row;

@@ -7,9 +7,9 @@
 use super::index::{Path, Place, Tree};
 use super::ops::When;
 use super::write::Site;
-use super::{Decision, Draft, Engine, Found, KeyHash, Lane, Outcome};
-use crate::fault::{self, Fault};
+use super::{Decision, Draft, Engine, Found, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -28,7 +28,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn put_draft(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         draft: Draft,
@@ -36,20 +36,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Outcome, WriteError> {
         self.refuse_if_poisoned()?;
         let sight = self.sight(key, kh);
-        let root = self.enter(lane);
+        let root = self.enter(writer);
         let done = match sight {
-            Some(sight) if sight.root == root => self.put_sighted(lane, sight, kh, &draft, when),
+            Some(sight) if sight.root == root => self.put_sighted(writer, sight, kh, &draft, when),
             _ => Ok(None),
         };
         match done {
             Ok(Some(outcome)) => {
                 self.changed(kh.hash);
-                self.leave(lane);
+                self.leave(writer);
                 Ok(outcome)
             }
-            Ok(None) => self.put_slowly(lane, key, kh, Draft { ..draft }, when),
+            Ok(None) => self.put_slowly(writer, key, kh, Draft { ..draft }, when),
             Err(error) => {
-                self.leave(lane);
+                self.leave(writer);
                 Err(error)
             }
         }
@@ -76,14 +76,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     fn put_sighted(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         sight: Sight,
         kh: KeyHash,
         draft: &Draft,
         when: When,
     ) -> Result<Option<Outcome>, WriteError> {
         let Sight { epoch, root, path, place, found } = sight;
-        let Some(mut meta) = self.lock_place(lane, root, path, place)? else { return Ok(None) };
+        let Some(mut meta) = self.lock_place(writer, root, path, place)? else { return Ok(None) };
         let (free, ordinary) = match &found {
             // The slot leads to the same record, and as in `look` nothing at all was recycled since it was read.
             Some(found) => {
@@ -102,12 +102,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             done = Some(Outcome::Kept);
         } else if ordinary {
             let site = Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash };
-            if self.commit_draft(lane, root, draft, &site, None, &mut meta) {
-                lane.stored.created = created;
+            if self.commit_draft(writer, root, draft, &site, None, &mut meta) {
+                writer.stored.created = created;
                 done = Some(Outcome::Stored);
             }
         }
-        self.unlock_bucket(lane, place, meta);
+        self.unlock_bucket(writer, place, meta);
         Ok(done)
     }
 
@@ -115,13 +115,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(never)]
     fn put_slowly(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         draft: Draft,
         when: When,
     ) -> Result<Outcome, WriteError> {
-        self.mutate(lane, key, kh, |current| {
+        self.mutate(writer, key, kh, |current| {
             Ok(if when.allows(current.is_some()) { Decision::Put(draft) } else { Decision::Keep })
         })
     }

@@ -10,8 +10,8 @@
 //! frees maps the whole file first ([`Engine::reach_file`]).
 
 use super::{corrupt, Engine};
-use crate::fault::{self, Fault};
 use crate::error::ReadError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;

@@ -5,8 +5,8 @@
 
 use super::index::{Place, Tree};
 use super::{corrupt, Engine, KeyHash};
-use crate::fault::{self, Fault};
 use crate::error::ReadError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Meta, Slot, META};
 use hashmere_format::record::{field, Head, Outline};
@@ -124,8 +124,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if mask != 0 {
             // Not this key's, no record, or expired: the long way finds out which, whether that is damage, and whether another slot
             // is the right one. No loop here: it would have its invariants computed for every look-up, and nearly none needs it.
-            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::ReadUncompared)
-            {
+            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::ReadUncompared) {
                 Some(found) if !self.is_past(&found) => Probe::At(found, epoch),
                 _ => Probe::Unsure,
             };

@@ -8,9 +8,9 @@ use super::lock::Held;
 use super::salvage::{Content, Survey};
 use super::segments::Need;
 use super::write::Reach;
-use super::{Engine, KeyHash, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, flag, limit, RootWord, PAGE};
 use hashmere_format::record::{field, Head, VERSION_MAX};
 use hashmere_format::row;
@@ -57,20 +57,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for (segment, content) in survey.content.iter().enumerate() {
             self.write_entry(segment as u64, *content, generation);
         }
-        let mut lane = self.lane()?;
-        self.plant_anew(&lane, generation, &survey)?;
+        let mut writer = self.writer()?;
+        self.plant_anew(&writer, generation, &survey)?;
         if self.max_bytes() == 0 {
-            self.presize(&mut lane, survey.candidates)?;
+            self.presize(&mut writer, survey.candidates)?;
         }
         for (segment, content) in survey.content.iter().enumerate() {
             match content {
-                Content::Log { used } => self.adopt_log(&mut lane, &survey, segment as u64, u64::from(*used))?,
-                Content::Large { .. } => self.adopt_large(&mut lane, segment as u64)?,
+                Content::Log { used } => self.adopt_log(&mut writer, &survey, segment as u64, u64::from(*used))?,
+                Content::Large { .. } => self.adopt_large(&mut writer, segment as u64)?,
                 _ => {}
             }
             report(segment as u64 + 1, 1);
         }
-        drop(lane);
+        drop(writer);
         self.sync_alone()?;
         Ok(self.items())
     }
@@ -161,8 +161,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// An empty index, in place of whatever there was.
-    fn plant_anew(&self, lane: &Lane, generation: u64, survey: &Survey) -> Result<(), WriteError> {
-        let segment = self.claim_patiently(lane.slot, Need::Reserve, self.plant_bytes())?;
+    fn plant_anew(&self, writer: &Writer, generation: u64, survey: &Survey) -> Result<(), WriteError> {
+        let segment = self.claim_patiently(writer.slot, Need::Reserve, self.plant_bytes())?;
         let word = RootWord { generation, segment };
         // What a backup left in the header, and what writes asked for, is of some moment since the last sync, or before: a lower bound.
         let seen = survey.version.max(self.snapshot().floor()).max(self.raised());
@@ -175,14 +175,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    fn adopt_log(&self, lane: &mut Lane, survey: &Survey, segment: u64, used: u64) -> Result<(), WriteError> {
+    fn adopt_log(&self, writer: &mut Writer, survey: &Survey, segment: u64, used: u64) -> Result<(), WriteError> {
         let start = self.segment_offset(segment);
         let mut record = start;
         while record < start + used {
             let Some((head, key)) = self.parse(record) else { break };
             let bytes = head.record_bytes(self.lengths);
             if self.may_live(&survey.point, record, &head) {
-                self.adopt_record(lane, record, &head, key)?;
+                self.adopt_record(writer, record, &head, key)?;
                 self.count_expiry(segment, &head);
             } else {
                 self.count_dead(record, bytes);
@@ -192,12 +192,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    fn adopt_large(&self, lane: &mut Lane, segment: u64) -> Result<(), WriteError> {
+    fn adopt_large(&self, writer: &mut Writer, segment: u64) -> Result<(), WriteError> {
         let record = self.segment_offset(segment);
         let Some((head, key)) = self.parse(record) else { return Ok(()) };
         self.set_field(segment, segment::at::USED, head.record_bytes(self.lengths));
         self.count_expiry(segment, &head);
-        self.adopt_record(lane, record, &head, key)
+        self.adopt_record(writer, record, &head, key)
     }
 
     fn count_expiry(&self, segment: u64, head: &Head) {
@@ -218,27 +218,27 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Makes a record its key's, if it is newer than what the index has so far.
-    fn adopt_record(&self, lane: &mut Lane, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
-        let mut name = std::mem::take(&mut lane.key);
+    fn adopt_record(&self, writer: &mut Writer, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
+        let mut name = std::mem::take(&mut writer.key);
         name.clear();
         self.mem.append_to(key, head.key_len as usize, &mut name);
         let word = self.mem.load(record, Ordering::Relaxed);
         self.mem.store(record, word & !(field::DEAD | field::KEPT), Ordering::Relaxed);
-        let won = self.adopt_by_name(lane, record, head, &name);
-        self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
-        lane.key = name;
+        let won = self.adopt_by_name(writer, record, head, &name);
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
+        writer.key = name;
         if !won? {
             self.stamp(record);
             self.count_dead(record, head.record_bytes(self.lengths));
         }
         // Those that lost are found by their marks.
-        (lane.dead_large, lane.made_dead) = (None, 0);
+        (writer.dead_large, writer.made_dead) = (None, 0);
         Ok(())
     }
 
     pub(super) fn adopt_by_name(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         record: u64,
         head: &Head,
         name: &[u8],
@@ -246,29 +246,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let kh = self.hash_of(head, name);
         let mut reach = Reach::First;
         loop {
-            let root = self.enter(lane);
-            let Some(locked) = self.lock_key(lane, root, kh.hash)? else { continue };
+            let root = self.enter(writer);
+            let Some(locked) = self.lock_key(writer, root, kh.hash)? else { continue };
             let mut held = Held::key(locked);
-            let adopted = self.adopt_locked(lane, root, (record, head), (name, kh), reach, &mut held);
-            self.unlock_key(lane, &held);
+            let adopted = self.adopt_locked(writer, root, (record, head), (name, kh), reach, &mut held);
+            self.unlock_key(writer, &held);
             match adopted? {
                 Adopted::Done(won) => return Ok(won),
-                Adopted::NoSlot(Tree::First, hash) => reach = self.reach_for_slot(lane, root, hash)?,
-                Adopted::NoSlot(Tree::Overflow, hash) => reach = self.reach_further(lane, root, hash, reach)?,
+                Adopted::NoSlot(Tree::First, hash) => reach = self.reach_for_slot(writer, root, hash)?,
+                Adopted::NoSlot(Tree::Overflow, hash) => reach = self.reach_further(writer, root, hash, reach)?,
             }
         }
     }
 
     fn adopt_locked(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         root: u64,
         (record, head): (u64, &Head),
         (name, kh): (&[u8], KeyHash),
         reach: Reach,
         held: &mut Held,
     ) -> Result<Adopted, WriteError> {
-        let mut site = self.locate(lane, root, name, kh, held)?;
+        let mut site = self.locate(writer, root, name, kh, held)?;
         if site.found.is_some_and(|found| !is_newer(head, &self.head_of(&found))) {
             return Ok(Adopted::Done(false));
         }
@@ -276,13 +276,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if reach == Reach::First {
                 return Ok(Adopted::NoSlot(Tree::First, kh.hash));
             }
-            match self.overflow_site(lane, root, name, held, reach)? {
+            match self.overflow_site(writer, root, name, held, reach)? {
                 Ok(overflow) => site = overflow,
                 Err(full) => return Ok(Adopted::NoSlot(Tree::Overflow, full)),
             }
         }
         let draft = self.copied(record, head, head.record_bytes(self.lengths));
-        Ok(match self.commit_record(lane, root, &draft, &site) {
+        Ok(match self.commit_record(writer, root, &draft, &site) {
             Some(_) => Adopted::Done(true),
             None => Adopted::NoSlot(site.tree, site.hash),
         })

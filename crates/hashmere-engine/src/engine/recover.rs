@@ -7,8 +7,8 @@
 use super::backing::Memory;
 use super::index::Tree;
 use super::Engine;
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, Meta, META};
 use hashmere_format::record::{VERSION_MASK, VERSION_MAX, VERSION_SHIFT};

@@ -8,7 +8,7 @@
 
 use super::backing::Memory;
 use super::check::CheckReport;
-use super::{Engine, Lane, Pin};
+use super::{Engine, Pin, Writer};
 use crate::error::{ReadError, WriteError};
 use hashmere_format::header::{at, limit, RootWord};
 use hashmere_format::leaf::Meta;
@@ -64,7 +64,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes a region. `fill` writes what is to stand in it, before anyone can see it. `None`: there is one of this kind and name.
     pub(crate) fn create_region(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         (kind, name): (u64, &[u8]),
         bytes: u64,
         fill: impl FnOnce(Spot),
@@ -80,14 +80,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.refuse_without_pin()?;
         let n = total.div_ceil(self.segment_bytes());
-        let segment = self.claim_run(lane, n)?;
+        let segment = self.claim_run(writer, n)?;
         // Not a record: whoever repairs after us shall not look for one there.
-        self.set_state(segment, Word::owned(State::Claimed, lane.slot).long(n as u32));
+        self.set_state(segment, Word::owned(State::Claimed, writer.slot).long(n as u32));
         let spot = self.fill_region(segment, (kind, name), bytes);
         fill(spot);
-        let made = self.name_region(lane, (kind, name), spot, n);
+        let made = self.name_region(writer, (kind, name), spot, n);
         if !matches!(made, Ok(Some(_))) {
-            self.free(segment, n, lane.slot, Memory::All);
+            self.free(segment, n, writer.slot, Memory::All);
         }
         made
     }
@@ -113,13 +113,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn name_region(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         (kind, name): (u64, &[u8]),
         spot: Spot,
         n: u64,
     ) -> Result<Option<Place>, WriteError> {
         let pin = self.pin_region(spot.segment)?;
-        self.acquire_global(lane.slot, at::REGION_LOCK)?;
+        self.acquire_global(writer.slot, at::REGION_LOCK)?;
         let found = self.find_region(kind, name);
         let there = !matches!(found, Ok(None));
         if !there {
@@ -169,17 +169,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let dropped = self.state(place.spot.segment).state == State::Limbo;
         self.unpin(place.pin);
         if dropped {
-            if let Ok(lane) = self.lane() {
+            if let Ok(writer) = self.writer() {
                 // What fails here is found again by the next look at this segment.
-                let _ = self.leave_limbo(place.spot.segment, lane.slot);
+                let _ = self.leave_limbo(place.spot.segment, writer.slot);
             }
         }
     }
 
     /// Takes the name off a region and frees it, as soon as nobody has it open. `false`: there is none.
-    pub(crate) fn drop_region(&self, lane: &Lane, kind: u64, name: &[u8]) -> Result<bool, WriteError> {
+    pub(crate) fn drop_region(&self, writer: &Writer, kind: u64, name: &[u8]) -> Result<bool, WriteError> {
         self.refuse_if_poisoned()?;
-        self.acquire_global(lane.slot, at::REGION_LOCK)?;
+        self.acquire_global(writer.slot, at::REGION_LOCK)?;
         let found = self.find_region(kind, name);
         if let Ok(Some(spot)) = found {
             // This is the point at which it is gone: nobody finds it any more, and whoever has it open is told.
@@ -189,7 +189,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.release_global(at::REGION_LOCK);
         let found = found?;
         if let Some(spot) = found {
-            self.leave_limbo(spot.segment, lane.slot)?;
+            self.leave_limbo(spot.segment, writer.slot)?;
         }
         Ok(found.is_some())
     }
@@ -217,8 +217,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Does something under the region lock: short, without system calls.
-    pub(crate) fn with_region_lock<R>(&self, lane: &Lane, act: impl FnOnce() -> R) -> Result<R, WriteError> {
-        self.acquire_global(lane.slot, at::REGION_LOCK)?;
+    pub(crate) fn with_region_lock<R>(&self, writer: &Writer, act: impl FnOnce() -> R) -> Result<R, WriteError> {
+        self.acquire_global(writer.slot, at::REGION_LOCK)?;
         let done = act();
         self.release_global(at::REGION_LOCK);
         Ok(done)

@@ -7,11 +7,11 @@
 
 use super::backing::Memory;
 use super::clean::Policy;
-use super::lane_state::Cleaning;
 use super::large::Lot;
 use super::segments::{Need, RESERVE};
 use super::stalled::LOOK;
-use super::{Engine, Lane};
+use super::writer_state::Cleaning;
+use super::{Engine, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::{at, limit, PAGE};
 use hashmere_format::row::Stat;
@@ -29,27 +29,27 @@ struct Run {
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Claims `n` segments in a row with memory behind them, the first in state "large, new".
-    pub(super) fn claim_run(&self, lane: &mut Lane, n: u64) -> Result<u64, WriteError> {
+    pub(super) fn claim_run(&self, writer: &mut Writer, n: u64) -> Result<u64, WriteError> {
         // One is the index's. What the store can never hold is refused before anything is cleaned, evicted or added for it.
         if n >= self.segments_max() {
             return Err(self.full(None));
         }
-        let first = self.patiently(lane.cleaning, || self.claim_run_now(lane, n))?;
+        let first = self.patiently(writer.cleaning, || self.claim_run_now(writer, n))?;
         // Only now: a repair after our death reads what a new large record has.
-        self.set_state(first, Word::owned(State::LargeNew, lane.slot).long(n as u32));
+        self.set_state(first, Word::owned(State::LargeNew, writer.slot).long(n as u32));
         (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
-        self.keep_spare(lane.slot);
+        self.keep_spare(writer.slot);
         Ok(first)
     }
 
-    fn claim_run_now(&self, lane: &mut Lane, n: u64) -> Result<u64, WriteError> {
+    fn claim_run_now(&self, writer: &mut Writer, n: u64) -> Result<u64, WriteError> {
         let mut refused = None;
-        let mut run = self.find_run(lane.slot, n, &mut refused)?;
-        if run.is_none() && lane.cleaning == Cleaning::No {
-            run = self.make_run(lane, n, &mut refused)?;
+        let mut run = self.find_run(writer.slot, n, &mut refused)?;
+        if run.is_none() && writer.cleaning == Cleaning::No {
+            run = self.make_run(writer, n, &mut refused)?;
         }
         if run.is_none() && self.forget_refusal() {
-            run = self.find_run(lane.slot, n, &mut refused)?;
+            run = self.find_run(writer.slot, n, &mut refused)?;
         }
         run.ok_or_else(|| self.full(refused))
     }
@@ -154,15 +154,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     pub(super) fn make_run(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
         let start = self.host.monotonic();
         loop {
-            let made = self.make_run_now(lane, n, refused)?;
+            let made = self.make_run_now(writer, n, refused)?;
             let may_come = made.is_none() && self.shape.cache;
-            let Some(holder) = may_come.then(|| self.in_the_way(lane.slot, n)).flatten() else { return Ok(made) };
+            let Some(holder) = may_come.then(|| self.in_the_way(writer.slot, n)).flatten() else { return Ok(made) };
             let waited = self.host.monotonic().saturating_sub(start);
             if waited >= self.busy_timeout {
                 return Err(self.busy(holder, waited));
@@ -192,17 +192,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn make_run_now(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
-        self.by_force(lane, |lane| {
-            let mut made = self.make_run_once(lane, n, Lot::Unvisited, refused);
+        self.by_force(writer, |writer| {
+            let mut made = self.make_run_once(writer, n, Lot::Unvisited, refused);
             let in_vain = |error: &WriteError| error.is_no_room() || matches!(error, WriteError::Busy { .. });
             if made.as_ref().map_or_else(in_vain, Option::is_none) {
                 // Our own segment may be in the way, or what dead clients hold; or all that was left is beside a stalled lock.
-                self.retire_segment(lane);
-                made = self.sweep().and_then(|()| self.make_run_once(lane, n, Lot::Any, refused));
+                self.retire_segment(writer);
+                made = self.sweep().and_then(|()| self.make_run_once(writer, n, Lot::Any, refused));
             }
             match made {
                 Err(error) if error.is_no_room() => {
@@ -216,26 +216,26 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn make_run_once(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         n: u64,
         whose: Lot,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
-        if n > 1 && self.complete_file(lane.slot, n, refused) {
-            if let Some(first) = self.find_run(lane.slot, n, refused)? {
+        if n > 1 && self.complete_file(writer.slot, n, refused) {
+            if let Some(first) = self.find_run(writer.slot, n, refused)? {
                 return Ok(Some(first));
             }
         }
         if n == 1 || !self.shape.cache {
-            return self.clean_for_run(lane, n, refused);
+            return self.clean_for_run(writer, n, refused);
         }
-        self.evict_for_run(lane, n, whose, refused)
+        self.evict_for_run(writer, n, whose, refused)
     }
 
     /// Frees segment after segment until `n` of them are neighbours.
     fn clean_for_run(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
@@ -247,9 +247,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut left = Vec::new();
         for _ in 0..=self.segments() {
             if let Some(first) = if by_window { self.roomiest_window(n, &left) } else { None } {
-                match self.empty_window(lane, first, n, Policy::Move, &mut left) {
+                match self.empty_window(writer, first, n, Policy::Move, &mut left) {
                     Ok(Some(run)) => {
-                        if let Some(first) = self.back_run(run, lane.slot, refused) {
+                        if let Some(first) = self.back_run(run, writer.slot, refused) {
                             return Ok(Some(first));
                         }
                     }
@@ -261,11 +261,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     Err(error) => return Err(error),
                 }
             }
-            if !self.free_one_more(lane)? {
+            if !self.free_one_more(writer)? {
                 break;
             }
-            self.sync_for_room(lane)?;
-            if let Some(first) = self.find_run(lane.slot, n, refused)? {
+            self.sync_for_room(writer)?;
+            if let Some(first) = self.find_run(writer.slot, n, refused)? {
                 return Ok(Some(first));
             }
         }
@@ -338,7 +338,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Evicts neighbours, in the order of the hand.
     fn evict_for_run(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         n: u64,
         whose: Lot,
         refused: &mut Option<WriteError>,
@@ -355,15 +355,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if first + n > total {
                 continue;
             }
-            if let Some(obstacle) = self.obstacle(lane, first, n, whose)? {
+            if let Some(obstacle) = self.obstacle(writer, first, n, whose)? {
                 next += obstacle - first;
                 continue;
             }
             self.mem.store(at::EVICT_HAND, (first + n) % total, Ordering::Relaxed);
-            match self.empty_window(lane, first, n, policy, &mut Vec::new()) {
+            match self.empty_window(writer, first, n, policy, &mut Vec::new()) {
                 Ok(Some(run)) => {
-                    if let Some(first) = self.back_run(run, lane.slot, refused) {
-                        self.restore_reserve(lane);
+                    if let Some(first) = self.back_run(run, writer.slot, refused) {
+                        self.restore_reserve(writer);
                         return Ok(Some(first));
                     }
                 }
@@ -376,11 +376,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The last segment found in a window that cannot be emptied. Large records go already if that is their lot.
-    fn obstacle(&self, lane: &mut Lane, first: u64, n: u64, whose: Lot) -> Result<Option<u64>, WriteError> {
+    fn obstacle(&self, writer: &mut Writer, first: u64, n: u64, whose: Lot) -> Result<Option<u64>, WriteError> {
         let mut large = Vec::new();
         let mut at = first;
         while at < first + n {
-            self.glance(lane, at)?;
+            self.glance(writer, at)?;
             let word = self.state(at);
             let may_go = match word.state {
                 State::Free => true,
@@ -398,7 +398,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         for segment in large {
             let goes = whose != Lot::Unvisited
-                || match self.evict_large(lane, segment) {
+                || match self.evict_large(writer, segment) {
                     Err(WriteError::Busy { .. }) => false,
                     gone => gone?,
                 };
@@ -410,9 +410,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// What was taken of the reserve to make a row is made good. Where that fails now, the next one to need it does it.
-    fn restore_reserve(&self, lane: &mut Lane) {
+    fn restore_reserve(&self, writer: &mut Writer) {
         for _ in 0..2 * RESERVE {
-            if self.free_segments() >= RESERVE || !matches!(self.evict(lane), Ok(true)) {
+            if self.free_segments() >= RESERVE || !matches!(self.evict(writer), Ok(true)) {
                 return;
             }
         }
@@ -422,7 +422,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// cannot be emptied, because the lock of a record in it does not come, is noted in `left`.
     fn empty_window(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         first: u64,
         n: u64,
         policy: Policy,
@@ -432,7 +432,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut next = first;
         while next < first + n {
             let word = self.state(next);
-            if !self.take_for_run(next, word, lane.slot) {
+            if !self.take_for_run(next, word, writer.slot) {
                 break;
             }
             taken.push((next, word));
@@ -441,7 +441,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut done = Ok(next >= first + n);
         for (segment, word) in &taken {
             if matches!(done, Ok(true)) {
-                done = self.empty_taken(lane, *segment, *word, policy);
+                done = self.empty_taken(writer, *segment, *word, policy);
                 if matches!(done, Err(WriteError::Busy { .. })) {
                     left.push(*segment);
                 }
@@ -449,11 +449,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         if matches!(done, Ok(true)) {
             // The last one may have been larger than what was left.
-            (first + n..next).for_each(|segment| self.free(segment, 1, lane.slot, Memory::All));
+            (first + n..next).for_each(|segment| self.free(segment, 1, writer.slot, Memory::All));
             let holes = taken.iter().filter(|(_, word)| word.state == State::Hole).map(|(segment, _)| *segment);
             return Ok(Some(Run { first, n, holes: holes.collect() }));
         }
-        taken.into_iter().for_each(|(segment, word)| self.put_back(segment, word, lane.slot));
+        taken.into_iter().for_each(|(segment, word)| self.put_back(segment, word, writer.slot));
         done.map(|_| None)
     }
 
@@ -468,20 +468,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Empties a segment that was taken, if it has to be, and claims it.
-    fn empty_taken(&self, lane: &mut Lane, segment: u64, word: Word, policy: Policy) -> Result<bool, WriteError> {
+    fn empty_taken(&self, writer: &mut Writer, segment: u64, word: Word, policy: Policy) -> Result<bool, WriteError> {
         match word.state {
             State::Free | State::Hole => return Ok(true),
-            State::Large => self.drop_large(lane, segment, Lot::Any)?,
-            _ => match self.empty_segment(lane, segment, policy) {
+            State::Large => self.drop_large(writer, segment, Lot::Any)?,
+            _ => match self.empty_segment(writer, segment, policy) {
                 // No room for those that would move: a cache lets go of them as well.
                 Err(error) if error.is_no_room() && self.shape.cache => {
-                    self.empty_segment(lane, segment, Policy::Evict { budget: 0 })?;
+                    self.empty_segment(writer, segment, Policy::Evict { budget: 0 })?;
                 }
                 done => done?,
             },
         }
-        self.count_at(lane.row, Stat::Cleaned, 1);
-        self.keep_unless_held(segment, lane.slot)
+        self.count_at(writer.row, Stat::Cleaned, 1);
+        self.keep_unless_held(segment, writer.slot)
     }
 
     /// A segment that was taken for a row which did not come about.

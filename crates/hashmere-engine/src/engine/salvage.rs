@@ -5,8 +5,8 @@
 //! life of the segment can run into it.
 
 use super::Engine;
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, PAGE};
 use hashmere_format::record::Head;
 use hashmere_format::sum::ALIVE;

@@ -8,8 +8,8 @@
 use super::index::Tree;
 use super::read::Found;
 use super::{corrupt, Engine};
-use crate::fault::{self, Fault};
 use crate::error::ReadError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::{Identity, Slot, LINE, SLOTS};
 use hashmere_format::segment;

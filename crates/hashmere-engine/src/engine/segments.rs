@@ -5,8 +5,8 @@
 
 use super::backing::Memory;
 use super::Engine;
-use crate::fault::{self, Fault};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit};
 use hashmere_format::segment::{self, State, Word, CHUNK_ENTRIES};
 use hashmere_mem::{Host, Mem};

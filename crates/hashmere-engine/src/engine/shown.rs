@@ -2,9 +2,9 @@
 //!
 //! Such a function may use the store. If it wrote the very key that it was called with, its result would come too
 //! late each time, and it would be called again without end; so such a write is refused. The hot path does not check for this:
-//! while a function runs, the thread's own lane counts as taken, and only a write that finds it so looks here.
+//! while a function runs, the thread's own writer counts as taken, and only a write that finds it so looks here.
 
-use super::lane::LaneGuard;
+use super::writer::WriterGuard;
 use super::{Engine, KeyHash};
 use crate::error::WriteError;
 use hashmere_mem::{Host, Mem};
@@ -23,8 +23,8 @@ thread_local! {
 
 /// Says that this thread shows a key, as long as it is kept.
 pub(crate) struct Showing<'a> {
-    /// This thread's own lane, so that its writes come by [`Engine::refuse_shown`].
-    _lane: Option<LaneGuard<'a>>,
+    /// This thread's own writer, so that its writes come by [`Engine::refuse_shown`].
+    _writer: Option<WriterGuard<'a>>,
 }
 
 impl Drop for Showing<'_> {
@@ -42,7 +42,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// From now on this thread shows a key.
     pub(crate) fn show(&self, key: &[u8], hash: KeyHash) -> Showing<'_> {
         SHOWN.with_borrow_mut(|shown| shown.push(Shown { engine: self.address(), hash, key: key.into() }));
-        Showing { _lane: self.take_own_lane() }
+        Showing { _writer: self.take_own_writer() }
     }
 
     /// Refuses to write what is being shown by this thread: one of these keys.

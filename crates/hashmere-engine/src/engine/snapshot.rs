@@ -6,9 +6,9 @@
 
 use super::index::Tree;
 use super::stalled::LOOK;
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, Writer};
 use crate::error::{BackupError, ReadError, WriteError};
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::{Meta, Slot, META};
 use hashmere_format::record::{field, VERSION_MAX, VERSION_SHIFT};
@@ -157,19 +157,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
 /// The way of a backup through the stages.
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a snapshot: every write acknowledged before this call is in it, none that begins after it returned.
-    pub(crate) fn begin_snapshot<'a>(&'a self, lane: &mut Lane) -> Result<Held<'a, M, H>, BackupError> {
+    pub(crate) fn begin_snapshot<'a>(&'a self, writer: &mut Writer) -> Result<Held<'a, M, H>, BackupError> {
         self.refuse_if_poisoned()?;
-        self.claim_snapshot(lane.slot)?;
+        self.claim_snapshot(writer.slot)?;
         // From here on withdrawn whatever happens.
-        let mut held = Held { engine: self, slot: lane.slot, root: 0, floor: 0 };
-        self.clear_old_marks(lane)?;
+        let mut held = Held { engine: self, slot: writer.slot, root: 0, floor: 0 };
+        self.clear_old_marks(writer)?;
         for _ in 0..TRIES {
-            let root = self.enter(lane);
-            if let Some(floor) = self.try_snapshot(lane, root)? {
+            let root = self.enter(writer);
+            if let Some(floor) = self.try_snapshot(writer, root)? {
                 (held.root, held.floor) = (root, floor);
                 return Ok(held);
             }
-            self.clear_old_marks(lane)?;
+            self.clear_old_marks(writer)?;
         }
         Err(BackupError::Abandoned)
     }
@@ -222,20 +222,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Marks that an earlier backup left behind would be taken for ours.
-    fn clear_old_marks(&self, lane: &mut Lane) -> Result<(), BackupError> {
+    fn clear_old_marks(&self, writer: &mut Writer) -> Result<(), BackupError> {
         if !self.snapshot().is_dirty() || fault::is(Fault::OldMarksBelieved) {
             return Ok(());
         }
-        self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         // Whoever saw the earlier one may still set marks.
-        self.wait_for_lanes(lane.slot)?;
-        self.take_marks(lane, &mut |_, _, _| Ok(()))?;
-        self.turn_snapshot(lane.slot, |_| true, Snapshot::clean).map(|_| ())
+        self.wait_for_writers(writer.slot)?;
+        self.take_marks(writer, &mut |_, _, _| Ok(()))?;
+        self.turn_snapshot(writer.slot, |_| true, Snapshot::clean).map(|_| ())
     }
 
     /// One attempt; `None`: a version passed the floor, or the store was cleared.
-    fn try_snapshot(&self, lane: &Lane, root: u64) -> Result<Option<u64>, BackupError> {
-        let slot = lane.slot;
+    fn try_snapshot(&self, writer: &Writer, root: u64) -> Result<Option<u64>, BackupError> {
+        let slot = writer.slot;
         let floor = (self.highest_version(root)? + margin::<M>()).max(self.snapshot().floor());
         if floor > VERSION_MAX - ROOM {
             let what = "the store has used up its versions; dump it and load the dump again";
@@ -244,7 +244,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.turn_snapshot(slot, |_| true, |seen| seen.watching(floor))?;
         let believed = fault::is(Fault::FloorUnawaited);
         if !believed {
-            self.wait_for_lanes(slot)?;
+            self.wait_for_writers(slot)?;
         }
         // Whoever gave a version and did not see the floor has left: the buckets say how far it went.
         if !believed && self.highest_version(root)? > floor {
@@ -255,7 +255,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.turn_snapshot(slot, Snapshot::is_watching, Snapshot::marking)? {
             return Ok(None);
         }
-        self.wait_for_lanes(slot)?;
+        self.wait_for_writers(slot)?;
         if self.root() == root {
             return Ok(Some(floor));
         }
@@ -277,11 +277,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Waits until every operation that began before this call has ended. The dead are repaired.
-    pub(super) fn wait_for_lanes(&self, own: u32) -> Result<(), WriteError> {
-        self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_lane(slot))
+    pub(super) fn wait_for_writers(&self, own: u32) -> Result<(), WriteError> {
+        self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_writer(slot))
     }
 
-    fn wait_for_lane(&self, slot: u32) -> Result<(), WriteError> {
+    fn wait_for_writer(&self, slot: u32) -> Result<(), WriteError> {
         let active = row::offset(slot) + row::at::ACTIVE;
         let start = self.host.monotonic();
         for looks in 0u64.. {

@@ -8,9 +8,9 @@
 
 use super::index::Tree;
 use super::stalled::{Blocked, BRIEF, PATIENCE};
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::{self, Identity, Meta, LINE, META, SLOTS};
 use hashmere_format::row::{self, Stat};
@@ -45,10 +45,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes a free slot likelier for a hash whose buckets are full, by splitting its leaf. If that was not done in the first
     /// tree, the overflow tree is there, and the key goes there.
     #[cold]
-    pub(super) fn make_slot(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<Growth, WriteError> {
-        let mut made = self.grow_index(lane, root, hash, tree);
+    pub(super) fn make_slot(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        hash: u64,
+        tree: Tree,
+    ) -> Result<Growth, WriteError> {
+        let mut made = self.grow_index(writer, root, hash, tree);
         if tree == Tree::First {
-            lane.full_at = hash;
+            writer.full_at = hash;
             // A strict store that the file system refuses a leaf has places left in the overflow tree: one delete is to make
             // room for one key. The next key asks again. (A cache evicts.)
             // So has one that finds the space lock stalled.
@@ -62,18 +68,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         }
         if tree == Tree::First && matches!(made, Ok(Growth::Useless | Growth::Stalled(_))) {
-            if let Err(error) = self.prepare_overflow(lane, root) {
+            if let Err(error) = self.prepare_overflow(writer, root) {
                 made = Err(error);
             }
         }
         // What this process cannot reach is no matter of room.
-        lane.index_full = made.as_ref().is_err_and(WriteError::is_no_room) && self.reach_file().is_ok();
+        writer.index_full = made.as_ref().is_err_and(WriteError::is_no_room) && self.reach_file().is_ok();
         made
     }
 
-    fn grow_index(&self, lane: &mut Lane, root: u64, hash: u64, tree: Tree) -> Result<Growth, WriteError> {
+    fn grow_index(&self, writer: &mut Writer, root: u64, hash: u64, tree: Tree) -> Result<Growth, WriteError> {
         if tree == Tree::Overflow && self.leaf_of(root, tree, hash)?.is_none() {
-            self.prepare_overflow(lane, root)?;
+            self.prepare_overflow(writer, root)?;
             return Ok(Growth::Grown);
         }
         let Some(leaf) = self.leaf_of(root, tree, hash)? else {
@@ -82,7 +88,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some(id) = Identity::unpack(self.mem.load(leaf + leaf::at::IDENTITY, Ordering::Acquire)) else {
             return Err(WriteError::Corrupt { what: "a leaf has no identity", offset: leaf });
         };
-        if let Some(blocked) = self.stalled_within(lane.slot, leaf, self.leaf_bytes())? {
+        if let Some(blocked) = self.stalled_within(writer.slot, leaf, self.leaf_bytes())? {
             return Ok(Growth::Stalled(blocked));
         }
         let slots = self.buckets * SLOTS;
@@ -95,20 +101,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if id.depth >= tree.depth_max() || lopsided || sparse {
             return Ok(Growth::Useless);
         }
-        self.split(lane, root, tree, leaf, id)
+        self.split(writer, root, tree, leaf, id)
     }
 
     /// Makes the overflow tree if it is not there, with two leaves: a key has one in either, so that a process that is
     /// stopped in one does not stop the tree.
-    fn prepare_overflow(&self, lane: &mut Lane, root: u64) -> Result<(), WriteError> {
+    fn prepare_overflow(&self, writer: &mut Writer, root: u64) -> Result<(), WriteError> {
         match self.depth(self.root_block(root), Tree::Overflow) {
-            None => self.plant_overflow(lane.slot, root)?,
+            None => self.plant_overflow(writer.slot, root)?,
             Some(0) => {}
             Some(_) => return Ok(()),
         }
         let id = Identity { depth: 0, tree: 1, prefix: 0 };
         let Some(leaf) = self.leaf_of(root, Tree::Overflow, 0)? else { return Ok(()) };
-        match self.split(lane, root, Tree::Overflow, leaf, id) {
+        match self.split(writer, root, Tree::Overflow, leaf, id) {
             // One leaf serves as well, as long as no process stops there.
             Ok(_) => Ok(()),
             Err(error) if error.is_no_room() || matches!(error, WriteError::Busy { .. }) => Ok(()),
@@ -152,35 +158,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     pub(super) fn split(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         root: u64,
         tree: Tree,
         leaf: u64,
         id: Identity,
     ) -> Result<Growth, WriteError> {
-        if let Err(blocked) = self.acquire_soon(lane.slot, at::INDEX_LOCK, PATIENCE)? {
+        if let Err(blocked) = self.acquire_soon(writer.slot, at::INDEX_LOCK, PATIENCE)? {
             return Ok(Growth::Stalled(blocked));
         }
-        let taken = self.take_leaf(lane.slot, root);
+        let taken = self.take_leaf(writer.slot, root);
         self.release_global(at::INDEX_LOCK);
         let new = taken?;
-        self.mem.store(lane.row + row::at::SPLIT, leaf, Ordering::Relaxed);
-        let mut result = self.lock_leaf(lane.slot, leaf);
+        self.mem.store(writer.row + row::at::SPLIT, leaf, Ordering::Relaxed);
+        let mut result = self.lock_leaf(writer.slot, leaf);
         let unchanged = Identity::unpack(self.mem.load(leaf + leaf::at::IDENTITY, Ordering::Acquire)) == Some(id);
         if matches!(result, Ok(Growth::Grown)) && unchanged && self.root() == root {
-            self.build(lane.slot, leaf, new, id);
-            result = self.prepare_directory(lane.slot, root, tree, id.depth);
+            self.build(writer.slot, leaf, new, id);
+            result = self.prepare_directory(writer.slot, root, tree, id.depth);
             if matches!(result, Ok(Growth::Grown)) {
                 // SYNC(split): from here on the split only goes forward.
                 self.mem.store(leaf + leaf::at::SPLIT, new, Ordering::Release);
-                self.publish(lane.slot, root, tree, leaf, new);
-                self.count_at(lane.row, Stat::Splits, 1);
+                self.publish(writer.slot, root, tree, leaf, new);
+                self.count_at(writer.row, Stat::Splits, 1);
                 return result;
             }
         }
-        self.unlock_leaf(lane.slot, leaf);
-        self.mem.store(lane.row + row::at::SPLIT, 0, Ordering::Release);
-        self.return_leaf(lane.slot, root, new)?;
+        self.unlock_leaf(writer.slot, leaf);
+        self.mem.store(writer.row + row::at::SPLIT, 0, Ordering::Release);
+        self.return_leaf(writer.slot, root, new)?;
         // Another process split it: there is room now. Or a lock did not come, or there was no memory: say so.
         result
     }

@@ -5,10 +5,10 @@
 //! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This is a
 //! hint: a wrong one costs a key its place in the first tree, or a record its move.
 
-use super::lane_state::Cleaning;
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::writer_state::Cleaning;
+use super::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::Meta;
 use hashmere_mem::{Host, Mem};
@@ -66,10 +66,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes the lock of a key. A cleaner does not wait long: it can leave a record for the next one.
     #[cold]
     #[inline(never)]
-    pub(super) fn acquire_key_slowly(&self, lane: &Lane, offset: u64) -> Result<Meta, WriteError> {
-        let acquired = match lane.is_cleaning() {
-            true => self.acquire_soon(lane.slot, offset, BRIEF)?,
-            false => self.acquire_after(lane.slot, offset, self.busy_timeout, self.courtesy_of(lane))?,
+    pub(super) fn acquire_key_slowly(&self, writer: &Writer, offset: u64) -> Result<Meta, WriteError> {
+        let acquired = match writer.is_cleaning() {
+            true => self.acquire_soon(writer.slot, offset, BRIEF)?,
+            false => self.acquire_after(writer.slot, offset, self.busy_timeout, self.courtesy_of(writer))?,
         };
         acquired.map_err(|blocked| self.busy(blocked.owner, blocked.waited))
     }

@@ -1,9 +1,9 @@
 //! Syncs: everything that was acknowledged before one begins survives a power cut after it.
 
 use super::stalled::LOOK;
-use super::{Engine, Lane};
-use crate::fault::{self, Fault};
+use super::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::{at, flag};
 use hashmere_format::root;
 use hashmere_format::row;
@@ -18,23 +18,23 @@ const WAITING_MOST: u64 = 256;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes everything acknowledged so far survive a power cut. Returns the number of the sync that did it.
-    pub fn sync(&self, lane: &Lane) -> Result<u64, WriteError> {
+    pub fn sync(&self, writer: &Writer) -> Result<u64, WriteError> {
         if !self.is_durable() {
             return Err(WriteError::InvalidState(
                 "the store is not durable; only one that was created so can be synced",
             ));
         }
         // First of all: what is visible now, and not yet stamped, must get a number that the sync below covers.
-        self.wait_for_commits(lane.slot)?;
+        self.wait_for_commits(writer.slot)?;
         let wanted = self.mem.load(at::SYNC_NEXT, Ordering::SeqCst);
-        self.acquire_global(lane.slot, at::SYNC_LOCK)?;
+        self.acquire_global(writer.slot, at::SYNC_LOCK)?;
         // Whoever held the lock before us may have begun after we were called: then it was ours, too.
         let done = self.mem.load(at::SYNC_DONE, Ordering::Acquire);
         let synced = if done >= wanted { Ok(done) } else { self.sync_locked() };
         self.release_global(at::SYNC_LOCK);
         let number = synced?;
         if self.mem.load(at::WAITING, Ordering::Relaxed) != 0 {
-            self.end_waiting(lane.slot)?;
+            self.end_waiting(writer.slot)?;
         }
         Ok(number)
     }
@@ -42,18 +42,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// After a write: syncs if the last sync is older than the period that was asked for. The write is done; what
     /// goes wrong here is told by the next one, or tried again.
     #[inline(always)]
-    pub(super) fn sync_if_due(&self, lane: &Lane) {
+    pub(super) fn sync_if_due(&self, writer: &Writer) {
         if let Some(period) = self.sync_every {
             let (last, now) = (self.mem.load(at::SYNC_TIME, Ordering::Relaxed), self.host.now_ms());
             if self.is_durable() && u128::from(now.saturating_sub(last)) >= period.as_millis() {
                 // Whoever comes next waits for a period, not for us.
                 self.mem.store(at::SYNC_TIME, now, Ordering::Relaxed);
-                let _ = self.sync(lane);
+                let _ = self.sync(writer);
             }
         }
     }
 
-    /// A sync by the only one who has the store open, with no lane any more.
+    /// A sync by the only one who has the store open, with no writer any more.
     pub(crate) fn sync_alone(&self) -> Result<u64, WriteError> {
         self.sync_locked()
     }
@@ -180,14 +180,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Syncs if segments wait for it, and says whether that freed any.
-    pub(super) fn sync_for_room(&self, lane: &Lane) -> Result<bool, WriteError> {
+    pub(super) fn sync_for_room(&self, writer: &Writer) -> Result<bool, WriteError> {
         if !self.is_durable() || !(0..self.segments()).any(|s| self.state(s).state == State::Limbo) {
             return Ok(false);
         }
         let before = self.vacant();
-        self.sync(lane)?;
+        self.sync(writer)?;
         // Whatever the hint says: those who wait are looked for.
-        self.end_waiting(lane.slot)?;
+        self.end_waiting(writer.slot)?;
         Ok(self.vacant() > before)
     }
 

@@ -1,17 +1,17 @@
-//! Threads of this process: a number for each, by which it has lanes of its own, and the way on which these go back when it ends.
+//! Threads of this process: a number for each, by which it has writers of its own, and the way on which these go back when it ends.
 
 use hashmere_os::fork;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Weak;
 
-/// Threads of a process that have lanes of their own at a time.
+/// Threads of a process that have writers of their own at a time.
 pub(super) const OWN: usize = 64;
-/// The number of a thread that shares lanes, because all others were taken.
+/// The number of a thread that shares writers, because all others were taken.
 pub(super) const SHARES: usize = usize::MAX - 2;
 /// The number of a thread that has none yet.
 const NONE: usize = usize::MAX;
-/// The number of a thread that is being torn down: it has no lane, and borrows one for each write.
+/// The number of a thread that is being torn down: it has no writer, and borrows one for each write.
 const GONE: usize = usize::MAX - 1;
 
 /// The numbers that living threads of this process have, a bit each. No lock: a child may be forked while another thread would hold
@@ -19,14 +19,14 @@ const GONE: usize = usize::MAX - 1;
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const _: () = assert!(OWN == u64::BITS as usize);
 
-/// Living threads that share lanes because all numbers were taken, and [`RETURNING`].
+/// Living threads that share writers because all numbers were taken, and [`RETURNING`].
 static SHARING: AtomicU64 = AtomicU64::new(0);
-/// A thread gives shared lanes back, so no other may begin to use them.
+/// A thread gives shared writers back, so no other may begin to use them.
 const RETURNING: u64 = 1 << 63;
 
-/// Something that has lanes for threads, and is called when one ends.
+/// Something that has writers for threads, and is called when one ends.
 pub(crate) trait Lender: Send + Sync {
-    /// The thread with this number ends. With `all` no other shares lanes: none of those is in use but by a write under way, and
+    /// The thread with this number ends. With `all` no other shares writers: none of those is in use but by a write under way, and
     /// none will be before this returns.
     fn thread_ended(&self, number: usize, all: bool);
 }
@@ -34,7 +34,7 @@ pub(crate) trait Lender: Send + Sync {
 /// What a thread leaves behind when it ends.
 struct Stay {
     number: usize,
-    /// The process that it began to share lanes in; `None`: it does not share.
+    /// The process that it began to share writers in; `None`: it does not share.
     sharing: Option<u64>,
     /// The lenders that it has borrowed from.
     lenders: Vec<Weak<dyn Lender>>,
@@ -49,7 +49,7 @@ thread_local! {
 
 impl Drop for Stay {
     fn drop(&mut self) {
-        // Whatever this thread still does on its way out is done with borrowed lanes.
+        // Whatever this thread still does on its way out is done with borrowed writers.
         NUMBER.set(GONE);
         if self.number == NONE {
             return;
@@ -63,7 +63,7 @@ impl Drop for Stay {
             SHARING.fetch_and(!RETURNING, Ordering::Release);
         }
         if self.number < OWN {
-            // SYNC(number): the thread that gets it next sees what this one did with its lanes.
+            // SYNC(number): the thread that gets it next sees what this one did with its writers.
             NUMBERS.fetch_and(!(1 << self.number), Ordering::Release);
         }
     }
@@ -117,7 +117,7 @@ pub(super) fn with_number_of_none(number: usize, act: impl FnOnce()) {
     }
 }
 
-/// Does something while no thread shares lanes; nothing if one does.
+/// Does something while no thread shares writers; nothing if one does.
 pub(super) fn while_none_shares(act: impl FnOnce()) {
     if stop_sharing(false) {
         act();
@@ -125,7 +125,7 @@ pub(super) fn while_none_shares(act: impl FnOnce()) {
     }
 }
 
-/// Changes the number of threads that share lanes, when none are being given back; what it is now. A forked child does not know how many
+/// Changes the number of threads that share writers, when none are being given back; what it is now. A forked child does not know how many
 /// there are, and gives none back.
 fn change_sharing(change: impl Fn(u64) -> u64) -> u64 {
     let mut now = SHARING.load(Ordering::Relaxed);
@@ -136,7 +136,7 @@ fn change_sharing(change: impl Fn(u64) -> u64) -> u64 {
             continue;
         }
         let next = change(now);
-        // SYNC(sharing): what was given back is seen to be, and what the others did with the lanes is done.
+        // SYNC(sharing): what was given back is seen to be, and what the others did with the writers is done.
         match SHARING.compare_exchange_weak(now, next, Ordering::AcqRel, Ordering::Relaxed) {
             Ok(_) => return next,
             Err(seen) => now = seen,
@@ -144,12 +144,12 @@ fn change_sharing(change: impl Fn(u64) -> u64) -> u64 {
     }
 }
 
-/// Counts a thread that shares lanes from now on.
+/// Counts a thread that shares writers from now on.
 fn begin_sharing() {
     change_sharing(|now| now + 1);
 }
 
-/// Counts a thread that ends. Whether none is left that shares lanes: then none begins to before [`RETURNING`] is off.
+/// Counts a thread that ends. Whether none is left that shares writers: then none begins to before [`RETURNING`] is off.
 fn stop_sharing(one_of_them: bool) -> bool {
     let may_return = fork::generation() == 0;
     let left = |now: u64| match now.wrapping_sub(u64::from(one_of_them)) {
@@ -159,7 +159,7 @@ fn stop_sharing(one_of_them: bool) -> bool {
     change_sharing(left) == RETURNING && may_return
 }
 
-/// Notes that this thread uses lanes of this lender, whose number is `id`.
+/// Notes that this thread uses writers of this lender, whose number is `id`.
 #[inline(always)]
 pub(super) fn borrow_from(id: u64, lender: impl FnOnce() -> Option<Weak<dyn Lender>>) {
     if LAST.get() != id {

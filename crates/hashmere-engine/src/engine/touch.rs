@@ -1,6 +1,6 @@
 //! Expiry of a key that stays as it is: in place where the record has a word for it, else written again.
 
-use super::{Current, Decision, Engine, KeyHash, Lane, Outcome};
+use super::{Current, Decision, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
 use crate::types::{Attributes, Item, Ttl, Version};
 use hashmere_format::record::field;
@@ -13,14 +13,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// at the version that was asked for.
     pub fn touch_in_place(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         deadline: Option<u64>,
         only: Option<Version>,
     ) -> Result<Option<bool>, WriteError> {
         let mut done = Some(false);
-        self.mutate(lane, key, kh, |current| {
+        self.mutate(writer, key, kh, |current| {
             done = match current {
                 None => Some(false),
                 Some(c) if only.is_some_and(|version| version.0 != c.version()) => Some(false),
@@ -53,7 +53,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes a value again with an expiry, if it still has this version; it keeps the version.
     pub fn refresh(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         item: &Item,
@@ -61,15 +61,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<bool, WriteError> {
         let attributes =
             Attributes { flags: item.metadata.flags, ttl: deadline.map_or(Ttl::Never, Ttl::At), ..Attributes::NONE };
-        let draft = self.begin_marked(lane, (key, kh), item.value.len() as u64, attributes, item.metadata.marks)?;
+        let draft = self.begin_marked(writer, (key, kh), item.value.len() as u64, attributes, item.metadata.marks)?;
         self.mem.write(draft.value, &item.value);
         self.seal(&draft);
-        let outcome = self.mutate(lane, key, kh, |current| {
+        let outcome = self.mutate(writer, key, kh, |current| {
             let same = current.is_some_and(|c| self.meta_of_found(c).is_same_but_expiry(&item.metadata));
             Ok(if same { Decision::Refresh(draft) } else { Decision::Keep })
         });
         if !matches!(outcome, Ok(Outcome::Stored)) {
-            self.abandon(lane, &draft);
+            self.abandon(writer, &draft);
         }
         Ok(outcome? == Outcome::Stored)
     }

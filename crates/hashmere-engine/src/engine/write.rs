@@ -6,9 +6,9 @@
 use super::index::{Path, Place, Tree};
 use super::lock::Held;
 use super::split::Growth;
-use super::{Draft, Engine, Found, KeyHash, Lane};
-use crate::fault::{self, Fault};
+use super::{Draft, Engine, Found, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};
+use crate::fault::{self, Fault};
 use hashmere_format::header;
 use hashmere_format::leaf::{Meta, Slot, META};
 use hashmere_format::row::{self, Stat};
@@ -32,7 +32,7 @@ pub(crate) enum Decision {
     Expire,
 }
 
-/// What came of it. The particulars of what was stored are left in the lane.
+/// What came of it. The particulars of what was stored are left in the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Kept,
@@ -76,33 +76,33 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Changes one key atomically. `decide` sees what is there (nothing, if it has expired) and may be asked again.
     pub(crate) fn mutate(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         mut decide: impl FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Outcome, WriteError> {
         // By reference: one copy of the machine code serves them all. The plain set has its own, see `put_draft`.
-        let outcome = self.mutate_while_active(lane, key, kh, &mut decide);
+        let outcome = self.mutate_while_active(writer, key, kh, &mut decide);
         if !matches!(outcome, Ok(Outcome::Kept)) {
             self.changed(kh.hash);
         }
-        self.leave(lane);
+        self.leave(writer);
         outcome
     }
 
     /// The operation is over: nothing is held back for it any more, and what it left is tidied.
     #[inline(always)]
-    pub(super) fn leave(&self, lane: &mut Lane) {
-        self.mem.store(lane.row + row::at::ACTIVE, 0, Ordering::Release);
-        if lane.dead_large.is_some() || lane.made_dead >= self.segment_bytes() {
-            self.tidy(lane);
+    pub(super) fn leave(&self, writer: &mut Writer) {
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
+        if writer.dead_large.is_some() || writer.made_dead >= self.segment_bytes() {
+            self.tidy(writer);
         }
-        self.sync_if_due(lane);
+        self.sync_if_due(writer);
     }
 
     fn mutate_while_active(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         key: &[u8],
         kh: KeyHash,
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
@@ -111,12 +111,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut reach = Reach::First;
         let mut since = None;
         loop {
-            let root = self.enter(lane);
-            let further = match self.attempt(lane, root, key, kh, reach, decide)? {
+            let root = self.enter(writer);
+            let further = match self.attempt(writer, root, key, kh, reach, decide)? {
                 Attempt::Done(outcome) => return Ok(outcome),
                 Attempt::Moved => continue,
-                Attempt::NoSlot => self.reach_for_slot(lane, root, kh.hash),
-                Attempt::NoOverflowSlot(hash) => self.reach_further(lane, root, hash, reach),
+                Attempt::NoSlot => self.reach_for_slot(writer, root, kh.hash),
+                Attempt::NoOverflowSlot(hash) => self.reach_further(writer, root, hash, reach),
             };
             match further {
                 Ok(further) => reach = further,
@@ -126,8 +126,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Makes a slot for a hash whose buckets in the first tree are full, and says where it is to be looked for.
-    pub(super) fn reach_for_slot(&self, lane: &mut Lane, root: u64, hash: u64) -> Result<Reach, WriteError> {
-        Ok(match self.make_slot(lane, root, hash, Tree::First)? {
+    pub(super) fn reach_for_slot(&self, writer: &mut Writer, root: u64, hash: u64) -> Result<Reach, WriteError> {
+        Ok(match self.make_slot(writer, root, hash, Tree::First)? {
             Growth::Grown => Reach::First,
             Growth::Useless | Growth::Stalled(_) => Reach::Overflow,
         })
@@ -136,12 +136,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The same in the overflow tree, where a key has two leaves.
     pub(super) fn reach_further(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         root: u64,
         hash: u64,
         reach: Reach,
     ) -> Result<Reach, WriteError> {
-        match self.make_slot(lane, root, hash, Tree::Overflow)? {
+        match self.make_slot(writer, root, hash, Tree::Overflow)? {
             Growth::Grown => Ok(reach),
             _ if reach != Reach::Second => Ok(Reach::Second),
             Growth::Useless => Err(WriteError::TooManyCollisions),
@@ -149,17 +149,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Says which root this lane works under, so that neither its index nor a segment that it may mark is reused
+    /// Says which root this writer works under, so that neither its index nor a segment that it may mark is reused
     /// meanwhile.
     #[inline(always)]
-    pub(super) fn enter(&self, lane: &mut Lane) -> u64 {
+    pub(super) fn enter(&self, writer: &mut Writer) -> u64 {
         loop {
             let root = self.root();
             // SYNC(active): pairs with the fence in `free_unless_held`. The exchange orders our word before our second look at the
             // root: either we see that the store was cleared, or whoever frees sees us.
-            self.mem.swap(lane.row + row::at::ACTIVE, root, Ordering::SeqCst);
+            self.mem.swap(writer.row + row::at::ACTIVE, root, Ordering::SeqCst);
             if self.mem.load(header::at::ROOT, Ordering::SeqCst) == root {
-                lane.root = root;
+                writer.root = root;
                 return root;
             }
         }
@@ -167,47 +167,47 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn attempt(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         root: u64,
         key: &[u8],
         kh: KeyHash,
         reach: Reach,
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
-        let Some(locked) = self.lock_key(lane, root, kh.hash)? else { return Ok(Attempt::Moved) };
+        let Some(locked) = self.lock_key(writer, root, kh.hash)? else { return Ok(Attempt::Moved) };
         let mut held = Held::key(locked);
-        let attempt = self.change(lane, root, key, kh, reach, &mut held, decide);
-        self.unlock_key(lane, &held);
+        let attempt = self.change(writer, root, key, kh, reach, &mut held, decide);
+        self.unlock_key(writer, &held);
         attempt
     }
 
     /// Locks the first bucket of a hash; `None` if its leaf changed before the lock was ours.
-    pub(super) fn lock_key(&self, lane: &Lane, root: u64, hash: u64) -> Result<Option<(Place, Meta)>, WriteError> {
+    pub(super) fn lock_key(&self, writer: &Writer, root: u64, hash: u64) -> Result<Option<(Place, Meta)>, WriteError> {
         let path = self.home(root, hash)?;
         let place = self.place(path.leaf, hash);
-        Ok(self.lock_place(lane, root, path, place)?.map(|meta| (place, meta)))
+        Ok(self.lock_place(writer, root, path, place)?.map(|meta| (place, meta)))
     }
 
     /// The same, when it is known already where this is.
     #[inline(always)]
     pub(super) fn lock_place(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         root: u64,
         path: Path,
         place: Place,
     ) -> Result<Option<Meta>, WriteError> {
-        self.mem.store(lane.row + row::at::LOCK, place.first, Ordering::Relaxed);
-        let meta = match self.try_acquire(lane.slot, place.first + META) {
+        self.mem.store(writer.row + row::at::LOCK, place.first, Ordering::Relaxed);
+        let meta = match self.try_acquire(writer.slot, place.first + META) {
             Some(meta) => meta,
-            None => self.acquire_key_slowly(lane, place.first + META).inspect_err(|_| {
-                self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Relaxed);
+            None => self.acquire_key_slowly(writer, place.first + META).inspect_err(|_| {
+                self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Relaxed);
             })?,
         };
         if self.is_still(root, Tree::First, path) || fault::is(Fault::LeafBelieved) {
             return Ok(Some(meta));
         }
-        self.unlock_bucket(lane, place, meta);
+        self.unlock_bucket(writer, place, meta);
         Ok(None)
     }
 
@@ -218,27 +218,27 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    pub(super) fn unlock_key(&self, lane: &Lane, held: &Held) {
+    pub(super) fn unlock_key(&self, writer: &Writer, held: &Held) {
         if let Some((bucket, meta)) = held.second {
             self.release(bucket + META, meta);
-            self.mem.store(lane.row + row::at::LOCK_2, 0, Ordering::Release);
+            self.mem.store(writer.row + row::at::LOCK_2, 0, Ordering::Release);
         }
-        self.unlock_bucket(lane, held.place, held.meta);
+        self.unlock_bucket(writer, held.place, held.meta);
     }
 
     /// Gives a key's lock back, if that is the only one held.
     #[inline(always)]
-    pub(super) fn unlock_bucket(&self, lane: &Lane, place: Place, meta: Meta) {
+    pub(super) fn unlock_bucket(&self, writer: &Writer, place: Place, meta: Meta) {
         self.release(place.first + META, meta);
         // SYNC(dead): while this is set, the segment of the superseded record is held back (`is_held_back`).
-        self.mem.store(lane.row + row::at::LOCK, 0, Ordering::Release);
+        self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Release);
     }
 
     /// With the key locked: look, decide, commit.
     #[allow(clippy::too_many_arguments)]
     fn change(
         &self,
-        lane: &mut Lane,
+        writer: &mut Writer,
         root: u64,
         key: &[u8],
         kh: KeyHash,
@@ -246,28 +246,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held,
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
-        let mut site = self.locate(lane, root, key, kh, held)?;
+        let mut site = self.locate(writer, root, key, kh, held)?;
         let live = site.found.as_ref().filter(|f| !self.is_past(f));
         let created = live.is_none();
         let (draft, keep_version) = match decide(live)? {
             Decision::Keep => return Ok(Attempt::Done(Outcome::Kept)),
             Decision::Remove => {
                 if let Some(found) = site.found {
-                    self.commit_removal(lane, root, &found);
+                    self.commit_removal(writer, root, &found);
                     held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
                 }
                 if created {
                     return Ok(Attempt::Done(Outcome::Kept));
                 }
-                self.count_at(lane.row, Stat::Deletes, 1);
+                self.count_at(writer.row, Stat::Deletes, 1);
                 return Ok(Attempt::Done(Outcome::Removed));
             }
             Decision::Expire => {
                 let is_past = created || fault::is(Fault::PastBelieved);
                 let Some(found) = site.found.filter(|_| is_past) else { return Ok(Attempt::Done(Outcome::Kept)) };
-                self.commit_removal(lane, root, &found);
+                self.commit_removal(writer, root, &found);
                 held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
-                self.count_at(lane.row, Stat::Expired, 1);
+                self.count_at(writer.row, Stat::Expired, 1);
                 return Ok(Attempt::Done(Outcome::Removed));
             }
             Decision::Put(draft) => (draft, None),
@@ -277,22 +277,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if reach == Reach::First {
                 return Ok(Attempt::NoSlot);
             }
-            match self.overflow_site(lane, root, key, held, reach)? {
+            match self.overflow_site(writer, root, key, held, reach)? {
                 Ok(overflow) => site = overflow,
                 Err(full) => return Ok(Attempt::NoOverflowSlot(full)),
             }
         }
-        if !self.commit_draft(lane, root, &draft, &site, keep_version, &mut held.meta) {
+        if !self.commit_draft(writer, root, &draft, &site, keep_version, &mut held.meta) {
             return Ok(if site.tree == Tree::First { Attempt::NoSlot } else { Attempt::NoOverflowSlot(site.hash) });
         }
-        lane.stored.created = created;
+        writer.stored.created = created;
         Ok(Attempt::Done(Outcome::Stored))
     }
 
     /// Finds the key among its candidates, and a free slot, in both trees.
     pub(super) fn locate(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         root: u64,
         key: &[u8],
         kh: KeyHash,
@@ -302,7 +302,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let found = self.look(key, kh, kh.hash, place, Tree::First)?;
         if found.is_none() && held.meta.has_overflow() {
             for hash in self.hasher.overflow(key) {
-                let place = self.lock_overflow(lane, root, hash, held)?;
+                let place = self.lock_overflow(writer, root, hash, held)?;
                 let found = self.look(key, kh, hash, place, Tree::Overflow)?;
                 if found.is_some() {
                     return Ok(Site { found, free: None, tree: Tree::Overflow, leaf: place.leaf, hash });
@@ -367,7 +367,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The slot that leads to exactly this record, with its key locked.
     pub(super) fn find_record(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         root: u64,
         record: u64,
         (key, kh): (&[u8], KeyHash),
@@ -378,7 +378,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(first);
         }
         for hash in self.hasher.overflow(key) {
-            let place = self.lock_overflow(lane, root, hash, held)?;
+            let place = self.lock_overflow(writer, root, hash, held)?;
             let found = self.slot_of_record(place, Slot::new(hash, record), Tree::Overflow);
             if found.is_some() || !held.goes_on() {
                 return Ok(found);
@@ -413,7 +413,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Locks the bucket of a hash in the overflow tree, and gives the one back that was locked there before.
     #[cold]
-    fn lock_overflow(&self, lane: &Lane, root: u64, hash: u64, held: &mut Held) -> Result<Place, WriteError> {
+    fn lock_overflow(&self, writer: &Writer, root: u64, hash: u64, held: &mut Held) -> Result<Place, WriteError> {
         loop {
             let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else {
                 return Err(WriteError::Corrupt {
@@ -430,10 +430,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Some((bucket, meta)) => self.release(bucket + META, meta),
                 None => {}
             }
-            self.mem.store(lane.row + row::at::LOCK_2, place.first, Ordering::Release);
-            let meta = match self.try_acquire(lane.slot, place.first + META) {
+            self.mem.store(writer.row + row::at::LOCK_2, place.first, Ordering::Release);
+            let meta = match self.try_acquire(writer.slot, place.first + META) {
                 Some(meta) => meta,
-                None => self.acquire_key_slowly(lane, place.first + META)?,
+                None => self.acquire_key_slowly(writer, place.first + META)?,
             };
             if self.leaf_of(root, Tree::Overflow, hash)? == Some(leaf) {
                 held.second = Some((place.first, meta));
@@ -448,7 +448,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     pub(super) fn overflow_site(
         &self,
-        lane: &Lane,
+        writer: &Writer,
         root: u64,
         key: &[u8],
         held: &mut Held,
@@ -458,13 +458,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.leaf_of(root, Tree::Overflow, hash)?.is_none() {
             return Ok(Err(hash));
         }
-        let mut place = self.lock_overflow(lane, root, hash, held)?;
+        let mut place = self.lock_overflow(writer, root, hash, held)?;
         if reach == Reach::Second {
             if !fault::is(Fault::SecondUnsaid) {
                 self.note_overflow(place.first, held.second.as_mut().map(|(_, meta)| meta));
             }
             hash = second;
-            place = self.lock_overflow(lane, root, hash, held)?;
+            place = self.lock_overflow(writer, root, hash, held)?;
         }
         let Some(free) = self.free_slot(place) else { return Ok(Err(hash)) };
         // The note comes before the entry: a reader that misses in the buckets must know to look on.

@@ -1,11 +1,11 @@
 //! The log on heap memory: in one process, deterministic, and at the same time under Miri.
 
 mod beside;
-mod faults;
 mod crash;
 mod damaged;
 #[cfg(not(miri))]
 mod ending;
+mod faults;
 #[cfg(not(miri))]
 mod finish;
 mod fixture;

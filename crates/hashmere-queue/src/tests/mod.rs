@@ -1,7 +1,7 @@
 //! Queues on heap memory: in one process, deterministic, most of them under Miri as well.
 
-mod faults;
 mod crash;
+mod faults;
 mod fixture;
 #[cfg(not(miri))]
 mod models;

@@ -5,11 +5,8 @@ use crate::{read, root};
 use std::collections::BTreeMap;
 
 const TABLE: &str = "docs/internals/testing.md";
-const LISTS: [&str; 3] = [
-    "crates/hashmere-engine/src/fault.rs",
-    "crates/hashmere-queue/src/fault.rs",
-    "crates/hashmere-log/src/fault.rs",
-];
+const LISTS: [&str; 3] =
+    ["crates/hashmere-engine/src/fault.rs", "crates/hashmere-queue/src/fault.rs", "crates/hashmere-log/src/fault.rs"];
 
 /// Each fault of a list with its comment, without the full stop.
 fn faults(source: &str) -> BTreeMap<String, String> {

@@ -42,7 +42,7 @@ pub(super) fn deaths_of_who_asks() {
     dies("set, durable, with a version asked for", strict(24).durable(), |c| put(c, b"key2", FIRST));
     dies("count, with a version asked for", strict(24), |c| {
         let counter = Counter { attributes: FIRST, ..Counter::EXISTING };
-        c.tick(&mut c.lane().unwrap(), b"n", c.hash(b"n"), counter, |n| Tick::Set(n + 1)).unwrap();
+        c.tick(&mut c.writer().unwrap(), b"n", c.hash(b"n"), counter, |n| Tick::Set(n + 1)).unwrap();
     });
 }
 
@@ -68,15 +68,15 @@ fn the_larger_of_what_is_asked_for_and_what_comes_next() {
     assert_eq!(version(&client, b"k"), 1 << 31);
     client.update(b"k", kh, &mut || item(), &mut |_| Ok(Update::SetWith(b"7".to_vec(), asks(1 << 32)))).unwrap();
     assert_eq!(version(&client, b"k"), 1 << 32);
-    let mut lane = client.lane().unwrap();
+    let mut writer = client.writer().unwrap();
     let change = Change::SetWith(b"7", asks(1 << 33));
-    client.compare_and_set(&mut lane, b"k", kh, Expected::Version(Version(1 << 32)), change).unwrap();
+    client.compare_and_set(&mut writer, b"k", kh, Expected::Version(Version(1 << 32)), change).unwrap();
     assert_eq!(version(&client, b"k"), 1 << 33);
     let seen = client.peek(b"k", kh).unwrap();
-    client.store_marked(&mut lane, (b"k", kh), b"7", (asks(1 << 34), 1), seen.as_ref(), false).unwrap().unwrap();
+    client.store_marked(&mut writer, (b"k", kh), b"7", (asks(1 << 34), 1), seen.as_ref(), false).unwrap().unwrap();
     assert_eq!(version(&client, b"k"), 1 << 34);
     let counter = Counter { initial: None, attributes: asks(1 << 35) };
-    client.tick(&mut lane, b"k", kh, counter, |n| Tick::Set(n + 1)).unwrap();
+    client.tick(&mut writer, b"k", kh, counter, |n| Tick::Set(n + 1)).unwrap();
     assert_eq!((version(&client, b"k"), client.t_get(b"k").unwrap().unwrap()), (1 << 35, b"8".to_vec()));
     client.t_touch(b"k", crate::types::Ttl::At(90_000)).unwrap();
     assert_eq!(version(&client, b"k"), 1 << 35);
@@ -96,8 +96,8 @@ fn there_is_a_limit_and_as_much_beyond_it() {
         assert!(matches!(refused, WriteError::InvalidState(text) if text.contains("2^41")), "{refused}");
     }
     let counter = Counter { initial: Some(1), attributes: beyond };
-    let lane = &mut client.lane().unwrap();
-    assert!(client.tick(lane, b"n", client.hash(b"n"), counter, Tick::Set).is_err());
+    let writer = &mut client.writer().unwrap();
+    assert!(client.tick(writer, b"n", client.hash(b"n"), counter, Tick::Set).is_err());
     assert_eq!((client.t_get(b"k").unwrap().unwrap(), client.items()), (b"asked".to_vec(), 1));
 }
 

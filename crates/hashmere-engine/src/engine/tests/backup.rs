@@ -23,11 +23,11 @@ pub(super) fn backup(
 ) -> Result<(State, Copied), BackupError> {
     let copy = World::new(roomy(geometry));
     let copied = {
-        let mut lane = client.lane()?;
-        let held = client.begin_snapshot(&mut lane)?;
+        let mut writer = client.writer()?;
+        let held = client.begin_snapshot(&mut writer)?;
         let target = copy.client();
-        let mut to = target.lane().unwrap();
-        held.copy_to(&mut lane, &target, &mut to, progress)?
+        let mut to = target.writer().unwrap();
+        held.copy_to(&mut writer, &target, &mut to, progress)?
     };
     let opened = copy.client();
     opened.sweep().unwrap();
@@ -68,9 +68,9 @@ fn a_copy_at_rest_is_the_same_to_the_version() {
         let copy = World::new(roomy(geometry));
         let target = copy.client();
         {
-            let mut lane = client.lane().unwrap();
-            let held = client.begin_snapshot(&mut lane).unwrap();
-            held.copy_to(&mut lane, &target, &mut target.lane().unwrap(), &mut |_, _| ()).unwrap();
+            let mut writer = client.writer().unwrap();
+            let held = client.begin_snapshot(&mut writer).unwrap();
+            held.copy_to(&mut writer, &target, &mut target.writer().unwrap(), &mut |_, _| ()).unwrap();
         }
         assert_eq!(dump(&target, &State::new()).unwrap(), before);
         for key in before.keys() {
@@ -299,13 +299,13 @@ fn a_second_backup_is_told_whose_the_first_is() {
     let world = World::new(strict(120));
     let (client, other) = (world.client(), world.client());
     furnish(&client);
-    let mut lane = client.lane().unwrap();
-    let held = client.begin_snapshot(&mut lane).unwrap();
+    let mut writer = client.writer().unwrap();
+    let held = client.begin_snapshot(&mut writer).unwrap();
     let second = backup(&other, strict(120), &mut |_, _| ());
     assert!(matches!(&second, Err(BackupError::Running { .. })), "{}", second.is_ok());
     assert!(other.stats(0, 0).backup_pid.is_some());
     drop(held);
-    drop(lane);
+    drop(writer);
     assert!(other.stats(0, 0).backup_pid.is_none());
     backup(&other, strict(120), &mut |_, _| ()).unwrap();
 }

@@ -24,8 +24,8 @@ fn cast_after_a_dead_one(world: &World) -> Cast {
     let dead = world.client();
     let other = &cast.others[0];
     until_death(|| {
-        let mut lane = dead.lane().unwrap();
-        let _held = dead.begin_snapshot(&mut lane).unwrap();
+        let mut writer = dead.writer().unwrap();
+        let _held = dead.begin_snapshot(&mut writer).unwrap();
         other.t_set(b"key1", b"superseded under the dead one").unwrap();
         other.t_del(b"key2").unwrap();
         dead.kill();

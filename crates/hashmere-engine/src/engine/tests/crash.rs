@@ -8,9 +8,9 @@
 use super::audit::{audit, Audit};
 use super::probe::{until_death, Stored};
 use super::world::{Client, Geometry, World};
-use crate::fault;
 use crate::engine::When;
 use crate::error::WriteError;
+use crate::fault;
 use crate::types::Attributes;
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

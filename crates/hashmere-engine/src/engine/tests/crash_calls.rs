@@ -39,23 +39,23 @@ fn conditional_stores() {
 fn removals() {
     run("take", |c| {
         let seen = version(c, b"key2");
-        assert!(c.remove(&mut c.lane().unwrap(), b"key2", c.hash(b"key2"), Some(seen)).unwrap());
+        assert!(c.remove(&mut c.writer().unwrap(), b"key2", c.hash(b"key2"), Some(seen)).unwrap());
     });
     run("cas, removing", |c| {
         let seen = Expected::Version(version(c, b"key2"));
-        c.compare_and_set(&mut c.lane().unwrap(), b"key2", c.hash(b"key2"), seen, Change::Remove).unwrap();
+        c.compare_and_set(&mut c.writer().unwrap(), b"key2", c.hash(b"key2"), seen, Change::Remove).unwrap();
     });
     run("cas, refused", |c| {
         let (seen, change) = (Expected::Value(b"something else"), Change::Set(b"compared"));
-        c.compare_and_set(&mut c.lane().unwrap(), b"key2", c.hash(b"key2"), seen, change).unwrap();
+        c.compare_and_set(&mut c.writer().unwrap(), b"key2", c.hash(b"key2"), seen, change).unwrap();
     });
     run("update, removing", |c| {
         let kh = c.hash(b"key2");
         c.update(b"key2", kh, &mut || c.t_item(b"key2", kh), &mut |_| Ok(Update::Remove)).unwrap();
     });
     run("last reference released", |c| {
-        let mut lane = c.lane().unwrap();
-        assert_eq!(c.tick(&mut lane, b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete).unwrap(), Some(0));
+        let mut writer = c.writer().unwrap();
+        assert_eq!(c.tick(&mut writer, b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete).unwrap(), Some(0));
     });
 }
 
@@ -70,19 +70,19 @@ fn values_of_other_kinds() {
         let seen = c.peek(b"key2", c.hash(b"key2")).unwrap();
         let name = (&b"key2"[..], c.hash(b"key2"));
         let stored =
-            c.store_marked(&mut c.lane().unwrap(), name, b"marked", (Attributes::NONE, 7), seen.as_ref(), false);
+            c.store_marked(&mut c.writer().unwrap(), name, b"marked", (Attributes::NONE, 7), seen.as_ref(), false);
         assert!(stored.unwrap().is_some());
     });
     run("reserve, commit", |c| {
-        let mut lane = c.lane().unwrap();
+        let mut writer = c.writer().unwrap();
         let kh = c.hash(b"key2");
-        let draft = c.begin(&mut lane, b"key2", kh, 30, Attributes::NONE).unwrap();
+        let draft = c.begin(&mut writer, b"key2", kh, 30, Attributes::NONE).unwrap();
         c.mem.write(draft.value, &[b'r'; 30]);
-        c.finish_reserved(&mut lane, b"key2", kh, draft).unwrap();
+        c.finish_reserved(&mut writer, b"key2", kh, draft).unwrap();
     });
     run("reserve, abandon", |c| {
-        let mut lane = c.lane().unwrap();
-        let draft = c.begin(&mut lane, b"key2", c.hash(b"key2"), 3000, Attributes::NONE).unwrap();
-        c.abandon(&lane, &draft);
+        let mut writer = c.writer().unwrap();
+        let draft = c.begin(&mut writer, b"key2", c.hash(b"key2"), 3000, Attributes::NONE).unwrap();
+        c.abandon(&writer, &draft);
     });
 }

@@ -2,11 +2,11 @@
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::world::{cache, strict, Client, Geometry, World};
-use crate::fault;
 use crate::engine::index::Tree;
 use crate::engine::segments::Need;
 use crate::engine::split::Growth;
 use crate::engine::Tick;
+use crate::fault;
 use crate::types::{Attributes, Change, Counter, Expected, Ttl};
 use hashmere_format::leaf::{Identity, META};
 use hashmere_format::uid::Place;
@@ -139,7 +139,7 @@ fn counting() {
     run("counter", strict(24), few, |c| assert_eq!(c.t_incr(b"n", 1, None).unwrap(), Some(10)));
     run("counter, new", strict(24), few, |c| assert_eq!(c.t_incr(b"m", 1, Some(3)).unwrap(), Some(3)));
     run("counter, removed", strict(24), few, |c| {
-        let tick = c.tick(&mut c.lane().unwrap(), b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete);
+        let tick = c.tick(&mut c.writer().unwrap(), b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete);
         tick.unwrap();
     });
 }
@@ -147,9 +147,9 @@ fn counting() {
 #[test]
 fn compare_and_set() {
     run("cas", strict(24), few, |c| {
-        let mut lane = c.lane().unwrap();
+        let mut writer = c.writer().unwrap();
         let (seen, change) = (Expected::Value(b"value value "), Change::Set(b"compared"));
-        c.compare_and_set(&mut lane, b"key1", c.hash(b"key1"), seen, change).unwrap();
+        c.compare_and_set(&mut writer, b"key1", c.hash(b"key1"), seen, change).unwrap();
     });
 }
 
@@ -186,7 +186,7 @@ pub(super) fn splitting() {
 
 #[test]
 fn growing_the_index_in_advance() {
-    let presize = |c: &mut Client| c.presize(&mut c.lane().unwrap(), 15 * 16).unwrap();
+    let presize = |c: &mut Client| c.presize(&mut c.writer().unwrap(), 15 * 16).unwrap();
     run_as(
         Scenario { name: "presize", geometry: strict(32).small_leaves(), setup: few, act: presize, rule: Rule::Whole },
         LONG,
@@ -197,17 +197,17 @@ fn growing_the_index_in_advance() {
 fn doubling_into_a_new_chunk() {
     fn deep(world: &World) -> Cast {
         let cast = few(world);
-        cast.victim.presize(&mut cast.victim.lane().unwrap(), 15 * 64).unwrap();
+        cast.victim.presize(&mut cast.victim.writer().unwrap(), 15 * 64).unwrap();
         cast
     }
     run("doubling", strict(40).small_leaves(), deep, |c| {
-        let mut lane = c.lane().unwrap();
-        let root = c.enter(&mut lane);
+        let mut writer = c.writer().unwrap();
+        let root = c.enter(&mut writer);
         let leaf = c.leaf_of(root, Tree::First, c.hash(b"key1").hash).unwrap().unwrap();
         let id = Identity::unpack(c.mem.load(leaf, Ordering::Acquire)).unwrap();
         assert_eq!(id.depth, 6);
-        assert!(matches!(c.split(&mut lane, root, Tree::First, leaf, id).unwrap(), Growth::Grown));
-        c.mem.store(lane.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        assert!(matches!(c.split(&mut writer, root, Tree::First, leaf, id).unwrap(), Growth::Grown));
+        c.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
     });
 }
 
@@ -245,13 +245,13 @@ pub(super) fn overflowing() {
 /// A client that holds a lock in the leaf of a key, which is not the key's own. Dies when it is dropped.
 fn holder(c: &Client, tree: Tree, hash: u64) -> Client {
     let third = c.beside();
-    let lane = third.lane().unwrap();
+    let writer = third.writer().unwrap();
     let leaf = third.leaf_of(third.root(), tree, hash).unwrap().unwrap();
     let own = third.place(leaf, hash).first;
     let bucket = third.leaf_buckets(leaf).filter(|bucket| *bucket != own).last().unwrap();
-    third.mem.store(lane.row + hashmere_format::row::at::LOCK, bucket, Ordering::Relaxed);
-    third.acquire(lane.slot, bucket + META).unwrap();
-    drop(lane);
+    third.mem.store(writer.row + hashmere_format::row::at::LOCK, bucket, Ordering::Relaxed);
+    third.acquire(writer.slot, bucket + META).unwrap();
+    drop(writer);
     third
 }
 
@@ -324,7 +324,7 @@ pub(super) fn opening_segments() {
     }
     run("claim, adopt, set", strict(24), partial, |c| c.t_set(b"adopted", b"into what was left").unwrap());
     run("claim, release", strict(24), partial, |c| {
-        drop(c.lane().unwrap());
+        drop(c.writer().unwrap());
         c.retire()
     });
     run("release", strict(24), few, |c| c.retire());
@@ -464,10 +464,10 @@ fn removing_one_that_expired() {
     }
     fn act(c: &mut Client) {
         assert!(c.may_be_expired(b"ttl", c.hash(b"ttl")) && !c.may_be_expired(b"key1", c.hash(b"key1")));
-        let mut lane = c.lane().unwrap();
-        assert!(!c.expire(&mut lane, b"key1", c.hash(b"key1")).unwrap());
-        assert!(c.expire(&mut lane, b"ttl", c.hash(b"ttl")).unwrap());
-        assert!(!c.expire(&mut lane, b"ttl", c.hash(b"ttl")).unwrap());
+        let mut writer = c.writer().unwrap();
+        assert!(!c.expire(&mut writer, b"key1", c.hash(b"key1")).unwrap());
+        assert!(c.expire(&mut writer, b"ttl", c.hash(b"ttl")).unwrap());
+        assert!(!c.expire(&mut writer, b"ttl", c.hash(b"ttl")).unwrap());
     }
     // What has expired is counted until it is removed, and not found: no death shows the same number of both.
     let rule = Rule::Evicts;
@@ -501,10 +501,10 @@ fn evicting_beside_a_key() {
         cast
     }
     fn act(c: &mut Client) {
-        let mut lane = c.lane().unwrap();
-        lane.full_at = c.t_hash(b"#0").hash;
+        let mut writer = c.writer().unwrap();
+        writer.full_at = c.t_hash(b"#0").hash;
         let before = c.items();
-        assert!(c.evict_beside(&mut lane).unwrap() && c.items() == before - 1);
+        assert!(c.evict_beside(&mut writer).unwrap() && c.items() == before - 1);
     }
     let rule = Rule::Evicts;
     run_as(Scenario { name: "evict beside", geometry: cache(16), setup: full, act, rule }, EFFORT);
@@ -515,7 +515,7 @@ pub(super) fn clearing() {
     run("clear", strict(32), with_large, |c| c.t_clear().unwrap());
     fn grown(world: &World) -> Cast {
         let cast = wide(world);
-        cast.victim.presize(&mut cast.victim.lane().unwrap(), 15 * 64).unwrap();
+        cast.victim.presize(&mut cast.victim.writer().unwrap(), 15 * 64).unwrap();
         cast
     }
     run("clear, grown", strict(48).small_leaves(), grown, |c| c.t_clear().unwrap());
@@ -531,10 +531,10 @@ fn growing_the_segment_table() {
     fn long(world: &World) -> Cast {
         let cast = two(world);
         let other = &cast.others[0];
-        let lane = other.lane().unwrap();
+        let writer = other.writer().unwrap();
         let n = 4095 - other.segments();
-        other.grow(lane.slot, n, Need::Normal, &mut None).unwrap();
-        drop(lane);
+        other.grow(writer.slot, n, Need::Normal, &mut None).unwrap();
+        drop(writer);
         cast
     }
     let large = |c: &mut Client| c.t_set(b"large", &[b'l'; 5000]).unwrap();

@@ -21,8 +21,8 @@ fn expired_records_among_others_while_nothing_is_free() {
             .unwrap();
     }
     world.peers.set_now_ms(5000);
-    let lane = other.lane().unwrap();
-    while other.claim(lane.slot, Need::Reserve, 4096, &mut None).unwrap().is_some() {}
+    let writer = other.writer().unwrap();
+    while other.claim(writer.slot, Need::Reserve, 4096, &mut None).unwrap().is_some() {}
     assert_eq!(client.vacant(), 0);
     for i in 0..400 {
         let key = format!("new{i}");
@@ -32,10 +32,10 @@ fn expired_records_among_others_while_nothing_is_free() {
 }
 
 fn reserve(client: &Client, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
-    let (mut lane, kh) = (client.lane()?, client.hash(key));
-    let draft = client.begin(&mut lane, key, kh, value.len() as u64, Attributes::NONE)?;
+    let (mut writer, kh) = (client.writer()?, client.hash(key));
+    let draft = client.begin(&mut writer, key, kh, value.len() as u64, Attributes::NONE)?;
     client.mem.write(draft.value, value);
-    client.finish_reserved(&mut lane, key, kh, draft)
+    client.finish_reserved(&mut writer, key, kh, draft)
 }
 
 /// The index has to grow for a reservation whose value is written already.

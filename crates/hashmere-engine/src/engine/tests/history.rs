@@ -197,7 +197,7 @@ fn step(client: &Client, dice: &mut Dice) -> Step {
         83 if dice.one_in(2) => client.t_clear(),
         84 => return Step::Closed,
         85 => return Step::Waited,
-        86..=93 => match client.sync(&client.lane().unwrap()) {
+        86..=93 => match client.sync(&client.writer().unwrap()) {
             Ok(_) => return Step::Synced,
             Err(error) => panic!("sync: {error}"),
         },

@@ -12,14 +12,14 @@ const CLIENTS: u32 = 30;
 fn those_who_open_at_once_ask_once() {
     let world = World::new(strict(32));
     let clients: Vec<_> = (0..CLIENTS).map(|_| world.client()).collect();
-    clients.iter().for_each(|client| drop(client.lane().unwrap()));
+    clients.iter().for_each(|client| drop(client.writer().unwrap()));
     // All of them begin to look before the first asks; it notes what it finds out.
     let openers: Vec<_> = (0..5).map(|_| world.client()).collect();
     openers.iter().for_each(|opener| assert!(opener.begin_look() > 0));
     openers[0].sweep().unwrap();
     for opener in &openers[1..] {
         opener.probe.rewind();
-        drop(opener.lane().unwrap());
+        drop(opener.writer().unwrap());
         let stores = opener.probe.stores();
         // One for each that was asked about, besides what a claim writes.
         assert!(stores < 15, "{stores} stores");
@@ -36,8 +36,8 @@ fn the_dead_are_found_whatever_is_noted_about_them() {
     for noted in [0, 1, 1 << 40, u64::MAX] {
         let world = World::new(strict(32));
         let (one, other) = (world.client(), world.client());
-        drop(other.lane().unwrap());
-        let slot = one.lane().unwrap().slot;
+        drop(other.writer().unwrap());
+        let slot = one.writer().unwrap().slot;
         other.sweep().unwrap();
         one.kill();
         // As a damaged file may say.

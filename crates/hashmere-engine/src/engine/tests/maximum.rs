@@ -17,7 +17,7 @@ fn bytes(segments: u64) -> u64 {
 }
 
 fn resize(client: &Client, segments: u64) -> Resized {
-    client.set_maximum(&mut client.lane().unwrap(), bytes(segments)).unwrap()
+    client.set_maximum(&mut client.writer().unwrap(), bytes(segments)).unwrap()
 }
 
 /// About 40 segments in use, of which one in three values of a strict store is garbage.
@@ -77,18 +77,18 @@ pub(super) fn two_take_segments_out_of_use() {
         (world, victim, others)
     };
     let (_world, actor, _others) = prepared();
-    let slot = actor.lane().unwrap().slot;
+    let slot = actor.writer().unwrap().slot;
     actor.probe.rewind();
     actor.trim(slot, None);
     let accesses = actor.probe.accesses();
     assert_eq!(audit(&actor).unwrap().offline, 1);
     for access in 0..accesses {
         let (_world, actor, others) = prepared();
-        let slot = actor.lane().unwrap().slot;
+        let slot = actor.writer().unwrap().slot;
         let other = others[0].clone();
-        actor.probe.interrupt(access, move || other.trim(other.lane().unwrap().slot, None));
+        actor.probe.interrupt(access, move || other.trim(other.writer().unwrap().slot, None));
         actor.trim(slot, None);
-        others[0].trim(others[0].lane().unwrap().slot, None);
+        others[0].trim(others[0].writer().unwrap().slot, None);
         assert_eq!(audit(&actor).unwrap().offline, 1, "interrupted before access {access}");
     }
 }
@@ -105,7 +105,7 @@ fn a_wrong_count_is_found() {
         let problems = others[0].check().problems;
         let told = problems.iter().map(|problem| problem.code).collect::<Vec<_>>();
         assert_eq!(told, ["wrong-offline"], "{wrong}: {problems:?}");
-        let lock = hashmere_format::leaf::Meta(0).held_by(victim.lane().unwrap().slot);
+        let lock = hashmere_format::leaf::Meta(0).held_by(victim.writer().unwrap().slot);
         world.heap.store(at::SPACE_LOCK, lock.0, Ordering::Relaxed);
         assert!(others[0].check().is_clean(), "its owner may be between the two");
         world.heap.store(at::SPACE_LOCK, 0, Ordering::Relaxed);
@@ -113,7 +113,7 @@ fn a_wrong_count_is_found() {
     // The dead one's is counted again by whoever needs the lock.
     world.heap.store(
         at::SPACE_LOCK,
-        hashmere_format::leaf::Meta(0).held_by(victim.lane().unwrap().slot).0,
+        hashmere_format::leaf::Meta(0).held_by(victim.writer().unwrap().slot).0,
         Ordering::Relaxed,
     );
     victim.kill();

@@ -68,9 +68,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         with: Attributes,
         when: When,
     ) -> Result<Option<Stored>, WriteError> {
-        let mut lane = self.lane()?;
-        let stored = self.store(&mut lane, (key, self.t_hash(key)), value, with, when)?;
-        Ok(stored.then_some(lane.stored))
+        let mut writer = self.writer()?;
+        let stored = self.store(&mut writer, (key, self.t_hash(key)), value, with, when)?;
+        Ok(stored.then_some(writer.stored))
     }
 
     pub(super) fn t_set(&self, key: &[u8], value: &[u8]) -> Result<(), WriteError> {
@@ -78,14 +78,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     pub(super) fn t_del(&self, key: &[u8]) -> Result<bool, WriteError> {
-        let mut lane = self.lane()?;
-        self.remove(&mut lane, key, self.t_hash(key), None)
+        let mut writer = self.writer()?;
+        self.remove(&mut writer, key, self.t_hash(key), None)
     }
 
     pub(super) fn t_incr(&self, key: &[u8], by: u64, initial: Option<u64>) -> Result<Option<u64>, WriteError> {
-        let mut lane = self.lane()?;
+        let mut writer = self.writer()?;
         let counter = Counter { initial, attributes: Attributes::NONE };
-        self.tick(&mut lane, key, self.t_hash(key), counter, |n| Tick::Set(n.wrapping_add(by)))
+        self.tick(&mut writer, key, self.t_hash(key), counter, |n| Tick::Set(n.wrapping_add(by)))
     }
 
     pub(super) fn t_append(&self, key: &[u8], tail: &[u8]) -> Result<Updated, WriteError> {
@@ -99,25 +99,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn t_touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
         let kh = self.t_hash(key);
         loop {
-            let done = self.touch_in_place(&mut *self.lane()?, key, kh, self.deadline(ttl), None)?;
+            let done = self.touch_in_place(&mut *self.writer()?, key, kh, self.deadline(ttl), None)?;
             if let Some(present) = done {
                 return Ok(present);
             }
             let Some(item) = self.t_item(key, kh)? else { return Ok(false) };
-            if self.refresh(&mut *self.lane()?, key, kh, &item, self.deadline(ttl))? {
+            if self.refresh(&mut *self.writer()?, key, kh, &item, self.deadline(ttl))? {
                 return Ok(true);
             }
         }
     }
 
     pub(super) fn t_clear(&self) -> Result<(), WriteError> {
-        let mut lane = self.lane()?;
-        self.clear(&mut lane)
+        let mut writer = self.writer()?;
+        self.clear(&mut writer)
     }
 
     pub(super) fn t_compact(&self) -> Result<u64, WriteError> {
-        let mut lane = self.lane()?;
-        self.compact(&mut lane)
+        let mut writer = self.writer()?;
+        self.compact(&mut writer)
     }
 
     /// Every pair, as a scan returns them.

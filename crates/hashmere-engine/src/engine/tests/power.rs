@@ -177,9 +177,9 @@ pub(super) fn ghosts() -> Result<(), String> {
     let client = history.world.client();
     [b"a", b"b", b"c"].into_iter().for_each(|key| client.t_set(key, &[b'g'; 900]).unwrap());
     // Free segments behind it, enough for the next life.
-    let lane = client.lane().unwrap();
-    client.grow(lane.slot, 6, crate::engine::segments::Need::Normal, &mut None).unwrap();
-    drop(lane);
+    let writer = client.writer().unwrap();
+    client.grow(writer.slot, 6, crate::engine::segments::Need::Normal, &mut None).unwrap();
+    drop(writer);
     let first = client.read(b"a", client.hash(b"a"), |found| Ok(found.record)).unwrap().unwrap();
     assert_eq!(first, client.segment_offset(client.segment_of(first)));
     let mut result = Ok(());
@@ -290,10 +290,10 @@ fn a_long_segment_table() {
     let client = history.world.client();
     let start = history.medium().now();
     client.t_set(b"early", b"in the first chunk").unwrap();
-    let lane = client.lane().unwrap();
+    let writer = client.writer().unwrap();
     let n = 4090 - client.segments();
-    client.grow(lane.slot, n, crate::engine::segments::Need::Normal, &mut None).unwrap();
-    drop(lane);
+    client.grow(writer.slot, n, crate::engine::segments::Need::Normal, &mut None).unwrap();
+    drop(writer);
     history.look(start);
     sync(&client).unwrap();
     for i in 0..40u64 {

@@ -8,10 +8,10 @@ use super::world::{strict, Client, Geometry};
 use crate::error::WriteError;
 use std::sync::{Arc, Mutex};
 
-/// Some keys, with a lane for each client, and no two records that matter in one sector.
+/// Some keys, with a writer for each client, and no two records that matter in one sector.
 fn few(history: &mut History, writer: &Client, other: &Client) {
     let start = history.medium().now();
-    other.t_set(b"other", b"has a lane").unwrap();
+    other.t_set(b"other", b"has a writer").unwrap();
     for i in 0..6 {
         writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap();
         writer.t_set(b"between", &[i; 600]).unwrap();
@@ -69,8 +69,8 @@ pub(super) fn interleave(
 }
 
 pub(super) fn sync(client: &Client) -> Result<u64, WriteError> {
-    let lane = client.lane()?;
-    client.sync(&lane)
+    let writer = client.writer()?;
+    client.sync(&writer)
 }
 
 type Write = (&'static str, fn(&Client), usize);

@@ -196,12 +196,12 @@ fn read(client: &Client) {
 fn turn_over(client: &Client) {
     for n in 0..ROUNDS {
         client.t_set(b"key", &value(n)).unwrap();
-        let mut lane = client.lane().unwrap();
-        let segment = lane.open.as_ref().unwrap().number;
-        client.retire_segment(&mut lane);
+        let mut writer = client.writer().unwrap();
+        let segment = writer.open.as_ref().unwrap().number;
+        client.retire_segment(&mut writer);
         client.set_state(segment, Word::new(segment::State::Sealed));
         for segment in 0..client.segments() {
-            client.glance(&lane, segment).unwrap();
+            client.glance(&writer, segment).unwrap();
         }
     }
 }

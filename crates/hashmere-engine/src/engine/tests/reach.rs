@@ -170,7 +170,7 @@ impl Story {
             },
             3 => self.step_region(),
             _ => {
-                let began = self.near.begin_snapshot(&mut self.near.lane().unwrap()).map(drop);
+                let began = self.near.begin_snapshot(&mut self.near.writer().unwrap()).map(drop);
                 if let Err(error) = &began {
                     assert_eq!(error.code(), 13, "backup: {error}");
                 }
@@ -182,14 +182,14 @@ impl Story {
     /// A region that the other made is found, or not within reach, but never made a second time.
     fn step_region(&mut self) {
         let name = format!("region{}", self.dice.below(3));
-        let mut lane = self.far.lane().unwrap();
+        let mut writer = self.far.writer().unwrap();
         let there = match self.far.open_region(1, name.as_bytes()).unwrap() {
             Some(place) => {
                 self.far.close_region(place);
                 true
             }
             None if self.dice.below(2) == 0 => {
-                match self.far.create_region(&mut lane, (1, name.as_bytes()), 6000, |_| ()) {
+                match self.far.create_region(&mut writer, (1, name.as_bytes()), 6000, |_| ()) {
                     Ok(place) => {
                         place.into_iter().for_each(|place| self.far.close_region(place));
                         true
@@ -202,10 +202,10 @@ impl Story {
             }
             None => false,
         };
-        drop(lane);
-        let mut lane = self.near.lane().unwrap();
-        let made = self.near.create_region(&mut lane, (1, name.as_bytes()), 6000, |_| ());
-        drop(lane);
+        drop(writer);
+        let mut writer = self.near.writer().unwrap();
+        let made = self.near.create_region(&mut writer, (1, name.as_bytes()), 6000, |_| ());
+        drop(writer);
         match made {
             Ok(place) => {
                 assert_eq!(place.is_none(), there, "{name}");

@@ -35,7 +35,7 @@ impl Call {
             Call::Append(key, tail) => client.t_append(key, tail).map(drop),
             Call::Count(key) => client.t_incr(key, 1, Some(1)).map(drop),
             Call::Maintain => client.t_compact().map(drop),
-            Call::Presize(items) => client.presize(&mut *client.lane()?, *items),
+            Call::Presize(items) => client.presize(&mut *client.writer()?, *items),
             Call::Clear => client.t_clear(),
         }
     }

@@ -51,8 +51,8 @@ fn set(client: &Client, key: &[u8], len: usize) -> Result<(), WriteError> {
 }
 
 fn region(client: &Client, bytes: u64) -> Result<(), WriteError> {
-    let mut lane = client.lane()?;
-    let made = client.create_region(&mut lane, (POOL, b"pool"), bytes, |_| ())?;
+    let mut writer = client.writer()?;
+    let made = client.create_region(&mut writer, (POOL, b"pool"), bytes, |_| ())?;
     made.into_iter().for_each(|place| client.close_region(place));
     Ok(())
 }
@@ -75,7 +75,7 @@ const KINDS: &[Kind] = &[
     ("a region", few, |client| region(client, 30_000)),
     ("a region where there are holes", with_holes, |client| region(client, 22_000)),
     ("new keys", few, many_keys),
-    ("an index for many", few, |client| client.presize(&mut *client.lane()?, 900)),
+    ("an index for many", few, |client| client.presize(&mut *client.writer()?, 900)),
     ("clear", with_holes, |client| client.t_clear()),
 ];
 

@@ -13,17 +13,17 @@ const EFFORT: Effort = if cfg!(miri) { Effort { step: 97, repairs: 1 } } else { 
 const BYTES: u64 = 10_000;
 
 fn create(client: &Client, name: &str, bytes: u64) -> Result<bool, WriteError> {
-    let mut lane = client.lane().unwrap();
+    let mut writer = client.writer().unwrap();
     let fill = |spot: super::super::region::Spot| {
         client.mem.store(spot.data, 7, Ordering::Relaxed);
         client.mem.store(spot.data + (bytes & !7) - 8, 8, Ordering::Relaxed);
     };
-    Ok(client.create_region(&mut lane, (POOL, name.as_bytes()), bytes, fill)?.is_some())
+    Ok(client.create_region(&mut writer, (POOL, name.as_bytes()), bytes, fill)?.is_some())
 }
 
 fn drop_it(client: &Client, name: &str) -> bool {
-    let lane = client.lane().unwrap();
-    client.drop_region(&lane, POOL, name.as_bytes()).unwrap()
+    let writer = client.writer().unwrap();
+    client.drop_region(&writer, POOL, name.as_bytes()).unwrap()
 }
 
 /// What the region holds is what its maker wrote, if it is there.
@@ -105,15 +105,15 @@ fn names_are_given_once_for_each_kind() {
     let (a, b) = (world.client(), world.client());
     assert!(create(&a, "pool", BYTES).unwrap());
     assert!(!create(&b, "pool", BYTES).unwrap());
-    let mut lane = b.lane().unwrap();
-    assert!(b.create_region(&mut lane, (LOG, b"pool"), 1, |_| ()).unwrap().is_some());
+    let mut writer = b.writer().unwrap();
+    assert!(b.create_region(&mut writer, (LOG, b"pool"), 1, |_| ()).unwrap().is_some());
     assert!(b.open_region(LOG, b"other").unwrap().is_none());
     let long = [b'n'; 129];
     for bad in [&b""[..], &long[..]] {
-        assert!(matches!(b.create_region(&mut lane, (POOL, bad), 1, |_| ()), Err(WriteError::InvalidState(_))));
+        assert!(matches!(b.create_region(&mut writer, (POOL, bad), 1, |_| ()), Err(WriteError::InvalidState(_))));
     }
-    assert!(b.create_region(&mut lane, (POOL, &long[..128]), 0, |_| ()).unwrap().is_some());
-    drop(lane);
+    assert!(b.create_region(&mut writer, (POOL, &long[..128]), 0, |_| ()).unwrap().is_some());
+    drop(writer);
     assert_eq!(b.regions().len(), 3);
     is_sound(&b, 0).unwrap();
 }

@@ -252,7 +252,7 @@ pub(super) fn new_keys_beside_one_that_is_stopped_in_a_plain_write() {
     case("touch", some, |c| assert!(c.t_touch(b"ttl", Ttl::At(70_000)).unwrap()));
     case("compare and set", some, |c| {
         let (seen, change) = (Expected::Value(b"of before"), Change::Set(b"compared"));
-        c.compare_and_set(&mut c.lane().unwrap(), b"key3", c.hash(b"key3"), seen, change).unwrap();
+        c.compare_and_set(&mut c.writer().unwrap(), b"key3", c.hash(b"key3"), seen, change).unwrap();
     });
 }
 

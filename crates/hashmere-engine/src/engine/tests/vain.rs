@@ -26,7 +26,7 @@ fn in_vain<R>(client: &Client, code: i32, what: &str, act: impl FnOnce() -> Resu
 
 /// What it returns, having done nothing.
 fn idle<R>(client: &Client, what: &str, act: impl FnOnce() -> R) -> R {
-    drop(client.lane().unwrap());
+    drop(client.writer().unwrap());
     let requests = client.probe.requests();
     client.probe.rewind();
     let done = act();
@@ -36,12 +36,12 @@ fn idle<R>(client: &Client, what: &str, act: impl FnOnce() -> R) -> R {
 }
 
 fn tick(client: &Client, key: &[u8], counter: Counter) -> Result<Option<u64>, WriteError> {
-    client.tick(&mut *client.lane()?, key, client.hash(key), counter, |n| crate::engine::Tick::Set(n + 1))
+    client.tick(&mut *client.writer()?, key, client.hash(key), counter, |n| crate::engine::Tick::Set(n + 1))
 }
 
 fn compare(client: &Client, expected: Expected<'_>, value: &[u8]) -> Result<CasOutcome, WriteError> {
     let kh = client.hash(b"key");
-    client.compare_and_set(&mut *client.lane()?, b"key", kh, expected, Change::Set(value))
+    client.compare_and_set(&mut *client.writer()?, b"key", kh, expected, Change::Set(value))
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn keys_and_values_of_the_wrong_length() {
         }
         let kh = client.hash(key);
         in_vain(&client, 34, "reserve", || {
-            client.begin(&mut *client.lane()?, key, kh, value.len() as u64, Attributes::NONE).map(drop)
+            client.begin(&mut *client.writer()?, key, kh, value.len() as u64, Attributes::NONE).map(drop)
         });
     }
     in_vain(&client, 34, "compare and set", || compare(&client, Expected::Absent, b"short"));
@@ -93,7 +93,7 @@ fn what_no_record_can_hold() {
     let kh = client.hash(b"key");
     for bytes in [limit::PAYLOAD, u64::MAX] {
         in_vain(&client, 33, "reserve", || {
-            client.begin(&mut *client.lane()?, b"key", kh, bytes, Attributes::NONE).map(drop)
+            client.begin(&mut *client.writer()?, b"key", kh, bytes, Attributes::NONE).map(drop)
         });
     }
     let asked = Attributes { min_version: Version(Version::MIN_VERSION_MAX.0 + 1), ..Attributes::NONE };
@@ -108,17 +108,17 @@ fn what_the_maximum_can_never_hold() {
         let client = world.client();
         (0..200).for_each(|i| client.t_set(format!("key{i}").as_bytes(), &[b'v'; 200]).unwrap());
         let kh = client.hash(b"key");
-        let create = |bytes| client.create_region(&mut *client.lane()?, (POOL, b"pool"), bytes, |_| ());
+        let create = |bytes| client.create_region(&mut *client.writer()?, (POOL, b"pool"), bytes, |_| ());
         for segments in [32, 33, 1000, 1 << 19] {
             let bytes = segments << 12;
             in_vain(&client, 31, "reserve", || {
-                client.begin(&mut *client.lane()?, b"key", kh, bytes, Attributes::NONE).map(drop)
+                client.begin(&mut *client.writer()?, b"key", kh, bytes, Attributes::NONE).map(drop)
             });
             in_vain(&client, 31, "region", || create(bytes));
         }
         in_vain(&client, 33, "region", || create(u64::MAX));
         in_vain(&client, 37, "region", || {
-            client.create_region(&mut *client.lane()?, (POOL, &[b'n'; 129]), 5000, |_| ())
+            client.create_region(&mut *client.writer()?, (POOL, &[b'n'; 129]), 5000, |_| ())
         });
         assert_eq!(client.t_scan().unwrap().len(), 200, "evicted for what cannot be");
     }
@@ -146,11 +146,11 @@ fn a_long_value_for_a_key_that_is_not_as_expected() {
 fn a_region_for_whoever_has_no_pin_left() {
     let world = World::new(strict(32));
     let client = world.client();
-    let pins = client.lane().unwrap().row + row::at::PINS;
+    let pins = client.writer().unwrap().row + row::at::PINS;
     for pin in 0..row::PINS {
         client.mem.store(pins + 8 * pin, 1 << 32 | 1, Ordering::Relaxed);
     }
-    in_vain(&client, 37, "region", || client.create_region(&mut *client.lane()?, (POOL, b"pool"), 9000, |_| ()));
+    in_vain(&client, 37, "region", || client.create_region(&mut *client.writer()?, (POOL, b"pool"), 9000, |_| ()));
 }
 
 #[test]
@@ -162,5 +162,5 @@ fn writes_to_a_store_that_is_poisoned() {
     let long = vec![b'x'; 9000];
     in_vain(&client, 38, "large", || client.t_set(b"key", &long));
     in_vain(&client, 38, "small", || client.t_set(b"key", b"value"));
-    in_vain(&client, 38, "region", || client.create_region(&mut *client.lane()?, (POOL, b"pool"), 9000, |_| ()));
+    in_vain(&client, 38, "region", || client.create_region(&mut *client.writer()?, (POOL, b"pool"), 9000, |_| ()));
 }

@@ -11,9 +11,9 @@ use super::audit::audit;
 use super::crash::{attempt, dump, is_sound, State};
 use super::power::seed;
 use super::world::{Client, Geometry, World};
-use crate::fault;
 use crate::engine::clean::Policy;
 use crate::error::WriteError;
+use crate::fault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
@@ -163,11 +163,11 @@ fn churn(c: &Client, state: &mut State) -> Result<(), String> {
             set(c, state, &apart(c, "a", i), wide(&format!("round {round}")))?;
         }
     }
-    let mut lane = c.lane().map_err(|e| e.to_string())?;
+    let mut writer = c.writer().map_err(|e| e.to_string())?;
     for segment in 0..c.segments() {
-        tolerate(c.clean_segment(&mut lane, segment, Policy::Move))?;
+        tolerate(c.clean_segment(&mut writer, segment, Policy::Move))?;
     }
-    drop(lane);
+    drop(writer);
     (0..24).try_for_each(|i| set(c, state, &apart(c, "b", i), wide("more")))
 }
 

@@ -52,8 +52,8 @@ fn compact_while_records_come_and_go() {
 #[test]
 pub(in super::super) fn clean_while_what_lives_is_overwritten() {
     fn act(c: &Client, _: &mut State) -> Result<(), String> {
-        let mut lane = c.lane().map_err(|e| e.to_string())?;
-        (0..c.segments()).try_for_each(|segment| tolerate(c.clean_segment(&mut lane, segment, Policy::Move)))
+        let mut writer = c.writer().map_err(|e| e.to_string())?;
+        (0..c.segments()).try_for_each(|segment| tolerate(c.clean_segment(&mut writer, segment, Policy::Move)))
     }
     let meanwhile = |c: &Client, state: &mut State| set(c, state, "a0", wide("overwritten"));
     Case { name: "clean/replace", geometry: strict(24), setup: filled, act, meanwhile, exact: true }.run();
@@ -66,7 +66,7 @@ pub(in super::super) fn expire_while_it_is_touched() {
         |c| _ = c.t_compact(),
         |c| {
             if c.may_be_expired(b"ttl", c.hash(b"ttl")) {
-                let _ = c.expire(&mut c.lane().unwrap(), b"ttl", c.hash(b"ttl"));
+                let _ = c.expire(&mut c.writer().unwrap(), b"ttl", c.hash(b"ttl"));
             }
         },
     ];
@@ -77,7 +77,7 @@ pub(in super::super) fn expire_while_it_is_touched() {
             world.peers.set_now_ms(1000);
             let ttl = Attributes { ttl: Ttl::At(2000), ..Attributes::NONE };
             other.t_put(b"ttl", b"value", ttl, When::Always).unwrap();
-            drop(actor.lane().unwrap());
+            drop(actor.writer().unwrap());
             actor.probe.rewind();
             world.peers.set_now_ms(5000);
             let (hooked, peers, touched) = (other.clone(), world.peers.clone(), Arc::new(AtomicBool::new(false)));
@@ -108,9 +108,9 @@ fn evict_beside_while_it_is_overwritten() {
         (0..14).for_each(|i| set(other, state, &format!("#{i}"), b"first".to_vec()).unwrap());
     }
     fn act(c: &Client, _: &mut State) -> Result<(), String> {
-        let mut lane = c.lane().map_err(|e| e.to_string())?;
-        lane.full_at = c.t_hash(b"#0").hash;
-        tolerate(c.evict_beside(&mut lane))
+        let mut writer = c.writer().map_err(|e| e.to_string())?;
+        writer.full_at = c.t_hash(b"#0").hash;
+        tolerate(c.evict_beside(&mut writer))
     }
     let meanwhile =
         |c: &Client, state: &mut State| (0..14).try_for_each(|i| set(c, state, &format!("#{i}"), b"second".to_vec()));
@@ -154,7 +154,7 @@ fn c_hash(c: &Client, key: &str) -> u64 {
 
 fn die_in_large(world: &World, key: &str, stores: u64) {
     let third = world.client();
-    third.lane().map(drop).unwrap();
+    third.writer().map(drop).unwrap();
     third.probe.die_after(stores);
     let _ = super::super::probe::until_death(|| third.t_set(key.as_bytes(), &[b'l'; 3000]));
     third.kill();

@@ -5,9 +5,9 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::tests::crash::{dump, State};
 use crate::engine::tests::world::{strict, World};
+use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
@@ -17,10 +17,10 @@ const KEYS: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
 fn backup(client: &Player) -> State {
     let copy = World::new(strict(32));
     let target = copy.client();
-    let mut lane = client.lane().unwrap_or_else(|error| wrong(error));
-    let held = client.begin_snapshot(&mut lane).unwrap_or_else(|error| wrong(error));
-    let mut to = target.lane().unwrap();
-    held.copy_to(&mut lane, &target, &mut to, &mut |_, _| ()).unwrap_or_else(|error| wrong(error));
+    let mut writer = client.writer().unwrap_or_else(|error| wrong(error));
+    let held = client.begin_snapshot(&mut writer).unwrap_or_else(|error| wrong(error));
+    let mut to = target.writer().unwrap();
+    held.copy_to(&mut writer, &target, &mut to, &mut |_, _| ()).unwrap_or_else(|error| wrong(error));
     drop(to);
     dump(&target, &State::new()).unwrap_or_else(|text| wrong(text))
 }

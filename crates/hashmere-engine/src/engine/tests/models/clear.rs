@@ -4,9 +4,9 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::strict;
+use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 
 /// So many records of this size cover the root and the leaf of an index.

@@ -56,7 +56,7 @@ pub(super) fn writer(play: &Play, name: &str, room: usize) -> Player {
         writer.t_set(key.as_bytes(), &vec![b'f'; bytes - 16 - key.len()]).unwrap();
     }
     assert!(writer
-        .lane()
+        .writer()
         .unwrap()
         .open
         .as_ref()

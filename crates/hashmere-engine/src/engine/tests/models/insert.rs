@@ -4,10 +4,10 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::{strict, Client, World};
 use crate::engine::When;
+use crate::fault::Fault;
 use crate::types::Attributes;
 use hashmere_format::hash::buckets;
 use hashmere_mem::shuttle::thread;

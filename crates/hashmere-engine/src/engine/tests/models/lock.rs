@@ -5,10 +5,10 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::lock::Held;
 use crate::engine::tests::world::strict;
 use crate::error::WriteError;
+use crate::fault::Fault;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,10 +23,10 @@ const WORK: usize = 12;
 
 /// Locks the key, works a little, unlocks.
 fn section(client: &Player, me: u64, inside: &Inside) -> Result<(), WriteError> {
-    let lane = &mut *client.lane()?;
+    let writer = &mut *client.writer()?;
     let hash = client.hash(b"key").hash;
-    let root = client.enter(lane);
-    let locked = client.lock_key(lane, root, hash)?.expect("no leaf is split here");
+    let root = client.enter(writer);
+    let locked = client.lock_key(writer, root, hash)?.expect("no leaf is split here");
     let before = inside.swap(me, Ordering::Relaxed);
     if before != 0 {
         wrong(format!("{me} was let in while {before} is inside"));
@@ -37,7 +37,7 @@ fn section(client: &Player, me: u64, inside: &Inside) -> Result<(), WriteError> 
     if inside.swap(0, Ordering::Relaxed) != me {
         wrong(format!("somebody was let in while {me} was inside"));
     }
-    client.unlock_key(lane, &Held::key(locked));
+    client.unlock_key(writer, &Held::key(locked));
     Ok(())
 }
 
@@ -45,10 +45,10 @@ fn stage() -> Stage {
     Stage::new(strict(8).small_leaves(), |_| {})
 }
 
-/// Three clients with a lane each, and how many accesses the first needs.
+/// Three clients with a writer each, and how many accesses the first needs.
 fn cast(play: &Play) -> ([Player; 3], u64) {
     let players = [play.client(), play.client(), play.client()];
-    players.iter().for_each(|player| drop(player.lane().unwrap()));
+    players.iter().for_each(|player| drop(player.writer().unwrap()));
     // The first time some things are looked up that are known afterwards.
     let length = [(); 2].map(|()| players[0].accesses(|player| section(player, 1, &Inside::default()).unwrap()));
     (players, length[1])

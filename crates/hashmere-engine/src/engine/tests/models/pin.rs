@@ -5,8 +5,8 @@
 use super::emptied::{is_value, overwrite, stage, value, writer};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::tests::crash::State;
+use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::Mem;
 

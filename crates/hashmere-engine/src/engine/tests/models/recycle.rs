@@ -6,10 +6,10 @@
 use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::clean::Policy;
 use crate::engine::tests::crash::State;
 use crate::error::WriteError;
+use crate::fault::Fault;
 use hashmere_format::header::at;
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::Mem;
@@ -64,12 +64,12 @@ fn while_overwritten(read: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
 
 /// Moves what lives out of the key's segment and stores another key, for which the segment is recycled.
 fn clean(client: &Player) {
-    let mut lane = client.lane().unwrap();
-    match client.clean_segment(&mut lane, SEGMENT, Policy::Move) {
+    let mut writer = client.writer().unwrap();
+    match client.clean_segment(&mut writer, SEGMENT, Policy::Move) {
         Ok(_) | Err(WriteError::Full { .. }) => {}
         Err(error) => wrong(error),
     }
-    drop(lane);
+    drop(writer);
     client.t_set(b"next", &value("next", 0)).unwrap_or_else(|error| wrong(error));
 }
 

@@ -5,9 +5,9 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::{strict, Client, World};
+use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 use std::sync::Arc;
 

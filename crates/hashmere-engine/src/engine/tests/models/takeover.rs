@@ -5,10 +5,10 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
-use crate::fault::Fault;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::strict;
 use crate::error::WriteError;
+use crate::fault::Fault;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
 use std::collections::BTreeSet;
@@ -28,7 +28,7 @@ fn step(client: &Player) -> Option<u64> {
     }
 }
 
-/// Three clients with a lane and an open segment each, and how many accesses a step of theirs takes.
+/// Three clients with a writer and an open segment each, and how many accesses a step of theirs takes.
 fn cast(play: &Play) -> ([Player; 3], u64) {
     let players = [play.client(), play.client(), play.client()];
     players.iter().for_each(|player| player.t_set(b"open", b"").unwrap());

@@ -1,8 +1,8 @@
-//! What a lane knows: its client slot, the segment that it appends to, what its last write left to be tidied.
+//! What a writer knows: its client slot, the segment that it appends to, what its last write left to be tidied.
 
 use crate::types::Stored;
 
-/// Whether and how a lane is cleaning.
+/// Whether and how a writer is cleaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Cleaning {
     /// It is not.
@@ -14,7 +14,7 @@ pub(super) enum Cleaning {
     Forced,
 }
 
-/// The segment that a lane appends to, as the lane knows it; what must survive the lane stands in its row.
+/// The segment that a writer appends to, as the writer knows it; what must survive the writer stands in its row.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenSegment {
     pub(super) number: u64,
@@ -40,20 +40,20 @@ impl OpenSegment {
 
 /// One writer context. Whoever has it is the only thread to write its row.
 #[derive(Default)]
-pub struct Lane {
+pub struct Writer {
     /// Client slot.
     pub(super) slot: u32,
-    /// Offset of the row; 0 while the lane has no client slot.
+    /// Offset of the row; 0 while the writer has no client slot.
     pub(super) row: u64,
     /// The segment that it appends to.
     pub(super) open: Option<OpenSegment>,
-    /// Bytes that this lane made garbage since it last looked for something to clean.
+    /// Bytes that this writer made garbage since it last looked for something to clean.
     pub(super) made_dead: u64,
     /// Whether it is cleaning: what it appends then must not start cleaning again.
     pub(super) cleaning: Cleaning,
     /// Whether others are asked to let it write first: it does not wait for itself.
     pub(super) insists: bool,
-    /// A large record that this lane's last write superseded: its segments can go as soon as the lock is released.
+    /// A large record that this writer's last write superseded: its segments can go as soon as the lock is released.
     pub(super) dead_large: Option<u64>,
     /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only
     /// between writes, because what is moved goes where a draft stands. Until then nothing is tidied either.
@@ -68,7 +68,7 @@ pub struct Lane {
     pub(crate) stored: Stored,
 }
 
-impl Lane {
+impl Writer {
     /// Whether what it does now can be left for later, record by record.
     pub(super) fn is_cleaning(&self) -> bool {
         self.cleaning != Cleaning::No
