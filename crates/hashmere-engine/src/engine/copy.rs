@@ -1,7 +1,7 @@
 //! Copying a snapshot into another store: first what the index leads to, then what was kept.
 
+use super::fetch::PIN_FROM;
 use super::kept::Take;
-use super::ops::PIN_FROM;
 use super::snapshot::Held;
 use super::{corrupt, Engine, Writer};
 use crate::error::{BackupError, WriteError};

@@ -4,8 +4,8 @@
 //! is out of the ordinary (a split, a clear, a key in the overflow tree, no free slot) is left to `mutate`, which begins
 //! again. What passes by reference to such a cold call would have to live in memory all the way, so only words do.
 
+use super::draft::When;
 use super::index::{Path, Place, Tree};
-use super::ops::When;
 use super::write::Site;
 use super::{Decision, Draft, Engine, Found, KeyHash, Outcome, Writer};
 use crate::error::WriteError;

@@ -1,6 +1,6 @@
 //! The commit of a reservation: a draft whose value its writer cannot give a second time.
 
-use super::ops::When;
+use super::draft::When;
 use super::{Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use hashmere_mem::{Host, Mem};

@@ -81,7 +81,7 @@ const LEFT: &[(&str, &str, usize)] = &[
     ("patience", "backoff", 66),
     ("whoever", "the process that", 105),
     ("Whoever", "The process that", 56),
-    ("nobody", "no process, no reader", 275),
+    ("nobody", "no process, no reader", 273),
     ("Nobody", "No process, no reader", 29),
     ("somebody", "another process", 118),
     ("Somebody", "Another process", 33),
