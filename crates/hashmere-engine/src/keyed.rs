@@ -10,7 +10,7 @@ use crate::types::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the function given to [`SharedEngine::update`] is asked about one key at least, before that is an error: it may change the key
+/// How often the function given to `SharedEngine::update_with` is asked about one key at least, before that is an error: it may change the key
 /// itself, by ways that [`WriteError::Reentered`] does not see.
 const ASKED_MOST: u32 = 1000;
 /// From when on its time is taken.

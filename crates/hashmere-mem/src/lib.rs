@@ -145,7 +145,8 @@ pub trait Mem: Send + Sync + 'static {
     fn write(&self, off: u64, src: &[u8]);
     /// Whether the bytes from `off` on equal `bytes`.
     fn matches(&self, off: u64, bytes: &[u8]) -> bool;
-    /// Copies `len` bytes; `from`, `to` and `len` are multiples of 8 and the ranges do not overlap.
+    /// Copies `len` bytes; `from`, `to` and `len` are multiples of 8. Where the ranges overlap, as only a damaged file can make them,
+    /// the target has any bytes afterwards.
     fn copy(&self, from: u64, to: u64, len: u64);
     /// Stores zero in `len / 8` words; both multiples of 8.
     fn zero(&self, off: u64, len: u64);

@@ -329,7 +329,7 @@ pub(crate) fn agreeing(raw: &Raw, off: u64, pattern: u32, mask: u32) -> u32 {
     }
 }
 
-/// Copies `len` bytes within the mapping; the ranges do not overlap.
+/// Copies `len` bytes within the mapping. Where the ranges overlap, the target has any bytes afterwards.
 #[inline(always)]
 pub(crate) fn copy(raw: &Raw, from: u64, to: u64, len: u64) {
     let (from, to, len) = (raw.at(from), raw.at(to), len as usize);

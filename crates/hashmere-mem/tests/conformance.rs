@@ -208,6 +208,9 @@ fn copies_and_zeroes(mem: &impl Mem) {
         bytes[off as usize..][..len as usize].fill(0);
         assert!(mem.matches(0, &bytes), "{len}");
     }
+    // Ranges that overlap, as a damaged file makes them: nothing but the target changes.
+    mem.copy(PAGE, PAGE + 8, 1024);
+    assert!(mem.matches(0, &bytes[..PAGE as usize + 8]) && mem.matches(PAGE + 1032, &bytes[PAGE as usize + 1032..]));
 }
 
 fn slices(mem: &impl Mem) {

@@ -1,8 +1,8 @@
 //! Writing the header of a new store, and making an engine for one.
 
-use super::backing::back_error;
-use super::writer::Writers;
-use super::Engine;
+use crate::engine::client::writer::Writers;
+use crate::engine::log::backing::back_error;
+use crate::engine::Engine;
 use crate::error::WriteError;
 use hashmere_format::hash::{Hasher, HASH_ID};
 use hashmere_format::header::{self, at, feature, limit, RootWord, Shape, PAGE};
@@ -124,11 +124,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             refusals: AtomicU64::new(0),
             trusted_root: AtomicU64::new(0),
             spare: AtomicU64::new(0),
-            refused: super::backing::Refused::default(),
+            refused: crate::engine::log::backing::Refused::default(),
             unlimited: AtomicBool::new(false),
             look: AtomicU64::new(0),
-            evicted: super::evicted::Log::default(),
-            stalled: super::stalled::Stalled::default(),
+            evicted: crate::engine::reclaim::eviction_log::Log::default(),
+            stalled: crate::engine::client::stalled::Stalled::default(),
             writers: Writers::new(),
         }
     }

@@ -1,8 +1,8 @@
 //! Believing nothing in the header of an existing store.
 
-use super::create::{Access, FROZEN};
-use super::segments::RESERVE;
-use super::Engine;
+use crate::engine::create::{Access, FROZEN};
+use crate::engine::log::segments::RESERVE;
+use crate::engine::Engine;
 use hashmere_format::hash::HASH_ID;
 use hashmere_format::header::{self, at, feature, limit, RootWord, Shape, PAGE};
 use hashmere_format::record::{Head, Lengths};

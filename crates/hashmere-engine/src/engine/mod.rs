@@ -1,100 +1,58 @@
 //! The engine: what happens to the bytes. Generic over memory and host, so the same code runs on a real mapping, under
 //! Miri and under a model checker.
 //!
-//! Read in this order: [`index`] (where a key's slot is), [`read`], [`lock`], [`write`], [`append`] (where
-//! records go), [`segments`], [`backing`], [`clean`], [`split`], [`stalled`], [`recover`]; for backups [`snapshot`], [`kept`], [`copy`]; for durable stores [`durable`], [`sync`], [`salvage`],
-//! [`rebuild`].
+//! Each folder is a part. Read them in this order: [`index`] (where a key's slot is), [`read`], [`client`] (writers and their
+//! locks), [`log`] (where records are), [`mod@write`], [`reclaim`]; for backups [`backup`], for durable stores [`durable`]; [`check`]
+//! reads it all and names what contradicts itself.
 
-mod append;
-mod asked;
-mod backing;
+mod backup;
 mod check;
-mod check_index;
-mod clean;
-mod clear;
 mod client;
-mod commit;
-mod copy;
-mod counter;
 mod create;
-mod directory;
-mod draft;
 mod durable;
-mod evict;
-mod evicted;
 mod examine;
-mod expire;
-mod fairness;
-mod fetch;
-mod force;
-mod growth;
 mod index;
-mod kept;
-mod large;
-mod life;
-mod lock;
-mod marks;
-mod maximum;
-mod ops;
-mod pin;
-mod put;
-mod reach;
+mod log;
 mod read;
-mod rebuild;
-mod recover;
-mod region;
-mod reserved;
-mod run;
-mod salvage;
-mod scan;
-mod segments;
-mod shown;
-mod snapshot;
-mod split;
-mod stalled;
+mod reclaim;
 mod stats;
-mod sync;
-mod thread;
-mod touch;
-mod wait;
+mod store_state;
 mod write;
-mod writer;
-mod writer_state;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use append::Draft;
 pub use check::{CheckReport, Problem};
-pub use counter::Tick;
+pub(crate) use client::thread::Lender;
+pub use client::writer::WriterGuard;
+pub use client::writer_state::Writer;
 pub(crate) use create::{Access, NewStore};
-pub use draft::When;
 pub(crate) use examine::{fits, least_max, Refusal};
-pub use fairness::Rounds;
-pub(crate) use fetch::{Fetched, PIN_FROM};
-pub(crate) use life::leaves_for;
-pub(crate) use maximum::Resized;
-pub(crate) use pin::Pin;
+pub use index::scan::Step as ScanStep;
+pub(crate) use log::append::Draft;
+pub(crate) use log::maximum::Resized;
+pub(crate) use log::region::Place;
+pub use log::region::RegionInfo;
+pub(crate) use read::fetch::{Fetched, PIN_FROM};
+pub(crate) use read::pin::Pin;
 pub use read::Found;
 pub(crate) use read::Probe;
-pub(crate) use region::Place;
-pub use region::RegionInfo;
-pub use scan::Step as ScanStep;
 pub use stats::{ClientStats, OperationCounts, Stats};
-pub(crate) use thread::Lender;
+pub(crate) use store_state::leaves_for;
+pub use write::counter::Tick;
+pub use write::draft::When;
+pub use write::fairness::Rounds;
 pub(crate) use write::{Current, Decision, Outcome};
-pub use writer::WriterGuard;
-pub use writer_state::Writer;
 
 use crate::error::ReadError;
 use crate::fault::{self, Fault};
+use client::writer::Writers;
 use hashmere_format::hash::Hasher;
 use hashmere_format::header::{at, RootWord, Shape};
 use hashmere_format::record::Lengths;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
-use writer::Writers;
 
 /// One store, mapped.
 pub struct Engine<M: Mem, H: Host> {
@@ -126,13 +84,13 @@ pub struct Engine<M: Mem, H: Host> {
     trusted_root: AtomicU64,
     /// A segment that this process knows to be free (see `keep_spare`).
     spare: AtomicU64,
-    refused: backing::Refused,
+    refused: log::backing::Refused,
     /// While a store is rebuilt it may outgrow its maximum size.
     unlimited: AtomicBool,
     /// This process's last look for dead clients; 0: it has not looked yet.
     look: AtomicU64,
-    evicted: evicted::Log,
-    stalled: stalled::Stalled,
+    evicted: reclaim::eviction_log::Log,
+    stalled: client::stalled::Stalled,
     writers: Writers,
 }
 

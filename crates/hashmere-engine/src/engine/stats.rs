@@ -1,8 +1,8 @@
 //! Statistics: sums over rows and segments, made when somebody asks. Nobody is stopped, so figures of a busy store are
 //! taken at slightly different moments.
 
-use super::index::Tree;
-use super::Engine;
+use crate::engine::index::Tree;
+use crate::engine::Engine;
 use crate::options::Mode;
 use hashmere_format::header::{at, flag, RootWord};
 use hashmere_format::leaf::{Meta, META, SLOTS};

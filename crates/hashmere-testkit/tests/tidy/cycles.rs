@@ -11,8 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 const CIRCLES: &[(&str, &[&str])] = &[
     ("hashmere", &["options", "store"]),
     ("hashmere-engine", &["backup_file", "last_close", "lease", "open", "shared"]),
-    ("hashmere-engine", &["engine::backing", "engine::segments"]),
-    ("hashmere-engine", &["engine::check", "engine::check_index"]),
+    ("hashmere-engine", &["engine::log::backing", "engine::log::segments"]),
     ("hashmere-format", &["header", "row", "sync"]),
     ("hashmere-log", &["drainer", "log", "thread"]),
     ("hashmere-mem", &["map", "x86_64"]),

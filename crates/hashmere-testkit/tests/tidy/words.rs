@@ -59,6 +59,7 @@ const GONE: &[Word] = &[
     ("Lane", "Writer"),
     ("canary", "seeded fault"),
     ("Canary", "Fault"),
+    ("salvage", "log scan"),
     ("for ever", "forever"),
     ("anew", "again"),
 ];
@@ -71,7 +72,6 @@ const LEFT: &[(&str, &str, usize)] = &[
     ("bury", "mark dead", 5),
     ("tally", "count", 92),
     ("ripe", "compaction threshold", 3),
-    ("salvage", "log scan", 4),
     ("limbo", "pending free", 27),
     ("bell", "wake flag", 3),
     ("meanwhile", "at the same time, or nothing", 200),

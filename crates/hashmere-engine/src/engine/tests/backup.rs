@@ -4,7 +4,7 @@ use super::crash::{dump, is_sound, State};
 use super::ops::Pair;
 use super::power::seed;
 use super::world::{cache, strict, Client, Geometry, World};
-use crate::engine::copy::Copied;
+use crate::engine::backup::copy::Copied;
 use crate::engine::When;
 use crate::error::{BackupError, WriteError};
 use crate::types::{Attributes, Ttl, Version};

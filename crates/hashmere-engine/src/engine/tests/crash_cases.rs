@@ -2,9 +2,9 @@
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::world::{cache, strict, Client, Geometry, World};
+use crate::engine::index::split::Growth;
 use crate::engine::index::Tree;
-use crate::engine::segments::Need;
-use crate::engine::split::Growth;
+use crate::engine::log::segments::Need;
 use crate::engine::Tick;
 use crate::fault;
 use crate::types::{Attributes, Change, Counter, Expected, Ttl};

@@ -1,7 +1,7 @@
 //! A cache never answers that it is full to a record that fits: whatever is taken meanwhile, and however the record is written.
 
 use super::world::{cache, Client, World};
-use crate::engine::segments::Need;
+use crate::engine::log::segments::Need;
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};

@@ -178,7 +178,7 @@ pub(super) fn ghosts() -> Result<(), String> {
     [b"a", b"b", b"c"].into_iter().for_each(|key| client.t_set(key, &[b'g'; 900]).unwrap());
     // Free segments behind it, enough for the next life.
     let writer = client.writer().unwrap();
-    client.grow(writer.slot, 6, crate::engine::segments::Need::Normal, &mut None).unwrap();
+    client.grow(writer.slot, 6, crate::engine::log::segments::Need::Normal, &mut None).unwrap();
     drop(writer);
     let first = client.read(b"a", client.hash(b"a"), |found| Ok(found.record)).unwrap().unwrap();
     assert_eq!(first, client.segment_offset(client.segment_of(first)));
@@ -292,7 +292,7 @@ fn a_long_segment_table() {
     client.t_set(b"early", b"in the first chunk").unwrap();
     let writer = client.writer().unwrap();
     let n = 4090 - client.segments();
-    client.grow(writer.slot, n, crate::engine::segments::Need::Normal, &mut None).unwrap();
+    client.grow(writer.slot, n, crate::engine::log::segments::Need::Normal, &mut None).unwrap();
     drop(writer);
     history.look(start);
     sync(&client).unwrap();

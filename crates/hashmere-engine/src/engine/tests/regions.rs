@@ -14,7 +14,7 @@ const BYTES: u64 = 10_000;
 
 fn create(client: &Client, name: &str, bytes: u64) -> Result<bool, WriteError> {
     let mut writer = client.writer().unwrap();
-    let fill = |spot: super::super::region::Spot| {
+    let fill = |spot: crate::engine::log::region::Spot| {
         client.mem.store(spot.data, 7, Ordering::Relaxed);
         client.mem.store(spot.data + (bytes & !7) - 8, 8, Ordering::Relaxed);
     };

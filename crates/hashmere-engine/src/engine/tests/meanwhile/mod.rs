@@ -11,7 +11,7 @@ use super::audit::audit;
 use super::crash::{attempt, dump, is_sound, State};
 use super::power::seed;
 use super::world::{Client, Geometry, World};
-use crate::engine::clean::Policy;
+use crate::engine::reclaim::clean::Policy;
 use crate::error::WriteError;
 use crate::fault;
 use std::collections::BTreeMap;

@@ -1,7 +1,7 @@
 //! Cleaning, clearing and repairs that are interrupted: they move, free and judge nothing that somebody changes meanwhile.
 
 use super::{churn, churn_large, delete, filled, many, set, tolerate, wide, with_large, Case};
-use crate::engine::clean::Policy;
+use crate::engine::reclaim::clean::Policy;
 use crate::engine::tests::crash::State;
 use crate::engine::tests::world::{cache, strict, Client, World};
 use crate::engine::When;

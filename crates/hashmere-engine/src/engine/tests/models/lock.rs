@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
-use crate::engine::lock::Held;
+use crate::engine::client::lock::Held;
 use crate::engine::tests::world::strict;
 use crate::error::WriteError;
 use crate::fault::Fault;

@@ -6,7 +6,7 @@
 use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
-use crate::engine::clean::Policy;
+use crate::engine::reclaim::clean::Policy;
 use crate::engine::tests::crash::State;
 use crate::error::WriteError;
 use crate::fault::Fault;

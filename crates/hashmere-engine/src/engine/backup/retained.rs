@@ -1,0 +1,199 @@
+//! Marks of what a backup wants: finding them, and taking them off.
+//!
+//! A record is marked as kept under its key's lock, before it is superseded. Once no writer marks any more, a backup
+//! walks all segments, has each kept record copied, and takes the mark off.
+
+use crate::engine::client::stalled::LOOK;
+use crate::engine::read::pin::Pin;
+use crate::engine::{Engine, Writer};
+use crate::error::{BackupError, WriteError};
+use hashmere_format::record::{field, Head};
+use hashmere_format::row;
+use hashmere_format::segment::{self, State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// What is done with a kept record that stands still: its offset, its head, the offset of its key.
+pub(super) type Take<'a> = dyn FnMut(u64, &Head, u64) -> Result<(), BackupError> + 'a;
+
+/// A segment that cannot be reused while it is looked at.
+struct Stand {
+    pin: Pin,
+    /// Bytes of whole records in it.
+    used: u64,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    fn is_kept(&self, record: u64) -> bool {
+        self.mem.load(record, Ordering::Relaxed) & field::KEPT != 0
+    }
+
+    /// Calls `each` for the records in the first `used` bytes of a segment, a large one included, until it says `false`.
+    fn walk_while(&self, segment: u64, used: u64, mut each: impl FnMut(u64, &Head, u64) -> bool) {
+        let start = self.segment_offset(segment);
+        let mut record = start;
+        while record < start + used.min(self.segment_bytes()) {
+            let Some((head, key)) = self.parse(record) else { return };
+            let bytes = head.record_bytes(self.lengths);
+            let whole =
+                record + bytes <= start + used.min(self.segment_bytes()) || record == start && self.is_large(bytes);
+            if head.version == 0 || !whole || !each(record, &head, key) {
+                return;
+            }
+            record += bytes;
+        }
+    }
+
+    /// Whether a segment holds a kept record. Of one that is not the caller's the answer may be of any moment.
+    pub(in crate::engine) fn has_kept(&self, segment: u64) -> bool {
+        let mut kept = false;
+        self.walk_while(segment, self.field(segment, segment::at::USED), |record, _, _| {
+            kept = self.is_kept(record);
+            !kept
+        });
+        kept
+    }
+
+    /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until nobody marks
+    /// any more.
+    pub(super) fn take_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {
+        self.in_reach(|| self.take_all_marks(writer, take))?
+    }
+
+    fn take_all_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {
+        let mut segment = 0;
+        while segment < self.segments() {
+            if let Some(stand) = self.stand_on(writer, segment)? {
+                let taken = self.take_marks_in(writer, segment, stand.used, take);
+                self.unpin(stand.pin);
+                taken?;
+            }
+            segment += 1;
+        }
+        Ok(())
+    }
+
+    fn take_marks_in(
+        &self,
+        writer: &mut Writer,
+        segment: u64,
+        used: u64,
+        take: &mut Take<'_>,
+    ) -> Result<(), BackupError> {
+        let mut done = Ok(());
+        self.walk_while(segment, used, |record, head, key| {
+            if self.is_kept(record) {
+                done = take(record, head, key).and_then(|()| Ok(self.unmark(writer, record, head, key)?));
+            }
+            done.is_ok()
+        });
+        done
+    }
+
+    /// Holds a segment of records, whatever becomes of it meanwhile. `None`: no kept record is in it.
+    fn stand_on(&self, writer: &Writer, segment: u64) -> Result<Option<Stand>, BackupError> {
+        let start = self.host.monotonic();
+        for looks in 0u64.. {
+            let Some(pin) = self.raise_pin(writer.row, segment) else {
+                return Err(WriteError::InvalidState("this thread holds too many views to make a backup").into());
+            };
+            // SYNC(pin): as a view does. Whoever takes a segment over to free it looks at pins after that.
+            self.mem.fence(Ordering::SeqCst);
+            let word = self.state(segment);
+            let used = match word.state {
+                State::Sealed | State::Partial | State::Limbo | State::Large => {
+                    Some(self.field(segment, segment::at::USED))
+                }
+                State::Open => self.used_of_open(segment, word),
+                State::Cleaning => None,
+                // Claimed or filled again: whatever stood there was not to be kept. (Regions hold no records.)
+                State::Free
+                | State::Hole
+                | State::Claimed
+                | State::LargeNew
+                | State::Index
+                | State::Tail
+                | State::Table
+                | State::Region
+                | State::Offline => {
+                    self.unpin(pin);
+                    return Ok(None);
+                }
+            };
+            if let Some(used) = used {
+                return Ok(Some(Stand { pin, used }));
+            }
+            self.unpin(pin);
+            self.await_owner(segment, word, start, looks)?;
+        }
+        Ok(None)
+    }
+
+    /// How far an open segment is filled; `None`: it is not open any more.
+    fn used_of_open(&self, segment: u64, word: Word) -> Option<u64> {
+        let owner = word.owner.checked_sub(1).filter(|owner| *owner < hashmere_format::header::limit::CLIENTS)?;
+        let row = row::offset(owner);
+        // SYNC(head): what stands before it is whole.
+        let head = self.mem.load(row + row::at::HEAD, Ordering::Acquire);
+        let still = self.mem.load(row + row::at::OPEN, Ordering::Acquire) == segment + 1 && self.state(segment) == word;
+        let start = self.segment_offset(segment);
+        (still && (start..=start + self.segment_bytes()).contains(&head)).then(|| head - start)
+    }
+
+    /// Somebody has the segment in hand for a moment.
+    fn await_owner(&self, segment: u64, word: Word, start: std::time::Duration, looks: u64) -> Result<(), WriteError> {
+        if looks < u64::from(M::SPINS) {
+            self.mem.relax();
+            return Ok(());
+        }
+        let Some(owner) = word.owner.checked_sub(1).filter(|o| *o < hashmere_format::header::limit::CLIENTS) else {
+            return Err(WriteError::Corrupt {
+                what: "a segment is being cleaned by nobody",
+                offset: self.entry_of(segment),
+            });
+        };
+        if self.bury_if_dead(owner)? {
+            return Ok(());
+        }
+        let waited = self.host.monotonic().saturating_sub(start);
+        if waited >= self.busy_timeout {
+            return Err(self.busy(owner, waited));
+        }
+        self.mem.wait(self.entry_of(segment) + segment::at::STATE, word.pack() as u32, LOOK);
+        Ok(())
+    }
+
+    /// Takes the mark off. Nobody writes the head of a record that is dead; that of one that lives is its key's holder's.
+    fn unmark(&self, writer: &mut Writer, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
+        if head.dead != 0 {
+            self.unmark_word(record);
+            return Ok(());
+        }
+        let mut name = std::mem::take(&mut writer.key);
+        name.clear();
+        self.mem.append_to(key, head.key_len as usize, &mut name);
+        let kh = self.hash_of(head, &name);
+        writer.key = name;
+        let locked = loop {
+            let root = self.enter(writer);
+            match self.lock_key(writer, root, kh.hash) {
+                Ok(Some(locked)) => break Ok(locked),
+                Ok(None) => {}
+                Err(error) => break Err(error),
+            }
+        };
+        if let Ok((place, meta)) = locked {
+            self.unmark_word(record);
+            self.unlock_bucket(writer, place, meta);
+        }
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
+        locked.map(|_| ())
+    }
+
+    fn unmark_word(&self, record: u64) {
+        let mut word = self.mem.load(record, Ordering::Relaxed);
+        while let Err(now) = self.mem.compare_exchange(record, word, word & !field::KEPT) {
+            word = now;
+        }
+    }
+}

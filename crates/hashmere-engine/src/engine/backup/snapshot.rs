@@ -1,0 +1,307 @@
+//! Snapshots: what a backup asks of those who go on writing, and how it begins and ends.
+//!
+//! One word of the header says it all. While it *marks*, every write gets a version above a floor that no earlier record
+//! reaches, and a record from before is marked as kept before it is superseded. So whoever walks the index and then the
+//! marks finds every record that was there at the moment of the snapshot. `docs/internals/backup.md` has the argument.
+
+use crate::engine::client::stalled::LOOK;
+use crate::engine::index::Tree;
+use crate::engine::{Engine, Writer};
+use crate::error::{BackupError, ReadError, WriteError};
+use crate::fault::{self, Fault};
+use hashmere_format::header::{at, limit};
+use hashmere_format::leaf::{Meta, Slot, META};
+use hashmere_format::record::{field, VERSION_MAX, VERSION_SHIFT};
+use hashmere_format::row;
+use hashmere_format::snapshot::Snapshot;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// How far the floor lies above every version seen: what one bucket may be written while all are looked at. (In
+/// models none, so that it is too low sometimes.)
+const fn margin<M: Mem>() -> u64 {
+    if M::STEPPED {
+        0
+    } else {
+        1 << 20
+    }
+}
+/// Versions that must be left above the floor.
+const ROOM: u64 = 1 << 32;
+/// Times a snapshot is begun again because versions passed the floor or the store was cleared meanwhile.
+const TRIES: u32 = 64;
+
+/// A snapshot in force. Dropped, it is withdrawn.
+pub(crate) struct Held<'a, M: Mem, H: Host> {
+    pub(super) engine: &'a Engine<M, H>,
+    pub(super) slot: u32,
+    /// The index of that moment.
+    pub(super) root: u64,
+    /// What was there has versions up to this.
+    pub(crate) floor: u64,
+}
+
+impl<M: Mem, H: Host> Drop for Held<'_, M, H> {
+    fn drop(&mut self) {
+        // A panic passes through, perhaps from the memory itself. The next backup of this client withdraws what it left.
+        if std::thread::panicking() {
+            return;
+        }
+        self.engine.withdraw_snapshot(self.slot);
+        self.engine.mem.store(row::offset(self.slot) + row::at::ACTIVE, 0, Ordering::Release);
+    }
+}
+
+/// The hooks of those who write.
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// The word.
+    #[inline(always)]
+    pub(in crate::engine) fn snapshot(&self) -> Snapshot {
+        Snapshot(self.mem.load(at::SNAPSHOT, Ordering::SeqCst))
+    }
+
+    /// Before a commit while a backup begins or is in force: the version to be given, and what is superseded is kept.
+    //
+    // Words in registers: a reference would have every write put what it found into memory.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::engine) fn heed_snapshot(&self, old: Slot, version: u64, refresh: bool) -> u64 {
+        let mut seen = self.snapshot();
+        while seen.is_watching() && version > seen.floor() {
+            // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind it.
+            match self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.plain().0) {
+                Err(now) if !fault::is(Fault::MomentMissed) => seen = Snapshot(now),
+                _ => return version,
+            }
+        }
+        if !seen.is_marking() {
+            return version;
+        }
+        if !old.is_empty() {
+            self.keep_for_snapshot(old);
+        }
+        if refresh || fault::is(Fault::VersionsUnraised) {
+            version
+        } else {
+            version.max((seen.floor() + 1) & VERSION_MAX)
+        }
+    }
+
+    /// Marks a record from before the snapshot. The caller holds its key's lock and is about to supersede it.
+    ///
+    /// Killed after it, before the commit: the record is the key's and is kept, too: the backup meets it twice.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::engine) fn keep_for_snapshot(&self, old: Slot) {
+        let seen = self.snapshot();
+        let left_out = fault::is(Fault::KeptUnmarked) || fault::is(Fault::KeptLate);
+        let word = self.mem.load(old.offset(), Ordering::Relaxed);
+        if seen.is_marking() && word >> VERSION_SHIFT <= seen.floor() && !left_out {
+            self.mem.store(old.offset(), word | field::KEPT, Ordering::Release);
+        }
+    }
+
+    /// Whoever needs room that a backup may hold back takes it: the backup ends with an error. A cache that has reached
+    /// its maximum size takes no notice of backups in the first place.
+    pub(in crate::engine) fn give_up_snapshot(&self) {
+        let seen = self.snapshot();
+        if seen.is_held() && !self.is_full_cache() {
+            let _ = self.mem.compare_exchange(at::SNAPSHOT, seen.0, Snapshot::idle(seen.floor(), true).0);
+        }
+    }
+
+    /// Ends the snapshot of a client that is dead or done with it, if there is one.
+    pub(in crate::engine) fn withdraw_snapshot(&self, slot: u32) {
+        let mut seen = self.snapshot();
+        while seen.owner() == Some(slot) {
+            let idle = Snapshot::idle(seen.floor(), true);
+            match self.mem.compare_exchange(at::SNAPSHOT, seen.0, idle.0) {
+                Ok(_) => return,
+                Err(now) => seen = Snapshot(now),
+            }
+        }
+    }
+
+    fn is_full_cache(&self) -> bool {
+        self.shape.cache && self.segments() + crate::engine::log::segments::RESERVE >= self.segments_max()
+    }
+
+    /// Whether an emptied segment is held back by a backup. The dead are withdrawn on the way.
+    pub(in crate::engine) fn is_kept_back(&self, segment: u64) -> Result<bool, WriteError> {
+        let seen = self.snapshot();
+        if !seen.is_held() || fault::is(Fault::KeptReused) || !self.has_kept(segment) {
+            return Ok(false);
+        }
+        if self.is_full_cache() {
+            // What it drops it might have dropped a moment earlier. The backup shall know.
+            if !seen.is_thinned() {
+                let _ = self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.thinned().0);
+            }
+            return Ok(false);
+        }
+        match seen.owner() {
+            Some(owner) if owner < limit::CLIENTS => Ok(!self.bury_if_dead(owner)?),
+            _ => Ok(false),
+        }
+    }
+}
+
+/// For statistics.
+impl<M: Mem, H: Host> Engine<M, H> {
+    pub(in crate::engine) fn backup_pid(&self) -> Option<u32> {
+        let owner = self.snapshot().owner().filter(|owner| *owner < limit::CLIENTS)?;
+        Some(self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32)
+    }
+}
+
+/// The way of a backup through the stages.
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Takes a snapshot: every write acknowledged before this call is in it, none that begins after it returned.
+    pub(crate) fn begin_snapshot<'a>(&'a self, writer: &mut Writer) -> Result<Held<'a, M, H>, BackupError> {
+        self.refuse_if_poisoned()?;
+        self.claim_snapshot(writer.slot)?;
+        // From here on withdrawn whatever happens.
+        let mut held = Held { engine: self, slot: writer.slot, root: 0, floor: 0 };
+        self.clear_old_marks(writer)?;
+        for _ in 0..TRIES {
+            let root = self.enter(writer);
+            if let Some(floor) = self.try_snapshot(writer, root)? {
+                (held.root, held.floor) = (root, floor);
+                return Ok(held);
+            }
+            self.clear_old_marks(writer)?;
+        }
+        Err(BackupError::Abandoned)
+    }
+
+    fn claim_snapshot(&self, slot: u32) -> Result<(), BackupError> {
+        for _ in 0..TRIES {
+            let seen = self.snapshot();
+            match seen.owner() {
+                // What a panic left: nobody but us works under our name.
+                Some(owner) if owner == slot => self.withdraw_snapshot(slot),
+                Some(owner) if owner < limit::CLIENTS => {
+                    if !self.bury_if_dead(owner)? {
+                        let pid = self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32;
+                        return Err(BackupError::Running { pid, name: self.row_name(owner) });
+                    }
+                    // A row that nobody owned any more.
+                    self.withdraw_snapshot(owner);
+                }
+                _ => {
+                    if self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.held_by(slot).0).is_ok() {
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Err(BackupError::Abandoned)
+    }
+
+    /// Changes the word from one stage to another, if it is still at this one.
+    pub(super) fn turn_snapshot(
+        &self,
+        slot: u32,
+        is_at: impl Fn(Snapshot) -> bool,
+        to: impl Fn(Snapshot) -> Snapshot,
+    ) -> Result<bool, BackupError> {
+        loop {
+            let seen = self.snapshot();
+            if seen.owner() != Some(slot) {
+                return Err(BackupError::Abandoned);
+            }
+            if !is_at(seen) {
+                return Ok(false);
+            }
+            // SYNC(snapshot): who enters after this exchange sees it; for the others it waits. (Lost only to a bit being set.)
+            if self.mem.compare_exchange(at::SNAPSHOT, seen.0, to(seen).0).is_ok() {
+                self.mem.fence(Ordering::SeqCst);
+                return Ok(true);
+            }
+        }
+    }
+
+    /// Marks that an earlier backup left behind would be taken for ours.
+    fn clear_old_marks(&self, writer: &mut Writer) -> Result<(), BackupError> {
+        if !self.snapshot().is_dirty() || fault::is(Fault::OldMarksBelieved) {
+            return Ok(());
+        }
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
+        // Whoever saw the earlier one may still set marks.
+        self.wait_for_writers(writer.slot)?;
+        self.take_marks(writer, &mut |_, _, _| Ok(()))?;
+        self.turn_snapshot(writer.slot, |_| true, Snapshot::clean).map(|_| ())
+    }
+
+    /// One attempt; `None`: a version passed the floor, or the store was cleared.
+    fn try_snapshot(&self, writer: &Writer, root: u64) -> Result<Option<u64>, BackupError> {
+        let slot = writer.slot;
+        let floor = (self.highest_version(root)? + margin::<M>()).max(self.snapshot().floor());
+        if floor > VERSION_MAX - ROOM {
+            let what = "the store has used up its versions; dump it and load the dump again";
+            return Err(WriteError::InvalidState(what).into());
+        }
+        self.turn_snapshot(slot, |_| true, |seen| seen.watching(floor))?;
+        let believed = fault::is(Fault::FloorUnawaited);
+        if !believed {
+            self.wait_for_writers(slot)?;
+        }
+        // Whoever gave a version and did not see the floor has left: the buckets say how far it went.
+        if !believed && self.highest_version(root)? > floor {
+            self.turn_snapshot(slot, |_| true, Snapshot::plain)?;
+            return Ok(None);
+        }
+        // The moment of the snapshot.
+        if !self.turn_snapshot(slot, Snapshot::is_watching, Snapshot::marking)? {
+            return Ok(None);
+        }
+        self.wait_for_writers(slot)?;
+        if self.root() == root {
+            return Ok(Some(floor));
+        }
+        // Cleared, before or after that moment: nobody can say.
+        self.turn_snapshot(slot, |_| true, |seen| Snapshot(Snapshot::idle(seen.floor(), true).held_by(slot).0))?;
+        Ok(None)
+    }
+
+    /// The highest version that any bucket gave out before this call.
+    fn highest_version(&self, root: u64) -> Result<u64, ReadError> {
+        // A leaf that is split meanwhile keeps its versions, and the new one has copies of them.
+        self.in_reach(|| {
+            self.leaves(root, Tree::First)
+                .flat_map(|leaf| self.leaf_buckets(leaf))
+                .map(|bucket| Meta(self.mem.load(bucket + META, Ordering::Acquire)).version())
+                .max()
+                .unwrap_or(0)
+        })
+    }
+
+    /// Waits until every operation that began before this call has ended. The dead are repaired.
+    pub(super) fn wait_for_writers(&self, own: u32) -> Result<(), WriteError> {
+        self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_writer(slot))
+    }
+
+    fn wait_for_writer(&self, slot: u32) -> Result<(), WriteError> {
+        let active = row::offset(slot) + row::at::ACTIVE;
+        let start = self.host.monotonic();
+        for looks in 0u64.. {
+            let seen = self.mem.load(active, Ordering::SeqCst);
+            if seen == 0 {
+                break;
+            }
+            if looks < u64::from(M::SPINS) {
+                self.mem.relax();
+                continue;
+            }
+            if self.bury_if_dead(slot)? {
+                break;
+            }
+            let waited = self.host.monotonic().saturating_sub(start);
+            if waited >= self.busy_timeout {
+                return Err(self.busy(slot, waited));
+            }
+            self.mem.wait(active, seen as u32, LOOK);
+        }
+        Ok(())
+    }
+}

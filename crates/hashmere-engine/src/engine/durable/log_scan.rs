@@ -1,0 +1,162 @@
+//! After a power cut, first half: what the log of a durable store still says, believing nothing but sums.
+//!
+//! Of the file only the immutable header words, the sync points and the records are used. Segments are looked at by content:
+//! from their start for as long as one whole record follows another. Everything behind is erased, so that no later
+//! life of the segment can run into it.
+
+use crate::engine::Engine;
+use crate::error::WriteError;
+use crate::fault::{self, Fault};
+use hashmere_format::header::{at, PAGE};
+use hashmere_format::record::Head;
+use hashmere_format::sum::ALIVE;
+use hashmere_format::sync::SyncPoint;
+use hashmere_mem::{Host, Mem};
+
+/// What stands in a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Content {
+    /// Nothing that is needed.
+    Nothing,
+    /// Whole records up to here, some of which may live.
+    Log { used: u32 },
+    /// A large record of so many segments that may live.
+    Large { length: u32 },
+    /// A later segment of one.
+    Tail,
+    /// A chunk of the segment table.
+    Table { length: u32 },
+}
+
+/// What the first pass found.
+pub(super) struct Survey {
+    pub(super) content: Vec<Content>,
+    /// The last completed sync.
+    pub(super) point: SyncPoint,
+    /// Records that may live.
+    pub(super) candidates: u64,
+    /// The highest version and the highest stamp of any record.
+    pub(super) version: u64,
+    pub(super) stamp: u64,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Looks through the first `total` segments.
+    pub(super) fn survey(&self, total: u64, progress: &mut dyn FnMut(u64)) -> Result<Survey, WriteError> {
+        let (point, slot) = self.last_point();
+        if slot.is_none() {
+            return Err(WriteError::Corrupt { what: "neither sync point is whole", offset: at::SYNC_POINTS[0] });
+        }
+        let mut survey = Survey { content: Vec::new(), point, candidates: 0, version: point.floor, stamp: 0 };
+        while (survey.content.len() as u64) < total {
+            let segment = survey.content.len() as u64;
+            match self.whole_large(segment) {
+                Some((head, length)) => {
+                    let lives = self.note(&mut survey, self.segment_offset(segment), &head);
+                    let first = if lives { Content::Large { length: length as u32 } } else { Content::Nothing };
+                    // Its bytes fill what follows, so no records begin there, be it alive or dead.
+                    let rest = if lives { Content::Tail } else { Content::Nothing };
+                    survey.content.push(first);
+                    survey.content.extend((1..length).map(|_| rest));
+                }
+                None => {
+                    let content = self.survey_log(segment, &mut survey);
+                    survey.content.push(content);
+                }
+            }
+            progress(survey.content.len() as u64);
+        }
+        Ok(survey)
+    }
+
+    /// A whole large record at the start of a segment, with the number of its segments.
+    fn whole_large(&self, segment: u64) -> Option<(Head, u64)> {
+        let record = self.segment_offset(segment);
+        let (head, _) = self.parse(record)?;
+        let bytes = head.record_bytes(self.lengths);
+        let is_one = head.version != 0 && self.is_large(bytes) && self.is_whole(record, &head);
+        is_one.then(|| (head, bytes.div_ceil(self.segment_bytes())))
+    }
+
+    fn survey_log(&self, segment: u64, survey: &mut Survey) -> Content {
+        let start = self.segment_offset(segment);
+        let end = start + self.segment_bytes();
+        let before = survey.candidates;
+        let mut record = start;
+        while record < end {
+            let Some((head, _)) = self.parse(record) else { break };
+            let bytes = head.record_bytes(self.lengths);
+            let fits = head.version != 0 && !self.is_large(bytes) && record + bytes <= end;
+            if !fits || !(self.is_whole(record, &head) || fault::is(Fault::SumsBelieved)) {
+                break;
+            }
+            self.note(survey, record, &head);
+            record += bytes;
+        }
+        if survey.candidates == before {
+            return Content::Nothing;
+        }
+        Content::Log { used: (record - start) as u32 }
+    }
+
+    /// Counts a whole record; `true` if it may live.
+    fn note(&self, survey: &mut Survey, record: u64, head: &Head) -> bool {
+        let lives = self.may_live(&survey.point, record, head);
+        survey.candidates += u64::from(lives);
+        survey.version = survey.version.max(head.version);
+        survey.stamp = survey.stamp.max(self.sum(record).stamp());
+        lives
+    }
+
+    /// Whether a whole record was not known to be dead at the last sync.
+    pub(super) fn may_live(&self, point: &SyncPoint, record: u64, head: &Head) -> bool {
+        let stamp = self.sum(record).stamp();
+        let cleared = head.version <= point.floor && !fault::is(Fault::FloorIgnored);
+        !cleared && (stamp == ALIVE || stamp > point.number)
+    }
+
+    /// Erases whatever is not a whole record in a segment that holds one that may live.
+    pub(super) fn erase_rest(&self, survey: &Survey, file_len: u64) -> Result<(), WriteError> {
+        if fault::is(Fault::GhostsLeft) {
+            return Ok(());
+        }
+        let mut segment = 0;
+        let total = survey.content.len() as u64;
+        while segment < total {
+            let start = self.segment_offset(segment);
+            match survey.content[segment as usize] {
+                Content::Nothing => {
+                    // One call for all in a row.
+                    let rest = survey.content[segment as usize..].iter();
+                    let n = rest.take_while(|content| **content == Content::Nothing).count() as u64;
+                    self.erase(start, start + n * self.segment_bytes())?;
+                    segment += n;
+                }
+                Content::Log { used } => {
+                    self.erase(start + u64::from(used), start + self.segment_bytes())?;
+                    segment += 1;
+                }
+                Content::Large { length } => {
+                    let bytes = self.parse(start).map_or(0, |(head, _)| head.record_bytes(self.lengths));
+                    self.erase(start + bytes, start + u64::from(length) * self.segment_bytes())?;
+                    segment += u64::from(length);
+                }
+                Content::Tail | Content::Table { .. } => segment += 1,
+            }
+        }
+        self.erase(self.segment_offset(total), file_len & !7)
+    }
+
+    /// Makes a range read as zero, without memory behind its whole pages if the file system can do that.
+    pub(super) fn erase(&self, from: u64, to: u64) -> Result<(), WriteError> {
+        let page = from.next_multiple_of(PAGE).min(to);
+        if from < page {
+            self.mem.zero(from, page - from);
+        }
+        if page < to && !self.mem.unback(page, to - page) {
+            self.mem.back(page, to - page).map_err(crate::engine::log::backing::back_error)?;
+            self.mem.zero(page, to - page);
+        }
+        Ok(())
+    }
+}

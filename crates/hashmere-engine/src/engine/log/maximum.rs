@@ -1,0 +1,245 @@
+//! Another maximum size for a store that exists: a lower one takes segments out of use, a higher one gives them back.
+//!
+//! The maximum bounds how many segments are *in use*, wherever in the file they are: index and regions cannot move. A segment
+//! that is *offline* has no memory behind it and is not to be claimed. Their number is in the header, and changes with their
+//! states under the space lock; a holder that dies in between is counted after by its repair.
+
+use crate::engine::log::segments::RESERVE;
+use crate::engine::reclaim::clean::Policy;
+use crate::engine::{Engine, Writer};
+use crate::error::WriteError;
+use crate::fault::{self, Fault};
+use hashmere_format::header::{at, limit};
+use hashmere_format::leaf::Meta;
+use hashmere_format::segment::{State, Word};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// Free segments that stay in use however small the maximum: the reserve, and one for the next writer.
+const KEPT_FREE: u64 = RESERVE + 1;
+
+/// What [`Engine::set_maximum`] did.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resized {
+    /// The store has the new maximum.
+    Done,
+    /// It has the one that it had: what must stay takes this many bytes.
+    Needs(u64),
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// The maximum size in bytes; 0 is none.
+    pub(crate) fn max_bytes(&self) -> u64 {
+        self.mem.load(at::MAX_BYTES, Ordering::Acquire)
+    }
+
+    /// Whole segments in a file of this many bytes.
+    fn segments_within(&self, bytes: u64) -> u64 {
+        (bytes.min(limit::ADDRESS).saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS)
+    }
+
+    /// Segments that are offline.
+    pub(super) fn offline(&self) -> u64 {
+        self.mem.load(at::OFFLINE, Ordering::Acquire).min(self.segments_said())
+    }
+
+    fn segments_in_use(&self) -> u64 {
+        self.segments().saturating_sub(self.offline())
+    }
+
+    /// Whether more segments are in use than the maximum allows.
+    pub(in crate::engine) fn is_above_maximum(&self) -> bool {
+        self.segments_in_use() > self.segments_max()
+    }
+
+    /// Gives the store another maximum. Less than it has in use: a cache evicts, a strict store compacts; what cannot go at once,
+    /// because it is pinned or open, goes when it is given back.
+    pub(crate) fn set_maximum(&self, writer: &mut Writer, bytes: u64) -> Result<Resized, WriteError> {
+        self.reach_file()?;
+        let target = self.segments_within(bytes);
+        if self.segments_in_use() > target {
+            let needed = if self.shape.cache { self.least_of_cache() } else { self.compact_to(writer, target)? };
+            if needed > target {
+                return Ok(Resized::Needs(self.segment_offset(needed)));
+            }
+            // Leaves never go one by one: an index for many more keys would leave no room for any.
+            if self.shape.cache && 2 * self.immovable() > target {
+                self.clear(writer)?;
+            }
+        }
+        let before = self.max_bytes();
+        self.store_maximum(writer.slot, bytes)?;
+        self.shrink(writer)?;
+        if !self.shape.cache && self.is_above_maximum() {
+            // Others wrote meanwhile, and what they wrote stays.
+            self.store_maximum(writer.slot, before)?;
+            return Ok(Resized::Needs(self.segment_offset(self.segments_in_use())));
+        }
+        Ok(Resized::Done)
+    }
+
+    /// Under the space lock: a process that grows the file has counted with the old maximum before, or counts with the new one.
+    fn store_maximum(&self, slot: u32, bytes: u64) -> Result<(), WriteError> {
+        self.acquire_global(slot, at::SPACE_LOCK)?;
+        // What cannot be reached cannot be counted either.
+        let reached = self.reach_file();
+        if reached.is_ok() {
+            self.mem.store(at::MAX_BYTES, bytes, Ordering::Release);
+            self.bring_online();
+        }
+        self.release_global(at::SPACE_LOCK);
+        Ok(reached?)
+    }
+
+    /// With the space lock: as many segments can be had again as the maximum allows, as holes.
+    fn bring_online(&self) {
+        let (total, max) = (self.segments(), self.segments_max());
+        let mut offline = self.mem.load(at::OFFLINE, Ordering::Relaxed);
+        for segment in 0..total {
+            if offline == 0 || total.saturating_sub(offline) >= max {
+                break;
+            }
+            if self.state(segment) == Word::new(State::Offline) {
+                self.set_state(segment, Word::new(State::Hole));
+                offline -= 1;
+                self.mem.store(at::OFFLINE, offline, Ordering::Release);
+                self.note_hole(segment);
+            }
+        }
+    }
+
+    /// Takes holes and free segments out of use, the last in the file first, while there are more in use than the maximum allows.
+    /// `just` was freed just now.
+    #[cold]
+    pub(in crate::engine) fn trim(&self, slot: u32, just: Option<u64>) {
+        let total = self.segments();
+        let just = just.filter(|segment| *segment >= self.segments_max());
+        for segment in just.into_iter().chain((0..total).rev()).filter(|segment| self.is_vacant(*segment)) {
+            if !self.is_above_maximum() || self.vacant() <= KEPT_FREE {
+                return;
+            }
+            let is_free = || self.free_segments() > KEPT_FREE && self.take_vacant(segment, State::Free, slot);
+            if self.take_vacant(segment, State::Hole, slot) || is_free() {
+                // No other process has it: before its memory is another's it would have to be free again.
+                self.mem.unback(self.segment_offset(segment), self.segment_bytes());
+                if !self.take_offline(slot, segment) {
+                    self.leave_hole(segment);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Takes a claimed segment out of use. `false`: the store has no more than it may, or another process has the lock; the next that frees
+    /// a segment checks again.
+    fn take_offline(&self, slot: u32, segment: u64) -> bool {
+        let lock = Meta(self.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
+        if !lock.is_free() || self.mem.compare_exchange(at::SPACE_LOCK, lock.0, lock.held_by(slot).0).is_err() {
+            return false;
+        }
+        // Another one may have taken the last that was too many.
+        let over = self.is_above_maximum() || fault::is(Fault::OverBelieved);
+        if over {
+            self.set_state(segment, Word::new(State::Offline));
+            self.mem.store(at::OFFLINE, self.offline() + 1, Ordering::Release);
+        }
+        self.release_global(at::SPACE_LOCK);
+        over
+    }
+
+    /// The holder of the space lock died, perhaps between a state and the count, or between a larger maximum and what it brings.
+    pub(in crate::engine) fn repair_maximum(&self) {
+        if fault::is(Fault::OfflineUncounted) {
+            return;
+        }
+        let offline = (0..self.segments()).filter(|segment| self.state(*segment).state == State::Offline).count();
+        self.mem.store(at::OFFLINE, offline as u64, Ordering::Release);
+        self.bring_online();
+    }
+
+    /// Empties segments until no more are in use than the maximum allows, from the end of the file: rows of free segments stay
+    /// possible before it.
+    pub(crate) fn shrink(&self, writer: &mut Writer) -> Result<(), WriteError> {
+        if !self.is_above_maximum() {
+            return Ok(());
+        }
+        self.trim(writer.slot, None);
+        self.retire_segment(writer);
+        for segment in (self.segments_max()..self.segments()).rev() {
+            if !self.is_above_maximum() {
+                return Ok(());
+            }
+            match self.by_force(writer, |writer| self.empty_one(writer, segment)) {
+                Err(WriteError::Busy { .. }) => break,
+                emptied => went(emptied)?,
+            };
+        }
+        for _ in 0..=2 * self.segments() {
+            if !self.is_above_maximum() || !went(self.by_force(writer, |writer| self.free_one_more(writer)))? {
+                break;
+            }
+        }
+        self.retire_segment(writer);
+        Ok(())
+    }
+
+    fn empty_one(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
+        if self.shape.cache {
+            return self.evict_segment(writer, segment);
+        }
+        self.glance(writer, segment)?;
+        self.clean_segment(writer, segment, Policy::Move)
+    }
+
+    /// What is left to do of a shrinking is done by writers that need room, each of which frees a segment more than it needs.
+    #[cold]
+    pub(in crate::engine) fn shrink_in_passing(&self, writer: &mut Writer) -> Result<(), WriteError> {
+        let before = self.offline();
+        // Of a segment that is evicted half may stay.
+        for _ in 0..2 * KEPT_FREE {
+            if !self.is_above_maximum() || self.offline() > before || !went(self.free_one_more(writer))? {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Segments of what a cache cannot do without, even if nothing is in it.
+    fn least_of_cache(&self) -> u64 {
+        self.count_of(&[State::Region, State::Table]) + 1 + KEPT_FREE + 1
+    }
+
+    /// Segments of what stays where it is.
+    fn immovable(&self) -> u64 {
+        self.count_of(&[State::Region, State::Table, State::Index])
+    }
+
+    fn count_of(&self, states: &[State]) -> u64 {
+        let words = (0..self.segments()).map(|segment| self.state(segment));
+        words.filter(|word| states.contains(&word.state)).map(|word| u64::from(word.length)).sum()
+    }
+
+    /// Cleans a strict store until it could do with `target` segments, or nothing more is to be gained. Returns how many it needs.
+    fn compact_to(&self, writer: &mut Writer, target: u64) -> Result<u64, WriteError> {
+        let needed = |engine: &Self| {
+            engine.segments_in_use().saturating_sub(engine.count_of(&[State::Free, State::Hole])) + KEPT_FREE
+        };
+        self.retire_segment(writer);
+        for _ in 0..=2 * self.segments() {
+            if needed(self) <= target || !went(self.by_force(writer, |writer| self.free_one_more(writer)))? {
+                break;
+            }
+        }
+        self.retire_segment(writer);
+        Ok(needed(self))
+    }
+}
+
+/// What cannot be emptied now does not fail the call that makes a store smaller.
+fn went(emptied: Result<bool, WriteError>) -> Result<bool, WriteError> {
+    match emptied {
+        Err(WriteError::Busy { .. }) => Ok(false),
+        Err(error) if error.is_no_room() => Ok(false),
+        other => other,
+    }
+}

@@ -1,0 +1,446 @@
+//! Reading: no lock, no shared store.
+//!
+//! The fast way is one epoch: load it, find, copy, and if it is still the same, nothing that was read had been
+//! reused. When segments are being recycled all the time, the generation of the one segment decides.
+
+pub(super) mod fetch;
+pub(super) mod pin;
+
+use crate::engine::index::{Place, Tree};
+use crate::engine::{corrupt, Engine, KeyHash};
+use crate::error::ReadError;
+use crate::fault::{self, Fault};
+use hashmere_format::header::at;
+use hashmere_format::leaf::{Meta, Slot, META};
+use hashmere_format::record::{field, Head, Outline};
+use hashmere_format::row::Stat;
+use hashmere_format::segment;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// A record that a slot points at.
+///
+/// What it holds beyond the outline is loaded when it is asked for, which is sound as long as the record is: under its key's
+/// lock, under a pin, or before the proof that nothing was recycled.
+#[derive(Clone, Copy, Debug)]
+pub struct Found {
+    pub(crate) outline: Outline,
+    /// Offset of the record.
+    pub(crate) record: u64,
+    /// Offset of the slot.
+    pub(crate) slot_offset: u64,
+    /// What it held.
+    pub(crate) slot: Slot,
+    pub(super) leaf: u64,
+    pub(super) tree: Tree,
+}
+
+impl Found {
+    /// Offset of the key's first byte; the value follows the key.
+    #[inline(always)]
+    pub(crate) fn key(&self) -> u64 {
+        self.record + self.outline.lead
+    }
+    /// Bytes of the key.
+    #[inline(always)]
+    pub fn key_len(&self) -> usize {
+        self.outline.key_len as usize
+    }
+    /// Offset of the value.
+    #[inline(always)]
+    pub(crate) fn value(&self) -> u64 {
+        self.key() + self.outline.key_len
+    }
+    /// Bytes of the value.
+    #[inline(always)]
+    pub fn value_len(&self) -> usize {
+        self.outline.value_len as usize
+    }
+    /// Bytes of the whole record.
+    #[inline(always)]
+    pub(super) fn bytes(&self) -> u64 {
+        self.outline.bytes()
+    }
+    /// The version.
+    #[inline(always)]
+    pub(crate) fn version(&self) -> u64 {
+        self.outline.version()
+    }
+}
+
+/// What the fast way of reading came to.
+pub(crate) enum Probe {
+    /// The record, and the epoch under which it was found.
+    At(Found, u64),
+    /// The key is not there; proved.
+    Absent,
+    /// Something moved, or is damaged, or has expired: the whole protocol decides.
+    Unsure,
+}
+
+/// What a slot's record turned out to be.
+enum Seen<R> {
+    Match(R),
+    Other,
+    /// It changed while it was read.
+    Torn,
+}
+
+/// Where a key may stand: under its hash in the first tree, and under two in the overflow tree.
+const CANDIDATES: usize = 3;
+
+/// Attempts by generation before a read gives up: each failure means that *this* record's segment was
+/// recycled within the copy, so in practice the second attempt succeeds.
+const ATTEMPTS: u32 = 100_000;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Finds a key and hands its record to `take`, which copies what it needs; what it returns is only used if the
+    /// record proves to have been valid all the while. An expired record is absent.
+    #[inline(always)]
+    pub(crate) fn read<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        mut take: impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<Option<R>, ReadError> {
+        match self.probe(key, kh) {
+            Probe::At(found, epoch) => {
+                let taken = take(&found);
+                if self.stood(epoch) {
+                    return taken.map(Some);
+                }
+            }
+            Probe::Absent => return Ok(None),
+            Probe::Unsure => {}
+        }
+        self.read_by_generation(key, kh, &mut take)
+    }
+
+    /// The fast way: whoever gets a record copies what it needs and then asks [`stood`](Self::stood).
+    #[inline(always)]
+    pub(crate) fn probe(&self, key: &[u8], kh: KeyHash) -> Probe {
+        let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
+        let root = self.root();
+        let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else { return Probe::Unsure };
+        let place = self.place(path.leaf, kh.hash);
+        let mut mask = self.matching(place, kh.hash);
+        if mask != 0 {
+            // Not this key's, no record, or expired: the long way finds out which, whether that is damage, and whether another slot
+            // is the right one. No loop here: it would have its invariants computed for every look-up, and nearly none needs it.
+            return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::ReadUncompared) {
+                Some(found) if !self.is_past(&found) => Probe::At(found, epoch),
+                _ => Probe::Unsure,
+            };
+        }
+        let overflows = Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow();
+        // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
+        // after its new leaf can be seen in the directory.
+        self.mem.fence(Ordering::Acquire);
+        let still = self.is_still(root, Tree::First, path) || fault::is(Fault::MissBelieved);
+        if still && !overflows && self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch {
+            return Probe::Absent;
+        }
+        Probe::Unsure
+    }
+
+    /// What a slot leads to, if that is this key's record. It may have been recycled meanwhile: the caller proves that it was not.
+    #[inline(always)]
+    pub(super) fn found_at(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        tree: Tree,
+        place: Place,
+        slot_offset: u64,
+        fault: Fault,
+    ) -> Option<Found> {
+        let slot = self.slot(slot_offset);
+        let record = slot.offset();
+        let outline = self.outline(record)?;
+        let found = Found { outline, record, slot_offset, slot, leaf: place.leaf, tree };
+        let is_alike = outline.key_len as usize == key.len() && self.has_hash(record, outline, kh);
+        (is_alike && (fault::is(fault) || self.mem.matches(record + outline.lead, key))).then_some(found)
+    }
+
+    /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it seemed.
+    #[inline(always)]
+    pub(crate) fn stood(&self, epoch: u64) -> bool {
+        // SYNC(recycle): pairs with the release fence in `segments::take_vacant`. If any word that was read since was written after a
+        // recycling, the load below sees that recycling.
+        self.mem.fence(Ordering::Acquire);
+        self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || fault::is(Fault::EpochIgnored)
+    }
+
+    /// Whether a record is this key's: the whole key counts, and whether the caller supplied its hash.
+    #[inline(always)]
+    pub(super) fn is_named(&self, record: u64, outline: Outline, key: &[u8], kh: KeyHash) -> bool {
+        outline.key_len as usize == key.len()
+            && self.has_hash(record, outline, kh)
+            && self.mem.matches(record + outline.lead, key)
+    }
+
+    #[inline(always)]
+    fn has_hash(&self, record: u64, outline: Outline, kh: KeyHash) -> bool {
+        if kh.is_supplied {
+            self.supplied_hash(record, outline) == Some(kh.hash)
+        } else {
+            !outline.has(field::HASHED)
+        }
+    }
+
+    fn supplied_hash(&self, record: u64, outline: Outline) -> Option<u64> {
+        outline.has(field::HASHED).then(|| self.mem.load(record + outline.hash_at(), Ordering::Relaxed))
+    }
+
+    /// The whole protocol: with the overflow tree, with expiry, and by generation, so that recycling of other segments does not
+    /// disturb it.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn read_by_generation<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<Option<R>, ReadError> {
+        for attempt in 0..ATTEMPTS {
+            if let Some(answer) = self.try_read(key, kh, take)? {
+                if attempt != 0 {
+                    self.count(Stat::Retries, u64::from(attempt));
+                }
+                return Ok(answer);
+            }
+            self.mem.relax();
+        }
+        Err(corrupt("an index entry never came to rest", kh.hash))
+    }
+
+    /// One attempt; the outer `None` says that something moved and nothing is known.
+    fn try_read<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<Option<Option<R>>, ReadError> {
+        let root = self.root();
+        let mut leaves = [None; CANDIDATES];
+        for (n, leaf) in leaves.iter_mut().enumerate() {
+            let (tree, hash) = self.candidate(n, key, kh);
+            *leaf = match self.leaf_of(root, tree, hash) {
+                Ok(leaf) => leaf,
+                Err(error) => return if self.root() == root { Err(error) } else { Ok(None) },
+            };
+            let Some(leaf) = *leaf else { break };
+            let place = self.place(leaf, hash);
+            match self.search(key, kh, hash, place, tree, root, take)? {
+                Seen::Match(answer) => return Ok(Some(answer)),
+                Seen::Torn => return Ok(None),
+                Seen::Other => {}
+            }
+            if !Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow() {
+                break;
+            }
+        }
+        // SYNC(split): as in `probe`.
+        self.mem.fence(Ordering::Acquire);
+        for (n, leaf) in leaves.into_iter().enumerate().filter(|(_, leaf)| leaf.is_some()) {
+            let (tree, hash) = self.candidate(n, key, kh);
+            if !matches!(self.leaf_of(root, tree, hash), Ok(now) if now == leaf) {
+                return Ok(None);
+            }
+        }
+        Ok((self.root() == root).then_some(None))
+    }
+
+    /// The tree and the hash under which a key is looked for first, second, third.
+    fn candidate(&self, n: usize, key: &[u8], kh: KeyHash) -> (Tree, u64) {
+        match n.checked_sub(1) {
+            None => (Tree::First, kh.hash),
+            Some(second) => (Tree::Overflow, self.hasher.overflow(key)[second]),
+        }
+    }
+
+    /// All of them.
+    pub(super) fn candidates(&self, key: &[u8], kh: KeyHash) -> [(Tree, u64); CANDIDATES] {
+        std::array::from_fn(|n| self.candidate(n, key, kh))
+    }
+
+    /// Looks through both buckets of one tree.
+    #[allow(clippy::too_many_arguments)]
+    fn search<R>(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        hash: u64,
+        place: Place,
+        tree: Tree,
+        root: u64,
+        take: &mut impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<Seen<Option<R>>, ReadError> {
+        let tag = Slot::new(hash, 0).tag();
+        for slot_offset in place.buckets().into_iter().flat_map(Self::slots) {
+            let slot = self.slot(slot_offset);
+            if slot.is_empty() || slot.tag() != tag {
+                continue;
+            }
+            let Some(generation) = self.hold_generation(slot_offset, slot, root)? else { return Ok(Seen::Torn) };
+            let mut seen = Seen::Other;
+            let outline = self.outline(slot.offset());
+            if let Some(outline) = outline.filter(|outline| self.is_named(slot.offset(), *outline, key, kh)) {
+                let (record, leaf) = (slot.offset(), place.leaf);
+                let found = Found { outline, record, slot_offset, slot, leaf, tree };
+                seen = Seen::Match(if self.is_expired(record, outline) { None } else { Some(take(&found)) });
+            }
+            // SYNC(recycle): as in `stood`.
+            self.mem.fence(Ordering::Acquire);
+            let recycled = self.generation(self.segment_of(slot.offset())) != generation;
+            if recycled && !fault::is(Fault::GenerationIgnored) {
+                return Ok(Seen::Torn);
+            }
+            if outline.is_none() {
+                return Err(self.outside("a slot points at something that is no record", slot.offset()));
+            }
+            match seen {
+                Seen::Match(taken) => return taken.transpose().map(Seen::Match),
+                _ => continue,
+            }
+        }
+        Ok(Seen::Other)
+    }
+
+    /// Holds on to a segment's generation while the slot is known to point into it. Afterwards an unchanged generation
+    /// proves that the record was not reused.
+    fn hold_generation(&self, slot_offset: u64, slot: Slot, root: u64) -> Result<Option<u64>, ReadError> {
+        if !self.is_inside(slot.offset(), 8) {
+            return if self.root() == root && self.slot(slot_offset) == slot {
+                Err(self.outside("a slot points outside the file", slot.offset()))
+            } else {
+                Ok(None)
+            };
+        }
+        let generation = self.generation(self.segment_of(slot.offset()));
+        let same = self.slot(slot_offset) == slot && self.root() == root;
+        Ok(same.then_some(generation))
+    }
+
+    #[inline(always)]
+    pub(super) fn generation(&self, segment: u64) -> u64 {
+        self.mem.load(self.entry_of(segment) + segment::at::GENERATION, Ordering::Acquire)
+    }
+
+    /// The outline of a record; `None` if it cannot be one: its lengths do not fit where it stands.
+    #[inline(always)]
+    pub(super) fn outline(&self, record: u64) -> Option<Outline> {
+        if !self.is_inside(record, 8) {
+            return None;
+        }
+        let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
+        let word = self.mem.load(record, Ordering::Relaxed);
+        if let Some(small) = Outline::small(self.lengths, word) {
+            // Where lengths are fixed they may be those of a large record.
+            if small.lead + small.key_len + small.value_len <= room {
+                return Some(small);
+            }
+        }
+        // Two words come back in registers; an outline would pass through memory, and the small ones with it.
+        let (lead, lens) = self.long_outline(record, word, room);
+        (lead != 0).then_some(Outline { word, lead, key_len: lens & u64::from(u32::MAX), value_len: lens >> 32 })
+    }
+
+    /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be one.
+    #[inline(never)]
+    fn long_outline(&self, record: u64, word: u64, room: u64) -> (u64, u64) {
+        let outline = Outline::read(self.lengths, word, |index| {
+            // Only the last words of a segment can be reached here, and only by a damaged or torn record.
+            if 8 * index + 8 <= room {
+                self.mem.load(record + 8 * index, Ordering::Relaxed)
+            } else {
+                u64::MAX
+            }
+        });
+        let bytes = outline.bytes();
+        let large = room == self.segment_bytes() && self.is_inside(record, bytes);
+        if bytes <= room || large {
+            (outline.lead, outline.key_len | outline.value_len << 32)
+        } else {
+            (0, 0)
+        }
+    }
+
+    /// Reads a record's whole head, and where its key is; `None` if it cannot be a record.
+    pub(super) fn parse(&self, record: u64) -> Option<(Head, u64)> {
+        let outline = self.outline(record)?;
+        Some((self.head_at(record, outline), record + outline.lead))
+    }
+
+    pub(super) fn head_at(&self, record: u64, outline: Outline) -> Head {
+        outline.head(|index| self.mem.load(record + 8 * index, Ordering::Relaxed))
+    }
+
+    /// The whole head of a record.
+    pub(super) fn head_of(&self, found: &Found) -> Head {
+        self.head_at(found.record, found.outline)
+    }
+
+    /// The caller's flags of a record, and the marks above them.
+    #[inline(always)]
+    pub(super) fn flags_of(&self, found: &Found) -> u64 {
+        if !found.outline.has(field::FLAGS) {
+            return 0;
+        }
+        self.mem.load(found.record + found.outline.flags_at(), Ordering::Relaxed)
+    }
+
+    /// Wall clock of a record's expiry; `None` is never.
+    #[inline(always)]
+    pub(super) fn expiry_of(&self, found: &Found) -> Option<u64> {
+        self.expiry(found.record, found.outline).filter(|at| *at != u64::MAX)
+    }
+
+    /// What a record's expiry word says, if it has one.
+    #[inline(always)]
+    fn expiry(&self, record: u64, outline: Outline) -> Option<u64> {
+        outline.has(field::EXPIRES).then(|| self.mem.load(record + outline.expires_at(), Ordering::Relaxed))
+    }
+
+    /// The hash that the caller supplied with a record's key, if so.
+    pub(crate) fn supplied_with(&self, found: &Found) -> Option<u64> {
+        self.supplied_hash(found.record, found.outline)
+    }
+
+    #[inline(always)]
+    pub(super) fn is_expired(&self, record: u64, outline: Outline) -> bool {
+        match self.expiry(record, outline) {
+            None => false,
+            Some(at) => at <= self.host.now_ms() && !fault::is(Fault::ExpiryIgnored),
+        }
+    }
+
+    /// Reads the record of a pinned slot again; `None` if it is not this key's.
+    pub(crate) fn look_again(&self, found: &Found, key: &[u8], kh: KeyHash) -> Option<Found> {
+        let outline = self.outline(found.record)?;
+        self.is_named(found.record, outline, key, kh).then_some(Found { outline, ..*found })
+    }
+
+    /// Whether a record has expired.
+    #[inline(always)]
+    pub fn is_past(&self, found: &Found) -> bool {
+        self.is_expired(found.record, found.outline)
+    }
+
+    /// Asks for the cache lines of a hash's buckets.
+    #[inline(always)]
+    pub(crate) fn fetch_buckets(&self, kh: KeyHash) -> Option<Place> {
+        match self.leaf_of(self.root(), Tree::First, kh.hash) {
+            Ok(Some(leaf)) => Some(self.place(leaf, kh.hash)),
+            _ => None,
+        }
+    }
+
+    /// Asks for the cache line of the record that these buckets most likely lead to.
+    #[inline(always)]
+    pub(crate) fn fetch_record(&self, kh: KeyHash, place: Place) {
+        let mut mask = self.matching(place, kh.hash);
+        // No match, or an empty slot: some line of the file is fetched, or none; a hint does no harm.
+        self.mem.prefetch(self.slot(place.take_slot(&mut mask)).offset());
+    }
+}

@@ -1,0 +1,8 @@
+//! Getting segments back: what is alive moves out of a segment ([`clean`]), in a cache what was not used is dropped ([`evict`]),
+//! what expired is dropped key by key ([`expire`]), and when there is nothing left [`emergency`] uses the reserve.
+
+pub(super) mod clean;
+pub(super) mod emergency;
+pub(super) mod evict;
+pub(super) mod eviction_log;
+pub(super) mod expire;

@@ -1,0 +1,198 @@
+//! The commit: one store of one slot, and what is written down before and after it, so that whoever repairs can complete it.
+
+use crate::engine::write::Site;
+use crate::engine::{Draft, Engine, Found, Writer};
+use crate::fault::{self, Fault};
+use crate::types::{Uid, Version};
+use hashmere_format::header::RootWord;
+use hashmere_format::leaf::{Meta, Slot};
+use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
+use hashmere_format::row;
+use hashmere_format::segment::{self, State};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `meta` what the lock
+    /// word will hold. `false`: the free slots were taken by other keys meanwhile.
+    #[inline(always)]
+    pub(super) fn commit_draft(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        draft: &Draft,
+        site: &Site,
+        keep_version: Option<u64>,
+        meta: &mut Meta,
+    ) -> bool {
+        let mut version = keep_version.unwrap_or_else(|| ((meta.version() + 1) & VERSION_MAX).max(1).max(draft.least));
+        // SYNC(snapshot): loaded after `enter`, so whoever waits for us to leave knows that we saw it or are before it.
+        if self.snapshot().concerns_writers() {
+            let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
+            version = self.heed_snapshot(old, version, keep_version.is_some());
+        }
+        self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
+        if self.is_durable() {
+            self.finish_sum(draft.offset);
+        }
+        if !fault::is(Fault::HeadLate) {
+            self.advance(writer, draft);
+        }
+        let Some(slot_offset) = self.commit_record(writer, root, draft, site) else {
+            self.take_back(writer, draft);
+            return false;
+        };
+        if fault::is(Fault::HeadLate) {
+            self.advance(writer, draft);
+        }
+        if draft.is_large() {
+            self.settle_large(draft, root);
+        }
+        if keep_version.is_none() {
+            *meta = Meta(meta.0 & !VERSION_MASK | version << VERSION_SHIFT);
+        }
+        writer.stored.uid = Uid(self.uid(site.tree, site.leaf, slot_offset, site.hash));
+        writer.stored.version = Version(version);
+        true
+    }
+
+    /// Makes a draft the key's record. `None`: the free slots were taken by other keys meanwhile.
+    #[inline(always)]
+    pub(in crate::engine) fn commit_record(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        draft: &Draft,
+        site: &Site,
+    ) -> Option<u64> {
+        let new = Slot::new(site.hash, draft.offset);
+        if let Some(old) = &site.found {
+            if self.is_durable() && fault::is(Fault::StampEarly) {
+                self.stamp(old.record);
+            }
+            self.announce(writer, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
+            // SYNC(commit): the record's words are seen by whoever sees the slot.
+            self.mem.store(old.slot_offset, new.0, Ordering::Release);
+            if self.is_durable() {
+                self.bring_to_life(draft.offset);
+            }
+            self.bury_record(writer, old);
+            self.counted(writer);
+            return Some(old.slot_offset);
+        }
+        let mut free = site.free;
+        while let Some(slot_offset) = free {
+            self.announce(writer, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
+            if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || fault::is(Fault::SlotBelieved) {
+                if self.is_durable() {
+                    self.bring_to_life(draft.offset);
+                }
+                self.counted(writer);
+                return Some(slot_offset);
+            }
+            self.mem.store(writer.row + row::at::INTENT, 0, Ordering::Release);
+            free = self.free_slot(self.place(site.leaf, site.hash));
+        }
+        None
+    }
+
+    #[inline(always)]
+    pub(in crate::engine) fn commit_removal(&self, writer: &mut Writer, root: u64, old: &Found) {
+        if self.snapshot().concerns_writers() {
+            self.keep_for_snapshot(old.slot);
+        }
+        let gone = old.bytes() as i64;
+        self.announce(writer, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
+        self.mem.store(old.slot_offset, 0, fault::relaxes(Fault::CommitRelaxed));
+        self.bury_record(writer, old);
+        self.counted(writer);
+    }
+
+    #[inline(always)]
+    fn grown(&self, draft: &Draft, old: Option<&Found>) -> i64 {
+        draft.bytes as i64 - old.map_or(0, |o| o.bytes() as i64)
+    }
+
+    /// Writes down what the commit is about to do, so that whoever repairs can complete the tallies.
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    pub(in crate::engine) fn announce(
+        &self,
+        writer: &Writer,
+        root: u64,
+        slot_offset: u64,
+        old: Slot,
+        new: Slot,
+        items: i64,
+        bytes: i64,
+    ) {
+        use row::at;
+        let row = writer.row;
+        let generation = RootWord::unpack(root).generation;
+        if self.mem.load(row + at::COUNTED, Ordering::Relaxed) != generation {
+            // The store was cleared since: start from nothing. Zeros first: tallies of another generation are ignored.
+            self.mem.store(row + at::ITEMS, 0, Ordering::Relaxed);
+            self.mem.store(row + at::LIVE, 0, Ordering::Relaxed);
+            self.mem.store(row + at::COUNTED, generation, Ordering::Release);
+        }
+        let items = self.mem.load(row + at::ITEMS, Ordering::Relaxed).wrapping_add(items as u64);
+        let live = self.mem.load(row + at::LIVE, Ordering::Relaxed).wrapping_add(bytes as u64);
+        // SYNC(intent): the words of an intent change only while it is not in force: INTENT is zero here.
+        self.mem.store(row + at::INTENT_OLD, old.0, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT_NEW, new.0, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT_ITEMS, items, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT_LIVE, live, Ordering::Relaxed);
+        if !fault::is(Fault::IntentUnsaid) {
+            self.mem.store(row + at::INTENT, slot_offset, Ordering::Release);
+        }
+    }
+
+    /// After the commit: the tallies become what the intent said.
+    #[inline(always)]
+    pub(in crate::engine) fn counted(&self, writer: &Writer) {
+        self.complete_tallies(writer.row);
+    }
+
+    #[inline(always)]
+    pub(in crate::engine) fn complete_tallies(&self, row: u64) {
+        use row::at;
+        let items = self.mem.load(row + at::INTENT_ITEMS, Ordering::Relaxed);
+        let live = self.mem.load(row + at::INTENT_LIVE, Ordering::Relaxed);
+        // Release: not before the commit that they count, whatever the compiler would like.
+        self.mem.store(row + at::ITEMS, items, Ordering::Release);
+        self.mem.store(row + at::LIVE, live, Ordering::Release);
+        self.mem.store(row + at::INTENT, 0, Ordering::Release);
+    }
+
+    /// Marks a superseded record and counts its bytes. A cleaner that meets the mark needs no lock of ours, so until ours
+    /// is released our row holds its segment back: it names it in the intent.
+    #[inline(always)]
+    pub(super) fn bury_record(&self, writer: &mut Writer, old: &Found) {
+        let bytes = old.bytes();
+        if self.is_durable() {
+            self.stamp(old.record);
+        }
+        let word = self.mem.load(old.record, Ordering::Relaxed);
+        let late = fault::is(Fault::KeptLate) && self.snapshot().is_marking();
+        let word = if late { word | field::KEPT } else { word };
+        self.mem.store(old.record, word | field::DEAD, Ordering::Release);
+        // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.
+        let number = self.segment_of(old.record);
+        let entry = self.entry_of(number);
+        self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
+        writer.made_dead += bytes;
+        if self.mem.load(entry + segment::at::STATE, Ordering::Relaxed) as u8 == State::Large as u8 {
+            writer.dead_large = Some(number);
+        }
+    }
+
+    /// Takes an advanced draft back that was not committed.
+    fn take_back(&self, writer: &mut Writer, draft: &Draft) {
+        if let Some(open) = writer.open.as_mut().filter(|_| !draft.is_large()) {
+            open.head = draft.offset;
+            self.mem.store(writer.row + row::at::HEAD, draft.offset, Ordering::Release);
+        }
+        // Not before: whatever the head has passed is a whole record.
+        self.seal(draft);
+    }
+}

@@ -1,0 +1,95 @@
+//! Fairness between updates and plain writes.
+//!
+//! An update (read, ask the caller's function, commit if nothing has changed) holds no lock while it asks, so a thread that writes the key
+//! without pause would beat it every time. After some lost rounds it asks the writers of the key's bucket to *yield*: one
+//! bit in the lock word while no client holds it. A writer that finds the lock free and the bit set waits a little before it takes the
+//! lock; the next holder of the lock clears the bit when it releases it. The bit is a hint: a writer's patience ends by time,
+//! so a bit left by a crashed process costs the next writer that wait, once.
+
+use crate::engine::{Engine, KeyHash, Writer};
+use crate::error::WriteError;
+use crate::fault::{self, Fault};
+use hashmere_format::leaf::{Meta, META};
+use hashmere_format::row;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Rounds that an update loses before it asks others to yield.
+const LOST_BEFORE: u32 = 16;
+/// How long a writer yields: long enough for a function that only computes, also on a busy machine; not noticed when it
+/// is in vain.
+const COURTESY: Duration = Duration::from_millis(5);
+
+/// The rounds that an operation lost that commits only what is still as it was seen.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rounds(u32);
+
+impl Rounds {
+    fn is_beaten(self) -> bool {
+        self.0 >= LOST_BEFORE
+    }
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Before a round's look at the key: asks others to yield if enough was lost.
+    #[inline]
+    pub fn begin_round(&self, rounds: Rounds, key: &[u8], kh: KeyHash) -> Result<(), WriteError> {
+        if rounds.is_beaten() {
+            self.ask_to_yield(&mut *self.writer_for(key, kh)?, kh)?;
+        }
+        Ok(())
+    }
+
+    /// The commit of a round. `None` within: it is lost.
+    #[inline]
+    pub fn end_round<R>(
+        &self,
+        rounds: &mut Rounds,
+        writer: &mut Writer,
+        commit: impl FnOnce(&mut Writer) -> Result<Option<R>, WriteError>,
+    ) -> Result<Option<R>, WriteError> {
+        writer.insists = rounds.is_beaten();
+        let done = commit(writer);
+        writer.insists = false;
+        if matches!(done, Ok(None)) {
+            rounds.0 = rounds.0.saturating_add(1);
+        }
+        done
+    }
+
+    /// Sets the bit, by taking the key's lock and giving it back with it: so no holder of the lock overwrites it.
+    #[cold]
+    fn ask_to_yield(&self, writer: &mut Writer, kh: KeyHash) -> Result<(), WriteError> {
+        let root = self.enter(writer);
+        writer.insists = true;
+        let locked = self.lock_key(writer, root, kh.hash);
+        writer.insists = false;
+        if let Ok(Some((place, meta))) = &locked {
+            // Not `release`: a waiter that it wakes would take the lock at once. The note of waiters stays, for the next release.
+            let sleepers = self.mem.load(place.first + META, Ordering::Relaxed) & Meta::WAITERS;
+            self.mem.store(place.first + META, meta.released().0 | sleepers | Meta::YIELD, Ordering::Release);
+            self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Release);
+        }
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
+        locked.map(|_| ())
+    }
+
+    /// How long this writer yields to those who ask.
+    pub(in crate::engine) fn courtesy_of(&self, writer: &Writer) -> Duration {
+        if writer.insists || fault::is(Fault::YieldIgnored) {
+            return Duration::ZERO;
+        }
+        COURTESY
+    }
+
+    /// Leaves a free lock to the update that asks for it, and returns what is left of the courtesy.
+    pub(in crate::engine) fn give_way(&self, offset: u64, seen: Meta, courtesy: Duration) -> Duration {
+        let start = self.host.monotonic();
+        let noted = seen.0 | Meta::WAITERS;
+        if seen.0 == noted || self.mem.compare_exchange(offset, seen.0, noted).is_ok() {
+            self.mem.wait(offset, noted as u32, courtesy);
+        }
+        courtesy.saturating_sub(self.host.monotonic().saturating_sub(start))
+    }
+}

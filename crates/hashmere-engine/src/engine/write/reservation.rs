@@ -1,0 +1,48 @@
+//! The commit of a reservation: a draft whose value its writer cannot give a second time.
+
+use crate::engine::write::draft::When;
+use crate::engine::{Draft, Engine, KeyHash, Writer};
+use crate::error::WriteError;
+use hashmere_mem::{Host, Mem};
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Commits the draft of a reservation, and again after making room when the index had none to grow. Its caller cannot write the
+    /// value again, so it is kept outside the file meanwhile: what moves to make room goes where a draft stands.
+    pub(crate) fn finish_reserved(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        kh: KeyHash,
+        mut draft: Draft,
+    ) -> Result<(), WriteError> {
+        writer.index_full = false;
+        loop {
+            self.seal(&draft);
+            let mut outcome = self.put_draft(writer, key, kh, draft, When::Always);
+            if std::mem::take(&mut writer.index_full) {
+                match self.make_index_room(writer, &mut draft) {
+                    Ok(true) => continue,
+                    Ok(false) => {}
+                    Err(error) => outcome = Err(error),
+                }
+            }
+            return self.conclude(writer, draft, outcome).map(drop);
+        }
+    }
+
+    /// Makes room for the index while a draft waits, which may stand elsewhere afterwards. `false`: there is none to be had.
+    #[cold]
+    fn make_index_room(&self, writer: &mut Writer, draft: &mut Draft) -> Result<bool, WriteError> {
+        if draft.is_large() {
+            // Nothing else goes to segments of its own.
+            return self.free_for_index(writer);
+        }
+        let mut bytes = Vec::new();
+        self.mem.append_to(draft.offset, draft.bytes as usize, &mut bytes);
+        let freed = self.free_for_index(writer)?;
+        let offset = self.room(writer, draft.bytes)?;
+        self.mem.write(offset, &bytes);
+        *draft = Draft { offset, value: offset + (draft.value - draft.offset), ..*draft };
+        Ok(freed)
+    }
+}
