@@ -78,27 +78,46 @@ impl Driver {
         for step in 0..self.plan.steps {
             self.step = step;
             self.generator.removals = if (step / PHASE) % 2 == 0 { 4 } else { 55 };
-            match self.generator.rng.below(100) {
-                0..4 => {
-                    let action = self.generator.whole();
-                    self.note(ALL, &action);
-                    self.whole(&action);
-                }
-                4..14 => {
-                    let (key, action) = self.generator.hashed();
-                    self.single(&key, &Action::Hashed(action));
-                }
-                _ => {
-                    let key = self.generator.key();
-                    let action = self.generator.action();
-                    self.single(&key, &action);
-                }
-            }
+            self.act();
             if step % self.plan.whole_every == 0 {
                 self.compare_everything();
             }
         }
         self.compare_everything();
+    }
+
+    /// Does one action for each seed: which one, and on which key, depends on its own seed only, so any part of a history is one.
+    ///
+    /// # Panics
+    /// On the first difference between store and model.
+    pub fn run_seeds(&mut self, seeds: &[u64]) {
+        for (step, seed) in (0..).zip(seeds) {
+            self.step = step;
+            self.generator.rng = Rng::from_seed(*seed);
+            self.generator.removals = 20;
+            self.act();
+        }
+        self.compare_everything();
+    }
+
+    /// One random action.
+    fn act(&mut self) {
+        match self.generator.rng.below(100) {
+            0..4 => {
+                let action = self.generator.whole();
+                self.note(ALL, &action);
+                self.whole(&action);
+            }
+            4..14 => {
+                let (key, action) = self.generator.hashed();
+                self.single(&key, &Action::Hashed(action));
+            }
+            _ => {
+                let key = self.generator.key();
+                let action = self.generator.action();
+                self.single(&key, &action);
+            }
+        }
     }
 
     fn single(&mut self, key: &[u8], action: &Action) {
