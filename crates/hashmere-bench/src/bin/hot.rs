@@ -1,4 +1,4 @@
-//! Gets of hot 8-byte values by the Rust call: prints nanoseconds for each. Its twin is `bindings/c/bench/hot.c`.
+//! Gets of hot 8-byte values by the Rust call: prints nanoseconds for each. Its twin is `bench/c/hot.c`.
 //! Usage: hot STORE GETS
 
 use hashmere::Store;
