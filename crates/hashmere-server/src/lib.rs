@@ -11,8 +11,10 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "access_times.rs"]
 mod access;
 mod auth;
+#[path = "session.rs"]
 pub mod command;
 mod config;
 mod flushed;

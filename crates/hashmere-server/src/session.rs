@@ -1,22 +1,39 @@
 //! Requests performed on a store. A [`Session`] eats what a connection sent and puts the replies into an outbox; it knows
 //! no socket.
 
+#[path = "protocol/text/admin.rs"]
 mod admin;
+#[path = "protocol/binary/run.rs"]
 mod binary;
+#[path = "protocol/binary/sasl.rs"]
 mod binary_auth;
+#[path = "protocol/binary/write.rs"]
 mod binary_store;
+#[path = "protocol/text/write.rs"]
 mod classic;
+#[path = "commands/count.rs"]
 mod count;
+#[path = "protocol/text/dump.rs"]
 mod dump;
+#[path = "protocol/exptime.rs"]
 mod exptime;
+#[path = "watch/requests.rs"]
 mod log;
+#[path = "protocol/meta/run.rs"]
 mod meta;
+#[path = "protocol/meta/count.rs"]
 mod meta_count;
+#[path = "protocol/meta/delete.rs"]
 mod meta_delete;
+#[path = "protocol/meta/get.rs"]
 mod meta_get;
+#[path = "protocol/meta/set.rs"]
 mod meta_set;
+#[path = "commands/set.rs"]
 mod put;
+#[path = "protocol/text/get.rs"]
 mod retrieve;
+#[path = "protocol/text/run.rs"]
 mod text;
 
 use crate::config::Dialects;
