@@ -1,33 +1,34 @@
 #![no_main]
 
-use hashmere_server::protocol::{binary, classic, meta, number, words};
+use hashmere_server::protocol::tokens::{chomp, Tokens};
+use hashmere_server::protocol::{binary, meta, number, text, KEY_MAX, LEN_MAX};
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
-    let line = words::chomp(input);
-    match classic::parse(line) {
-        Ok(classic::Request::Retrieve(request)) => {
-            assert!(words::Words::new(request.keys).all(|key| key.len() <= 250));
+    let line = chomp(input);
+    match text::parse::parse(line) {
+        Ok(text::parse::Request::Retrieve(request)) => {
+            assert!(Tokens::new(request.keys).all(|key| key.len() <= KEY_MAX));
         }
-        Ok(classic::Request::Put(put)) => assert!(put.key.len() <= 250 && put.len <= classic::LEN_MAX),
+        Ok(text::parse::Request::Put(put)) => assert!(put.key.len() <= KEY_MAX && put.len <= LEN_MAX),
         Ok(_) => {}
-        Err(refusal) => assert!(refusal.value.is_none_or(|len| len <= classic::LEN_MAX)),
+        Err(refusal) => assert!(refusal.value.is_none_or(|len| len <= LEN_MAX)),
     }
-    let _ = classic::is_http(line);
-    let mut words = words::Words::new(line);
-    if let Some(word) = words.next() {
+    let _ = text::parse::is_http(line);
+    let mut tokens = Tokens::new(line);
+    if let Some(token) = tokens.next() {
         for base64 in [false, true] {
-            if let Some(key) = meta::Key::read(word, base64) {
-                assert!(!key.bytes().is_empty() && key.bytes().len() <= 250);
+            if let Some(key) = meta::parse::Key::read(token, base64) {
+                assert!(!key.bytes().is_empty() && key.bytes().len() <= KEY_MAX);
             }
         }
-        let read = meta::Flags::read(word, words, meta::FLAGS_MAX);
-        assert!(read.is_err() || words.len() <= meta::FLAGS_MAX);
-        let _ = meta::are_flags(words);
+        let read = meta::parse::Flags::read(token, tokens, meta::parse::FLAGS_MAX);
+        assert!(read.is_err() || tokens.len() <= meta::parse::FLAGS_MAX);
+        let _ = meta::parse::are_flags(tokens);
     }
-    if let Some(header) = input.first_chunk().and_then(binary::Header::read) {
-        if let Some((extras, key, value)) = header.split(&input[binary::HEADER..]) {
+    if let Some(header) = input.first_chunk().and_then(binary::parse::Header::read) {
+        if let Some((extras, key, value)) = header.split(&input[binary::parse::HEADER..]) {
             assert!(extras.len() == header.extras && key.len() == header.key);
-            let _ = (binary::word(extras, 0), binary::wide(extras, 8), value.len());
+            let _ = (binary::parse::word(extras, 0), binary::parse::wide(extras, 8), value.len());
         }
     }
     if let Some(value) = number::unsigned(input) {

@@ -20,7 +20,7 @@ const SECONDS: u64 = FETCHED - 1;
 
 /// The table: 8 MiB, once it is there.
 #[derive(Debug)]
-pub struct Access {
+pub struct AccessTimes {
     on: AtomicBool,
     places: OnceLock<Box<[AtomicU64]>>,
     /// The second at which the server started.
@@ -36,10 +36,10 @@ pub struct Seen {
     pub last: u64,
 }
 
-impl Access {
+impl AccessTimes {
     /// Nothing is noted yet; the server starts at this second.
-    pub fn new(start: u64) -> Access {
-        Access { on: AtomicBool::new(false), places: OnceLock::new(), start }
+    pub fn new(start: u64) -> AccessTimes {
+        AccessTimes { on: AtomicBool::new(false), places: OnceLock::new(), start }
     }
 
     /// Begins to note accesses.
@@ -106,7 +106,7 @@ mod tests {
 
     #[test]
     fn accesses_are_noted_once_somebody_asks() {
-        let access = Access::new(1000);
+        let access = AccessTimes::new(1000);
         let seen = |fetched, last| Seen { fetched, last };
         access.note(Uid(7), true, 1005);
         assert_eq!(access.look(Uid(7)), seen(false, 1000));
@@ -121,7 +121,7 @@ mod tests {
 
     #[test]
     fn a_full_row_forgets_who_was_idle_longest() {
-        let access = Access::new(0);
+        let access = AccessTimes::new(0);
         access.begin();
         let row = |uid: u32| access.row(Uid(uid)).as_ptr();
         let same: Vec<Uid> = (1..).filter(|uid| row(*uid) == row(1)).take(ROW + 1).map(Uid).collect();

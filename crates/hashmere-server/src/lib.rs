@@ -3,19 +3,17 @@
 //! A key that a client sets over the socket is the same key that local processes read from the mapped file: versions are CAS
 //! ids, flags and expiry are the store's, counters are its counters.
 //!
-//! Layers: [`protocol`] parses and writes bytes and knows nothing else; [`command`] performs requests on a store; `net`
-//! moves bytes between sockets and sessions. `docs/internals/protocol.md` describes the mechanism, its bounds, and every difference
+//! Layers: [`net`](serve) moves bytes between sockets and sessions; a [`Session`] passes them to one of the protocols; [`protocol`]
+//! parses requests, performs them through `commands`, and writes the replies. `docs/internals/protocol.md` describes the mechanism, its bounds, and every difference
 //! from memcached.
 //!
 //! *It is not* a cluster: clients spread keys over several servers, as they do with memcached.
 
 #![forbid(unsafe_code)]
 
-#[path = "access_times.rs"]
-mod access;
+mod access_times;
 mod auth;
-#[path = "session.rs"]
-pub mod command;
+mod commands;
 mod config;
 mod flushed;
 mod metrics;
@@ -24,12 +22,16 @@ mod outbox;
 mod peers;
 pub mod protocol;
 mod server;
+mod session;
 mod stats;
 mod tls;
+mod turn;
 mod watch;
 
 pub use config::{Config, Dialects, TlsFiles};
 pub use net::serve;
 pub use outbox::Outbox;
 pub use server::Server;
+pub use session::Session;
 pub use stats::counters::Counters;
+pub use turn::Turn;

@@ -1,6 +1,6 @@
 //! What all event loops share.
 
-use crate::access::Access;
+use crate::access_times::AccessTimes;
 use crate::auth::Accounts;
 use crate::config::Config;
 use crate::flushed::Flushed;
@@ -9,7 +9,7 @@ use crate::stats::counters::Counters;
 use crate::stats::detail::Detail;
 use crate::tls::Acceptor;
 use crate::watch::Watchers;
-use hashmere::{Cursor, Filter, Stats, Store};
+use hashmere::{Cursor, Filter, ReadError, Stats, Store};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicU8, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -34,7 +34,7 @@ pub struct Server {
     /// How much is said.
     pub verbosity: AtomicU8,
     /// Accesses to keys over sockets.
-    pub(crate) access: Access,
+    pub(crate) access: AccessTimes,
     /// Who is told what happens.
     pub(crate) watchers: Watchers,
     /// Requests by prefix.
@@ -110,7 +110,7 @@ impl Server {
     /// A server on this store, with what was read before.
     pub(crate) fn with(store: Store, config: Config, secrets: Secrets) -> Server {
         let threads = config.threads.max(1);
-        let access = Access::new(now_ms() / 1000);
+        let access = AccessTimes::new(now_ms() / 1000);
         if config.access_times {
             access.begin();
         }
@@ -210,6 +210,11 @@ impl Server {
             // A store without room for an empty index stays as it is; the next flush may succeed.
             let _ = self.clear();
         }
+    }
+
+    /// Tells the operator of a damaged record, which is a miss to the client.
+    pub fn report_unreadable(&self, error: &ReadError) {
+        self.say(0, || format!("cannot read: {error}"));
     }
 
     /// Asks the whole server to stop, as a signal would.

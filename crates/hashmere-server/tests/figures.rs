@@ -5,8 +5,7 @@
 mod session;
 
 use hashmere::{Options, Store};
-use hashmere_server::command::Session;
-use hashmere_server::{Dialects, Server};
+use hashmere_server::{Dialects, Server, Session};
 use std::path::Path;
 
 fn ask(server: &Server, request: &str) -> String {

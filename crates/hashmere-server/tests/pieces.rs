@@ -4,8 +4,8 @@
 
 mod session;
 
-use hashmere_server::command::{Next, Session};
-use hashmere_server::{Dialects, Server};
+use hashmere_server::protocol::Next;
+use hashmere_server::{Dialects, Server, Session};
 use session::converse;
 
 /// splitmix64.

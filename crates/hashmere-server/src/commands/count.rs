@@ -1,7 +1,7 @@
 //! Counting, for all three protocols.
 
-use super::Context;
 use crate::protocol::number;
+use crate::turn::Turn;
 use hashmere::{Attributes, Ttl, Update, Updated, Version, WriteError};
 
 /// What to count.
@@ -66,72 +66,70 @@ fn text_of(number: u64, width: usize) -> Vec<u8> {
     text
 }
 
-impl Context<'_> {
-    /// Counts. A counter keeps its length when the number becomes shorter, as in memcached.
-    pub fn count(&self, key: &[u8], count: Count) -> Outcome {
-        let outcome = self.tick(key, count);
-        let (hits, misses) = match count.up {
-            true => (&self.counters.incr_hits, &self.counters.incr_misses),
-            false => (&self.counters.decr_hits, &self.counters.decr_misses),
-        };
-        match &outcome {
-            Outcome::Done(counted) if !counted.created => hits.add(1),
-            Outcome::Done(_) => misses.add(1),
-            Outcome::NotFound => {
-                misses.add(1);
-                self.missed(key);
-            }
-            Outcome::Exists => self.counters.cas_badval.add(1),
-            _ => {}
+/// Counts. A counter keeps its length when the number becomes shorter, as in memcached.
+pub fn count(turn: &Turn<'_>, key: &[u8], count: Count) -> Outcome {
+    let outcome = apply(turn, key, count);
+    let (hits, misses) = match count.up {
+        true => (&turn.counters.incr_hits, &turn.counters.incr_misses),
+        false => (&turn.counters.decr_hits, &turn.counters.decr_misses),
+    };
+    match &outcome {
+        Outcome::Done(counted) if !counted.created => hits.add(1),
+        Outcome::Done(_) => misses.add(1),
+        Outcome::NotFound => {
+            misses.add(1);
+            turn.missed(key);
         }
-        outcome
+        Outcome::Exists => turn.counters.cas_badval.add(1),
+        _ => {}
     }
+    outcome
+}
 
-    fn tick(&self, key: &[u8], count: Count) -> Outcome {
-        let mut refused = Outcome::NotFound;
-        let mut longer = false;
-        let mut counted = Counted { number: 0, version: Version(0), created: false, expires_at_ms: None };
-        let updated = self.server.store.update_with(key, |item| {
-            let Some(item) = item else {
-                refused = Outcome::NotFound;
-                let Some((initial, ttl)) = count.create else { return Update::Keep };
-                counted.number = initial;
-                counted.created = true;
-                return Update::SetWith(text_of(initial, 0), Attributes { flags: 0, ttl, min_version: count.version });
-            };
-            // In memcached's order: an empty value has no number whatever its version.
-            if !item.value.is_empty() && count.only.is_some_and(|version| version != item.metadata.version.0) {
-                refused = Outcome::Exists;
-                return Update::Keep;
-            }
-            let Some(old) = number_of(&item.value) else {
-                refused = Outcome::NotANumber;
-                return Update::Keep;
-            };
-            counted.number = if count.up { old.wrapping_add(count.by) } else { old.saturating_sub(count.by) };
-            counted.created = false;
-            counted.expires_at_ms = item.metadata.expires_at_ms;
-            let text = text_of(counted.number, item.value.len());
-            longer = text.len() > item.value.len();
-            match count.ttl {
-                None => Update::SetMinVersion(text, count.version),
-                Some(ttl) => {
-                    let flags = item.metadata.flags;
-                    Update::SetWith(text, Attributes { flags, ttl, min_version: count.version })
-                }
-            }
-        });
-        match updated {
-            Ok(Updated::Stored(stored)) => {
-                // Within its length a counter is counted in place, which is no access; else it is stored again.
-                if counted.created || longer {
-                    self.note(stored.uid, false);
-                }
-                Outcome::Done(Counted { version: stored.version, ..counted })
-            }
-            Ok(_) => refused,
-            Err(error) => Outcome::Failed(error),
+fn apply(turn: &Turn<'_>, key: &[u8], count: Count) -> Outcome {
+    let mut refused = Outcome::NotFound;
+    let mut longer = false;
+    let mut counted = Counted { number: 0, version: Version(0), created: false, expires_at_ms: None };
+    let updated = turn.server.store.update_with(key, |item| {
+        let Some(item) = item else {
+            refused = Outcome::NotFound;
+            let Some((initial, ttl)) = count.create else { return Update::Keep };
+            counted.number = initial;
+            counted.created = true;
+            return Update::SetWith(text_of(initial, 0), Attributes { flags: 0, ttl, min_version: count.version });
+        };
+        // In memcached's order: an empty value has no number whatever its version.
+        if !item.value.is_empty() && count.only.is_some_and(|version| version != item.metadata.version.0) {
+            refused = Outcome::Exists;
+            return Update::Keep;
         }
+        let Some(old) = number_of(&item.value) else {
+            refused = Outcome::NotANumber;
+            return Update::Keep;
+        };
+        counted.number = if count.up { old.wrapping_add(count.by) } else { old.saturating_sub(count.by) };
+        counted.created = false;
+        counted.expires_at_ms = item.metadata.expires_at_ms;
+        let text = text_of(counted.number, item.value.len());
+        longer = text.len() > item.value.len();
+        match count.ttl {
+            None => Update::SetMinVersion(text, count.version),
+            Some(ttl) => {
+                let flags = item.metadata.flags;
+                Update::SetWith(text, Attributes { flags, ttl, min_version: count.version })
+            }
+        }
+    });
+    match updated {
+        Ok(Updated::Stored(stored)) => {
+            // Within its length a counter is counted in place, which is no access; else it is stored again.
+            if counted.created || longer {
+                turn.note(stored.uid, false);
+            }
+            Outcome::Done(Counted { version: stored.version, ..counted })
+        }
+        Ok(_) => refused,
+        Err(error) => Outcome::Failed(error),
     }
 }
 

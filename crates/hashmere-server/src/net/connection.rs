@@ -4,17 +4,19 @@
 //! connection that is at rest keeps nothing. Output goes out at once; what the socket does not take is kept, and nothing more
 //! is read before it is gone. So a connection holds at most
 //!
-//! - one unfinished request: a line of at most [`LINE_MAX`](crate::command::LINE_MAX), or a value within the item limit; of
+//! - one unfinished request: a line of at most [`LINE_MAX`](crate::protocol::LINE_MAX), or a value within the item limit; of
 //!   these all connections together hold no more than `Config::input_max`;
-//! - [`OUTPUT_MAX`](crate::command::OUTPUT_MAX) of replies and the one value that went beyond it.
+//! - [`OUTPUT_MAX`](crate::protocol::OUTPUT_MAX) of replies and the one value that went beyond it.
 
 use super::send::{send, Sent};
 use super::stream::Stream;
-use crate::command::{Context, Next, Session};
 use crate::outbox::Outbox;
 use crate::peers::{Peer, State};
+use crate::protocol::Next;
 use crate::server::Server;
+use crate::session::Session;
 use crate::stats::counters::Counters;
+use crate::turn::Turn;
 use mio::{Registry, Token};
 use std::io::{self, Read};
 use std::sync::atomic::Ordering;
@@ -70,23 +72,6 @@ pub struct Connection {
     told_room: bool,
     /// Bytes charged to the server's account of input.
     charged: usize,
-}
-
-/// What an event loop lends to the connection whose turn it is.
-#[derive(Debug)]
-pub struct Loan<'a> {
-    /// The server.
-    pub server: &'a Server,
-    /// Counters of the event loop.
-    pub counters: &'a Counters,
-    /// Where input is read.
-    pub buffer: &'a mut [u8],
-    /// Where replies are written.
-    pub out: &'a mut Outbox,
-    /// Seconds since 1970.
-    pub now: u64,
-    /// The number of the event loop.
-    pub worker: usize,
 }
 
 impl Connection {
@@ -147,12 +132,12 @@ impl Connection {
     }
 
     /// Moves it on as far as its socket and its share of the time allow.
-    /// `input` was read ahead.
-    pub fn turn(&mut self, loan: &mut Loan<'_>, input: &[u8]) -> Fate {
+    /// Input is read into `buffer`; `input` was read ahead.
+    pub fn turn(&mut self, turn: &mut Turn<'_>, buffer: &mut [u8], input: &[u8]) -> Fate {
         if self.broken {
             return Fate::Close;
         }
-        let fate = self.begin(loan, input).and_then(|()| self.advance(loan));
+        let fate = self.begin(turn, input).and_then(|()| self.advance(turn, buffer));
         fate.unwrap_or_else(|_| {
             self.broken = true;
             Fate::Close
@@ -178,64 +163,62 @@ impl Connection {
         0
     }
 
-    fn begin(&mut self, loan: &mut Loan<'_>, input: &[u8]) -> io::Result<()> {
+    fn begin(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> io::Result<()> {
         if input.is_empty() {
             return Ok(());
         }
-        self.eat(loan, input);
-        self.send_new(loan)
+        self.eat(turn, input);
+        self.send_new(turn)
     }
 
-    fn advance(&mut self, loan: &mut Loan<'_>) -> io::Result<Fate> {
+    fn advance(&mut self, turn: &mut Turn<'_>, buffer: &mut [u8]) -> io::Result<Fate> {
         let (mut brought, mut rounds) = (0, 0);
         loop {
-            if self.send_kept(loan)? == Sent::Part {
+            if self.send_kept(turn)? == Sent::Part {
                 return Ok(Fate::Wait);
             }
             if self.closing {
                 return Ok(Fate::Close);
             }
             if brought >= TURN || rounds >= ROUNDS {
-                loan.counters.yields.add(1);
+                turn.counters.yields.add(1);
                 return Ok(Fate::Again);
             }
             rounds += 1;
             if self.busy {
                 self.busy = false;
                 let input = std::mem::take(&mut self.input);
-                self.eat(loan, &input);
-            } else if self.session.take_lines(loan.out) {
+                self.eat(turn, &input);
+            } else if self.session.take_lines(turn.out) {
                 // They are sent below.
             } else if !self.readable {
                 return Ok(if self.ended { Fate::Close } else { Fate::Wait });
             } else {
-                match self.receive(loan) {
+                match self.receive(turn, buffer) {
                     Ok(bytes) => brought += bytes,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(error),
                 }
             }
-            self.send_new(loan)?;
+            self.send_new(turn)?;
         }
     }
 
     /// Reads once, and eats what came.
-    fn receive(&mut self, loan: &mut Loan<'_>) -> io::Result<usize> {
+    fn receive(&mut self, turn: &mut Turn<'_>, buffer: &mut [u8]) -> io::Result<usize> {
         if self.input.is_empty() {
-            let buffer = std::mem::take(&mut loan.buffer);
             let read = self.stream.read(buffer);
             if let Ok(bytes) = read {
-                self.note_read(bytes, buffer.len(), loan.counters);
-                self.eat(loan, &buffer[..bytes]);
+                self.note_read(bytes, buffer.len(), turn.counters);
+                self.eat(turn, &buffer[..bytes]);
             }
-            loan.buffer = buffer;
             return read;
         }
         // The rest of a request goes where its beginning is: a long value is copied once, from the socket.
         let have = self.input.len();
         let room = self.wanted.saturating_sub(have).clamp(4096, TURN);
-        if !self.charge(loan, have + room) {
+        if !self.charge(turn, have + room) {
             self.wanted = 0;
             self.input = Vec::new();
             return Err(io::ErrorKind::OutOfMemory.into());
@@ -244,10 +227,10 @@ impl Connection {
         let read = self.stream.read(&mut self.input[have..]);
         self.input.truncate(have + *read.as_ref().unwrap_or(&0));
         if let Ok(bytes) = read {
-            self.note_read(bytes, room, loan.counters);
+            self.note_read(bytes, room, turn.counters);
             if self.input.len() >= self.wanted {
                 let input = std::mem::take(&mut self.input);
-                self.eat(loan, &input);
+                self.eat(turn, &input);
             }
         }
         read
@@ -265,12 +248,10 @@ impl Connection {
     }
 
     /// Feeds the session, and keeps what it cannot use yet.
-    fn eat(&mut self, loan: &mut Loan<'_>, input: &[u8]) {
-        let (server, counters, now, worker) = (loan.server, loan.counters, loan.now, loan.worker);
-        self.peer.active.store(now, Ordering::Relaxed);
+    fn eat(&mut self, turn: &mut Turn<'_>, input: &[u8]) {
+        self.peer.active.store(turn.now, Ordering::Relaxed);
         self.peer.set_state(State::Parse);
-        let mut cx = Context { server, counters, out: loan.out, now, worker, connection: self.peer.id };
-        let (eaten, next) = self.session.feed(&mut cx, input);
+        let (eaten, next) = self.session.feed(turn, input);
         self.peer.set_state(self.session.state(next));
         self.wanted = 0;
         match next {
@@ -278,18 +259,18 @@ impl Connection {
             Next::Output => self.busy = true,
             Next::Close => {
                 self.closing = true;
-                self.release(server);
+                self.release(turn.server);
                 return;
             }
         }
         let rest = &input[eaten..];
         if rest.is_empty() {
-            self.release(server);
+            self.release(turn.server);
             return;
         }
-        if !self.charge(loan, self.wanted.max(rest.len())) {
+        if !self.charge(turn, self.wanted.max(rest.len())) {
             // Rather than hold more than is allowed. The client sees why.
-            loan.out.line("SERVER_ERROR out of memory reading request");
+            turn.out.line("SERVER_ERROR out of memory reading request");
             self.closing = true;
             return;
         }
@@ -298,15 +279,15 @@ impl Connection {
     }
 
     /// Makes sure that this connection may hold so many bytes of input.
-    fn charge(&mut self, loan: &Loan<'_>, bytes: usize) -> bool {
+    fn charge(&mut self, turn: &Turn<'_>, bytes: usize) -> bool {
         let wanted = bytes.saturating_sub(FREE_INPUT);
         if wanted <= self.charged {
             return true;
         }
         let more = wanted - self.charged;
-        let before = loan.server.input.fetch_add(more, Ordering::Relaxed);
-        if before + more > loan.server.config.input_max {
-            loan.server.input.fetch_sub(more, Ordering::Relaxed);
+        let before = turn.server.input.fetch_add(more, Ordering::Relaxed);
+        if before + more > turn.server.config.input_max {
+            turn.server.input.fetch_sub(more, Ordering::Relaxed);
             return false;
         }
         self.charged = wanted;
@@ -322,19 +303,19 @@ impl Connection {
     }
 
     /// Sends what the session just wrote; keeps what the socket does not take.
-    fn send_new(&mut self, loan: &mut Loan<'_>) -> io::Result<()> {
-        if loan.out.is_empty() {
+    fn send_new(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
+        if turn.out.is_empty() {
             return Ok(());
         }
-        match send(&mut self.stream, loan.out, loan.counters) {
+        match send(&mut self.stream, turn.out, turn.counters) {
             Ok(Sent::All) => {}
             // What TLS holds back is not in the outbox any more.
             Ok(Sent::Part) => {
                 self.peer.set_state(State::Write);
-                std::mem::swap(&mut self.output, loan.out);
+                std::mem::swap(&mut self.output, turn.out);
             }
             Err(error) => {
-                *loan.out = Outbox::default();
+                *turn.out = Outbox::default();
                 return Err(error);
             }
         }
@@ -342,11 +323,11 @@ impl Connection {
     }
 
     /// Sends what was kept.
-    fn send_kept(&mut self, loan: &Loan<'_>) -> io::Result<Sent> {
+    fn send_kept(&mut self, turn: &Turn<'_>) -> io::Result<Sent> {
         if self.output.is_empty() && !self.stream.is_holding() {
             return Ok(Sent::All);
         }
-        let sent = send(&mut self.stream, &mut self.output, loan.counters)?;
+        let sent = send(&mut self.stream, &mut self.output, turn.counters)?;
         if sent == Sent::All {
             self.output = Outbox::default();
             self.peer.set_state(self.session.state(Next::Input(self.wanted)));

@@ -1,12 +1,9 @@
 //! Moving bytes: one event loop a thread, the first of them accepts.
 
-#[path = "read_batch.rs"]
-mod ahead;
 mod connection;
-#[path = "../watch/connections.rs"]
-mod events;
 mod listener;
 pub(crate) mod mailbox;
+mod read_batch;
 mod send;
 mod stream;
 mod worker;

@@ -2,7 +2,7 @@
 //! their keys overlap: with each other, and with the reads.
 
 use super::connection::Connection;
-use crate::protocol::ahead;
+use crate::protocol::peek_key::peek_key;
 use crate::stats::counters::Counters;
 use hashmere::Store;
 use std::ops::Range;
@@ -46,7 +46,7 @@ impl Batch {
             let bytes = connection.read_ahead(share, counters);
             *range = i * SHARE..i * SHARE + bytes;
             let share: &[u8] = share;
-            if let Some(key) = ahead::key(&share[..bytes]) {
+            if let Some(key) = peek_key(&share[..bytes]) {
                 keys[found] = key;
                 found += 1;
             }

@@ -1,13 +1,14 @@
 //! An event loop.
 
-use super::ahead::Batch;
-use super::connection::{Connection, Fate, Loan};
-use super::events;
+use super::connection::{Connection, Fate};
 use super::listener::Listener;
 use super::mailbox::{self, Arrival, Mailbox};
-use crate::command::Session;
+use super::read_batch::Batch;
 use crate::outbox::Outbox;
 use crate::server::{now_ms, Server};
+use crate::session::Session;
+use crate::turn::Turn;
+use crate::watch::connections;
 use mio::{Events, Interest, Poll, Token};
 use std::io::{self, Write};
 use std::sync::atomic::Ordering;
@@ -160,7 +161,7 @@ impl Worker {
 
     /// Gives those who watch what was noted for them.
     fn serve_watchers(&mut self) {
-        events::evictions(&self.server, self.index, &mut self.evictions);
+        connections::evictions(&self.server, self.index, &mut self.evictions);
         if self.watching.is_empty() {
             return;
         }
@@ -179,15 +180,15 @@ impl Worker {
         if connection.queued {
             return;
         }
-        let mut loan = Loan {
+        let mut turn = Turn {
             server: &self.server,
             counters: &self.server.counters[self.index],
-            buffer: &mut self.buffer,
             out: &mut self.out,
             now: self.now,
             worker: self.index,
+            connection: connection.peer.id,
         };
-        let mut fate = connection.turn(&mut loan, input);
+        let mut fate = connection.turn(&mut turn, &mut self.buffer, input);
         if fate != Fate::Close && connection.watch_room(self.poll.registry(), Token(token)).is_err() {
             fate = Fate::Close;
         }
@@ -209,7 +210,7 @@ impl Worker {
         let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) else { return };
         connection.release(&self.server);
         let reason = if connection.is_broken() { "error" } else { reason };
-        events::goes(&self.server, self.index, &connection.peer, reason);
+        connections::closed(&self.server, self.index, &connection.peer, reason);
         connection.stream.deregister(self.poll.registry());
         self.server.peers.leave(&connection.peer);
         self.server.open.fetch_sub(1, Ordering::Relaxed);
@@ -264,7 +265,7 @@ impl Worker {
             self.connections.len() - 1
         });
         let peer = self.server.peers.enter(arrival.address, arrival.listener, self.now);
-        events::came(&self.server, self.index, &peer);
+        connections::opened(&self.server, self.index, &peer);
         let mut connection = Connection::new(arrival.stream, peer, Session::new(&self.server));
         let registered = connection.stream.register(self.poll.registry(), Token(token));
         self.connections[token] = Some(connection);

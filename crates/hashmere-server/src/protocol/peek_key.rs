@@ -1,17 +1,18 @@
 //! A look at a request that is not parsed yet: which key it is going to ask for.
 
-use super::{binary, KEY_MAX};
+use super::binary::{HEADER, REQUEST};
+use super::KEY_MAX;
 
 /// `prepend` and others.
 const LONGEST_COMMAND: usize = 7;
 
 /// The key of the first request, as well as a glance can tell; `None` if it has none, or it is not all there. What it says is good
 /// for a hint only.
-pub fn key(input: &[u8]) -> Option<&[u8]> {
-    if *input.first()? == binary::REQUEST {
+pub fn peek_key(input: &[u8]) -> Option<&[u8]> {
+    if *input.first()? == REQUEST {
         let length = u16::from_be_bytes([*input.get(2)?, *input.get(3)?]);
         let extras = *input.get(4)?;
-        let start = binary::HEADER + usize::from(extras);
+        let start = HEADER + usize::from(extras);
         return input.get(start..start + usize::from(length)).filter(|key| !key.is_empty());
     }
     let space = input.iter().take(LONGEST_COMMAND + 1).position(|byte| *byte == b' ')?;
@@ -22,7 +23,7 @@ pub fn key(input: &[u8]) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
-    use super::key;
+    use super::peek_key;
 
     #[test]
     fn keys_of_whole_and_broken_requests() {
@@ -49,7 +50,7 @@ mod tests {
             (&[0x80, 0, 0], None),
         ];
         for (input, expected) in cases {
-            assert_eq!(key(input), expected, "{}", input.escape_ascii());
+            assert_eq!(peek_key(input), expected, "{}", input.escape_ascii());
         }
     }
 }

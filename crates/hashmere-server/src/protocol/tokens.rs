@@ -2,14 +2,14 @@
 
 /// The words of a line, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Words<'a> {
+pub struct Tokens<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Words<'a> {
+impl<'a> Tokens<'a> {
     /// The words of this line.
-    pub fn new(line: &'a [u8]) -> Words<'a> {
-        Words { rest: line }
+    pub fn new(line: &'a [u8]) -> Tokens<'a> {
+        Tokens { rest: line }
     }
 
     /// What was not taken yet.
@@ -28,7 +28,7 @@ impl<'a> Words<'a> {
     }
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for Tokens<'a> {
     type Item = &'a [u8];
 
     #[inline]
@@ -41,11 +41,11 @@ impl<'a> Iterator for Words<'a> {
             self.rest = rest;
             return None;
         }
-        // Words are short: a plain loop beats a search made for long texts.
+        // Tokens are short: a plain loop beats a search made for long texts.
         let end = rest.iter().position(|byte| *byte == b' ').unwrap_or(rest.len());
-        let (word, more) = rest.split_at(end);
+        let (token, more) = rest.split_at(end);
         self.rest = more;
-        Some(word)
+        Some(token)
     }
 }
 
@@ -62,10 +62,10 @@ mod tests {
 
     #[test]
     fn only_spaces_separate() {
-        let words: Vec<&[u8]> = Words::new(b"  get a\tb  c ").collect();
-        assert_eq!(words, [&b"get"[..], b"a\tb", b"c"]);
-        assert_eq!(Words::new(b"   ").next(), None);
-        assert_eq!((Words::new(b"a b c").len(), Words::new(b" ").is_empty()), (3, true));
+        let tokens: Vec<&[u8]> = Tokens::new(b"  get a\tb  c ").collect();
+        assert_eq!(tokens, [&b"get"[..], b"a\tb", b"c"]);
+        assert_eq!(Tokens::new(b"   ").next(), None);
+        assert_eq!((Tokens::new(b"a b c").len(), Tokens::new(b" ").is_empty()), (3, true));
     }
 
     #[test]

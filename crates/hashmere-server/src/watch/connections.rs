@@ -1,18 +1,18 @@
 //! What watchers are told about connections and about keys that had to make room.
 
+use super::{CONNECTIONS, EVICTIONS};
 use crate::peers::Peer;
 use crate::server::{now_ms, Server};
-use crate::watch::{self, CONNECTIONS, EVICTIONS};
 use hashmere_engine::StoreHandle;
 use std::io::Write;
 
 /// A connection came.
-pub fn came(server: &Server, worker: usize, peer: &Peer) {
+pub fn opened(server: &Server, worker: usize, peer: &Peer) {
     connection(server, worker, peer, "conn_new", None);
 }
 
 /// A connection goes, for this reason.
-pub fn goes(server: &Server, worker: usize, peer: &Peer, reason: &str) {
+pub fn closed(server: &Server, worker: usize, peer: &Peer, reason: &str) {
     connection(server, worker, peer, "conn_close", Some(reason));
 }
 
@@ -48,7 +48,7 @@ pub fn evictions(server: &Server, worker: usize, noting: &mut bool) {
             let seen = server.access.look(evicted.uid);
             let ttl = evicted.expires_at_ms.map_or(-1, |at| (at / 1000) as i64 - (now / 1000) as i64);
             line.extend_from_slice(b"eviction");
-            watch::key(&evicted.key, line);
+            super::key(&evicted.key, line);
             let fetched = if seen.fetched { "yes" } else { "no" };
             let idle = (now / 1000).saturating_sub(seen.last);
             let _ = write!(line, " fetch={fetched} ttl={ttl} la={idle} clsid=1 size={}", evicted.value_len);

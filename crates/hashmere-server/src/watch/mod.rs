@@ -1,9 +1,12 @@
 //! `watch`: what happens, one line for each event, to the connections that asked for it. Nobody waits for a watcher: what
 //! it does not take in time is left out of its log, and counted there.
 
+pub(crate) mod connections;
+pub(crate) mod requests;
+
 use crate::net::mailbox::Mailbox;
 use crate::outbox::Outbox;
-use crate::protocol::uri;
+use crate::protocol::percent;
 use std::io::Write;
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
@@ -212,7 +215,7 @@ impl Watchers {
 /// Appends a key as logs show it.
 pub fn key(key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b" key=");
-    uri::write(key, out);
+    percent::write(key, out);
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

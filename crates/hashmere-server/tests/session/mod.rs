@@ -1,8 +1,8 @@
 //! A session on a small store, without a socket: what the tests of pieces and the fuzzers drive.
 
 use hashmere::{Mode, Options};
-use hashmere_server::command::{Context, Next, Session};
-use hashmere_server::{Config, Dialects, Outbox, Server};
+use hashmere_server::protocol::Next;
+use hashmere_server::{Config, Dialects, Outbox, Server, Session, Turn};
 use std::path::PathBuf;
 
 /// Times that a session may ask for room for one piece of input before it counts as caught in a loop.
@@ -47,8 +47,8 @@ pub fn converse(server: &Server, input: &[u8], mut cut: impl FnMut() -> usize) -
 pub fn step(server: &Server, session: &mut Session, input: &[u8], replies: &mut Vec<u8>) -> (usize, Next) {
     let mut out = Outbox::default();
     let counters = &server.counters[0];
-    let mut cx = Context { server, counters, out: &mut out, now: 1 << 30, worker: 0, connection: 0 };
-    let done = session.feed(&mut cx, input);
+    let mut turn = Turn { server, counters, out: &mut out, now: 1 << 30, worker: 0, connection: 0 };
+    let done = session.feed(&mut turn, input);
     while let Some(bytes) = out.single().filter(|bytes| !bytes.is_empty()) {
         replies.extend_from_slice(bytes);
         let sent = bytes.len();

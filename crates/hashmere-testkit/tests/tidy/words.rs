@@ -83,12 +83,12 @@ const LEFT: &[(&str, &str, usize)] = &[
     ("Whoever", "The process that", 56),
     ("nobody", "no process, no reader", 273),
     ("Nobody", "No process, no reader", 29),
-    ("somebody", "another process", 118),
+    ("somebody", "another process", 117),
     ("Somebody", "Another process", 33),
     ("the dead", "crashed processes", 50),
-    ("is told", "is called with", 59),
-    ("so many", "n", 65),
-    ("stands", "is stored", 172),
+    ("is told", "is called with", 56),
+    ("so many", "n", 62),
+    ("stands", "is stored", 171),
 ];
 
 /// Files that may name them: this one.

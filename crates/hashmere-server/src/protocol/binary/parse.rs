@@ -5,10 +5,10 @@
 //!  magic  opcode  key length  extras   type  vbucket/status   body    opaque  version
 //! ```
 
+use crate::protocol::{KEY_MAX, LEN_MAX};
+
 /// First byte of a request.
 pub const REQUEST: u8 = 0x80;
-/// First byte of a reply.
-pub const REPLY: u8 = 0x81;
 /// Bytes of a header.
 pub const HEADER: usize = 24;
 
@@ -114,35 +114,42 @@ impl Header {
     }
 }
 
-/// A reply's header.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Reply {
-    /// Operation.
+/// One request, whole.
+#[derive(Clone, Copy, Debug)]
+pub struct Packet<'a> {
+    /// Its header.
+    pub header: Header,
+    /// Its operation, loud.
     pub opcode: u8,
-    /// Status.
-    pub status: u16,
-    /// Bytes of the extras.
-    pub extras: usize,
-    /// Bytes of the key.
-    pub key: usize,
-    /// Bytes of the value.
-    pub value: usize,
-    /// From the request.
-    pub opaque: [u8; 4],
-    /// Version.
-    pub cas: u64,
+    /// Whether replies that say nothing new are left out.
+    pub quiet: bool,
+    /// Its extras.
+    pub extras: &'a [u8],
+    /// Its key.
+    pub key: &'a [u8],
+    /// Its value.
+    pub value: &'a [u8],
 }
 
-impl Reply {
-    /// Appends the header.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let key = (self.key as u16).to_be_bytes();
-        let body = ((self.extras + self.key + self.value) as u32).to_be_bytes();
-        out.extend_from_slice(&[REPLY, self.opcode, key[0], key[1], self.extras as u8, 0]);
-        out.extend_from_slice(&self.status.to_be_bytes());
-        out.extend_from_slice(&body);
-        out.extend_from_slice(&self.opaque);
-        out.extend_from_slice(&self.cas.to_be_bytes());
+/// Whether a packet has the parts that its operation needs and no others, as far as its header says.
+pub fn is_well_formed(opcode: u8, header: &Header) -> bool {
+    use opcode::*;
+    let (extras, key) = (header.extras, header.key > 0);
+    let Some(value) = header.body.checked_sub(header.key + extras) else { return false };
+    if header.key > KEY_MAX || header.body as u64 > LEN_MAX {
+        return false;
+    }
+    match opcode {
+        GET | GETK | DELETE => extras == 0 && key && value == 0,
+        SET | ADD | REPLACE => extras == 8 && key,
+        APPEND | PREPEND => extras == 0 && key,
+        INCREMENT | DECREMENT => extras == 20 && key && value == 0,
+        TOUCH | GAT | GATK => extras == 4 && key && value == 0,
+        FLUSH => (extras == 0 || extras == 4) && !key && value == 0,
+        VERBOSITY => extras == 4 && !key && value == 0,
+        NOOP | VERSION | QUIT => extras == 0 && !key && value == 0,
+        STAT => extras == 0 && value == 0,
+        _ => true,
     }
 }
 
@@ -204,14 +211,5 @@ mod tests {
             assert_eq!(loud(quiet), (expected, true));
         }
         assert_eq!(loud(NOOP), (NOOP, false));
-    }
-
-    #[test]
-    fn replies() {
-        let mut out = Vec::new();
-        Reply { opcode: 1, status: 2, extras: 4, key: 1, value: 3, opaque: *b"abcd", cas: 5 }.write(&mut out);
-        assert_eq!(out.len(), HEADER);
-        assert_eq!((out[0], out[1], out[3], out[4], out[7], out[11], out[23]), (REPLY, 1, 1, 4, 2, 8, 5));
-        assert_eq!((word(&out, 12), wide(&out, 16), word(&out, 22)), (0x6162_6364, 5, 0));
     }
 }

@@ -1,9 +1,14 @@
 //! `mg`: reading with flags, creating on a miss, and choosing who computes a value again.
 
-use super::meta::{Request, STALE, WON};
-use super::{exptime, Context};
-use crate::protocol::number;
+use super::parse::Request;
+use super::reply::{finish, item_flag, reply_flags};
+use super::{STALE, WON};
+use crate::commands::touch;
+use crate::protocol::text::reply::failure;
+use crate::protocol::{exptime, number};
 use crate::server::now_ms;
+use crate::turn::Turn;
+use crate::watch::requests;
 use hashmere::{Attributes, Metadata, ReadError, Uid, Version, WriteError};
 use hashmere_engine::{Framed, StoreHandle};
 
@@ -19,197 +24,194 @@ struct Shown {
     won: bool,
 }
 
-impl Context<'_> {
-    /// Performs `mg`.
-    pub fn meta_get(&mut self, request: &Request<'_>) {
-        let flags = &request.flags;
-        let done = if flags.ttl.is_some() || flags.vivify.is_some() {
-            self.meta_get_writing(request)
-        } else {
-            self.meta_get_reading(request, Shown::default()).map_err(WriteError::from)
-        };
-        let found = match done {
-            Ok(found) => found,
-            Err(error) => {
-                self.out.line(&super::put::failure(&error));
-                return;
-            }
-        };
-        self.counters.cmd_get.add(1);
-        self.log_fetch(request.key.bytes(), found.is_some());
-        if let Some(uid) = found {
-            self.counters.get_hits.add(1);
-            // The reply showed what was before.
-            if !flags.has(b'u') {
-                self.note(uid, true);
-            }
+/// Performs `mg`.
+pub fn run(turn: &mut Turn<'_>, request: &Request<'_>) {
+    let flags = &request.flags;
+    let done = if flags.ttl.is_some() || flags.vivify.is_some() {
+        read_and_write(turn, request)
+    } else {
+        read(turn, request, Shown::default()).map_err(WriteError::from)
+    };
+    let found = match done {
+        Ok(found) => found,
+        Err(error) => {
+            turn.out.line(&failure(&error));
             return;
         }
-        self.counters.get_misses.add(1);
-        self.missed(request.key.bytes());
-        if !request.is_quiet() {
-            self.out.text("EN");
-            request.finish(&mut self.out.bytes, |_, _| {});
+    };
+    turn.counters.cmd_get.add(1);
+    requests::fetched(turn, request.key.bytes(), found.is_some());
+    if let Some(uid) = found {
+        turn.counters.get_hits.add(1);
+        // The reply showed what was before.
+        if !flags.has(b'u') {
+            turn.note(uid, true);
         }
+        return;
     }
+    turn.counters.get_misses.add(1);
+    turn.missed(request.key.bytes());
+    if !request.is_quiet() {
+        turn.out.text("EN");
+        finish(request, &mut turn.out.bytes, |_, _| {});
+    }
+}
 
-    /// Answers an item as it is; `None` if there is none. If it has to be computed again and nobody does yet, tries to win that.
-    fn meta_get_reading(&mut self, request: &Request<'_>, shown: Shown) -> Result<Option<Uid>, ReadError> {
-        let key = request.key.bytes();
-        let start = self.out.bytes.len();
-        let mut shown = shown;
-        let mut uid = None;
-        for attempt in 0..ATTEMPTS {
-            let wanting =
-                |meta: &Metadata| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta, shown.before);
-            let meta = match self.meta_read(request, shown)? {
-                None => return Ok(None),
-                Some(Ok(meta)) => meta,
-                Some(Err(view)) => {
-                    if !wanting(&view.metadata()) {
-                        self.reply_head(request, &view.metadata(), shown, true);
-                        uid = Some(view.metadata().uid);
-                        self.out.push_view(view);
-                        self.out.text("\r\n");
-                        return Ok(uid);
-                    }
-                    view.metadata()
+/// Answers an item as it is; `None` if there is none. If it has to be computed again and nobody does yet, tries to win that.
+fn read(turn: &mut Turn<'_>, request: &Request<'_>, shown: Shown) -> Result<Option<Uid>, ReadError> {
+    let key = request.key.bytes();
+    let start = turn.out.bytes.len();
+    let mut shown = shown;
+    let mut uid = None;
+    for attempt in 0..ATTEMPTS {
+        let wanting = |meta: &Metadata| !shown.won && attempt + 1 < ATTEMPTS && is_wanting(request, meta, shown.before);
+        let meta = match read_once(turn, request, shown)? {
+            None => return Ok(None),
+            Some(Ok(meta)) => meta,
+            Some(Err(view)) => {
+                if !wanting(&view.metadata()) {
+                    reply_head(turn, request, &view.metadata(), shown, true);
+                    uid = Some(view.metadata().uid);
+                    turn.out.push_view(view);
+                    turn.out.text("\r\n");
+                    return Ok(uid);
                 }
-            };
-            uid = Some(meta.uid);
-            if !wanting(&meta) {
-                break;
+                view.metadata()
             }
-            self.out.bytes.truncate(start);
-            if self.win(key) {
-                shown.won = true;
-            }
+        };
+        uid = Some(meta.uid);
+        if !wanting(&meta) {
+            break;
         }
-        Ok(uid)
+        turn.out.bytes.truncate(start);
+        if win(turn, key) {
+            shown.won = true;
+        }
     }
+    Ok(uid)
+}
 
-    /// Reads an item into a reply, or returns a view of it if it is long.
-    fn meta_read(
-        &mut self,
-        request: &Request<'_>,
-        shown: Shown,
-    ) -> Result<Option<Result<Metadata, hashmere::View>>, ReadError> {
-        let key = request.key.bytes();
-        let store = &self.server.store;
-        let wanted = request.flags.has(b'v');
-        if !wanted || request.flags.compare.is_some() {
-            let Some(meta) = store.metadata(key)? else { return Ok(None) };
-            // A client that has this version needs no value.
-            if !wanted || request.flags.compare == Some(self.cas(&meta)) {
-                self.reply_head(request, &meta, shown, false);
-                return Ok(Some(Ok(meta)));
-            }
+/// Reads an item into a reply, or returns a view of it if it is long.
+fn read_once(
+    turn: &mut Turn<'_>,
+    request: &Request<'_>,
+    shown: Shown,
+) -> Result<Option<Result<Metadata, hashmere::View>>, ReadError> {
+    let key = request.key.bytes();
+    let store = &turn.server.store;
+    let wanted = request.flags.has(b'v');
+    if !wanted || request.flags.compare.is_some() {
+        let Some(meta) = store.metadata(key)? else { return Ok(None) };
+        // A client that has this version needs no value.
+        if !wanted || request.flags.compare == Some(turn.cas(meta.version)) {
+            reply_head(turn, request, &meta, shown, false);
+            return Ok(Some(Ok(meta)));
         }
-        let mut bytes = std::mem::take(&mut self.out.bytes);
-        let framed =
-            store.shared().get_framed(key, &mut bytes, |meta, out| self.write_head(request, meta, (shown, true), out));
-        self.out.bytes = bytes;
-        Ok(match framed? {
-            Framed::Absent => None,
-            Framed::Copied(meta) => {
-                self.out.text("\r\n");
-                Some(Ok(meta))
-            }
-            Framed::Long(view) => Some(Err(view)),
-        })
     }
+    let mut bytes = std::mem::take(&mut turn.out.bytes);
+    let framed =
+        store.shared().get_framed(key, &mut bytes, |meta, out| write_head(turn, request, meta, (shown, true), out));
+    turn.out.bytes = bytes;
+    Ok(match framed? {
+        Framed::Absent => None,
+        Framed::Copied(meta) => {
+            turn.out.text("\r\n");
+            Some(Ok(meta))
+        }
+        Framed::Long(view) => Some(Err(view)),
+    })
+}
 
-    fn reply_head(&mut self, request: &Request<'_>, meta: &Metadata, shown: Shown, with_value: bool) {
-        let mut bytes = std::mem::take(&mut self.out.bytes);
-        self.write_head(request, meta, (shown, with_value), &mut bytes);
-        self.out.bytes = bytes;
+fn reply_head(turn: &mut Turn<'_>, request: &Request<'_>, meta: &Metadata, shown: Shown, with_value: bool) {
+    let mut bytes = std::mem::take(&mut turn.out.bytes);
+    write_head(turn, request, meta, (shown, with_value), &mut bytes);
+    turn.out.bytes = bytes;
+}
+
+fn write_head(
+    turn: &Turn<'_>,
+    request: &Request<'_>,
+    meta: &Metadata,
+    (shown, with_value): (Shown, bool),
+    out: &mut Vec<u8>,
+) {
+    if with_value {
+        out.extend_from_slice(b"VA ");
+        number::write(meta.value_len, out);
+    } else {
+        out.extend_from_slice(b"HD");
     }
+    // A time that the request changes shows as it was until the flag that changes it was met.
+    let mut shown_meta = *meta;
+    let mut changing = 0;
+    if let Some((flag, before)) = shown.before {
+        changing = flag;
+        shown_meta.expires_at_ms = before;
+    }
+    reply_flags(request.tokens, request.shown_key(), out, |letter, out| match letter {
+        // What is created gets its time from either flag, in their order.
+        b'T' | b'N' if letter == changing || changing == b'N' => {
+            let exptime = if letter == b'T' { request.flags.ttl } else { request.flags.vivify };
+            shown_meta.expires_at_ms = exptime.and_then(|time| exptime::deadline(exptime::ttl(time), now_ms()));
+        }
+        _ => item_flag(turn, letter, &shown_meta, out),
+    });
+    if meta.marks & WON != 0 && !shown.won {
+        out.extend_from_slice(b" Z");
+    }
+    if meta.marks & STALE != 0 {
+        out.extend_from_slice(b" X");
+    }
+    if shown.won {
+        out.extend_from_slice(b" W");
+    }
+    out.extend_from_slice(b"\r\n");
+}
 
-    fn write_head(
-        &self,
-        request: &Request<'_>,
-        meta: &Metadata,
-        (shown, with_value): (Shown, bool),
-        out: &mut Vec<u8>,
-    ) {
-        if with_value {
-            out.extend_from_slice(b"VA ");
-            number::write(meta.value_len, out);
-        } else {
-            out.extend_from_slice(b"HD");
-        }
-        // A time that the request changes shows as it was until the flag that changes it was met.
-        let mut shown_meta = *meta;
-        let mut changing = 0;
-        if let Some((flag, before)) = shown.before {
-            changing = flag;
-            shown_meta.expires_at_ms = before;
-        }
-        crate::protocol::meta::reply_flags(request.words, request.shown_key(), out, |letter, out| match letter {
-            // What is created gets its time from either flag, in their order.
-            b'T' | b'N' if letter == changing || changing == b'N' => {
-                let exptime = if letter == b'T' { request.flags.ttl } else { request.flags.vivify };
-                shown_meta.expires_at_ms = exptime.and_then(|time| exptime::deadline(exptime::ttl(time), now_ms()));
+/// Marks an item as being computed; of several clients, in any process, one succeeds.
+fn win(turn: &Turn<'_>, key: &[u8]) -> bool {
+    let store = &turn.server.store;
+    let Ok(Some(item)) = store.get_item(key) else { return false };
+    item.metadata.marks & WON == 0 && store.remark(key, &item, item.metadata.marks | WON).unwrap_or(false)
+}
+
+/// The same for a request that changes the expiry, or creates what is missing.
+fn read_and_write(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<Option<Uid>, WriteError> {
+    let key = request.key.bytes();
+    let store = &turn.server.store;
+    for _ in 0..ATTEMPTS {
+        let Some(before) = store.metadata(key)? else {
+            let Some(vivify) = request.flags.vivify else { return Ok(None) };
+            turn.missed(key);
+            let ttl = exptime::ttl(request.flags.last_exptime.unwrap_or(vivify));
+            let attributes = Attributes { flags: 0, ttl, min_version: request.flags.version };
+            let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
+            reply_created(turn, request, stored.version, attributes);
+            turn.counters.stored.add(1);
+            turn.note(stored.uid, false);
+            return Ok(Some(stored.uid));
+        };
+        let mut shown = Shown::default();
+        if let Some(exptime) = request.flags.ttl {
+            if !touch::touch(turn, key, exptime)? {
+                continue;
             }
-            _ => self.item_flag(letter, &shown_meta, out),
-        });
-        if meta.marks & WON != 0 && !shown.won {
-            out.extend_from_slice(b" Z");
+            shown.before = Some((b'T', before.expires_at_ms));
         }
-        if meta.marks & STALE != 0 {
-            out.extend_from_slice(b" X");
+        if let Some(uid) = read(turn, request, shown)? {
+            return Ok(Some(uid));
         }
-        if shown.won {
-            out.extend_from_slice(b" W");
-        }
-        out.extend_from_slice(b"\r\n");
     }
+    Ok(None)
+}
 
-    /// Marks an item as being computed; of several clients, in any process, one succeeds.
-    fn win(&self, key: &[u8]) -> bool {
-        let store = &self.server.store;
-        let Ok(Some(item)) = store.get_item(key) else { return false };
-        item.metadata.marks & WON == 0 && store.remark(key, &item, item.metadata.marks | WON).unwrap_or(false)
-    }
-
-    /// The same for a request that changes the expiry, or creates what is missing.
-    fn meta_get_writing(&mut self, request: &Request<'_>) -> Result<Option<Uid>, WriteError> {
-        let key = request.key.bytes();
-        let store = &self.server.store;
-        for _ in 0..ATTEMPTS {
-            let Some(before) = store.metadata(key)? else {
-                let Some(vivify) = request.flags.vivify else { return Ok(None) };
-                self.missed(key);
-                let ttl = exptime::ttl(request.flags.last_exptime.unwrap_or(vivify));
-                let attributes = Attributes { flags: 0, ttl, min_version: request.flags.version };
-                let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
-                self.reply_created(request, stored.version, attributes);
-                self.counters.stored.add(1);
-                self.note(stored.uid, false);
-                return Ok(Some(stored.uid));
-            };
-            let mut shown = Shown::default();
-            if let Some(exptime) = request.flags.ttl {
-                if !self.touch(key, exptime)? {
-                    continue;
-                }
-                shown.before = Some((b'T', before.expires_at_ms));
-            }
-            if let Some(uid) = self.meta_get_reading(request, shown)? {
-                return Ok(Some(uid));
-            }
-        }
-        Ok(None)
-    }
-
-    fn reply_created(&mut self, request: &Request<'_>, version: Version, attributes: Attributes) {
-        let expires_at_ms = exptime::deadline(attributes.ttl, now_ms());
-        let meta = Metadata { value_len: 0, flags: 0, marks: WON, version, expires_at_ms, uid: Uid(0) };
-        let with_value = request.flags.has(b'v');
-        self.reply_head(request, &meta, Shown { before: Some((b'N', None)), won: true }, with_value);
-        if with_value {
-            self.out.text("\r\n");
-        }
+fn reply_created(turn: &mut Turn<'_>, request: &Request<'_>, version: Version, attributes: Attributes) {
+    let expires_at_ms = exptime::deadline(attributes.ttl, now_ms());
+    let meta = Metadata { value_len: 0, flags: 0, marks: WON, version, expires_at_ms, uid: Uid(0) };
+    let with_value = request.flags.has(b'v');
+    reply_head(turn, request, &meta, Shown { before: Some((b'N', None)), won: true }, with_value);
+    if with_value {
+        turn.out.text("\r\n");
     }
 }
 
@@ -219,7 +221,7 @@ fn is_wanting(request: &Request<'_>, meta: &Metadata, before: Option<(u8, Option
         return false;
     }
     // Flags count in their order: a time left is looked at before or after it is changed.
-    let first = request.words.into_iter().find(|word| matches!(word[0], b'R' | b'T'));
+    let first = request.tokens.into_iter().find(|token| matches!(token[0], b'R' | b'T'));
     let expiry = match (before, first) {
         (Some((_, before)), Some([b'R', ..])) => before,
         _ => meta.expires_at_ms,

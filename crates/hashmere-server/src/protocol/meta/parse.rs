@@ -1,9 +1,7 @@
 //! The meta protocol: a command of two letters, a key, and flags of one letter each with or without an argument.
 
-use super::classic::BAD_FORMAT;
-use super::number;
-use super::words::Words;
-use super::KEY_MAX;
+use crate::protocol::tokens::Tokens;
+use crate::protocol::{number, BAD_FORMAT, KEY_MAX};
 use base64::engine::general_purpose::STANDARD as BASE64;
 use base64::Engine as _;
 use hashmere::Version;
@@ -36,8 +34,8 @@ pub const FLAGS_MAX: usize = 18;
 pub const OPAQUE_MAX: usize = 31;
 
 /// Whether a line of flags can be one at all: each begins with a digit, a letter, or one of the signs between them.
-pub fn are_flags(mut words: Words<'_>) -> bool {
-    words.all(|word| word[0].is_ascii_digit() || (b'A'..=b'z').contains(&word[0]))
+pub fn are_flags(mut tokens: Tokens<'_>) -> bool {
+    tokens.all(|token| token[0].is_ascii_digit() || (b'A'..=b'z').contains(&token[0]))
 }
 
 /// A key, decoded if need be.
@@ -49,17 +47,17 @@ pub struct Key {
 
 impl Key {
     /// A key as the line has it: plain, or in base 64. `None`: it is empty, too long or malformed.
-    pub fn read(word: &[u8], base64: bool) -> Option<Key> {
+    pub fn read(token: &[u8], base64: bool) -> Option<Key> {
         let mut key = Key { bytes: [0; KEY_MAX], len: 0 };
         if base64 {
             // Decoding asks for room by the length of the text, which is a little more than it takes.
             let mut room = [0; KEY_MAX + 6];
-            let len = BASE64.decode_slice(word, &mut room).ok().filter(|len| *len <= KEY_MAX)?;
+            let len = BASE64.decode_slice(token, &mut room).ok().filter(|len| *len <= KEY_MAX)?;
             key.bytes[..len].copy_from_slice(&room[..len]);
             key.len = len;
         } else {
-            key.bytes.get_mut(..word.len())?.copy_from_slice(word);
-            key.len = word.len();
+            key.bytes.get_mut(..token.len())?.copy_from_slice(token);
+            key.len = token.len();
         }
         (key.len > 0).then_some(key)
     }
@@ -102,7 +100,7 @@ impl Flags {
     ///
     /// # Errors
     /// The reply that the line gets.
-    pub fn read(key: &[u8], words: Words<'_>, most: usize) -> Result<Flags, &'static str> {
+    pub fn read(key: &[u8], tokens: Tokens<'_>, most: usize) -> Result<Flags, &'static str> {
         let mut flags = Flags {
             seen: 0,
             compare: None,
@@ -116,12 +114,12 @@ impl Flags {
             initial: 0,
             mode: None,
         };
-        if words.len() > most {
+        if tokens.len() > most {
             return Err(TOO_MANY);
         }
         let (mut bad, mut opaque) = (None, 0);
-        for word in words {
-            let (letter, argument) = (word[0], &word[1..]);
+        for token in tokens {
+            let (letter, argument) = (token[0], &token[1..]);
             if flags.has(letter) {
                 return Err(DUPLICATE_FLAG);
             }
@@ -179,36 +177,42 @@ impl Flags {
     }
 }
 
-/// Appends the flags that every reply copies from its request (`O`, `k`; a key in base 64 says so by a `b` behind it), in the order
-/// of the request; others are for `other` to write.
-pub fn reply_flags(
-    words: Words<'_>,
-    (key, base64): (&[u8], bool),
-    out: &mut Vec<u8>,
-    mut other: impl FnMut(u8, &mut Vec<u8>),
-) {
-    for word in words {
-        match word[0] {
-            b'O' => {
-                out.push(b' ');
-                out.extend_from_slice(word);
-            }
-            b'k' => {
-                out.extend_from_slice(b" k");
-                out.extend_from_slice(key);
-                if base64 {
-                    out.extend_from_slice(b" b");
-                }
-            }
-            letter => other(letter, out),
-        }
-    }
+/// A meta request: key and flags, read.
+#[derive(Clone, Copy, Debug)]
+pub struct Request<'a> {
+    /// The key as the line has it.
+    pub token: &'a [u8],
+    /// The key.
+    pub key: Key,
+    /// The flags, in order.
+    pub tokens: Tokens<'a>,
+    /// The flags, read.
+    pub flags: Flags,
 }
 
-/// Appends a flag with a number.
-pub fn flag(letter: u8, number: u64, out: &mut Vec<u8>) {
-    out.extend_from_slice(&[b' ', letter]);
-    number::write(number, out);
+impl<'a> Request<'a> {
+    /// Whether a reply that all went well is left out, and that `mg` found nothing.
+    pub fn is_quiet(&self) -> bool {
+        self.flags.has(b'q')
+    }
+
+    /// The key as replies show it, and whether that is base 64.
+    pub fn shown_key(&self) -> (&'a [u8], bool) {
+        (self.token, self.flags.has(b'b'))
+    }
+
+    /// Reads key and flags: at most `most` of these.
+    ///
+    /// # Errors
+    /// The reply that the line gets.
+    pub fn read(token: &'a [u8], tokens: Tokens<'a>, most: usize) -> Result<Request<'a>, &'static str> {
+        if token.len() > KEY_MAX {
+            return Err(BAD_FORMAT);
+        }
+        let flags = Flags::read(token, tokens, most)?;
+        let key = Key::read(token, flags.has(b'b')).ok_or(BAD_KEY)?;
+        Ok(Request { token, key, tokens, flags })
+    }
 }
 
 #[cfg(test)]
@@ -216,7 +220,7 @@ mod tests {
     use super::*;
 
     fn read(text: &[u8]) -> Result<Flags, &'static str> {
-        Flags::read(b"azE=", Words::new(text), FLAGS_MAX)
+        Flags::read(b"azE=", Tokens::new(text), FLAGS_MAX)
     }
 
     #[test]
@@ -258,10 +262,10 @@ mod tests {
         for (text, reply) in cases {
             assert_eq!(read(text), Err(reply), "{}", text.escape_ascii());
         }
-        let keyed = |text: &[u8]| Flags::read(b"no", Words::new(text), FLAGS_MAX);
+        let keyed = |text: &[u8]| Flags::read(b"no", Tokens::new(text), FLAGS_MAX);
         assert_eq!((keyed(b"Tx b"), keyed(b"b Tx"), keyed(b"b z")), (Err(BAD_KEY), Err(BAD_TOKEN), Err(INVALID_FLAG)));
         assert_eq!((read(&b" v".repeat(19)), read(&b" v".repeat(18))), (Err(TOO_MANY), Err(DUPLICATE_FLAG)));
-        assert!(are_flags(Words::new(b"v 1 [")) && !are_flags(Words::new(b"v !")) && !are_flags(Words::new(&[200])));
+        assert!(are_flags(Tokens::new(b"v 1 [")) && !are_flags(Tokens::new(b"v !")) && !are_flags(Tokens::new(&[200])));
     }
 
     #[test]
@@ -275,17 +279,5 @@ mod tests {
         assert!(Key::read(&[b'k'; 251], false).is_none());
         let longest = BASE64.encode([7u8; 250]);
         assert_eq!(Key::read(longest.as_bytes(), true).unwrap().bytes(), [7u8; 250]);
-    }
-
-    #[test]
-    fn replies_keep_the_order_of_the_request() {
-        let mut out = Vec::new();
-        let words = Words::new(b"c O9 k t");
-        reply_flags(words, (b"key", false), &mut out, |letter, out| match letter {
-            b'c' => flag(b'c', 5, out),
-            b't' => out.extend_from_slice(b" t-1"),
-            _ => {}
-        });
-        assert_eq!(out, b" c5 O9 kkey t-1");
     }
 }

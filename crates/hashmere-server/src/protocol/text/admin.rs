@@ -1,13 +1,15 @@
 //! The rest of the text protocol: statistics, flushing, and what dashboards send.
 
 use super::dump::{Dump, Shape};
-use super::text::Step;
-use super::Context;
-use crate::protocol::classic::{is_http, BAD_EXPTIME, BAD_FORMAT, ERROR};
-use crate::protocol::number;
-use crate::protocol::words::Words;
-use crate::server::now_ms;
+use super::parse::is_http;
+use super::reply::{done, failure};
+use super::step::Step;
+use crate::commands::flush;
+use crate::protocol::tokens::Tokens;
+use crate::protocol::{number, BAD_EXPTIME, BAD_FORMAT, ERROR};
 use crate::stats::{self, Answer};
+use crate::turn::Turn;
+use crate::watch::{self, FETCHERS};
 use hashmere::{Mode, Store};
 use std::sync::atomic::Ordering;
 use std::sync::mpsc;
@@ -45,242 +47,241 @@ fn are_classes(text: &[u8]) -> bool {
     text == b"all" || text.split(|byte| *byte == b',').all(|id| number::signed_digits(id).is_some_and(is_class))
 }
 
-impl Context<'_> {
-    /// Performs a command that is neither meta nor about single keys.
-    pub fn other(&mut self, name: &[u8], words: Words<'_>, line: &[u8]) -> Step {
-        let start = self.out.bytes.len();
-        let step = match name {
-            b"version" => return self.done(&format!("VERSION {}", stats::VERSION)),
-            b"quit" => return Step::Close,
-            b"stats" => return self.stats(words),
-            b"watch" => return self.watch(words).map_or(Step::Done, Step::Watch),
-            b"refresh_certs" => return self.refresh_certs(),
-            b"hashmere" => return self.hashmere(words),
-            b"shutdown" => self.shutdown(words),
-            b"flush_all" => self.flush_all(words),
-            b"verbosity" => self.verbosity(words),
-            b"cache_memlimit" => self.memory_limit(words),
-            b"slabs" => self.slabs(words),
-            b"lru" => self.lru(words),
-            b"lru_crawler" => self.crawler(words),
-            _ if is_http(line) => return Step::Close,
-            _ => self.done(ERROR),
-        };
-        // The rest answers nothing to `noreply`, whatever it would say.
-        if Words::new(line).last() == Some(b"noreply") {
-            self.out.bytes.truncate(start);
-        }
-        step
+/// Performs a command that is neither meta nor about single keys.
+pub fn run(turn: &mut Turn<'_>, name: &[u8], tokens: Tokens<'_>, line: &[u8]) -> Step {
+    let start = turn.out.bytes.len();
+    let step = match name {
+        b"version" => return done(turn, &format!("VERSION {}", stats::VERSION)),
+        b"quit" => return Step::Close,
+        b"stats" => return stats(turn, tokens),
+        b"watch" => return watch(turn, tokens).map_or(Step::Done, Step::Watch),
+        b"refresh_certs" => return refresh_certs(turn),
+        b"hashmere" => return hashmere(turn, tokens),
+        b"shutdown" => shutdown(turn, tokens),
+        b"flush_all" => flush_all(turn, tokens),
+        b"verbosity" => verbosity(turn, tokens),
+        b"cache_memlimit" => memory_limit(turn, tokens),
+        b"slabs" => slabs(turn, tokens),
+        b"lru" => lru(turn, tokens),
+        b"lru_crawler" => crawler(turn, tokens),
+        _ if is_http(line) => return Step::Close,
+        _ => done(turn, ERROR),
+    };
+    // The rest answers nothing to `noreply`, whatever it would say.
+    if Tokens::new(line).last() == Some(b"noreply") {
+        turn.out.bytes.truncate(start);
     }
+    step
+}
 
-    fn stats(&mut self, mut words: Words<'_>) -> Step {
-        let name = words.next().unwrap_or(b"");
-        if name == b"cachedump" {
-            return self.cachedump(words);
+fn stats(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    let name = tokens.next().unwrap_or(b"");
+    if name == b"cachedump" {
+        return cachedump(turn, tokens);
+    }
+    let server = turn.server;
+    if name == b"detail" {
+        if !server.config.may_dump {
+            return done(turn, "CLIENT_ERROR stats detail not allowed");
         }
-        let server = self.server;
-        if name == b"detail" {
-            if !server.config.may_dump {
-                return self.done("CLIENT_ERROR stats detail not allowed");
+        // A copy of the words: what is said next is still to be read below.
+        if tokens.into_iter().next() == Some(b"dump") {
+            turn.out.bytes.extend_from_slice(&server.detail.dump());
+            return done(turn, "END");
+        }
+    }
+    let out = &mut *turn.out;
+    let answer = stats::group(server, name, tokens.next(), &mut |name, value| {
+        out.text("STAT ");
+        out.text(name);
+        out.text(" ");
+        out.line(value);
+    });
+    turn.out.line(match answer {
+        Answer::Done => "END",
+        Answer::Reset => "RESET",
+        Answer::Switched => "OK",
+        Answer::Unknown if name == b"detail" => "CLIENT_ERROR usage: stats detail on|off|dump",
+        Answer::Unknown => ERROR,
+    });
+    Step::Done
+}
+
+fn cachedump(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    if !turn.server.config.may_dump {
+        turn.out.line("CLIENT_ERROR stats cachedump not allowed");
+        return Step::Done;
+    }
+    let (Some(class), Some(limit)) = (tokens.next(), tokens.next()) else {
+        return done(turn, "CLIENT_ERROR bad command line");
+    };
+    let (Some(class), Some(limit)) = (number::digits(class), number::digits(limit)) else {
+        return done(turn, BAD_FORMAT);
+    };
+    if class >= CLASSES {
+        return done(turn, "CLIENT_ERROR Illegal slab id");
+    }
+    // Everything is in class 1.
+    let limit = match (class, limit) {
+        (1, 0) => u64::MAX,
+        (1, limit) => limit,
+        _ => 0,
+    };
+    Step::Dump(Dump::new(Shape::Cachedump, b"", limit))
+}
+
+fn flush_all(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    if !turn.server.config.may_flush {
+        return done(turn, "CLIENT_ERROR flush_all not allowed");
+    }
+    let delay = match tokens.next() {
+        None => Some(0),
+        Some(b"noreply") if tokens.last().is_none() => Some(0),
+        Some(token) => number::signed_digits(token),
+    };
+    let Some(delay) = delay else { return done(turn, BAD_EXPTIME) };
+    match flush::flush(turn, delay) {
+        Ok(()) => done(turn, "OK"),
+        Err(error) => done(turn, &failure(&error)),
+    }
+}
+
+fn verbosity(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    let Some(level) = tokens.next().and_then(number::digits) else { return done(turn, BAD_FORMAT) };
+    turn.server.verbosity.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
+    done(turn, "OK")
+}
+
+/// Gives the store another maximum. Dropping what is too much may take longer than other connections may wait: it goes on by
+/// itself then.
+fn memory_limit(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    let Some(megabytes) = tokens.next().and_then(number::unsigned32) else { return done(turn, ERROR) };
+    match megabytes {
+        ..8 => done(turn, "MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"),
+        1_000_000_001.. => done(turn, "MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes"),
+        _ if resize(turn.server.store.clone(), u64::from(megabytes) << 20) => done(turn, "OK"),
+        _ => done(turn, "MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"),
+    }
+}
+
+fn refresh_certs(turn: &mut Turn<'_>) -> Step {
+    match turn.server.reload_certificates() {
+        Ok(true) => done(turn, "OK"),
+        Ok(false) => done(turn, "Error TLS not enabled"),
+        Err(error) => done(turn, &format!("Error {error}")),
+    }
+}
+
+/// There are no slabs: what memcached would take is accepted, and what it would refuse is refused in its words.
+fn slabs(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    let (verb, first, second) = (tokens.next(), tokens.next(), tokens.next());
+    let class = |token: Option<&[u8]>| token.map(number::signed_digits);
+    let reply = match (verb, class(first), class(second)) {
+        (Some(b"reassign"), Some(Some(from)), Some(Some(to))) if from == to => "SAME src and dst class are identical",
+        (Some(b"reassign"), Some(Some(from)), Some(Some(to))) => match [from, to].iter().all(|id| is_class(*id)) {
+            true => "NOSPARE source class has no spare pages",
+            false => "BADCLASS invalid src or dst class id",
+        },
+        (Some(b"reassign"), Some(_), Some(_)) => BAD_FORMAT,
+        (Some(b"automove"), Some(Some(_)), _) => "OK",
+        (Some(b"automove"), Some(None), Some(_)) if matches!(first, Some(b"ratio" | b"freeratio" | b"window")) => "OK",
+        (Some(b"automove"), Some(None), _) => BAD_FORMAT,
+        _ => ERROR,
+    };
+    done(turn, reply)
+}
+
+/// The same for lists.
+fn lru(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    let verb = tokens.next();
+    let number = |token| std::str::from_utf8(token).ok()?.parse::<f64>().ok();
+    let mut numbers = tokens.map_while(number).fuse();
+    let known = match verb {
+        Some(b"tune") => match (numbers.next(), numbers.next(), numbers.nth(1)) {
+            (Some(hot), Some(warm), Some(_)) if hot + warm > 80.0 => {
+                return done(turn, "ERROR hot and warm pcts must not exceed 80");
             }
-            // A copy of the words: what is said next is still to be read below.
-            if words.into_iter().next() == Some(b"dump") {
-                self.out.bytes.extend_from_slice(&server.detail.dump());
-                return self.done("END");
-            }
-        }
-        let out = &mut *self.out;
-        let answer = stats::group(server, name, words.next(), &mut |name, value| {
-            out.text("STAT ");
-            out.text(name);
-            out.text(" ");
-            out.line(value);
-        });
-        self.out.line(match answer {
-            Answer::Done => "END",
-            Answer::Reset => "RESET",
-            Answer::Switched => "OK",
-            Answer::Unknown if name == b"detail" => "CLIENT_ERROR usage: stats detail on|off|dump",
-            Answer::Unknown => ERROR,
-        });
-        Step::Done
-    }
+            (.., last) => last.is_some(),
+        },
+        Some(b"mode") => matches!(tokens.next(), Some(b"flat" | b"segmented")),
+        Some(b"temp_ttl") => numbers.next().is_some(),
+        _ => false,
+    };
+    done(turn, if known { "OK" } else { ERROR })
+}
 
-    fn cachedump(&mut self, mut words: Words<'_>) -> Step {
-        if !self.server.config.may_dump {
-            self.out.line("CLIENT_ERROR stats cachedump not allowed");
-            return Step::Done;
-        }
-        let (Some(class), Some(limit)) = (words.next(), words.next()) else {
-            return self.done("CLIENT_ERROR bad command line");
-        };
-        let (Some(class), Some(limit)) = (number::digits(class), number::digits(limit)) else {
-            return self.done(BAD_FORMAT);
-        };
-        if class >= CLASSES {
-            return self.done("CLIENT_ERROR Illegal slab id");
-        }
-        // Everything is in class 1.
-        let limit = match (class, limit) {
-            (1, 0) => u64::MAX,
-            (1, limit) => limit,
-            _ => 0,
-        };
-        Step::Dump(Dump::new(Shape::Cachedump, b"", limit))
-    }
-
-    fn flush_all(&mut self, mut words: Words<'_>) -> Step {
-        if !self.server.config.may_flush {
-            return self.done("CLIENT_ERROR flush_all not allowed");
-        }
-        let delay = match words.next() {
-            None => Some(0),
-            Some(b"noreply") if words.last().is_none() => Some(0),
-            Some(word) => number::signed_digits(word),
-        };
-        let Some(delay) = delay else { return self.done(BAD_EXPTIME) };
-        match self.flush(delay) {
-            Ok(()) => self.done("OK"),
-            Err(error) => self.done(&super::put::failure(&error)),
-        }
-    }
-
-    /// Removes everything, now or after a delay (or at a time, if it is above 30 days).
-    pub fn flush(&self, delay: i64) -> Result<(), hashmere::WriteError> {
-        self.counters.cmd_flush.add(1);
-        let now = now_ms();
-        match super::exptime::deadline(super::exptime::ttl(delay), now) {
-            Some(at) if at > now => {
-                self.server.flush_at.store(at, Ordering::Relaxed);
-                Ok(())
-            }
-            _ => self.server.flush(),
-        }
-    }
-
-    fn verbosity(&mut self, mut words: Words<'_>) -> Step {
-        let Some(level) = words.next().and_then(number::digits) else { return self.done(BAD_FORMAT) };
-        self.server.verbosity.store(u8::try_from(level).unwrap_or(u8::MAX), Ordering::Relaxed);
-        self.done("OK")
-    }
-
-    /// Gives the store another maximum. Dropping what is too much may take longer than other connections may wait: it goes on by
-    /// itself then.
-    fn memory_limit(&mut self, mut words: Words<'_>) -> Step {
-        let Some(megabytes) = words.next().and_then(number::unsigned32) else { return self.done(ERROR) };
-        match megabytes {
-            ..8 => self.done("MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m"),
-            1_000_000_001.. => self.done("MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes"),
-            _ if resize(self.server.store.clone(), u64::from(megabytes) << 20) => self.done("OK"),
-            _ => self.done("MEMLIMIT_ADJUST_FAILED out of bounds or unable to adjust"),
-        }
-    }
-
-    fn refresh_certs(&mut self) -> Step {
-        match self.server.reload_certificates() {
-            Ok(true) => self.done("OK"),
-            Ok(false) => self.done("Error TLS not enabled"),
-            Err(error) => self.done(&format!("Error {error}")),
-        }
-    }
-
-    /// There are no slabs: what memcached would take is accepted, and what it would refuse is refused in its words.
-    fn slabs(&mut self, mut words: Words<'_>) -> Step {
-        let (verb, first, second) = (words.next(), words.next(), words.next());
-        let class = |word: Option<&[u8]>| word.map(number::signed_digits);
-        let reply = match (verb, class(first), class(second)) {
-            (Some(b"reassign"), Some(Some(from)), Some(Some(to))) if from == to => {
-                "SAME src and dst class are identical"
-            }
-            (Some(b"reassign"), Some(Some(from)), Some(Some(to))) => match [from, to].iter().all(|id| is_class(*id)) {
-                true => "NOSPARE source class has no spare pages",
-                false => "BADCLASS invalid src or dst class id",
-            },
-            (Some(b"reassign"), Some(_), Some(_)) => BAD_FORMAT,
-            (Some(b"automove"), Some(Some(_)), _) => "OK",
-            (Some(b"automove"), Some(None), Some(_)) if matches!(first, Some(b"ratio" | b"freeratio" | b"window")) => {
-                "OK"
-            }
-            (Some(b"automove"), Some(None), _) => BAD_FORMAT,
-            _ => ERROR,
-        };
-        self.done(reply)
-    }
-
-    /// The same for lists.
-    fn lru(&mut self, mut words: Words<'_>) -> Step {
-        let verb = words.next();
-        let number = |word| std::str::from_utf8(word).ok()?.parse::<f64>().ok();
-        let mut numbers = words.map_while(number).fuse();
-        let known = match verb {
-            Some(b"tune") => match (numbers.next(), numbers.next(), numbers.nth(1)) {
-                (Some(hot), Some(warm), Some(_)) if hot + warm > 80.0 => {
-                    return self.done("ERROR hot and warm pcts must not exceed 80");
-                }
-                (.., last) => last.is_some(),
-            },
-            Some(b"mode") => matches!(words.next(), Some(b"flat" | b"segmented")),
-            Some(b"temp_ttl") => numbers.next().is_some(),
-            _ => false,
-        };
-        self.done(if known { "OK" } else { ERROR })
-    }
-
-    /// There is nothing to crawl for; dumps work.
-    fn crawler(&mut self, mut words: Words<'_>) -> Step {
-        let (verb, argument) = (words.next(), words.next().filter(|word| *word != b"noreply"));
-        let shape = match (verb, argument) {
-            (Some(b"enable" | b"disable"), None) => return self.done("OK"),
-            (Some(b"sleep" | b"tocrawl"), Some(number)) => {
-                return self.done(match number::digits(number) {
+/// There is nothing to crawl for; dumps work.
+fn crawler(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    let (verb, argument) = (tokens.next(), tokens.next().filter(|token| *token != b"noreply"));
+    let shape = match (verb, argument) {
+        (Some(b"enable" | b"disable"), None) => return done(turn, "OK"),
+        (Some(b"sleep" | b"tocrawl"), Some(number)) => {
+            return done(
+                turn,
+                match number::digits(number) {
                     None => BAD_FORMAT,
                     Some(number) if verb == Some(b"sleep") && number > 1_000_000 => {
                         "CLIENT_ERROR sleep must be one second or less"
                     }
                     Some(_) => "OK",
-                });
-            }
-            (Some(b"crawl"), Some(classes)) => return self.done(if are_classes(classes) { "OK" } else { BAD_CLASS }),
-            (Some(b"metadump"), Some(_)) => Shape::Metadump,
-            (Some(b"mgdump"), Some(_)) => Shape::Mgdump,
-            _ => return self.done(ERROR),
-        };
-        if !self.server.config.may_dump {
-            return self.done("ERROR metadump not allowed");
+                },
+            );
         }
-        if !argument.is_some_and(|classes| classes == b"hash" || are_classes(classes)) {
-            return self.done(BAD_CLASS);
-        }
-        self.out.line("OK");
-        Step::Dump(Dump::new(shape, b"", u64::MAX))
+        (Some(b"crawl"), Some(classes)) => return done(turn, if are_classes(classes) { "OK" } else { BAD_CLASS }),
+        (Some(b"metadump"), Some(_)) => Shape::Metadump,
+        (Some(b"mgdump"), Some(_)) => Shape::Mgdump,
+        _ => return done(turn, ERROR),
+    };
+    if !turn.server.config.may_dump {
+        return done(turn, "ERROR metadump not allowed");
     }
+    if !argument.is_some_and(|classes| classes == b"hash" || are_classes(classes)) {
+        return done(turn, BAD_CLASS);
+    }
+    turn.out.line("OK");
+    Step::Dump(Dump::new(shape, b"", u64::MAX))
+}
 
-    fn shutdown(&mut self, mut words: Words<'_>) -> Step {
-        if !self.server.config.may_shutdown {
-            return self.done("SERVER_ERROR: shutdown not enabled");
-        }
-        if !matches!(words.next(), None | Some(b"graceful" | b"noreply")) {
-            return self.done("CLIENT_ERROR invalid shutdown mode");
-        }
-        self.server.ask_to_stop();
-        Step::Close
+fn shutdown(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    if !turn.server.config.may_shutdown {
+        return done(turn, "SERVER_ERROR: shutdown not enabled");
     }
+    if !matches!(tokens.next(), None | Some(b"graceful" | b"noreply")) {
+        return done(turn, "CLIENT_ERROR invalid shutdown mode");
+    }
+    turn.server.ask_to_stop();
+    Step::Close
+}
 
-    /// What memcached has no command for: keys by prefix, listed or deleted.
-    fn hashmere(&mut self, mut words: Words<'_>) -> Step {
-        let (verb, prefix) = (words.next(), words.next().unwrap_or(b""));
-        match verb {
-            _ if !self.server.config.may_dump => self.out.line("CLIENT_ERROR listing keys is not allowed"),
-            Some(b"keys") => {
-                let limit = words.next().map_or(Some(u64::MAX), number::unsigned);
-                let Some(limit) = limit else { return self.done(BAD_FORMAT) };
-                return Step::Dump(Dump::new(Shape::Keys, prefix, limit));
-            }
-            Some(b"delete") if !prefix.is_empty() => {
-                return Step::Dump(Dump::new(Shape::Delete, prefix, u64::MAX));
-            }
-            _ => self.out.line("CLIENT_ERROR usage: hashmere keys [prefix [limit]] | hashmere delete <prefix>"),
+/// What memcached has no command for: keys by prefix, listed or deleted.
+fn hashmere(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
+    let (verb, prefix) = (tokens.next(), tokens.next().unwrap_or(b""));
+    match verb {
+        _ if !turn.server.config.may_dump => turn.out.line("CLIENT_ERROR listing keys is not allowed"),
+        Some(b"keys") => {
+            let limit = tokens.next().map_or(Some(u64::MAX), number::unsigned);
+            let Some(limit) = limit else { return done(turn, BAD_FORMAT) };
+            return Step::Dump(Dump::new(Shape::Keys, prefix, limit));
         }
-        Step::Done
+        Some(b"delete") if !prefix.is_empty() => {
+            return Step::Dump(Dump::new(Shape::Delete, prefix, u64::MAX));
+        }
+        _ => turn.out.line("CLIENT_ERROR usage: hashmere keys [prefix [limit]] | hashmere delete <prefix>"),
     }
+    Step::Done
+}
+
+/// `watch`: whether the connection becomes one that is told what happens.
+pub fn watch(turn: &mut Turn<'_>, tokens: Tokens<'_>) -> Option<u16> {
+    if !turn.server.config.may_watch {
+        turn.out.line("CLIENT_ERROR watch commands not allowed");
+        return None;
+    }
+    let kinds = tokens.map(watch::kind).try_fold(0, |kinds, kind| kind.map(|kind| kinds | kind));
+    match kinds {
+        None => turn.out.line("ERROR"),
+        Some(0) => return Some(FETCHERS),
+        some => return some,
+    }
+    None
 }

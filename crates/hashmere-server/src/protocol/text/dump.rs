@@ -1,8 +1,9 @@
 //! Walking over all keys: dumps, listings, deleting by prefix. A walk goes on where it stopped when its output was taken.
 
-use super::{Context, OUTPUT_MAX};
-use crate::access::Seen;
-use crate::protocol::{uri, KEY_MAX};
+use crate::access_times::Seen;
+use crate::commands::delete;
+use crate::protocol::{percent, KEY_MAX, OUTPUT_MAX};
+use crate::turn::Turn;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use base64::Engine as _;
 use hashmere::{Cursor, Filter, Pair};
@@ -36,13 +37,13 @@ fn is_plain(key: &[u8]) -> bool {
 fn mg_line(key: &[u8], out: &mut Vec<u8>) {
     const BASE64_MAX: usize = KEY_MAX / 4 * 3;
     let mut text = [0; KEY_MAX];
-    let (word, binary) = match is_plain(key) {
+    let (token, binary) = match is_plain(key) {
         true => (key, &b""[..]),
         false if key.is_empty() || key.len() > BASE64_MAX => return,
         // There is room for it.
         false => (BASE64.encode_slice(key, &mut text).map_or(&b""[..], |len| &text[..len]), &b" b"[..]),
     };
-    for part in [b"mg ", word, binary, b"\r\n"] {
+    for part in [b"mg ", token, binary, b"\r\n"] {
         out.extend_from_slice(part);
     }
 }
@@ -65,20 +66,20 @@ impl Dump {
     }
 
     /// Walks a stretch; `true` when the walk is over and its end was written.
-    pub fn walk(&mut self, cx: &mut Context<'_>) -> bool {
-        let mut scan = cx.server.store.scan(self.cursor, self.filter.clone());
+    pub fn walk(&mut self, turn: &mut Turn<'_>) -> bool {
+        let mut scan = turn.server.store.scan(self.cursor, self.filter.clone());
         let mut places = STRIDE;
-        while self.left > 0 && cx.out.len() < OUTPUT_MAX {
+        while self.left > 0 && turn.out.len() < OUTPUT_MAX {
             match scan.next_within(&mut places) {
                 // It shows keys as they are: those that would break its lines are left out.
                 Some(Ok(pair)) if self.shape == Shape::Cachedump && !is_plain(&pair.key) => {}
                 Some(Ok(pair)) => {
                     self.left -= 1;
-                    self.show(cx, &pair);
+                    self.show(turn, &pair);
                 }
                 Some(Err(error)) => {
-                    cx.unreadable(&error);
-                    cx.out.line("SERVER_ERROR the store cannot be read");
+                    turn.server.report_unreadable(&error);
+                    turn.out.line("SERVER_ERROR the store cannot be read");
                     return true;
                 }
                 // The stretch is over, or the scan is.
@@ -91,21 +92,21 @@ impl Dump {
                 false
             }
             None => {
-                self.end(cx);
+                self.end(turn);
                 true
             }
         }
     }
 
-    fn show(&mut self, cx: &mut Context<'_>, pair: &Pair) {
+    fn show(&mut self, turn: &mut Turn<'_>, pair: &Pair) {
         let meta = &pair.metadata;
         let expiry = meta.expires_at_ms.map(|at| at / 1000);
-        let out = &mut cx.out.bytes;
+        let out = &mut turn.out.bytes;
         match self.shape {
             Shape::Metadump => {
                 out.extend_from_slice(b"key=");
-                uri::write(&pair.key, out);
-                let Seen { fetched, last } = cx.server.access.look(meta.uid);
+                percent::write(&pair.key, out);
+                let Seen { fetched, last } = turn.server.access.look(meta.uid);
                 let expiry = expiry.map_or("-1".into(), |at| at.to_string());
                 // Writing to a vector does not fail.
                 let _ = writeln!(
@@ -125,18 +126,18 @@ impl Dump {
             }
             Shape::Keys => {
                 out.extend_from_slice(b"KEY ");
-                uri::write(&pair.key, out);
+                percent::write(&pair.key, out);
                 out.extend_from_slice(b"\r\n");
             }
-            Shape::Delete => self.deleted += u64::from(cx.delete(&pair.key).unwrap_or(false)),
+            Shape::Delete => self.deleted += u64::from(delete::delete(turn, &pair.key).unwrap_or(false)),
         }
     }
 
-    fn end(&self, cx: &mut Context<'_>) {
+    fn end(&self, turn: &mut Turn<'_>) {
         match self.shape {
-            Shape::Mgdump => cx.out.line("EN"),
-            Shape::Delete => cx.out.line(&format!("DELETED {}", self.deleted)),
-            _ => cx.out.line("END"),
+            Shape::Mgdump => turn.out.line("EN"),
+            Shape::Delete => turn.out.line(&format!("DELETED {}", self.deleted)),
+            _ => turn.out.line("END"),
         }
     }
 }

@@ -1,39 +1,7 @@
 //! The classic text protocol: one line into one request.
 
-use super::number;
-use super::words::Words;
-use super::KEY_MAX;
-
-/// `ERROR`: no such command.
-pub const ERROR: &str = "ERROR";
-/// Too few words, words that are no numbers, lengths below zero, keys that are too long.
-pub const BAD_FORMAT: &str = "CLIENT_ERROR bad command line format";
-/// A value that is not followed by a line ending.
-pub const BAD_CHUNK: &str = "CLIENT_ERROR bad data chunk";
-/// Above the limit for items.
-pub const TOO_LARGE: &str = "SERVER_ERROR object too large for cache";
-
-/// The reply to an expiry that is no number.
-pub const BAD_EXPTIME: &str = "CLIENT_ERROR invalid exptime argument";
-/// Declared lengths from here on are no lengths: nothing is read for them.
-pub const LEN_MAX: u64 = (1 << 31) - 4;
-
-/// What a storing command does.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verb {
-    /// Whatever is there.
-    Set,
-    /// If it is absent.
-    Add,
-    /// If it is there.
-    Replace,
-    /// Behind what is there.
-    Append,
-    /// In front of what is there.
-    Prepend,
-    /// If it has this version.
-    Cas(u64),
-}
+use crate::protocol::tokens::Tokens;
+use crate::protocol::{number, Verb, BAD_EXPTIME, BAD_FORMAT, KEY_MAX, LEN_MAX};
 
 /// A storing command, without its data block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,6 +29,21 @@ pub struct Retrieve<'a> {
     pub touch: Option<i64>,
     /// The rest of the line: keys, all of them short enough.
     pub keys: &'a [u8],
+}
+
+/// A retrieval in progress: its keys are the input up to the end of the line.
+#[derive(Clone, Copy, Debug)]
+pub struct Retrieval {
+    /// Whether versions are wanted.
+    pub cas: bool,
+    /// The expiry that each key gets.
+    pub touch: Option<i64>,
+}
+
+impl From<Retrieve<'_>> for Retrieval {
+    fn from(request: Retrieve<'_>) -> Retrieval {
+        Retrieval { cas: request.cas, touch: request.touch }
+    }
 }
 
 /// A request.
@@ -102,7 +85,7 @@ pub enum Request<'a> {
         /// The command.
         name: &'a [u8],
         /// What follows it.
-        words: Words<'a>,
+        tokens: Tokens<'a>,
     },
 }
 
@@ -133,43 +116,43 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     // The command is the beginning of the line: a space before it makes it none.
     let end = line.iter().position(|byte| *byte == b' ').unwrap_or(line.len());
     let (name, rest) = line.split_at(end);
-    let words = Words::new(rest);
+    let tokens = Tokens::new(rest);
     match name {
-        b"get" => retrieve(words, false, false),
-        b"gets" => retrieve(words, true, false),
-        b"gat" => retrieve(words, false, true),
-        b"gats" => retrieve(words, true, true),
-        b"set" => put(words, Verb::Set),
-        b"add" => put(words, Verb::Add),
-        b"replace" => put(words, Verb::Replace),
-        b"append" => put(words, Verb::Append),
-        b"prepend" => put(words, Verb::Prepend),
-        b"cas" => put(words, Verb::Cas(0)),
-        b"incr" => count(words, true),
-        b"decr" => count(words, false),
-        b"touch" => touch(words),
-        b"delete" => delete(words),
-        _ => Ok(Request::Other { name, words }),
+        b"get" => retrieve(tokens, false, false),
+        b"gets" => retrieve(tokens, true, false),
+        b"gat" => retrieve(tokens, false, true),
+        b"gats" => retrieve(tokens, true, true),
+        b"set" => put(tokens, Verb::Set),
+        b"add" => put(tokens, Verb::Add),
+        b"replace" => put(tokens, Verb::Replace),
+        b"append" => put(tokens, Verb::Append),
+        b"prepend" => put(tokens, Verb::Prepend),
+        b"cas" => put(tokens, Verb::Cas(0)),
+        b"incr" => count(tokens, true),
+        b"decr" => count(tokens, false),
+        b"touch" => touch(tokens),
+        b"delete" => delete(tokens),
+        _ => Ok(Request::Other { name, tokens }),
     }
 }
 
 /// Whether a line that is no command is the first of an HTTP request: its last word says so. A browser can be made to send one to any
 /// address, with a body full of commands behind it.
 pub fn is_http(line: &[u8]) -> bool {
-    let mut words = Words::new(line);
-    words.next().is_some() && words.last().is_some_and(|last| last.starts_with(b"HTTP/"))
+    let mut tokens = Tokens::new(line);
+    tokens.next().is_some() && tokens.last().is_some_and(|last| last.starts_with(b"HTTP/"))
 }
 
 /// The number of bytes that a line declares for its value.
 #[inline]
-pub fn declared_len(word: &[u8]) -> Option<u64> {
-    number::digits(word).filter(|len| *len <= LEN_MAX)
+pub fn declared_len(token: &[u8]) -> Option<u64> {
+    number::digits(token).filter(|len| *len <= LEN_MAX)
 }
 
-fn retrieve(mut words: Words<'_>, cas: bool, touch: bool) -> Result<Request<'_>, Refusal> {
-    let exptime = if touch { words.next() } else { None };
-    let keys = words.rest();
-    if words.is_empty() {
+fn retrieve(mut tokens: Tokens<'_>, cas: bool, touch: bool) -> Result<Request<'_>, Refusal> {
+    let exptime = if touch { tokens.next() } else { None };
+    let keys = tokens.rest();
+    if tokens.is_empty() {
         return refuse(BAD_FORMAT);
     }
     let exptime = match exptime.map(number::signed_digits) {
@@ -177,8 +160,8 @@ fn retrieve(mut words: Words<'_>, cas: bool, touch: bool) -> Result<Request<'_>,
         Some(exptime) => exptime,
         None => None,
     };
-    for word in words {
-        if word.len() > KEY_MAX {
+    for token in tokens {
+        if token.len() > KEY_MAX {
             return refuse(BAD_FORMAT);
         }
     }
@@ -187,23 +170,24 @@ fn retrieve(mut words: Words<'_>, cas: bool, touch: bool) -> Result<Request<'_>,
 
 /// Whether a line that ends with these words is not to be answered. What stands before the last of them means nothing.
 #[inline]
-fn is_noreply(words: Words<'_>) -> bool {
-    words.last() == Some(b"noreply")
+fn is_noreply(tokens: Tokens<'_>) -> bool {
+    tokens.last() == Some(b"noreply")
 }
 
 #[inline]
-fn put(mut words: Words<'_>, verb: Verb) -> Result<Request<'_>, Refusal> {
-    let (Some(name), Some(flags), Some(exptime), Some(len)) = (words.next(), words.next(), words.next(), words.next())
+fn put(mut tokens: Tokens<'_>, verb: Verb) -> Result<Request<'_>, Refusal> {
+    let (Some(name), Some(flags), Some(exptime), Some(len)) =
+        (tokens.next(), tokens.next(), tokens.next(), tokens.next())
     else {
         return refuse(BAD_FORMAT);
     };
     let Some(len) = declared_len(len) else { return refuse(BAD_FORMAT) };
-    let noreply = is_noreply(words);
+    let noreply = is_noreply(tokens);
     // From here on it is known how much is behind the line, whatever else is wrong with it.
     let bad = Err(Refusal { reply: (!noreply).then_some(BAD_FORMAT), value: Some(len) });
     let mut verb = verb;
     if let Verb::Cas(_) = verb {
-        let Some(version) = words.next().and_then(number::digits) else { return bad };
+        let Some(version) = tokens.next().and_then(number::digits) else { return bad };
         verb = Verb::Cas(version);
     }
     let (Some(flags), Some(exptime)) = (number::unsigned32(flags), number::signed(exptime)) else { return bad };
@@ -213,10 +197,10 @@ fn put(mut words: Words<'_>, verb: Verb) -> Result<Request<'_>, Refusal> {
     Ok(Request::Put(Put { verb, key: name, flags, exptime, len, noreply }))
 }
 
-fn count(mut words: Words<'_>, up: bool) -> Result<Request<'_>, Refusal> {
-    let key = words.next();
-    let noreply = is_noreply(words);
-    let (Some(key), Some(by)) = (key, words.next()) else { return refuse(BAD_FORMAT) };
+fn count(mut tokens: Tokens<'_>, up: bool) -> Result<Request<'_>, Refusal> {
+    let key = tokens.next();
+    let noreply = is_noreply(tokens);
+    let (Some(key), Some(by)) = (key, tokens.next()) else { return refuse(BAD_FORMAT) };
     if key.len() > KEY_MAX {
         return refuse_unless(noreply, BAD_FORMAT);
     }
@@ -226,10 +210,10 @@ fn count(mut words: Words<'_>, up: bool) -> Result<Request<'_>, Refusal> {
     }
 }
 
-fn touch(mut words: Words<'_>) -> Result<Request<'_>, Refusal> {
-    let key = words.next();
-    let noreply = is_noreply(words);
-    let (Some(key), Some(exptime)) = (key, words.next()) else { return refuse(BAD_FORMAT) };
+fn touch(mut tokens: Tokens<'_>) -> Result<Request<'_>, Refusal> {
+    let key = tokens.next();
+    let noreply = is_noreply(tokens);
+    let (Some(key), Some(exptime)) = (key, tokens.next()) else { return refuse(BAD_FORMAT) };
     if key.len() > KEY_MAX {
         return refuse_unless(noreply, BAD_FORMAT);
     }
@@ -240,9 +224,9 @@ fn touch(mut words: Words<'_>) -> Result<Request<'_>, Refusal> {
 }
 
 /// Old clients send a time behind the key, which means nothing.
-fn delete(mut words: Words<'_>) -> Result<Request<'_>, Refusal> {
-    let noreply = is_noreply(words);
-    let Some(key) = words.next() else { return refuse(BAD_FORMAT) };
+fn delete(mut tokens: Tokens<'_>) -> Result<Request<'_>, Refusal> {
+    let noreply = is_noreply(tokens);
+    let Some(key) = tokens.next() else { return refuse(BAD_FORMAT) };
     if key.len() > KEY_MAX {
         return refuse_unless(noreply, BAD_FORMAT);
     }
