@@ -149,7 +149,7 @@ cross:
 # Go, Java and Node want packages that are too large for `make test`.
 clients:
 	@scripts/setup rust
-	cargo test --quiet -p hashmere-cli --test serve clients -- --include-ignored --nocapture
+	cargo test --quiet -p hashmere-server --test serve clients -- --include-ignored --nocapture
 
 bench:
 	@scripts/setup rust

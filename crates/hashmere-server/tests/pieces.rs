@@ -6,20 +6,8 @@ mod session;
 
 use hashmere_server::protocol::Next;
 use hashmere_server::{Dialects, Server, Session};
+use hashmere_testkit::rng::Rng;
 use session::converse;
-
-/// splitmix64.
-struct Rng(u64);
-
-impl Rng {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-}
 
 fn server(dialects: Dialects, name: &str) -> Server {
     session::server(dialects, std::env::temp_dir().join(format!("hashmere-pieces-{}-{name}.mere", std::process::id())))
@@ -54,14 +42,14 @@ const OPCODES: &[u8] =
 
 fn text(rng: &mut Rng) -> Vec<u8> {
     let mut input = Vec::new();
-    for _ in 0..1 + rng.below(12) {
-        let mut request = TEXT[rng.below(TEXT.len())].to_vec();
-        if rng.below(4) == 0 {
-            let at = rng.below(request.len());
-            match rng.below(4) {
+    for _ in 0..1 + rng.index(12) {
+        let mut request = TEXT[rng.index(TEXT.len())].to_vec();
+        if rng.index(4) == 0 {
+            let at = rng.index(request.len());
+            match rng.index(4) {
                 0 => drop(request.remove(at)),
-                1 => request.insert(at, rng.below(256) as u8),
-                2 => request[at] = b" \r\n09k\0-"[rng.below(8)],
+                1 => request.insert(at, rng.index(256) as u8),
+                2 => request[at] = b" \r\n09k\0-"[rng.index(8)],
                 _ => request.truncate(at),
             }
         }
@@ -72,21 +60,21 @@ fn text(rng: &mut Rng) -> Vec<u8> {
 
 fn binary(rng: &mut Rng) -> Vec<u8> {
     let mut input = Vec::new();
-    for _ in 0..1 + rng.below(8) {
-        let opcode = OPCODES[rng.below(OPCODES.len())];
+    for _ in 0..1 + rng.index(8) {
+        let opcode = OPCODES[rng.index(OPCODES.len())];
         let extras = match opcode {
             1..=3 | 17 => 8,
             5 | 6 => 20,
             28..=30 | 35 | 36 => 4,
             _ => 0,
         };
-        let (key, value) = (rng.below(3), if rng.below(2) == 0 { 0 } else { rng.below(20) });
+        let (key, value) = (rng.index(3), if rng.index(2) == 0 { 0 } else { rng.index(20) });
         let mut packet =
             vec![0x80, opcode, 0, key as u8, extras, 0, 0, 0, 0, 0, 0, (usize::from(extras) + key + value) as u8];
         packet.resize(24 + usize::from(extras) + key + value, 0);
-        if rng.below(4) == 0 {
-            let at = rng.below(24);
-            packet[at] = rng.below(256) as u8;
+        if rng.index(4) == 0 {
+            let at = rng.index(24);
+            packet[at] = rng.index(256) as u8;
         }
         input.extend(packet);
     }
@@ -95,12 +83,12 @@ fn binary(rng: &mut Rng) -> Vec<u8> {
 
 fn same_however_it_is_cut(dialects: Dialects, name: &str, make: impl Fn(&mut Rng) -> Vec<u8>) {
     let server = server(dialects, name);
-    let mut rng = Rng(0x4d45_5245);
+    let mut rng = Rng::for_test(name);
     for round in 0..3000 {
         let input = make(&mut rng);
         let whole = converse(&server, &input, || usize::MAX / 2);
-        let mut cuts = Rng(round);
-        let pieces = converse(&server, &input, || 1 + cuts.below(9));
+        let mut cuts = Rng::from_seed(round);
+        let pieces = converse(&server, &input, || 1 + cuts.index(9));
         assert!(
             whole == pieces,
             "round {round}: {}\n  whole  {}\n  pieces {}",

@@ -18,6 +18,7 @@ pub mod history;
 pub mod hostile;
 pub mod journal;
 pub mod limits;
+pub mod memcached;
 pub mod oracle;
 pub mod payload;
 pub mod procs;

@@ -1,23 +1,6 @@
-//! The memcached face: the server as a process, with clients of several kinds.
+//! `hashmere serve`: its options, and how it is started. What it answers is tested in `hashmere-server`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
 
-mod admin;
-mod around;
-mod auth;
-mod binary;
-mod clients;
-mod counts;
-mod differential;
-mod exact;
-mod grammar;
-mod hostile;
-mod killed;
-mod mixed;
-mod recache;
-mod room;
 mod service;
 mod start;
 mod support;
-mod tls;
-mod visible;
-mod watch;

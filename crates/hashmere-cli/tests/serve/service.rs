@@ -1,9 +1,7 @@
-//! Promise: the server gives up its rights when it is told to, and works as the unit files start it: with sockets that the service
-//! manager opened, in a process of few rights.
+//! Promise: the command serves as the unit files start it, with sockets that the service manager opened, and in the background.
 
 use crate::support::{Client, Port, Scratch, Server, PATIENCE};
 use std::net::TcpStream;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -14,42 +12,6 @@ fn has(command: &str) -> bool {
         eprintln!("skipped: there is no {command} here");
     }
     found
-}
-
-fn ids_of_nobody() -> Option<(u32, u32)> {
-    let users = std::fs::read_to_string("/etc/passwd").ok()?;
-    let fields: Vec<&str> = users.lines().find(|line| line.starts_with("nobody:"))?.split(':').collect();
-    Some((fields.get(2)?.parse().ok()?, fields.get(3)?.parse().ok()?))
-}
-
-#[test]
-fn rights_are_given_up() {
-    let scratch = Scratch::new("serve");
-    if std::fs::metadata(scratch.path()).unwrap().uid() != 0 {
-        eprintln!("skipped: only root can become another user");
-        return;
-    }
-    let Some((user, group)) = ids_of_nobody() else { return };
-    // The folder of the stores is nobody's; the accounts are root's, and are read before.
-    let accounts = scratch.path().join("accounts");
-    std::fs::write(&accounts, "ada:secret\n").unwrap();
-    std::fs::set_permissions(&accounts, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();
-    std::fs::set_permissions(scratch.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    let folder = scratch.path().join("ns");
-    std::fs::create_dir(&folder).unwrap();
-    std::os::unix::fs::chown(&folder, Some(user), Some(group)).unwrap();
-    let server = Server::on(&scratch, &["-u", "nobody", "-Y", accounts.to_str().unwrap()]);
-    let mut client = server.connect();
-    client.send(b"set auth 0 0 10\r\nada secret\r\n");
-    assert_eq!(client.until(b"\r\n").0, b"STORED\r\n");
-    assert_eq!(client.ask("set k 0 0 1\r\nx\r\nget k\r\n"), "STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n");
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.child.id())).unwrap();
-    let ids = |field: &str| status.lines().find_map(|line| line.strip_prefix(field)).unwrap().trim().to_string();
-    assert_eq!(ids("Uid:"), vec![user.to_string(); 4].join("\t"));
-    assert_eq!(ids("Gid:"), vec![group.to_string(); 4].join("\t"));
-    assert_eq!(ids("CapEff:").trim_start_matches('0'), "", "capabilities are left");
-    let file = std::fs::metadata(folder.join("memcached.mere")).unwrap();
-    assert_eq!((file.uid(), file.mode() & 0o777), (user, 0o600), "the store is another's");
 }
 
 #[test]
@@ -112,4 +74,43 @@ fn started_by_the_first_connection() {
     // It has become the server: told to stop, it drains.
     assert!(Command::new("kill").arg(activator.0.id().to_string()).status().unwrap().success());
     assert!(activator.0.wait().unwrap().success());
+}
+
+#[test]
+fn sockets_that_are_handed_over() {
+    const STARTER: &str = "
+import os, socket, sys
+listener = socket.create_server(('127.0.0.1', 0))
+os.dup2(listener.fileno(), 3)
+os.set_inheritable(3, True)
+os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
+os.execv(sys.argv[1], [sys.argv[1], 'serve'])
+";
+    if Command::new("python3").arg("-V").stdout(Stdio::null()).status().is_err() {
+        eprintln!("skipped: there is no python3 to hand a socket over");
+        return;
+    }
+    let folder = Scratch::new("serve");
+    let mut command = Command::new("python3");
+    command.args(["-c", STARTER, env!("CARGO_BIN_EXE_hashmere")]).env("HASHMERE_DIR", folder.path().join("ns"));
+    let server = Server::spawn(&mut command);
+    assert_eq!(server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n"), "STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n");
+}
+
+#[test]
+fn a_server_in_the_background_says_when_it_listens() {
+    let scratch = Scratch::new("serve");
+    let (port, pidfile) = (Port::reserve(), scratch.path().join("pid"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hashmere"));
+    command.args(["serve", "-d", "-p", &port.to_string(), "-l", "127.0.0.1", "-P"]).arg(&pidfile);
+    assert!(command.env("HASHMERE_DIR", scratch.path().join("ns")).status().unwrap().success());
+    let pid = std::fs::read_to_string(&pidfile).unwrap();
+    let mut client = Client::new(TcpStream::connect(("127.0.0.1", port.number())).unwrap());
+    assert!(client.ask("stats\r\n").contains(&format!("STAT pid {}\r\n", pid.trim())));
+    assert!(Command::new("kill").arg(pid.trim()).status().unwrap().success());
+    let deadline = Instant::now() + PATIENCE;
+    while pidfile.exists() {
+        assert!(Instant::now() < deadline, "it does not end");
+        std::thread::sleep(Duration::from_millis(5));
+    }
 }

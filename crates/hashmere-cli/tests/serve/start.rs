@@ -1,7 +1,6 @@
 //! Promise: the server starts with the options that memcached starts with, and refuses what it refuses.
 
-use crate::support::{Port, Scratch, Server};
-use std::net::TcpStream;
+use crate::support::{start, start_on, Port, Scratch};
 use std::process::{Command, Stdio};
 
 /// What `hashmere serve` says and ends with, with these options.
@@ -22,7 +21,7 @@ fn the_last_of_a_repeated_option_counts() {
         ["-p", &port, "-c", "1", "-c", "7", "-m", "1000000", "-m", "8", "-t", "1", "-t", "3", "-I", "1k", "-I", "2m"];
     // `on` gives -p -1 and -t 2 before these.
     let more = ["-b", "5", "-b", "6", "-C", "-C", "-o", "idle_timeout=1", "-o", "idle_timeout=77", "-v", "-v"];
-    let server = Server::on(&scratch, &[&twice[..], &more].concat());
+    let server = start_on(&scratch, &[&twice[..], &more].concat());
     assert_eq!(server.port.to_string(), port);
     let settings = server.connect().ask("stats settings\r\n");
     for (name, value) in [
@@ -37,23 +36,6 @@ fn the_last_of_a_repeated_option_counts() {
     ] {
         assert!(settings.contains(&format!("STAT {name} {value}\r\n")), "{name} {value}: {settings}");
     }
-}
-
-/// The tests' own: what other tests rest on.
-#[test]
-fn a_reserved_port_is_its_servers_alone() {
-    let (scratch, port) = (Scratch::new("serve"), Port::reserve());
-    let listens = || TcpStream::connect(("127.0.0.1", port.number())).is_ok();
-    assert!(!listens());
-    for _ in 0..3 {
-        let server = Server::at(&scratch, &port, &[]);
-        assert_eq!(server.port, port.number());
-        let stats = server.connect().ask("stats\r\n");
-        assert!(stats.contains(&format!("STAT pid {}\r\n", server.child.id())), "{stats}");
-        drop(server);
-        assert!(!listens());
-    }
-    assert!((0..5000).all(|_| Port::reserve().number() != port.number()), "the kernel gave it away");
 }
 
 #[test]
@@ -77,7 +59,7 @@ fn options_of_memcached() {
         "-o",
         "modern,no_lru_crawler,slab_reassign,no_slab_automove,hash_algorithm=xxh3,track_sizes,worker_logbuf_size=64",
     ];
-    let server = Server::start(&options);
+    let server = start(&options);
     assert_eq!(server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n"), "STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n");
     let licence = Command::new(env!("CARGO_BIN_EXE_hashmere")).args(["serve", "-i"]).output().unwrap();
     assert!(licence.status.success() && String::from_utf8_lossy(&licence.stdout).contains("Apache License"));
@@ -98,7 +80,7 @@ fn options_of_memcached() {
 #[test]
 fn a_cache_of_a_megabyte_or_two() {
     for megabytes in ["1", "2", "3"] {
-        let server = Server::start(&["-m", megabytes]);
+        let server = start(&["-m", megabytes]);
         let mut client = server.connect();
         let value = "v".repeat(1000);
         // Five times what fits, of which the last is there.

@@ -81,13 +81,13 @@ const LEFT: &[(&str, &str, usize)] = &[
     ("patience", "backoff", 66),
     ("whoever", "the process that", 105),
     ("Whoever", "The process that", 56),
-    ("nobody", "no process, no reader", 273),
+    ("nobody", "no process, no reader", 272),
     ("Nobody", "No process, no reader", 29),
     ("somebody", "another process", 117),
     ("Somebody", "Another process", 33),
     ("the dead", "crashed processes", 50),
     ("is told", "is called with", 56),
-    ("so many", "n", 62),
+    ("so many", "n", 60),
     ("stands", "is stored", 171),
 ];
 

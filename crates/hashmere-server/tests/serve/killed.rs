@@ -1,7 +1,7 @@
 //! Promise: kill -9 of the server loses nothing that was acknowledged, local processes go on meanwhile, and the next server
 //! is warm at once.
 
-use crate::support::{Scratch, Server, PATIENCE};
+use crate::support::{start_on, Scratch, PATIENCE};
 use hashmere::Options;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[test]
 fn killed_in_the_middle_of_traffic() {
     let scratch = Scratch::new("serve");
-    let mut server = Server::on(&scratch, &[]);
+    let mut server = start_on(&scratch, &[]);
     let store = Options::new().create(false).open(scratch.path().join("ns/memcached.mere")).unwrap();
     let (stop, local, acknowledged) = (AtomicBool::new(false), AtomicU64::new(0), AtomicU64::new(0));
     std::thread::scope(|scope| {
@@ -48,7 +48,7 @@ fn killed_in_the_middle_of_traffic() {
             while local.load(Ordering::Relaxed) < before + 1000 {
                 std::thread::yield_now();
             }
-            server = Server::on(&scratch, &[]);
+            server = start_on(&scratch, &[]);
             let mut client = server.connect();
             let acknowledged = acknowledged.load(Ordering::Relaxed);
             for n in 0..acknowledged {

@@ -1,7 +1,7 @@
 //! Promise: a client that is slow, stopped or malicious holds no more memory than `docs/internals/protocol.md` says, and blocks
 //! nobody.
 
-use crate::support::{Client, Server, PATIENCE};
+use crate::support::{start, Client, PATIENCE};
 use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ const SLACK: u64 = 24 << 20;
 #[test]
 fn a_client_that_never_reads_is_bounded() {
     const CLIENTS: u64 = 40;
-    let server = Server::start(&["-m", "64"]);
+    let server = start(&["-m", "64"]);
     let mut other = server.connect();
     other.ask(&format!("set big 0 0 100000\r\n{}\r\n", "x".repeat(100_000)));
     other.ask(&format!("set small 0 0 30000\r\n{}\r\n", "x".repeat(30_000)));
@@ -40,7 +40,7 @@ fn a_client_that_never_reads_is_bounded() {
 
 #[test]
 fn unfinished_values_are_bounded_together() {
-    let server = Server::start(&["-o", "input_max=8m", "-I", "1m"]);
+    let server = start(&["-o", "input_max=8m", "-I", "1m"]);
     let half = vec![b'x'; 600_000];
     let before = server.memory("RssAnon:");
     let clients: Vec<Client> = (0..60)
@@ -75,7 +75,7 @@ fn unfinished_values_are_bounded_together() {
 #[test]
 fn declared_lengths_take_nothing() {
     use std::os::unix::fs::MetadataExt;
-    let server = Server::start(&["-m", "64", "-I", "1m"]);
+    let server = start(&["-m", "64", "-I", "1m"]);
     let mut other = server.connect();
     for n in 0..100 {
         assert_eq!(other.ask(&format!("set k{n} 0 0 100\r\n{}\r\n", "x".repeat(100))), "STORED\r\n");
@@ -125,7 +125,7 @@ fn declared_lengths_take_nothing() {
 
 #[test]
 fn requests_may_come_byte_by_byte() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     for byte in b"set k 1 0 3\r\nabc\r\nmg k v f\r\nget k k\r\n" {
         client.send(&[*byte]);
@@ -138,7 +138,7 @@ fn requests_may_come_byte_by_byte() {
 #[test]
 fn a_long_pipeline_is_answered_in_order() {
     const REQUESTS: usize = 200_000;
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     client.ask("set n 0 0 1\r\n0\r\n");
     let mut writer = client.stream.try_clone().unwrap();
@@ -156,7 +156,7 @@ fn a_long_pipeline_is_answered_in_order() {
 
 #[test]
 fn a_retrieval_of_very_many_keys() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     let value = "v".repeat(1000);
     let sets: String = (0..3000).map(|i| format!("set key{i} 0 0 1000 noreply\r\n{value}\r\n")).collect();
@@ -177,7 +177,7 @@ fn ten_thousand_connections() {
         eprintln!("skipped: the limit on open files is too low for {CONNECTIONS} connections");
         return;
     }
-    let server = Server::start(&["-c", "11000"]);
+    let server = start(&["-c", "11000"]);
     let before = server.memory("VmRSS:");
     let mut clients = Vec::new();
     for _ in 0..CONNECTIONS {
@@ -197,7 +197,7 @@ fn ten_thousand_connections() {
 
 #[test]
 fn silent_connections_are_closed_if_asked_for() {
-    let server = Server::start(&["-o", "idle_timeout=3"]);
+    let server = start(&["-o", "idle_timeout=3"]);
     let mut silent = server.connect();
     assert!(!silent.until(b"never").1);
     assert!(!server.answer("stats\r\n").contains("STAT idle_kicks 0\r\n"));
@@ -206,7 +206,7 @@ fn silent_connections_are_closed_if_asked_for() {
 #[test]
 fn slow_loris() {
     const CLIENTS: usize = 2000;
-    let server = Server::start(&["-c", "3000", "-o", "idle_timeout=4"]);
+    let server = start(&["-c", "3000", "-o", "idle_timeout=4"]);
     let before = server.memory("RssAnon:");
     // Each has begun a line, a value, a packet, or nothing, and goes on by a byte now and then.
     let beginnings: [&[u8]; 4] = [b"get kkkkkkkk", b"set k 0 0 1000\r\nabc", b"\x80\x01\x00\x01\x08\x00", b""];
@@ -233,7 +233,7 @@ fn slow_loris() {
 
 #[test]
 fn half_closed_and_reset_connections() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     // Its end is sent behind its requests: they are answered first.
     let mut client = server.connect();
     client.send(&b"set k 0 0 1\r\nx\r\nget k\r\n".repeat(100));

@@ -1,6 +1,6 @@
 //! Promise: with an account file nothing is served before authentication; the file is read again on SIGHUP.
 
-use crate::support::{Scratch, Server, PATIENCE};
+use crate::support::{start, Scratch, PATIENCE};
 use std::time::{Duration, Instant};
 
 #[test]
@@ -8,7 +8,7 @@ fn text_clients_authenticate_with_a_set() {
     let folder = Scratch::new("serve");
     let file = folder.path().join("accounts");
     std::fs::write(&file, "ada:secret\n").unwrap();
-    let server = Server::start(&["-Y", file.to_str().unwrap()]);
+    let server = start(&["-Y", file.to_str().unwrap()]);
     let mut client = server.connect();
     client.send(b"get k\r\nset auth 0 0 9\r\nada wrong\r\nversion\r\nset auth 0 0 10\r\nada secret\r\n");
     let expected = "CLIENT_ERROR unauthenticated\r\nCLIENT_ERROR authentication failure\r\nCLIENT_ERROR unauthenticated\r\nSTORED\r\n";
@@ -36,7 +36,7 @@ fn binary_clients_authenticate_by_sasl() {
     let folder = Scratch::new("serve");
     let file = folder.path().join("accounts");
     std::fs::write(&file, "ada:secret\n").unwrap();
-    let server = Server::start(&["-S", "-Y", file.to_str().unwrap()]);
+    let server = start(&["-S", "-Y", file.to_str().unwrap()]);
     let mut client = server.connect();
     let packet = |opcode: u8, key: &str, value: &str| {
         let mut bytes = vec![0x80, opcode, 0, key.len() as u8, 0, 0, 0, 0, 0, 0, 0, (key.len() + value.len()) as u8];

@@ -1,6 +1,6 @@
 //! Promise: a watcher sees what memcached would show it; a slow one costs a bounded amount of memory and nobody's time.
 
-use crate::support::{Client, Server, PATIENCE};
+use crate::support::{start, Client, Server, PATIENCE};
 use hashmere_testkit::rng::Rng;
 use std::time::Instant;
 
@@ -66,7 +66,7 @@ fn fetch(rng: &mut Rng) -> String {
 #[test]
 fn the_same_log_as_memcached() {
     let Some(theirs) = Server::memcached(&[]) else { return };
-    let ours = Server::start(&[]);
+    let ours = start(&[]);
     let mut rng = Rng::for_test("watch");
     let stores: Vec<String> = (0..300).map(|_| store(&mut rng)).collect();
     let fetches: Vec<String> = (0..300).map(|_| fetch(&mut rng)).collect();
@@ -101,7 +101,7 @@ fn the_same_log_as_memcached() {
 #[test]
 fn connections_come_and_go() {
     let Some(theirs) = Server::memcached(&[]) else { return };
-    let ours = Server::start(&[]);
+    let ours = start(&[]);
     let logs = [&theirs, &ours].map(|server| {
         let mut log = watch(server, " connevents");
         let mut client = server.connect();
@@ -119,7 +119,7 @@ fn connections_come_and_go() {
 
 #[test]
 fn deletions_and_evictions() {
-    let server = Server::start(&["-m", "8", "-o", "access_times"]);
+    let server = start(&["-m", "8", "-o", "access_times"]);
     let mut client = server.connect();
     let mut log = watch(&server, " deletions evictions");
     client.ask("set a 0 0 4\r\nabcd\r\ndelete a\r\nset b 0 0 2\r\nab\r\nmd b\r\ndelete none\r\n");
@@ -141,7 +141,7 @@ fn deletions_and_evictions() {
 
 #[test]
 fn a_watcher_that_never_reads() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     client.ask("set k 0 0 1\r\nx\r\n");
     let before = server.memory("RssAnon:");
@@ -169,12 +169,12 @@ fn a_watcher_that_never_reads() {
 
 #[test]
 fn refusals_and_limits() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     assert_eq!(client.ask("watch bogus\r\nwatch fetchers bogus\r\n"), "ERROR\r\nERROR\r\n");
     let all: Vec<Client> = (0..20).map(|_| watch(&server, " sysevents proxyreqs rawcmds")).collect();
     assert_eq!(client.ask("watch\r\n"), "WATCHER_TOO_MANY log watcher limit reached\r\n");
     drop(all);
-    let refusing = Server::start(&["-W"]);
+    let refusing = start(&["-W"]);
     assert_eq!(refusing.connect().ask("watch\r\n"), "CLIENT_ERROR watch commands not allowed\r\n");
 }

@@ -1,6 +1,6 @@
 //! What stands around a server: a proxy in front of several, a service manager that opens its sockets.
 
-use crate::support::{Client, Port, Scratch, Server, PATIENCE};
+use crate::support::{start_at, Client, Port, Scratch, Server, PATIENCE};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -39,7 +39,7 @@ fn three_servers_behind_twemproxy_one_of_them_killed_and_warm_again() {
     let folders = [Scratch::new("serve"), Scratch::new("serve"), Scratch::new("serve")];
     let (port, ports) = (Port::reserve(), [(); 3].map(|()| Port::reserve()));
     let mut servers: Vec<Server> =
-        folders.iter().zip(&ports).map(|(folder, port)| Server::at(folder, port, &[])).collect();
+        folders.iter().zip(&ports).map(|(folder, port)| start_at(folder, port, &[])).collect();
     let Some(_proxy) = proxy(&folders[0], &port, &ports) else { return };
     let deadline = Instant::now() + PATIENCE;
     let connect = || loop {
@@ -59,7 +59,7 @@ fn three_servers_behind_twemproxy_one_of_them_killed_and_warm_again() {
     }
     servers[1].signal("KILL");
     servers[1].child.wait().unwrap();
-    servers[1] = Server::at(&folders[1], &ports[1], &[]);
+    servers[1] = start_at(&folders[1], &ports[1], &[]);
     for i in 0..300 {
         let expected = format!("VALUE key{i} 0 3\r\n{i:03}\r\nEND\r\n");
         // Until the proxy has connected again it answers with errors.
@@ -78,25 +78,4 @@ fn three_servers_behind_twemproxy_one_of_them_killed_and_warm_again() {
             }
         }
     }
-}
-
-#[test]
-fn sockets_that_are_handed_over() {
-    const STARTER: &str = "
-import os, socket, sys
-listener = socket.create_server(('127.0.0.1', 0))
-os.dup2(listener.fileno(), 3)
-os.set_inheritable(3, True)
-os.environ.update(LISTEN_FDS='1', LISTEN_PID=str(os.getpid()))
-os.execv(sys.argv[1], [sys.argv[1], 'serve'])
-";
-    if Command::new("python3").arg("-V").stdout(Stdio::null()).status().is_err() {
-        eprintln!("skipped: there is no python3 to hand a socket over");
-        return;
-    }
-    let folder = Scratch::new("serve");
-    let mut command = Command::new("python3");
-    command.args(["-c", STARTER, env!("CARGO_BIN_EXE_hashmere")]).env("HASHMERE_DIR", folder.path().join("ns"));
-    let server = Server::from(&mut command);
-    assert_eq!(server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n"), "STORED\r\nVALUE k 0 1\r\nx\r\nEND\r\n");
 }

@@ -2,7 +2,7 @@
 //! between request and answer, also while servers are killed: what a dead server was asked for took place whole or not at all.
 //! Catches: lost updates between library and socket, two winners of one `cas` or `add`, versions that go back, half requests.
 
-use crate::support::{Client, Port, Scratch, Server, PATIENCE};
+use crate::support::{start_at, Client, Port, Scratch, PATIENCE};
 use hashmere::{Options, Store};
 use hashmere_testkit::history::{assert_linearizable, Call, Operation, Reply, State};
 use hashmere_testkit::limits::now_ns;
@@ -178,7 +178,7 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
     let scratch = Scratch::new("serve");
     let mut rng = Rng::for_test("mixed");
     let ports = [Port::reserve(), Port::reserve()];
-    let mut servers = [0, 1].map(|i| Server::at(&scratch, &ports[i], &[]));
+    let mut servers = [0, 1].map(|i| start_at(&scratch, &ports[i], &[]));
     let store = Options::new().create(false).open(scratch.path().join("ns/memcached.mere")).unwrap();
     let (stop, all, start) = (AtomicBool::new(false), Mutex::new(Vec::new()), now_ns());
     let (local, remote) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -211,7 +211,7 @@ fn local_processes_and_clients_of_servers_that_are_killed() {
             let victim = rng.index(2);
             servers[victim].signal("KILL");
             servers[victim].child.wait().unwrap();
-            servers[victim] = Server::at(&scratch, &ports[victim], &[]);
+            servers[victim] = start_at(&scratch, &ports[victim], &[]);
         }
         std::thread::sleep(Duration::from_millis(100));
         let deadline = now_ns() + PATIENCE.as_nanos() as u64;

@@ -1,12 +1,12 @@
 //! Promise: of many clients that meet a missing or stale value one is told to compute it, also when they use different
 //! servers of one store. Catches: two winners, a winner that is never chosen, stale values lost.
 
-use crate::support::{Scratch, Server};
+use crate::support::{start_on, Scratch};
 
 #[test]
 fn one_winner_among_two_servers() {
     let scratch = Scratch::new("serve");
-    let (a, b) = (Server::on(&scratch, &[]), Server::on(&scratch, &[]));
+    let (a, b) = (start_on(&scratch, &[]), start_on(&scratch, &[]));
     let (mut a, mut b) = (a.connect(), b.connect());
     let answer = a.ask("mg k N600 v t\r\n");
     assert!((480..=600).any(|left| answer == format!("VA 0 t{left} W\r\n\r\n")), "{answer:?}");
@@ -42,7 +42,7 @@ fn cas(client: &mut crate::support::Client) -> u64 {
 #[test]
 fn versions_of_the_clients_choice() {
     let scratch = Scratch::new("serve");
-    let server = Server::on(&scratch, &[]);
+    let server = start_on(&scratch, &[]);
     let mut client = server.connect();
     client.ask("ms k 1\r\n5\r\n");
     let mut next = cas(&mut client) + 1_000_000;
@@ -86,7 +86,7 @@ fn versions_of_the_clients_choice() {
 #[test]
 fn a_version_that_leaves_too_few_is_refused() {
     let scratch = Scratch::new("serve");
-    let server = Server::on(&scratch, &[]);
+    let server = start_on(&scratch, &[]);
     let mut client = server.connect();
     client.ask("set k 0 0 1\r\n5\r\n");
     let before = cas(&mut client);
@@ -104,7 +104,7 @@ fn a_version_that_leaves_too_few_is_refused() {
 #[test]
 fn one_winner_in_a_race() {
     let scratch = Scratch::new("serve");
-    let servers = [Server::on(&scratch, &[]), Server::on(&scratch, &[])];
+    let servers = [start_on(&scratch, &[]), start_on(&scratch, &[])];
     for round in 0..50 {
         servers[0].connect().ask(&format!("set r{round} 0 0 1\r\nx\r\nmd r{round} I\r\n"));
         let wins: usize = std::thread::scope(|scope| {

@@ -2,7 +2,7 @@
 //! is about.
 
 use crate::binary::Packet;
-use crate::support::{Client, Server, PATIENCE};
+use crate::support::{start, Client, Server, PATIENCE};
 use hashmere::{Attributes, Options, Ttl};
 use std::time::Instant;
 
@@ -16,7 +16,7 @@ fn number(client: &mut Client, name: &str) -> u64 {
 #[test]
 fn requests_are_counted_by_prefix() {
     let reference = [Server::memcached(&[]), Server::memcached_today(&[])];
-    let servers = std::iter::once(Server::start(&[])).chain(reference.into_iter().flatten());
+    let servers = std::iter::once(start(&[])).chain(reference.into_iter().flatten());
     for server in servers {
         let mut client = server.connect();
         assert_eq!(client.ask("get foo:a\r\nstats detail dump\r\n"), "END\r\nEND\r\n");
@@ -57,18 +57,18 @@ fn requests_are_counted_by_prefix() {
         assert_eq!(client.ask("stats reset\r\nstats detail dump\r\n"), "RESET\r\nEND\r\n");
     }
     // With another end of prefixes it is on from the start.
-    let server = Server::start(&["-D", "/"]);
+    let server = start(&["-D", "/"]);
     assert_eq!(
         server.connect().ask("get a/b\r\nstats detail dump\r\n"),
         "END\r\nPREFIX a get 1 hit 0 set 0 del 0\r\nEND\r\n"
     );
-    let refusing = Server::start(&["-X"]);
+    let refusing = start(&["-X"]);
     assert_eq!(refusing.connect().ask("stats detail on\r\n"), "CLIENT_ERROR stats detail not allowed\r\n");
 }
 
 #[test]
 fn misses_of_what_had_expired_or_was_flushed() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     for (request, misses) in [
         ("get e\r\n", "get_misses"),
@@ -98,7 +98,7 @@ fn misses_of_what_had_expired_or_was_flushed() {
 /// What a local process wrote counts the same, and what lives stays.
 #[test]
 fn only_what_has_expired_is_taken_away() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     let store = Options::new().create(false).open(server.folder().join("memcached.mere")).unwrap();
     let past = Attributes { ttl: Ttl::At(1), ..Attributes::NONE };
@@ -112,7 +112,7 @@ fn only_what_has_expired_is_taken_away() {
 
 #[test]
 fn what_each_connection_is_about() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut asking = server.connect();
     let mut opened = Vec::new();
     let mut wait_for = |sent: &[u8], state: &str| {

@@ -3,7 +3,7 @@
 //! takes what is an error today, the difference is explained by that.
 
 use crate::grammar;
-use crate::support::{Client, Server};
+use crate::support::{start, Client, Server};
 use hashmere_testkit::rng::Rng;
 use std::collections::HashMap;
 
@@ -176,7 +176,7 @@ fn the_same_answers_as_memcached_1_6_45() {
 fn compare(theirs: Server, is_explained: impl Fn(&str, &str, &str) -> bool) {
     let mut rng = Rng::for_test("differential");
     let mut theirs = Side::new(theirs);
-    let mut ours = Side::new(Server::start(&["-o", "access_times"]));
+    let mut ours = Side::new(start(&["-o", "access_times"]));
     let rounds = std::env::var("HASHMERE_ROUNDS").ok().and_then(|text| text.parse().ok()).unwrap_or(4000);
     let mut different = Vec::new();
     let mut history = Vec::new();

@@ -1,6 +1,6 @@
 //! TLS, with the `openssl` command as the client.
 
-use crate::support::{Scratch, Server, PATIENCE};
+use crate::support::{start, Scratch, Server, PATIENCE};
 use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -27,7 +27,7 @@ fn named(folder: &Path, name: &str) -> Option<(String, String)> {
 fn the_same_protocol_through_tls() {
     let folder = Scratch::new("serve");
     let Some((key, chain)) = certificate(folder.path()) else { return };
-    let server = Server::start(&["-Z", "-o", &format!("ssl_chain_cert={chain},ssl_key={key}"), "-I", "4m"]);
+    let server = start(&["-Z", "-o", &format!("ssl_chain_cert={chain},ssl_key={key}"), "-I", "4m"]);
     let mut client = Command::new("openssl")
         .args(["s_client", "-quiet", "-CAfile", &chain, "-verify_return_error"])
         .args(["-connect", &format!("127.0.0.1:{}", server.port)])
@@ -68,7 +68,7 @@ fn certificates_are_read_again() {
     let Some((key, chain)) = named(folder.path(), "first") else { return };
     let unix = folder.path().join("plain.sock");
     let options = format!("ssl_chain_cert={chain},ssl_key={key}");
-    let server = Server::start(&["-Z", "-o", &options, "-s", unix.to_str().unwrap()]);
+    let server = start(&["-Z", "-o", &options, "-s", unix.to_str().unwrap()]);
     assert_eq!(subject(&server), "CN=first");
     let mut plain = std::os::unix::net::UnixStream::connect(&unix).unwrap();
     let mut refresh = || {
@@ -90,6 +90,6 @@ fn certificates_are_read_again() {
     while subject(&server) != "CN=third" {
         assert!(std::time::Instant::now() < deadline, "SIGHUP did not read the certificate");
     }
-    let without = Server::start(&[]);
+    let without = start(&[]);
     assert_eq!(without.connect().ask("refresh_certs\r\n"), "Error TLS not enabled\r\n");
 }

@@ -1,6 +1,6 @@
 //! Statistics, listings, flushing, limits and stopping.
 
-use crate::support::{Port, Scratch, Server, PATIENCE};
+use crate::support::{start, start_on, Port, Scratch, Server, PATIENCE};
 use hashmere::Options;
 use std::collections::HashMap;
 use std::io::{Read, Write};
@@ -92,7 +92,7 @@ const READ_BY_EXPORTERS: &[&str] = &[
 
 #[test]
 fn every_number_that_is_read_elsewhere_is_there() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     client.ask("set a 0 0 1\r\n1\r\nget a b\r\nincr a 1\r\ndelete c\r\ntouch a 0\r\ncas a 0 0 1 5\r\nx\r\n");
     let general = stats(&client.ask("stats\r\n"));
@@ -135,7 +135,7 @@ fn names(server: &Server, group: &str) -> Vec<String> {
 fn every_name_that_memcached_has_is_there() {
     let Some(theirs) = Server::memcached(&[]) else { return };
     let metrics = Port::reserve();
-    let ours = Server::start(&["--metrics", &format!("127.0.0.1:{metrics}")]);
+    let ours = start(&["--metrics", &format!("127.0.0.1:{metrics}")]);
     for group in ["", "settings", "items", "slabs"] {
         let ours = names(&ours, group);
         let missing: Vec<String> = names(&theirs, group).into_iter().filter(|name| !ours.contains(name)).collect();
@@ -165,7 +165,7 @@ fn http(port: &Port, path: &str) -> String {
 fn local_traffic_is_told_from_socket_traffic() {
     let scratch = Scratch::new("serve");
     // What an earlier server and earlier processes did is neither: the next ones take over their places in the file.
-    let first = Server::on(&scratch, &[]);
+    let first = start_on(&scratch, &[]);
     first.connect().ask(&"set s 0 0 1\r\nx\r\nget s none\r\n".repeat(20));
     let path = scratch.path().join("ns/memcached.mere");
     let open = || Options::new().create(false).open(&path).unwrap();
@@ -173,7 +173,7 @@ fn local_traffic_is_told_from_socket_traffic() {
     store.set(b"l", b"x").unwrap();
     drop(store);
     drop(first);
-    let server = Server::on(&scratch, &[]);
+    let server = start_on(&scratch, &[]);
     let store = open();
     let mut client = server.connect();
     let mut check = |socket: [u64; 4], local: [u64; 4]| {
@@ -219,7 +219,7 @@ fn local_traffic_is_told_from_socket_traffic() {
 
 #[test]
 fn keys_are_listed_and_deleted_by_prefix() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     let sets: String = (0..5000).map(|i| format!("set {}:{i} 0 0 1 noreply\r\nx\r\n", ["a", "b"][i % 2])).collect();
     client.ask(&sets);
@@ -230,7 +230,7 @@ fn keys_are_listed_and_deleted_by_prefix() {
     assert_eq!(client.ask("hashmere delete a:\r\n"), "DELETED 2500\r\n");
     assert_eq!(client.ask("hashmere keys a:\r\n"), "END\r\n");
     assert_eq!(stats(&client.ask("stats\r\n"))["curr_items"], "2500");
-    let refusing = Server::start(&["-X", "-F"]);
+    let refusing = start(&["-X", "-F"]);
     let mut client = refusing.connect();
     assert!(client.ask("lru_crawler metadump all\r\nstats cachedump 1 1\r\nhashmere keys\r\n").contains("not allowed"));
     assert_eq!(client.ask("flush_all\r\n"), "CLIENT_ERROR flush_all not allowed\r\n");
@@ -238,7 +238,7 @@ fn keys_are_listed_and_deleted_by_prefix() {
 
 #[test]
 fn flushing_later_spares_nothing_but_what_comes_after() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let mut client = server.connect();
     assert_eq!(
         client.ask("set a 0 0 1\r\nx\r\nflush_all\r\nset b 0 0 1\r\ny\r\nget a b\r\n"),
@@ -263,7 +263,7 @@ fn flushing_later_spares_nothing_but_what_comes_after() {
 
 #[test]
 fn limits_hold_and_refusals_leave_the_stream_whole() {
-    let server = Server::start(&["-I", "1k", "-c", "2"]);
+    let server = start(&["-I", "1k", "-c", "2"]);
     let mut client = server.connect();
     let big = "x".repeat(5000);
     assert_eq!(client.ask("set k 0 0 1\r\nx\r\n"), "STORED\r\n");
@@ -281,7 +281,7 @@ fn limits_hold_and_refusals_leave_the_stream_whole() {
 
 #[test]
 fn stopping_answers_what_was_asked() {
-    let mut server = Server::start(&["-A"]);
+    let mut server = start(&["-A"]);
     let mut client = server.connect();
     assert_eq!(client.ask("shutdown bogus\r\n"), "CLIENT_ERROR invalid shutdown mode\r\n");
     client.send(&b"set k 0 0 1\r\nx\r\n".repeat(1000));
@@ -289,7 +289,7 @@ fn stopping_answers_what_was_asked() {
     let (answers, _) = client.until(b"never");
     assert_eq!(answers, b"STORED\r\n".repeat(1000));
     assert!(server.child.wait().unwrap().success());
-    let mut other = Server::start(&["-A"]);
+    let mut other = start(&["-A"]);
     other.connect().send(b"shutdown\r\n");
     assert!(other.child.wait().unwrap().success());
 }
@@ -297,7 +297,7 @@ fn stopping_answers_what_was_asked() {
 #[test]
 fn metrics_are_served_over_http() {
     let port = Port::reserve();
-    let server = Server::start(&["--metrics", &format!("127.0.0.1:{port}")]);
+    let server = start(&["--metrics", &format!("127.0.0.1:{port}")]);
     server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n");
     let answer = http(&port, "/metrics");
     assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
@@ -311,7 +311,7 @@ fn metrics_are_served_over_http() {
 /// Catches a server that keeps its memory when its limit is lowered, and other answers than memcached's.
 #[test]
 fn the_limit_goes_down_and_up() {
-    let server = Server::start(&["-m", "24"]);
+    let server = start(&["-m", "24"]);
     let mut client = server.connect();
     let value = "v".repeat(1000);
     let mut fill = || {

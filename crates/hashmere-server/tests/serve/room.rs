@@ -3,20 +3,21 @@
 //! Catches: a limit that one protocol reports as an internal error and another as a want of memory.
 
 use crate::binary::Packet;
-use crate::support::{Scratch, Server};
-use std::process::Command;
+use crate::child;
+use crate::support::{start, Scratch, Server};
+use std::process::{Command, Stdio};
 
 #[test]
 fn every_limit_is_refused_in_the_same_words() {
     let scratch = Scratch::new("serve-room");
     // As many KiB of addresses; far below what `-m` allows.
-    let limited = "ulimit -v 150000; exec \"$0\" serve -p -1 -l 127.0.0.1 -t 2 -M -m 1024";
+    let limited = "ulimit -v 150000; exec \"$0\" \"$@\"";
+    let server = child::command(&scratch, &["-p", "0", "-M", "-m", "1024"]);
     let mut command = Command::new("sh");
-    command.args(["-c", limited, env!("CARGO_BIN_EXE_hashmere")]).env("HASHMERE_DIR", scratch.path().join("ns"));
+    command.args(["-c", limited]).arg(server.get_program()).args(server.get_args()).stdout(Stdio::null());
+    command.envs(server.get_envs().filter_map(|(name, value)| Some((name, value?))));
     let value = "v".repeat(500_000);
-    for (limit, server) in
-        [("the store", Server::start(&["-M", "-m", "16"])), ("the process", Server::from(&mut command))]
-    {
+    for (limit, server) in [("the store", start(&["-M", "-m", "16"])), ("the process", Server::spawn(&mut command))] {
         let mut client = server.connect();
         let set = |n: u32| format!("set k{n} 0 0 500000\r\n{value}\r\n");
         let mut stored = 0;

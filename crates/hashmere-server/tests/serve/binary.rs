@@ -1,6 +1,6 @@
 //! The binary protocol: the same packets to this server and to memcached (Debian's, and 1.6.45), the same answers, versions aside.
 
-use crate::support::{Client, Server};
+use crate::support::{start, Client, Server};
 use hashmere_testkit::rng::Rng;
 
 pub struct Packet {
@@ -85,7 +85,7 @@ fn the_same_answers_as_memcached() {
 }
 
 fn compare(theirs: &Server) {
-    let ours = Server::start(&[]);
+    let ours = start(&[]);
     let (mut a, mut b) = (theirs.connect(), ours.connect());
     let mut rng = Rng::for_test("binary");
     let mut different = Vec::new();
@@ -103,7 +103,7 @@ fn compare(theirs: &Server) {
 
 #[test]
 fn values_longer_than_a_pipe_and_packets_that_lie() {
-    let server = Server::start(&["-I", "2m"]);
+    let server = start(&["-I", "2m"]);
     let mut client = server.connect();
     let value = vec![b'v'; 1_500_000];
     let set = Packet { opcode: 0x01, extras: vec![0; 8], key: "k".into(), value: value.clone(), cas: 0 };

@@ -1,7 +1,7 @@
 //! Promise: what a client sets over the socket is what local processes read, and the other way round: value, flags, expiry,
 //! version, counter. Catches: two copies of the truth.
 
-use crate::support::Server;
+use crate::support::{start, Server};
 use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Options, Store, Ttl, Version};
 use std::time::{Duration, Instant};
 
@@ -11,7 +11,7 @@ fn store(server: &Server) -> Store {
 
 #[test]
 fn one_truth_for_both_sides() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let (store, mut client) = (store(&server), server.connect());
     assert_eq!(client.ask("set k 42 100 5\r\nhello\r\n"), "STORED\r\n");
     let item = store.get_item(b"k").unwrap().unwrap();
@@ -59,7 +59,7 @@ fn one_truth_for_both_sides() {
 #[test]
 fn counters_from_both_sides_add_up() {
     const EACH: u64 = 3000;
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let store = store(&server);
     store.set(b"n", b"0").unwrap();
     std::thread::scope(|scope| {
@@ -83,7 +83,7 @@ fn counters_from_both_sides_add_up() {
 
 #[test]
 fn a_long_value_that_is_being_read_stays_what_it_was() {
-    let server = Server::start(&["-I", "8m", "-m", "256"]);
+    let server = start(&["-I", "8m", "-m", "256"]);
     let store = store(&server);
     let (old, new) = (vec![b'o'; 6 << 20], vec![b'n'; 6 << 20]);
     store.set(b"long", &old).unwrap();

@@ -2,12 +2,12 @@
 //! down here, and holds for this server and, where it is there, for memcached 1.6.45 itself.
 
 use crate::binary::Packet;
-use crate::support::{Client, Server};
+use crate::support::{start, Client, Server};
 
 /// This server, and 1.6.45 if it is there.
 fn servers(arguments: &[&str]) -> Vec<(&'static str, Server)> {
     let theirs = Server::memcached_today(&[&["-o", "no_lru_maintainer"], arguments].concat());
-    let ours = Server::start(arguments);
+    let ours = start(arguments);
     std::iter::once(("hashmere", ours)).chain(theirs.map(|server| ("memcached 1.6.45", server))).collect()
 }
 
@@ -86,7 +86,7 @@ fn a_line_of_http_closes_the_connection() {
     let folder = crate::support::Scratch::new("serve");
     let file = folder.path().join("accounts");
     std::fs::write(&file, "u:p\n").unwrap();
-    let server = Server::start(&["-Y", file.to_str().unwrap()]);
+    let server = start(&["-Y", file.to_str().unwrap()]);
     assert_eq!(answer(&server, "POST / HTTP/1.1\r\n\r\nset k 0 0 3\r\nu p\r\n"), "<closed>");
 }
 
@@ -270,7 +270,7 @@ fn lengths_that_are_none() {
         }
     }
     lines.check();
-    let server = Server::start(&[]);
+    let server = start(&[]);
     // One less is the last that memcached waits for: nothing so long can be stored here either.
     assert_eq!(answer(&server, "set k 0 0 2147483645\r\n"), BAD);
     assert_eq!(answer(&server, "ms k 2147483645\r\n"), BAD);
@@ -441,7 +441,7 @@ fn dumps_begin_with_ok_and_can_be_sent_back() {
 /// Local processes store keys that no request can name.
 #[test]
 fn dumps_leave_out_what_memcached_could_not_hold() {
-    let server = Server::start(&[]);
+    let server = start(&[]);
     let store = hashmere::Options::new().create(false).open(server.folder().join("memcached.mere")).unwrap();
     for key in [&b""[..], &[b'k'; 251], &[0; 187], &[b'k'; 5000], &[b' '; 186], b"a\nb"] {
         store.set(key, b"x").unwrap();

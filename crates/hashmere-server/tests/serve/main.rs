@@ -1,0 +1,24 @@
+//! The server as a process, with clients of several kinds.
+#![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests")]
+
+mod admin;
+mod around;
+mod auth;
+mod binary;
+mod child;
+mod clients;
+mod counts;
+mod differential;
+mod exact;
+mod grammar;
+mod hostile;
+mod killed;
+mod mixed;
+mod ports;
+mod recache;
+mod room;
+mod support;
+mod tls;
+mod user;
+mod visible;
+mod watch;
