@@ -16,6 +16,7 @@ mod auth;
 mod commands;
 mod config;
 mod flushed;
+mod http;
 mod metrics;
 mod net;
 mod outbox;

@@ -1,17 +1,11 @@
-//! Metrics in Prometheus' text format over HTTP, on a thread of their own.
+//! Metrics in Prometheus' text format over HTTP, on threads of their own.
 
+use crate::http;
 use crate::server::Server;
 use crate::stats;
 use std::fmt::Write as _;
-use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
-use std::time::Duration;
-
-/// A client that is slower than this is given up.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// Longest request that is looked at.
-const REQUEST_MAX: usize = 8 << 10;
 
 /// Opens the socket.
 pub fn open(address: SocketAddr) -> Result<TcpListener, String> {
@@ -20,38 +14,15 @@ pub fn open(address: SocketAddr) -> Result<TcpListener, String> {
 
 /// Answers until the process ends.
 pub fn start(listener: TcpListener, server: Arc<Server>) -> Result<(), String> {
-    let answer = move || {
-        for stream in listener.incoming().flatten() {
-            if let Err(error) = reply(&server, stream) {
-                server.say(2, || format!("metrics: {error}"));
-            }
-        }
+    let teller = server.clone();
+    let answer = move |path: &[u8]| match path {
+        b"/metrics" | b"/" => ("200 OK", text(&server)),
+        _ => ("404 Not Found", "see /metrics\n".into()),
     };
-    let thread = std::thread::Builder::new().name("metrics".into()).spawn(answer);
+    let failed = move |error| teller.say(2, || format!("metrics: {error}"));
+    let thread = std::thread::Builder::new().name("metrics".into());
+    let thread = thread.spawn(move || http::serve(&listener, answer, failed));
     thread.map(|_| ()).map_err(|error| format!("cannot serve metrics: {error}"))
-}
-
-fn reply(server: &Server, mut stream: TcpStream) -> io::Result<()> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
-    let mut request = Vec::new();
-    let mut buffer = [0; 1024];
-    while !request.windows(4).any(|end| end == b"\r\n\r\n") && request.len() < REQUEST_MAX {
-        match stream.read(&mut buffer)? {
-            0 => break,
-            bytes => request.extend_from_slice(&buffer[..bytes]),
-        }
-    }
-    let asks = |path: &[u8]| request.starts_with(b"GET ") && request[4..].starts_with(path);
-    let (status, body) = match asks(b"/metrics ") || asks(b"/ ") {
-        true => ("200 OK", text(server)),
-        false => ("404 Not Found", "see /metrics\n".into()),
-    };
-    write!(
-        stream,
-        "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
-        body.len()
-    )
 }
 
 /// Groups of statistics, with what their numbers are called.

@@ -1,9 +1,9 @@
 //! Statistics, listings, flushing, limits and stopping.
 
+use crate::metrics::http;
 use crate::support::{start, start_on, Port, Scratch, Server, PATIENCE};
 use hashmere::Options;
 use std::collections::HashMap;
-use std::io::{Read, Write};
 use std::time::{Duration, Instant};
 
 fn stats(text: &str) -> HashMap<String, String> {
@@ -153,14 +153,6 @@ fn every_name_that_memcached_has_is_there() {
     }
 }
 
-fn http(port: &Port, path: &str) -> String {
-    let mut stream = std::net::TcpStream::connect(("127.0.0.1", port.number())).unwrap();
-    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).unwrap();
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).unwrap();
-    answer
-}
-
 #[test]
 fn local_traffic_is_told_from_socket_traffic() {
     let scratch = Scratch::new("serve");
@@ -292,20 +284,6 @@ fn stopping_answers_what_was_asked() {
     let mut other = start(&["-A"]);
     other.connect().send(b"shutdown\r\n");
     assert!(other.child.wait().unwrap().success());
-}
-
-#[test]
-fn metrics_are_served_over_http() {
-    let port = Port::reserve();
-    let server = start(&["--metrics", &format!("127.0.0.1:{port}")]);
-    server.connect().ask("set k 0 0 1\r\nx\r\nget k\r\n");
-    let answer = http(&port, "/metrics");
-    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
-    for line in
-        ["hashmere_get_hits 1", "hashmere_cmd_set 1", "hashmere_curr_items 1", "# TYPE hashmere_curr_items gauge"]
-    {
-        assert!(answer.lines().any(|other| other == line), "no {line}");
-    }
 }
 
 /// Catches a server that keeps its memory when its limit is lowered, and other answers than memcached's.

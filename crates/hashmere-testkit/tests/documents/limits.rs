@@ -4,7 +4,7 @@ use crate::{read, root};
 use std::path::Path;
 
 /// A declaration, and what the page says.
-const LIMITS: [(&str, &str); 21] = [
+const LIMITS: [(&str, &str); 23] = [
     ("SEGMENT_SHIFT_MIN: u32 = 12;", "| segment | 4 KiB to"),
     ("SEGMENT_SHIFT_MAX: u32 = 26;", "to 64 MiB |"),
     ("LEAF_SHIFT_MIN: u32 = 8;", "| leaf of the index | 256 bytes to"),
@@ -26,6 +26,8 @@ const LIMITS: [(&str, &str); 21] = [
     ("WATCHERS_MAX: usize = 20;", "| watchers | 20,"),
     ("PREFIXES_MAX: usize = 10_000;", "| prefixes of `stats detail` | 10,000 |"),
     ("REQUEST_MAX: usize = 8 << 10;", "| metrics request | 8 KiB |"),
+    ("DEADLINE: Duration = Duration::from_secs(5);", "| metrics request with its reply | 5 s |"),
+    ("CLIENTS_MAX: usize = 16;", "| metrics clients at a time | 16 |"),
 ];
 
 fn gather(folder: &Path, text: &mut String) {
