@@ -1,9 +1,8 @@
-//! When keys were last asked for over a socket, for the flags `h` and `l` of the meta protocol, `me` and the dumps.
+//! When keys were last requested over a socket, for the flags `h` and `l` of the meta protocol, `me` and the dumps.
 //!
-//! The store does not keep this: readers do not write. And to note it costs a miss of the cache for every request, so it begins
-//! when somebody asks for the first time, or at the start if the options say so. The table has room for about a million
-//! keys, found by their UID, which no two keys share. It forgets the key that was idle longest among those that fall on the
-//! same row.
+//! The store does not keep this: readers do not write. Recording costs a cache miss for every request, so it begins with the first
+//! request for such a time, or at the start if the options say so. The table has room for about a million keys, found by their UID,
+//! which no two keys share. A full row replaces the key that was idle longest.
 
 use hashmere::Uid;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -15,7 +14,7 @@ const ROW: usize = 8;
 const ROWS: usize = 1 << 17;
 /// The key was fetched since it was stored.
 const FETCHED: u64 = 1 << 31;
-/// Seconds since the server started, and one: an unused place is zero.
+/// Seconds since the server started, plus one: an unused place is zero.
 const SECONDS: u64 = FETCHED - 1;
 
 /// The table: 8 MiB, once it is there.
@@ -79,8 +78,8 @@ impl AccessTimes {
         }
     }
 
-    /// What is known about a key. One that was not met since this began counts as stored when the server started.
-    pub fn look(&self, uid: Uid) -> Seen {
+    /// What is known about a key. One without an access since recording began counts as stored when the server started.
+    pub fn lookup(&self, uid: Uid) -> Seen {
         if !self.on.load(Ordering::Relaxed) {
             self.begin();
         }
@@ -93,7 +92,7 @@ impl AccessTimes {
 
     #[inline]
     fn row(&self, uid: Uid) -> &[AtomicU64] {
-        // The bits of a UID that differ between keys stand at both ends: a multiplication mixes them into the upper half.
+        // The bits of a UID that differ between keys are at both ends: a multiplication mixes them into the upper half.
         let mixed = u64::from(uid.0).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 47;
         let start = mixed as usize % ROWS * ROW;
         self.places.get().map_or(&[], |places| &places[start..start + ROW])
@@ -105,28 +104,28 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accesses_are_noted_once_somebody_asks() {
+    fn accesses_are_noted_from_the_first_request_for_one() {
         let access = AccessTimes::new(1000);
         let seen = |fetched, last| Seen { fetched, last };
         access.note(Uid(7), true, 1005);
-        assert_eq!(access.look(Uid(7)), seen(false, 1000));
+        assert_eq!(access.lookup(Uid(7)), seen(false, 1000));
         access.note(Uid(7), false, 1007);
-        assert_eq!(access.look(Uid(7)), seen(false, 1007));
+        assert_eq!(access.lookup(Uid(7)), seen(false, 1007));
         access.note(Uid(7), true, 1009);
-        assert_eq!((access.look(Uid(7)), access.look(Uid(0))), (seen(true, 1009), seen(false, 1000)));
+        assert_eq!((access.lookup(Uid(7)), access.lookup(Uid(0))), (seen(true, 1009), seen(false, 1000)));
         // The clock was set back.
         access.note(Uid(0), true, 900);
-        assert_eq!(access.look(Uid(0)), seen(true, 1000));
+        assert_eq!(access.lookup(Uid(0)), seen(true, 1000));
     }
 
     #[test]
-    fn a_full_row_forgets_who_was_idle_longest() {
+    fn a_full_row_replaces_the_key_that_was_idle_longest() {
         let access = AccessTimes::new(0);
         access.begin();
         let row = |uid: u32| access.row(Uid(uid)).as_ptr();
         let same: Vec<Uid> = (1..).filter(|uid| row(*uid) == row(1)).take(ROW + 1).map(Uid).collect();
         same.iter().zip(10..).for_each(|(uid, second)| access.note(*uid, true, second));
-        assert_eq!(access.look(same[0]), Seen { fetched: false, last: 0 });
-        assert!((1..=ROW).all(|i| access.look(same[i]) == Seen { fetched: true, last: 10 + i as u64 }));
+        assert_eq!(access.lookup(same[0]), Seen { fetched: false, last: 0 });
+        assert!((1..=ROW).all(|i| access.lookup(same[i]) == Seen { fetched: true, last: 10 + i as u64 }));
     }
 }

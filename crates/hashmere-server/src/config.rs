@@ -1,14 +1,14 @@
-//! What the server is told.
+//! The options of the server.
 
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Which languages a connection may speak.
+/// Which protocols a connection may use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Dialects {
-    /// Whichever its first byte says.
+    /// The one of its first byte.
     #[default]
     Auto,
     /// Text only.
@@ -49,11 +49,11 @@ pub struct Config {
     pub item_max: u64,
     /// Bytes of unfinished values and long lines that all connections may hold together.
     pub input_max: usize,
-    /// A connection that says nothing for this long is closed.
+    /// A connection that is idle for this long is closed.
     pub idle: Option<Duration>,
-    /// How long a stopping server waits for clients to take their replies.
+    /// How long a stopping server waits for clients to receive their replies.
     pub drain: Duration,
-    /// Languages.
+    /// Protocols.
     pub dialects: Dialects,
     /// Whether versions are shown.
     pub cas: bool,
@@ -61,7 +61,7 @@ pub struct Config {
     pub may_flush: bool,
     /// Whether listing keys is allowed.
     pub may_dump: bool,
-    /// Whether accesses to keys are noted from the start, and not only when somebody has asked for them.
+    /// Whether accesses to keys are recorded from the start, and not only from the first request for them.
     pub access_times: bool,
     /// Whether `watch` is allowed.
     pub may_watch: bool,
@@ -69,7 +69,7 @@ pub struct Config {
     pub may_shutdown: bool,
     /// What ends the prefix of a key in `stats detail`, which is on from the start then; else a colon.
     pub delimiter: Option<u8>,
-    /// How much is said on standard error.
+    /// Verbosity of the messages on standard error.
     pub verbosity: u8,
     /// File of `name:password` lines; with it every connection has to authenticate.
     pub accounts: Option<PathBuf>,

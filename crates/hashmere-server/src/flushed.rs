@@ -1,25 +1,25 @@
-//! Which keys the last `flush_all` took away, for `get_flushed`: a hash of each, of as many as there is room for. A key counts once, when
-//! it is next asked for and is not there; one that was stored again meanwhile does not count.
+//! The keys that the last `flush_all` removed, for `get_flushed`: a hash of each, up to a limit. A key counts once, at the next request
+//! that misses it; one that was stored again before does not count.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Keys that are remembered: of more, those that a walk over the store meets first.
+/// Most keys that are remembered: the first that a scan of the store returns.
 pub const KEYS_MAX: usize = 1 << 18;
 
 /// The keys.
 #[derive(Debug, Default)]
 pub struct Flushed {
     hasher: RandomState,
-    /// How many there are: nearly always none, and then there is nothing to look up.
+    /// How many there are: nearly always none, and then no lookup is needed.
     left: AtomicUsize,
     hashes: Mutex<HashSet<u64>>,
 }
 
 impl Flushed {
-    /// These keys were taken away, and none that was before.
+    /// Replaces the keys by these.
     pub fn remember(&self, keys: impl Iterator<Item = Vec<u8>>) {
         let hashes = keys.take(KEYS_MAX).map(|key| self.hasher.hash_one(key)).collect::<HashSet<_>>();
         let mut remembered = self.lock();
@@ -27,7 +27,7 @@ impl Flushed {
         *remembered = hashes;
     }
 
-    /// Whether this key was one of them; it is none any more.
+    /// Removes this key; returns whether it was one of them.
     #[inline]
     pub fn forget(&self, key: &[u8]) -> bool {
         self.left.load(Ordering::Relaxed) != 0 && self.remove(key)

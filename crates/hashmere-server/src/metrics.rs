@@ -19,7 +19,7 @@ pub fn start(listener: TcpListener, server: Arc<Server>) -> Result<(), String> {
         b"/metrics" | b"/" => ("200 OK", text(&server)),
         _ => ("404 Not Found", "see /metrics\n".into()),
     };
-    let failed = move |error| teller.say(2, || format!("metrics: {error}"));
+    let failed = move |error| teller.log(2, || format!("metrics: {error}"));
     let thread = std::thread::Builder::new().name("metrics".into());
     let thread = thread.spawn(move || http::serve(&listener, answer, failed));
     thread.map(|_| ()).map_err(|error| format!("cannot serve metrics: {error}"))

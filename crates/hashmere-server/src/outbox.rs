@@ -1,4 +1,4 @@
-//! Replies on their way out: copied bytes, with views of long values between them.
+//! Replies to be sent: copied bytes, with views of long values between them.
 
 use hashmere::View;
 use std::collections::VecDeque;
@@ -6,7 +6,7 @@ use std::io::IoSlice;
 
 /// Pieces that one `writev` takes.
 pub const PIECES: usize = 16;
-/// A buffer that grew beyond this is given back when it is empty.
+/// A buffer that grew beyond this is shrunk when it is empty.
 const KEEP: usize = 256 << 10;
 
 /// Replies that were not sent yet, in order.
@@ -14,7 +14,7 @@ const KEEP: usize = 256 << 10;
 pub struct Outbox {
     /// Everything that was copied.
     pub bytes: Vec<u8>,
-    /// Long values, each with the offset in `bytes` in front of which it goes.
+    /// Long values, each with the offset in `bytes` before which it is sent.
     views: VecDeque<(usize, View)>,
     sent: usize,
     sent_of_view: usize,
@@ -22,7 +22,7 @@ pub struct Outbox {
 }
 
 impl Outbox {
-    /// Puts a long value behind what is there.
+    /// Appends a long value.
     pub fn push_view(&mut self, view: View) {
         if !view.is_empty() {
             self.in_views += view.len();
@@ -30,13 +30,13 @@ impl Outbox {
         }
     }
 
-    /// Puts text behind what is there.
+    /// Appends text.
     #[inline]
     pub fn text(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
     }
 
-    /// Puts a line of text and its ending behind what is there.
+    /// Appends a line of text and its ending.
     #[inline]
     pub fn line(&mut self, text: &str) {
         self.bytes.extend_from_slice(text.as_bytes());
@@ -81,13 +81,13 @@ impl Outbox {
         count
     }
 
-    /// What comes next if it is in one piece (the usual case: no long values).
+    /// The unsent bytes if they are in one piece (the usual case: no long values).
     #[inline]
     pub fn single(&self) -> Option<&[u8]> {
         self.views.is_empty().then(|| &self.bytes[self.sent..])
     }
 
-    /// Forgets what was sent.
+    /// Removes what was sent.
     pub fn advance(&mut self, mut sent: usize) {
         while let Some((offset, view)) = self.views.front() {
             let before = (offset - self.sent).min(sent);

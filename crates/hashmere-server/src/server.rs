@@ -27,32 +27,32 @@ pub struct Server {
     pub started: Instant,
     /// Open connections.
     pub open: AtomicUsize,
-    /// Who is connected.
+    /// The connections, for `stats conns`.
     pub peers: Peers,
     /// Bytes of unfinished values and long lines that connections hold.
     pub input: AtomicUsize,
-    /// How much is said.
+    /// Verbosity of the messages.
     pub verbosity: AtomicU8,
     /// Accesses to keys over sockets.
     pub(crate) access: AccessTimes,
-    /// Who is told what happens.
+    /// Connections that receive the lines of `watch`.
     pub(crate) watchers: Watchers,
     /// Requests by prefix.
     pub(crate) detail: Detail,
-    /// What the last flush took.
+    /// Keys that the last flush removed.
     pub(crate) flushed: Flushed,
     /// When everything is to be removed, in milliseconds since 1970; 0 for never.
     pub flush_at: AtomicU64,
     /// The server is stopping.
     pub stopping: AtomicBool,
-    /// What other processes had done with the store when counting began.
+    /// The operations of other processes when counting began.
     others: Mutex<Others>,
-    /// Makes TLS connections, if they are asked for.
+    /// Makes TLS connections, if they are configured.
     pub(crate) tls: Option<Acceptor>,
     accounts: RwLock<Option<Arc<Accounts>>>,
 }
 
-/// What other processes did with the store, servers among them.
+/// Operations of other processes on the store, servers among them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Others {
     /// Reads that found their key.
@@ -77,7 +77,7 @@ impl Others {
     }
 }
 
-/// What the server reads from files that others may not read: while it is still allowed to.
+/// What the server reads from private files before it gives up its privileges.
 #[derive(Debug)]
 pub(crate) struct Secrets {
     accounts: Option<Accounts>,
@@ -107,7 +107,7 @@ impl Server {
         Ok(Server::with(store, config, secrets))
     }
 
-    /// A server on this store, with what was read before.
+    /// A server on this store, with secrets that were read before.
     pub(crate) fn with(store: Store, config: Config, secrets: Secrets) -> Server {
         let threads = config.threads.max(1);
         let access = AccessTimes::new(now_ms() / 1000);
@@ -135,16 +135,16 @@ impl Server {
         }
     }
 
-    /// Counts what other processes do from now on.
+    /// Counts operations of other processes from now on.
     pub(crate) fn start_counting(&self) {
         *self.others.lock().unwrap_or_else(PoisonError::into_inner) = Others::of(&self.store.stats());
     }
 
-    /// What other processes have done since counting began.
+    /// Operations of other processes since counting began.
     pub(crate) fn others(&self, stats: &Stats) -> Others {
         let before = *self.others.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Others::of(stats);
-        // The figures are taken one after the other while others work: a difference may be off by what happens meanwhile.
+        // The figures are read one after another while other processes change them: a difference may be slightly off.
         let since = |now: u64, before: u64| u64::try_from(now.wrapping_sub(before) as i64).unwrap_or(0);
         Others {
             hits: since(now.hits, before.hits),
@@ -166,7 +166,7 @@ impl Server {
         self.accounts.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Reads accounts and certificates again. What cannot be read leaves them as they are.
+    /// Reads accounts and certificates again. On an error the old ones stay.
     ///
     /// # Errors
     /// Why they cannot be read.
@@ -214,7 +214,7 @@ impl Server {
 
     /// Tells the operator of a damaged record, which is a miss to the client.
     pub fn report_unreadable(&self, error: &ReadError) {
-        self.say(0, || format!("cannot read: {error}"));
+        self.log(0, || format!("cannot read: {error}"));
     }
 
     /// Asks the whole server to stop, as a signal would.
@@ -224,7 +224,7 @@ impl Server {
     }
 
     /// Writes a message of this importance to standard error, if it is wanted.
-    pub fn say(&self, importance: u8, text: impl FnOnce() -> String) {
+    pub fn log(&self, importance: u8, text: impl FnOnce() -> String) {
         if self.verbosity.load(Ordering::Relaxed) >= importance {
             eprintln!("hashmere serve: {}", text());
         }

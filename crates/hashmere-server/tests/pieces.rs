@@ -1,5 +1,5 @@
-//! Promise: however a stream is cut into reads, the replies are the same; and no bytes whatever make a session panic, loop or
-//! eat more than it was given. Catches: state that is lost between two reads, lengths that are trusted.
+//! Promise: however a stream is cut into reads, the replies are the same; and no bytes make a session panic, loop or
+//! consume more than it was given. Catches: state that is lost between two reads, lengths that are trusted.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod session;
@@ -131,8 +131,8 @@ fn walks_come_in_stretches() {
         let (mut turns, mut input) = (0, request);
         loop {
             let start = replies.len();
-            let (eaten, next) = session::step(&server, &mut session, input, &mut replies);
-            input = &input[eaten..];
+            let (consumed, next) = session::step(&server, &mut session, input, &mut replies);
+            input = &input[consumed..];
             longest = longest.max(replies[start..].iter().filter(|byte| **byte == b'\n').count());
             match next {
                 Next::Output => turns += 1,
@@ -140,7 +140,7 @@ fn walks_come_in_stretches() {
             }
         }
         let name = request.escape_ascii();
-        // `OK` stands before the dumps of the crawler.
+        // `OK` precedes the dumps of the crawler.
         let expected = expected + usize::from(request.starts_with(b"lru_crawler"));
         let lines = replies.iter().filter(|byte| **byte == b'\n').count();
         assert_eq!(lines, expected + 1, "{name}");

@@ -35,7 +35,7 @@ pub fn start() -> Outcome {
 pub fn tell_parent() {
     if is_child() {
         let mut out = std::io::stdout();
-        // The command may have been interrupted meanwhile; the server goes on.
+        // The command may have been interrupted; the server goes on.
         let _ = out.write_all(b"\n").and_then(|()| out.flush());
     }
 }

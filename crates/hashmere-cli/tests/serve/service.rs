@@ -60,7 +60,7 @@ fn started_by_the_first_connection() {
     let stream = loop {
         match TcpStream::connect(("127.0.0.1", port.number())) {
             Ok(stream) => break stream,
-            Err(_) => assert!(Instant::now() < deadline, "nobody listens"),
+            Err(_) => assert!(Instant::now() < deadline, "the socket does not listen"),
         }
         std::thread::sleep(Duration::from_millis(5));
     };
@@ -71,7 +71,7 @@ fn started_by_the_first_connection() {
     let mut answer = String::new();
     std::io::Read::read_to_string(&mut other, &mut answer).unwrap();
     assert_eq!(answer, "VALUE k 0 1\r\nx\r\nEND\r\n");
-    // It has become the server: told to stop, it drains.
+    // It has become the server: on SIGTERM it drains.
     assert!(Command::new("kill").arg(activator.0.id().to_string()).status().unwrap().success());
     assert!(activator.0.wait().unwrap().success());
 }

@@ -110,7 +110,7 @@ pub fn refuse_large(turn: &Turn<'_>, verb: Verb, key: &[u8], drops: bool) {
     turn.counters.too_large.add(1);
     requests::stored(turn, verb, key, 0, Attributes::NONE, &Outcome::TooLarge);
     if drops {
-        // There is nobody to tell: the client is told that its value was refused.
+        // The client gets the refusal of its value, whether or not this succeeds.
         let _ = turn.server.store.delete(key);
     }
 }

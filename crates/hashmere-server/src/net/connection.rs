@@ -1,8 +1,8 @@
-//! One connection: what it sent and is not done with, what it is owed.
+//! One connection: its incomplete request, and its unsent replies.
 //!
-//! Input is read into a buffer of the event loop and eaten there; only the rest of a request that is not whole is kept, and a
-//! connection that is at rest keeps nothing. Output goes out at once; what the socket does not take is kept, and nothing more
-//! is read before it is gone. So a connection holds at most
+//! Input is read into a buffer of the event loop and consumed there; only an incomplete request is kept, and an idle connection
+//! keeps nothing. Output is sent at once; what the socket does not take is kept, and nothing more is read before it was sent. So a
+//! connection holds at most
 //!
 //! - one unfinished request: a line of at most [`LINE_MAX`](crate::protocol::LINE_MAX), or a value within the item limit; of
 //!   these all connections together hold no more than `Config::input_max`;
@@ -22,21 +22,21 @@ use std::io::{self, Read};
 use std::sync::atomic::Ordering;
 use std::sync::Arc;
 
-/// Bytes that a connection may bring before others get their turn.
+/// Bytes that a connection may send before others get their turn.
 const TURN: usize = 256 << 10;
 /// Times that a connection may fill its output before others get their turn.
 const ROUNDS: u32 = 8;
-/// Input that every connection may hold without asking.
+/// Input that every connection may hold without being charged for it.
 const FREE_INPUT: usize = 16 << 10;
 
 /// What the event loop does with a connection next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
-    /// Waits for its socket.
+    /// Wait for its socket.
     Wait,
-    /// Comes again after the others: it has more to do.
+    /// Give it another turn after the others: it has more to do.
     Again,
-    /// Is closed.
+    /// Close it.
     Close,
 }
 
@@ -45,31 +45,31 @@ pub enum Fate {
 pub struct Connection {
     /// The socket.
     pub stream: Stream,
-    /// What others see of it.
+    /// What `stats conns` shows of it.
     pub peer: Arc<Peer>,
-    /// Whether it waits for its turn already.
+    /// Whether it is in the queue of the event loop.
     pub queued: bool,
     session: Session,
-    /// The beginning of a request that is not whole.
+    /// An incomplete request.
     input: Vec<u8>,
-    /// How long that request is in all, as far as is known.
+    /// The whole length of that request, as far as it is known.
     wanted: usize,
-    /// What it is owed.
+    /// Unsent replies.
     output: Outbox,
     /// The socket may have more.
     readable: bool,
     /// The session has more to do with the input that it has.
     busy: bool,
-    /// The other side's end is behind what there is to read.
+    /// The peer has closed its side: an end of input is behind the bytes to read.
     end_ahead: bool,
-    /// The other side's end was read.
+    /// The end of input was read.
     ended: bool,
     /// To be closed when the output is gone.
     closing: bool,
     /// The socket failed.
     broken: bool,
-    /// It is told when its socket has room.
-    told_room: bool,
+    /// Its socket is registered for write readiness.
+    polls_write: bool,
     /// Bytes charged to the server's account of input.
     charged: usize,
 }
@@ -91,17 +91,17 @@ impl Connection {
             ended: false,
             closing: false,
             broken: false,
-            told_room: false,
+            polls_write: false,
             charged: 0,
         }
     }
 
-    /// Asks to be told of room in its socket if it is owed something, and not otherwise.
-    pub fn watch_room(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
-        let owed = !self.output.is_empty() || self.stream.is_holding();
-        if owed != self.told_room {
-            self.stream.tell_room(registry, token, owed)?;
-            self.told_room = owed;
+    /// Registers for write readiness while there are unsent replies, and not otherwise.
+    pub fn update_interest(&mut self, registry: &Registry, token: Token) -> io::Result<()> {
+        let unsent = !self.output.is_empty() || self.stream.is_holding();
+        if unsent != self.polls_write {
+            self.stream.set_write_interest(registry, token, unsent)?;
+            self.polls_write = unsent;
         }
         Ok(())
     }
@@ -111,17 +111,17 @@ impl Connection {
         self.readable = true;
     }
 
-    /// The end of its input has arrived: no further event will tell.
+    /// The end of its input has arrived: no further event follows.
     pub fn note_end_ahead(&mut self) {
         self.end_ahead = true;
     }
 
-    /// Whether it waits for nothing but its next request.
-    pub fn is_at_rest(&self) -> bool {
+    /// Whether it is idle: no request is in progress and no reply unsent.
+    pub fn is_idle(&self) -> bool {
         self.output.is_empty() && self.input.is_empty() && self.session.is_idle() && !self.stream.is_holding()
     }
 
-    /// Whether it is told what happens.
+    /// Whether it receives the lines of `watch`.
     pub fn is_watching(&self) -> bool {
         self.session.is_watching()
     }
@@ -131,7 +131,7 @@ impl Connection {
         self.broken
     }
 
-    /// Moves it on as far as its socket and its share of the time allow.
+    /// Reads, performs and replies as far as its socket and its share of the time allow.
     /// Input is read into `buffer`; `input` was read ahead.
     pub fn turn(&mut self, turn: &mut Turn<'_>, buffer: &mut [u8], input: &[u8]) -> Fate {
         if self.broken {
@@ -144,16 +144,16 @@ impl Connection {
         })
     }
 
-    /// Reads into `room` before its turn, if it is at rest and its socket was not found empty. Returns how many bytes are to be
-    /// given to its turn.
-    pub fn read_ahead(&mut self, room: &mut [u8], counters: &Counters) -> usize {
+    /// Reads into `buffer` before its turn, if it is idle and its socket may have input. Returns how many bytes are to be passed to
+    /// its turn.
+    pub fn read_ahead(&mut self, buffer: &mut [u8], counters: &Counters) -> usize {
         let waits = self.readable && self.output.is_empty() && self.input.is_empty();
         if !waits || self.queued || self.busy || self.closing || !self.stream.short_reads_are_final() {
             return 0;
         }
-        match self.stream.read(room) {
+        match self.stream.read(buffer) {
             Ok(bytes) => {
-                self.note_read(bytes, room.len(), counters);
+                self.note_read(bytes, buffer.len(), counters);
                 return bytes;
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
@@ -167,12 +167,12 @@ impl Connection {
         if input.is_empty() {
             return Ok(());
         }
-        self.eat(turn, input);
+        self.consume(turn, input);
         self.send_new(turn)
     }
 
     fn advance(&mut self, turn: &mut Turn<'_>, buffer: &mut [u8]) -> io::Result<Fate> {
-        let (mut brought, mut rounds) = (0, 0);
+        let (mut received, mut rounds) = (0, 0);
         loop {
             if self.send_kept(turn)? == Sent::Part {
                 return Ok(Fate::Wait);
@@ -180,7 +180,7 @@ impl Connection {
             if self.closing {
                 return Ok(Fate::Close);
             }
-            if brought >= TURN || rounds >= ROUNDS {
+            if received >= TURN || rounds >= ROUNDS {
                 turn.counters.yields.add(1);
                 return Ok(Fate::Again);
             }
@@ -188,14 +188,14 @@ impl Connection {
             if self.busy {
                 self.busy = false;
                 let input = std::mem::take(&mut self.input);
-                self.eat(turn, &input);
+                self.consume(turn, &input);
             } else if self.session.take_lines(turn.out) {
                 // They are sent below.
             } else if !self.readable {
                 return Ok(if self.ended { Fate::Close } else { Fate::Wait });
             } else {
                 match self.receive(turn, buffer) {
-                    Ok(bytes) => brought += bytes,
+                    Ok(bytes) => received += bytes,
                     Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.readable = false,
                     Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                     Err(error) => return Err(error),
@@ -205,17 +205,17 @@ impl Connection {
         }
     }
 
-    /// Reads once, and eats what came.
+    /// Reads once, and performs the requests.
     fn receive(&mut self, turn: &mut Turn<'_>, buffer: &mut [u8]) -> io::Result<usize> {
         if self.input.is_empty() {
             let read = self.stream.read(buffer);
             if let Ok(bytes) = read {
                 self.note_read(bytes, buffer.len(), turn.counters);
-                self.eat(turn, &buffer[..bytes]);
+                self.consume(turn, &buffer[..bytes]);
             }
             return read;
         }
-        // The rest of a request goes where its beginning is: a long value is copied once, from the socket.
+        // The rest of a request is read behind its beginning: a long value is copied once, from the socket.
         let have = self.input.len();
         let room = self.wanted.saturating_sub(have).clamp(4096, TURN);
         if !self.charge(turn, have + room) {
@@ -230,7 +230,7 @@ impl Connection {
             self.note_read(bytes, room, turn.counters);
             if self.input.len() >= self.wanted {
                 let input = std::mem::take(&mut self.input);
-                self.eat(turn, &input);
+                self.consume(turn, &input);
             }
         }
         read
@@ -242,16 +242,16 @@ impl Connection {
             self.ended = true;
             self.readable = false;
         } else if bytes < asked && !self.end_ahead && self.stream.short_reads_are_final() {
-            // What comes from now on makes a new event.
+            // Later input makes a new event.
             self.readable = false;
         }
     }
 
-    /// Feeds the session, and keeps what it cannot use yet.
-    fn eat(&mut self, turn: &mut Turn<'_>, input: &[u8]) {
+    /// Passes input to the session, and keeps an incomplete request.
+    fn consume(&mut self, turn: &mut Turn<'_>, input: &[u8]) {
         self.peer.active.store(turn.now, Ordering::Relaxed);
         self.peer.set_state(State::Parse);
-        let (eaten, next) = self.session.feed(turn, input);
+        let (consumed, next) = self.session.feed(turn, input);
         self.peer.set_state(self.session.state(next));
         self.wanted = 0;
         match next {
@@ -263,13 +263,13 @@ impl Connection {
                 return;
             }
         }
-        let rest = &input[eaten..];
+        let rest = &input[consumed..];
         if rest.is_empty() {
             self.release(turn.server);
             return;
         }
         if !self.charge(turn, self.wanted.max(rest.len())) {
-            // Rather than hold more than is allowed. The client sees why.
+            // Instead of holding more than allowed; the client learns why.
             turn.out.line("SERVER_ERROR out of memory reading request");
             self.closing = true;
             return;
@@ -278,7 +278,7 @@ impl Connection {
         self.input.extend_from_slice(rest);
     }
 
-    /// Makes sure that this connection may hold so many bytes of input.
+    /// Charges this connection for holding this many bytes of input; `false` if the limit of the server does not allow it.
     fn charge(&mut self, turn: &Turn<'_>, bytes: usize) -> bool {
         let wanted = bytes.saturating_sub(FREE_INPUT);
         if wanted <= self.charged {
@@ -294,7 +294,7 @@ impl Connection {
         true
     }
 
-    /// Gives back what was charged.
+    /// Gives the charge back.
     pub fn release(&mut self, server: &Server) {
         if self.charged > 0 {
             server.input.fetch_sub(self.charged, Ordering::Relaxed);
@@ -302,14 +302,14 @@ impl Connection {
         }
     }
 
-    /// Sends what the session just wrote; keeps what the socket does not take.
+    /// Sends the new replies; keeps what the socket does not take.
     fn send_new(&mut self, turn: &mut Turn<'_>) -> io::Result<()> {
         if turn.out.is_empty() {
             return Ok(());
         }
         match send(&mut self.stream, turn.out, turn.counters) {
             Ok(Sent::All) => {}
-            // What TLS holds back is not in the outbox any more.
+            // Bytes that the TLS stream holds are not in the outbox any more.
             Ok(Sent::Part) => {
                 self.peer.set_state(State::Write);
                 std::mem::swap(&mut self.output, turn.out);
@@ -322,7 +322,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Sends what was kept.
+    /// Sends the replies that were kept.
     fn send_kept(&mut self, turn: &Turn<'_>) -> io::Result<Sent> {
         if self.output.is_empty() && !self.stream.is_holding() {
             return Ok(Sent::All);

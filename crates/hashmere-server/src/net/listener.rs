@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 /// One listening socket.
 #[derive(Debug)]
 pub struct Listener {
-    /// What it is called.
+    /// Its address, as messages and `stats conns` show it.
     pub name: String,
     kind: Kind,
     /// The socket file to remove at the end.
@@ -67,7 +67,7 @@ fn of_tcp(socket: Socket) -> io::Result<Listener> {
 }
 
 fn unix(path: &Path, config: &Config) -> io::Result<Listener> {
-    // A socket that nobody listens on any more is in the way; one that somebody does is his.
+    // A socket file without a listener is in the way; one with a listener belongs to another server.
     if std::fs::symlink_metadata(path).is_ok_and(|file| file.file_type().is_socket()) {
         if std::os::unix::net::UnixStream::connect(path).is_ok() {
             return Err(io::ErrorKind::AddrInUse.into());
@@ -76,7 +76,7 @@ fn unix(path: &Path, config: &Config) -> io::Result<Listener> {
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
     socket.bind(&SockAddr::unix(path)?)?;
-    // Before `listen`, so that nobody gets in who may not.
+    // Before `listen`, so that no client without permission connects.
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(config.unix_mode))?;
     socket.listen(config.backlog)?;
     of_unix(socket, format!("unix:{}", path.display()), Some(path.into()))
@@ -98,7 +98,7 @@ fn adopt(handed: OwnedFd) -> Result<Listener, String> {
 }
 
 impl Listener {
-    /// What the poll wants.
+    /// The event source to register.
     pub fn source(&mut self) -> &mut dyn Source {
         match &mut self.kind {
             Kind::Tcp(listener) => listener,
@@ -131,7 +131,7 @@ impl Listener {
 impl Drop for Listener {
     fn drop(&mut self) {
         if let Some(file) = &self.file {
-            // Somebody may have tidied up already.
+            // It may have been removed already.
             let _ = std::fs::remove_file(file);
         }
     }

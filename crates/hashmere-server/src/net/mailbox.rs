@@ -32,13 +32,13 @@ impl Mailbox {
         Ok(Mailbox { waker: Waker::new(poll.registry(), TOKEN)?, arrivals: Mutex::default() })
     }
 
-    /// Puts a connection in.
+    /// Adds a connection, and wakes the event loop.
     pub fn send(&self, arrival: Arrival) {
         self.arrivals.lock().unwrap_or_else(PoisonError::into_inner).push(arrival);
         self.wake();
     }
 
-    /// Takes what is there.
+    /// Takes all arrivals.
     pub fn take(&self) -> Vec<Arrival> {
         std::mem::take(&mut *self.arrivals.lock().unwrap_or_else(PoisonError::into_inner))
     }

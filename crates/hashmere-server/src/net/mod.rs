@@ -39,7 +39,7 @@ pub fn serve<E: From<String>>(
     Ok(run(store, prepared, ready)?)
 }
 
-/// What needs the rights that the server gives up.
+/// What is opened with the privileges that the server gives up.
 struct Prepared {
     config: Config,
     listeners: Vec<Listener>,
@@ -83,8 +83,8 @@ fn run(store: Store, prepared: Prepared, ready: impl FnOnce(&Store, &[String])) 
     for signal in signals.forever() {
         match signal {
             SIGHUP => match server.reload() {
-                Ok(()) => server.say(1, || "accounts and certificates read again".into()),
-                Err(error) => server.say(0, || error),
+                Ok(()) => server.log(1, || "accounts and certificates read again".into()),
+                Err(error) => server.log(0, || error),
             },
             _ => break,
         }
@@ -113,7 +113,7 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
     server.watchers.set_wakers(&mailboxes);
     let mut listeners = Some(listeners);
     let mut threads = Vec::new();
-    // Not later: the first that comes finds that all is counted which is done from now on.
+    // Before the first connection, which may ask for the figures.
     server.start_counting();
     for (index, poll) in polls.into_iter().enumerate() {
         let listeners = listeners.take().unwrap_or_default();
@@ -126,7 +126,7 @@ fn start(server: &Arc<Server>, listeners: Vec<Listener>) -> Result<Running, Stri
 }
 
 fn stop(server: &Arc<Server>, running: Running) {
-    server.say(1, || "stopping".into());
+    server.log(1, || "stopping".into());
     server.stopping.store(true, Ordering::SeqCst);
     running.mailboxes.iter().for_each(|mailbox| mailbox.wake());
     for thread in running.threads {

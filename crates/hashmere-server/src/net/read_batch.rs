@@ -9,10 +9,10 @@ use std::ops::Range;
 
 /// Connections of one batch.
 pub const AHEAD: usize = 16;
-/// What is read ahead of each; who brings more goes on from there in its turn.
+/// Bytes read ahead of each; further input is read in its turn.
 const SHARE: usize = 4096;
 
-/// Connections whose turn it is, and what was read of them.
+/// Connections whose turn it is, and the input that was read of each.
 #[derive(Debug)]
 pub struct Batch {
     members: [(usize, Range<usize>); AHEAD],
@@ -21,19 +21,19 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty one.
+    /// An empty batch.
     pub fn new() -> Batch {
         Batch { members: std::array::from_fn(|_| (0, 0..0)), count: 0, buffer: vec![0; AHEAD * SHARE] }
     }
 
-    /// One more connection; `true` when there is no room for another.
+    /// Adds a connection; `true` when the batch is full.
     pub fn push(&mut self, token: usize) -> bool {
         self.members[self.count] = (token, 0..0);
         self.count += 1;
         self.count == AHEAD
     }
 
-    /// Reads all of them, if there are several, and asks for the memory that their first requests need.
+    /// Reads all of them, if there are several, and prefetches the memory that their first requests need.
     pub fn read(&mut self, connections: &mut [Option<Connection>], store: &Store, counters: &Counters) {
         if self.count < 2 {
             return;
@@ -54,7 +54,7 @@ impl Batch {
         store.prefetch(&keys[..found]);
     }
 
-    /// Empties it: each connection, and what was read of it.
+    /// Empties it: each connection, and the input that was read of it.
     pub fn drain(&mut self) -> impl Iterator<Item = (usize, &[u8])> {
         let count = std::mem::take(&mut self.count);
         let buffer = &self.buffer;

@@ -5,16 +5,16 @@ use crate::outbox::{Outbox, PIECES};
 use crate::stats::counters::Counters;
 use std::io::{self, IoSlice, Write};
 
-/// How far it went.
+/// How much was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// Everything is with the kernel.
+    /// All of it.
     All,
-    /// The socket takes no more for now.
+    /// Only a part: the socket's buffer is full.
     Part,
 }
 
-/// Sends until everything is gone or the socket takes no more.
+/// Sends until the outbox is empty or the socket's buffer full.
 ///
 /// # Errors
 /// The socket is broken.

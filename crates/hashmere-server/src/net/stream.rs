@@ -23,7 +23,7 @@ impl Stream {
         !matches!(self, Stream::Tls(_))
     }
 
-    /// Whether something is still to be sent that is not in the outbox.
+    /// Whether it holds unsent bytes that are not in the outbox.
     pub fn is_holding(&self) -> bool {
         match self {
             Stream::Tls(tls) => tls.is_holding(),
@@ -44,14 +44,14 @@ impl Stream {
         registry.register(self.source(), token, Interest::READABLE)
     }
 
-    /// Changes whether room for output is told too. A Unix socket tells it each time that its client has read something, so
-    /// it is asked for only by who waits for it.
-    pub fn tell_room(&mut self, registry: &Registry, token: Token, room: bool) -> io::Result<()> {
+    /// Changes whether write readiness is polled too. A Unix socket reports it each time that its client has read something, so only
+    /// a connection with unsent replies asks for it.
+    pub fn set_write_interest(&mut self, registry: &Registry, token: Token, room: bool) -> io::Result<()> {
         let interest = if room { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         registry.reregister(self.source(), token, interest)
     }
 
-    /// Takes it out again.
+    /// Removes it from the poll.
     pub fn deregister(&mut self, registry: &Registry) {
         // It is about to be closed, which does the same.
         let _ = registry.deregister(self.source());

@@ -19,9 +19,9 @@ use std::time::{Duration, Instant};
 const BUFFER: usize = 64 << 10;
 /// Tokens from here on are listeners.
 const LISTENERS: usize = usize::MAX / 2;
-/// Between two looks at what is due.
+/// Time between two checks for periodic work.
 const TICK: Duration = Duration::from_secs(1);
-/// The same, while something is due that was asked for to the second.
+/// The same, while a flush or a stop is due.
 const SHORT_TICK: Duration = Duration::from_millis(50);
 
 /// One event loop with its connections.
@@ -36,17 +36,17 @@ pub struct Worker {
     free: Vec<usize>,
     /// Connections that have more to do.
     queue: Vec<usize>,
-    /// Connections that are told what happens.
+    /// Connections that receive the lines of `watch`.
     watching: Vec<usize>,
-    /// The store notes what it evicts.
+    /// The store records evictions for this event loop.
     evictions: bool,
-    /// Where the next connection goes.
+    /// The event loop that gets the next connection.
     next: usize,
     buffer: Vec<u8>,
     out: Outbox,
     now: u64,
     ticked: Instant,
-    /// When everything is closed, if the server is stopping.
+    /// When all connections are closed, if the server is stopping.
     deadline: Option<Instant>,
 }
 
@@ -87,9 +87,9 @@ impl Worker {
         let mut events = Events::with_capacity(1024);
         let mut batch = Batch::new();
         loop {
-            if let Err(error) = self.poll.poll(&mut events, Some(self.patience())) {
+            if let Err(error) = self.poll.poll(&mut events, Some(self.timeout())) {
                 if error.kind() != io::ErrorKind::Interrupted {
-                    self.server.say(0, || format!("an event loop ends: {error}"));
+                    self.server.log(0, || format!("an event loop ends: {error}"));
                     return;
                 }
             }
@@ -124,7 +124,7 @@ impl Worker {
     }
 
     /// How long to wait for events.
-    fn patience(&self) -> Duration {
+    fn timeout(&self) -> Duration {
         if self.queue.is_empty() {
             self.interval()
         } else {
@@ -140,7 +140,7 @@ impl Worker {
         }
     }
 
-    /// Gives those whose sockets are ready their turns.
+    /// Gives each connection of the batch its turn.
     fn serve(&mut self, batch: &mut Batch) {
         batch.read(&mut self.connections, &self.server.store, &self.server.counters[self.index]);
         for (token, input) in batch.drain() {
@@ -159,7 +159,7 @@ impl Worker {
         }
     }
 
-    /// Gives those who watch what was noted for them.
+    /// Sends watchers their lines.
     fn serve_watchers(&mut self) {
         connections::evictions(&self.server, self.index, &mut self.evictions);
         if self.watching.is_empty() {
@@ -167,14 +167,14 @@ impl Worker {
         }
         let mut watching = std::mem::take(&mut self.watching);
         watching.iter().for_each(|token| self.turn(*token, &[]));
-        // The place of one that is gone may be another's by now.
+        // The token of a closed connection may belong to another by now.
         watching.retain(|token| matches!(self.connections.get(*token), Some(Some(c)) if c.is_watching()));
         self.watching.append(&mut watching);
         self.watching.sort_unstable();
         self.watching.dedup();
     }
 
-    /// `input` was read ahead of it.
+    /// Gives a connection its turn; `input` was read ahead.
     fn turn(&mut self, token: usize, input: &[u8]) {
         let Some(Some(connection)) = self.connections.get_mut(token) else { return };
         if connection.queued {
@@ -189,7 +189,7 @@ impl Worker {
             connection: connection.peer.id,
         };
         let mut fate = connection.turn(&mut turn, &mut self.buffer, input);
-        if fate != Fate::Close && connection.watch_room(self.poll.registry(), Token(token)).is_err() {
+        if fate != Fate::Close && connection.update_interest(self.poll.registry(), Token(token)).is_err() {
             fate = Fate::Close;
         }
         if connection.is_watching() && !self.watching.contains(&token) {
@@ -205,7 +205,7 @@ impl Worker {
         }
     }
 
-    /// Closes a connection. `reason` is told to those who watch, unless the socket failed.
+    /// Closes a connection. Watchers get `reason`, unless the socket failed.
     fn close(&mut self, token: usize, reason: &str) {
         let Some(mut connection) = self.connections.get_mut(token).and_then(Option::take) else { return };
         connection.release(&self.server);
@@ -227,7 +227,7 @@ impl Worker {
                 Err(error) => {
                     // Connections that broke while they waited, or a limit of the system: those that wait are asked for again with
                     // the next tick.
-                    self.server.say(1, || format!("cannot accept: {error}"));
+                    self.server.log(1, || format!("cannot accept: {error}"));
                     return;
                 }
             }
@@ -270,12 +270,12 @@ impl Worker {
         let registered = connection.stream.register(self.poll.registry(), Token(token));
         self.connections[token] = Some(connection);
         if let Err(error) = registered {
-            self.server.say(0, || format!("cannot watch a connection: {error}"));
+            self.server.log(0, || format!("cannot watch a connection: {error}"));
             self.close(token, "error");
         }
     }
 
-    /// What is due now and then.
+    /// Periodic work.
     fn tick(&mut self) {
         self.ticked = Instant::now();
         let now = now_ms();
@@ -291,7 +291,7 @@ impl Worker {
                 let quiet = now.saturating_sub(connection.peer.active.load(Ordering::Relaxed));
                 let late = quiet > idle.as_secs() && !connection.is_watching();
                 if late {
-                    server.say(2, || format!("{} said nothing for {quiet} s", connection.peer.address));
+                    server.log(2, || format!("{} said nothing for {quiet} s", connection.peer.address));
                 }
                 late
             });
@@ -308,7 +308,7 @@ impl Worker {
         }
     }
 
-    /// Closes who is at rest; `true` when nobody is left, or it took too long.
+    /// Closes idle connections; `true` when none is left, or the time for draining is over.
     fn is_drained(&mut self) -> bool {
         self.listeners.clear();
         let deadline = *self.deadline.get_or_insert_with(|| Instant::now() + self.server.config.drain);
@@ -316,12 +316,12 @@ impl Worker {
             return true;
         }
         for token in 0..self.connections.len() {
-            // What arrived before the stop is still answered.
+            // Requests that arrived before the stop are still performed.
             if let Some(Some(connection)) = self.connections.get_mut(token) {
                 connection.note_readable();
                 self.turn(token, &[]);
             }
-            if self.connections.get(token).is_some_and(|c| c.as_ref().is_some_and(Connection::is_at_rest)) {
+            if self.connections.get(token).is_some_and(|c| c.as_ref().is_some_and(Connection::is_idle)) {
                 self.close(token, "shutdown");
             }
         }

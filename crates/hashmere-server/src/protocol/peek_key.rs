@@ -1,4 +1,4 @@
-//! A look at a request that is not parsed yet: which key it is going to ask for.
+//! The key of a request before it is parsed.
 
 use super::binary::{HEADER, REQUEST};
 use super::KEY_MAX;
@@ -6,8 +6,7 @@ use super::KEY_MAX;
 /// `prepend` and others.
 const LONGEST_COMMAND: usize = 7;
 
-/// The key of the first request, as well as a glance can tell; `None` if it has none, or it is not all there. What it says is good
-/// for a hint only.
+/// The probable key of the first request; `None` if it has none, or it is incomplete. Good for a hint only.
 pub fn peek_key(input: &[u8]) -> Option<&[u8]> {
     if *input.first()? == REQUEST {
         let length = u16::from_be_bytes([*input.get(2)?, *input.get(3)?]);

@@ -13,7 +13,7 @@ impl Counter {
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(by), Ordering::Relaxed);
     }
 
-    /// What it is at.
+    /// Its value.
     pub fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
@@ -63,7 +63,7 @@ counters! {
     connections
     /// Connections refused because there were too many.
     rejected
-    /// Connections closed for saying nothing.
+    /// Connections closed because they were idle.
     idle_kicks
     /// Times that a busy connection had to let others go first.
     yields
@@ -71,7 +71,7 @@ counters! {
     bytes_read
     /// Bytes sent.
     bytes_written
-    /// Keys asked for.
+    /// Keys requested.
     cmd_get
     /// Storing commands.
     cmd_set
@@ -85,21 +85,21 @@ counters! {
     get_hits
     /// Keys not found.
     get_misses
-    /// Keys not found because they had expired, and were still there.
+    /// Keys not found because they had expired, and not been removed yet.
     get_expired
-    /// Keys not found because a flush had taken them.
+    /// Keys not found because a flush had removed them.
     get_flushed
     /// Keys deleted.
     delete_hits
-    /// Keys not there to be deleted.
+    /// Deletions of absent keys.
     delete_misses
-    /// Counted up.
+    /// Increments.
     incr_hits
-    /// Not there to be counted up.
+    /// Increments of absent keys.
     incr_misses
-    /// Counted down.
+    /// Decrements.
     decr_hits
-    /// Not there to be counted down.
+    /// Decrements of absent keys.
     decr_misses
     /// Versions that matched.
     cas_hits
@@ -107,15 +107,15 @@ counters! {
     cas_misses
     /// Versions that did not match.
     cas_badval
-    /// Touched.
+    /// Keys touched.
     touch_hits
-    /// Not there to be touched.
+    /// Touches of absent keys.
     touch_misses
     /// Values stored.
     stored
     /// Values refused for their size.
     too_large
-    /// Values refused for want of room.
+    /// Values refused because the store is full.
     no_memory
     /// Attempts to authenticate.
     auth_cmds

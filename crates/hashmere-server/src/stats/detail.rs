@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Prefixes that are kept. What comes with others is not counted: they are the clients' choice.
+/// Most prefixes. Requests with further ones are not counted, since clients choose the prefixes.
 const PREFIXES_MAX: usize = 10_000;
 
 /// What is counted of a prefix.
@@ -52,7 +52,7 @@ impl Detail {
         self.lock().clear();
     }
 
-    /// A key was asked for.
+    /// A key was read.
     #[inline]
     pub fn fetched(&self, key: &[u8], found: bool) {
         if self.is_on() {
@@ -63,7 +63,7 @@ impl Detail {
         }
     }
 
-    /// A value was brought for a key.
+    /// A storing command named this key.
     #[inline]
     pub fn stored(&self, key: &[u8]) {
         if self.is_on() {
@@ -71,7 +71,7 @@ impl Detail {
         }
     }
 
-    /// A key was to be deleted.
+    /// A deletion named this key.
     #[inline]
     pub fn deleted(&self, key: &[u8]) {
         if self.is_on() {

@@ -11,10 +11,10 @@ use crate::server::Server;
 /// Takes one name and its value.
 pub type Sink<'a> = dyn FnMut(&str, &str) + 'a;
 
-/// What this server says that it is: the memcached whose protocol it speaks, then itself. (Clients look at the first number.)
+/// The reply to `version`: the memcached whose protocol this server speaks, then its own. (Clients parse the first number.)
 pub const VERSION: &str = concat!("1.6.45-hashmere-", env!("CARGO_PKG_VERSION"));
 
-/// What a request for statistics comes to.
+/// The result of a request for statistics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer {
     /// The values were given; an end is to follow.

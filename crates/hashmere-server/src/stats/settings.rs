@@ -5,7 +5,7 @@ use crate::config::Dialects;
 use crate::server::Server;
 use std::sync::atomic::Ordering;
 
-/// What the server was told, under memcached's names.
+/// The options of the server, under memcached's names.
 pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     let config = &server.config;
     let yes = |value: bool| if value { "yes" } else { "no" };
@@ -54,7 +54,7 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     sink("version", VERSION);
 }
 
-/// What memcached tells about slabs, lists, its hash table and its second storage: dashboards ask for it by name.
+/// Settings of memcached's slabs, lists, hash table and second storage: dashboards ask for them by name.
 fn absent(sink: &mut Sink<'_>) {
     const OFF: &[&str] =
         &["slab_reassign", "lru_crawler", "lru_maintainer_thread", "lru_segmented", "temp_lru", "track_sizes"];

@@ -1,4 +1,4 @@
-//! What watchers are told about connections and about keys that had to make room.
+//! Lines of `watch` about connections and evictions.
 
 use super::{CONNECTIONS, EVICTIONS};
 use crate::peers::Peer;
@@ -6,12 +6,12 @@ use crate::server::{now_ms, Server};
 use hashmere_engine::StoreHandle;
 use std::io::Write;
 
-/// A connection came.
+/// A connection was opened.
 pub fn opened(server: &Server, worker: usize, peer: &Peer) {
     connection(server, worker, peer, "conn_new", None);
 }
 
-/// A connection goes, for this reason.
+/// A connection is closed, for this reason.
 pub fn closed(server: &Server, worker: usize, peer: &Peer, reason: &str) {
     connection(server, worker, peer, "conn_close", Some(reason));
 }
@@ -20,7 +20,7 @@ fn connection(server: &Server, worker: usize, peer: &Peer, event: &str, reason: 
     if !server.watchers.wants(CONNECTIONS) {
         return;
     }
-    server.watchers.tell(CONNECTIONS, Some(worker), |line| {
+    server.watchers.send(CONNECTIONS, Some(worker), |line| {
         let (ip, port, transport) = peer.parts();
         // Writing to a vector does not fail.
         let _ = write!(line, "{event} rip={ip} rport={port} transport={transport}");
@@ -31,7 +31,7 @@ fn connection(server: &Server, worker: usize, peer: &Peer, event: &str, reason: 
     });
 }
 
-/// Sends watchers what this process evicted since the last call. `noting`: whether the store records it for this worker.
+/// Sends watchers the evictions of this process since the last call. `noting`: whether the store records them for this event loop.
 pub fn evictions(server: &Server, worker: usize, noting: &mut bool) {
     let wanted = server.watchers.wants(EVICTIONS);
     if !wanted && !*noting {
@@ -43,9 +43,9 @@ pub fn evictions(server: &Server, worker: usize, noting: &mut bool) {
         *noting = wanted;
     }
     for evicted in engine.drain_evictions() {
-        server.watchers.tell(EVICTIONS, Some(worker), |line| {
+        server.watchers.send(EVICTIONS, Some(worker), |line| {
             let now = now_ms();
-            let seen = server.access.look(evicted.uid);
+            let seen = server.access.lookup(evicted.uid);
             let ttl = evicted.expires_at_ms.map_or(-1, |at| (at / 1000) as i64 - (now / 1000) as i64);
             line.extend_from_slice(b"eviction");
             super::key(&evicted.key, line);

@@ -1,5 +1,5 @@
-//! `watch`: what happens, one line for each event, to the connections that asked for it. Nobody waits for a watcher: what
-//! it does not take in time is left out of its log, and counted there.
+//! `watch`: one line for each event, to the connections that asked for it. No event loop waits for a watcher: lines for which it has
+//! no room are left out, and their number is reported to it.
 
 pub(crate) mod connections;
 pub(crate) mod requests;
@@ -17,17 +17,17 @@ const WATCHERS_MAX: usize = 20;
 /// Bytes of lines that wait for one watcher. As much again may be on its way to the socket.
 pub const PENDING_MAX: usize = 256 << 10;
 
-/// Keys that were asked for.
+/// Reads of keys.
 pub const FETCHERS: u16 = 1;
-/// Values that were stored, or were not.
+/// Storing commands.
 pub const MUTATIONS: u16 = 1 << 1;
-/// Records that were dropped to make room.
+/// Evicted records.
 pub const EVICTIONS: u16 = 1 << 2;
-/// Connections that come and go.
+/// Connections opened and closed.
 pub const CONNECTIONS: u16 = 1 << 3;
-/// Keys that were deleted.
+/// Deleted keys.
 pub const DELETIONS: u16 = 1 << 4;
-/// What memcached tells about things that are not here: accepted, and silent.
+/// Kinds of memcached that this server does not have: accepted, without lines.
 const SILENT: u16 = 1 << 5;
 
 /// The kind of events that a word of the command names.
@@ -59,7 +59,7 @@ struct Pending {
 }
 
 impl Watcher {
-    /// Puts what waits behind what is in the outbox; `false` if there is nothing.
+    /// Moves pending lines into the outbox; `false` if there are none.
     pub fn take(&self, out: &mut Outbox) -> bool {
         let mut pending = lock(&self.pending);
         if pending.lines.is_empty() {
@@ -69,7 +69,7 @@ impl Watcher {
         true
     }
 
-    /// Adds a line; `None` if there is no room for it. Else whether it is the first that waits.
+    /// Adds a line; `None` if there is no room for it. Else whether it is the first pending line.
     fn add(&self, line: &[u8]) -> Option<bool> {
         let mut pending = lock(&self.pending);
         if pending.lines.len() + line.len() > PENDING_MAX {
@@ -90,7 +90,7 @@ impl Watcher {
 /// All watchers of a server.
 #[derive(Debug, Default)]
 pub struct Watchers {
-    /// Kinds that somebody watches.
+    /// Kinds with a watcher.
     kinds: AtomicU16,
     /// Number of the last event.
     last: AtomicU64,
@@ -111,7 +111,7 @@ struct List {
 pub struct Figures {
     /// Watchers.
     pub watchers: u64,
-    /// Events that somebody watched.
+    /// Events of kinds with a watcher.
     pub events: u64,
     /// Lines given to watchers.
     pub sent: u64,
@@ -120,13 +120,13 @@ pub struct Figures {
 }
 
 impl Watchers {
-    /// Whether anybody watches events of this kind.
+    /// Whether events of this kind have a watcher.
     #[inline]
     pub fn wants(&self, kind: u16) -> bool {
         self.kinds.load(Ordering::Relaxed) & kind != 0
     }
 
-    /// Tells how event loops are woken.
+    /// Sets how event loops are woken.
     pub fn set_wakers(&self, wakers: &[Arc<Mailbox>]) {
         // The first call counts; there is one.
         let _ = self.wakers.set(wakers.to_vec());
@@ -135,18 +135,18 @@ impl Watchers {
     /// A new watcher on a connection of this event loop. `None`: there are too many. It ends when it is dropped.
     pub fn enter(&self, kinds: u16, worker: usize) -> Option<Arc<Watcher>> {
         let mut list = lock(&self.list);
-        self.tidy(&mut list);
+        self.remove_closed(&mut list);
         if list.watchers.len() >= WATCHERS_MAX {
             return None;
         }
         let watcher = Arc::new(Watcher { kinds, worker, pending: Mutex::default() });
         list.watchers.push(Arc::downgrade(&watcher));
-        self.tidy(&mut list);
+        self.remove_closed(&mut list);
         Some(watcher)
     }
 
-    /// Writes the line of an event for everybody who watches its kind. `from`: the event loop that calls.
-    pub fn tell(&self, kind: u16, from: Option<usize>, write: impl FnOnce(&mut Vec<u8>)) {
+    /// Writes the line of an event for all watchers of its kind. `from`: the calling event loop.
+    pub fn send(&self, kind: u16, from: Option<usize>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut list = lock(&self.list);
         let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let number = self.last.fetch_add(1, Ordering::Relaxed) + 1;
@@ -168,7 +168,7 @@ impl Watchers {
                 None => _ = self.skipped.fetch_add(1, Ordering::Relaxed),
                 Some(first) => {
                     self.sent.fetch_add(1, Ordering::Relaxed);
-                    // A loop looks at its own watchers after every round.
+                    // An event loop serves its own watchers after every round.
                     if first && from != Some(watcher.worker) {
                         self.wake(watcher.worker);
                     }
@@ -176,14 +176,14 @@ impl Watchers {
             }
         }
         if gone {
-            self.tidy(&mut list);
+            self.remove_closed(&mut list);
         }
     }
 
-    /// How it goes.
+    /// The figures for `stats`.
     pub fn figures(&self) -> Figures {
         let mut list = lock(&self.list);
-        self.tidy(&mut list);
+        self.remove_closed(&mut list);
         Figures {
             watchers: list.watchers.len() as u64,
             events: self.last.load(Ordering::Relaxed),
@@ -192,8 +192,8 @@ impl Watchers {
         }
     }
 
-    /// Forgets watchers that are gone, and what nobody watches any more.
-    fn tidy(&self, list: &mut List) {
+    /// Removes closed watchers, and updates the kinds that have one.
+    fn remove_closed(&self, list: &mut List) {
         let mut kinds = 0;
         list.watchers.retain(|watcher| match watcher.upgrade() {
             Some(watcher) => {
@@ -212,7 +212,7 @@ impl Watchers {
     }
 }
 
-/// Appends a key as logs show it.
+/// Appends a key as lines of `watch` show it.
 pub fn key(key: &[u8], out: &mut Vec<u8>) {
     out.extend_from_slice(b" key=");
     percent::write(key, out);
@@ -238,13 +238,13 @@ mod tests {
         assert!(!watchers.wants(FETCHERS | MUTATIONS));
         let watcher = watchers.enter(FETCHERS, 0).unwrap();
         assert!(watchers.wants(FETCHERS) && !watchers.wants(MUTATIONS));
-        watchers.tell(FETCHERS, Some(0), |line| line.extend_from_slice(b"x"));
-        watchers.tell(MUTATIONS, Some(0), |line| line.extend_from_slice(b"y"));
+        watchers.send(FETCHERS, Some(0), |line| line.extend_from_slice(b"x"));
+        watchers.send(MUTATIONS, Some(0), |line| line.extend_from_slice(b"y"));
         let lines = text(&watcher);
         assert!(lines.starts_with("ts=") && lines.ends_with(" gid=1 type=x\n"), "{lines}");
         assert_eq!(text(&watcher), "");
         drop(watcher);
-        watchers.tell(FETCHERS, Some(0), |_| {});
+        watchers.send(FETCHERS, Some(0), |_| {});
         assert!(!watchers.wants(FETCHERS));
     }
 
@@ -252,7 +252,7 @@ mod tests {
     fn a_slow_watcher_is_bounded_and_told_what_it_missed() {
         let watchers = Watchers::default();
         let watcher = watchers.enter(MUTATIONS, 0).unwrap();
-        let event = || watchers.tell(MUTATIONS, Some(0), |line| line.extend_from_slice(&[b'x'; 1000]));
+        let event = || watchers.send(MUTATIONS, Some(0), |line| line.extend_from_slice(&[b'x'; 1000]));
         (0..1000).for_each(|_| event());
         let lines = text(&watcher);
         assert!(lines.len() <= PENDING_MAX, "{}", lines.len());

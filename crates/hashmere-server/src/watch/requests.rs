@@ -8,7 +8,7 @@ use crate::turn::Turn;
 use hashmere::Attributes;
 use std::io::Write;
 
-/// A key was asked for.
+/// A key was read.
 #[inline]
 pub fn fetched(turn: &Turn<'_>, key: &[u8], found: bool) {
     if turn.server.watchers.wants(FETCHERS) {
@@ -19,7 +19,7 @@ pub fn fetched(turn: &Turn<'_>, key: &[u8], found: bool) {
 #[cold]
 fn write_fetched(turn: &Turn<'_>, key: &[u8], found: bool) {
     let size = if found { size_of(turn, key).0 } else { 0 };
-    turn.server.watchers.tell(FETCHERS, Some(turn.worker), |line| {
+    turn.server.watchers.send(FETCHERS, Some(turn.worker), |line| {
         line.extend_from_slice(b"item_get");
         super::key(key, line);
         let (status, class) = if found { ("found", 1) } else { ("not_found", 0) };
@@ -28,7 +28,7 @@ fn write_fetched(turn: &Turn<'_>, key: &[u8], found: bool) {
     });
 }
 
-/// A value was brought.
+/// A storing command was performed.
 #[inline]
 pub fn stored(turn: &Turn<'_>, verb: Verb, key: &[u8], len: usize, attributes: Attributes, outcome: &Outcome) {
     if turn.server.watchers.wants(MUTATIONS) {
@@ -62,7 +62,7 @@ fn write_stored(turn: &Turn<'_>, verb: Verb, key: &[u8], len: usize, attributes:
         (size, expires) = size_of(turn, key);
     }
     let ttl = exptime::remaining(expires, now).unwrap_or(0);
-    turn.server.watchers.tell(MUTATIONS, Some(turn.worker), |line| {
+    turn.server.watchers.send(MUTATIONS, Some(turn.worker), |line| {
         line.extend_from_slice(b"item_store");
         super::key(key, line);
         let connection = turn.connection;
@@ -70,7 +70,7 @@ fn write_stored(turn: &Turn<'_>, verb: Verb, key: &[u8], len: usize, attributes:
     });
 }
 
-/// The size of what is about to be deleted, if somebody watches that.
+/// The size of a value that is about to be deleted, if deletions have a watcher.
 #[inline]
 pub fn size_if_watched(turn: &Turn<'_>, key: &[u8]) -> Option<u64> {
     turn.server.watchers.wants(DELETIONS).then(|| size_of(turn, key).0)
@@ -79,7 +79,7 @@ pub fn size_if_watched(turn: &Turn<'_>, key: &[u8]) -> Option<u64> {
 /// A key was deleted that had this size.
 pub fn deleted(turn: &Turn<'_>, key: &[u8], cmd: &str, size: Option<u64>) {
     let Some(size) = size else { return };
-    turn.server.watchers.tell(DELETIONS, Some(turn.worker), |line| {
+    turn.server.watchers.send(DELETIONS, Some(turn.worker), |line| {
         line.extend_from_slice(b"deleted");
         super::key(key, line);
         let _ = write!(line, " cmd={cmd} clsid=1 size={size}");

@@ -1,4 +1,4 @@
-//! What stands around a server: a proxy in front of several, a service manager that opens its sockets.
+//! Promise: a proxy in front of several servers finds one that was killed warm again.
 
 use crate::support::{start_at, Client, Port, Scratch, Server, PATIENCE};
 use std::net::TcpStream;

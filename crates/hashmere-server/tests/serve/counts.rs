@@ -90,7 +90,7 @@ fn misses_of_what_had_expired_or_was_flushed() {
     }
     assert_eq!(number(&mut client, "get_flushed"), 0);
     client.ask("set a 0 0 1\r\n1\r\nset b 0 0 1\r\n1\r\nset c 0 0 1\r\n1\r\nflush_all\r\nstats reset\r\n");
-    // What was stored again meanwhile does not count.
+    // A key that was stored again does not count.
     client.ask("set c 0 0 1\r\n1\r\ndelete c\r\nget a none c\r\nget a\r\nincr b 1\r\n");
     assert_eq!((number(&mut client, "get_flushed"), number(&mut client, "get_expired")), (2, 0));
 }

@@ -1,5 +1,5 @@
 //! Promise: a client that is slow, stopped or malicious holds no more memory than `docs/internals/protocol.md` says, and blocks
-//! nobody.
+//! no other client.
 
 use crate::support::{start, Client, PATIENCE};
 use std::net::TcpStream;

@@ -1,5 +1,5 @@
-//! Promise: kill -9 of the server loses nothing that was acknowledged, local processes go on meanwhile, and the next server
-//! is warm at once.
+//! Promise: kill -9 of the server loses nothing that was acknowledged, local processes are not stopped, and the next
+//! server is warm at once.
 
 use crate::support::{start_on, Scratch, PATIENCE};
 use hashmere::Options;

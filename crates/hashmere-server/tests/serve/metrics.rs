@@ -1,5 +1,5 @@
-//! Promise: metrics are served over HTTP to everybody who asks for them properly, whatever other clients do. Catches: a client that sends
-//! its request slowly, or not at all, and keeps others from their answers.
+//! Promise: metrics are served over HTTP to every proper request, independent of other clients. Catches: a client that sends its request
+//! slowly, or not at all, and delays others.
 
 use crate::support::{start, Port, Server, PATIENCE};
 use std::io::{ErrorKind, Read, Write};
@@ -50,7 +50,7 @@ fn metrics_are_served_over_http() {
 }
 
 #[test]
-fn a_client_that_says_nothing_more_keeps_nobody_waiting() {
+fn a_silent_client_delays_no_other() {
     let (_server, port) = server();
     let deadline = Instant::now() + PATIENCE;
     // Again if the machine was so busy that the silent client had been given up when the other one was answered.

@@ -148,7 +148,7 @@ impl Remote {
     }
 }
 
-/// Works until it is told to stop; returns what it did.
+/// Works until `stop` is set; returns its operations.
 fn work(
     worker: u32,
     mut rng: Rng,

@@ -1,4 +1,4 @@
-//! Promise: of many clients that meet a missing or stale value one is told to compute it, also when they use different
+//! Promise: of many clients that meet a missing or stale value one wins the right to compute it, also when they use different
 //! servers of one store. Catches: two winners, a winner that is never chosen, stale values lost.
 
 use crate::support::{start_on, Scratch};
@@ -13,7 +13,7 @@ fn one_winner_among_two_servers() {
     assert_eq!(b.ask("mg k N600 v\r\n"), "VA 0 Z\r\n\r\n");
     assert_eq!(b.ask("ms k 3 T600\r\nabc\r\n"), "HD\r\n");
     assert_eq!(a.ask("mg k v\r\n"), "VA 3\r\nabc\r\n");
-    // Invalidated: readers get the old value, one of them is told to bring the next.
+    // Invalidated: readers get the old value, one of them wins the right to store the next.
     assert_eq!(a.ask("md k I T300\r\n"), "HD\r\n");
     let answer = b.ask("mg k v t\r\n");
     assert!((180..=300).any(|left| answer == format!("VA 3 t{left} X W\r\nabc\r\n")), "{answer:?}");
@@ -24,7 +24,7 @@ fn one_winner_among_two_servers() {
     assert_eq!(a.ask("mg k v\r\n"), "VA 3 Z X\r\nold\r\n");
     assert_eq!(b.ask(&format!("ms k 3 C{}\r\nnew\r\n", version + 1)), "HD\r\n");
     assert_eq!(a.ask("mg k v\r\n"), "VA 3\r\nnew\r\n");
-    // Soon to expire: one is told.
+    // Soon to expire: one wins.
     assert_eq!(a.ask("mg k T200\r\n"), "HD\r\n");
     for mark in ["W", "Z"] {
         let answer = a.ask("mg k R300 t\r\n");

@@ -47,7 +47,7 @@ fn the_same_protocol_through_tls() {
     let one = format!("VALUE k 3 2000000\r\n{value}\r\nEND\r\n");
     let expected = format!("STORED\r\n{one}{one}VERSION ");
     assert!(answer.starts_with(&expected), "{} bytes: {}", answer.len(), &answer[..answer.len().min(200)]);
-    // A client without TLS gets nowhere, and hurts nobody.
+    // A client without TLS gets no reply, and does not disturb others.
     let mut plain = server.connect();
     plain.send(b"version\r\nversion\r\nversion\r\n");
     assert!(!plain.until(b"VERSION").1);

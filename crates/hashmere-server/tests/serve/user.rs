@@ -1,4 +1,4 @@
-//! Promise: the server gives up its rights when it is told to, and reads secrets before.
+//! Promise: with a user to become the server gives up its privileges, and reads secrets before.
 
 use crate::support::{start_on, Scratch};
 use std::os::unix::fs::MetadataExt;
@@ -17,7 +17,7 @@ fn rights_are_given_up() {
         return;
     }
     let Some((user, group)) = ids_of_nobody() else { return };
-    // The folder of the stores is nobody's; the accounts are root's, and are read before.
+    // The folder of the stores belongs to that user; the accounts are root's, and are read before.
     let accounts = scratch.path().join("accounts");
     std::fs::write(&accounts, "ada:secret\n").unwrap();
     std::fs::set_permissions(&accounts, std::os::unix::fs::PermissionsExt::from_mode(0o600)).unwrap();

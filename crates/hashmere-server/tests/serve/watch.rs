@@ -1,4 +1,4 @@
-//! Promise: a watcher sees what memcached would show it; a slow one costs a bounded amount of memory and nobody's time.
+//! Promise: a watcher sees what memcached would show it; a slow one costs a bounded amount of memory and delays no client.
 
 use crate::support::{start, Client, Server, PATIENCE};
 use hashmere_testkit::rng::Rng;
@@ -81,7 +81,7 @@ fn the_same_log_as_memcached() {
         };
         let mut log = watch(server, " mutations");
         stores.chunks(30).for_each(|requests| piece(&mut log, requests, "set last 0 0 1\r\nx\r\n"));
-        // To memcached every look at an item is a fetch, also one within a write: here only reads are done meanwhile.
+        // In memcached every lookup of an item is a fetch, also one within a write: so only reads are compared.
         let mut log = watch(server, "");
         fetches.chunks(30).for_each(|requests| piece(&mut log, requests, "get last\r\n"));
         all.iter().map(|line| normal(line)).collect::<Vec<_>>()
@@ -155,7 +155,7 @@ fn a_watcher_that_never_reads() {
     assert!(grown < 10 * (1 << 20) + (16 << 20), "memory grew by {grown}");
     let stats = client.ask("stats\r\n");
     assert!(stats.contains("STAT log_watchers 10\r\n") && !stats.contains("STAT log_watcher_skipped 0\r\n"), "{stats}");
-    // One that reads again is told how much it missed.
+    // One that reads again gets the number of the lines that it missed.
     let deadline = Instant::now() + PATIENCE;
     while !slow[0].until(b"\n").0.starts_with(b"skipped=") {
         assert!(Instant::now() < deadline);

@@ -19,7 +19,7 @@ pub fn server(dialects: Dialects, path: PathBuf) -> Server {
 /// Feeds input, cut as `cut` says, to a session on an empty store; returns all replies.
 ///
 /// # Panics
-/// If the session eats more than it was given, or does not come to rest.
+/// If the session consumes more than it was given, or loops.
 pub fn converse(server: &Server, input: &[u8], mut cut: impl FnMut() -> usize) -> Vec<u8> {
     server.store.clear().expect("an empty store");
     let mut session = Session::new(server);
@@ -29,10 +29,10 @@ pub fn converse(server: &Server, input: &[u8], mut cut: impl FnMut() -> usize) -
         have.extend_from_slice(&input[at..end]);
         at = end;
         for round in 0.. {
-            assert!(round < ROUNDS_MAX, "the session does not come to rest");
-            let (eaten, next) = step(server, &mut session, &have, &mut replies);
-            assert!(eaten <= have.len(), "more was eaten than given");
-            have.drain(..eaten);
+            assert!(round < ROUNDS_MAX, "the session loops");
+            let (consumed, next) = step(server, &mut session, &have, &mut replies);
+            assert!(consumed <= have.len(), "more was consumed than given");
+            have.drain(..consumed);
             match next {
                 Next::Output => {}
                 Next::Input(_) => break,

@@ -78,7 +78,7 @@ pub fn fail_write(turn: &mut Turn<'_>, packet: &Packet<'_>, error: &WriteError) 
         WriteError::TooLarge { .. } => status::TOO_LARGE,
         WriteError::NotANumber => status::NOT_A_NUMBER,
         other => {
-            turn.server.say(0, || format!("cannot write: {other}"));
+            turn.server.log(0, || format!("cannot write: {other}"));
             (0x84, "Internal error")
         }
     };

@@ -1,5 +1,5 @@
-//! The meta protocol: lines of two letters, a key and flags. Besides reading and writing it shares the work of computing a value again
-//! between clients, by two marks on the item.
+//! The meta protocol: lines of two letters, a key and flags. Besides reading and writing, two marks on an item make
+//! one of several clients compute its value again.
 
 mod count;
 mod delete;
@@ -11,7 +11,7 @@ mod set;
 
 pub(super) use run::run;
 
-/// Mark: the value is to be computed again, and may be used meanwhile.
+/// Mark: the value is to be computed again, and may be used until then.
 pub const STALE: u32 = 1;
-/// Mark: somebody was told to compute it.
+/// Mark: a client has won the right to compute it.
 pub const WON: u32 = 2;

@@ -56,10 +56,10 @@ pub fn item_flag(turn: &Turn<'_>, letter: u8, meta: &Metadata, out: &mut Vec<u8>
             None => out.extend_from_slice(b" t-1"),
         },
         b'h' => {
-            flag(b'h', u64::from(turn.server.access.look(meta.uid).fetched), out);
+            flag(b'h', u64::from(turn.server.access.lookup(meta.uid).fetched), out);
         }
         b'l' => {
-            let last = turn.server.access.look(meta.uid).last;
+            let last = turn.server.access.lookup(meta.uid).last;
             flag(b'l', turn.now.saturating_sub(last), out);
         }
         _ => {}

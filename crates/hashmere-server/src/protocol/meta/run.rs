@@ -65,7 +65,7 @@ fn debug(turn: &mut Turn<'_>, token: &[u8], mut tokens: Tokens<'_>) {
     let found = Key::read(token, tokens.any(|flag| flag[0] == b'b')).map(|key| turn.server.store.metadata(key.bytes()));
     match found {
         Some(Ok(Some(meta))) => {
-            let Seen { fetched, last } = turn.server.access.look(meta.uid);
+            let Seen { fetched, last } = turn.server.access.lookup(meta.uid);
             let left = exptime::remaining(meta.expires_at_ms, now_ms());
             let expiry = left.map_or("-1".to_string(), |left| left.to_string());
             let line = format!(

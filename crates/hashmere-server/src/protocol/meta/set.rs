@@ -81,8 +81,8 @@ fn reply_set(turn: &mut Turn<'_>, request: &Request<'_>, outcome: &Outcome, len:
     });
 }
 
-/// A value that somebody computed from an older version: kept as stale, with the expiry that was there, until the one who
-/// computes the next brings it.
+/// A value that a client computed from an older version: stored as stale, with the expiry of before, until the winner stores the
+/// next.
 fn set_stale(turn: &Turn<'_>, key: &[u8], value: &[u8], attributes: Attributes, version: u64) -> Outcome {
     loop {
         let seen = match turn.server.store.metadata(key) {
@@ -104,7 +104,7 @@ fn set_stale(turn: &Turn<'_>, key: &[u8], value: &[u8], attributes: Attributes, 
     }
 }
 
-/// Creates what was to be extended, or extends it if it came meanwhile.
+/// Creates the value to be extended, or extends it if another client has created it.
 fn set_or_extend(turn: &Turn<'_>, verb: Verb, key: &[u8], value: &[u8], attributes: Attributes) -> Outcome {
     for _ in 0..16 {
         let created = commands::set::set(turn, Verb::Add, key, value, attributes, None);

@@ -17,9 +17,9 @@ use std::thread;
 use std::time::Duration;
 
 /// How long a connection waits for a smaller store. A cache that cannot be that small says so at once.
-const RESIZE_PATIENCE: Duration = Duration::from_millis(500);
+const RESIZE_TIMEOUT: Duration = Duration::from_millis(500);
 
-/// Whether the store has the new maximum, or a cache is on its way there.
+/// Returns true if the store has the new maximum, or a cache is still being reduced to it.
 fn resize(store: Store, bytes: u64) -> bool {
     let is_cache = store.mode() == Mode::Cache;
     let (done, outcome) = mpsc::channel();
@@ -29,7 +29,7 @@ fn resize(store: Store, bytes: u64) -> bool {
     });
     match (resized, is_cache) {
         (Err(_), _) => false,
-        (_, true) => outcome.recv_timeout(RESIZE_PATIENCE).unwrap_or(true),
+        (_, true) => outcome.recv_timeout(RESIZE_TIMEOUT).unwrap_or(true),
         (_, false) => outcome.recv().unwrap_or(false),
     }
 }
@@ -271,7 +271,7 @@ fn hashmere(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
     Step::Done
 }
 
-/// `watch`: whether the connection becomes one that is told what happens.
+/// `watch`: the kinds of events that the connection is to receive; `None` if it is refused.
 pub fn watch(turn: &mut Turn<'_>, tokens: Tokens<'_>) -> Option<u16> {
     if !turn.server.config.may_watch {
         turn.out.line("CLIENT_ERROR watch commands not allowed");

@@ -106,7 +106,7 @@ impl Dump {
             Shape::Metadump => {
                 out.extend_from_slice(b"key=");
                 percent::write(&pair.key, out);
-                let Seen { fetched, last } = turn.server.access.look(meta.uid);
+                let Seen { fetched, last } = turn.server.access.lookup(meta.uid);
                 let expiry = expiry.map_or("-1".into(), |at| at.to_string());
                 // Writing to a vector does not fail.
                 let _ = writeln!(

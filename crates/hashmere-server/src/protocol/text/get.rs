@@ -145,6 +145,6 @@ fn get_and_touch(turn: &mut Turn<'_>, key: &[u8], exptime: i64, cas: bool) {
             turn.out.bytes.extend_from_slice(b"\r\n");
         }
         Ok(None) => {}
-        Err(error) => turn.server.say(0, || format!("cannot touch: {error}")),
+        Err(error) => turn.server.log(0, || format!("cannot touch: {error}")),
     }
 }

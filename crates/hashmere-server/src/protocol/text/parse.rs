@@ -89,7 +89,7 @@ pub enum Request<'a> {
     },
 }
 
-/// A line that is no request.
+/// A line that is not a valid request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refusal {
     /// The reply, without its line ending; `None` if the line asks for none.
@@ -168,7 +168,7 @@ fn retrieve(mut tokens: Tokens<'_>, cas: bool, touch: bool) -> Result<Request<'_
     Ok(Request::Retrieve(Retrieve { cas, touch: exptime, keys }))
 }
 
-/// Whether a line that ends with these words is not to be answered. What stands before the last of them means nothing.
+/// Whether a line with these last tokens gets no reply. Only the very last one counts.
 #[inline]
 fn is_noreply(tokens: Tokens<'_>) -> bool {
     tokens.last() == Some(b"noreply")
