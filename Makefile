@@ -18,7 +18,7 @@ help:
 	@echo 'make test-all the same, Miri, more interruptions, and C and C++ with every compiler and sanitizer'
 	@echo 'make unit     unit tests, crash enumeration, models'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
-	@echo 'make models   small stories of the engine under a scheduler, every interleaving by chance'
+	@echo 'make models   small scenarios of the engine under a scheduler, every interleaving by chance'
 	@echo 'make miri     the memory abstraction and the calls of the engine under Miri'
 	@echo 'make cross    built for aarch64; unit tests, a part of the engine'"'"'s and the command under an emulator'
 	@echo 'make bindings all languages: tests, sanitizers, samples, the ABI, all of them on one store'
@@ -55,7 +55,7 @@ test-all:
 test-more: miri
 	@scripts/setup compilers
 	@scripts/setup python
-	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- meanwhile
+	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- interleaving
 	HASHMERE_BIG=1 HASHMERE_DEATHS=160 cargo test $(WHOLE) --quiet --test sizes --test step
 	EVERY_COMPILER=1 HASHMERE_PYTHON_PROFILE=release bindings/test c cpp python
 
@@ -131,13 +131,13 @@ test-soak:
 # Memory and engine under an interpreter that knows undefined behaviour, data races and weakly ordered memory.
 # Miri runs the threads of one process in turns; so the tests of the engine go as two processes.
 miri: export MIRIFLAGS = -Zmiri-disable-isolation -Zmiri-strict-provenance
-miri: SLOW = quick::leaves quick::processes quick::threads quick::the_dead
+miri: SLOW = miri_subset::leaves miri_subset::processes miri_subset::threads miri_subset::the_dead
 miri:
 	@scripts/setup rust
 	@scripts/setup miri
 	cargo +nightly miri test --quiet -p hashmere-mem --lib --test conformance
 	cargo +nightly miri test --quiet -p hashmere-engine --lib --no-run
-	printf '%s\n' '$(SLOW)' 'quick $(addprefix --skip ,$(SLOW))' | \
+	printf '%s\n' '$(SLOW)' 'miri_subset $(addprefix --skip ,$(SLOW))' | \
 	  xargs -P 2 -I {} sh -c 'cargo +nightly miri test --quiet -p hashmere-engine --lib -- {}'
 	cargo +nightly miri test --quiet -p hashmere-queue --lib transfer
 	cargo +nightly miri test --quiet -p hashmere-log --lib beside

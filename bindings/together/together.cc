@@ -8,14 +8,14 @@
 using namespace std::chrono_literals;
 
 constexpr int sums = 2000, steps = 200;
-constexpr auto patience = 600s;
+constexpr auto time_limit = 600s;
 
 static void must(bool is, const char *what) {
     if (!is) throw std::runtime_error(what);
 }
 
 template <class F> static void wait_until(const char *what, F &&f) {
-    const auto end = std::chrono::steady_clock::now() + patience;
+    const auto end = std::chrono::steady_clock::now() + time_limit;
     while (!f()) {
         must(std::chrono::steady_clock::now() < end, what);
         std::this_thread::sleep_for(1ms);

@@ -27,13 +27,13 @@ impl SharedEngine {
         answer_long: impl Fn(&View) -> R,
     ) -> Result<Option<R>, ReadError> {
         match engine.probe(key, kh) {
-            Probe::At(found, epoch) if found.outline.value_len <= PIN_FROM => {
+            Probe::At(found, epoch) if found.header.value_len <= PIN_FROM => {
                 if let Some(room) = buffer.get_mut(..found.value_len()) {
                     engine.mem.read(found.value(), room);
                     engine.visit(&found);
                 }
                 let answer = answer(engine, &found);
-                if engine.stood(epoch) {
+                if engine.validate_epoch(epoch) {
                     engine.count(Stat::Hits, 1);
                     return Ok(Some(answer));
                 }
@@ -61,7 +61,7 @@ impl SharedEngine {
         // The inner `None`: it fits, but copying takes so long that it needs a pin.
         let copied = engine.read_by_generation(key, kh, &mut |found| {
             if let Some(room) = buffer.get_mut(..found.value_len()) {
-                if found.outline.value_len > PIN_FROM {
+                if found.header.value_len > PIN_FROM {
                     return Ok(None);
                 }
                 engine.mem.read(found.value(), room);

@@ -14,7 +14,7 @@ hashmere_mem::seeded_faults! {
     /// A writer that has locked a key does not look whether its leaf was split meanwhile.
     LeafBelieved,
     /// The plain set does not look whether what it saw before it had the lock is still so.
-    SightBelieved,
+    LookupBelieved,
     /// A writer that creates a key does not look again under the lock.
     AbsenceBelieved,
     /// A writer takes a free slot without looking whether another key just did.
@@ -98,7 +98,7 @@ hashmere_mem::seeded_faults! {
     /// Whoever frees a segment does not look for operations that began before a clear.
     ActiveIgnored,
     /// Whoever frees a segment does not look for a writer that is about to count in it.
-    BurialIgnored,
+    MarkingIgnored,
     /// A cleaner moves what it found before it locked the key.
     MoveBelieved,
     /// Cleaning by force ends at a record whose lock does not come.

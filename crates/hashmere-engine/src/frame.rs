@@ -74,7 +74,7 @@ impl SharedEngine {
         let start = buffer.len();
         let fetched = engine.read(key, kh, |found| {
             buffer.truncate(start);
-            if found.outline.value_len > PIN_FROM {
+            if found.header.value_len > PIN_FROM {
                 return Ok(Fetched::Long);
             }
             let meta = engine.meta_of_found(found);

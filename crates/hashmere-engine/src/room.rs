@@ -35,7 +35,7 @@ impl SharedEngine {
         let kh = engine.hash(key);
         let mut made = None;
         let fetched = engine.read(key, kh, |found| {
-            let len = found.outline.value_len;
+            let len = found.header.value_len;
             if len > PIN_FROM {
                 return Ok(Fetched::Long);
             }

@@ -65,7 +65,7 @@ pub mod at {
     /// Versions that writes asked for are not above this.
     pub const RAISED: u64 = 224;
 
-    /// Lock of growth (an owner word, see [`crate::leaf::Meta`]).
+    /// Lock of growth (an owner word, see [`crate::leaf::LockWord`]).
     pub const SPACE_LOCK: u64 = 256;
     /// Where the next victim is looked for.
     pub const CLEAN_HAND: u64 = 264;

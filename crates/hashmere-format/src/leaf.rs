@@ -1,7 +1,7 @@
 //! Index leaves: buckets of one cache line, seven slots and a lock word each.
 //!
 //! ```text
-//! line 0          header                        line k   slot 0 | slot 1 | ... | slot 6 | meta
+//! line 0          header                        line k   slot 0 | slot 1 | ... | slot 6 | lock word
 //! lines 1..=v     visited marks (cache mode)             0        8                48       56
 //! lines v+1..     buckets
 //! ```
@@ -13,7 +13,7 @@ pub const LINE: u64 = 64;
 /// Slots of a bucket.
 pub const SLOTS: u64 = 7;
 /// Offset of the lock word in its bucket.
-pub const META: u64 = 56;
+pub const LOCK_WORD: u64 = 56;
 
 /// Words of the leaf header, as byte offsets in line 0.
 pub mod at {
@@ -98,9 +98,9 @@ impl Slot {
 /// ```
 /// Waiters sleep on the low half. Other locks of the file use the same word without version.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Meta(pub u64);
+pub struct LockWord(pub u64);
 
-impl Meta {
+impl LockWord {
     /// Set by whoever is about to sleep until the owner lets go.
     pub const WAITERS: u64 = 1 << 16;
     /// Some key of this bucket stands in the overflow tree.
@@ -133,13 +133,13 @@ impl Meta {
     }
     /// Held by `slot`.
     #[inline(always)]
-    pub fn held_by(self, slot: u32) -> Meta {
-        Meta(self.0 & !Self::OWNER | u64::from(slot + 1))
+    pub fn held_by(self, slot: u32) -> LockWord {
+        LockWord(self.0 & !Self::OWNER | u64::from(slot + 1))
     }
     /// Free, with no waiters noted and no request to yield.
     #[inline(always)]
-    pub fn released(self) -> Meta {
-        Meta(self.0 & !(Self::OWNER | Self::WAITERS | Self::YIELD))
+    pub fn released(self) -> LockWord {
+        LockWord(self.0 & !(Self::OWNER | Self::WAITERS | Self::YIELD))
     }
     /// The version of the last write.
     #[inline(always)]
@@ -174,12 +174,12 @@ mod tests {
 
     #[test]
     fn lock_words_keep_their_version() {
-        let m = Meta(7 << 22 | Meta::OVERFLOW);
+        let m = LockWord(7 << 22 | LockWord::OVERFLOW);
         let h = m.held_by(0);
         assert_eq!((h.owner(), h.version(), h.has_overflow()), (Some(0), 7, true));
-        assert_eq!(Meta(h.0 | Meta::WAITERS).released(), m);
+        assert_eq!(LockWord(h.0 | LockWord::WAITERS).released(), m);
         assert!(m.is_free() && !h.is_free() && m.is_open() && !h.is_open());
-        let asked = Meta(m.0 | Meta::YIELD);
+        let asked = LockWord(m.0 | LockWord::YIELD);
         assert!(asked.is_free() && !asked.is_open() && asked.asks_to_yield());
         assert_eq!(asked.released(), m);
         let id = Identity { depth: 20, tree: 1, prefix: 0xf_ffff };

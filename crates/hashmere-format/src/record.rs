@@ -105,7 +105,7 @@ pub struct Head {
 impl Head {
     /// The head word, and where the parts of the record will be.
     #[inline(always)]
-    pub fn outline(&self, lengths: Lengths) -> Outline {
+    pub fn header(&self, lengths: Lengths) -> RecordHeader {
         let mut word = (self.version << VERSION_SHIFT) | (self.dead * field::DEAD);
         let mut lead = lengths.lead;
         if lengths.fixed.is_none() {
@@ -127,32 +127,32 @@ impl Head {
                 lead += 8;
             }
         }
-        Outline { word, lead, key_len: self.key_len, value_len: self.value_len }
+        RecordHeader { word, lead, key_len: self.key_len, value_len: self.value_len }
     }
 
     /// Words before the key.
     #[inline]
     pub fn words(&self, lengths: Lengths) -> u64 {
-        self.outline(lengths).lead / 8
+        self.header(lengths).lead / 8
     }
 
     /// Bytes of the whole record: a multiple of 8.
     #[inline]
     pub fn record_bytes(&self, lengths: Lengths) -> u64 {
-        self.outline(lengths).bytes()
+        self.header(lengths).bytes()
     }
 
     /// The header word.
     #[inline]
     pub fn pack(&self, lengths: Lengths) -> u64 {
-        self.outline(lengths).word
+        self.header(lengths).word
     }
 
-    /// Writes the head of this outline through `store(word index, word)`.
+    /// Writes the words that this header describes through `store(word index, word)`.
     #[inline(always)]
-    pub fn write(&self, lengths: Lengths, outline: Outline, mut store: impl FnMut(u64, u64)) {
-        store(0, outline.word);
-        if outline.lead == 8 {
+    pub fn write(&self, lengths: Lengths, header: RecordHeader, mut store: impl FnMut(u64, u64)) {
+        store(0, header.word);
+        if header.lead == 8 {
             return;
         }
         let mut at = 1;
@@ -161,7 +161,7 @@ impl Head {
             store(at, 0);
             at += 1;
         }
-        if outline.has(field::LONG) {
+        if header.has(field::LONG) {
             store(at, self.key_len | self.value_len << 32);
             at += 1;
         }
@@ -182,7 +182,7 @@ impl Head {
     /// caller to check.
     pub fn read(lengths: Lengths, mut load: impl FnMut(u64) -> u64) -> Head {
         let word = load(0);
-        Outline::read(lengths, word, &mut load).head(load)
+        RecordHeader::read(lengths, word, &mut load).head(load)
     }
 }
 
@@ -191,7 +191,7 @@ impl Head {
 /// A head has nine words and is not copied about on the hot paths: copies of structures that size pass through memory, and
 /// wait there for the stores before them. What stands between the first word and the key is loaded when it is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Outline {
+pub struct RecordHeader {
     /// The header word.
     pub word: u64,
     /// Bytes before the key.
@@ -202,10 +202,10 @@ pub struct Outline {
     pub value_len: u64,
 }
 
-impl Outline {
-    /// The outline of a record that has no words but those that every record of its store has; `None` if it has more.
+impl RecordHeader {
+    /// The header of a record that has no words but those that every record of its store has; `None` if it has more.
     #[inline(always)]
-    pub fn small(lengths: Lengths, word: u64) -> Option<Outline> {
+    pub fn small(lengths: Lengths, word: u64) -> Option<RecordHeader> {
         if word & (field::LONG | field::EXPIRES | field::FLAGS | field::HASHED) != 0 {
             return None;
         }
@@ -213,22 +213,25 @@ impl Outline {
             None => (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX),
             Some((key, value)) => (u64::from(key), u64::from(value)),
         };
-        Some(Outline { word, lead: lengths.lead, key_len, value_len })
+        Some(RecordHeader { word, lead: lengths.lead, key_len, value_len })
     }
 
-    /// The outline of any record, given its first word.
+    /// The header of any record, given its first word.
     #[inline]
-    pub fn read(lengths: Lengths, word: u64, load: impl FnOnce(u64) -> u64) -> Outline {
+    pub fn read(lengths: Lengths, word: u64, load: impl FnOnce(u64) -> u64) -> RecordHeader {
         let fields = (word & (field::EXPIRES | field::FLAGS | field::HASHED)).count_ones();
         let lead = lengths.lead + 8 * u64::from(fields);
         match lengths.fixed {
-            Some((key, value)) => Outline { word, lead, key_len: key.into(), value_len: value.into() },
-            None if word & field::LONG == 0 => {
-                Outline { word, lead, key_len: word >> KEY_SHIFT & KEY_MAX, value_len: word >> VALUE_SHIFT & VALUE_MAX }
-            }
+            Some((key, value)) => RecordHeader { word, lead, key_len: key.into(), value_len: value.into() },
+            None if word & field::LONG == 0 => RecordHeader {
+                word,
+                lead,
+                key_len: word >> KEY_SHIFT & KEY_MAX,
+                value_len: word >> VALUE_SHIFT & VALUE_MAX,
+            },
             None => {
                 let both = load(lengths.lead / 8);
-                Outline { word, lead: lead + 8, key_len: both & u64::from(u32::MAX), value_len: both >> 32 }
+                RecordHeader { word, lead: lead + 8, key_len: both & u64::from(u32::MAX), value_len: both >> 32 }
             }
         }
     }
@@ -290,14 +293,14 @@ mod tests {
 
     fn round_trip(head: Head, lengths: Lengths) {
         let mut words = [0u64; 8];
-        let outline = head.outline(lengths);
+        let header = head.header(lengths);
         let mut written = 0;
-        head.write(lengths, outline, |i, w| {
+        head.write(lengths, header, |i, w| {
             words[i as usize] = w;
             written = i + 1;
         });
-        assert_eq!(8 * written, outline.lead);
-        assert_eq!(Outline::read(lengths, words[0], |i| words[i as usize]), outline);
+        assert_eq!(8 * written, header.lead);
+        assert_eq!(RecordHeader::read(lengths, words[0], |i| words[i as usize]), header);
         assert_eq!(Head::read(lengths, |i| words[i as usize]), head);
     }
 
@@ -330,16 +333,16 @@ mod tests {
             for lengths in [Lengths::VARIABLE, Lengths::fixed(key_len as u32, value_len as u32)] {
                 for lengths in [lengths, lengths.with_sums()] {
                     let head = Head { key_len, value_len, version: 9, dead: 1, ..Head::default() };
-                    let outline = Outline::small(lengths, head.pack(lengths)).expect("a small record");
-                    assert_eq!(outline.head(|_| unreachable!("it has no further words")), head);
-                    assert_eq!(outline, Outline::read(lengths, outline.word, |_| unreachable!("nor a length word")));
-                    assert_eq!(outline.bytes(), head.record_bytes(lengths));
-                    assert_eq!((outline.lead, outline.version()), (8 * head.words(lengths), 9));
+                    let header = RecordHeader::small(lengths, head.pack(lengths)).expect("a small record");
+                    assert_eq!(header.head(|_| unreachable!("it has no further words")), head);
+                    assert_eq!(header, RecordHeader::read(lengths, header.word, |_| unreachable!("nor a length word")));
+                    assert_eq!(header.bytes(), head.record_bytes(lengths));
+                    assert_eq!((header.lead, header.version()), (8 * head.words(lengths), 9));
                 }
             }
         }
         let long = Head { key_len: 128, version: 1, ..Head::default() };
-        assert_eq!(Outline::small(Lengths::VARIABLE, long.pack(Lengths::VARIABLE)), None);
+        assert_eq!(RecordHeader::small(Lengths::VARIABLE, long.pack(Lengths::VARIABLE)), None);
     }
 
     #[test]

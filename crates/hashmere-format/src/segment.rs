@@ -25,7 +25,7 @@ pub mod at {
     pub const EXPIRE_MAX: u64 = 48;
     /// Bytes of its records that expire.
     pub const EXPIRING: u64 = 56;
-    /// In limbo in a durable store, the same word: number of the sync that must be completed before it is free.
+    /// Pending free in a durable store, the same word: number of the sync that must be completed before it is free.
     pub const AWAITS: u64 = EXPIRING;
 }
 
@@ -44,7 +44,7 @@ pub enum State {
     /// Its owner moves what lives out of it.
     Cleaning = 4,
     /// Empty, waiting for pins to go.
-    Limbo = 5,
+    PendingFree = 5,
     /// Holds index leaves, a directory chunk or the root.
     Index = 6,
     /// First segment of one large record; the length says how many follow.
@@ -69,8 +69,21 @@ impl State {
     fn from_byte(byte: u8) -> Option<State> {
         use State::*;
         [
-            Free, Open, Partial, Sealed, Cleaning, Limbo, Index, Large, Tail, LargeNew, Table, Claimed, Region,
-            Offline, Hole,
+            Free,
+            Open,
+            Partial,
+            Sealed,
+            Cleaning,
+            PendingFree,
+            Index,
+            Large,
+            Tail,
+            LargeNew,
+            Table,
+            Claimed,
+            Region,
+            Offline,
+            Hole,
         ]
         .get(byte as usize)
         .copied()

@@ -74,7 +74,7 @@ mod tests {
         for value_len in [5, 600] {
             let head = Head { key_len: 3, value_len, expires: Some(77), flags: 9, hash: Some(8), ..Head::default() };
             let mut words = vec![0; (head.record_bytes(lengths) / 8) as usize];
-            head.write(lengths, head.outline(lengths), |i, w| words[i as usize] = w);
+            head.write(lengths, head.header(lengths), |i, w| words[i as usize] = w);
             let at = expiry_word(words[0]).unwrap() as usize;
             assert_eq!(words[at], 77);
             let sum = |words: &[u64]| of_payload(words[0], words.len() as u64, |w| words[w as usize]);

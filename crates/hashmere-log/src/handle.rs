@@ -9,7 +9,7 @@ use crate::timestamp;
 use hashmere_engine::{ClientId, Region, SharedEngine, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
-use hashmere_os::patience::Patience;
+use hashmere_os::backoff::Backoff;
 use std::sync::Arc;
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -32,10 +32,10 @@ const IN_VAIN: Duration = Duration::from_secs(10);
 
 impl Handle {
     /// How long to sleep, again and again, until a ring may have been given back by a thread that is ending.
-    pub(crate) fn wait_for_endings(&self) -> Patience {
+    pub(crate) fn wait_for_endings(&self) -> Backoff {
         let in_vain = *self.in_vain.lock().unwrap_or_else(PoisonError::into_inner);
         let lately = in_vain.is_some_and(|then| then.elapsed() < IN_VAIN);
-        Patience::new(if lately { Duration::ZERO } else { ENDING })
+        Backoff::new(if lately { Duration::ZERO } else { ENDING })
     }
 
     /// No thread was ending.

@@ -13,7 +13,7 @@ use crate::sink::Sink;
 use crate::timestamp;
 use hashmere_engine::ClientId;
 use hashmere_mem::Mem;
-use hashmere_os::patience::Patience;
+use hashmere_os::backoff::Backoff;
 use hashmere_os::process;
 use std::cell::{Cell, RefCell};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -202,7 +202,7 @@ impl Thread {
     /// Nobody drains: writes what there is to standard output. If that fails the line stays in the log.
     fn help(&mut self) -> Result<(), LogError> {
         let core = self.handle.core();
-        let mut patience = Patience::new(Duration::from_secs(1));
+        let mut backoff = Backoff::new(Duration::from_secs(1));
         loop {
             if self.cursor.look(core.mem) == 0 {
                 return Ok(());
@@ -214,7 +214,7 @@ impl Thread {
                 Ok(_) => {}
                 // Somebody who helps as we do may have looked into our ring before.
                 Err(LogError::Taken { .. }) if core.get(at::WAKE_FLAG) == wake_flag::NOBODY => {
-                    let Some(time) = patience.next() else { return Ok(()) };
+                    let Some(time) = backoff.next() else { return Ok(()) };
                     std::thread::sleep(time.min(Duration::from_millis(1)));
                 }
                 Err(LogError::Taken { .. } | LogError::Output { .. }) => return Ok(()),
@@ -268,7 +268,7 @@ impl Thread {
     fn wait_for_room(&mut self, shared: &Shared, payload: u64, timeout: Duration) -> Result<(), LogError> {
         let handle = self.handle.clone();
         let core = handle.core();
-        let mut patience = Patience::new(timeout);
+        let mut backoff = Backoff::new(timeout);
         loop {
             let Some(waiter) = self.cursor.before_waiting(core.mem, payload) else { return Ok(()) };
             if handle.region.is_dropped() {
@@ -282,7 +282,7 @@ impl Thread {
                     return Ok(());
                 }
             }
-            let Some(time) = patience.next() else {
+            let Some(time) = backoff.next() else {
                 let pid = if gone { 0 } else { core.get(at::DRAINER_PID) as u32 };
                 return Err(LogError::Full { pid });
             };

@@ -10,21 +10,21 @@
 //! capacity in debug builds; the engine validates every offset and length that it *read from
 //! the file* before it uses it.
 
-#[cfg(feature = "shuttle")]
-mod bursts;
 mod fault;
 mod heap;
 mod host;
 mod local_host;
 mod map;
+#[cfg(feature = "shuttle")]
+mod model_mem;
 mod os_host;
+#[cfg(feature = "shuttle")]
+pub mod scenarios;
+#[cfg(feature = "shuttle")]
+mod scheduler;
 mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle_mem;
-#[cfg(feature = "shuttle")]
-mod sleepy;
-#[cfg(feature = "shuttle")]
-pub mod stories;
 #[cfg(feature = "traced")]
 pub mod traced;
 pub mod words;
@@ -37,14 +37,14 @@ pub use heap::HeapMem;
 pub use host::{Host, PeerInfo};
 pub use local_host::{LocalHost, LocalPeers};
 pub use map::MapMem;
+#[cfg(feature = "shuttle")]
+pub use model_mem::ModelMem;
 pub use os_host::OsHost;
 /// The model checker itself, so that the engine's models need no dependency of their own.
 #[cfg(feature = "shuttle")]
 pub use shuttle;
 #[cfg(feature = "shuttle")]
 pub use shuttle_mem::ShuttleMem;
-#[cfg(feature = "shuttle")]
-pub use sleepy::Sleepy;
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

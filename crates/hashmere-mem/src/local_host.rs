@@ -26,7 +26,7 @@ struct State {
 }
 
 impl LocalPeers {
-    /// A world without hosts, on the wall clock one second after 1970 began.
+    /// A host without peers, on the wall clock one second after 1970 began.
     pub fn new() -> Arc<LocalPeers> {
         Arc::new(LocalPeers {
             state: Mutex::new(State {
@@ -55,7 +55,7 @@ impl LocalPeers {
 
     /// By how much the monotonic clock advances each time somebody reads it: 1 ms unless set.
     ///
-    /// With a clock that stood still, whoever waits for a deadline would wait forever.
+    /// With a clock that never moves, whoever waits for a deadline would wait forever.
     pub fn set_tick(&self, tick: Duration) {
         self.state().tick = tick;
     }
@@ -70,7 +70,7 @@ impl LocalPeers {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn bury(&self, id: u32) {
+    fn mark_dead(&self, id: u32) {
         let mut state = self.state();
         state.owners.retain(|_, owner| *owner != id);
         state.alive.retain(|other| *other != id);
@@ -101,7 +101,7 @@ impl LocalHost {
     /// Drops all its claims and lets it take no more, as the death of its process would. What the
     /// dead one's code still does through its other handles is for the test to prevent.
     pub fn kill(&self) {
-        self.peers.bury(self.id);
+        self.peers.mark_dead(self.id);
     }
 
     /// Those among whom it lives.

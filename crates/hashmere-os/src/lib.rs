@@ -12,6 +12,7 @@
 compile_error!("Hashmere runs on 64-bit little-endian Linux only");
 
 pub mod addresses;
+pub mod backoff;
 pub mod boot;
 pub mod bytelock;
 pub mod clock;
@@ -20,7 +21,6 @@ pub mod file;
 pub mod fork;
 pub mod futex;
 pub mod map;
-pub mod patience;
 pub mod process;
 pub mod send;
 pub mod space;

@@ -11,8 +11,8 @@ use crate::ring::Ring;
 use crate::wait::{is_ready, sleep};
 use hashmere_engine::WriteError;
 use hashmere_mem::Mem;
+use hashmere_os::backoff::Backoff;
 use hashmere_os::eventfd::EventFd;
-use hashmere_os::patience::Patience;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -73,7 +73,7 @@ impl Shared {
     }
 
     fn wait_until_ready(&self) -> bool {
-        let mut patience = Patience::new(Duration::MAX);
+        let mut backoff = Backoff::new(Duration::MAX);
         let mem = self.pool.mem();
         while !is_ready(mem, &self.ring) {
             if self.stop.load(Ordering::Acquire) {
@@ -81,7 +81,7 @@ impl Shared {
             }
             // Whoever died may have held what is waited for. What cannot be repaired now may be the next time.
             let _ = self.pool.recover();
-            sleep(mem, &self.ring, patience.next().unwrap_or_default());
+            sleep(mem, &self.ring, backoff.next().unwrap_or_default());
         }
         true
     }

@@ -11,7 +11,7 @@ use crate::layout::queue;
 use crate::queue::Queue;
 use crate::ring::Ring;
 use hashmere_mem::Mem;
-use hashmere_os::patience::Patience;
+use hashmere_os::backoff::Backoff;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -61,9 +61,9 @@ impl Endpoint {
         if let Some(element) = self.pop(from)? {
             return Ok(Some(element));
         }
-        let mut patience = Patience::new(timeout);
+        let mut backoff = Backoff::new(timeout);
         loop {
-            if !self.wait_with(from, &mut patience)? {
+            if !self.wait_with(from, &mut backoff)? {
                 return Ok(None);
             }
             if let Some(element) = self.pop(from)? {
@@ -77,15 +77,15 @@ impl Endpoint {
     /// # Errors
     /// As [`pop_wait`](Self::pop_wait).
     pub fn wait(&self, from: &Queue, timeout: Duration) -> Result<bool, QueueError> {
-        self.wait_with(from, &mut Patience::new(timeout))
+        self.wait_with(from, &mut Backoff::new(timeout))
     }
 
-    fn wait_with(&self, from: &Queue, patience: &mut Patience) -> Result<bool, QueueError> {
+    fn wait_with(&self, from: &Queue, backoff: &mut Backoff) -> Result<bool, QueueError> {
         if self.spin(from) {
             return Ok(true);
         }
         loop {
-            let Some(time) = patience.next() else { return Ok(is_ready(self.mem(), &from.ring)) };
+            let Some(time) = backoff.next() else { return Ok(is_ready(self.mem(), &from.ring)) };
             if from.pool.region.is_dropped() {
                 return Err(QueueError::Removed);
             }

@@ -25,7 +25,7 @@ pub fn wall_ms() -> u64 {
     since.expect("a clock after 1970").as_millis() as u64
 }
 
-/// Nanoseconds that this thread has stood in the queue for a processor, if the kernel says so: on a busy machine, time that
+/// Nanoseconds that this thread has waited for a processor, if the kernel says so: on a busy machine, time that
 /// nobody but the scheduler is to blame for.
 pub fn queued_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();

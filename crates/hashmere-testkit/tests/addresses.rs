@@ -62,7 +62,7 @@ fn with_few_addresses_all_is_right_or_refused() {
     let mut sums = [0; 2];
     for pair in COUNTS.windows(2) {
         store_to(&store, pair[0]..pair[1]);
-        // What they have seen already moves out of their sight.
+        // What they have seen already moves out of their view.
         store_to(&store, 0..500);
         for (limit, worker) in &mut workers {
             worker.say(&pair[1].to_string());

@@ -30,7 +30,7 @@ fn rounds(full: u64) -> u64 {
     }
 }
 
-/// Whatever somebody left, each key can be written at once. That this process stood in the queue for a processor is not counted;
+/// Whatever somebody left, each key can be written at once. That this process waited for a processor is not counted;
 /// that those did who hold a lock and live is, so it is not quite at once.
 fn write_all(store: &Store, what: &str) {
     for key in 0..KEYS {

@@ -99,7 +99,7 @@ fn counters_of_survivors_stay_exact() {
 }
 
 /// A process is stopped first, and killed only if a write shows that it stands inside a critical section: there the
-/// locks, the tallies and the half-made record are what somebody else must repair.
+/// locks, the counts and the half-made record are what somebody else must repair.
 #[test]
 fn killed_inside_a_critical_section() {
     const KEYS: u64 = 4;

@@ -8,7 +8,7 @@
 
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::rng::Rng;
-use hashmere_testkit::step::{hold, is_allowed, run, run_queue, Effort, Tally, HELD, QUEUE_SCENARIOS, SCENARIOS};
+use hashmere_testkit::step::{hold, is_allowed, run, run_queue, Counts, Effort, HELD, QUEUE_SCENARIOS, SCENARIOS};
 use std::time::Duration;
 
 #[test]
@@ -23,12 +23,12 @@ fn killed_and_stopped_behind_single_instructions() {
     let mut broken = 0;
     let program = env!("CARGO_BIN_EXE_hashmere-kit-step");
     let keys = SCENARIOS.iter().map(|scenario| run(program, scenario, effort, &mut rng));
-    let tallies: Vec<Tally> = keys.collect();
+    let counts: Vec<Counts> = keys.collect();
     let queues = QUEUE_SCENARIOS.iter().map(|scenario| run_queue(program, scenario, effort, &mut rng));
-    for tally in tallies.into_iter().chain(queues) {
-        assert!(tally.deaths > 0 && tally.states > 0);
-        println!("{tally:?}");
-        broken += tally.failures.len();
+    for counts in counts.into_iter().chain(queues) {
+        assert!(counts.deaths > 0 && counts.states > 0);
+        println!("{counts:?}");
+        broken += counts.failures.len();
     }
     assert_eq!(broken, 0, "see above");
 }

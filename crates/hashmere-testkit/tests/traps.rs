@@ -205,13 +205,13 @@ fn closing_a_second_handle_does_not_end_the_first() {
     assert_eq!(store.get(b"viewed").unwrap().as_deref(), Some(&b"other"[..]));
 }
 
-/// Trap: reading statistics, listing keys or clearing stops the world.
+/// Trap: reading statistics, listing keys or clearing stops everything.
 #[test]
 fn listing_statistics_and_clearing_stop_nobody() {
     const TRIES: u32 = 8;
-    let (_watchdog, _scratch, store) = stage("trap-world", Options::new());
+    let (_watchdog, _scratch, store) = stage("trap-statistics", Options::new());
     let mut slowest = Vec::new();
-    // A writer may have waited for a lock whose holder stood in the queue for a processor: that passes, a world that stops does not.
+    // A writer may have waited for a lock whose holder waited for a processor: that passes, a store that stops does not.
     for _ in 0..TRIES {
         let (listing, clearing) = slowest_write_beside(&store);
         if listing < Duration::from_millis(300) && clearing < Duration::from_millis(300) {
@@ -223,7 +223,7 @@ fn listing_statistics_and_clearing_stop_nobody() {
 }
 
 /// How long the slowest write of another handle waits while this one lists a store, and while it clears it; without what the writer
-/// itself stood in the queue for a processor.
+/// itself waited for a processor.
 fn slowest_write_beside(store: &Store) -> (Duration, Duration) {
     for number in 0..200_000 {
         store.set(&payload::key(number), b"some value").unwrap();

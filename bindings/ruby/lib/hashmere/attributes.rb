@@ -23,7 +23,7 @@ module Hashmere
     end
 
     # How long to wait; nil: forever.
-    def patience(timeout) = timeout.nil? ? FOR_EVER : milliseconds(timeout, "timeout")
+    def timeout_ms(timeout) = timeout.nil? ? FOR_EVER : milliseconds(timeout, "timeout")
 
     # Rounded up, so that nothing lives shorter than it was said.
     def milliseconds(seconds, what)

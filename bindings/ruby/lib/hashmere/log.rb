@@ -52,7 +52,7 @@ module Hashmere
     def self.open(store, name, level: nil, on_full: :block, full_timeout: 30, on_no_drainer: :stdout, on_too_long: :split, rings: nil,
                   ring_bytes: nil, history_bytes: nil, create: true)
       _open(store, name, [create ? 0 : 1, rings || 0, ring_bytes || 0, history_bytes || 0, 0,
-                          choice(ON_FULL, on_full, "on_full"), Attributes.patience(full_timeout), choice(ON_NO_DRAINER, on_no_drainer, "on_no_drainer"),
+                          choice(ON_FULL, on_full, "on_full"), Attributes.timeout_ms(full_timeout), choice(ON_NO_DRAINER, on_no_drainer, "on_no_drainer"),
                           choice(ON_TOO_LONG, on_too_long, "on_too_long")]).tap { |log| log.level = level if level }
     end
 
@@ -253,7 +253,7 @@ module Hashmere
 
     # Waits until all lines that were logged before were delivered. Without a drainer, and unless they are to be kept, writes them itself.
     # @return [Boolean] false: the time is up
-    def flush(timeout: 5) = _flush(Attributes.patience(timeout))
+    def flush(timeout: 5) = _flush(Attributes.timeout_ms(timeout))
 
     # @!method stats
     #   @return [Hash{Symbol => Integer}]
@@ -320,7 +320,7 @@ module Hashmere
 
       # @return [Line, nil] the next line; nil: none came
       def next(timeout: nil)
-        parts = _next(Attributes.patience(timeout))
+        parts = _next(Attributes.timeout_ms(timeout))
         parts && Line.from(parts)
       end
 

@@ -76,11 +76,11 @@ module Hashmere
   class Endpoint
     # Takes the first element of a queue, and waits for one as many seconds as `timeout` says (nil: forever).
     # @return [Element, nil] nil: none came
-    def pop(from, timeout: 0) = _pop(from, Attributes.patience(timeout))
+    def pop(from, timeout: 0) = _pop(from, Attributes.timeout_ms(timeout))
 
     # Takes up to `max` elements in one operation, behind those of the {#batch}. With a timeout it waits for the first, if the batch is empty.
     # @return [Integer] how many it were
-    def pop_many(from, max, timeout: 0) = _pop_many(from, max, Attributes.patience(timeout))
+    def pop_many(from, max, timeout: 0) = _pop_many(from, max, Attributes.timeout_ms(timeout))
 
     # Pushes the first `max` elements of the {#batch} (nil: all of them) in one operation, in their order.
     # @return [Integer] how many it were; fewer than there are: the queue has reached its bound

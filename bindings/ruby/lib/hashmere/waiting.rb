@@ -10,7 +10,7 @@ module Hashmere
     # Waits until a key has another version than `seen` (nil: it was absent), in whatever process it is changed.
     # @param timeout [Numeric, nil] seconds; nil: no limit
     # @return [Integer, :removed, nil] its version then; `:removed`: it is absent; nil: it did not change within the time
-    def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.patience(timeout))
+    def wait(key, seen, timeout:) = _wait(key, seen || 0, Attributes.timeout_ms(timeout))
 
     # Waits until one of several keys has another version than was seen.
     #
@@ -20,7 +20,7 @@ module Hashmere
     #   changed within the time
     def wait_any(seen, timeout:)
       keys = seen.to_h.keys
-      which, version = _wait_any(keys, seen.to_h.values.map { |one| one || 0 }, Attributes.patience(timeout))
+      which, version = _wait_any(keys, seen.to_h.values.map { |one| one || 0 }, Attributes.timeout_ms(timeout))
       which && [keys[which], version]
     end
 
@@ -60,7 +60,7 @@ module Hashmere
     private
 
     def held(key, timeout, what, holder)
-      held, abandoned = _lock(key, Attributes.patience(timeout))
+      held, abandoned = _lock(key, Attributes.timeout_ms(timeout))
       unless held
         pid = holder.call
         by = case pid
@@ -100,7 +100,7 @@ module Hashmere
 
     # Arrives, and waits for all others. @return [Array(Integer, Integer), nil] the number of the round from 1, and how many had died or left
     #   by then; nil: a living process has not arrived yet
-    def wait(timeout:) = _wait(Attributes.patience(timeout))
+    def wait(timeout:) = _wait(Attributes.timeout_ms(timeout))
 
     # @!method leave
     #   The others go on without. @return [nil]

@@ -1,6 +1,6 @@
 //! The parent: starts the workers and the reader, kills, starts again.
 
-use super::job::{self, Chunk, State, Tally};
+use super::job::{self, Chunk, State, WordCount};
 use super::plan::{moments, Killed, Left, Moment, Plan, Ran};
 use super::watch::event_key;
 use super::words::{count_words, Counts};
@@ -184,7 +184,7 @@ impl Crew<'_> {
         let mut applied = 0;
         for word in counts.keys() {
             if let Some(value) = self.store.get(&job::word_key(word))? {
-                applied += u64::from(Tally::decode(&value)?.marks[slot] >= id);
+                applied += u64::from(WordCount::decode(&value)?.marks[slot] >= id);
             }
         }
         Ok(Left { id, words: counts.len() as u64, applied })
@@ -205,8 +205,8 @@ impl Crew<'_> {
     /// Lets the reader show the last numbers; it ends by itself.
     fn end_watcher(&mut self) {
         let Some(mut watcher) = self.watcher.take() else { return };
-        let patience = Instant::now() + Duration::from_secs(5);
-        while matches!(watcher.try_wait(), Ok(None)) && Instant::now() < patience {
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while matches!(watcher.try_wait(), Ok(None)) && Instant::now() < deadline {
             std::thread::sleep(Duration::from_millis(5));
         }
         end(&mut watcher);

@@ -151,14 +151,14 @@ impl Chunk {
 
 /// The value of a word's key.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct WordCount {
     /// How often the word was counted.
     pub total: u64,
     /// For each slot the last chunk that it applied to this word.
     pub marks: [u64; MAX_SLOTS],
 }
 
-impl Tally {
+impl WordCount {
     /// As it stands in the store: decimal numbers with spaces between; slots behind the last that took part are left out.
     pub fn encode(&self) -> Vec<u8> {
         let mut text = self.total.to_string();
@@ -171,17 +171,17 @@ impl Tally {
     }
 
     /// From the store.
-    pub fn decode(value: &[u8]) -> Result<Tally, Failure> {
-        Tally::parse(value).ok_or_else(|| strange("word", value))
+    pub fn decode(value: &[u8]) -> Result<WordCount, Failure> {
+        WordCount::parse(value).ok_or_else(|| strange("word", value))
     }
 
-    fn parse(value: &[u8]) -> Option<Tally> {
+    fn parse(value: &[u8]) -> Option<WordCount> {
         let mut fields = std::str::from_utf8(value).ok()?.split(' ').map(|field| field.parse::<u64>().ok());
-        let mut tally = Tally { total: fields.next()??, marks: [0; MAX_SLOTS] };
+        let mut count_of_word = WordCount { total: fields.next()??, marks: [0; MAX_SLOTS] };
         for (slot, mark) in fields.enumerate() {
-            *tally.marks.get_mut(slot)? = mark?;
+            *count_of_word.marks.get_mut(slot)? = mark?;
         }
-        Some(tally)
+        Some(count_of_word)
     }
 }
 
@@ -199,19 +199,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn chunks_and_tallies_survive() {
+    fn chunks_and_word_counts_survive() {
         let piece = Piece { path: "/a b".into(), offset: 5, len: 6 };
         for state in [State::Todo, State::Taken(0), State::Done { slot: 15, lines: 3, words: 4 }] {
             let chunk = Chunk { state, piece: piece.clone() };
             assert_eq!(Chunk::decode(&chunk.encode()).unwrap(), chunk);
         }
-        let mut tally = Tally { total: 7, ..Tally::default() };
-        assert_eq!(tally.encode(), b"7");
-        tally.marks[2] = 9;
-        assert_eq!(tally.encode(), b"7 0 0 9");
-        assert_eq!(Tally::decode(b"7 0 0 9").unwrap(), tally);
+        let mut count_of_word = WordCount { total: 7, ..WordCount::default() };
+        assert_eq!(count_of_word.encode(), b"7");
+        count_of_word.marks[2] = 9;
+        assert_eq!(count_of_word.encode(), b"7 0 0 9");
+        assert_eq!(WordCount::decode(b"7 0 0 9").unwrap(), count_of_word);
         for bad in [&b""[..], b"x", b"1 ", b"1  2", b"-1"] {
-            assert!(Tally::decode(bad).is_err());
+            assert!(WordCount::decode(bad).is_err());
             assert!(Chunk::decode(bad).is_err());
         }
     }

@@ -1,6 +1,6 @@
 //! The end of the demo: every total is compared with a plain count by one process, which knows nothing of chunks.
 
-use super::job::{self, Chunk, State, Tally};
+use super::job::{self, Chunk, State, WordCount};
 use super::per_second;
 use super::plan::{Killed, Plan, Ran};
 use super::words::{count_lines, count_words, Counts};
@@ -85,7 +85,7 @@ fn compare_words(store: &Store, mut counts: Counts, verdict: &mut Verdict) -> Ou
         let word = pair.key.strip_prefix(job::WORD_PREFIX).unwrap_or_default();
         // Taken out, so that a word which the scan returned twice differs too.
         let plain = counts.remove(word).unwrap_or(0);
-        verdict.expect(&format!("`{}`", escaped(word)), Tally::decode(&pair.value)?.total, plain);
+        verdict.expect(&format!("`{}`", escaped(word)), WordCount::decode(&pair.value)?.total, plain);
     }
     for (word, plain) in counts {
         verdict.expect(&format!("`{}`", escaped(&word)), 0, plain);

@@ -1,6 +1,6 @@
 //! The reader process: opens the store read-only and shows how the numbers grow. All it knows it reads there.
 
-use super::job::{self, Chunk, State, Tally};
+use super::job::{self, Chunk, State, WordCount};
 use super::screen::{Frame, Screen};
 use super::worker::number;
 use crate::cmd::Outcome;
@@ -123,7 +123,7 @@ fn survey(store: &Store, frame: &mut Frame) -> Outcome {
         let pair = pair?;
         if let Some(word) = pair.key.strip_prefix(job::WORD_PREFIX) {
             frame.distinct += 1;
-            let total = Tally::decode(&pair.value)?.total;
+            let total = WordCount::decode(&pair.value)?.total;
             if word.len() >= SHORT && (top.len() < TOP || top.last().is_some_and(|(least, _)| total > *least)) {
                 let place = top.partition_point(|(other, _)| *other >= total);
                 top.insert(place, (total, word.to_vec()));

@@ -1,6 +1,6 @@
 //! A worker process: walks over the chunks, claims, applies and finishes them (see [`job`](super::job)).
 
-use super::job::{self, Chunk, State, Tally};
+use super::job::{self, Chunk, State, WordCount};
 use super::words::{count_lines, count_words, Counts};
 use crate::cmd::Outcome;
 use crate::failure::{code, Failure};
@@ -100,20 +100,20 @@ impl Worker {
     fn apply(&self, store: &Store, id: u64, word: &[u8], count: u64) -> Result<bool, Failure> {
         let mut bad = None;
         let updated = store.update_with(&job::word_key(word), |item| {
-            let decoded = item.map_or(Ok(Tally::default()), |item| Tally::decode(&item.value));
-            let mut tally = match decoded {
-                Ok(tally) => tally,
+            let decoded = item.map_or(Ok(WordCount::default()), |item| WordCount::decode(&item.value));
+            let mut count_of_word = match decoded {
+                Ok(count_of_word) => count_of_word,
                 Err(failure) => {
                     bad = Some(failure);
                     return Update::Keep;
                 }
             };
-            if tally.marks[self.slot] >= id {
+            if count_of_word.marks[self.slot] >= id {
                 return Update::Keep;
             }
-            tally.total += count;
-            tally.marks[self.slot] = id;
-            Update::Set(tally.encode())
+            count_of_word.total += count;
+            count_of_word.marks[self.slot] = id;
+            Update::Set(count_of_word.encode())
         })?;
         bad.map_or(Ok(updated != Updated::Kept), Err)
     }

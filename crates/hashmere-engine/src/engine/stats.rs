@@ -5,7 +5,7 @@ use crate::engine::index::Tree;
 use crate::engine::Engine;
 use crate::options::Mode;
 use hashmere_format::header::{at, flag, RootWord};
-use hashmere_format::leaf::{Meta, META, SLOTS};
+use hashmere_format::leaf::{LockWord, LOCK_WORD, SLOTS};
 use hashmere_format::row::{self, Stat};
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -149,10 +149,10 @@ pub struct ClientStats {
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Keys in the store: exact when nobody writes.
     pub fn items(&self) -> u64 {
-        self.tally(row::at::ITEMS)
+        self.sum_of(row::at::ITEMS)
     }
 
-    fn tally(&self, field: u64) -> u64 {
+    fn sum_of(&self, field: u64) -> u64 {
         let generation = RootWord::unpack(self.root()).generation;
         let sum = self.rows().map(row::offset).fold(0i64, |sum, row| {
             let counted = self.mem.load(row + row::at::COUNTED, Ordering::Acquire) == generation;
@@ -173,7 +173,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut stats = Stats {
             mode: if self.shape.cache { Mode::Cache } else { Mode::Strict },
             items: self.items(),
-            bytes_live: self.tally(row::at::LIVE),
+            bytes_live: self.sum_of(row::at::LIVE),
             bytes_dead: 0,
             bytes_free: 0,
             bytes_file,
@@ -231,8 +231,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     stats.segments_free += 1;
                     stats.bytes_free += self.segment_bytes();
                 }
-                State::Limbo if self.is_durable() => stats.segments_waiting += u64::from(word.length),
-                State::Open | State::Partial | State::Sealed | State::Cleaning | State::Limbo => {
+                State::PendingFree if self.is_durable() => stats.segments_waiting += u64::from(word.length),
+                State::Open | State::Partial | State::Sealed | State::Cleaning | State::PendingFree => {
                     stats.segments_log += 1;
                     stats.bytes_dead = stats.bytes_dead.saturating_add(dead);
                     if word.state == State::Partial {
@@ -291,7 +291,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for tree in [Tree::First, Tree::Overflow] {
             for leaf in self.leaves(root, tree) {
                 for bucket in self.leaf_buckets(leaf) {
-                    held.extend(Meta(self.mem.load(bucket + META, Ordering::Relaxed)).owner());
+                    held.extend(LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Relaxed)).owner());
                 }
             }
         }

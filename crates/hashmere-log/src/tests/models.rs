@@ -1,4 +1,4 @@
-//! Models: small stories of writers, drainers and followers of a log, run under a scheduler that lets them change places before
+//! Models: small scenarios of writers, drainers and followers of a log, run under a scheduler that lets them change places before
 //! every access. See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
 use super::fixture::{client, lost, Actor, Fixture, Policy};
@@ -9,16 +9,16 @@ use crate::layout::{at, row, wake_flag, Geometry};
 use crate::line::LogLine;
 use crate::merge::Merged;
 use crate::ring::Cursor;
+use hashmere_mem::scenarios::{self, explore, wrong};
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
-use hashmere_mem::stories::{self, explore, wrong};
 use hashmere_mem::traced::until_death;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-fn must_find(fault: Fault, story: impl Fn() + Send + Sync + 'static) {
-    stories::must_find(&format!("{fault:?}"), |tell| fault::with(fault, tell), story);
+fn must_find(fault: Fault, scenario: impl Fn() + Send + Sync + 'static) {
+    scenarios::must_find(&format!("{fault:?}"), |tell| fault::with(fault, tell), scenario);
 }
 
 /// Two write, one drains.

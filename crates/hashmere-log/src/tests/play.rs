@@ -7,15 +7,15 @@ use crate::line::LogLine;
 use crate::merge::{Merged, Times};
 use crate::ring::{Cursor, Peers};
 use hashmere_engine::{ClientId, WriteError};
+use hashmere_mem::scenarios::{self, wrong};
 use hashmere_mem::shuttle::thread;
-use hashmere_mem::stories::{self, wrong};
 use hashmere_mem::traced::Traced;
-use hashmere_mem::Sleepy;
+use hashmere_mem::ModelMem;
 use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-pub(super) type Somebody = Actor<Traced<Sleepy>>;
+pub(super) type Somebody = Actor<Traced<ModelMem>>;
 pub(super) type Thread = thread::JoinHandle<()>;
 
 /// Stamps so far apart that a line that comes too late shows.
@@ -28,13 +28,13 @@ impl Times for Coarse {
 }
 
 /// Nobody who lives takes so many turns of others for one line.
-const PATIENCE: u32 = 20_000;
+const HUNT: u32 = 20_000;
 
-/// A story on a copy of a log.
+/// A scenario on a copy of a log.
 #[derive(Clone)]
 pub(super) struct Play {
     pub(super) fixture: Arc<Fixture>,
-    pub(super) mem: Arc<Sleepy>,
+    pub(super) mem: Arc<ModelMem>,
     pub(super) dead: Arc<Mutex<Vec<ClientId>>>,
     /// Lines whose logging returned.
     pub(super) logged: Arc<Mutex<Vec<String>>>,
@@ -53,7 +53,7 @@ pub(super) fn sane<R>(act: impl FnOnce() -> R) -> R {
     match catch_unwind(AssertUnwindSafe(act)) {
         Ok(result) => result,
         Err(payload) => match payload.downcast_ref::<String>() {
-            Some(text) if !text.starts_with(stories::FOUND) => wrong(text),
+            Some(text) if !text.starts_with(scenarios::FOUND) => wrong(text),
             _ => resume_unwind(payload),
         },
     }
@@ -61,7 +61,7 @@ pub(super) fn sane<R>(act: impl FnOnce() -> R) -> R {
 
 impl Play {
     pub(super) fn new(fixture: &Fixture) -> Play {
-        let mem = Sleepy::new(fixture.heap.image());
+        let mem = ModelMem::new(fixture.heap.image());
         let fixture = Arc::new(fixture.image());
         Play { fixture, mem, dead: Arc::default(), logged: Arc::default(), writing: Arc::default() }
     }
@@ -105,7 +105,7 @@ impl Play {
     /// The tail of a ring as soon as no line is on its way behind it, as `ManualDrainer` waits for it.
     fn tail(&self, actor: &Somebody, number: u64, ring: u64) -> u64 {
         let core = actor.core();
-        for _ in 0..PATIENCE {
+        for _ in 0..HUNT {
             let tail = core.get(core.geometry.row(ring) + row::TAIL);
             if tail & BUSY == 0 {
                 return tail;

@@ -100,13 +100,13 @@ fn keeps_order(before: &[Vec<u32>], after: &[Vec<u32>]) -> Result<(), String> {
     Ok(())
 }
 
-struct Tally {
+struct Counts {
     deaths: u64,
     repairs: u64,
 }
 
 /// Every death in a script, every death of the one who clears up.
-fn enumerate(start: &Fixture, script: Script, name: &str, tally: &mut Tally) {
+fn enumerate(start: &Fixture, script: Script, name: &str, counts: &mut Counts) {
     let stores = {
         let fixture = start.image();
         let victim = fixture.actor();
@@ -124,7 +124,7 @@ fn enumerate(start: &Fixture, script: Script, name: &str, tally: &mut Tally) {
         victim.take_roles(&endpoint);
         victim.mem.die_at(victim.mem.stores() + at);
         assert_eq!(until_death(|| script(&victim, &endpoint)).is_some(), at == stores, "{name}");
-        tally.deaths += 1;
+        counts.deaths += 1;
         let gone = Gone(vec![client(0)]);
         let after = recover_and_look(&fixture.image(), &gone, 1).unwrap_or_else(|e| panic!("{name}, death {at}: {e}"));
         keeps_order(&before, &after).unwrap_or_else(|e| panic!("{name}, death {at}: {e}"));
@@ -138,7 +138,7 @@ fn enumerate(start: &Fixture, script: Script, name: &str, tally: &mut Tally) {
             let repairer = image.actor();
             repairer.mem.die_at(second);
             let _ = until_death(|| repairer.core().recover(client(1), &gone));
-            tally.repairs += 1;
+            counts.repairs += 1;
             let gone = Gone(vec![client(0), client(1)]);
             recover_and_look(&image, &gone, 2)
                 .unwrap_or_else(|e| panic!("{name}, death {at}, and of the repairer {second}: {e}"));
@@ -150,20 +150,20 @@ const SCRIPTS: [(&str, Script); 3] = [("singles", singles), ("batches", batches)
 
 #[test]
 pub(super) fn death_at_every_store_and_of_whoever_clears_up() {
-    let mut tally = Tally { deaths: 0, repairs: 0 };
+    let mut counts = Counts { deaths: 0, repairs: 0 };
     for kind in KINDS {
         for (bound, on_death) in [(ELEMENTS, 0), (5, 0), (ELEMENTS, 4)] {
             let fixture = used(kind, bound, on_death);
             for (name, script) in SCRIPTS {
                 let name = format!("{name}, {kind:?}, bound {bound}, on death {on_death}");
-                enumerate(&fixture, script, &name, &mut tally);
+                enumerate(&fixture, script, &name, &mut counts);
             }
             if cfg!(miri) {
                 break;
             }
         }
     }
-    println!("{} deaths, {} of whoever cleared up", tally.deaths, tally.repairs);
+    println!("{} deaths, {} of whoever cleared up", counts.deaths, counts.repairs);
 }
 
 /// Beside a victim that dies at each of its stores, another endpoint does the same at each access before that.

@@ -1,4 +1,4 @@
-//! Models: small stories of a few clients of a pool, run under a scheduler that lets them change places before every access.
+//! Models: small scenarios of a few clients of a pool, run under a scheduler that lets them change places before every access.
 //! See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
 use super::fixture::{client, Actor, Fixture};
@@ -9,38 +9,42 @@ use crate::ring::EndpointLayout;
 use crate::transfer::{peek, pop_many, pop_one, push_many, push_one, wake_sleepers, Push};
 use crate::wait::sleep;
 use hashmere_engine::{ClientId, WriteError};
+use hashmere_mem::scenarios::{self, explore, wrong};
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
-use hashmere_mem::stories::{self, explore, wrong};
 use hashmere_mem::traced::{until_death, Traced};
-use hashmere_mem::{Mem, Sleepy};
+use hashmere_mem::{Mem, ModelMem};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-fn must_find(fault: Fault, story: impl Fn() + Send + Sync + 'static) {
-    stories::must_find(&format!("{fault:?}"), |tell| fault::with(fault, tell), story);
+fn must_find(fault: Fault, scenario: impl Fn() + Send + Sync + 'static) {
+    scenarios::must_find(&format!("{fault:?}"), |tell| fault::with(fault, tell), scenario);
 }
 
-/// A story on a copy of a pool.
+/// A scenario on a copy of a pool.
 #[derive(Clone)]
 struct Play {
-    mem: Arc<Sleepy>,
+    mem: Arc<ModelMem>,
     geometry: Geometry,
     dead: Arc<Mutex<Vec<ClientId>>>,
 }
 
 impl Play {
     fn new(fixture: &Fixture) -> Play {
-        Play { mem: Sleepy::new(fixture.heap.image()), geometry: fixture.geometry, dead: Arc::default() }
+        Play { mem: ModelMem::new(fixture.heap.image()), geometry: fixture.geometry, dead: Arc::default() }
     }
 
-    fn actor(&self) -> Actor<Traced<Sleepy>> {
+    fn actor(&self) -> Actor<Traced<ModelMem>> {
         Actor { mem: Traced::new(&self.mem), geometry: self.geometry }
     }
 
     /// Somebody who acts with an endpoint of its own.
-    fn spawn(&self, number: u64, act: impl FnOnce(&Actor<Traced<Sleepy>>, &EndpointLayout) + Send + 'static) -> Thread {
+    fn spawn(
+        &self,
+        number: u64,
+        act: impl FnOnce(&Actor<Traced<ModelMem>>, &EndpointLayout) + Send + 'static,
+    ) -> Thread {
         let actor = self.actor();
         self.mem.spawn(move || {
             let endpoint = actor.endpoint(number);

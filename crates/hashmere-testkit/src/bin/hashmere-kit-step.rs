@@ -4,7 +4,7 @@
 
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::step::{
-    hold, run, run_queue, work, work_queue, Effort, Held, Tally, HELD, QUEUE_SCENARIOS, SCENARIOS,
+    hold, run, run_queue, work, work_queue, Counts, Effort, Held, HELD, QUEUE_SCENARIOS, SCENARIOS,
 };
 use std::path::Path;
 use std::process::ExitCode;
@@ -45,10 +45,10 @@ fn run_all(is_chosen: &dyn Fn(&str) -> bool, effort: Effort) -> ExitCode {
     let mut rng = Rng::for_test("step");
     println!("operation            instructions   deaths   walked   states  stops longest wait failures");
     let (mut cases, mut failures) = (0, 0);
-    let mut count = |tally: Tally| {
-        print_one(&tally);
-        cases += tally.deaths + tally.walked + tally.stops;
-        failures += tally.failures.values().map(|(times, _)| times).sum::<u64>();
+    let mut count = |counts: Counts| {
+        print_one(&counts);
+        cases += counts.deaths + counts.walked + counts.stops;
+        failures += counts.failures.values().map(|(times, _)| times).sum::<u64>();
     };
     for scenario in SCENARIOS.iter().filter(|scenario| is_chosen(scenario.name)) {
         count(run(&program, scenario, effort, &mut rng));
@@ -60,8 +60,8 @@ fn run_all(is_chosen: &dyn Fn(&str) -> bool, effort: Effort) -> ExitCode {
     ExitCode::from(u8::from(failures != 0))
 }
 
-fn print_one(tally: &Tally) {
-    let Tally { name, instructions, deaths, walked, states, stops, longest_wait, failures } = tally;
+fn print_one(counts: &Counts) {
+    let Counts { name, instructions, deaths, walked, states, stops, longest_wait, failures } = counts;
     let wait = format!("{:.1} ms", longest_wait.as_secs_f64() * 1e3);
     let broken: u64 = failures.values().map(|(times, _)| times).sum();
     println!("{name:<20} {instructions:>12} {deaths:>8} {walked:>8} {states:>8} {stops:>6} {wait:>12} {broken}");

@@ -1,7 +1,7 @@
 //! Where the words of a file stand that its readers trust least: found by following the format.
 
 use hashmere_format::header::{at, RootWord};
-use hashmere_format::leaf::{Slot, LINE, META};
+use hashmere_format::leaf::{Slot, LINE, LOCK_WORD};
 use hashmere_format::{root, row, segment};
 
 /// What a word is part of.
@@ -111,9 +111,9 @@ impl Places {
             let leaf = word(bytes, entries + 8 * index);
             self.add(Kind::Leaf, leaf, leaf + LINE);
             for bucket in (leaf + LINE..leaf + leaf_bytes).step_by(LINE as usize) {
-                self.add(Kind::Slot, bucket, bucket + META);
-                self.add(Kind::Lock, bucket + META, bucket + LINE);
-                for slot in (bucket..bucket + META).step_by(8) {
+                self.add(Kind::Slot, bucket, bucket + LOCK_WORD);
+                self.add(Kind::Lock, bucket + LOCK_WORD, bucket + LINE);
+                for slot in (bucket..bucket + LOCK_WORD).step_by(8) {
                     let record = Slot(word(bytes, slot)).offset();
                     if record != 0 {
                         self.add(Kind::Record, record, record + 32);

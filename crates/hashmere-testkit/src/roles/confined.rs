@@ -20,12 +20,12 @@ pub const LEN: usize = 2000;
 pub const OWN: u64 = 1 << 32;
 
 #[derive(Default)]
-struct Tally {
+struct Counts {
     right: u64,
     refused: u64,
 }
 
-impl Tally {
+impl Counts {
     /// What came of something; `None`: it was refused.
     fn note<T>(&mut self, what: &str, done: Result<T, (i32, String)>) -> Option<T> {
         match done {
@@ -63,29 +63,29 @@ pub(super) fn run(arguments: &mut Arguments) {
     println!("opened");
     for line in std::io::stdin().lock().lines() {
         let count: u64 = line.expect("a line").parse().expect("a number");
-        let mut tally = Tally::default();
-        read(&store, count, &mut tally);
-        write(&store, &mut next, &mut tally);
-        whole(&store, &path, &mut tally);
-        println!("right {} refused {}", tally.right, tally.refused);
+        let mut counts = Counts::default();
+        read(&store, count, &mut counts);
+        write(&store, &mut next, &mut counts);
+        whole(&store, &path, &mut counts);
+        println!("right {} refused {}", counts.right, counts.refused);
     }
 }
 
-fn read(store: &Store, count: u64, tally: &mut Tally) {
+fn read(store: &Store, count: u64, counts: &mut Counts) {
     let mut views = Vec::new();
     for number in 0..count {
         let (key, value) = (payload::key(number), payload::encode_len(number, LEN));
-        if let Some(found) = tally.note("get", told!(store.get(&key))) {
+        if let Some(found) = counts.note("get", told!(store.get(&key))) {
             assert!(found == Some(value.clone()), "key {number} is not what was stored");
         }
         if number % 64 == 0 {
-            if let Some(view) = tally.note("view", told!(store.view(&key))) {
+            if let Some(view) = counts.note("view", told!(store.view(&key))) {
                 views.push((number, view.expect("a key that is there")));
             }
         }
         if number % 100 == 0 {
             let keys = [key, payload::key(number / 2)];
-            if let Some(found) = tally.note("bulk", told!(store.get_many(&keys))) {
+            if let Some(found) = counts.note("bulk", told!(store.get_many(&keys))) {
                 assert!(found[0] == Some(value) && found[1].is_some(), "a bulk get of {number}");
             }
         }
@@ -96,7 +96,7 @@ fn read(store: &Store, count: u64, tally: &mut Tally) {
     }
     let mut seen = 0;
     for pair in store.iter() {
-        match tally.note("scan", told!(pair)) {
+        match counts.note("scan", told!(pair)) {
             Some(_) => seen += 1,
             None => return,
         }
@@ -104,31 +104,31 @@ fn read(store: &Store, count: u64, tally: &mut Tally) {
     assert_eq!(seen, store.len());
 }
 
-fn write(store: &Store, next: &mut u64, tally: &mut Tally) {
+fn write(store: &Store, next: &mut u64, counts: &mut Counts) {
     for _ in 0..40 {
         let (key, value) = (payload::key(*next), payload::encode_len(*next, LEN));
-        if tally.note("set", told!(store.set(&key, &value))).is_some() {
+        if counts.note("set", told!(store.set(&key, &value))).is_some() {
             println!("set {next}");
-            if let Some(found) = tally.note("get", told!(store.get(&key))) {
+            if let Some(found) = counts.note("get", told!(store.get(&key))) {
                 assert!(found == Some(value), "what was set just now");
             }
         }
         *next += 1;
     }
-    tally.note("set", told!(store.set(b"large", &vec![7; 400_000])));
-    tally.note("append", told!(store.append(b"appended", b"+")));
-    tally.note("delete", told!(store.delete(b"large")));
-    tally.note("compact", told!(store.compact()));
+    counts.note("set", told!(store.set(b"large", &vec![7; 400_000])));
+    counts.note("append", told!(store.append(b"appended", b"+")));
+    counts.note("delete", told!(store.delete(b"large")));
+    counts.note("compact", told!(store.compact()));
 }
 
-fn whole(store: &Store, path: &std::path::Path, tally: &mut Tally) {
+fn whole(store: &Store, path: &std::path::Path, counts: &mut Counts) {
     // A check remembers every key that it saw, for which there is no memory at the very end of the addresses.
     if Vec::<u8>::new().try_reserve_exact(16 << 20).is_ok() {
         let report = store.check();
         let codes: Vec<&str> = report.problems.iter().map(|problem| problem.code).collect();
         assert!(codes.is_empty() || codes == ["not-reachable"], "{:?}", report.problems);
     }
-    if let Some(pool) = tally.note("pool", told!(Pool::open(store, "pool"))) {
+    if let Some(pool) = counts.note("pool", told!(Pool::open(store, "pool"))) {
         let endpoint = pool.endpoint().expect("an endpoint");
         let queue = pool.queue("through").expect("the queue");
         let mut element = endpoint.pop(pool.free()).expect("pop").expect("a free element");
@@ -139,12 +139,12 @@ fn whole(store: &Store, path: &std::path::Path, tally: &mut Tally) {
         assert!(element.push(pool.free()).expect("push").is_none());
     }
     if let Some(log) =
-        tally.note("log", told!(Log::open_existing(store, "log", LogOptions::new().on_no_drainer(OnNoDrainer::Keep))))
+        counts.note("log", told!(Log::open_existing(store, "log", LogOptions::new().on_no_drainer(OnNoDrainer::Keep))))
     {
         log.line(Level::Info, "a line").expect("a line of the log");
     }
     let copy = path.with_extension("copy.mere");
-    if let Some(report) = tally.note("backup", told!(store.backup(&copy))) {
+    if let Some(report) = counts.note("backup", told!(store.backup(&copy))) {
         assert_eq!(report.items, store.len());
     }
     let _ = std::fs::remove_file(copy);

@@ -19,7 +19,7 @@ mod worker;
 
 pub use hold::{hold, Held};
 pub use queues::{QueueScenario, QUEUE_SCENARIOS};
-pub use run::{run, run_queue, Effort, Tally};
+pub use run::{run, run_queue, Counts, Effort};
 pub use scenario::{Scenario, HELD, SCENARIOS};
 pub use trace::is_allowed;
 pub use worker::{work, work_queue};

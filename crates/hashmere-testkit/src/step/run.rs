@@ -29,7 +29,7 @@ pub struct Effort {
 
 /// What was tried of one operation, and found.
 #[derive(Debug)]
-pub struct Tally {
+pub struct Counts {
     /// The operation.
     pub name: &'static str,
     /// Instructions that it has.
@@ -48,7 +48,7 @@ pub struct Tally {
     pub failures: BTreeMap<String, (u64, u64)>,
 }
 
-impl Tally {
+impl Counts {
     pub(super) fn add(&mut self, at: u64, outcome: Result<u64, String>) {
         match outcome {
             Ok(waited) => self.longest_wait = self.longest_wait.max(Duration::from_nanos(waited)),
@@ -107,12 +107,12 @@ pub(super) struct Case<'a, J> {
 }
 
 /// Tries one operation. `program` is the one that calls [`work`](super::work).
-pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) -> Tally {
+pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) -> Counts {
     of_keys(program, scenario, 0).try_all(effort, rng)
 }
 
 /// Tries one operation on queues. `program` is the one that calls [`work_queue`](super::work_queue).
-pub fn run_queue(program: &str, scenario: &QueueScenario, effort: Effort, rng: &mut Rng) -> Tally {
+pub fn run_queue(program: &str, scenario: &QueueScenario, effort: Effort, rng: &mut Rng) -> Counts {
     scenario.case(program).try_all(effort, rng)
 }
 
@@ -133,13 +133,13 @@ pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) ->
 }
 
 impl<J: Judge> Case<'_, J> {
-    fn try_all(&self, effort: Effort, rng: &mut Rng) -> Tally {
+    fn try_all(&self, effort: Effort, rng: &mut Rng) -> Counts {
         stay_on_one_processor();
         let (route, instructions) = self.follow();
         // Some more than counted: an operation may take a few instructions more or less from one run to the next.
         let most = instructions + 8;
         let stride = most.div_ceil(effort.deaths.max(1));
-        let mut tally = Tally {
+        let mut counts = Counts {
             name: self.name,
             instructions,
             deaths: 0,
@@ -150,20 +150,20 @@ impl<J: Judge> Case<'_, J> {
             failures: BTreeMap::new(),
         };
         if effort.walk {
-            self.walk(&mut tally);
+            self.walk(&mut counts);
         }
         let mut last = None;
         for at in (rng.below(stride)..most).step_by(stride as usize).filter(|at| route.is_worth_it(*at)) {
-            let outcome = self.die_behind(&route, at, &mut last, &mut tally);
-            tally.add(at, outcome);
+            let outcome = self.die_behind(&route, at, &mut last, &mut counts);
+            counts.add(at, outcome);
         }
         for _ in 0..effort.stops {
             let at = rng.below(instructions);
             let outcome = self.stand_behind(&route, at);
-            tally.stops += 1;
-            tally.add(at, outcome);
+            counts.stops += 1;
+            counts.add(at, outcome);
         }
-        tally
+        counts
     }
 
     pub(super) fn start(&self, path: &Path) -> Tracee {
@@ -188,17 +188,17 @@ impl<J: Judge> Case<'_, J> {
     }
 
     /// A death that leaves the same file as the one before it is not looked at again.
-    fn die_behind(&self, route: &Route, at: u64, last: &mut Option<Image>, tally: &mut Tally) -> Result<u64, String> {
+    fn die_behind(&self, route: &Route, at: u64, last: &mut Option<Image>, counts: &mut Counts) -> Result<u64, String> {
         let path = self.scratch.store("killed");
         let (tracee, stand, mut survivor) = self.at(route, at, &path)?;
         drop(tracee);
-        tally.deaths += 1;
+        counts.deaths += 1;
         let image = Image::of(&path).without_labels();
         if stand == Stand::Stepped && last.as_ref() == Some(&image) {
             return Ok(0);
         }
         *last = Some(image);
-        tally.states += 1;
+        counts.states += 1;
         self.judge.verify(&mut survivor, &self.scratch.store("copy"), stand == Stand::Marker)
     }
 

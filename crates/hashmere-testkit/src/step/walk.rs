@@ -3,7 +3,7 @@
 //! Nobody holds a lock on a copy, so it is what a death at that instruction would leave. This takes time in proportion to the
 //! length of an operation, where real deaths take the square of it; and what stands between two changes need not be tried.
 
-use super::run::{Case, Judge, Tally};
+use super::run::{Case, Counts, Judge};
 use super::trace::Stand;
 use std::fs::File;
 use std::os::fd::AsRawFd;
@@ -13,7 +13,7 @@ const PAGE: usize = 4096;
 
 impl<J: Judge> Case<'_, J> {
     /// Walks through it.
-    pub(super) fn walk(&self, tally: &mut Tally) {
+    pub(super) fn walk(&self, counts: &mut Counts) {
         let path = self.scratch.store("walked");
         self.before.write(&path);
         let tracee = self.start(&path);
@@ -21,11 +21,11 @@ impl<J: Judge> Case<'_, J> {
         let copy = self.scratch.store("copy");
         for at in 0.. {
             if at == 0 || watch.has_changed() {
-                tally.states += 1;
-                tally.add(at, self.judge.verify_copy(&path, &copy));
+                counts.states += 1;
+                counts.add(at, self.judge.verify_copy(&path, &copy));
             }
             if tracee.steps(1).1 == Stand::Marker {
-                tally.walked = at;
+                counts.walked = at;
                 return;
             }
         }

@@ -59,7 +59,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<Copied, BackupError> {
         let source = self.engine;
-        // A record has two words at least: a tally that says more is damaged, and would make the copy's index as large.
+        // A record has two words at least: a count that says more is damaged, and would make the copy's index as large.
         let expected = source.items().min(source.segments() * source.segment_bytes() / 16);
         progress(0, expected);
         target.unlimited.store(true, Ordering::Relaxed);

@@ -101,12 +101,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.fence(Ordering::SeqCst);
             let word = self.state(segment);
             let used = match word.state {
-                State::Sealed | State::Partial | State::Limbo | State::Large => {
+                State::Sealed | State::Partial | State::PendingFree | State::Large => {
                     Some(self.field(segment, segment::at::USED))
                 }
                 State::Open => self.used_of_open(segment, word),
                 State::Cleaning => None,
-                // Claimed or filled again: whatever stood there was not to be kept. (Regions hold no records.)
+                // Claimed or filled again: its former content was not to be kept. (Regions hold no records.)
                 State::Free
                 | State::Hole
                 | State::Claimed
@@ -152,7 +152,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 offset: self.entry_of(segment),
             });
         };
-        if self.bury_if_dead(owner)? {
+        if self.recover_if_dead(owner)? {
             return Ok(());
         }
         let waited = self.host.monotonic().saturating_sub(start);
@@ -182,9 +182,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(error) => break Err(error),
             }
         };
-        if let Ok((place, meta)) = locked {
+        if let Ok((place, word)) = locked {
             self.unmark_word(record);
-            self.unlock_bucket(writer, place, meta);
+            self.unlock_bucket(writer, place, word);
         }
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         locked.map(|_| ())

@@ -10,7 +10,7 @@ use crate::engine::{Engine, Writer};
 use crate::error::{BackupError, ReadError, WriteError};
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit};
-use hashmere_format::leaf::{Meta, Slot, META};
+use hashmere_format::leaf::{LockWord, Slot, LOCK_WORD};
 use hashmere_format::record::{field, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::snapshot::Snapshot;
@@ -140,7 +140,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(false);
         }
         match seen.owner() {
-            Some(owner) if owner < limit::CLIENTS => Ok(!self.bury_if_dead(owner)?),
+            Some(owner) if owner < limit::CLIENTS => Ok(!self.recover_if_dead(owner)?),
             _ => Ok(false),
         }
     }
@@ -181,7 +181,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 // What a panic left: nobody but us works under our name.
                 Some(owner) if owner == slot => self.withdraw_snapshot(slot),
                 Some(owner) if owner < limit::CLIENTS => {
-                    if !self.bury_if_dead(owner)? {
+                    if !self.recover_if_dead(owner)? {
                         let pid = self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32;
                         return Err(BackupError::Running { pid, name: self.row_name(owner) });
                     }
@@ -270,7 +270,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.in_reach(|| {
             self.leaves(root, Tree::First)
                 .flat_map(|leaf| self.leaf_buckets(leaf))
-                .map(|bucket| Meta(self.mem.load(bucket + META, Ordering::Acquire)).version())
+                .map(|bucket| LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Acquire)).version())
                 .max()
                 .unwrap_or(0)
         })
@@ -293,7 +293,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.relax();
                 continue;
             }
-            if self.bury_if_dead(slot)? {
+            if self.recover_if_dead(slot)? {
                 break;
             }
             let waited = self.host.monotonic().saturating_sub(start);

@@ -5,7 +5,7 @@ use crate::engine::index::Tree;
 use crate::engine::Engine;
 use hashmere_format::hash::buckets;
 use hashmere_format::header::at;
-use hashmere_format::leaf::{self, Meta, Slot, LINE, META};
+use hashmere_format::leaf::{self, LockWord, Slot, LINE, LOCK_WORD};
 use hashmere_format::row;
 use hashmere_format::segment::State;
 use hashmere_format::sum::ALIVE;
@@ -80,8 +80,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let look = self.look_at_slot(root, tree, leaf, slot_offset, slot);
             // SYNC(recycle): as in a read, what was seen in the record was its own if nothing was recycled meanwhile.
             self.mem.fence(Ordering::Acquire);
-            let stood = self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch && self.slot(slot_offset) == slot;
-            if stood && !(matches!(look, Look::Wrong(..)) && self.is_busy(leaf)) {
+            let is_same = self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch && self.slot(slot_offset) == slot;
+            if is_same && !(matches!(look, Look::Wrong(..)) && self.is_busy(leaf)) {
                 return look;
             }
             if *looks == 0 {
@@ -97,7 +97,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether a leaf is being split, by somebody living or dead, who then holds the lock of its first bucket.
     pub(super) fn is_splitting(&self, leaf: u64) -> bool {
         self.mem.load(leaf + leaf::at::SPLIT, Ordering::Acquire) != 0
-            && self.leaf_buckets(leaf).next().is_some_and(|bucket| !self.meta(bucket).is_free())
+            && self.leaf_buckets(leaf).next().is_some_and(|bucket| !self.lock_word(bucket).is_free())
     }
 
     /// Whether somebody living or dead has yet to do what follows the commit of a slot: whoever repairs the dead does it for them.
@@ -105,15 +105,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.rows().any(|slot| self.mem.load(row::offset(slot) + row::at::INTENT, Ordering::Acquire) == slot_offset)
     }
 
-    fn meta(&self, bucket: u64) -> Meta {
-        Meta(self.mem.load(bucket + META, Ordering::Acquire))
+    fn lock_word(&self, bucket: u64) -> LockWord {
+        LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Acquire))
     }
 
     /// Whether a living client is at work in a leaf, or a split in it is not complete.
     fn is_busy(&self, leaf: u64) -> bool {
         self.is_splitting(leaf)
             || self.leaf_buckets(leaf).any(|bucket| {
-                let owner = self.meta(bucket).owner();
+                let owner = self.lock_word(bucket).owner();
                 owner.is_some_and(|owner| self.host.is_claimed(owner).unwrap_or(true))
             })
     }

@@ -1,7 +1,7 @@
 //! `check`: reads everything and names what contradicts itself.
 //!
 //! Nobody is stopped for it. In a store in use a thing can look wrong because it changed between two loads: so whatever looks wrong
-//! is looked at again, and reported only if it stood still meanwhile. What is half done is not wrong while it is under way.
+//! is looked at again, and reported only if it did not change in between. What is half done is not wrong while it is under way.
 
 pub(super) mod index;
 
@@ -9,7 +9,7 @@ use crate::engine::check::index::Seats;
 use crate::engine::index::Tree;
 use crate::engine::Engine;
 use hashmere_format::header::{at, limit};
-use hashmere_format::leaf::{Identity, Meta};
+use hashmere_format::leaf::{Identity, LockWord};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -87,7 +87,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// `None`: the store was cleared meanwhile.
     fn check_once(&self) -> Option<CheckReport> {
         let mut report = CheckReport::default();
-        let (root, tallies) = (self.root(), self.tallies());
+        let (root, counts) = (self.root(), self.counts());
         self.check_segments(&mut report);
         self.check_offline(&mut report);
         self.check_regions(&mut report);
@@ -99,7 +99,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.check_leaf(root, tree, leaf, &mut seats, &mut report);
             }
         }
-        self.check_totals(&tallies, &mut report);
+        self.check_totals(&counts, &mut report);
         let is_dead = |owner: &u32| !self.host.is_claimed(*owner).unwrap_or(true);
         report.dead_locks = self.held_locks(root).iter().filter(|owner| is_dead(owner)).count() as u64;
         (self.root() == root).then_some(report)
@@ -142,7 +142,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// States and count change under the space lock. A process that died with it may have left them apart: its repair counts them again.
     fn check_offline(&self, report: &mut CheckReport) {
         let at_rest = || {
-            let lock = Meta(self.mem.load(at::SPACE_LOCK, Ordering::Acquire));
+            let lock = LockWord(self.mem.load(at::SPACE_LOCK, Ordering::Acquire));
             lock.is_free().then(|| self.mem.load(at::OFFLINE, Ordering::Acquire))
         };
         let mut wrong = (0, 0);
@@ -221,18 +221,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// If nobody wrote while the index was read, the tallies equal what was found there.
+    /// If nobody wrote while the index was read, the counts equal what was found there.
     fn check_totals(&self, before: &[[u64; 4]], report: &mut CheckReport) {
         let idle = self.rows().all(|slot| self.mem.load(row::offset(slot) + row::at::ACTIVE, Ordering::Acquire) == 0);
         let items = self.items();
-        if idle && items != report.items && self.tallies() == before {
-            let text = format!("the clients' tallies say {items} items, the index has {}", report.items);
+        if idle && items != report.items && self.counts() == before {
+            let text = format!("the clients' counts say {items} items, the index has {}", report.items);
             report.add("wrong-count", at::CLIENTS, text);
         }
     }
 
     /// What every client has counted, and up to where it has written: a write changes one or the other.
-    fn tallies(&self) -> Vec<[u64; 4]> {
+    fn counts(&self) -> Vec<[u64; 4]> {
         use row::at::{HEAD, ITEMS, LIVE, OPEN};
         let words = |slot| [ITEMS, LIVE, HEAD, OPEN].map(|at| self.mem.load(row::offset(slot) + at, Ordering::Acquire));
         self.rows().map(words).collect()

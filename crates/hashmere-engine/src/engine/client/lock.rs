@@ -10,7 +10,7 @@ use crate::engine::index::Place;
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
-use hashmere_format::leaf::Meta;
+use hashmere_format::leaf::LockWord;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -23,20 +23,20 @@ const SLEEP_MIN: Duration = Duration::from_millis(1);
 #[derive(Default)]
 pub(in crate::engine) struct Held {
     pub(in crate::engine) place: Place,
-    pub(in crate::engine) meta: Meta,
+    pub(in crate::engine) word: LockWord,
     /// Bucket in the overflow tree and its word.
-    pub(in crate::engine) second: Option<(u64, Meta)>,
+    pub(in crate::engine) second: Option<(u64, LockWord)>,
 }
 
 impl Held {
     /// A key's lock alone, as [`Engine::lock_key`] returned it.
-    pub(in crate::engine) fn key((place, meta): (Place, Meta)) -> Held {
-        Held { place, meta, second: None }
+    pub(in crate::engine) fn key((place, word): (Place, LockWord)) -> Held {
+        Held { place, word, second: None }
     }
 
     /// Whether what is not in the buckets that are locked may stand in those of the next hash.
     pub(in crate::engine) fn goes_on(&self) -> bool {
-        self.second.map_or(self.meta, |(_, meta)| meta).has_overflow()
+        self.second.map_or(self.word, |(_, word)| word).has_overflow()
     }
 }
 
@@ -45,7 +45,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ///
     /// The caller has written `offset` to its row first, so that a death is repaired.
     #[inline(always)]
-    pub(in crate::engine) fn acquire(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
+    pub(in crate::engine) fn acquire(&self, slot: u32, offset: u64) -> Result<LockWord, WriteError> {
         match self.try_acquire(slot, offset) {
             Some(seen) => Ok(seen),
             None => self.acquire_slowly(slot, offset),
@@ -54,33 +54,33 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The same if it is free.
     #[inline(always)]
-    pub(in crate::engine) fn try_acquire(&self, slot: u32, offset: u64) -> Option<Meta> {
-        let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
+    pub(in crate::engine) fn try_acquire(&self, slot: u32, offset: u64) -> Option<LockWord> {
+        let seen = LockWord(self.mem.load(offset, Ordering::Relaxed));
         // SYNC(bucket lock): pairs with the release store in `release`: we see everything that the last owner did.
         let taken = Self::may_take(seen) && self.mem.compare_exchange(offset, seen.0, seen.held_by(slot).0).is_ok();
         taken.then_some(seen)
     }
 
     #[inline(always)]
-    fn may_take(seen: Meta) -> bool {
+    fn may_take(seen: LockWord) -> bool {
         seen.is_open() || fault::is(Fault::LockIgnored)
     }
 
     #[cold]
     #[inline(never)]
-    pub(super) fn acquire_slowly(&self, slot: u32, offset: u64) -> Result<Meta, WriteError> {
+    pub(super) fn acquire_slowly(&self, slot: u32, offset: u64) -> Result<LockWord, WriteError> {
         self.acquire_within(slot, offset, self.busy_timeout)?
             .map_err(|blocked| self.busy(blocked.owner, blocked.waited))
     }
 
-    /// Waits for a lock, for as long as `patience` says while its owner lives. `Err(Blocked)` within: it was kept for longer.
+    /// Waits for a lock, for as long as `limit` says while its owner lives. `Err(Blocked)` within: it was kept for longer.
     pub(in crate::engine) fn acquire_within(
         &self,
         slot: u32,
         offset: u64,
-        patience: Duration,
-    ) -> Result<Result<Meta, Blocked>, WriteError> {
-        self.acquire_after(slot, offset, patience, Duration::ZERO)
+        limit: Duration,
+    ) -> Result<Result<LockWord, Blocked>, WriteError> {
+        self.acquire_after(slot, offset, limit, Duration::ZERO)
     }
 
     /// The same; a free lock that an update asks for is left to it for as long as `courtesy` says.
@@ -88,9 +88,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         slot: u32,
         offset: u64,
-        patience: Duration,
+        limit: Duration,
         mut courtesy: Duration,
-    ) -> Result<Result<Meta, Blocked>, WriteError> {
+    ) -> Result<Result<LockWord, Blocked>, WriteError> {
         self.count_at(row::offset(slot), Stat::LockWaits, 1);
         for _ in 0..M::SPINS {
             if let Some(seen) = self.try_acquire(slot, offset) {
@@ -99,30 +99,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.relax();
         }
         let start = self.host.monotonic();
-        let mut sleep = SLEEP_MIN.min(patience);
+        let mut sleep = SLEEP_MIN.min(limit);
         loop {
-            let seen = Meta(self.mem.load(offset, Ordering::Relaxed));
+            let seen = LockWord(self.mem.load(offset, Ordering::Relaxed));
             let Some(owner) = seen.owner() else {
                 if seen.asks_to_yield() && !courtesy.is_zero() {
                     courtesy = self.give_way(offset, seen, courtesy);
                     continue;
                 }
                 // Others may be asleep still: keep the note that they are, so that our release wakes them.
-                let mine = seen.held_by(slot).0 | Meta::WAITERS;
+                let mine = seen.held_by(slot).0 | LockWord::WAITERS;
                 if self.mem.compare_exchange(offset, seen.0, mine).is_ok() {
                     return Ok(Ok(seen.released()));
                 }
                 continue;
             };
-            let noted = seen.0 | Meta::WAITERS;
+            let noted = seen.0 | LockWord::WAITERS;
             if seen.0 != noted && self.mem.compare_exchange(offset, seen.0, noted).is_err() {
                 continue;
             }
             self.mem.wait(offset, noted as u32, sleep);
-            let now = Meta(self.mem.load(offset, Ordering::Relaxed));
-            if now.owner() == Some(owner) && !self.bury(slot, owner, offset)? {
+            let now = LockWord(self.mem.load(offset, Ordering::Relaxed));
+            if now.owner() == Some(owner) && !self.recover_owner(slot, owner, offset)? {
                 let waited = self.host.monotonic().saturating_sub(start);
-                if waited >= patience {
+                if waited >= limit {
                     return Ok(Err(Blocked { owner, waited }));
                 }
                 sleep = (sleep * 2).min(SLEEP_MAX);
@@ -132,10 +132,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Gives a lock back: `word` is what it holds from now on, owner and waiters aside.
     #[inline(always)]
-    pub(in crate::engine) fn release(&self, offset: u64, word: Meta) {
+    pub(in crate::engine) fn release(&self, offset: u64, word: LockWord) {
         // Look, then store: an exchange would cost a fifth of a write. Whoever notes that it waits between the two finds the
         // word changed when it goes to sleep, and if it is asleep already, it wakes by itself within `SLEEP_MAX`.
-        let waiters = Meta(self.mem.load(offset, Ordering::Relaxed)).has_waiters();
+        let waiters = LockWord(self.mem.load(offset, Ordering::Relaxed)).has_waiters();
         // SYNC(bucket lock): everything the owner did is seen by whoever takes the lock next.
         self.mem.store(offset, word.released().0, Ordering::Release);
         if waiters {
@@ -144,7 +144,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Repairs what `owner` left, if it is dead. `false`: it lives.
-    pub(super) fn bury(&self, slot: u32, owner: u32, offset: u64) -> Result<bool, WriteError> {
+    pub(super) fn recover_owner(&self, slot: u32, owner: u32, offset: u64) -> Result<bool, WriteError> {
         if owner >= hashmere_format::header::limit::CLIENTS {
             return Err(WriteError::Corrupt {
                 what: "a lock names a client that cannot exist",
@@ -163,7 +163,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             let done = self.recover(owner);
             // Its row did not name this word, then: it is free all the same, for the owner is dead.
-            let word = Meta(self.mem.load(offset, Ordering::Acquire));
+            let word = LockWord(self.mem.load(offset, Ordering::Acquire));
             if done.is_ok() && word.owner() == Some(owner) {
                 self.release(offset, self.moved_on(word));
             }
@@ -199,11 +199,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     pub(in crate::engine) fn holds(&self, slot: u32, offset: u64) -> bool {
-        Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot)
+        LockWord(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot)
     }
 
     /// Gives a global lock back.
     pub(in crate::engine) fn release_global(&self, offset: u64) {
-        self.release(offset, Meta(0));
+        self.release(offset, LockWord(0));
     }
 }

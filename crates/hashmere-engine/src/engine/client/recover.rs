@@ -10,7 +10,7 @@ use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, RootWord};
-use hashmere_format::leaf::{self, Identity, Meta, META};
+use hashmere_format::leaf::{self, Identity, LockWord, LOCK_WORD};
 use hashmere_format::record::{VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::segment::{self, Born, State, Word};
@@ -75,15 +75,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if self.is_durable() {
                 self.complete_sums(leaf::Slot(new), leaf::Slot(old));
             }
-            self.bury_large(old);
-            self.complete_tallies(row);
+            self.mark_large_dead(old);
+            self.complete_counts(row);
         } else {
             self.mem.store(row + row::at::INTENT, 0, Ordering::Release);
         }
     }
 
     /// The superseded record may not have been counted as dead; for a large one nothing else would tell.
-    fn bury_large(&self, old: u64) {
+    fn mark_large_dead(&self, old: u64) {
         let record = hashmere_format::leaf::Slot(old).offset();
         if old != 0 && self.is_inside(record, 8) {
             let segment = self.segment_of(record);
@@ -96,7 +96,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The index lock, a split, a leaf on its way.
     fn recover_index(&self, slot: u32, root: u64) -> Result<(), WriteError> {
         let row = row::offset(slot);
-        let held = Meta(self.mem.load(at::INDEX_LOCK, Ordering::Acquire)).owner() == Some(slot);
+        let held = LockWord(self.mem.load(at::INDEX_LOCK, Ordering::Acquire)).owner() == Some(slot);
         let old = self.mem.load(row + row::at::SPLIT, Ordering::Relaxed);
         let new = self.mem.load(row + row::at::LEAF, Ordering::Relaxed);
         if !held && old == 0 && new == 0 {
@@ -138,7 +138,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mine = self
             .leaf_buckets(old)
             .next()
-            .is_some_and(|b| Meta(self.mem.load(b + META, Ordering::Acquire)).owner() == Some(slot));
+            .is_some_and(|b| LockWord(self.mem.load(b + LOCK_WORD, Ordering::Acquire)).owner() == Some(slot));
         let mine = mine && !fault::is(Fault::SplitUndone);
         if let (Some(id), true, true) = (id, mine, target != 0 && self.can_be_leaf(target)) {
             self.publish(slot, root, Tree::from_number(id.tree), old, target);
@@ -149,12 +149,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that writes asked
     /// for: the next one may have been given out.
-    pub(super) fn moved_on(&self, word: Meta) -> Meta {
+    pub(super) fn moved_on(&self, word: LockWord) -> LockWord {
         if fault::is(Fault::VersionRepeated) {
             return word;
         }
         let version = (word.version() + 1).max(self.snapshot().floor() + 1).max(self.raised() + 1) & VERSION_MAX;
-        Meta(word.0 & !VERSION_MASK | version << VERSION_SHIFT)
+        LockWord(word.0 & !VERSION_MASK | version << VERSION_SHIFT)
     }
 
     /// Bucket locks, and the other global ones.
@@ -163,16 +163,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for field in [row::at::LOCK_2, row::at::LOCK] {
             let bucket = self.mem.load(row + field, Ordering::Relaxed);
             if bucket != 0 && bucket & (leaf::LINE - 1) == 0 && self.is_inside(bucket, leaf::LINE) {
-                let word = Meta(self.mem.load(bucket + META, Ordering::Acquire));
+                let word = LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Acquire));
                 if word.owner() == Some(slot) {
-                    self.release(bucket + META, self.moved_on(word));
+                    self.release(bucket + LOCK_WORD, self.moved_on(word));
                 }
             }
             // Release: a row that forgets a lock before it is free would leave it to whoever has the slot next.
             self.mem.store(row + field, 0, fault::relaxes(Fault::RowRelaxed));
         }
         for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK, at::REGION_LOCK] {
-            if Meta(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
+            if LockWord(self.mem.load(offset, Ordering::Acquire)).owner() == Some(slot) {
                 if offset == at::REGION_LOCK && !fault::is(Fault::DropUnfinished) {
                     self.repair_regions();
                 }
@@ -214,7 +214,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     // A region that was dropped has no bytes of records in use.
                     let is_region = self.field(segment, segment::at::USED) == 0;
                     let state = match last != segment {
-                        true if is_region => State::Limbo,
+                        true if is_region => State::PendingFree,
                         true => State::Large,
                         false => State::Sealed,
                     };

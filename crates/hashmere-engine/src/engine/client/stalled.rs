@@ -10,7 +10,7 @@ use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::at;
-use hashmere_format::leaf::Meta;
+use hashmere_format::leaf::LockWord;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -23,7 +23,7 @@ pub(super) const SLEEP_MAX: Duration = Duration::from_millis(50);
 pub(in crate::engine) const BRIEF: Duration = Duration::from_millis(1);
 /// How long a split that holds no lock waits for the one that it lacks: as long as a busy scheduler may leave an owner
 /// without a processor that is not stopped.
-pub(in crate::engine) const PATIENCE: Duration = Duration::from_millis(50);
+pub(in crate::engine) const LOCK_WAIT: Duration = Duration::from_millis(50);
 /// Stalled locks that a process remembers.
 const KNOWN: usize = 8;
 
@@ -48,15 +48,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         slot: u32,
         offset: u64,
-        patience: Duration,
-    ) -> Result<Result<Meta, Blocked>, WriteError> {
+        limit: Duration,
+    ) -> Result<Result<LockWord, Blocked>, WriteError> {
         if let Some(seen) = self.try_acquire(slot, offset) {
             return Ok(Ok(seen));
         }
         if let Some(blocked) = self.stalled_within(slot, offset, 1)? {
             return Ok(Err(blocked));
         }
-        let done = self.acquire_within(slot, offset, patience.min(self.busy_timeout))?;
+        let done = self.acquire_within(slot, offset, limit.min(self.busy_timeout))?;
         if done.is_err() {
             self.note_stalled(offset);
         }
@@ -66,7 +66,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes the lock of a key. A cleaner does not wait long: it can leave a record for the next one.
     #[cold]
     #[inline(never)]
-    pub(in crate::engine) fn acquire_key_slowly(&self, writer: &Writer, offset: u64) -> Result<Meta, WriteError> {
+    pub(in crate::engine) fn acquire_key_slowly(&self, writer: &Writer, offset: u64) -> Result<LockWord, WriteError> {
         let acquired = match writer.is_cleaning() {
             true => self.acquire_soon(writer.slot, offset, BRIEF)?,
             false => self.acquire_after(writer.slot, offset, self.busy_timeout, self.courtesy_of(writer))?,
@@ -76,14 +76,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     pub(in crate::engine) fn note_stalled(&self, offset: u64) {
         let word = self.mem.load(offset, Ordering::Relaxed);
-        if Meta(word).is_free() {
+        if LockWord(word).is_free() {
             return;
         }
         let known = &self.stalled.known;
         let same = known.iter().position(|(at, _)| at.load(Ordering::Relaxed) == offset);
         let place = same.unwrap_or_else(|| self.stalled.next.fetch_add(1, Ordering::Relaxed) % KNOWN);
         // Two words that two threads mix up are a hint that says nothing.
-        known[place].1.store(word | Meta::WAITERS, Ordering::Relaxed);
+        known[place].1.store(word | LockWord::WAITERS, Ordering::Relaxed);
         known[place].0.store(offset, Ordering::Relaxed);
     }
 
@@ -141,10 +141,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if at == 0 || at < start || at - start >= bytes {
                 continue;
             }
-            let now = Meta(self.mem.load(at, Ordering::Relaxed));
-            let owner = now.owner().filter(|_| now.0 | Meta::WAITERS == word.load(Ordering::Relaxed));
+            let now = LockWord(self.mem.load(at, Ordering::Relaxed));
+            let owner = now.owner().filter(|_| now.0 | LockWord::WAITERS == word.load(Ordering::Relaxed));
             if let Some(owner) = owner {
-                if !self.bury(slot, owner, at)? {
+                if !self.recover_owner(slot, owner, at)? {
                     return Ok(Some(Blocked { owner, waited: Duration::ZERO }));
                 }
             }

@@ -47,7 +47,7 @@ pub(in crate::engine) struct Writers {
 struct WriterCell {
     /// Offset of the writer's row; 0 while it has none. Readable by anyone.
     row: AtomicU64,
-    /// What stood in the row's figures of [`OWN_STATS`] when it was claimed: former clients of the slot did that.
+    /// The figures of the row in [`OWN_STATS`] when it was claimed: former clients of the slot counted them.
     before: [AtomicU64; OWN_STATS.len()],
     /// Whether somebody has it. For an own writer only its thread looks here.
     taken: AtomicBool,

@@ -138,7 +138,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.relax();
                 continue;
             }
-            if self.bury_if_dead(slot)? {
+            if self.recover_if_dead(slot)? {
                 return Ok(());
             }
             let waited = self.host.monotonic().saturating_sub(start);
@@ -150,7 +150,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    pub(in crate::engine) fn bury_if_dead(&self, slot: u32) -> Result<bool, WriteError> {
+    pub(in crate::engine) fn recover_if_dead(&self, slot: u32) -> Result<bool, WriteError> {
         let probe = |source| WriteError::Io { action: "probe the owner of a commit", source };
         let dead = self.host.try_claim(slot).map_err(probe)?;
         if dead {
@@ -161,7 +161,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(dead)
     }
 
-    /// Whether a segment in limbo has the sync behind it that it waits for.
+    /// Whether a segment that is pending free has the sync behind it that it waits for.
     pub(in crate::engine) fn is_synced(&self, segment: u64) -> bool {
         !self.is_durable()
             || self.field(segment, segment::at::AWAITS) <= self.mem.load(at::SYNC_DONE, Ordering::Acquire)
@@ -171,7 +171,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn end_waiting(&self, slot: u32) -> Result<(), WriteError> {
         let mut waiting = 0;
         for segment in 0..self.segments() {
-            if self.state(segment).state == State::Limbo && !self.leave_limbo(segment, slot)? {
+            if self.state(segment).state == State::PendingFree && !self.free_pending(segment, slot)? {
                 waiting += 1;
             }
         }
@@ -181,7 +181,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Syncs if segments wait for it, and says whether that freed any.
     pub(in crate::engine) fn sync_for_room(&self, writer: &Writer) -> Result<bool, WriteError> {
-        if !self.is_durable() || !(0..self.segments()).any(|s| self.state(s).state == State::Limbo) {
+        if !self.is_durable() || !(0..self.segments()).any(|s| self.state(s).state == State::PendingFree) {
             return Ok(false);
         }
         let before = self.vacant();

@@ -31,7 +31,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.all_changed();
         self.retire_segment(writer);
         for segment in 0..self.segments() {
-            self.glance(writer, segment)?;
+            self.free_if_dead(writer, segment)?;
         }
         Ok(())
     }

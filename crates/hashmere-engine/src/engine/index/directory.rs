@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, RootWord};
-use hashmere_format::leaf::{self, Identity, Meta, LINE, META};
+use hashmere_format::leaf::{self, Identity, LockWord, LINE, LOCK_WORD};
 use hashmere_format::root::{self, chunk_of, chunk_start};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
@@ -195,9 +195,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes an empty leaf whose buckets start from a version.
     pub(super) fn blank_leaf(&self, leaf: u64, identity: Identity, version: u64) {
         self.mem.zero(leaf, self.leaf_bytes());
-        let word = Meta(version << hashmere_format::record::VERSION_SHIFT);
+        let word = LockWord(version << hashmere_format::record::VERSION_SHIFT);
         for line in self.first..self.lines {
-            self.mem.store(leaf + line * LINE + META, word.0, Ordering::Relaxed);
+            self.mem.store(leaf + line * LINE + LOCK_WORD, word.0, Ordering::Relaxed);
         }
         self.mem.store(leaf + leaf::at::IDENTITY, identity.pack(), Ordering::Release);
     }

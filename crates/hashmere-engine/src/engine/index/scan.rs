@@ -139,13 +139,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.slot(slot_offset) != slot || self.root() != root {
             return Ok(None);
         }
-        let taken = match self.outline(slot.offset()) {
+        let taken = match self.header(slot.offset()) {
             None => None,
-            Some(outline) => {
+            Some(header) => {
                 let place = hashmere_format::uid::Place::from_uid(uid);
                 let leaf = slot_offset - u64::from(place.line) * LINE - 8 * u64::from(place.slot);
                 let tree = Tree::from_number(place.tree);
-                let found = Found { outline, record: slot.offset(), slot_offset, slot, leaf, tree };
+                let found = Found { header, record: slot.offset(), slot_offset, slot, leaf, tree };
                 Some(take(&found))
             }
         };

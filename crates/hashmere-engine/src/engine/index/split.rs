@@ -6,13 +6,13 @@
 //! A lock that does not come is not waited for with others in hand, and not for long: then the leaf is not split now, and the
 //! key goes to the overflow tree.
 
-use crate::engine::client::stalled::{Blocked, BRIEF, PATIENCE};
+use crate::engine::client::stalled::{Blocked, BRIEF, LOCK_WAIT};
 use crate::engine::index::Tree;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::at;
-use hashmere_format::leaf::{self, Identity, Meta, LINE, META, SLOTS};
+use hashmere_format::leaf::{self, Identity, LockWord, LINE, LOCK_WORD, SLOTS};
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -164,7 +164,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         leaf: u64,
         id: Identity,
     ) -> Result<Growth, WriteError> {
-        if let Err(blocked) = self.acquire_soon(writer.slot, at::INDEX_LOCK, PATIENCE)? {
+        if let Err(blocked) = self.acquire_soon(writer.slot, at::INDEX_LOCK, LOCK_WAIT)? {
             return Ok(Growth::Stalled(blocked));
         }
         let taken = self.take_leaf(writer.slot, root);
@@ -194,22 +194,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes every lock of a leaf, in order. For one that does not come at once it waits without the others, which are those of
     /// keys that have nothing to do with it.
     fn lock_leaf(&self, slot: u32, leaf: u64) -> Result<Growth, WriteError> {
-        let patience = PATIENCE.min(self.busy_timeout);
+        let limit = LOCK_WAIT.min(self.busy_timeout);
         let start = self.host.monotonic();
         loop {
             let mut missing = None;
             for bucket in self.leaf_buckets(leaf) {
-                let taken = self.try_acquire(slot, bucket + META).is_some()
-                    || self.acquire_within(slot, bucket + META, BRIEF.min(patience))?.is_ok();
+                let taken = self.try_acquire(slot, bucket + LOCK_WORD).is_some()
+                    || self.acquire_within(slot, bucket + LOCK_WORD, BRIEF.min(limit))?.is_ok();
                 if !taken {
-                    missing = Some(bucket + META);
+                    missing = Some(bucket + LOCK_WORD);
                     break;
                 }
             }
             let Some(lock) = missing else { return Ok(Growth::Grown) };
             self.unlock_leaf(slot, leaf);
             let waited = self.host.monotonic().saturating_sub(start);
-            match self.acquire_within(slot, lock, patience.saturating_sub(waited))? {
+            match self.acquire_within(slot, lock, limit.saturating_sub(waited))? {
                 Ok(word) => self.release(lock, word),
                 Err(blocked) if fault::is(Fault::LockAwaited) => return Err(self.busy(blocked.owner, blocked.waited)),
                 Err(blocked) => {
@@ -257,8 +257,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 let moves = !entry.is_empty() && entry.tag() >> id.depth & 1 == 1;
                 self.mem.store(target, if moves { entry.0 } else { 0 }, Ordering::Relaxed);
             }
-            let meta = Meta(self.mem.load(from + META, Ordering::Relaxed)).released();
-            self.mem.store(to + META, meta.held_by(slot).0, Ordering::Relaxed);
+            let word = LockWord(self.mem.load(from + LOCK_WORD, Ordering::Relaxed)).released();
+            self.mem.store(to + LOCK_WORD, word.held_by(slot).0, Ordering::Relaxed);
         }
         self.mem.store(new + leaf::at::IDENTITY, child.pack(), Ordering::Release);
     }
@@ -305,9 +305,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Releases every lock of a leaf that `slot` holds.
     pub(in crate::engine) fn unlock_leaf(&self, slot: u32, leaf: u64) {
         for bucket in self.leaf_buckets(leaf) {
-            let word = Meta(self.mem.load(bucket + META, Ordering::Relaxed));
+            let word = LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Relaxed));
             if word.owner() == Some(slot) {
-                self.release(bucket + META, word);
+                self.release(bucket + LOCK_WORD, word);
             }
         }
     }

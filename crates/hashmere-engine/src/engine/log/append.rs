@@ -6,7 +6,7 @@ use crate::engine::log::segments::Need;
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::{at, RootWord, PAGE};
-use hashmere_format::record::{Head, Outline};
+use hashmere_format::record::{Head, RecordHeader};
 use hashmere_format::row;
 use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
@@ -200,9 +200,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
         capacity: u64,
     ) -> Result<Draft, WriteError> {
-        let outline = head.outline(self.lengths);
+        let header = head.header(self.lengths);
         let bytes = if capacity == head.value_len {
-            outline.bytes()
+            header.bytes()
         } else {
             Head { value_len: capacity, ..head }.record_bytes(self.lengths)
         };
@@ -211,27 +211,27 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(Draft { ..large });
         }
         let offset = self.room(writer, bytes)?;
-        Ok(self.write_outlined(offset, key, head, outline, false))
+        Ok(self.write_with_header(offset, key, head, header, false))
     }
 
     /// Writes head and key at `offset`.
     #[inline(always)]
     pub(in crate::engine) fn write_head(&self, offset: u64, key: &[u8], kh: KeyHash, head: Head, large: bool) -> Draft {
         debug_assert!(head.hash == kh.word() && head.version == 0 && head.dead == 0);
-        self.write_outlined(offset, key, head, head.outline(self.lengths), large)
+        self.write_with_header(offset, key, head, head.header(self.lengths), large)
     }
 
     #[inline(always)]
-    fn write_outlined(&self, offset: u64, key: &[u8], head: Head, outline: Outline, large: bool) -> Draft {
-        let bytes = outline.bytes();
+    fn write_with_header(&self, offset: u64, key: &[u8], head: Head, header: RecordHeader, large: bool) -> Draft {
+        let bytes = header.bytes();
         // The padding of the last word is zero: equal records are equal bytes.
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
         let store = |word, value| self.mem.store(offset + 8 * word, value, Ordering::Relaxed);
-        head.write(self.lengths, outline, store);
-        self.mem.write(offset + outline.lead, key);
-        let value = offset + outline.lead + key.len() as u64;
+        head.write(self.lengths, header, store);
+        self.mem.write(offset + header.lead, key);
+        let value = offset + header.lead + key.len() as u64;
         let expires = head.expires.unwrap_or(u64::MAX);
-        Draft { offset, word: outline.word, bytes, value, expires, least: 0, large: u64::from(large) }
+        Draft { offset, word: header.word, bytes, value, expires, least: 0, large: u64::from(large) }
     }
 
     /// A draft that is a copy of a whole record.

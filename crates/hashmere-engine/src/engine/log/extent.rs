@@ -280,7 +280,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let dead = self.field(segment, segment::at::DEAD);
             let used = self.field(segment, segment::at::USED).min(all);
             match word.state {
-                State::Free | State::Hole | State::Limbo | State::Open => all,
+                State::Free | State::Hole | State::PendingFree | State::Open => all,
                 State::Sealed | State::Partial if !self.is_stale(segment) => all - used + dead.min(used),
                 State::Large if dead == 0 && !self.is_stale(segment) => 0,
                 State::Index if !self.is_stale(segment) => 0,
@@ -380,7 +380,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut large = Vec::new();
         let mut at = first;
         while at < first + n {
-            self.glance(writer, at)?;
+            self.free_if_dead(writer, at)?;
             let word = self.state(at);
             let may_go = match word.state {
                 State::Free => true,

@@ -5,7 +5,7 @@
 //! that the file system refuses, and its caller makes do with the file as it is, by cleaning or evicting. Only where that gives
 //! nothing does the call wait for as long as a writer waits for any lock ([`Engine::patiently`]).
 
-use crate::engine::client::stalled::PATIENCE;
+use crate::engine::client::stalled::LOCK_WAIT;
 use crate::engine::log::backing::back_error;
 use crate::engine::log::segments::{Need, RESERVE};
 use crate::engine::Engine;
@@ -65,7 +65,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.holds(slot, at::SPACE_LOCK) {
             return Ok(());
         }
-        let taken = self.acquire_soon(slot, at::SPACE_LOCK, PATIENCE)?;
+        let taken = self.acquire_soon(slot, at::SPACE_LOCK, LOCK_WAIT)?;
         taken.map_err(|blocked| self.busy(blocked.owner, blocked.waited))?;
         self.forget_stalled(at::SPACE_LOCK);
         Ok(())

@@ -5,7 +5,7 @@ use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::RootWord;
-use hashmere_format::leaf::Meta;
+use hashmere_format::leaf::LockWord;
 use hashmere_format::record::Head;
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
@@ -113,7 +113,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             if expired || goes {
                 engine.commit_removal(writer, root, found);
-                held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+                held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
                 engine.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
                 evicted = if expired { None } else { engine.describe_evicted(found) };
             } else {

@@ -10,7 +10,7 @@ use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit};
-use hashmere_format::leaf::Meta;
+use hashmere_format::leaf::LockWord;
 use hashmere_format::segment::{State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -133,7 +133,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a claimed segment out of use. `false`: the store has no more than it may, or another process has the lock; the next that frees
     /// a segment checks again.
     fn take_offline(&self, slot: u32, segment: u64) -> bool {
-        let lock = Meta(self.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
+        let lock = LockWord(self.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
         if !lock.is_free() || self.mem.compare_exchange(at::SPACE_LOCK, lock.0, lock.held_by(slot).0).is_err() {
             return false;
         }
@@ -187,7 +187,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.shape.cache {
             return self.evict_segment(writer, segment);
         }
-        self.glance(writer, segment)?;
+        self.free_if_dead(writer, segment)?;
         self.clean_segment(writer, segment, Policy::Move)
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Making one: the row is *claimed* under the maker's name while it is filled, so a death frees it. Under the region lock one
 //! store turns it into a region. Dropping one: under the same lock a word of its own says so, from where on nobody finds it; then it is
-//! *limbo*, from which it is freed when the last process that has it open has let it go or is dead: whoever opens a region pins its
+//! *pending free*, from which it is freed when the last process that has it open has let it go or is dead: whoever opens a region pins its
 //! first segment, as a view does.
 
 use crate::engine::check::CheckReport;
@@ -11,7 +11,7 @@ use crate::engine::log::backing::Memory;
 use crate::engine::{Engine, Pin, Writer};
 use crate::error::{ReadError, WriteError};
 use hashmere_format::header::{at, limit, RootWord};
-use hashmere_format::leaf::Meta;
+use hashmere_format::leaf::LockWord;
 use hashmere_format::region::{self, NAME_MAX};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
@@ -166,12 +166,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Lets a region go. The last one to let go of a dropped region frees it.
     pub(crate) fn close_region(&self, place: Place) {
-        let dropped = self.state(place.spot.segment).state == State::Limbo;
+        let dropped = self.state(place.spot.segment).state == State::PendingFree;
         self.unpin(place.pin);
         if dropped {
             if let Ok(writer) = self.writer() {
                 // What fails here is found again by the next look at this segment.
-                let _ = self.leave_limbo(place.spot.segment, writer.slot);
+                let _ = self.free_pending(place.spot.segment, writer.slot);
             }
         }
     }
@@ -189,14 +189,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.release_global(at::REGION_LOCK);
         let found = found?;
         if let Some(spot) = found {
-            self.leave_limbo(spot.segment, writer.slot)?;
+            self.free_pending(spot.segment, writer.slot)?;
         }
         Ok(found.is_some())
     }
 
     fn finish_drop(&self, segment: u64) {
         let word = self.state(segment);
-        self.set_state(segment, Word { state: State::Limbo, ..word });
+        self.set_state(segment, Word { state: State::PendingFree, ..word });
     }
 
     /// Completes what a dead owner of the region lock left half done.
@@ -208,7 +208,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether somebody living or dead has yet to free a region that was dropped, or has done so since. If he is dead, the next to need
     /// the lock does it.
     fn is_being_dropped(&self, segment: u64) -> bool {
-        !Meta(self.mem.load(at::REGION_LOCK, Ordering::Acquire)).is_free() || self.state(segment).state != State::Region
+        !LockWord(self.mem.load(at::REGION_LOCK, Ordering::Acquire)).is_free()
+            || self.state(segment).state != State::Region
     }
 
     /// Whether a region was dropped since it was opened.

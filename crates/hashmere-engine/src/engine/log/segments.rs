@@ -219,7 +219,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (self.segments() / 16).clamp(2 * RESERVE, KEEP_MAX)
     }
 
-    /// An entry says nothing any more about what stood in its segment.
+    /// An entry says nothing any more about the former content of its segment.
     pub(super) fn blank(&self, segment: u64) {
         self.set_field(segment, segment::at::DEAD, 0);
         self.set_field(segment, segment::at::USED, 0);
@@ -256,12 +256,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(dead): every stamp in it was stored before its death was counted or its cleaner passed.
         self.mem.fence(Ordering::SeqCst);
         self.set_field(segment, segment::at::AWAITS, self.mem.load(at::SYNC_NEXT, Ordering::SeqCst));
-        self.set_state(segment, Word::new(State::Limbo).long(self.state(segment).length));
+        self.set_state(segment, Word::new(State::PendingFree).long(self.state(segment).length));
         self.mem.fetch_add(at::WAITING, 1, Ordering::Relaxed);
         Ok(false)
     }
 
-    /// Frees an emptied segment now, or leaves it in limbo while somebody holds it back. The caller owns it.
+    /// Frees an emptied segment now, or leaves it pending free while somebody holds it back. The caller owns it.
     pub(in crate::engine) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let length = self.goes(segment)?;
         length.iter().for_each(|length| self.free(segment, *length, slot, self.memory_of(segment, *length)));
@@ -275,7 +275,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(length.is_some())
     }
 
-    /// The length of an emptied segment that nobody holds back; else it is in limbo now.
+    /// The length of an emptied segment that nobody holds back; else it is pending free now.
     fn goes(&self, segment: u64) -> Result<Option<u64>, WriteError> {
         // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.
         self.mem.fence(Ordering::SeqCst);
@@ -287,17 +287,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if self.is_durable() {
                 self.set_field(segment, segment::at::AWAITS, 0);
             }
-            self.set_state(segment, Word::new(State::Limbo).long(length));
+            self.set_state(segment, Word::new(State::PendingFree).long(length));
             return Ok(None);
         }
         Ok(Some(u64::from(length)))
     }
 
-    /// Looks at a segment in limbo again. `true`: it is free now.
-    pub(in crate::engine) fn leave_limbo(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+    /// Looks again at a segment that is pending free. `true`: it is free now.
+    pub(in crate::engine) fn free_pending(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let word = self.state(segment);
         let mine = Word { owner: slot + 1, state: State::Cleaning, ..word };
-        if word.state != State::Limbo || !self.is_synced(segment) || self.is_held_back(segment)? {
+        if word.state != State::PendingFree || !self.is_synced(segment) || self.is_held_back(segment)? {
             return Ok(false);
         }
         if !self.change_state(segment, word, mine) {

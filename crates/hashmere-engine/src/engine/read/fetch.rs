@@ -25,7 +25,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub fn meta_of_found(&self, found: &Found) -> Metadata {
         let flags = self.flags_of(found);
         Metadata {
-            value_len: found.outline.value_len,
+            value_len: found.header.value_len,
             flags: flags as u32,
             marks: (flags >> 32) as u32,
             version: Version(found.version()),
@@ -46,11 +46,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Fetched<R>>, ReadError> {
         let start = buffer.len();
         match self.probe(key, kh) {
-            Probe::At(found, epoch) if found.outline.value_len <= PIN_FROM => {
+            Probe::At(found, epoch) if found.header.value_len <= PIN_FROM => {
                 self.mem.append_to(found.value(), found.value_len(), buffer);
                 self.visit(&found);
                 let also = also(&found);
-                if self.stood(epoch) {
+                if self.validate_epoch(epoch) {
                     self.count(Stat::Hits, 1);
                     return Ok(Some(Fetched::Copied(also)));
                 }
@@ -76,7 +76,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Fetched<R>>, ReadError> {
         let start = buffer.len();
         let fetched = self.read_by_generation(key, kh, &mut |found| {
-            if found.outline.value_len > PIN_FROM {
+            if found.header.value_len > PIN_FROM {
                 return Ok(Fetched::Long);
             }
             buffer.truncate(start);

@@ -11,8 +11,8 @@ use crate::engine::{corrupt, Engine, KeyHash};
 use crate::error::ReadError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::at;
-use hashmere_format::leaf::{Meta, Slot, META};
-use hashmere_format::record::{field, Head, Outline};
+use hashmere_format::leaf::{LockWord, Slot, LOCK_WORD};
+use hashmere_format::record::{field, Head, RecordHeader};
 use hashmere_format::row::Stat;
 use hashmere_format::segment;
 use hashmere_mem::{Host, Mem};
@@ -20,11 +20,11 @@ use std::sync::atomic::Ordering;
 
 /// A record that a slot points at.
 ///
-/// What it holds beyond the outline is loaded when it is asked for, which is sound as long as the record is: under its key's
+/// What it holds beyond the header is loaded when it is asked for, which is sound as long as the record is: under its key's
 /// lock, under a pin, or before the proof that nothing was recycled.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
-    pub(crate) outline: Outline,
+    pub(crate) header: RecordHeader,
     /// Offset of the record.
     pub(crate) record: u64,
     /// Offset of the slot.
@@ -39,32 +39,32 @@ impl Found {
     /// Offset of the key's first byte; the value follows the key.
     #[inline(always)]
     pub(crate) fn key(&self) -> u64 {
-        self.record + self.outline.lead
+        self.record + self.header.lead
     }
     /// Bytes of the key.
     #[inline(always)]
     pub fn key_len(&self) -> usize {
-        self.outline.key_len as usize
+        self.header.key_len as usize
     }
     /// Offset of the value.
     #[inline(always)]
     pub(crate) fn value(&self) -> u64 {
-        self.key() + self.outline.key_len
+        self.key() + self.header.key_len
     }
     /// Bytes of the value.
     #[inline(always)]
     pub fn value_len(&self) -> usize {
-        self.outline.value_len as usize
+        self.header.value_len as usize
     }
     /// Bytes of the whole record.
     #[inline(always)]
     pub(super) fn bytes(&self) -> u64 {
-        self.outline.bytes()
+        self.header.bytes()
     }
     /// The version.
     #[inline(always)]
     pub(crate) fn version(&self) -> u64 {
-        self.outline.version()
+        self.header.version()
     }
 }
 
@@ -106,7 +106,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match self.probe(key, kh) {
             Probe::At(found, epoch) => {
                 let taken = take(&found);
-                if self.stood(epoch) {
+                if self.validate_epoch(epoch) {
                     return taken.map(Some);
                 }
             }
@@ -116,7 +116,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.read_by_generation(key, kh, &mut take)
     }
 
-    /// The fast way: whoever gets a record copies what it needs and then asks [`stood`](Self::stood).
+    /// The fast way: whoever gets a record copies what it needs and then asks [`validate_epoch`](Self::validate_epoch).
     #[inline(always)]
     pub(crate) fn probe(&self, key: &[u8], kh: KeyHash) -> Probe {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
@@ -132,7 +132,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 _ => Probe::Unsure,
             };
         }
-        let overflows = Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow();
+        let overflows = LockWord(self.mem.load(place.first + LOCK_WORD, Ordering::Acquire)).has_overflow();
         // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
         // after its new leaf can be seen in the directory.
         self.mem.fence(Ordering::Acquire);
@@ -156,15 +156,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Option<Found> {
         let slot = self.slot(slot_offset);
         let record = slot.offset();
-        let outline = self.outline(record)?;
-        let found = Found { outline, record, slot_offset, slot, leaf: place.leaf, tree };
-        let is_alike = outline.key_len as usize == key.len() && self.has_hash(record, outline, kh);
-        (is_alike && (fault::is(fault) || self.mem.matches(record + outline.lead, key))).then_some(found)
+        let header = self.header(record)?;
+        let found = Found { header, record, slot_offset, slot, leaf: place.leaf, tree };
+        let is_alike = header.key_len as usize == key.len() && self.has_hash(record, header, kh);
+        (is_alike && (fault::is(fault) || self.mem.matches(record + header.lead, key))).then_some(found)
     }
 
     /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it seemed.
     #[inline(always)]
-    pub(crate) fn stood(&self, epoch: u64) -> bool {
+    pub(crate) fn validate_epoch(&self, epoch: u64) -> bool {
         // SYNC(recycle): pairs with the release fence in `segments::take_vacant`. If any word that was read since was written after a
         // recycling, the load below sees that recycling.
         self.mem.fence(Ordering::Acquire);
@@ -173,23 +173,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a record is this key's: the whole key counts, and whether the caller supplied its hash.
     #[inline(always)]
-    pub(super) fn is_named(&self, record: u64, outline: Outline, key: &[u8], kh: KeyHash) -> bool {
-        outline.key_len as usize == key.len()
-            && self.has_hash(record, outline, kh)
-            && self.mem.matches(record + outline.lead, key)
+    pub(super) fn is_named(&self, record: u64, header: RecordHeader, key: &[u8], kh: KeyHash) -> bool {
+        header.key_len as usize == key.len()
+            && self.has_hash(record, header, kh)
+            && self.mem.matches(record + header.lead, key)
     }
 
     #[inline(always)]
-    fn has_hash(&self, record: u64, outline: Outline, kh: KeyHash) -> bool {
+    fn has_hash(&self, record: u64, header: RecordHeader, kh: KeyHash) -> bool {
         if kh.is_supplied {
-            self.supplied_hash(record, outline) == Some(kh.hash)
+            self.supplied_hash(record, header) == Some(kh.hash)
         } else {
-            !outline.has(field::HASHED)
+            !header.has(field::HASHED)
         }
     }
 
-    fn supplied_hash(&self, record: u64, outline: Outline) -> Option<u64> {
-        outline.has(field::HASHED).then(|| self.mem.load(record + outline.hash_at(), Ordering::Relaxed))
+    fn supplied_hash(&self, record: u64, header: RecordHeader) -> Option<u64> {
+        header.has(field::HASHED).then(|| self.mem.load(record + header.hash_at(), Ordering::Relaxed))
     }
 
     /// The whole protocol: with the overflow tree, with expiry, and by generation, so that recycling of other segments does not
@@ -236,7 +236,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Seen::Torn => return Ok(None),
                 Seen::Other => {}
             }
-            if !Meta(self.mem.load(place.first + META, Ordering::Acquire)).has_overflow() {
+            if !LockWord(self.mem.load(place.first + LOCK_WORD, Ordering::Acquire)).has_overflow() {
                 break;
             }
         }
@@ -284,19 +284,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             let Some(generation) = self.hold_generation(slot_offset, slot, root)? else { return Ok(Seen::Torn) };
             let mut seen = Seen::Other;
-            let outline = self.outline(slot.offset());
-            if let Some(outline) = outline.filter(|outline| self.is_named(slot.offset(), *outline, key, kh)) {
+            let header = self.header(slot.offset());
+            if let Some(header) = header.filter(|header| self.is_named(slot.offset(), *header, key, kh)) {
                 let (record, leaf) = (slot.offset(), place.leaf);
-                let found = Found { outline, record, slot_offset, slot, leaf, tree };
-                seen = Seen::Match(if self.is_expired(record, outline) { None } else { Some(take(&found)) });
+                let found = Found { header, record, slot_offset, slot, leaf, tree };
+                seen = Seen::Match(if self.is_expired(record, header) { None } else { Some(take(&found)) });
             }
-            // SYNC(recycle): as in `stood`.
+            // SYNC(recycle): as in `validate_epoch`.
             self.mem.fence(Ordering::Acquire);
             let recycled = self.generation(self.segment_of(slot.offset())) != generation;
             if recycled && !fault::is(Fault::GenerationIgnored) {
                 return Ok(Seen::Torn);
             }
-            if outline.is_none() {
+            if header.is_none() {
                 return Err(self.outside("a slot points at something that is no record", slot.offset()));
             }
             match seen {
@@ -327,29 +327,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(self.entry_of(segment) + segment::at::GENERATION, Ordering::Acquire)
     }
 
-    /// The outline of a record; `None` if it cannot be one: its lengths do not fit where it stands.
+    /// The header of a record; `None` if it cannot be one: its lengths do not fit where it stands.
     #[inline(always)]
-    pub(super) fn outline(&self, record: u64) -> Option<Outline> {
+    pub(super) fn header(&self, record: u64) -> Option<RecordHeader> {
         if !self.is_inside(record, 8) {
             return None;
         }
         let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         let word = self.mem.load(record, Ordering::Relaxed);
-        if let Some(small) = Outline::small(self.lengths, word) {
+        if let Some(small) = RecordHeader::small(self.lengths, word) {
             // Where lengths are fixed they may be those of a large record.
             if small.lead + small.key_len + small.value_len <= room {
                 return Some(small);
             }
         }
-        // Two words come back in registers; an outline would pass through memory, and the small ones with it.
-        let (lead, lens) = self.long_outline(record, word, room);
-        (lead != 0).then_some(Outline { word, lead, key_len: lens & u64::from(u32::MAX), value_len: lens >> 32 })
+        // Two words come back in registers; a header would pass through memory, and the small ones with it.
+        let (lead, lens) = self.long_header(record, word, room);
+        (lead != 0).then_some(RecordHeader { word, lead, key_len: lens & u64::from(u32::MAX), value_len: lens >> 32 })
     }
 
     /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be one.
     #[inline(never)]
-    fn long_outline(&self, record: u64, word: u64, room: u64) -> (u64, u64) {
-        let outline = Outline::read(self.lengths, word, |index| {
+    fn long_header(&self, record: u64, word: u64, room: u64) -> (u64, u64) {
+        let header = RecordHeader::read(self.lengths, word, |index| {
             // Only the last words of a segment can be reached here, and only by a damaged or torn record.
             if 8 * index + 8 <= room {
                 self.mem.load(record + 8 * index, Ordering::Relaxed)
@@ -357,10 +357,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 u64::MAX
             }
         });
-        let bytes = outline.bytes();
+        let bytes = header.bytes();
         let large = room == self.segment_bytes() && self.is_inside(record, bytes);
         if bytes <= room || large {
-            (outline.lead, outline.key_len | outline.value_len << 32)
+            (header.lead, header.key_len | header.value_len << 32)
         } else {
             (0, 0)
         }
@@ -368,48 +368,48 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Reads a record's whole head, and where its key is; `None` if it cannot be a record.
     pub(super) fn parse(&self, record: u64) -> Option<(Head, u64)> {
-        let outline = self.outline(record)?;
-        Some((self.head_at(record, outline), record + outline.lead))
+        let header = self.header(record)?;
+        Some((self.head_at(record, header), record + header.lead))
     }
 
-    pub(super) fn head_at(&self, record: u64, outline: Outline) -> Head {
-        outline.head(|index| self.mem.load(record + 8 * index, Ordering::Relaxed))
+    pub(super) fn head_at(&self, record: u64, header: RecordHeader) -> Head {
+        header.head(|index| self.mem.load(record + 8 * index, Ordering::Relaxed))
     }
 
     /// The whole head of a record.
     pub(super) fn head_of(&self, found: &Found) -> Head {
-        self.head_at(found.record, found.outline)
+        self.head_at(found.record, found.header)
     }
 
     /// The caller's flags of a record, and the marks above them.
     #[inline(always)]
     pub(super) fn flags_of(&self, found: &Found) -> u64 {
-        if !found.outline.has(field::FLAGS) {
+        if !found.header.has(field::FLAGS) {
             return 0;
         }
-        self.mem.load(found.record + found.outline.flags_at(), Ordering::Relaxed)
+        self.mem.load(found.record + found.header.flags_at(), Ordering::Relaxed)
     }
 
     /// Wall clock of a record's expiry; `None` is never.
     #[inline(always)]
     pub(super) fn expiry_of(&self, found: &Found) -> Option<u64> {
-        self.expiry(found.record, found.outline).filter(|at| *at != u64::MAX)
+        self.expiry(found.record, found.header).filter(|at| *at != u64::MAX)
     }
 
     /// What a record's expiry word says, if it has one.
     #[inline(always)]
-    fn expiry(&self, record: u64, outline: Outline) -> Option<u64> {
-        outline.has(field::EXPIRES).then(|| self.mem.load(record + outline.expires_at(), Ordering::Relaxed))
+    fn expiry(&self, record: u64, header: RecordHeader) -> Option<u64> {
+        header.has(field::EXPIRES).then(|| self.mem.load(record + header.expires_at(), Ordering::Relaxed))
     }
 
     /// The hash that the caller supplied with a record's key, if so.
     pub(crate) fn supplied_with(&self, found: &Found) -> Option<u64> {
-        self.supplied_hash(found.record, found.outline)
+        self.supplied_hash(found.record, found.header)
     }
 
     #[inline(always)]
-    pub(super) fn is_expired(&self, record: u64, outline: Outline) -> bool {
-        match self.expiry(record, outline) {
+    pub(super) fn is_expired(&self, record: u64, header: RecordHeader) -> bool {
+        match self.expiry(record, header) {
             None => false,
             Some(at) => at <= self.host.now_ms() && !fault::is(Fault::ExpiryIgnored),
         }
@@ -417,14 +417,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Reads the record of a pinned slot again; `None` if it is not this key's.
     pub(crate) fn look_again(&self, found: &Found, key: &[u8], kh: KeyHash) -> Option<Found> {
-        let outline = self.outline(found.record)?;
-        self.is_named(found.record, outline, key, kh).then_some(Found { outline, ..*found })
+        let header = self.header(found.record)?;
+        self.is_named(found.record, header, key, kh).then_some(Found { header, ..*found })
     }
 
     /// Whether a record has expired.
     #[inline(always)]
     pub fn is_past(&self, found: &Found) -> bool {
-        self.is_expired(found.record, found.outline)
+        self.is_expired(found.record, found.header)
     }
 
     /// Asks for the cache lines of a hash's buckets.

@@ -77,7 +77,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Whether a row's client may be between marking a record of this segment dead and counting it.
-    fn is_burying(&self, row: u64, segment: u64) -> bool {
+    fn is_marking_dead(&self, row: u64, segment: u64) -> bool {
         // SYNC(dead): pairs with the release store in `unlock_bucket`: where this is zero, the record was counted.
         if self.mem.load(row + row::at::LOCK, Ordering::Acquire) == 0 {
             return false;
@@ -105,8 +105,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let pinned = (0..row::PINS)
                 .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
             let pinned = pinned && !fault::is(Fault::PinIgnored);
-            let burying = || self.is_burying(row, segment) && !fault::is(Fault::BurialIgnored);
-            if !pinned && !past && !burying() {
+            let marking = || self.is_marking_dead(row, segment) && !fault::is(Fault::MarkingIgnored);
+            if !pinned && !past && !marking() {
                 continue;
             }
             let dead =

@@ -7,7 +7,7 @@ use crate::engine::{Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::at;
-use hashmere_format::leaf::{Meta, Slot};
+use hashmere_format::leaf::{LockWord, Slot};
 use hashmere_format::record::{field, Head};
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
@@ -28,9 +28,9 @@ pub(in crate::engine) enum Policy {
 
 /// Segments looked at in passing.
 const WINDOW: u64 = 64;
-/// Dead segments' worth in the window below which nothing is cleaned in passing: the longer garbage may ripen, the less there
+/// Dead segments' worth in the window below which nothing is cleaned in passing: the longer compaction is deferred, the less there
 /// is to move. With 256 KiB segments this is 1.5 MiB, which still lies in a second-level cache of 2 MiB.
-const RIPE: u64 = 6;
+const COMPACTION_THRESHOLD: u64 = 6;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// After an operation: what it left to be tidied.
@@ -52,12 +52,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer.made_dead = 0;
         // With half of each dead, two segments pay for the one that is being filled; with more, several cost no more.
         let effort = self.segment_bytes() + self.segment_bytes() / 4;
-        self.clean_window(writer, RIPE * self.segment_bytes(), self.segment_bytes() / 2, effort)
+        self.clean_window(writer, COMPACTION_THRESHOLD * self.segment_bytes(), self.segment_bytes() / 2, effort)
     }
 
-    /// Looks at the next few segments. If at least `ripe` bytes of them are dead, cleans those with at least `least` dead bytes each,
+    /// Looks at the next few segments. If at least `threshold` bytes of them are dead, cleans those with at least `least` dead bytes each,
     /// the deadest first, for as much `effort` as it is to move so many bytes.
-    fn clean_window(&self, writer: &mut Writer, ripe: u64, least: u64, mut effort: u64) -> Result<(), WriteError> {
+    fn clean_window(&self, writer: &mut Writer, threshold: u64, least: u64, mut effort: u64) -> Result<(), WriteError> {
         let total = self.segments().max(1);
         let hand = self.mem.load(at::CLEAN_HAND, Ordering::Relaxed) % total;
         let window = WINDOW.min(total);
@@ -66,14 +66,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut sum = 0;
         for i in 0..window {
             let segment = (hand + i) % total;
-            if let Some(dead) = self.glance(writer, segment)? {
+            if let Some(dead) = self.free_if_dead(writer, segment)? {
                 sum += dead;
                 if dead >= least {
                     best.push((dead, segment));
                 }
             }
         }
-        if sum < ripe {
+        if sum < threshold {
             return Ok(());
         }
         best.sort_unstable_by(|a, b| b.cmp(a));
@@ -103,11 +103,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Frees a segment if that costs nothing; else says how many bytes in it are dead, if it can be cleaned.
-    pub(in crate::engine) fn glance(&self, writer: &Writer, segment: u64) -> Result<Option<u64>, WriteError> {
+    pub(in crate::engine) fn free_if_dead(&self, writer: &Writer, segment: u64) -> Result<Option<u64>, WriteError> {
         let word = self.state(segment);
         match word.state {
-            State::Limbo => {
-                self.leave_limbo(segment, writer.slot)?;
+            State::PendingFree => {
+                self.free_pending(segment, writer.slot)?;
             }
             State::Large if self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment) => {
                 self.reclaim_large(segment, writer.slot)?;
@@ -188,14 +188,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut record = start;
         let mut busy = None;
         while record < end {
-            let Some(outline) = self.outline(record) else { break };
-            let bytes = outline.bytes();
-            if outline.version() == 0 || record + bytes > end {
+            let Some(header) = self.header(record) else { break };
+            let bytes = header.bytes();
+            if header.version() == 0 || record + bytes > end {
                 break;
             }
             // Most of them are: of what is passed over only the first word is read.
-            if !outline.has(field::DEAD) {
-                match self.settle(writer, record, &self.head_at(record, outline), record + outline.lead, &mut policy) {
+            if !header.has(field::DEAD) {
+                match self.settle(writer, record, &self.head_at(record, header), record + header.lead, &mut policy) {
                     // Whatever the reason that nothing leads to it: what is about to be freed is dead.
                     Ok(()) if self.is_durable() => self.stamp(record),
                     Ok(()) => {}
@@ -301,7 +301,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let expired = self.is_past(found);
         if expired || !self.may_stay(found, bytes, policy) {
             self.commit_removal(writer, root, found);
-            held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+            held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
             self.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
             return !expired;
         }

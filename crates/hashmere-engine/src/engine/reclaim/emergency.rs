@@ -111,7 +111,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.skip_busy(writer, |writer, left| {
             let mut best = (0, None);
             for segment in 0..self.segments() {
-                if let Some(dead) = self.glance(writer, segment)? {
+                if let Some(dead) = self.free_if_dead(writer, segment)? {
                     if dead > best.0 && self.field(segment, segment::at::DEAD) > 0 && !left.contains(&segment) {
                         best = (dead, Some(segment));
                     }

@@ -10,7 +10,7 @@ use crate::engine::reclaim::clean::Policy;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::at;
-use hashmere_format::leaf::Meta;
+use hashmere_format::leaf::LockWord;
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -56,13 +56,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match self.state(segment).state {
             State::Sealed | State::Partial => {}
             State::Large => return self.evict_large(writer, segment),
-            State::Limbo | State::Index => {
-                self.glance(writer, segment)?;
+            State::PendingFree | State::Index => {
+                self.free_if_dead(writer, segment)?;
                 return Ok(self.is_vacant(segment));
             }
             _ => return Ok(false),
         }
-        match self.glance(writer, segment)? {
+        match self.free_if_dead(writer, segment)? {
             // It was all garbage, and is free now (or somebody else's).
             None => Ok(self.is_vacant(segment)),
             Some(dead) => {
@@ -116,7 +116,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             is_gone = true;
             let expired = engine.is_past(found);
             engine.commit_removal(writer, root, found);
-            held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+            held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
             engine.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
             evicted = if expired { None } else { engine.describe_evicted(found) };
         })?;
@@ -126,7 +126,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Drops a large record unless it was visited.
     pub(in crate::engine) fn evict_large(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
-        self.glance(writer, segment)?;
+        self.free_if_dead(writer, segment)?;
         if self.state(segment).state != State::Large {
             return Ok(self.is_vacant(segment));
         }
@@ -192,5 +192,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
 /// Whether a segment in this state may be evicted, or be free at a second look. Most others are offline in a cache that was made
 /// much smaller, and cost a look each.
 fn may_be_emptied(state: State) -> bool {
-    matches!(state, State::Sealed | State::Partial | State::Large | State::Limbo | State::Index)
+    matches!(state, State::Sealed | State::Partial | State::Large | State::PendingFree | State::Index)
 }

@@ -1,6 +1,6 @@
 //! What must hold of a store at rest beyond what `check` says: nobody's segments, lost ones, counts that are too high.
 
-use super::world::TestEngine;
+use super::fixture::TestEngine;
 use crate::engine::index::Tree;
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf;
@@ -23,7 +23,7 @@ pub(super) struct Audit {
     pub(super) held: u64,
     pub(super) large: u64,
     pub(super) index: u64,
-    pub(super) limbo: u64,
+    pub(super) pending_free: u64,
     pub(super) table: u64,
     pub(super) region: u64,
     pub(super) offline: u64,
@@ -68,7 +68,7 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
                 audit.log += 1;
                 audit_log(engine, number, engine.field(number, segment::at::USED), &live)?;
             }
-            State::Limbo => audit.limbo += 1,
+            State::PendingFree => audit.pending_free += 1,
             State::Index if !engine.is_stale(number) => audit.index += u64::from(word.length),
             State::Index => audit.log += u64::from(word.length),
             State::Large | State::LargeNew => {
@@ -133,7 +133,7 @@ fn audit_log(engine: &TestEngine, number: u64, used: u64, live: &HashSet<u64>) -
     Ok(())
 }
 
-/// What the medium would need of a durable store: every record is whole, and says that it lives exactly if it does.
+/// What the disk would need of a durable store: every record is whole, and says that it lives exactly if it does.
 fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
     let floor = engine.mem.load(engine.root_block(engine.root()) + root::at::FLOOR, Ordering::Acquire);
     for number in 0..engine.segments() {

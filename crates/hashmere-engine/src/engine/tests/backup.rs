@@ -1,9 +1,9 @@
 //! Backups: a copy is the store of one moment, whatever others do meanwhile, and whoever dies.
 
 use super::crash::{dump, is_sound, State};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use super::ops::Pair;
 use super::power::seed;
-use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::backup::copy::Copied;
 use crate::engine::When;
 use crate::error::{BackupError, WriteError};
@@ -21,7 +21,7 @@ pub(super) fn backup(
     geometry: Geometry,
     progress: &mut dyn FnMut(u64, u64),
 ) -> Result<(State, Copied), BackupError> {
-    let copy = World::new(roomy(geometry));
+    let copy = Fixture::new(roomy(geometry));
     let copied = {
         let mut writer = client.writer()?;
         let held = client.begin_snapshot(&mut writer)?;
@@ -61,11 +61,11 @@ const GEOMETRIES: [Geometry; 3] = [strict(120).small_leaves(), strict(120).durab
 #[test]
 fn a_copy_at_rest_is_the_same_to_the_version() {
     for geometry in GEOMETRIES {
-        let world = World::new(geometry);
-        let client = world.client();
+        let fixture = Fixture::new(geometry);
+        let client = fixture.client();
         furnish(&client);
         let before = dump(&client, &State::new()).unwrap();
-        let copy = World::new(roomy(geometry));
+        let copy = Fixture::new(roomy(geometry));
         let target = copy.client();
         {
             let mut writer = client.writer().unwrap();
@@ -131,8 +131,8 @@ const DEEDS: [(&str, Deed); 6] = [
 
 /// Does a deed before access number `at` of a backup; says what the copy has, if the backup came so far.
 fn interrupted(geometry: Geometry, deed: Deed, at: u64) -> (Result<State, BackupError>, State, State, bool) {
-    let world = World::new(geometry);
-    let (client, other) = (world.client(), world.client());
+    let fixture = Fixture::new(geometry);
+    let (client, other) = (fixture.client(), fixture.client());
     furnish(&client);
     other.t_set(b"other", b"of the other").unwrap();
     let before = dump(&client, &State::new()).unwrap();
@@ -193,15 +193,15 @@ fn step(at: u64) -> u64 {
 pub(super) fn others_write_all_the_time() {
     let first = seed();
     for i in 0..if cfg!(miri) { 1 } else { 60 } {
-        story(first.wrapping_add(i), GEOMETRIES[i as usize % 2]).unwrap();
+        scenario(first.wrapping_add(i), GEOMETRIES[i as usize % 2]).unwrap();
     }
 }
 
 /// Random writes of two clients before and within a backup.
-fn story(seed: u64, geometry: Geometry) -> Result<(), String> {
+fn scenario(seed: u64, geometry: Geometry) -> Result<(), String> {
     let geometry = Geometry { segments: 600, ..geometry };
-    let world = World::new(geometry);
-    let (client, a, b) = (world.client(), world.client(), world.client());
+    let fixture = Fixture::new(geometry);
+    let (client, a, b) = (fixture.client(), fixture.client(), fixture.client());
     let mut dice = Dice(seed);
     let mut model = State::new();
     for round in 0..4 {
@@ -258,8 +258,8 @@ fn act(dice: &mut Dice, client: &Client, model: &mut State) {
 #[test]
 fn a_full_store_gives_the_backup_up_and_not_the_write() {
     let geometry = strict(40);
-    let world = World::new(geometry);
-    let (client, other) = (world.client(), world.client());
+    let fixture = Fixture::new(geometry);
+    let (client, other) = (fixture.client(), fixture.client());
     let overwrite = |with: u8| {
         (0..160).for_each(|i| other.t_set(format!("key{i}").as_bytes(), &[with; 450]).unwrap());
     };
@@ -280,8 +280,8 @@ fn a_full_store_gives_the_backup_up_and_not_the_write() {
 #[test]
 fn a_full_cache_goes_on_and_the_copy_says_so() {
     let geometry = cache(40);
-    let world = World::new(geometry);
-    let (client, other) = (world.client(), world.client());
+    let fixture = Fixture::new(geometry);
+    let (client, other) = (fixture.client(), fixture.client());
     (0..400).for_each(|i| other.t_set(format!("key{i}").as_bytes(), &[b'c'; 300]).unwrap());
     let before = dump(&other, &State::new()).unwrap();
     let mut n = 0;
@@ -296,8 +296,8 @@ fn a_full_cache_goes_on_and_the_copy_says_so() {
 
 #[test]
 fn a_second_backup_is_told_whose_the_first_is() {
-    let world = World::new(strict(120));
-    let (client, other) = (world.client(), world.client());
+    let fixture = Fixture::new(strict(120));
+    let (client, other) = (fixture.client(), fixture.client());
     furnish(&client);
     let mut writer = client.writer().unwrap();
     let held = client.begin_snapshot(&mut writer).unwrap();
@@ -312,8 +312,8 @@ fn a_second_backup_is_told_whose_the_first_is() {
 
 #[test]
 fn a_writer_stopped_within_a_write_is_named() {
-    let world = World::new(strict(120));
-    let (client, other) = (world.client(), world.client());
+    let fixture = Fixture::new(strict(120));
+    let (client, other) = (fixture.client(), fixture.client());
     furnish(&other);
     let stopped = Arc::new(Mutex::new(None));
     let (seen, hand) = (stopped.clone(), client.clone());

@@ -3,15 +3,15 @@
 
 use super::backup::backup;
 use super::crash::{dump, is_sound, Cast, Effort, Rule, Scenario, State};
+use super::fixture::{strict, Client, Fixture, Geometry};
 use super::probe::until_death;
-use super::world::{strict, Client, Geometry, World};
 
 const GEOMETRY: Geometry = strict(120);
 
-fn cast(world: &World) -> Cast {
-    let other = world.client();
+fn cast(fixture: &Fixture) -> Cast {
+    let other = fixture.client();
     other.t_set(b"other", b"of the other").unwrap();
-    let victim = world.client();
+    let victim = fixture.client();
     for i in 0..6 {
         victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap();
     }
@@ -19,9 +19,9 @@ fn cast(world: &World) -> Cast {
 }
 
 /// As [`cast`], with what a dead backup left: marks, some of them on records that live.
-fn cast_after_a_dead_one(world: &World) -> Cast {
-    let cast = cast(world);
-    let dead = world.client();
+fn cast_after_a_dead_one(fixture: &Fixture) -> Cast {
+    let cast = cast(fixture);
+    let dead = fixture.client();
     let other = &cast.others[0];
     until_death(|| {
         let mut writer = dead.writer().unwrap();
@@ -38,7 +38,8 @@ const EFFORT: Effort = if cfg!(miri) { Effort { step: 91, repairs: 1 } } else { 
 
 #[test]
 fn whoever_makes_a_backup_may_die() {
-    for (name, setup) in [("backup", cast as fn(&World) -> Cast), ("backup after a dead one", cast_after_a_dead_one)] {
+    for (name, setup) in [("backup", cast as fn(&Fixture) -> Cast), ("backup after a dead one", cast_after_a_dead_one)]
+    {
         let act = |client: &mut Client| drop(backup(client, GEOMETRY, &mut |_, _| ()).unwrap());
         let scenario = Scenario { name, geometry: GEOMETRY, setup, act, rule: Rule::Whole };
         scenario.enumerate(EFFORT).expect_clean(name);
@@ -61,8 +62,8 @@ const WRITES: [(&str, Act); 5] = [
 
 /// The writer dies after `at` stores of its act, in the middle of a backup. `None`: it lives.
 fn die_during(act: Act, at: u64) -> Result<Option<()>, String> {
-    let world = World::new(GEOMETRY);
-    let Cast { victim, others } = cast(&world);
+    let fixture = Fixture::new(GEOMETRY);
+    let Cast { victim, others } = cast(&fixture);
     let before = dump(&others[0], &State::new())?;
     let mut lived = None;
     let copied = backup(&others[0], GEOMETRY, &mut |_, _| {
@@ -78,7 +79,7 @@ fn die_during(act: Act, at: u64) -> Result<Option<()>, String> {
     if copy != before {
         return Err(format!("death {at}: the copy is not the store of before"));
     }
-    let survivor = world.client();
+    let survivor = fixture.client();
     survivor.sweep().map_err(|e| e.to_string())?;
     let now = dump(&survivor, &State::new())?;
     is_sound(&survivor, now.len() as u64).map_err(|e| format!("death {at}: {e}"))?;
@@ -110,8 +111,8 @@ pub(super) fn writers_may_die_during_a_backup() {
 /// A record was kept under a backup that died, and deleted: it does not come back in the next one.
 #[test]
 pub(super) fn nothing_deleted_comes_back() {
-    let world = World::new(GEOMETRY);
-    let cast = cast_after_a_dead_one(&world);
+    let fixture = Fixture::new(GEOMETRY);
+    let cast = cast_after_a_dead_one(&fixture);
     let client = &cast.others[0];
     let now = dump(client, &State::new()).unwrap();
     let (copy, _) = backup(client, GEOMETRY, &mut |_, _| ()).unwrap();
@@ -121,8 +122,8 @@ pub(super) fn nothing_deleted_comes_back() {
 /// Segments of kept records are emptied and wanted again.
 #[test]
 pub(super) fn kept_records_are_not_reused() {
-    let world = World::new(GEOMETRY);
-    let (client, other) = (world.client(), world.client());
+    let fixture = Fixture::new(GEOMETRY);
+    let (client, other) = (fixture.client(), fixture.client());
     let write = |with: u8| (0..60).for_each(|i| client.t_set(format!("key{i}").as_bytes(), &[with; 450]).unwrap());
     write(b'1');
     let before = dump(&client, &State::new()).unwrap();

@@ -1,8 +1,8 @@
 //! What `check` says of a store that somebody died in. That it finds no damage there, whatever the operation, is part of
 //! the enumerations of deaths.
 
+use super::fixture::{strict, Fixture};
 use super::probe::until_death;
-use super::world::{strict, World};
 use crate::engine::index::Tree;
 use hashmere_format::hash::TAG_BITS;
 use hashmere_format::header::at;
@@ -14,8 +14,8 @@ use std::sync::atomic::Ordering;
 fn locks_of_the_dead_are_counted() {
     let mut seen = 0;
     for stores in 1.. {
-        let world = World::new(strict(64));
-        let (victim, survivor) = (world.client(), world.client());
+        let fixture = Fixture::new(strict(64));
+        let (victim, survivor) = (fixture.client(), fixture.client());
         victim.t_set(b"key", b"before").unwrap();
         victim.probe.rewind();
         victim.probe.die_after(stores);
@@ -38,8 +38,8 @@ fn locks_of_the_dead_are_counted() {
 /// Slots that lead below 1 MiB are reserved: a store of this format has none, and one that has is damaged, whatever stands there.
 #[test]
 fn a_slot_that_leads_below_the_segments_is_damage() {
-    let world = World::new(strict(64));
-    let client = world.client();
+    let fixture = Fixture::new(strict(64));
+    let client = fixture.client();
     client.t_set(b"key", b"value").unwrap();
     let hash = client.hash(b"key").hash;
     let leaf = client.leaf_of(client.root(), Tree::First, hash).unwrap().unwrap();

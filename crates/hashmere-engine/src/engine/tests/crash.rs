@@ -1,13 +1,13 @@
 //! Death at every store: each operation is cut off before each of its stores in turn, and the others go on.
 //!
 //! A killed process leaves a prefix of its stores behind, so an operation of `n` stores leaves `n + 1` states, and
-//! all of them are looked at, and those beside them in which a store came late ([`super::late`]). After each death, a survivor must see what was acknowledged exactly and what was under
+//! all of them are looked at, and those beside them in which a store came late ([`super::store_reordering`]). After each death, a survivor must see what was acknowledged exactly and what was under
 //! way not at all or completely, repair it (also when it dies itself at any store of the repair), find nothing wrong,
 //! count right, lose no segment, and go on.
 
 use super::audit::{audit, Audit};
+use super::fixture::{Client, Fixture, Geometry};
 use super::probe::{until_death, Stored};
-use super::world::{Client, Geometry, World};
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::fault;
@@ -42,7 +42,7 @@ pub(super) struct Cast {
 pub(super) struct Scenario {
     pub(super) name: &'static str,
     pub(super) geometry: Geometry,
-    pub(super) setup: fn(&World) -> Cast,
+    pub(super) setup: fn(&Fixture) -> Cast,
     pub(super) act: fn(&mut Client),
     pub(super) rule: Rule,
 }
@@ -58,14 +58,14 @@ pub(super) struct Effort {
 
 /// What the enumeration of one operation did.
 #[derive(Default)]
-pub(super) struct Tally {
+pub(super) struct Counts {
     pub(super) deaths: u64,
     pub(super) late: u64,
     pub(super) repairs: u64,
     failures: BTreeMap<String, (u64, String)>,
 }
 
-impl Tally {
+impl Counts {
     pub(super) fn add(&mut self, at: String, outcome: Result<(), String>) {
         if let Err(text) = outcome {
             self.failures.entry(text).or_insert((0, at)).0 += 1;
@@ -124,13 +124,13 @@ pub(super) fn bulks(stores: &[Stored]) -> Vec<Range<u64>> {
 
 impl Scenario {
     /// Tries the deaths.
-    pub(super) fn enumerate(&self, effort: Effort) -> Tally {
+    pub(super) fn enumerate(&self, effort: Effort) -> Counts {
         let frame = self.frame();
-        let mut tally = Tally::default();
+        let mut counts = Counts::default();
         let mut at = 0;
-        while at <= frame.stores && !tally.is_enough() {
-            self.die_at(at, &frame, effort, &mut tally);
-            tally.deaths += 1;
+        while at <= frame.stores && !counts.is_enough() {
+            self.die_at(at, &frame, effort, &mut counts);
+            counts.deaths += 1;
             // The last few stores are always tried: they are the ones after the commit.
             at += if at + 8 >= frame.stores { 1 } else { effort.step };
             // Of bytes that are copied or zeroed in a row three deaths are as good as thousands.
@@ -141,105 +141,106 @@ impl Scenario {
                     .unwrap();
             }
         }
-        self.come_late(&frame, effort, &mut tally);
-        let Tally { deaths, late, repairs, .. } = tally;
+        self.come_late(&frame, effort, &mut counts);
+        let Counts { deaths, late, repairs, .. } = counts;
         println!(
             "{}: {} stores, {deaths} deaths, {late} with a late store, {repairs} of a repairer",
             self.name, frame.stores
         );
-        tally
+        counts
     }
 
     fn frame(&self) -> Frame {
-        let world = World::new(self.geometry);
-        let mut cast = (self.setup)(&world);
-        let before = dump(&world.reader(), &State::new()).unwrap();
+        let fixture = Fixture::new(self.geometry);
+        let mut cast = (self.setup)(&fixture);
+        let before = dump(&fixture.reader(), &State::new()).unwrap();
         cast.victim.probe.record();
         (self.act)(&mut cast.victim);
         let stores = cast.victim.probe.stores();
         let trace = cast.victim.probe.recorded();
         let bulks = bulks(&trace);
-        let after = dump(&world.reader(), &State::new()).unwrap();
+        let after = dump(&fixture.reader(), &State::new()).unwrap();
         cast.victim.kill();
-        let survivor = world.client();
+        let survivor = fixture.client();
         survivor.sweep().unwrap();
         let lost_index = audit(&survivor).unwrap().lost_index;
-        let room_after = self.room_of(&world, &survivor, &after);
+        let room_after = self.room_of(&fixture, &survivor, &after);
         Frame { stores, trace, bulks, before, after, lost_index, room: self.room_without().min(room_after) }
     }
 
     /// How many records fit if the operation never began.
     fn room_without(&self) -> u64 {
-        let world = World::new(self.geometry);
-        let cast = (self.setup)(&world);
-        let before = dump(&world.reader(), &State::new()).unwrap();
+        let fixture = Fixture::new(self.geometry);
+        let cast = (self.setup)(&fixture);
+        let before = dump(&fixture.reader(), &State::new()).unwrap();
         cast.victim.kill();
-        let survivor = world.client();
+        let survivor = fixture.client();
         survivor.sweep().unwrap();
-        self.room_of(&world, &survivor, &before)
+        self.room_of(&fixture, &survivor, &before)
     }
 
-    fn room_of(&self, world: &World, survivor: &Client, state: &State) -> u64 {
-        let state = self.work(world, survivor, state.clone()).unwrap();
+    fn room_of(&self, fixture: &Fixture, survivor: &Client, state: &State) -> u64 {
+        let state = self.work(fixture, survivor, state.clone()).unwrap();
         if self.geometry.cache {
             return 0;
         }
         room(survivor, state).unwrap()
     }
 
-    fn die_at(&self, at: u64, frame: &Frame, effort: Effort, tally: &mut Tally) {
-        let world = World::new(self.geometry);
-        let mut cast = (self.setup)(&world);
+    fn die_at(&self, at: u64, frame: &Frame, effort: Effort, counts: &mut Counts) {
+        let fixture = Fixture::new(self.geometry);
+        let mut cast = (self.setup)(&fixture);
         cast.victim.probe.die_after(at);
         let lived = until_death(|| (self.act)(&mut cast.victim)).is_some();
         assert_eq!(lived, at >= frame.stores, "{} is not deterministic", self.name);
         cast.victim.kill();
-        tally.add(format!("death {at}"), attempt(|| self.repair_at_once(&world.image(), frame)));
+        counts.add(format!("death {at}"), attempt(|| self.repair_at_once(&fixture.image(), frame)));
         // An image for each death of the repairer, all from before the repair.
         let mut repairs = Vec::new();
-        tally.add(
+        counts.add(
             format!("death {at}, before a repair"),
-            attempt(|| self.die_in_repair(&world, frame, effort, &mut repairs)),
+            attempt(|| self.die_in_repair(&fixture, frame, effort, &mut repairs)),
         );
         for (second, outcome) in repairs {
-            tally.repairs += 1;
-            tally.add(format!("death {at}, and of the repairer {second}"), outcome);
+            counts.repairs += 1;
+            counts.add(format!("death {at}, and of the repairer {second}"), outcome);
         }
-        tally.add(format!("death {at}, repair in passing"), attempt(|| self.repair_in_passing(&world, &cast, frame)));
+        counts
+            .add(format!("death {at}, repair in passing"), attempt(|| self.repair_in_passing(&fixture, &cast, frame)));
     }
 
     /// Whoever opens next repairs everything.
-    fn repair_at_once(&self, world: &World, frame: &Frame) -> Result<(), String> {
-        let seen = self.look(world, frame)?;
+    fn repair_at_once(&self, fixture: &Fixture, frame: &Frame) -> Result<(), String> {
+        let seen = self.look(fixture, frame)?;
         // What the dead left half done is no damage.
-        if let Some(problem) = world.reader().check().problems.first() {
+        if let Some(problem) = fixture.reader().check().problems.first() {
             return Err(format!("check before the repair: {} {}", problem.code, problem.text));
         }
-        let survivor = world.client();
+        let survivor = fixture.client();
         survivor.sweep().map_err(|e| format!("sweep: {e}"))?;
-        self.is_repaired(world, &survivor, &seen, frame)?;
-        self.go_on(world, &survivor, seen, frame)
+        self.is_repaired(fixture, &survivor, &seen, frame)?;
+        self.go_on(fixture, &survivor, seen, frame)
     }
 
     /// The repairer dies as well, at each of its stores, and another one completes what it began.
     fn die_in_repair(
         &self,
-        world: &World,
+        fixture: &Fixture,
         frame: &Frame,
         effort: Effort,
         log: &mut Vec<(u64, Result<(), String>)>,
     ) -> Result<(), String> {
-        let trial = world.image();
+        let trial = fixture.image();
         let seen = self.look(&trial, frame)?;
         let repairer = trial.client();
         repairer.probe.record();
         repairer.sweep().map_err(|e| format!("sweep: {e}"))?;
         let stores = repairer.probe.stores();
-        self.come_late_in_repair(world, (&repairer.probe.recorded(), &seen), frame, effort.repairs, log);
+        self.come_late_in_repair(fixture, (&repairer.probe.recorded(), &seen), frame, effort.repairs, log);
         let step = stores.div_ceil(effort.repairs.max(1)).max(1);
         for second in (0..stores).step_by(step as usize) {
             let outcome = attempt(|| {
-                let image = world.image();
+                let image = fixture.image();
                 let repairer = image.client();
                 repairer.probe.die_after(second);
                 let _ = until_death(|| repairer.sweep());
@@ -254,20 +255,20 @@ impl Scenario {
     }
 
     /// Somebody who had the store open all the while goes on, and repairs what is in the way.
-    fn repair_in_passing(&self, world: &World, cast: &Cast, frame: &Frame) -> Result<(), String> {
-        let seen = self.look(world, frame)?;
+    fn repair_in_passing(&self, fixture: &Fixture, cast: &Cast, frame: &Frame) -> Result<(), String> {
+        let seen = self.look(fixture, frame)?;
         let Some(other) = cast.others.first() else { return Ok(()) };
         other.probe.limit(other.probe.accesses() + 50_000_000);
-        let seen = self.work(world, other, seen)?;
+        let seen = self.work(fixture, other, seen)?;
         other.sweep().map_err(|e| format!("sweep: {e}"))?;
-        self.is_repaired(world, other, &seen, frame)?;
-        self.go_on(world, other, seen, frame)
+        self.is_repaired(fixture, other, &seen, frame)?;
+        self.go_on(fixture, other, seen, frame)
     }
 
     /// What a reader sees before anybody repairs.
-    pub(super) fn look(&self, world: &World, frame: &Frame) -> Result<State, String> {
+    pub(super) fn look(&self, fixture: &Fixture, frame: &Frame) -> Result<State, String> {
         let union = frame.before.iter().chain(&frame.after).map(|(k, v)| (k.clone(), v.clone())).collect();
-        let seen = dump(&world.reader(), &union)?;
+        let seen = dump(&fixture.reader(), &union)?;
         let as_was = |key: &Vec<u8>| seen.get(key) == frame.before.get(key) || seen.get(key) == frame.after.get(key);
         let fine = match self.rule {
             Rule::Whole => seen == frame.before || seen == frame.after,
@@ -281,12 +282,12 @@ impl Scenario {
 
     pub(super) fn is_repaired(
         &self,
-        world: &World,
+        fixture: &Fixture,
         survivor: &Client,
         seen: &State,
         frame: &Frame,
     ) -> Result<(), String> {
-        let now = dump(&world.reader(), seen)?;
+        let now = dump(&fixture.reader(), seen)?;
         if now != *seen {
             return Err(format!("the repair changed what is there: {}", difference(&now, seen)));
         }
@@ -308,8 +309,8 @@ impl Scenario {
     }
 
     /// Writes, deletes, fills and clears.
-    fn go_on(&self, world: &World, survivor: &Client, seen: State, frame: &Frame) -> Result<(), String> {
-        let state = self.work(world, survivor, seen)?;
+    fn go_on(&self, fixture: &Fixture, survivor: &Client, seen: State, frame: &Frame) -> Result<(), String> {
+        let state = self.work(fixture, survivor, seen)?;
         is_sound(survivor, self.count(survivor, &state))?;
         if !self.geometry.cache {
             let room = room(survivor, state)?;
@@ -317,12 +318,12 @@ impl Scenario {
                 return Err(format!("{room} records fit into the emptied store, {} without a death", frame.room));
             }
         }
-        world.heap.set_budget(u64::MAX);
+        fixture.heap.set_budget(u64::MAX);
         is_emptied(survivor)
     }
 
     /// Overwrites everything, deletes every third key, adds some.
-    pub(super) fn work(&self, world: &World, survivor: &Client, seen: State) -> Result<State, String> {
+    pub(super) fn work(&self, fixture: &Fixture, survivor: &Client, seen: State) -> Result<State, String> {
         let mut state = seen;
         let fresh = (0..6).map(|i| format!("fresh{i}").into_bytes());
         let keys: Vec<_> = state.keys().cloned().chain(fresh).collect();
@@ -348,7 +349,7 @@ impl Scenario {
                 Err(error) => return Err(format!("set: {error}")),
             }
         }
-        let now = dump(&world.reader(), &state)?;
+        let now = dump(&fixture.reader(), &state)?;
         let kept = |(key, value): (&Vec<u8>, &Vec<u8>)| state.get(key) == Some(value);
         if self.geometry.cache && now.iter().all(kept) {
             return Ok(now);
@@ -422,13 +423,13 @@ fn is_emptied(client: &Client) -> Result<(), String> {
     client.t_compact().map_err(|e| format!("compact after clear: {e}"))?;
     is_sound(client, 0)?;
     let audit = audit(client)?;
-    let Audit { total, free, table, held, log, large, index, limbo, region, offline, .. } = audit;
+    let Audit { total, free, table, held, log, large, index, pending_free, region, offline, .. } = audit;
     let pinned = client.stats(0, 0).clients.iter().map(|c| c.pins).sum();
     if index != 1
         || large != 0
-        || limbo > pinned
+        || pending_free > pinned
         || log > 1
-        || free + log + held + limbo + region + offline + 1 + table != total
+        || free + log + held + pending_free + region + offline + 1 + table != total
     {
         return Err(format!("after a clear: {audit:?}"));
     }

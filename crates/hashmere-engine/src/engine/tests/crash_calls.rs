@@ -3,15 +3,15 @@
 //! (A prepend is an append; the calls by UID, by hash and in bulk are those by key; a `get` and a touch are a touch.)
 
 use super::crash::{Cast, Effort, Rule, Scenario};
-use super::world::{strict, Client, World};
+use super::fixture::{strict, Client, Fixture};
 use crate::engine::{Tick, When};
 use crate::types::{Attributes, Change, Counter, Expected, Ttl, Update, Version};
 use hashmere_mem::Mem;
 
 const EFFORT: Effort = if cfg!(miri) { Effort { step: 41, repairs: 2 } } else { Effort { step: 1, repairs: 12 } };
 
-fn few(world: &World) -> Cast {
-    let (other, victim) = (world.client(), world.client());
+fn few(fixture: &Fixture) -> Cast {
+    let (other, victim) = (fixture.client(), fixture.client());
     other.t_set(b"other", b"of the other").unwrap();
     (0..4).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
     victim.t_incr(b"n", 1, Some(1)).unwrap();

@@ -1,14 +1,14 @@
 //! The operations whose every store is somebody's last.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
-use super::world::{cache, strict, Client, Geometry, World};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::engine::index::split::Growth;
 use crate::engine::index::Tree;
 use crate::engine::log::segments::Need;
 use crate::engine::Tick;
 use crate::fault;
 use crate::types::{Attributes, Change, Counter, Expected, Ttl};
-use hashmere_format::leaf::{Identity, META};
+use hashmere_format::leaf::{Identity, LOCK_WORD};
 use hashmere_format::uid::Place;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -19,7 +19,7 @@ const EFFORT: Effort = if cfg!(miri) { Effort { step: 41, repairs: 2 } } else { 
 /// For operations of a thousand stores.
 const LONG: Effort = if cfg!(miri) { Effort { step: 401, repairs: 1 } } else { Effort { step: 7, repairs: 12 } };
 
-fn run(name: &'static str, geometry: Geometry, setup: fn(&World) -> Cast, act: fn(&mut Client)) {
+fn run(name: &'static str, geometry: Geometry, setup: fn(&Fixture) -> Cast, act: fn(&mut Client)) {
     run_as(Scenario { name, geometry, setup, act, rule: Rule::Whole }, EFFORT);
 }
 
@@ -28,17 +28,17 @@ fn run_as(scenario: Scenario, effort: Effort) {
 }
 
 /// Two clients with a record each.
-fn two(world: &World) -> Cast {
-    let other = world.client();
+fn two(fixture: &Fixture) -> Cast {
+    let other = fixture.client();
     other.t_set(b"other", b"of the other").unwrap();
-    let victim = world.client();
+    let victim = fixture.client();
     victim.t_set(b"mine", b"of the victim").unwrap();
     Cast { victim, others: vec![other] }
 }
 
 /// The same with some more keys of all kinds.
-fn few(world: &World) -> Cast {
-    let cast = two(world);
+fn few(fixture: &Fixture) -> Cast {
+    let cast = two(fixture);
     for i in 0..4 {
         cast.victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap();
     }
@@ -48,8 +48,8 @@ fn few(world: &World) -> Cast {
     cast
 }
 
-fn with_large(world: &World) -> Cast {
-    let cast = few(world);
+fn with_large(fixture: &Fixture) -> Cast {
+    let cast = few(fixture);
     cast.victim.t_set(b"large", &vec![b'L'; 9000]).unwrap();
     cast.victim.t_set(b"one", &vec![b'1'; 2000]).unwrap();
     cast
@@ -58,12 +58,12 @@ fn with_large(world: &World) -> Cast {
 /// How often `step` can be done before `metric` of the client changes.
 fn steps_before(
     geometry: Geometry,
-    setup: fn(&World) -> Cast,
+    setup: fn(&Fixture) -> Cast,
     step: fn(&Client, u64),
     metric: fn(&Client) -> u64,
 ) -> u64 {
-    let world = World::new(geometry);
-    let victim = setup(&world).victim;
+    let fixture = Fixture::new(geometry);
+    let victim = setup(&fixture).victim;
     let before = metric(&victim);
     (0..100_000)
         .find(|i| {
@@ -82,8 +82,8 @@ macro_rules! step_case {
             // Whoever asks first: the number is that of a sound engine.
             *STEPS.get_or_init(|| fault::with(None, || steps_before($geometry, $setup, STEP, $metric)))
         }
-        fn setup(world: &World) -> Cast {
-            let cast = $setup(world);
+        fn setup(fixture: &Fixture) -> Cast {
+            let cast = $setup(fixture);
             (0..steps()).for_each(|i| STEP(&cast.victim, i));
             cast
         }
@@ -172,10 +172,10 @@ pub(super) fn large_records() {
 
 #[test]
 pub(super) fn splitting() {
-    const WORLD: Geometry = strict(32).small_leaves();
+    const GEOMETRY: Geometry = strict(32).small_leaves();
     step_case!(
         "split",
-        WORLD,
+        GEOMETRY,
         two,
         |c, i| c.t_set(format!("s{i}").as_bytes(), b"split").unwrap(),
         splits,
@@ -195,8 +195,8 @@ fn growing_the_index_in_advance() {
 
 #[test]
 fn doubling_into_a_new_chunk() {
-    fn deep(world: &World) -> Cast {
-        let cast = few(world);
+    fn deep(fixture: &Fixture) -> Cast {
+        let cast = few(fixture);
         cast.victim.presize(&mut cast.victim.writer().unwrap(), 15 * 64).unwrap();
         cast
     }
@@ -213,27 +213,27 @@ fn doubling_into_a_new_chunk() {
 
 #[test]
 pub(super) fn overflowing() {
-    const WORLD: Geometry = strict(32).small_leaves();
+    const GEOMETRY: Geometry = strict(32).small_leaves();
     step_case!(
         "overflow tree planted",
-        WORLD,
+        GEOMETRY,
         two,
         |c, i| c.t_set(format!("#{i}").as_bytes(), b"o").unwrap(),
         overflow_depth,
         Rule::Whole,
         EFFORT
     );
-    fn colliding(world: &World) -> Cast {
-        let cast = two(world);
+    fn colliding(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         (0..17).for_each(|i| cast.victim.t_set(format!("#{i}").as_bytes(), b"collides").unwrap());
         cast
     }
-    run("overflow, new", WORLD, colliding, |c| c.t_set(b"#99", b"new").unwrap());
-    run("overflow, replaced", WORLD, colliding, |c| c.t_set(b"#16", b"replaced").unwrap());
-    run("overflow, deleted", WORLD, colliding, |c| assert!(c.t_del(b"#16").unwrap()));
+    run("overflow, new", GEOMETRY, colliding, |c| c.t_set(b"#99", b"new").unwrap());
+    run("overflow, replaced", GEOMETRY, colliding, |c| c.t_set(b"#16", b"replaced").unwrap());
+    run("overflow, deleted", GEOMETRY, colliding, |c| assert!(c.t_del(b"#16").unwrap()));
     step_case!(
         "overflow, split",
-        WORLD,
+        GEOMETRY,
         colliding,
         |c, i| c.t_set(format!("#x{i}").as_bytes(), b"o").unwrap(),
         splits,
@@ -250,7 +250,7 @@ fn holder(c: &Client, tree: Tree, hash: u64) -> Client {
     let own = third.place(leaf, hash).first;
     let bucket = third.leaf_buckets(leaf).filter(|bucket| *bucket != own).last().unwrap();
     third.mem.store(writer.row + hashmere_format::row::at::LOCK, bucket, Ordering::Relaxed);
-    third.acquire(writer.slot, bucket + META).unwrap();
+    third.acquire(writer.slot, bucket + LOCK_WORD).unwrap();
     drop(writer);
     third
 }
@@ -263,14 +263,14 @@ fn uid_of(c: &Client, key: &str) -> Place {
 /// A lock does not come: the split is undone, the key goes to the overflow tree.
 #[test]
 fn splits_that_are_given_up() {
-    const WORLD: Geometry = strict(32).small_leaves();
+    const GEOMETRY: Geometry = strict(32).small_leaves();
     static STEPS: OnceLock<u64> = OnceLock::new();
     const STEP: fn(&Client, u64) = |c, i| c.t_set(format!("s{i}").as_bytes(), b"split").unwrap();
     fn steps() -> u64 {
-        *STEPS.get_or_init(|| fault::with(None, || steps_before(WORLD, two, STEP, splits)))
+        *STEPS.get_or_init(|| fault::with(None, || steps_before(GEOMETRY, two, STEP, splits)))
     }
-    fn setup(world: &World) -> Cast {
-        let cast = two(world);
+    fn setup(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         (0..steps()).for_each(|i| STEP(&cast.victim, i));
         cast
     }
@@ -279,25 +279,25 @@ fn splits_that_are_given_up() {
         STEP(victim, steps());
         assert_eq!(uid_of(victim, &format!("s{}", steps())).tree, 1);
     }
-    run("split, given up", WORLD, setup, act);
+    run("split, given up", GEOMETRY, setup, act);
 }
 
 /// The same in the overflow tree: the key goes there under its second hash.
 #[test]
 fn overflow_under_the_second_hash() {
-    const WORLD: Geometry = strict(32).small_leaves();
+    const GEOMETRY: Geometry = strict(32).small_leaves();
     static STEPS: OnceLock<u64> = OnceLock::new();
     const STEP: fn(&Client, u64) = |c, i| c.t_set(format!("#x{i}").as_bytes(), b"o").unwrap();
-    fn colliding(world: &World) -> Cast {
-        let cast = two(world);
+    fn colliding(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         (0..17).for_each(|i| cast.victim.t_set(format!("#{i}").as_bytes(), b"collides").unwrap());
         cast
     }
     fn steps() -> u64 {
-        *STEPS.get_or_init(|| fault::with(None, || steps_before(WORLD, colliding, STEP, splits)))
+        *STEPS.get_or_init(|| fault::with(None, || steps_before(GEOMETRY, colliding, STEP, splits)))
     }
-    fn setup(world: &World) -> Cast {
-        let cast = colliding(world);
+    fn setup(fixture: &Fixture) -> Cast {
+        let cast = colliding(fixture);
         (0..steps()).for_each(|i| STEP(&cast.victim, i));
         cast
     }
@@ -309,18 +309,18 @@ fn overflow_under_the_second_hash() {
         let uid = uid_of(victim, &key);
         assert_eq!((uid.tree, u64::from(uid.bits)), (1, second & ((1 << Tree::Overflow.depth_max()) - 1)));
     }
-    run("overflow, second hash", WORLD, setup, act);
+    run("overflow, second hash", GEOMETRY, setup, act);
 }
 
 #[test]
 pub(super) fn opening_segments() {
     step_case!("next segment", strict(24), two, |c, i| set_wide(c, &format!("w{i}")), segments, Rule::Whole, EFFORT);
-    fn partial(world: &World) -> Cast {
-        let cast = two(world);
-        let mut third = world.client();
+    fn partial(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
+        let mut third = fixture.client();
         third.t_set(b"third", b"leaves a segment that is partly filled").unwrap();
         third.retire();
-        Cast { victim: world.client(), ..cast }
+        Cast { victim: fixture.client(), ..cast }
     }
     run("claim, adopt, set", strict(24), partial, |c| c.t_set(b"adopted", b"into what was left").unwrap());
     run("claim, release", strict(24), partial, |c| {
@@ -331,8 +331,8 @@ pub(super) fn opening_segments() {
 }
 
 /// Many wide records of the other client.
-fn wide(world: &World) -> Cast {
-    let cast = two(world);
+fn wide(fixture: &Fixture) -> Cast {
+    let cast = two(fixture);
     (0..60).for_each(|i| set_wide(&cast.others[0], &format!("w{i}")));
     cast
 }
@@ -340,8 +340,8 @@ fn wide(world: &World) -> Cast {
 /// So many that their segments are worth cleaning in passing once they are deleted.
 const WIDER: u64 = 90;
 
-fn wider(world: &World) -> Cast {
-    let cast = wide(world);
+fn wider(fixture: &Fixture) -> Cast {
+    let cast = wide(fixture);
     (60..WIDER).for_each(|i| set_wide(&cast.others[0], &format!("w{i}")));
     cast
 }
@@ -358,8 +358,8 @@ fn cleaning_in_passing() {
 
 #[test]
 fn cleaning_beside_a_pin() {
-    fn pinned(world: &World) -> Cast {
-        let cast = wider(world);
+    fn pinned(fixture: &Fixture) -> Cast {
+        let cast = wider(fixture);
         let other = &cast.others[0];
         for i in (0..WIDER).step_by(5) {
             let key = format!("w{i}").into_bytes();
@@ -380,8 +380,8 @@ fn overwrite(c: &Client, i: u64) {
 #[test]
 pub(super) fn cleaning_by_force() {
     step_case!("forced clean", strict(9), two, overwrite, cleaned, Rule::Whole, LONG);
-    fn tight(world: &World) -> Cast {
-        let cast = two(world);
+    fn tight(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         (0..60).for_each(|i| overwrite(&cast.victim, i));
         cast
     }
@@ -407,8 +407,8 @@ fn evicting() {
 }
 
 /// A full store in which a row has to be made of segments in use.
-fn crowded(world: &World) -> Cast {
-    let cast = two(world);
+fn crowded(fixture: &Fixture) -> Cast {
+    let cast = two(fixture);
     cast.others[0].t_set(b"one", &[b'1'; 2000]).unwrap();
     (0..40).for_each(|i| set_wide(&cast.victim, &format!("c{i}")));
     (0..40).filter(|i| i % 3 == 0).for_each(|i| drop(cast.victim.t_get(format!("c{i}").as_bytes()).unwrap()));
@@ -426,8 +426,8 @@ fn evicting_neighbours() {
 #[test]
 fn cleaning_neighbours() {
     /// Free segments, but no four that are neighbours.
-    fn scattered(world: &World) -> Cast {
-        let cast = two(world);
+    fn scattered(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         (0..100).for_each(|i| set_wide(&cast.victim, &format!("s{i}")));
         let gone = |i: &u64| i / 8 % 2 == 0 || i % 8 > 4;
         (0..100).filter(gone).for_each(|i| assert!(cast.victim.t_del(format!("s{i}").as_bytes()).unwrap()));
@@ -442,14 +442,14 @@ fn cleaning_neighbours() {
 
 #[test]
 fn dropping_what_expired() {
-    fn expiring(world: &World) -> Cast {
-        let cast = two(world);
+    fn expiring(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         for i in 0..50 {
             let value = vec![b'x'; 450];
             let ttl = Attributes { flags: 0, ttl: Ttl::At(2000), ..Attributes::NONE };
             cast.others[0].t_put(format!("x{i}").as_bytes(), &value, ttl, crate::engine::When::Always).unwrap();
         }
-        world.peers.advance(Duration::from_secs(10));
+        fixture.peers.advance(Duration::from_secs(10));
         cast
     }
     step_case!("expire", cache(12), expiring, |c, i| set_wide(c, &format!("e{i}")), expired, Rule::Evicts, LONG);
@@ -457,9 +457,9 @@ fn dropping_what_expired() {
 
 #[test]
 fn removing_one_that_expired() {
-    fn expired(world: &World) -> Cast {
-        let cast = few(world);
-        world.peers.advance(Duration::from_secs(100));
+    fn expired(fixture: &Fixture) -> Cast {
+        let cast = few(fixture);
+        fixture.peers.advance(Duration::from_secs(100));
         cast
     }
     fn act(c: &mut Client) {
@@ -476,14 +476,14 @@ fn removing_one_that_expired() {
 
 #[test]
 fn removing_all_that_expired() {
-    fn expired(world: &World) -> Cast {
-        let cast = few(world);
+    fn expired(fixture: &Fixture) -> Cast {
+        let cast = few(fixture);
         for i in 0..3 {
             let expires = Attributes { ttl: Ttl::At(50_000), ..Attributes::NONE };
             cast.others[0].t_put(format!("x{i}").as_bytes(), b"x", expires, crate::engine::When::Always).unwrap();
         }
         cast.others[0].t_del(b"other").unwrap();
-        world.peers.advance(Duration::from_secs(100));
+        fixture.peers.advance(Duration::from_secs(100));
         cast
     }
     // As above.
@@ -495,8 +495,8 @@ fn removing_all_that_expired() {
 /// Both buckets of the key are full, and the index cannot grow.
 #[test]
 fn evicting_beside_a_key() {
-    fn full(world: &World) -> Cast {
-        let cast = two(world);
+    fn full(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         (0..14).for_each(|i| cast.others[0].t_set(format!("#{i}").as_bytes(), b"beside").unwrap());
         cast
     }
@@ -513,8 +513,8 @@ fn evicting_beside_a_key() {
 #[test]
 pub(super) fn clearing() {
     run("clear", strict(32), with_large, |c| c.t_clear().unwrap());
-    fn grown(world: &World) -> Cast {
-        let cast = wide(world);
+    fn grown(fixture: &Fixture) -> Cast {
+        let cast = wide(fixture);
         cast.victim.presize(&mut cast.victim.writer().unwrap(), 15 * 64).unwrap();
         cast
     }
@@ -528,8 +528,8 @@ fn views() {
 
 #[test]
 fn growing_the_segment_table() {
-    fn long(world: &World) -> Cast {
-        let cast = two(world);
+    fn long(fixture: &Fixture) -> Cast {
+        let cast = two(fixture);
         let other = &cast.others[0];
         let writer = other.writer().unwrap();
         let n = 4095 - other.segments();
@@ -546,9 +546,9 @@ fn growing_the_segment_table() {
 
 #[test]
 fn full_disk() {
-    fn full(world: &World) -> Cast {
-        let cast = wide(world);
-        world.heap.set_budget(world.heap.backed_bytes());
+    fn full(fixture: &Fixture) -> Cast {
+        let cast = wide(fixture);
+        fixture.heap.set_budget(fixture.heap.backed_bytes());
         cast
     }
     run_as(

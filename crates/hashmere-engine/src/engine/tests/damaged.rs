@@ -1,8 +1,8 @@
 //! Words that no client can have written: a segment's, whatever state they say and whose they say it is, and those of a dead
 //! client's row, which its repair follows. A client that cannot exist is never looked up, and no call panics.
 
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use super::probe::until_death;
-use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::index::Tree;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{self, LINE};
@@ -12,12 +12,12 @@ use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
 /// A store with values in most of its segments.
-fn filled(geometry: Geometry) -> (World, Client) {
-    let world = World::new(geometry);
-    let client = world.client();
+fn filled(geometry: Geometry) -> (Fixture, Client) {
+    let fixture = Fixture::new(geometry);
+    let client = fixture.client();
     let values = if geometry.cache { 400 } else { 120 };
     (0..values).for_each(|i| drop(client.t_set(format!("key{i}").as_bytes(), &[b'v'; 480])));
-    (world, client)
+    (fixture, client)
 }
 
 /// Everything that looks for segments. What comes of it does not matter.
@@ -33,7 +33,7 @@ fn use_it(client: &Client) {
 #[test]
 fn a_cache_emptied_by_nobody() {
     for owner in [1025, 0xfffe, 0xffff] {
-        let (_world, client) = filled(cache(32));
+        let (_fixture, client) = filled(cache(32));
         for segment in (0..client.segments()).filter(|s| !matches!(client.state(*s).state, State::Index | State::Open))
         {
             let word = Word { owner, ..Word::new(State::Cleaning) };
@@ -53,7 +53,7 @@ fn each_segment_in_each_state_of_nobody() {
         for segment in (1..segments).step_by(step) {
             for state in 0..=15u64 {
                 for owner in [1025u64, 0xfffe] {
-                    let (_world, client) = filled(geometry);
+                    let (_fixture, client) = filled(geometry);
                     let at = client.entry_of(segment) + segment::at::STATE;
                     client.mem.store(at, state | owner << 8, Ordering::Relaxed);
                     // What was a hole is read as if it were none.
@@ -68,14 +68,14 @@ fn each_segment_in_each_state_of_nobody() {
 
 /// A client that dies after `stores` stores of the set that splits the first leaf, with a store of one leaf; `None`: it lived.
 fn died_in_a_split(stores: u64) -> Option<(Client, u64)> {
-    let world = World::new(strict(64).small_leaves());
-    let (victim, survivor) = (world.client(), world.client());
+    let fixture = Fixture::new(strict(64).small_leaves());
+    let (victim, survivor) = (fixture.client(), fixture.client());
     for i in 0.. {
         let key = format!("key{i}");
         let root = victim.root();
         let leaf = victim.leaf_of(root, Tree::First, victim.hash(key.as_bytes()).hash).unwrap().unwrap();
         let before = victim.depth(victim.root_block(root), Tree::First);
-        let image = world.image();
+        let image = fixture.image();
         let rehearsal = image.client();
         rehearsal.t_set(key.as_bytes(), b"value").unwrap();
         if rehearsal.depth(rehearsal.root_block(root), Tree::First) != before {

@@ -1,8 +1,8 @@
 //! Death at every store once more, in durable stores: afterwards every record must also say the truth about its life to the
-//! medium, which the audit looks at.
+//! disk, which the audit looks at.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
-use super::world::{strict, Client, Geometry, World};
+use super::fixture::{strict, Client, Fixture, Geometry};
 use crate::types::{Attributes, Ttl};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -10,13 +10,13 @@ use std::sync::atomic::Ordering;
 const EFFORT: Effort = if cfg!(miri) { Effort { step: 41, repairs: 2 } } else { Effort { step: 1, repairs: 8 } };
 const LONG: Effort = if cfg!(miri) { Effort { step: 401, repairs: 1 } } else { Effort { step: 7, repairs: 4 } };
 
-fn run(name: &'static str, geometry: Geometry, setup: fn(&World) -> Cast, act: fn(&mut Client), effort: Effort) {
+fn run(name: &'static str, geometry: Geometry, setup: fn(&Fixture) -> Cast, act: fn(&mut Client), effort: Effort) {
     let scenario = Scenario { name, geometry: geometry.durable(), setup, act, rule: Rule::Whole };
     scenario.enumerate(effort).expect_clean(name);
 }
 
-fn few(world: &World) -> Cast {
-    let (other, victim) = (world.client(), world.client());
+fn few(fixture: &Fixture) -> Cast {
+    let (other, victim) = (fixture.client(), fixture.client());
     other.t_set(b"other", b"of the other").unwrap();
     (0..4).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
     victim.t_incr(b"n", 1, Some(9)).unwrap();
@@ -27,8 +27,8 @@ fn few(world: &World) -> Cast {
 }
 
 /// Wide records of the other client, most of them deleted, so that what is left is worth moving.
-fn wide(world: &World) -> Cast {
-    let cast = few(world);
+fn wide(fixture: &Fixture) -> Cast {
+    let cast = few(fixture);
     let set = |i: u64| cast.others[0].t_set(format!("w{i}").as_bytes(), &[b'w'; 440]).unwrap();
     (0..60).for_each(set);
     (0..60).filter(|i| i % 7 != 0).for_each(|i| assert!(cast.others[0].t_del(format!("w{i}").as_bytes()).unwrap()));
@@ -62,8 +62,8 @@ fn moves() {
 #[test]
 fn syncs() {
     run("sync", strict(48), wide, |c| assert!(super::power_between::sync(c).unwrap() > 1), EFFORT);
-    fn twice(world: &World) -> Cast {
-        let cast = wide(world);
+    fn twice(fixture: &Fixture) -> Cast {
+        let cast = wide(fixture);
         cast.others[0].t_compact().unwrap();
         cast
     }

@@ -1,18 +1,18 @@
 //! An update that is beaten by plain writes again and again is let through, and who dies after asking for that is no hindrance.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
-use super::world::{strict, Client, World};
+use super::fixture::{strict, Client, Fixture};
 use crate::types::Update;
-use hashmere_format::leaf::{Meta, META};
+use hashmere_format::leaf::{LockWord, LOCK_WORD};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// The lock word of a key.
-fn word(client: &Client, key: &[u8]) -> Meta {
+fn word(client: &Client, key: &[u8]) -> LockWord {
     let hash = client.t_hash(key).hash;
     let path = client.path_of(client.root(), crate::engine::index::Tree::First, hash).unwrap().unwrap();
-    Meta(client.mem.load(client.place(path.leaf, hash).first + META, Ordering::Relaxed))
+    LockWord(client.mem.load(client.place(path.leaf, hash).first + LOCK_WORD, Ordering::Relaxed))
 }
 
 /// Updates a key whose value others write while the function runs, `lost` times.
@@ -32,12 +32,12 @@ fn update_beaten(client: &Client, lost: u32, mut beat: impl FnMut(u32)) {
 
 #[test]
 pub(super) fn writers_yield_to_an_update_that_was_beaten() {
-    let world = World::new(strict(24));
-    let (client, other) = (world.client(), world.client());
+    let fixture = Fixture::new(strict(24));
+    let (client, other) = (fixture.client(), fixture.client());
     client.t_set(b"key1", b"first").unwrap();
     let mut waits = Vec::new();
     update_beaten(&client, 20, |asked| {
-        // The first rounds are lost to whoever comes first; then writers wait, and lose their patience in the end.
+        // The first rounds are lost to whoever comes first; then writers wait, and give up in the end.
         assert_eq!(word(&other, b"key1").asks_to_yield(), asked > 16, "round {asked}");
         let start = other.host.monotonic();
         other.t_set(b"key1", b"beaten").unwrap();
@@ -54,8 +54,8 @@ pub(super) fn writers_yield_to_an_update_that_was_beaten() {
 /// The bit, wherever it is left, is no damage and stops nobody.
 #[test]
 fn deaths_of_one_that_asks() {
-    let few = |world: &World| {
-        let (other, victim) = (world.client(), world.client());
+    let few = |fixture: &Fixture| {
+        let (other, victim) = (fixture.client(), fixture.client());
         (0..3).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), b"value").unwrap());
         Cast { victim, others: vec![other] }
     };

@@ -1,26 +1,26 @@
 //! Each seeded fault is switched on, and a test of this folder must notice.
 //!
-//! What the models must find stands beside their stories; what only whole processes show is hunted by `scripts/faults`.
+//! What the models must find stands beside their scenarios; what only whole processes show is hunted by `scripts/faults`.
 
+use super::fixture::strict;
 use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
-use super::world::strict;
 use super::{
-    asked, backup, backup_cases, crash_cases, fairness, maximum, meanwhile, power, quick, reach, refused_space,
-    regions, stalled,
+    backup, backup_cases, crash_cases, fairness, interleaving, maximum, miri_subset, power, reach, refused_space,
+    regions, stalled, version_floor,
 };
 use crate::fault::{assert_hunted, hunt, Fault, Hunt};
 
 const WRITING: &[Hunt] = &[
     (Fault::HeadLate, "deaths: set new", crash_cases::set_of_a_new_key),
     (Fault::IntentUnsaid, "deaths: set new", crash_cases::set_of_a_new_key),
-    (Fault::KeyUncompared, "calls: overflow", quick::leaves_split_and_overflow),
+    (Fault::KeyUncompared, "calls: overflow", miri_subset::leaves_split_and_overflow),
     (Fault::ReadUncompared, "deaths: overflow", crash_cases::overflowing),
     (Fault::OverflowUnsaid, "deaths: overflow", crash_cases::overflowing),
     (Fault::VersionRepeated, "deaths: replace", crash_cases::replacement),
     (Fault::YieldIgnored, "fairness", fairness::writers_yield_to_an_update_that_was_beaten),
-    (Fault::RaiseUnsaid, "deaths: versions asked for", asked::deaths_of_who_asks),
+    (Fault::RaiseUnsaid, "deaths: versions asked for", version_floor::deaths_of_who_asks),
     (Fault::RepairUnnamed, "deaths: replace", crash_cases::replacement),
     (Fault::RowUnrepaired, "deaths: next segment, claim, release", crash_cases::opening_segments),
     (Fault::CommitRelaxed, "late stores: delete", crash_cases::deletion),
@@ -34,9 +34,9 @@ const WRITING: &[Hunt] = &[
 ];
 
 const SEGMENTS: &[Hunt] = &[
-    (Fault::CursorSlips, "one interruption: scan/split", meanwhile::scan_while_the_index_grows),
-    (Fault::MoveBelieved, "one interruption: clean/replace", meanwhile::clean_while_what_lives_is_overwritten),
-    (Fault::PastBelieved, "one interruption: expire/touch", meanwhile::expire_while_it_is_touched),
+    (Fault::CursorSlips, "one interruption: scan/split", interleaving::scan_while_the_index_grows),
+    (Fault::MoveBelieved, "one interruption: clean/replace", interleaving::clean_while_what_lives_is_overwritten),
+    (Fault::PastBelieved, "one interruption: expire/touch", interleaving::expire_while_it_is_touched),
     (Fault::RecordAwaited, "stopped: cleaning", stalled::cleaning_goes_on_beside_one_that_is_stopped),
     (
         Fault::RefusedEarly,
@@ -44,7 +44,7 @@ const SEGMENTS: &[Hunt] = &[
         stalled::room_is_waited_for_beside_one_that_is_stopped_in_a_split,
     ),
     (Fault::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
-    (Fault::HoleEarly, "one interruption: compact/large", meanwhile::compact_while_large_records_come_and_go),
+    (Fault::HoleEarly, "one interruption: compact/large", interleaving::compact_while_large_records_come_and_go),
     (Fault::HoleForgotten, "requests refused", refused_space::each_kind_of_request_leaves_space_as_it_was),
     (Fault::MemoryUnasked, "deaths: large records", crash_cases::large_records),
     (Fault::LargeUnasked, "deaths: large records", crash_cases::large_records),
@@ -85,7 +85,7 @@ const BACKUPS: &[Hunt] = &[
     (Fault::OldMarksBelieved, "backups: after a dead one", backup_cases::nothing_deleted_comes_back),
 ];
 
-/// Found by stories of `models`, which say so themselves.
+/// Found by scenarios of `models`, which say so themselves.
 const MODELS: &[Fault] = &[
     Fault::LockIgnored,
     Fault::OwnerRobbed,
@@ -93,7 +93,7 @@ const MODELS: &[Fault] = &[
     Fault::CommitForgotten,
     Fault::CountEarly,
     Fault::LeafBelieved,
-    Fault::SightBelieved,
+    Fault::LookupBelieved,
     Fault::AbsenceBelieved,
     Fault::SlotBelieved,
     Fault::EpochIgnored,
@@ -105,7 +105,7 @@ const MODELS: &[Fault] = &[
     Fault::PinBelieved,
     Fault::RecycleUnsaid,
     Fault::ActiveIgnored,
-    Fault::BurialIgnored,
+    Fault::MarkingIgnored,
     Fault::FloorUnawaited,
     Fault::MomentMissed,
     Fault::MarksUnawaited,

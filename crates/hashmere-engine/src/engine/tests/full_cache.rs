@@ -1,6 +1,6 @@
 //! A cache never answers that it is full to a record that fits: whatever is taken meanwhile, and however the record is written.
 
-use super::world::{cache, Client, World};
+use super::fixture::{cache, Client, Fixture};
 use crate::engine::log::segments::Need;
 use crate::engine::When;
 use crate::error::WriteError;
@@ -11,16 +11,16 @@ use hashmere_mem::Mem;
 /// lives and has no room to move to.
 #[test]
 fn expired_records_among_others_while_nothing_is_free() {
-    let world = World::new(cache(24));
-    let (client, other) = (world.client(), world.client());
-    world.peers.set_now_ms(1000);
+    let fixture = Fixture::new(cache(24));
+    let (client, other) = (fixture.client(), fixture.client());
+    fixture.peers.set_now_ms(1000);
     for i in 0..400 {
         let ttl = if i % 3 == 0 { Ttl::At(2000) } else { Ttl::Never };
         client
             .t_put(format!("old{i}").as_bytes(), &[b'o'; 300], Attributes { ttl, ..Attributes::NONE }, When::Always)
             .unwrap();
     }
-    world.peers.set_now_ms(5000);
+    fixture.peers.set_now_ms(5000);
     let writer = other.writer().unwrap();
     while other.claim(writer.slot, Need::Reserve, 4096, &mut None).unwrap().is_some() {}
     assert_eq!(client.vacant(), 0);
@@ -42,8 +42,8 @@ fn reserve(client: &Client, key: &[u8], value: &[u8]) -> Result<(), WriteError> 
 #[test]
 fn reservations_for_which_the_index_must_grow() {
     for longest in [40, 1500, 9000] {
-        let world = World::new(cache(24).small_leaves());
-        let client = world.client();
+        let fixture = Fixture::new(cache(24).small_leaves());
+        let client = fixture.client();
         for i in 0..if cfg!(miri) { 60 } else { 1500 } {
             let key = format!("key{i}");
             let value: Vec<u8> = key.bytes().cycle().take(if i % 8 == 0 { longest } else { 20 }).collect();

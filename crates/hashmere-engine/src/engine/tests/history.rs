@@ -1,9 +1,9 @@
 //! What was done to a durable store, what was acknowledged when, and what a power cut may therefore leave of it.
 
 use super::audit::audit;
-use super::medium::{Choice, Dice, Medium, CHOICES};
+use super::disk::{Choice, Dice, Disk, CHOICES};
+use super::fixture::{Client, Fixture, Geometry};
 use super::probe::until_death;
-use super::world::{Client, Geometry, World};
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
@@ -33,7 +33,7 @@ struct Epoch {
 
 /// A run of operations on a store on a disk.
 pub(super) struct History {
-    pub(super) world: World,
+    pub(super) fixture: Fixture,
     clients: Vec<Client>,
     pub(super) dice: Dice,
     keys: BTreeMap<Vec<u8>, Vec<Epoch>>,
@@ -46,30 +46,30 @@ const KEYS: u64 = 36;
 
 impl History {
     pub(super) fn new(geometry: Geometry, seed: u64) -> History {
-        let world = World::on_disk(geometry);
-        let clients = (0..3).map(|_| world.client()).collect();
-        let start = world.medium.as_ref().unwrap().now();
+        let fixture = Fixture::on_disk(geometry);
+        let clients = (0..3).map(|_| fixture.client()).collect();
+        let start = fixture.disk.as_ref().unwrap().now();
         let (keys, syncs) = (BTreeMap::new(), vec![(start, start)]);
-        History { world, clients, dice: Dice(seed), keys, syncs, deaths: 0 }
+        History { fixture, clients, dice: Dice(seed), keys, syncs, deaths: 0 }
     }
 
     /// Goes on after a power cut.
-    pub(super) fn resume(world: World, rescuer: Client, seed: u64) -> History {
-        let clients = vec![rescuer, world.client(), world.client()];
-        let start = world.medium.as_ref().unwrap().now();
+    pub(super) fn resume(fixture: Fixture, rescuer: Client, seed: u64) -> History {
+        let clients = vec![rescuer, fixture.client(), fixture.client()];
+        let start = fixture.disk.as_ref().unwrap().now();
         let syncs = vec![(start, start)];
-        let mut history = History { world, clients, dice: Dice(seed), keys: BTreeMap::new(), syncs, deaths: 0 };
+        let mut history = History { fixture, clients, dice: Dice(seed), keys: BTreeMap::new(), syncs, deaths: 0 };
         history.look(start);
         history.keys.values_mut().flatten().for_each(|epoch| (epoch.start, epoch.end) = (0, 0));
         history
     }
 
-    pub(super) fn medium(&self) -> &Arc<Medium> {
-        self.world.medium.as_ref().unwrap()
+    pub(super) fn disk(&self) -> &Arc<Disk> {
+        self.fixture.disk.as_ref().unwrap()
     }
 
     fn now(&self) -> usize {
-        self.medium().now()
+        self.disk().now()
     }
 
     /// Does `steps` random operations.
@@ -90,15 +90,15 @@ impl History {
                 None => {
                     self.deaths += 1;
                     client.kill();
-                    self.clients[who] = self.world.client();
+                    self.clients[who] = self.fixture.client();
                 }
                 Some(Step::Synced) => self.syncs.push((start, self.now())),
                 Some(Step::Closed) => {
                     drop(client);
                     self.clients[who].retire();
-                    self.clients[who] = self.world.client();
+                    self.clients[who] = self.fixture.client();
                 }
-                Some(Step::Waited) => self.world.peers.advance(Duration::from_secs(3)),
+                Some(Step::Waited) => self.fixture.peers.advance(Duration::from_secs(3)),
                 Some(Step::Done) => {}
             }
             self.look(start);
@@ -107,7 +107,7 @@ impl History {
 
     /// Notes what has changed. Whatever is seen here is known from now on, acknowledged or not.
     pub(super) fn look(&mut self, start: usize) {
-        let reader = self.world.reader();
+        let reader = self.fixture.reader();
         let now = whole(&reader);
         let end = self.now();
         for key in now.keys().chain(self.keys.clone().keys()) {
@@ -155,8 +155,8 @@ impl History {
             })
             .collect();
         moments.sort_unstable_by_key(|(moment, _)| *moment);
-        let medium = self.medium().clone();
-        medium.cuts(&moments, &mut dice, |moment, choice, heap, len| check(self, moment, choice, heap, len));
+        let disk = self.disk().clone();
+        disk.cuts(&moments, &mut dice, |moment, choice, heap, len| check(self, moment, choice, heap, len));
     }
 
     pub(super) fn now_ms(&self) -> u64 {
@@ -236,13 +236,13 @@ pub(super) fn whole(client: &Client) -> Whole {
 }
 
 /// Rebuilds what a power cut left.
-pub(super) fn rescue(world: &World, len: u64) -> Result<Client, String> {
-    let client = world.rescuer();
+pub(super) fn rescue(fixture: &Fixture, len: u64) -> Result<Client, String> {
+    let client = fixture.rescuer();
     client.rebuild(len, &mut |_, _| ()).map_err(|e| format!("rebuild: {e}"))?;
     Ok(client)
 }
 
-/// Nothing contradicts itself, in memory or for the medium.
+/// Nothing contradicts itself, in memory or for the disk.
 pub(super) fn is_whole(client: &Client) -> Result<(), String> {
     let report = client.check();
     report.sound()?;

@@ -1,6 +1,6 @@
 //! A look at all clients finds each dead one, and asks about no living one twice.
 
-use super::world::{strict, World};
+use super::fixture::{strict, Fixture};
 use hashmere_format::header::at;
 use hashmere_format::row;
 use hashmere_mem::Mem;
@@ -10,11 +10,11 @@ const CLIENTS: u32 = 30;
 
 #[test]
 fn those_who_open_at_once_ask_once() {
-    let world = World::new(strict(32));
-    let clients: Vec<_> = (0..CLIENTS).map(|_| world.client()).collect();
+    let fixture = Fixture::new(strict(32));
+    let clients: Vec<_> = (0..CLIENTS).map(|_| fixture.client()).collect();
     clients.iter().for_each(|client| drop(client.writer().unwrap()));
     // All of them begin to look before the first asks; it notes what it finds out.
-    let openers: Vec<_> = (0..5).map(|_| world.client()).collect();
+    let openers: Vec<_> = (0..5).map(|_| fixture.client()).collect();
     openers.iter().for_each(|opener| assert!(opener.begin_look() > 0));
     openers[0].sweep().unwrap();
     for opener in &openers[1..] {
@@ -25,7 +25,7 @@ fn those_who_open_at_once_ask_once() {
         assert!(stores < 15, "{stores} stores");
     }
     // A sweep that begins later asks again: nothing is known of the time since.
-    let later = world.client();
+    let later = fixture.client();
     later.probe.rewind();
     later.sweep().unwrap();
     assert!(later.probe.stores() > u64::from(CLIENTS), "{} stores", later.probe.stores());
@@ -34,8 +34,8 @@ fn those_who_open_at_once_ask_once() {
 #[test]
 fn the_dead_are_found_whatever_is_noted_about_them() {
     for noted in [0, 1, 1 << 40, u64::MAX] {
-        let world = World::new(strict(32));
-        let (one, other) = (world.client(), world.client());
+        let fixture = Fixture::new(strict(32));
+        let (one, other) = (fixture.client(), fixture.client());
         drop(other.writer().unwrap());
         let slot = one.writer().unwrap().slot;
         other.sweep().unwrap();

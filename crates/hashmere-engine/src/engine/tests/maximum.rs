@@ -2,7 +2,7 @@
 
 use super::audit::audit;
 use super::crash::{Cast, Effort, Rule, Scenario};
-use super::world::{cache, strict, Client, Geometry, World};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::engine::Resized;
 use hashmere_format::header::at;
 use hashmere_mem::Mem;
@@ -21,8 +21,8 @@ fn resize(client: &Client, segments: u64) -> Resized {
 }
 
 /// About 40 segments in use, of which one in three values of a strict store is garbage.
-fn filled(world: &World) -> Cast {
-    let (other, victim) = (world.client(), world.client());
+fn filled(fixture: &Fixture) -> Cast {
+    let (other, victim) = (fixture.client(), fixture.client());
     other.t_set(b"other", b"of the other").unwrap();
     (0..260).for_each(|i| victim.t_set(format!("f{i}").as_bytes(), &[b'f'; 480]).unwrap());
     victim.t_set(b"large", &[b'l'; 9000]).unwrap();
@@ -31,22 +31,22 @@ fn filled(world: &World) -> Cast {
 }
 
 /// The same, with segments offline.
-fn lowered(world: &World) -> Cast {
-    let cast = filled(world);
+fn lowered(fixture: &Fixture) -> Cast {
+    let cast = filled(fixture);
     assert_eq!(resize(&cast.victim, 30), Resized::Done);
     cast
 }
 
 /// The same, with nothing in the way: only states and the count are changed.
-fn emptied(world: &World) -> Cast {
-    let cast = filled(world);
+fn emptied(fixture: &Fixture) -> Cast {
+    let cast = filled(fixture);
     (0..260).for_each(|i| _ = cast.victim.t_del(format!("f{i}").as_bytes()).unwrap());
     cast.victim.t_del(b"large").unwrap();
     cast.victim.t_compact().unwrap();
     cast
 }
 
-fn run(name: &'static str, geometry: Geometry, setup: fn(&World) -> Cast, act: fn(&mut Client), effort: Effort) {
+fn run(name: &'static str, geometry: Geometry, setup: fn(&Fixture) -> Cast, act: fn(&mut Client), effort: Effort) {
     let rule = if geometry.cache { Rule::Evicts } else { Rule::Whole };
     Scenario { name, geometry, setup, act, rule }.enumerate(effort).expect_clean(name);
 }
@@ -71,19 +71,19 @@ fn deaths_of_who_makes_a_store_larger() {
 #[test]
 pub(super) fn two_take_segments_out_of_use() {
     let prepared = || {
-        let world = World::new(strict(48));
-        let Cast { victim, others } = emptied(&world);
-        world.heap.store(at::MAX_BYTES, bytes(victim.segments() - 1), Ordering::Relaxed);
-        (world, victim, others)
+        let fixture = Fixture::new(strict(48));
+        let Cast { victim, others } = emptied(&fixture);
+        fixture.heap.store(at::MAX_BYTES, bytes(victim.segments() - 1), Ordering::Relaxed);
+        (fixture, victim, others)
     };
-    let (_world, actor, _others) = prepared();
+    let (_fixture, actor, _others) = prepared();
     let slot = actor.writer().unwrap().slot;
     actor.probe.rewind();
     actor.trim(slot, None);
     let accesses = actor.probe.accesses();
     assert_eq!(audit(&actor).unwrap().offline, 1);
     for access in 0..accesses {
-        let (_world, actor, others) = prepared();
+        let (_fixture, actor, others) = prepared();
         let slot = actor.writer().unwrap().slot;
         let other = others[0].clone();
         actor.probe.interrupt(access, move || other.trim(other.writer().unwrap().slot, None));
@@ -96,24 +96,24 @@ pub(super) fn two_take_segments_out_of_use() {
 /// `check` compares the count with the states, except behind one who died with the lock under which both change.
 #[test]
 fn a_wrong_count_is_found() {
-    let world = World::new(strict(48));
-    let Cast { victim, others } = lowered(&world);
-    let right = world.heap.load(at::OFFLINE, Ordering::Relaxed);
+    let fixture = Fixture::new(strict(48));
+    let Cast { victim, others } = lowered(&fixture);
+    let right = fixture.heap.load(at::OFFLINE, Ordering::Relaxed);
     assert!(right > 0 && others[0].check().is_clean());
     for wrong in [0, right - 1, right + 1, u64::MAX] {
-        world.heap.store(at::OFFLINE, wrong, Ordering::Relaxed);
+        fixture.heap.store(at::OFFLINE, wrong, Ordering::Relaxed);
         let problems = others[0].check().problems;
         let told = problems.iter().map(|problem| problem.code).collect::<Vec<_>>();
         assert_eq!(told, ["wrong-offline"], "{wrong}: {problems:?}");
-        let lock = hashmere_format::leaf::Meta(0).held_by(victim.writer().unwrap().slot);
-        world.heap.store(at::SPACE_LOCK, lock.0, Ordering::Relaxed);
+        let lock = hashmere_format::leaf::LockWord(0).held_by(victim.writer().unwrap().slot);
+        fixture.heap.store(at::SPACE_LOCK, lock.0, Ordering::Relaxed);
         assert!(others[0].check().is_clean(), "its owner may be between the two");
-        world.heap.store(at::SPACE_LOCK, 0, Ordering::Relaxed);
+        fixture.heap.store(at::SPACE_LOCK, 0, Ordering::Relaxed);
     }
     // The dead one's is counted again by whoever needs the lock.
-    world.heap.store(
+    fixture.heap.store(
         at::SPACE_LOCK,
-        hashmere_format::leaf::Meta(0).held_by(victim.writer().unwrap().slot).0,
+        hashmere_format::leaf::LockWord(0).held_by(victim.writer().unwrap().slot).0,
         Ordering::Relaxed,
     );
     victim.kill();
@@ -124,8 +124,8 @@ fn a_wrong_count_is_found() {
 /// What is refused changes nothing, and a store that is larger again has all its room.
 #[test]
 fn down_and_up_again() {
-    let world = World::new(strict(48));
-    let Cast { victim, others } = filled(&world);
+    let fixture = Fixture::new(strict(48));
+    let Cast { victim, others } = filled(&fixture);
     let needs = resize(&victim, 8);
     assert!(matches!(needs, Resized::Needs(bytes) if bytes > at::DATA + (9 << 12)), "{needs:?}");
     assert_eq!((victim.max_bytes(), audit(&victim).unwrap().offline), (bytes(48), 0));

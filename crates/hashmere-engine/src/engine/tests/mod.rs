@@ -1,6 +1,5 @@
 //! Tests of the engine on heap memory: in one process, deterministic, and most of them under Miri as well.
 
-mod asked;
 mod audit;
 mod backup;
 mod backup_cases;
@@ -9,27 +8,28 @@ mod crash;
 mod crash_calls;
 mod crash_cases;
 mod damaged;
+mod disk;
 mod durable_cases;
 mod fairness;
 mod faults;
+mod fixture;
 mod full_cache;
 mod history;
-mod late;
+mod interleaving;
 mod looks;
 mod maximum;
-mod meanwhile;
-mod medium;
+mod miri_subset;
 #[cfg(not(miri))]
 mod models;
 mod ops;
 mod power;
 mod power_between;
 mod probe;
-mod quick;
 mod reach;
 mod refused;
 mod refused_space;
 mod regions;
 mod stalled;
+mod store_reordering;
 mod vain;
-mod world;
+mod version_floor;

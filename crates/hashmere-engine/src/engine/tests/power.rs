@@ -1,10 +1,10 @@
 //! Power cuts: durable stores on a disk that may have written any page at any time since the last flush.
 
+use super::disk::{Choice, Dice, CHOICES};
+use super::fixture::{strict, Client, Fixture, Geometry};
 use super::history::{is_whole, rescue, whole, History, Whole};
-use super::medium::{Choice, Dice, CHOICES};
 use super::power_between::sync;
 use super::probe::until_death;
-use super::world::{strict, Client, Geometry, World};
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
@@ -47,13 +47,13 @@ pub(super) fn verify(
     moment: usize,
     heap: HeapMem,
     len: u64,
-) -> Result<(World, Client, Whole), String> {
-    let world = World::after_cut(heap, history.now_ms());
-    let client = rescue(&world, len)?;
+) -> Result<(Fixture, Client, Whole), String> {
+    let fixture = Fixture::after_cut(heap, history.now_ms());
+    let client = rescue(&fixture, len)?;
     is_whole(&client)?;
     let seen = whole(&client);
     history.expect(moment, &seen, history.now_ms())?;
-    Ok((world, client, seen))
+    Ok((fixture, client, seen))
 }
 
 pub(super) fn fail(seed: u64, at: &str, error: &str) -> ! {
@@ -71,13 +71,13 @@ fn histories_are_kept() {
         deaths += history.deaths;
         history.cut(45, &mut |history, moment, choice, heap, len| {
             let at = format!("cut at {moment}, {choice:?}");
-            let (world, client, _) = verify(history, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
+            let (fixture, client, _) = verify(history, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
             images += 1;
             if images % 9 != 0 {
                 return;
             }
             // Life goes on, until the next power cut.
-            let mut next = History::resume(world, client, seed ^ moment as u64);
+            let mut next = History::resume(fixture, client, seed ^ moment as u64);
             next.run(60);
             next.cut(9, &mut |next, moment, choice, heap, len| {
                 let at = format!("{at}, and again at {moment}, {choice:?}");
@@ -94,22 +94,22 @@ fn histories_are_kept() {
 #[test]
 fn what_expires_without_a_store_is_absent() {
     let history = History::new(GEOMETRIES[0], 1);
-    let client = history.world.client();
+    let client = history.fixture.client();
     let brief = Attributes { ttl: Ttl::After(Duration::from_secs(2)), ..Attributes::NONE };
     client.t_put(b"brief", b"1", brief, When::Always).unwrap();
     client.t_set(b"lasting", b"2").unwrap();
     sync(&client).unwrap();
     let mut images = 0;
-    history.medium().cuts(&[(history.medium().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
-        let world = World::after_cut(heap, history.now_ms());
-        let client = rescue(&world, len).unwrap();
+    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        let fixture = Fixture::after_cut(heap, history.now_ms());
+        let client = rescue(&fixture, len).unwrap();
         assert_eq!(whole(&client).len(), 2);
-        let mut next = History::resume(world, client, 1);
-        let moment = next.medium().now();
-        next.world.peers.advance(Duration::from_secs(3));
+        let mut next = History::resume(fixture, client, 1);
+        let moment = next.disk().now();
+        next.fixture.peers.advance(Duration::from_secs(3));
         next.look(moment);
-        assert_eq!(next.medium().now(), moment);
-        next.medium().clone().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        assert_eq!(next.disk().now(), moment);
+        next.disk().clone().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
             let (_, _, mut seen) = verify(&next, moment, heap, len).unwrap();
             assert!(seen.remove(b"lasting".as_slice()).is_some() && seen.is_empty());
             let missed = next.expect(moment, &seen, next.now_ms()).unwrap_err();
@@ -132,11 +132,12 @@ fn a_rebuild_may_be_cut_short() {
         history.cut(5, &mut |history, moment, choice, heap, len| {
             let at = format!("cut at {moment}, {choice:?}");
             let image = heap.image();
-            let (world, client, expected) = verify(history, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
+            let (fixture, client, expected) =
+                verify(history, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
             let mut dice = Dice(seed ^ moment as u64);
             let same = |heap: HeapMem, len: u64, what: &str| {
-                let world = World::after_cut(heap, history.now_ms());
-                let client = rescue(&world, len).unwrap_or_else(|e| fail(seed, what, &e));
+                let fixture = Fixture::after_cut(heap, history.now_ms());
+                let client = rescue(&fixture, len).unwrap_or_else(|e| fail(seed, what, &e));
                 is_whole(&client).unwrap_or_else(|e| fail(seed, what, &e));
                 let seen = whole(&client);
                 if seen != expected {
@@ -145,23 +146,23 @@ fn a_rebuild_may_be_cut_short() {
             };
             let stores = client.probe.stores();
             for _ in 0..6 {
-                let world = World::after_cut(image.image(), history.now_ms());
-                let rescuer = world.rescuer();
+                let fixture = Fixture::after_cut(image.image(), history.now_ms());
+                let rescuer = fixture.rescuer();
                 let n = dice.below(stores);
                 rescuer.probe.die_after(n);
                 if until_death(|| rescuer.rebuild(len, &mut |_, _| ())).is_some() {
                     continue;
                 }
                 rescuer.kill();
-                let reached = world.medium.as_ref().unwrap().size();
-                same(world.heap.image(), reached, &format!("{at}, killed in the rebuild at {n}"));
+                let reached = fixture.disk.as_ref().unwrap().size();
+                same(fixture.heap.image(), reached, &format!("{at}, killed in the rebuild at {n}"));
                 kills += 1;
             }
-            let medium = world.medium.as_ref().unwrap();
+            let disk = fixture.disk.as_ref().unwrap();
             let mut moments: Vec<(usize, Choice)> =
-                CHOICES.iter().map(|choice| (dice.below(medium.now() as u64 + 1) as usize, *choice)).collect();
+                CHOICES.iter().map(|choice| (dice.below(disk.now() as u64 + 1) as usize, *choice)).collect();
             moments.sort_unstable_by_key(|(moment, _)| *moment);
-            medium.cuts(&moments, &mut dice, |second, choice, heap, len| {
+            disk.cuts(&moments, &mut dice, |second, choice, heap, len| {
                 same(heap, len, &format!("{at}, cut in the rebuild at {second}, {choice:?}"));
                 cuts += 1;
             });
@@ -170,11 +171,11 @@ fn a_rebuild_may_be_cut_short() {
     println!("{kills} kills in a rebuild, {cuts} power cuts in one");
 }
 
-/// Records of lost time, behind one that did not reach the medium, and in the next life of their segment a record that ends
+/// Records of lost time, behind one that did not reach the disk, and in the next life of their segment a record that ends
 /// exactly where they begin.
 pub(super) fn ghosts() -> Result<(), String> {
     let history = History::new(strict(24).durable(), 1);
-    let client = history.world.client();
+    let client = history.fixture.client();
     [b"a", b"b", b"c"].into_iter().for_each(|key| client.t_set(key, &[b'g'; 900]).unwrap());
     // Free segments behind it, enough for the next life.
     let writer = client.writer().unwrap();
@@ -183,11 +184,11 @@ pub(super) fn ghosts() -> Result<(), String> {
     let first = client.read(b"a", client.hash(b"a"), |found| Ok(found.record)).unwrap().unwrap();
     assert_eq!(first, client.segment_offset(client.segment_of(first)));
     let mut result = Ok(());
-    history.medium().cuts(&[(history.medium().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
         // The first sector of the segment is as it was before.
         (0..512).step_by(8).for_each(|word| heap.store(first + word, 0, Ordering::Relaxed));
-        let world = World::after_cut(heap, 1000);
-        let client = rescue(&world, len).unwrap();
+        let fixture = Fixture::after_cut(heap, 1000);
+        let client = rescue(&fixture, len).unwrap();
         assert!(whole(&client).is_empty());
         // Until one stands in the same place.
         let lands = |key: &u8| {
@@ -196,9 +197,9 @@ pub(super) fn ghosts() -> Result<(), String> {
         };
         let written = (b'k'..200).position(|key| lands(&key)).expect("the segment is used again") + 1;
         sync(&client).unwrap();
-        let medium = world.medium.as_ref().unwrap();
-        medium.cuts(&[(medium.now(), Choice::Old)], &mut Dice(1), |_, _, heap, len| {
-            let seen = whole(&rescue(&World::after_cut(heap, 1000), len).unwrap());
+        let disk = fixture.disk.as_ref().unwrap();
+        disk.cuts(&[(disk.now(), Choice::Old)], &mut Dice(1), |_, _, heap, len| {
+            let seen = whole(&rescue(&Fixture::after_cut(heap, 1000), len).unwrap());
             if seen.len() != written {
                 result = Err(format!("{} keys, where {written} were synced", seen.len()));
             }
@@ -212,12 +213,12 @@ pub(super) fn ghosts() -> Result<(), String> {
 pub(super) fn all_that_arrived(seed: u64) -> Result<(), String> {
     let mut history = History::new(GEOMETRIES[0], seed);
     history.run(120);
-    let client = history.world.client();
+    let client = history.fixture.client();
     client.sweep().unwrap();
     let (expected, now_ms) = (whole(&client), history.now_ms());
     let mut result = Ok(());
-    history.medium().cuts(&[(history.medium().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
-        let seen = whole(&rescue(&World::after_cut(heap, now_ms), len).unwrap());
+    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        let seen = whole(&rescue(&Fixture::after_cut(heap, now_ms), len).unwrap());
         if let Some((key, _)) = expected.iter().find(|(key, thing)| seen.get(*key) != Some(*thing)) {
             result = Err(format!("history {seed}: {} is not as it was last", key.escape_ascii()));
         }
@@ -238,7 +239,7 @@ fn what_was_lost_stays_lost() {
 #[test]
 fn a_full_store_syncs_for_room() {
     let history = History::new(strict(12).durable(), 1);
-    let client = history.world.client();
+    let client = history.fixture.client();
     // Overwriting forever: every segment that is emptied waits for a sync that nobody asks for.
     for i in 0..3000u64 {
         client.t_set(format!("key{}", i % 5).as_bytes(), &[i as u8; 400]).unwrap();
@@ -254,11 +255,11 @@ fn a_full_store_syncs_for_room() {
 #[test]
 pub(super) fn a_disk_that_fails_poisons() {
     let history = History::new(strict(64).durable(), 1);
-    let (one, other) = (history.world.client(), history.world.client());
+    let (one, other) = (history.fixture.client(), history.fixture.client());
     one.t_set(b"a", b"1").unwrap();
     sync(&other).unwrap();
     other.t_set(b"b", b"2").unwrap();
-    history.medium().break_down();
+    history.disk().break_down();
     assert_eq!(sync(&one).unwrap_err().code(), 10);
     for error in [sync(&other).unwrap_err(), one.t_set(b"c", b"3").unwrap_err(), other.t_del(b"a").unwrap_err()] {
         assert!(matches!(error, WriteError::Poisoned) && error.code() == 38, "{error}");
@@ -266,10 +267,10 @@ pub(super) fn a_disk_that_fails_poisons() {
     assert!(one.t_clear().is_err() && one.t_compact().is_err() && one.t_touch(b"a", Ttl::At(9)).is_err());
     assert_eq!(other.t_get(b"b").unwrap().unwrap(), b"2");
     assert_ne!(one.life() & flag::POISONED, 0);
-    let moment = history.medium().now();
-    history.medium().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
-        let world = World::after_cut(heap, 1000);
-        let client = rescue(&world, len).unwrap();
+    let moment = history.disk().now();
+    history.disk().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        let fixture = Fixture::after_cut(heap, 1000);
+        let client = rescue(&fixture, len).unwrap();
         client.t_set(b"c", b"the machine was restarted").unwrap();
         assert_eq!(client.t_get(b"a").unwrap().unwrap(), b"1");
     });
@@ -277,8 +278,8 @@ pub(super) fn a_disk_that_fails_poisons() {
 
 #[test]
 fn a_volatile_store_cannot_be_synced() {
-    let world = World::new(strict(24));
-    let client = world.client();
+    let fixture = Fixture::new(strict(24));
+    let client = fixture.client();
     assert_eq!(sync(&client).unwrap_err().code(), 37);
 }
 
@@ -287,8 +288,8 @@ fn a_volatile_store_cannot_be_synced() {
 #[cfg_attr(miri, ignore)]
 fn a_long_segment_table() {
     let mut history = History::new(strict(4096 + 200).durable(), 1);
-    let client = history.world.client();
-    let start = history.medium().now();
+    let client = history.fixture.client();
+    let start = history.disk().now();
     client.t_set(b"early", b"in the first chunk").unwrap();
     let writer = client.writer().unwrap();
     let n = 4090 - client.segments();
@@ -297,22 +298,22 @@ fn a_long_segment_table() {
     history.look(start);
     sync(&client).unwrap();
     for i in 0..40u64 {
-        let start = history.medium().now();
+        let start = history.disk().now();
         client.t_set(format!("key{i}").as_bytes(), &vec![i as u8; 1500]).unwrap();
         history.look(start);
         if i == 20 {
-            let begun = history.medium().now();
+            let begun = history.disk().now();
             sync(&client).unwrap();
-            history.syncs.push((begun, history.medium().now()));
+            history.syncs.push((begun, history.disk().now()));
         }
     }
     assert!((0..client.segments()).any(|s| client.state(s).state == State::Table));
     let mut images = 0;
     history.cut(18, &mut |history, moment, choice, heap, len| {
-        let (world, client, _) =
+        let (fixture, client, _) =
             verify(history, moment, heap, len).unwrap_or_else(|e| fail(1, &format!("{moment} {choice:?}"), &e));
         images += 1;
-        let mut next = History::resume(world, client, moment as u64);
+        let mut next = History::resume(fixture, client, moment as u64);
         next.run(20);
         next.cut(2, &mut |next, moment, _, heap, len| {
             verify(next, moment, heap, len).unwrap_or_else(|e| fail(1, "after a second power cut", &e));

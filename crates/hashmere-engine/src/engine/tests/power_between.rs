@@ -1,16 +1,16 @@
 //! Two clients before a power cut: one syncs while the other is at any point of a write, or died there.
 
+use super::disk::{Choice, Dice, CHOICES};
+use super::fixture::{strict, Client, Geometry};
 use super::history::History;
-use super::medium::{Choice, Dice, CHOICES};
 use super::power::{fail, verify, QUICK};
 use super::probe::until_death;
-use super::world::{strict, Client, Geometry};
 use crate::error::WriteError;
 use std::sync::{Arc, Mutex};
 
 /// Some keys, with a writer for each client, and no two records that matter in one sector.
 fn few(history: &mut History, writer: &Client, other: &Client) {
-    let start = history.medium().now();
+    let start = history.disk().now();
     other.t_set(b"other", b"has a writer").unwrap();
     for i in 0..6 {
         writer.t_set(format!("key{i}").as_bytes(), &[b'0' + i; 40]).unwrap();
@@ -24,24 +24,24 @@ fn few(history: &mut History, writer: &Client, other: &Client) {
 pub(super) fn interleave(
     act: fn(&Client),
     geometry: Geometry,
-    meanwhile: fn(&Client) -> Result<u64, WriteError>,
+    concurrent: fn(&Client) -> Result<u64, WriteError>,
     step: usize,
 ) -> Result<u64, String> {
     let mut images = 0;
     let mut dice = Dice(7);
     for access in (0..).step_by(if QUICK { 97 } else { step }) {
         let mut history = History::new(geometry, access);
-        let (writer, other) = (history.world.client(), history.world.client());
+        let (writer, other) = (history.fixture.client(), history.fixture.client());
         few(&mut history, &writer, &other);
-        meanwhile(&other).map_err(|e| e.to_string())?;
-        let start = history.medium().now();
-        let (medium, third) = (history.medium().clone(), other.clone());
+        concurrent(&other).map_err(|e| e.to_string())?;
+        let start = history.disk().now();
+        let (disk, third) = (history.disk().clone(), other.clone());
         let synced = Arc::new(Mutex::new(None));
         let note = synced.clone();
         writer.probe.interrupt(access, move || {
-            let start = medium.now();
-            if meanwhile(&third).is_ok() {
-                *note.lock().unwrap() = Some((start, medium.now()));
+            let start = disk.now();
+            if concurrent(&third).is_ok() {
+                *note.lock().unwrap() = Some((start, disk.now()));
             }
         });
         act(&writer);
@@ -50,10 +50,10 @@ pub(super) fn interleave(
         history.look(start);
         // What the other one could see when its sync began was not acknowledged, but what was before is.
         history.syncs.extend(*synced.lock().unwrap());
-        let now = history.medium().now();
+        let now = history.disk().now();
         let choices: Vec<(usize, Choice)> = CHOICES.iter().map(|choice| (now, *choice)).collect();
         let mut failure = None;
-        history.medium().cuts(&choices, &mut dice, |moment, choice, heap, len| {
+        history.disk().cuts(&choices, &mut dice, |moment, choice, heap, len| {
             images += 1;
             if let Err(error) = verify(&history, moment, heap, len) {
                 failure = failure.take().or(Some(format!("sync at access {access}, {choice:?}: {error}")));
@@ -106,21 +106,21 @@ fn a_sync_during_cleaning() {
     let (mut access, step) = (0, if QUICK { 20_011 } else { 601 });
     loop {
         let mut history = History::new(strict(40).durable(), access);
-        let (writer, other) = (history.world.client(), history.world.client());
-        let start = history.medium().now();
+        let (writer, other) = (history.fixture.client(), history.fixture.client());
+        let start = history.disk().now();
         churn(&writer);
         history.look(start);
         let third = other.clone();
         writer.probe.interrupt(access, move || drop(sync(&third)));
-        let start = history.medium().now();
+        let start = history.disk().now();
         churn(&writer);
         writer.t_compact().unwrap();
         let finished = writer.probe.accesses() <= access;
         writer.probe.rewind();
         history.look(start);
-        let begun = history.medium().now();
+        let begun = history.disk().now();
         sync(&other).unwrap();
-        history.syncs.push((begun, history.medium().now()));
+        history.syncs.push((begun, history.disk().now()));
         history.cut(9, &mut |history, moment, choice, heap, len| {
             verify(history, moment, heap, len).unwrap_or_else(|e| fail(access, &format!("{choice:?}"), &e));
             images += 1;
@@ -138,19 +138,19 @@ pub(super) fn kill_then_sync(act: fn(&Client), geometry: Geometry, step: usize) 
     let mut images = 0;
     for store in (0..).step_by(if QUICK { 13 } else { step }) {
         let mut history = History::new(geometry, store);
-        let (writer, other) = (history.world.client(), history.world.client());
+        let (writer, other) = (history.fixture.client(), history.fixture.client());
         few(&mut history, &writer, &other);
-        let start = history.medium().now();
+        let start = history.disk().now();
         writer.probe.die_after(store);
         let lived = until_death(|| act(&writer)).is_some();
         writer.kill();
         history.look(start);
-        let begun = history.medium().now();
+        let begun = history.disk().now();
         sync(&other).map_err(|e| e.to_string())?;
-        let now = history.medium().now();
+        let now = history.disk().now();
         history.syncs.push((begun, now));
         let mut failure = None;
-        history.medium().cuts(&[(now, Choice::Old)], &mut Dice(1), |moment, _, heap, len| {
+        history.disk().cuts(&[(now, Choice::Old)], &mut Dice(1), |moment, _, heap, len| {
             images += 1;
             failure = verify(&history, moment, heap, len).err();
         });

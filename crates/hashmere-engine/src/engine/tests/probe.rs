@@ -1,6 +1,6 @@
 //! Memory that counts what one client does to it, lets the client die at any store, and lets others run in between.
 
-use super::medium::{Event, Medium};
+use super::disk::{Disk, Event};
 use hashmere_format::header::at;
 use hashmere_mem::words::{self, Words};
 use hashmere_mem::{BackError, HeapMem, Mem};
@@ -209,14 +209,14 @@ pub(super) struct ProbeMem {
     heap: Arc<HeapMem>,
     probe: Arc<Probe>,
     /// What a disk would make of the stores, if somebody wants to know.
-    medium: Option<Arc<Medium>>,
+    disk: Option<Arc<Disk>>,
     /// The probe is left alone.
     plain: bool,
 }
 
 impl ProbeMem {
-    pub(super) fn new(heap: &Arc<HeapMem>, medium: Option<Arc<Medium>>, plain: bool) -> ProbeMem {
-        ProbeMem { heap: heap.clone(), probe: Probe::new(), medium, plain }
+    pub(super) fn new(heap: &Arc<HeapMem>, disk: Option<Arc<Disk>>, plain: bool) -> ProbeMem {
+        ProbeMem { heap: heap.clone(), probe: Probe::new(), disk, plain }
     }
 
     /// Whether there is memory behind an offset.
@@ -227,14 +227,14 @@ impl ProbeMem {
     /// A word was stored.
     #[inline]
     fn stored(&self, off: u64) {
-        if let Some(medium) = &self.medium {
-            medium.note(Event::Store(off, self.heap.load(off, Ordering::Relaxed)));
+        if let Some(disk) = &self.disk {
+            disk.note(Event::Store(off, self.heap.load(off, Ordering::Relaxed)));
         }
     }
 
     /// The same memory as another client reaches it.
     pub(super) fn beside(&self) -> ProbeMem {
-        ProbeMem::new(&self.heap, self.medium.clone(), self.plain)
+        ProbeMem::new(&self.heap, self.disk.clone(), self.plain)
     }
 
     pub(super) fn probe(&self) -> Arc<Probe> {
@@ -387,24 +387,24 @@ impl Mem for ProbeMem {
             return Err(BackError::NoSpace(std::io::ErrorKind::StorageFull.into()));
         }
         let done = heap.back(off, len);
-        if let (Ok(()), Some(medium)) = (&done, &self.medium) {
-            medium.note(Event::Size(off + len));
+        if let (Ok(()), Some(disk)) = (&done, &self.disk) {
+            disk.note(Event::Size(off + len));
         }
         done
     }
 
     fn unback(&self, off: u64, len: u64) -> bool {
         let done = self.system_call().unback(off, len);
-        if let (true, Some(medium)) = (done, &self.medium) {
-            medium.note(Event::Zero(off, len));
+        if let (true, Some(disk)) = (done, &self.disk) {
+            disk.note(Event::Zero(off, len));
         }
         done
     }
 
     fn sync(&self) -> std::io::Result<()> {
         self.system_call();
-        match &self.medium {
-            Some(medium) => medium.flush(),
+        match &self.disk {
+            Some(disk) => disk.flush(),
             None => Ok(()),
         }
     }

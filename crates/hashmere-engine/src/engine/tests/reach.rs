@@ -3,9 +3,9 @@
 
 use super::audit::audit;
 use super::crash::{dump, is_sound, State};
-use super::medium::Dice;
+use super::disk::Dice;
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use super::probe::until_death;
-use super::world::{cache, strict, Client, Geometry, World};
 use crate::error::{ReadError, WriteError};
 use hashmere_format::header::at;
 use hashmere_mem::{AddressLimit, Mem};
@@ -32,8 +32,8 @@ fn value(dice: &mut Dice) -> Vec<u8> {
     vec![b'a' + dice.below(26) as u8; len as usize]
 }
 
-struct Story {
-    world: World,
+struct Scenario {
+    fixture: Fixture,
     /// It reaches everything.
     far: Client,
     /// It reaches what there was when it opened, or a little more.
@@ -45,13 +45,13 @@ struct Story {
     outcomes: [u64; 2],
 }
 
-impl Story {
-    fn new(geometry: Geometry, seed: u64) -> Story {
-        let world = World::new(geometry);
-        let (far, near) = (world.client(), world.client());
+impl Scenario {
+    fn new(geometry: Geometry, seed: u64) -> Scenario {
+        let fixture = Fixture::new(geometry);
+        let (far, near) = (fixture.client(), fixture.client());
         near.t_set(b"key1", b"one").unwrap();
         let state = State::from([(b"key1".to_vec(), b"one".to_vec())]);
-        Story { world, far, near, state, dice: Dice(seed), is_cache: geometry.cache, outcomes: [0; 2] }
+        Scenario { fixture, far, near, state, dice: Dice(seed), is_cache: geometry.cache, outcomes: [0; 2] }
     }
 
     /// Only as many addresses as the file has now, and `more` segments' worth at most.
@@ -82,7 +82,7 @@ impl Story {
 
     /// A client dies in the middle of something; first the one with few addresses comes to repair it.
     fn step_death(&mut self) {
-        let client = self.world.client();
+        let client = self.fixture.client();
         let (key, value) = (key(self.dice.below(150)), value(&mut self.dice));
         client.probe.die_after(self.dice.below(120));
         let _ = until_death(|| client.t_set(&key, &value));
@@ -224,7 +224,7 @@ impl Story {
     }
 
     fn end(self) -> [u64; 2] {
-        let Story { far, near, state, is_cache, outcomes, .. } = self;
+        let Scenario { far, near, state, is_cache, outcomes, .. } = self;
         near.kill();
         far.sweep().unwrap();
         let seen = dump(&far, &state).unwrap();
@@ -240,21 +240,21 @@ impl Story {
 }
 
 fn run(geometry: Geometry, seed: u64, steps: u64) -> [u64; 2] {
-    let mut story = Story::new(geometry, seed);
+    let mut scenario = Scenario::new(geometry, seed);
     for step in 0..steps {
         if step == steps / 6 {
-            let more = story.dice.below(12);
-            story.confine(more);
+            let more = scenario.dice.below(12);
+            scenario.confine(more);
         }
-        match story.dice.below(20) {
-            0..=5 => story.step_far(),
-            6 => story.step_death(),
-            7..=12 => story.step_read(),
-            13..=17 => story.step_write(),
-            _ => story.step_whole(),
+        match scenario.dice.below(20) {
+            0..=5 => scenario.step_far(),
+            6 => scenario.step_death(),
+            7..=12 => scenario.step_read(),
+            13..=17 => scenario.step_write(),
+            _ => scenario.step_whole(),
         }
     }
-    story.end()
+    scenario.end()
 }
 
 pub(super) fn histories() {
@@ -279,8 +279,8 @@ fn what_cannot_be_reached_is_an_error_and_does_no_harm() {
 /// A record that is half within reach: neither the reader of its first bytes nor that of a view goes beyond.
 #[test]
 fn a_segment_is_within_reach_or_not() {
-    let world = World::new(strict(40));
-    let (far, near) = (world.client(), world.client());
+    let fixture = Fixture::new(strict(40));
+    let (far, near) = (fixture.client(), fixture.client());
     near.probe.confine(at::DATA + 4096, at::DATA + 4096);
     for i in 0..60u64 {
         far.t_set(format!("key{i}").as_bytes(), &[i as u8; 300]).unwrap();

@@ -4,7 +4,7 @@
 
 use super::audit::audit;
 use super::crash::{dump, is_sound, State};
-use super::world::{cache, strict, Client, Geometry, World};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
@@ -90,8 +90,8 @@ fn calls() -> Vec<Call> {
 
 /// Does the sequence while these requests are refused. How many requests there were.
 fn run(geometry: Geometry, refuse: Range<u64>) -> u64 {
-    let world = World::new(geometry);
-    let client = world.client();
+    let fixture = Fixture::new(geometry);
+    let client = fixture.client();
     client.probe.refuse(refuse.clone());
     let mut state = State::new();
     for (number, call) in calls().iter().enumerate() {
@@ -103,7 +103,7 @@ fn run(geometry: Geometry, refuse: Range<u64>) -> u64 {
             Ok(()) => call.apply(&mut state),
             Err(WriteError::NoSpace(_)) => {
                 assert!(met, "{}: nothing was refused", text());
-                let seen = dump(&world.reader(), &state).unwrap();
+                let seen = dump(&fixture.reader(), &state).unwrap();
                 assert!(seen == state, "{}: a call that failed changed something", text());
                 client.probe.refuse(0..0);
                 call.act(&client).unwrap_or_else(|error| panic!("{}, and again: {error}", text()));
@@ -115,7 +115,7 @@ fn run(geometry: Geometry, refuse: Range<u64>) -> u64 {
         }
     }
     let requests = client.probe.requests();
-    assert!(dump(&world.reader(), &state).unwrap() == state, "request {refuse:?}: in the end");
+    assert!(dump(&fixture.reader(), &state).unwrap() == state, "request {refuse:?}: in the end");
     is_sound(&client, state.len() as u64).unwrap();
     no_segment_is_lost(&client);
     requests
@@ -126,7 +126,7 @@ fn no_segment_is_lost(client: &Client) {
     client.t_clear().unwrap();
     client.t_compact().unwrap();
     let audit = audit(client).unwrap();
-    let nothing = audit.large == 0 && audit.limbo == 0 && audit.index == 1 && audit.log <= 1;
+    let nothing = audit.large == 0 && audit.pending_free == 0 && audit.index == 1 && audit.log <= 1;
     assert!(nothing && audit.free + audit.log + audit.held + audit.table + 1 == audit.total, "{audit:?}");
 }
 
@@ -154,8 +154,8 @@ fn each_request_for_memory_refused_and_all_that_follow() {
 #[test]
 fn each_request_refused_in_a_full_cache() {
     let sequence = |refuse: Range<u64>| {
-        let world = World::new(cache(16));
-        let client = world.client();
+        let fixture = Fixture::new(cache(16));
+        let client = fixture.client();
         client.probe.refuse(refuse);
         for call in &calls() {
             match call.act(&client) {
@@ -165,7 +165,7 @@ fn each_request_refused_in_a_full_cache() {
             }
         }
         let requests = client.probe.requests();
-        let seen = dump(&world.reader(), &State::new()).unwrap();
+        let seen = dump(&fixture.reader(), &State::new()).unwrap();
         is_sound(&client, seen.len() as u64).unwrap();
         no_segment_is_lost(&client);
         requests
@@ -178,11 +178,11 @@ fn each_request_refused_in_a_full_cache() {
 /// A client that gets no memory for its row is refused, and leaves no trace.
 #[test]
 fn a_newcomer_without_memory() {
-    let world = World::new(strict(24));
-    let first = world.client();
+    let fixture = Fixture::new(strict(24));
+    let first = fixture.client();
     first.t_set(b"here", b"before").unwrap();
     for at in 0.. {
-        let newcomer = world.client();
+        let newcomer = fixture.client();
         newcomer.probe.refuse(at..at + 1);
         match newcomer.t_set(b"new", b"value") {
             Ok(()) => {

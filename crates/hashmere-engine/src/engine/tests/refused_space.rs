@@ -4,7 +4,7 @@
 
 use super::audit::audit;
 use super::crash::is_sound;
-use super::world::{cache, strict, Client, Geometry, World};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::Attributes;
@@ -80,15 +80,15 @@ const KINDS: &[Kind] = &[
 ];
 
 /// What must hold of the memory behind every segment.
-fn accounted(world: &World, client: &Client) -> Result<(), String> {
+fn accounted(fixture: &Fixture, client: &Client) -> Result<(), String> {
     audit(client)?;
     for number in 0..client.segments() {
-        if client.state(number).state == State::Hole && world.heap.has_memory(client.segment_offset(number)) {
+        if client.state(number).state == State::Hole && fixture.heap.has_memory(client.segment_offset(number)) {
             return Err(format!("segment {number} is a hole, and has memory"));
         }
     }
     let end = client.segment_offset(client.segments());
-    let behind = (end..world.heap.capacity()).step_by(4096).find(|offset| world.heap.has_memory(*offset));
+    let behind = (end..fixture.heap.capacity()).step_by(4096).find(|offset| fixture.heap.has_memory(*offset));
     behind.map_or(Ok(()), |offset| Err(format!("there is memory at {offset}, and the file ends at {end}")))
 }
 
@@ -105,8 +105,8 @@ fn room(client: &Client) -> usize {
 /// Makes a store, and the request while these requests for memory are refused, if any. How many there were, and how much room there
 /// is if it failed.
 fn run(geometry: Geometry, (name, before, act): Kind, refuse: Range<u64>, halves: bool) -> (u64, Option<usize>) {
-    let world = World::new(geometry);
-    let client = world.client();
+    let fixture = Fixture::new(geometry);
+    let client = fixture.client();
     before(&client);
     client.probe.refuse(refuse.clone());
     client.probe.take_halves(halves);
@@ -115,7 +115,7 @@ fn run(geometry: Geometry, (name, before, act): Kind, refuse: Range<u64>, halves
     client.probe.refuse(0..0);
     let text = || format!("{name}, requests {refuse:?} of {geometry:?} refused, halves {halves}: {done:?}");
     assert!(matches!(done, Ok(()) | Err(WriteError::NoSpace(_) | WriteError::Full { .. })), "{}", text());
-    let sound = accounted(&world, &client).and_then(|()| is_sound(&client, client.items()));
+    let sound = accounted(&fixture, &client).and_then(|()| is_sound(&client, client.items()));
     sound.unwrap_or_else(|wrong| panic!("{}: {wrong}", text()));
     let left = done.is_err().then(|| room(&client));
     audit(&client).unwrap_or_else(|wrong| panic!("{}, in the end: {wrong}", text()));

@@ -2,7 +2,7 @@
 
 use super::audit::audit;
 use super::crash::{is_sound, Cast, Effort, Rule, Scenario};
-use super::world::{cache, strict, Client, Geometry, World};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::error::WriteError;
 use hashmere_format::region::kind::{LOG, POOL};
 use hashmere_mem::Mem;
@@ -35,30 +35,30 @@ fn is_whole(client: &Client, name: &str) -> bool {
     true
 }
 
-fn few(world: &World) -> Cast {
-    let other = world.client();
+fn few(fixture: &Fixture) -> Cast {
+    let other = fixture.client();
     other.t_set(b"other", b"of the other").unwrap();
-    let victim = world.client();
+    let victim = fixture.client();
     (0..5).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
     Cast { victim, others: vec![other] }
 }
 
-fn with_region(world: &World) -> Cast {
-    let cast = few(world);
+fn with_region(fixture: &Fixture) -> Cast {
+    let cast = few(fixture);
     // Made by one who is gone when it is dropped: nobody has it open.
-    let mut maker = world.client();
+    let mut maker = fixture.client();
     assert!(create(&maker, "pool", BYTES).unwrap());
     maker.retire();
     cast
 }
 
-fn with_open_region(world: &World) -> Cast {
-    let cast = few(world);
+fn with_open_region(fixture: &Fixture) -> Cast {
+    let cast = few(fixture);
     assert!(create(&cast.victim, "pool", BYTES).unwrap());
     cast
 }
 
-fn run(name: &'static str, geometry: Geometry, setup: fn(&World) -> Cast, act: fn(&mut Client)) {
+fn run(name: &'static str, geometry: Geometry, setup: fn(&Fixture) -> Cast, act: fn(&mut Client)) {
     let scenario = Scenario { name, geometry, setup, act, rule: Rule::Whole };
     scenario.enumerate(EFFORT).expect_clean(name);
 }
@@ -71,8 +71,8 @@ fn death_while_one_is_made() {
 
 #[test]
 fn death_while_one_of_a_single_segment_is_made_and_dropped() {
-    fn small(world: &World) -> Cast {
-        let cast = few(world);
+    fn small(fixture: &Fixture) -> Cast {
+        let cast = few(fixture);
         assert!(create(&cast.victim, "pool", 100).unwrap());
         cast
     }
@@ -89,8 +89,8 @@ pub(super) fn death_while_one_is_dropped() {
 
 #[test]
 fn a_row_is_made_where_there_is_none() {
-    let world = World::new(strict(40));
-    let client = world.client();
+    let fixture = Fixture::new(strict(40));
+    let client = fixture.client();
     // Records everywhere, most of which go again, but for one in each segment.
     (0..200).for_each(|i| client.t_set(format!("key{i}").as_bytes(), &[b'v'; 450]).unwrap());
     (0..200).filter(|i| i % 8 != 0).for_each(|i| assert!(client.t_del(format!("key{i}").as_bytes()).unwrap()));
@@ -101,8 +101,8 @@ fn a_row_is_made_where_there_is_none() {
 
 #[test]
 fn names_are_given_once_for_each_kind() {
-    let world = World::new(strict(32));
-    let (a, b) = (world.client(), world.client());
+    let fixture = Fixture::new(strict(32));
+    let (a, b) = (fixture.client(), fixture.client());
     assert!(create(&a, "pool", BYTES).unwrap());
     assert!(!create(&b, "pool", BYTES).unwrap());
     let mut writer = b.writer().unwrap();
@@ -120,8 +120,8 @@ fn names_are_given_once_for_each_kind() {
 
 #[test]
 fn what_somebody_has_open_stays_after_a_drop_until_it_is_closed_or_dead() {
-    let world = World::new(strict(24));
-    let (a, b, c) = (world.client(), world.client(), world.client());
+    let fixture = Fixture::new(strict(24));
+    let (a, b, c) = (fixture.client(), fixture.client(), fixture.client());
     assert!(create(&a, "pool", BYTES).unwrap());
     let open = b.open_region(POOL, b"pool").unwrap().unwrap();
     assert!(!b.is_dropped(open.spot) && is_whole(&c, "pool"));
@@ -129,21 +129,21 @@ fn what_somebody_has_open_stays_after_a_drop_until_it_is_closed_or_dead() {
     assert!(b.is_dropped(open.spot) && !is_whole(&c, "pool"));
     // A new one of the name goes elsewhere.
     assert!(create(&c, "pool", BYTES).unwrap() && is_whole(&b, "pool"));
-    assert_eq!(audit(&c).unwrap().limbo, 1);
+    assert_eq!(audit(&c).unwrap().pending_free, 1);
     a.kill();
     c.t_compact().unwrap();
-    assert_eq!(audit(&c).unwrap().limbo, 1, "b has it open still");
+    assert_eq!(audit(&c).unwrap().pending_free, 1, "b has it open still");
     let free = audit(&c).unwrap().free;
     b.close_region(open);
     let now = audit(&c).unwrap();
-    assert_eq!((now.limbo, now.free), (0, free + 3));
+    assert_eq!((now.pending_free, now.free), (0, free + 3));
 }
 
 #[test]
 fn it_survives_clears_cleaning_and_eviction() {
     for geometry in [strict(40), cache(24), strict(40).durable()] {
-        let world = World::new(geometry);
-        let (a, b) = (world.client(), world.client());
+        let fixture = Fixture::new(geometry);
+        let (a, b) = (fixture.client(), fixture.client());
         assert!(create(&a, "pool", BYTES).unwrap());
         for round in 0..6 {
             for i in 0..120 {
@@ -162,8 +162,8 @@ fn it_survives_clears_cleaning_and_eviction() {
 
 #[test]
 fn too_large_ones_are_refused_and_leave_nothing() {
-    let world = World::new(strict(16));
-    let client = world.client();
+    let fixture = Fixture::new(strict(16));
+    let client = fixture.client();
     let before = audit(&client).unwrap().free;
     for bytes in [20 * 4096, 1 << 42, u64::MAX] {
         assert!(create(&client, "pool", bytes).is_err(), "{bytes}");

@@ -6,14 +6,14 @@
 //! lost, and no key has got another UID.
 
 use super::audit::audit;
-use super::crash::{attempt, dump, is_sound, State, Tally};
+use super::crash::{attempt, dump, is_sound, Counts, State};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use super::probe::{die, until_death};
-use super::world::{cache, strict, Client, Geometry, World};
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, Change, Expected, Ttl, Uid};
 use hashmere_format::header::at;
-use hashmere_format::leaf::{Meta, META};
+use hashmere_format::leaf::{LockWord, LOCK_WORD};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
@@ -28,34 +28,34 @@ const MANY: u64 = if cfg!(miri) { 60 } else { 800 };
 struct Case {
     name: &'static str,
     geometry: Geometry,
-    setup: fn(&World, &Client),
+    setup: fn(&Fixture, &Client),
     /// What the stopped client does.
     act: fn(&mut Client),
     /// What the other one does meanwhile.
-    meanwhile: fn(&mut Other) -> Result<(), String>,
+    concurrent: fn(&mut Other) -> Result<(), String>,
     /// Every how manieth store is tried.
     step: usize,
     /// How long the other one waits for a lock.
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// The one who goes on, and what it was told.
 struct Other {
     client: Client,
-    world: Arc<World>,
+    fixture: Arc<Fixture>,
     state: State,
     /// Refusals, all of them rightly.
     busy: u64,
     /// Whether records may go by themselves.
     evicts: bool,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Other {
     /// Whether a lock is held that a write of this key may need.
     fn is_held(&self, key: &[u8]) -> bool {
         let c = &self.client;
-        let owner = |offset: u64| Meta(c.mem.load(offset, Ordering::Relaxed)).owner();
+        let owner = |offset: u64| LockWord(c.mem.load(offset, Ordering::Relaxed)).owner();
         if [at::SPACE_LOCK, at::INDEX_LOCK, at::RESERVE_LOCK].into_iter().any(|lock| owner(lock).is_some()) {
             // It grows the file, the index, or makes room by force: a writer that needs the same waits for it.
             return true;
@@ -64,7 +64,7 @@ impl Other {
         c.candidates(key, c.t_hash(key)).into_iter().any(|(tree, hash)| {
             let leaf = c.leaf_of(root, tree, hash).unwrap();
             let first = leaf.map(|leaf| c.place(leaf, hash).first);
-            first.is_some_and(|first| owner(first + META).is_some())
+            first.is_some_and(|first| owner(first + LOCK_WORD).is_some())
         })
     }
 
@@ -72,7 +72,7 @@ impl Other {
     fn told<R>(&mut self, key: &[u8], held: bool, done: Result<R, WriteError>) -> Result<Option<R>, String> {
         match done {
             Ok(done) => Ok(Some(done)),
-            Err(WriteError::Busy { waited, .. }) if held && waited >= self.patience => {
+            Err(WriteError::Busy { waited, .. }) if held && waited >= self.timeout => {
                 self.busy += 1;
                 Ok(None)
             }
@@ -124,27 +124,27 @@ impl Other {
 impl Case {
     /// Returns how many writes were refused.
     fn run(&self) -> u64 {
-        let mut tally = Tally::default();
+        let mut counts = Counts::default();
         let (mut refused, mut stops) = (0, 0);
         for at in self.stores().into_iter().step_by(if cfg!(miri) { 40 } else { self.step }) {
             let outcome = attempt(|| self.once(at));
             stops += 1;
             refused += *outcome.as_ref().unwrap_or(&0);
-            tally.add(format!("stopped before access {at}"), outcome.map(drop));
-            if tally.is_enough() {
+            counts.add(format!("stopped before access {at}"), outcome.map(drop));
+            if counts.is_enough() {
                 break;
             }
         }
         println!("{}: {stops} stops, {refused} refusals", self.name);
-        tally.expect_clean(self.name);
+        counts.expect_clean(self.name);
         refused
     }
 
     /// The accesses before which something has been stored since the one before.
     fn stores(&self) -> Vec<u64> {
-        let world = World::new(self.geometry);
-        let mut actor = world.client();
-        (self.setup)(&world, &actor);
+        let fixture = Fixture::new(self.geometry);
+        let mut actor = fixture.client();
+        (self.setup)(&fixture, &actor);
         actor.probe.record();
         (self.act)(&mut actor);
         actor.probe.recorded().iter().map(|store| store.access + 1).collect()
@@ -152,36 +152,36 @@ impl Case {
 
     /// With a stop before access `at`. Returns how many writes were refused.
     fn once(&self, at: u64) -> Result<u64, String> {
-        let world = Arc::new(World::new(self.geometry));
-        let mut actor = world.client();
-        (self.setup)(&world, &actor);
-        let client = world.impatient(self.patience);
+        let fixture = Arc::new(Fixture::new(self.geometry));
+        let mut actor = fixture.client();
+        (self.setup)(&fixture, &actor);
+        let client = fixture.impatient(self.timeout);
         // It has a client slot and a segment before the other one stops.
         client.t_set(b"of the other", b"o").map_err(|e| e.to_string())?;
         let other = Other {
             client,
-            world: world.clone(),
+            fixture: fixture.clone(),
             state: State::new(),
             busy: 0,
             evicts: self.geometry.cache,
-            patience: self.patience,
+            timeout: self.timeout,
         };
         let other = Arc::new(Mutex::new((other, Ok(()))));
-        let (hooked, meanwhile) = (other.clone(), self.meanwhile);
+        let (hooked, concurrent) = (other.clone(), self.concurrent);
         actor.probe.interrupt(at, move || {
             let (other, told) = &mut *hooked.lock().unwrap();
-            *told = meanwhile(other).and_then(|()| other.is_as_told());
+            *told = concurrent(other).and_then(|()| other.is_as_told());
         });
         actor.probe.be_lenient();
         (self.act)(&mut actor);
         let (other, told) = &mut *other.lock().unwrap();
-        std::mem::replace(told, Ok(())).map_err(|e| format!("meanwhile: {e}"))?;
-        self.go_on(&world, other)?;
+        std::mem::replace(told, Ok(())).map_err(|e| format!("interrupting: {e}"))?;
+        self.go_on(&fixture, other)?;
         Ok(other.busy)
     }
 
     /// The stopped one has gone on.
-    fn go_on(&self, world: &World, other: &mut Other) -> Result<(), String> {
+    fn go_on(&self, fixture: &Fixture, other: &mut Other) -> Result<(), String> {
         other.is_as_told().map_err(|e| format!("when it has gone on: {e}"))?;
         let before = other.uids();
         let busy = std::mem::take(&mut other.busy);
@@ -196,13 +196,13 @@ impl Case {
         if let Some((key, _)) = moved.filter(|_| !other.evicts) {
             return Err(format!("{} has got another UID", key.escape_ascii()));
         }
-        let now = dump(&world.reader(), &other.state)?;
+        let now = dump(&fixture.reader(), &other.state)?;
         is_sound(&other.client, if other.evicts { other.client.check().items } else { now.len() as u64 })?;
         audit(&other.client).map(drop)
     }
 }
 
-fn some(_: &World, actor: &Client) {
+fn some(_: &Fixture, actor: &Client) {
     for i in 0..12 {
         actor.t_set(format!("key{i}").as_bytes(), b"of before").unwrap();
     }
@@ -212,8 +212,8 @@ fn some(_: &World, actor: &Client) {
     actor.t_set(b"large", &[b'L'; 9000]).unwrap();
 }
 
-fn collided(world: &World, actor: &Client) {
-    some(world, actor);
+fn collided(fixture: &Fixture, actor: &Client) {
+    some(fixture, actor);
     (0..17).for_each(|i| actor.t_set(format!("#{i}").as_bytes(), b"collides").unwrap());
 }
 
@@ -238,8 +238,8 @@ fn grow(other: &mut Other) -> Result<(), String> {
 
 const WIDE: Geometry = strict(160).small_leaves();
 
-fn case(name: &'static str, setup: fn(&World, &Client), act: fn(&mut Client)) {
-    Case { name, geometry: WIDE, setup, act, meanwhile: grow, step: 1, patience: IMPATIENT }.run();
+fn case(name: &'static str, setup: fn(&Fixture, &Client), act: fn(&mut Client)) {
+    Case { name, geometry: WIDE, setup, act, concurrent: grow, step: 1, timeout: IMPATIENT }.run();
 }
 
 #[test]
@@ -259,7 +259,7 @@ pub(super) fn new_keys_beside_one_that_is_stopped_in_a_plain_write() {
 #[test]
 fn new_keys_beside_one_that_is_stopped_in_a_large_write() {
     let case = |name, act| {
-        Case { name, geometry: WIDE, setup: some, act, meanwhile: grow, step: 19, patience: IMPATIENT }.run()
+        Case { name, geometry: WIDE, setup: some, act, concurrent: grow, step: 19, timeout: IMPATIENT }.run()
     };
     case("large, new", |c| c.t_set(b"mine", &[b'm'; 5000]).unwrap());
     case("large, replaced", |c| c.t_set(b"large", &[b'm'; 5000]).unwrap());
@@ -270,10 +270,10 @@ fn new_keys_beside_one_that_is_stopped_in_a_large_write() {
 #[test]
 fn stopped_then_killed() {
     for at in (0..150).step_by(3) {
-        let world = World::new(WIDE);
-        let actor = world.client();
-        some(&world, &actor);
-        let other = world.impatient(IMPATIENT);
+        let fixture = Fixture::new(WIDE);
+        let actor = fixture.client();
+        some(&fixture, &actor);
+        let other = fixture.impatient(IMPATIENT);
         let hooked = other.clone();
         actor.probe.interrupt(at, move || {
             for i in 0..200 {
@@ -301,24 +301,24 @@ fn stopped_then_killed() {
 /// tree is full.
 #[test]
 fn new_keys_beside_one_that_is_stopped_in_a_split() {
-    fn full(world: &World, actor: &Client) {
-        some(world, actor);
+    fn full(fixture: &Fixture, actor: &Client) {
+        some(fixture, actor);
         (0..40).for_each(|i| actor.t_set(format!("full{i}").as_bytes(), b"full").unwrap());
     }
     let act = |c: &mut Client| (40..60).for_each(|i| c.t_set(format!("full{i}").as_bytes(), b"full").unwrap());
-    Case { name: "splits", geometry: WIDE, setup: full, act, meanwhile: grow, step: 11, patience: IMPATIENT }.run();
+    Case { name: "splits", geometry: WIDE, setup: full, act, concurrent: grow, step: 11, timeout: IMPATIENT }.run();
 }
 
 /// Nothing can go from a cache in which somebody holds the locks of all records: whoever needs room waits as long as for any lock.
 #[test]
 pub(super) fn room_is_waited_for_beside_one_that_is_stopped_in_a_split() {
     // So many that they fill their only leaf, which is split, and the file.
-    fn few(_: &World, actor: &Client) {
+    fn few(_: &Fixture, actor: &Client) {
         (0..16).for_each(|i| actor.t_set(format!("few{i}").as_bytes(), &[b'f'; 1900]).unwrap());
     }
     let act = |c: &mut Client| (0..8).for_each(|i| c.t_set(format!("n{i}").as_bytes(), b"new").unwrap());
-    let (geometry, patience) = (cache(7).small_leaves(), Duration::from_millis(300));
-    Case { name: "split, eviction", geometry, setup: few, act, meanwhile: crowd, step: 3, patience }.run();
+    let (geometry, timeout) = (cache(7).small_leaves(), Duration::from_millis(300));
+    Case { name: "split, eviction", geometry, setup: few, act, concurrent: crowd, step: 3, timeout }.run();
 }
 
 /// It may hold a bucket in either tree.
@@ -334,8 +334,8 @@ fn wide(text: &str) -> Vec<u8> {
 }
 
 /// Wide records in segments that no client has open. Those whose names begin with `a`, one in eight, are of the client that will stop.
-fn filled(world: &World, actor: &Client) {
-    let mut third = world.client();
+fn filled(fixture: &Fixture, actor: &Client) {
+    let mut third = fixture.client();
     for i in 0..4 {
         let ttl = Attributes { ttl: Ttl::At(60_000), ..Attributes::NONE };
         third.t_put(format!("a{i}").as_bytes(), &wide("of before"), ttl, When::Always).unwrap();
@@ -367,16 +367,16 @@ fn overwrite_long(other: &mut Other) -> Result<(), String> {
 
 /// Records that can be cleaned away, too few for a writer to do it in passing, in a store that is large enough to keep a segment for the
 /// cleaner.
-fn with_garbage(world: &World, actor: &Client) {
+fn with_garbage(fixture: &Fixture, actor: &Client) {
     (0..48).for_each(|i| actor.t_set(format!("k{i}").as_bytes(), &wide("stays")).unwrap());
-    filled(world, actor);
+    filled(fixture, actor);
     (0..28).for_each(|i| assert!(actor.t_del(format!("b{}{}", i / 7, i % 7).as_bytes()).unwrap()));
 }
 
 /// Overwriting, if the one that is stopped has the space lock: it must not be refused, for there is something to clean. Counts those
 /// stops in place of refusals.
 fn overwrite_without_growth(other: &mut Other) -> Result<(), String> {
-    let lock = Meta(other.client.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
+    let lock = LockWord(other.client.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
     if lock.owner().is_none() {
         return Ok(());
     }
@@ -392,9 +392,9 @@ fn overwrite_without_growth(other: &mut Other) -> Result<(), String> {
 #[test]
 pub(super) fn overwriting_goes_on_beside_one_that_is_stopped_while_it_grows_the_file() {
     let act: fn(&mut Client) = |c| (0..20).for_each(|i| c.t_set(format!("mine{i}").as_bytes(), &wide("new")).unwrap());
-    let meanwhile = overwrite_without_growth;
+    let concurrent = overwrite_without_growth;
     let stops =
-        Case { name: "growth", geometry: WIDE, setup: with_garbage, act, meanwhile, step: 1, patience: IMPATIENT }
+        Case { name: "growth", geometry: WIDE, setup: with_garbage, act, concurrent, step: 1, timeout: IMPATIENT }
             .run();
     assert!(stops > 0, "it never had the space lock");
 }
@@ -409,7 +409,7 @@ fn crowd(other: &mut Other) -> Result<(), String> {
 
 /// The same when the records of the stopped client have expired.
 fn crowd_later(other: &mut Other) -> Result<(), String> {
-    other.world.peers.advance(Duration::from_secs(120));
+    other.fixture.peers.advance(Duration::from_secs(120));
     crowd(other)
 }
 
@@ -417,16 +417,16 @@ fn crowd_later(other: &mut Other) -> Result<(), String> {
 pub(super) fn cleaning_goes_on_beside_one_that_is_stopped() {
     let case = |name, act| {
         // With few segments all cleaning is by force.
-        Case { name, geometry: strict(16), setup: filled, act, meanwhile: overwrite, step: 1, patience: IMPATIENT }
+        Case { name, geometry: strict(16), setup: filled, act, concurrent: overwrite, step: 1, timeout: IMPATIENT }
             .run();
         Case {
             name,
             geometry: strict(24),
             setup: filled,
             act,
-            meanwhile: overwrite_long,
+            concurrent: overwrite_long,
             step: 3,
-            patience: IMPATIENT,
+            timeout: IMPATIENT,
         }
         .run();
     };
@@ -437,8 +437,8 @@ pub(super) fn cleaning_goes_on_beside_one_that_is_stopped() {
 
 #[test]
 fn eviction_and_expiry_go_on_beside_one_that_is_stopped() {
-    let case = |name, act, meanwhile| {
-        Case { name, geometry: cache(14), setup: filled, act, meanwhile, step: 1, patience: IMPATIENT }.run();
+    let case = |name, act, concurrent| {
+        Case { name, geometry: cache(14), setup: filled, act, concurrent, step: 1, timeout: IMPATIENT }.run();
     };
     let replace: fn(&mut Client) = |c| c.t_set(b"a0", &wide("replaced")).unwrap();
     let touch: fn(&mut Client) = |c| _ = c.t_touch(b"a2", Ttl::At(70_000)).unwrap();

@@ -1,7 +1,7 @@
 //! A request that cannot succeed is refused before anything is done for it: not one store into the file, no memory asked
 //! for, nothing cleaned, nothing evicted, no file grown.
 
-use super::world::{cache, strict, Client, Geometry, World};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, CasOutcome, Change, Counter, Expected, Version};
@@ -46,25 +46,25 @@ fn compare(client: &Client, expected: Expected<'_>, value: &[u8]) -> Result<CasO
 
 #[test]
 fn counting_where_no_number_is_long_enough() {
-    let world = World::new(fixed(None, Some(LONG)));
-    let client = world.client();
+    let fixture = Fixture::new(fixed(None, Some(LONG)));
+    let client = fixture.client();
     client.t_set(b"key", &[b'0'; LONG as usize]).unwrap();
     for counter in [Counter::EXISTING, Counter::or_create(7)] {
         in_vain(&client, 34, "present", || tick(&client, b"key", counter));
         in_vain(&client, 34, "absent", || tick(&client, b"none", counter));
     }
     // Where each number has its room, one can count; in a shorter one up to where it ends.
-    let world = World::new(fixed(None, Some(20)));
-    assert_eq!(tick(&world.client(), b"key", Counter::or_create(7)).unwrap(), Some(7));
-    let world = World::new(fixed(None, Some(1)));
-    assert_eq!(tick(&world.client(), b"key", Counter::or_create(9)).unwrap(), Some(9));
-    assert_eq!(tick(&world.client(), b"key", Counter::EXISTING).unwrap_err().code(), 34);
+    let fixture = Fixture::new(fixed(None, Some(20)));
+    assert_eq!(tick(&fixture.client(), b"key", Counter::or_create(7)).unwrap(), Some(7));
+    let fixture = Fixture::new(fixed(None, Some(1)));
+    assert_eq!(tick(&fixture.client(), b"key", Counter::or_create(9)).unwrap(), Some(9));
+    assert_eq!(tick(&fixture.client(), b"key", Counter::EXISTING).unwrap_err().code(), 34);
 }
 
 #[test]
 fn keys_and_values_of_the_wrong_length() {
-    let world = World::new(fixed(Some(3), Some(LONG)));
-    let client = world.client();
+    let fixture = Fixture::new(fixed(Some(3), Some(LONG)));
+    let client = fixture.client();
     let right = vec![b'x'; LONG as usize];
     client.t_set(b"key", &right).unwrap();
     for (key, value) in [(&b"key"[..], &b""[..]), (b"key", &right[1..]), (b"keys", &right), (b"", &right)] {
@@ -88,8 +88,8 @@ fn keys_and_values_of_the_wrong_length() {
 
 #[test]
 fn what_no_record_can_hold() {
-    let world = World::new(strict(32));
-    let client = world.client();
+    let fixture = Fixture::new(strict(32));
+    let client = fixture.client();
     let kh = client.hash(b"key");
     for bytes in [limit::PAYLOAD, u64::MAX] {
         in_vain(&client, 33, "reserve", || {
@@ -104,8 +104,8 @@ fn what_no_record_can_hold() {
 #[test]
 fn what_the_maximum_can_never_hold() {
     for geometry in [strict(32), cache(32)] {
-        let world = World::new(geometry);
-        let client = world.client();
+        let fixture = Fixture::new(geometry);
+        let client = fixture.client();
         (0..200).for_each(|i| client.t_set(format!("key{i}").as_bytes(), &[b'v'; 200]).unwrap());
         let kh = client.hash(b"key");
         let create = |bytes| client.create_region(&mut *client.writer()?, (POOL, b"pool"), bytes, |_| ());
@@ -126,8 +126,8 @@ fn what_the_maximum_can_never_hold() {
 
 #[test]
 fn a_long_value_for_a_key_that_is_not_as_expected() {
-    let world = World::new(cache(32));
-    let client = world.client();
+    let fixture = Fixture::new(cache(32));
+    let client = fixture.client();
     let long = vec![b'x'; 60_000];
     let refused = |expected, told: &str| {
         let found = idle(&client, told, || compare(&client, expected, &long)).unwrap();
@@ -144,8 +144,8 @@ fn a_long_value_for_a_key_that_is_not_as_expected() {
 
 #[test]
 fn a_region_for_whoever_has_no_pin_left() {
-    let world = World::new(strict(32));
-    let client = world.client();
+    let fixture = Fixture::new(strict(32));
+    let client = fixture.client();
     let pins = client.writer().unwrap().row + row::at::PINS;
     for pin in 0..row::PINS {
         client.mem.store(pins + 8 * pin, 1 << 32 | 1, Ordering::Relaxed);
@@ -155,8 +155,8 @@ fn a_region_for_whoever_has_no_pin_left() {
 
 #[test]
 fn writes_to_a_store_that_is_poisoned() {
-    let world = World::new(strict(32).durable());
-    let client = world.client();
+    let fixture = Fixture::new(strict(32).durable());
+    let client = fixture.client();
     client.change_life(flag::POISONED, 0);
     assert_eq!(client.mem.load(at::LIFE, Ordering::Relaxed), flag::POISONED);
     let long = vec![b'x'; 9000];

@@ -5,7 +5,7 @@ use crate::engine::{Draft, Engine, Found, Writer};
 use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
 use hashmere_format::header::RootWord;
-use hashmere_format::leaf::{Meta, Slot};
+use hashmere_format::leaf::{LockWord, Slot};
 use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State};
@@ -13,7 +13,7 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `meta` what the lock
+    /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `word` what the lock
     /// word will hold. `false`: the free slots were taken by other keys meanwhile.
     #[inline(always)]
     pub(super) fn commit_draft(
@@ -23,9 +23,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         draft: &Draft,
         site: &Site,
         keep_version: Option<u64>,
-        meta: &mut Meta,
+        word: &mut LockWord,
     ) -> bool {
-        let mut version = keep_version.unwrap_or_else(|| ((meta.version() + 1) & VERSION_MAX).max(1).max(draft.least));
+        let mut version = keep_version.unwrap_or_else(|| ((word.version() + 1) & VERSION_MAX).max(1).max(draft.least));
         // SYNC(snapshot): loaded after `enter`, so whoever waits for us to leave knows that we saw it or are before it.
         if self.snapshot().concerns_writers() {
             let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
@@ -49,7 +49,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.settle_large(draft, root);
         }
         if keep_version.is_none() {
-            *meta = Meta(meta.0 & !VERSION_MASK | version << VERSION_SHIFT);
+            *word = LockWord(word.0 & !VERSION_MASK | version << VERSION_SHIFT);
         }
         writer.stored.uid = Uid(self.uid(site.tree, site.leaf, slot_offset, site.hash));
         writer.stored.version = Version(version);
@@ -76,7 +76,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if self.is_durable() {
                 self.bring_to_life(draft.offset);
             }
-            self.bury_record(writer, old);
+            self.mark_dead(writer, old);
             self.counted(writer);
             return Some(old.slot_offset);
         }
@@ -104,7 +104,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let gone = old.bytes() as i64;
         self.announce(writer, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
         self.mem.store(old.slot_offset, 0, fault::relaxes(Fault::CommitRelaxed));
-        self.bury_record(writer, old);
+        self.mark_dead(writer, old);
         self.counted(writer);
     }
 
@@ -113,7 +113,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         draft.bytes as i64 - old.map_or(0, |o| o.bytes() as i64)
     }
 
-    /// Writes down what the commit is about to do, so that whoever repairs can complete the tallies.
+    /// Writes down what the commit is about to do, so that whoever repairs can complete the counts.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     pub(in crate::engine) fn announce(
@@ -130,7 +130,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let row = writer.row;
         let generation = RootWord::unpack(root).generation;
         if self.mem.load(row + at::COUNTED, Ordering::Relaxed) != generation {
-            // The store was cleared since: start from nothing. Zeros first: tallies of another generation are ignored.
+            // The store was cleared since: start from nothing. Zeros first: counts of another generation are ignored.
             self.mem.store(row + at::ITEMS, 0, Ordering::Relaxed);
             self.mem.store(row + at::LIVE, 0, Ordering::Relaxed);
             self.mem.store(row + at::COUNTED, generation, Ordering::Release);
@@ -147,14 +147,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// After the commit: the tallies become what the intent said.
+    /// After the commit: the counts become what the intent said.
     #[inline(always)]
     pub(in crate::engine) fn counted(&self, writer: &Writer) {
-        self.complete_tallies(writer.row);
+        self.complete_counts(writer.row);
     }
 
     #[inline(always)]
-    pub(in crate::engine) fn complete_tallies(&self, row: u64) {
+    pub(in crate::engine) fn complete_counts(&self, row: u64) {
         use row::at;
         let items = self.mem.load(row + at::INTENT_ITEMS, Ordering::Relaxed);
         let live = self.mem.load(row + at::INTENT_LIVE, Ordering::Relaxed);
@@ -167,7 +167,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Marks a superseded record and counts its bytes. A cleaner that meets the mark needs no lock of ours, so until ours
     /// is released our row holds its segment back: it names it in the intent.
     #[inline(always)]
-    pub(super) fn bury_record(&self, writer: &mut Writer, old: &Found) {
+    pub(super) fn mark_dead(&self, writer: &mut Writer, old: &Found) {
         let bytes = old.bytes();
         if self.is_durable() {
             self.stamp(old.record);

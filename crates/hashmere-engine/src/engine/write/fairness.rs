@@ -3,13 +3,13 @@
 //! An update (read, ask the caller's function, commit if nothing has changed) holds no lock while it asks, so a thread that writes the key
 //! without pause would beat it every time. After some lost rounds it asks the writers of the key's bucket to *yield*: one
 //! bit in the lock word while no client holds it. A writer that finds the lock free and the bit set waits a little before it takes the
-//! lock; the next holder of the lock clears the bit when it releases it. The bit is a hint: a writer's patience ends by time,
+//! lock; the next holder of the lock clears the bit when it releases it. The bit is a hint: a writer gives up by time,
 //! so a bit left by a crashed process costs the next writer that wait, once.
 
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
-use hashmere_format::leaf::{Meta, META};
+use hashmere_format::leaf::{LockWord, LOCK_WORD};
 use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -65,10 +65,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer.insists = true;
         let locked = self.lock_key(writer, root, kh.hash);
         writer.insists = false;
-        if let Ok(Some((place, meta))) = &locked {
+        if let Ok(Some((place, word))) = &locked {
             // Not `release`: a waiter that it wakes would take the lock at once. The note of waiters stays, for the next release.
-            let sleepers = self.mem.load(place.first + META, Ordering::Relaxed) & Meta::WAITERS;
-            self.mem.store(place.first + META, meta.released().0 | sleepers | Meta::YIELD, Ordering::Release);
+            let sleepers = self.mem.load(place.first + LOCK_WORD, Ordering::Relaxed) & LockWord::WAITERS;
+            self.mem.store(place.first + LOCK_WORD, word.released().0 | sleepers | LockWord::YIELD, Ordering::Release);
             self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Release);
         }
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
@@ -84,9 +84,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Leaves a free lock to the update that asks for it, and returns what is left of the courtesy.
-    pub(in crate::engine) fn give_way(&self, offset: u64, seen: Meta, courtesy: Duration) -> Duration {
+    pub(in crate::engine) fn give_way(&self, offset: u64, seen: LockWord, courtesy: Duration) -> Duration {
         let start = self.host.monotonic();
-        let noted = seen.0 | Meta::WAITERS;
+        let noted = seen.0 | LockWord::WAITERS;
         if seen.0 == noted || self.mem.compare_exchange(offset, seen.0, noted).is_ok() {
             self.mem.wait(offset, noted as u32, courtesy);
         }

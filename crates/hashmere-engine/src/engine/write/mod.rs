@@ -22,7 +22,7 @@ use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
 use hashmere_format::header;
-use hashmere_format::leaf::{Meta, Slot, META};
+use hashmere_format::leaf::{LockWord, Slot, LOCK_WORD};
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -194,10 +194,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Locks the first bucket of a hash; `None` if its leaf changed before the lock was ours.
-    pub(super) fn lock_key(&self, writer: &Writer, root: u64, hash: u64) -> Result<Option<(Place, Meta)>, WriteError> {
+    pub(super) fn lock_key(
+        &self,
+        writer: &Writer,
+        root: u64,
+        hash: u64,
+    ) -> Result<Option<(Place, LockWord)>, WriteError> {
         let path = self.home(root, hash)?;
         let place = self.place(path.leaf, hash);
-        Ok(self.lock_place(writer, root, path, place)?.map(|meta| (place, meta)))
+        Ok(self.lock_place(writer, root, path, place)?.map(|word| (place, word)))
     }
 
     /// The same, when it is known already where this is.
@@ -208,18 +213,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         path: Path,
         place: Place,
-    ) -> Result<Option<Meta>, WriteError> {
+    ) -> Result<Option<LockWord>, WriteError> {
         self.mem.store(writer.row + row::at::LOCK, place.first, Ordering::Relaxed);
-        let meta = match self.try_acquire(writer.slot, place.first + META) {
-            Some(meta) => meta,
-            None => self.acquire_key_slowly(writer, place.first + META).inspect_err(|_| {
+        let word = match self.try_acquire(writer.slot, place.first + LOCK_WORD) {
+            Some(word) => word,
+            None => self.acquire_key_slowly(writer, place.first + LOCK_WORD).inspect_err(|_| {
                 self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Relaxed);
             })?,
         };
         if self.is_still(root, Tree::First, path) || fault::is(Fault::LeafBelieved) {
-            return Ok(Some(meta));
+            return Ok(Some(word));
         }
-        self.unlock_bucket(writer, place, meta);
+        self.unlock_bucket(writer, place, word);
         Ok(None)
     }
 
@@ -231,17 +236,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     pub(super) fn unlock_key(&self, writer: &Writer, held: &Held) {
-        if let Some((bucket, meta)) = held.second {
-            self.release(bucket + META, meta);
+        if let Some((bucket, word)) = held.second {
+            self.release(bucket + LOCK_WORD, word);
             self.mem.store(writer.row + row::at::LOCK_2, 0, Ordering::Release);
         }
-        self.unlock_bucket(writer, held.place, held.meta);
+        self.unlock_bucket(writer, held.place, held.word);
     }
 
     /// Gives a key's lock back, if that is the only one held.
     #[inline(always)]
-    pub(super) fn unlock_bucket(&self, writer: &Writer, place: Place, meta: Meta) {
-        self.release(place.first + META, meta);
+    pub(super) fn unlock_bucket(&self, writer: &Writer, place: Place, word: LockWord) {
+        self.release(place.first + LOCK_WORD, word);
         // SYNC(dead): while this is set, the segment of the superseded record is held back (`is_held_back`).
         self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Release);
     }
@@ -266,7 +271,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Decision::Remove => {
                 if let Some(found) = site.found {
                     self.commit_removal(writer, root, &found);
-                    held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+                    held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
                 }
                 if created {
                     return Ok(Attempt::Done(Outcome::Kept));
@@ -278,7 +283,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 let is_past = created || fault::is(Fault::PastBelieved);
                 let Some(found) = site.found.filter(|_| is_past) else { return Ok(Attempt::Done(Outcome::Kept)) };
                 self.commit_removal(writer, root, &found);
-                held.meta = Meta(held.meta.0.wrapping_add(Meta::STEP));
+                held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
                 self.count_at(writer.row, Stat::Expired, 1);
                 return Ok(Attempt::Done(Outcome::Removed));
             }
@@ -294,7 +299,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(full) => return Ok(Attempt::NoOverflowSlot(full)),
             }
         }
-        if !self.commit_draft(writer, root, &draft, &site, keep_version, &mut held.meta) {
+        if !self.commit_draft(writer, root, &draft, &site, keep_version, &mut held.word) {
             return Ok(if site.tree == Tree::First { Attempt::NoSlot } else { Attempt::NoOverflowSlot(site.hash) });
         }
         writer.stored.created = created;
@@ -312,7 +317,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Site, WriteError> {
         let place = held.place;
         let found = self.look(key, kh, kh.hash, place, Tree::First)?;
-        if found.is_none() && held.meta.has_overflow() {
+        if found.is_none() && held.word.has_overflow() {
             for hash in self.hasher.overflow(key) {
                 let place = self.lock_overflow(writer, root, hash, held)?;
                 let found = self.look(key, kh, hash, place, Tree::Overflow)?;
@@ -328,17 +333,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash })
     }
 
-    /// Whether there may be something under a key that has expired: a look without the lock, which only the lock can confirm.
-    pub fn may_be_expired(&self, key: &[u8], kh: KeyHash) -> bool {
-        let Ok(Some(path)) = self.path_of(self.root(), Tree::First, kh.hash) else { return false };
-        let place = self.place(path.leaf, kh.hash);
-        match self.look(key, kh, kh.hash, place, Tree::First) {
-            Ok(Some(found)) => self.is_past(&found),
-            Ok(None) => Meta(self.mem.load(place.first + META, Ordering::Relaxed)).has_overflow(),
-            Err(_) => false,
-        }
-    }
-
     /// Looks at both buckets of one tree, holding the key's lock.
     fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Result<Option<Found>, ReadError> {
         let refusals = self.refusals();
@@ -351,7 +345,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             while mask != 0 && found.is_none() {
                 found = self.found_at(key, kh, tree, place, place.take_slot(&mut mask), Fault::KeyUncompared);
             }
-            // SYNC(recycle): as in `stood`.
+            // SYNC(recycle): as in `validate_epoch`.
             self.mem.fence(Ordering::Acquire);
             if found.is_none() && self.refusals() != refusals {
                 // A slot with this tag leads to where we have no addresses: it may be this key's.
@@ -386,7 +380,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held,
     ) -> Result<Option<Found>, WriteError> {
         let first = self.slot_of_record(held.place, Slot::new(kh.hash, record), Tree::First);
-        if first.is_some() || !held.meta.has_overflow() {
+        if first.is_some() || !held.word.has_overflow() {
             return Ok(first);
         }
         for hash in self.hasher.overflow(key) {
@@ -401,8 +395,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn slot_of_record(&self, place: Place, slot: Slot, tree: Tree) -> Option<Found> {
         let slot_offset = place.buckets().into_iter().flat_map(Self::slots).find(|s| self.slot(*s) == slot)?;
-        let outline = self.outline(slot.offset())?;
-        Some(Found { outline, record: slot.offset(), slot_offset, slot, leaf: place.leaf, tree })
+        let header = self.header(slot.offset())?;
+        Some(Found { header, record: slot.offset(), slot_offset, slot, leaf: place.leaf, tree })
     }
 
     /// Whether the index leads to the record at `offset`. For repairs: nobody else may be changing its key.
@@ -435,23 +429,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             let place = self.place(leaf, hash);
             match held.second.take() {
-                Some((bucket, meta)) if bucket == place.first => {
-                    held.second = Some((bucket, meta));
+                Some((bucket, word)) if bucket == place.first => {
+                    held.second = Some((bucket, word));
                     return Ok(place);
                 }
-                Some((bucket, meta)) => self.release(bucket + META, meta),
+                Some((bucket, word)) => self.release(bucket + LOCK_WORD, word),
                 None => {}
             }
             self.mem.store(writer.row + row::at::LOCK_2, place.first, Ordering::Release);
-            let meta = match self.try_acquire(writer.slot, place.first + META) {
-                Some(meta) => meta,
-                None => self.acquire_key_slowly(writer, place.first + META)?,
+            let word = match self.try_acquire(writer.slot, place.first + LOCK_WORD) {
+                Some(word) => word,
+                None => self.acquire_key_slowly(writer, place.first + LOCK_WORD)?,
             };
             if self.leaf_of(root, Tree::Overflow, hash)? == Some(leaf) {
-                held.second = Some((place.first, meta));
+                held.second = Some((place.first, word));
                 return Ok(place);
             }
-            self.release(place.first + META, meta);
+            self.release(place.first + LOCK_WORD, word);
         }
     }
 
@@ -473,7 +467,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut place = self.lock_overflow(writer, root, hash, held)?;
         if reach == Reach::Second {
             if !fault::is(Fault::SecondUnsaid) {
-                self.note_overflow(place.first, held.second.as_mut().map(|(_, meta)| meta));
+                self.note_overflow(place.first, held.second.as_mut().map(|(_, word)| word));
             }
             hash = second;
             place = self.lock_overflow(writer, root, hash, held)?;
@@ -481,17 +475,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some(free) = self.free_slot(place) else { return Ok(Err(hash)) };
         // The note comes before the entry: a reader that misses in the buckets must know to look on.
         if !fault::is(Fault::OverflowUnsaid) {
-            self.note_overflow(held.place.first, Some(&mut held.meta));
+            self.note_overflow(held.place.first, Some(&mut held.word));
         }
         Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
     }
 
     /// Says of a bucket that is locked, and in the word that it gets when it is released, that a key of it stands under its
     /// next hash.
-    fn note_overflow(&self, bucket: u64, meta: Option<&mut Meta>) {
-        if let Some(meta) = meta {
-            *meta = Meta(meta.0 | Meta::OVERFLOW);
+    fn note_overflow(&self, bucket: u64, word: Option<&mut LockWord>) {
+        if let Some(word) = word {
+            *word = LockWord(word.0 | LockWord::OVERFLOW);
         }
-        self.mem.fetch_or(bucket + META, Meta::OVERFLOW, Ordering::Release);
+        self.mem.fetch_or(bucket + LOCK_WORD, LockWord::OVERFLOW, Ordering::Release);
     }
 }

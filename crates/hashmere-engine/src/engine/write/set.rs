@@ -15,7 +15,7 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 /// Where a key was seen to stand, or not to.
-struct Sight {
+struct Lookup {
     epoch: u64,
     root: u64,
     path: Path,
@@ -35,10 +35,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         when: When,
     ) -> Result<Outcome, WriteError> {
         self.refuse_if_poisoned()?;
-        let sight = self.sight(key, kh);
+        let lookup = self.look_up(key, kh);
         let root = self.enter(writer);
-        let done = match sight {
-            Some(sight) if sight.root == root => self.put_sighted(writer, sight, kh, &draft, when),
+        let done = match lookup {
+            Some(lookup) if lookup.root == root => self.put_after_lookup(writer, lookup, kh, &draft, when),
             _ => Ok(None),
         };
         match done {
@@ -58,39 +58,39 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Finds the key before its lock is taken. The exchanges of `enter` and of the lock keep the processor from doing this ahead of
     /// them, so the look goes first, beside the writing of the record, and under the lock one word is compared.
     #[inline(always)]
-    fn sight(&self, key: &[u8], kh: KeyHash) -> Option<Sight> {
+    fn look_up(&self, key: &[u8], kh: KeyHash) -> Option<Lookup> {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
         let root = self.root();
         let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else { return None };
         let place = self.place(path.leaf, kh.hash);
         let mut mask = self.matching(place, kh.hash);
         if mask == 0 {
-            return Some(Sight { epoch, root, path, place, found: None });
+            return Some(Lookup { epoch, root, path, place, found: None });
         }
         // Should another key have the same tag, `mutate` looks on.
         let found = self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::KeyUncompared)?;
-        Some(Sight { epoch, root, path, place, found: Some(found) })
+        Some(Lookup { epoch, root, path, place, found: Some(found) })
     }
 
     /// `None`: nothing has changed, and something is out of the ordinary.
     #[inline(always)]
-    fn put_sighted(
+    fn put_after_lookup(
         &self,
         writer: &mut Writer,
-        sight: Sight,
+        lookup: Lookup,
         kh: KeyHash,
         draft: &Draft,
         when: When,
     ) -> Result<Option<Outcome>, WriteError> {
-        let Sight { epoch, root, path, place, found } = sight;
-        let Some(mut meta) = self.lock_place(writer, root, path, place)? else { return Ok(None) };
+        let Lookup { epoch, root, path, place, found } = lookup;
+        let Some(mut word) = self.lock_place(writer, root, path, place)? else { return Ok(None) };
         let (free, ordinary) = match &found {
             // The slot leads to the same record, and as in `look` nothing at all was recycled since it was read.
             Some(found) => {
-                let same = self.slot(found.slot_offset) == found.slot && self.stood(epoch);
-                (None, same || fault::is(Fault::SightBelieved))
+                let same = self.slot(found.slot_offset) == found.slot && self.validate_epoch(epoch);
+                (None, same || fault::is(Fault::LookupBelieved))
             }
-            None if meta.has_overflow() || self.matching(place, kh.hash) != 0 => (None, false),
+            None if word.has_overflow() || self.matching(place, kh.hash) != 0 => (None, false),
             None => {
                 let free = self.free_slot(place);
                 (free, free.is_some())
@@ -102,12 +102,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
             done = Some(Outcome::Kept);
         } else if ordinary {
             let site = Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash };
-            if self.commit_draft(writer, root, draft, &site, None, &mut meta) {
+            if self.commit_draft(writer, root, draft, &site, None, &mut word) {
                 writer.stored.created = created;
                 done = Some(Outcome::Stored);
             }
         }
-        self.unlock_bucket(writer, place, meta);
+        self.unlock_bucket(writer, place, word);
         Ok(done)
     }
 

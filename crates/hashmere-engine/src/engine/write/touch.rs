@@ -1,8 +1,10 @@
 //! Expiry of a key that stays as it is: in place where the record has a word for it, else written again.
 
+use crate::engine::index::Tree;
 use crate::engine::{Current, Decision, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
 use crate::types::{Attributes, Item, Ttl, Version};
+use hashmere_format::leaf::{LockWord, LOCK_WORD};
 use hashmere_format::record::field;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -24,7 +26,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             done = match current {
                 None => Some(false),
                 Some(c) if only.is_some_and(|version| version.0 != c.version()) => Some(false),
-                Some(c) if c.outline.has(field::EXPIRES) || deadline.is_none() => {
+                Some(c) if c.header.has(field::EXPIRES) || deadline.is_none() => {
                     self.set_expiry(c, deadline);
                     Some(true)
                 }
@@ -37,10 +39,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// One store: a reader sees the old expiry or the new one.
     fn set_expiry(&self, current: &Current, deadline: Option<u64>) {
-        if !current.outline.has(field::EXPIRES) {
+        if !current.header.has(field::EXPIRES) {
             return;
         }
-        let word = current.record + current.outline.expires_at();
+        let word = current.record + current.header.expires_at();
         self.mem.store(word, deadline.unwrap_or(u64::MAX), Ordering::Release);
         if let Some(deadline) = deadline {
             let entry = self.entry_of(self.segment_of(current.record));
@@ -72,5 +74,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.abandon(writer, &draft);
         }
         Ok(outcome? == Outcome::Stored)
+    }
+
+    /// Whether there may be something under a key that has expired: a look without the lock, which only the lock can confirm.
+    pub fn may_be_expired(&self, key: &[u8], kh: KeyHash) -> bool {
+        let Ok(Some(path)) = self.path_of(self.root(), Tree::First, kh.hash) else { return false };
+        let place = self.place(path.leaf, kh.hash);
+        match self.look(key, kh, kh.hash, place, Tree::First) {
+            Ok(Some(found)) => self.is_past(&found),
+            Ok(None) => LockWord(self.mem.load(place.first + LOCK_WORD, Ordering::Relaxed)).has_overflow(),
+            Err(_) => false,
+        }
     }
 }

@@ -6,7 +6,7 @@
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOR_EVER};
 use crate::engine::tests::crash::{dump, State};
-use crate::engine::tests::world::{strict, World};
+use crate::engine::tests::fixture::{strict, Fixture};
 use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +15,7 @@ use std::sync::Arc;
 const KEYS: [&[u8]; 4] = [b"a", b"b", b"c", b"d"];
 
 fn backup(client: &Player) -> State {
-    let copy = World::new(strict(32));
+    let copy = Fixture::new(strict(32));
     let target = copy.client();
     let mut writer = client.writer().unwrap_or_else(|error| wrong(error));
     let held = client.begin_snapshot(&mut writer).unwrap_or_else(|error| wrong(error));
@@ -30,8 +30,8 @@ fn set(client: &Player, key: &[u8]) {
 }
 
 fn beside_writers() -> impl Fn() + Send + Sync + 'static {
-    let stage = Stage::new(strict(8).small_leaves(), |world| {
-        let mut client = world.client();
+    let stage = Stage::new(strict(8).small_leaves(), |fixture| {
+        let mut client = fixture.client();
         KEYS.iter().for_each(|key| client.t_set(key, b"old").unwrap());
         client.retire();
     });

@@ -5,7 +5,7 @@
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOR_EVER};
 use crate::engine::tests::crash::State;
-use crate::engine::tests::world::strict;
+use crate::engine::tests::fixture::strict;
 use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 
@@ -26,8 +26,8 @@ fn clear(client: &Player) {
 }
 
 fn while_written() -> impl Fn() + Send + Sync + 'static {
-    let stage = Stage::new(strict(8).small_leaves(), |world| {
-        let mut client = world.client();
+    let stage = Stage::new(strict(8).small_leaves(), |fixture| {
+        let mut client = fixture.client();
         client.t_set(b"key", b"first").unwrap();
         client.retire();
     });

@@ -1,8 +1,8 @@
-//! What the stories about recycling share: a segment that holds one record and garbage, and writers who will need it.
+//! What the scenarios about recycling share: a segment that holds one record and garbage, and writers who will need it.
 
 use super::explore::wrong;
 use super::stage::{Play, Player, Stage, FILL};
-use crate::engine::tests::world::{strict, World};
+use crate::engine::tests::fixture::{strict, Fixture};
 use hashmere_format::header::at;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -29,8 +29,8 @@ pub(super) const SEGMENT: u64 = 3;
 
 /// A full segment with "key" and garbage, two that are free, and room in the file for so many `writers`' segments.
 pub(super) fn stage(writers: u64) -> Stage {
-    Stage::new(strict(8).small_leaves(), |world: &World| {
-        let mut client = world.client();
+    Stage::new(strict(8).small_leaves(), |fixture: &Fixture| {
+        let mut client = fixture.client();
         let (large, garbage) = (["l0", "l1"].map(str::as_bytes), ["g0", "g1", "g2"].map(str::as_bytes));
         large.iter().for_each(|key| client.t_set(key, &[b'l'; 3000]).unwrap());
         client.t_set(b"key", &value("key", 0)).unwrap();
@@ -41,9 +41,9 @@ pub(super) fn stage(writers: u64) -> Stage {
         assert_eq!(record, Some(client.segment_offset(SEGMENT)));
         assert_eq!(client.segments(), SEGMENT + 1);
         let max_bytes = client.segment_offset(SEGMENT + 1 + writers);
-        world.heap.store(at::MAX_BYTES, max_bytes, Ordering::Relaxed);
+        fixture.heap.store(at::MAX_BYTES, max_bytes, Ordering::Relaxed);
         // The ring holds hints: without them the segment that is freed next is the first to be claimed.
-        (0..at::FREE_RING_LEN).for_each(|i| world.heap.store(at::FREE_RING + 8 * i, 0, Ordering::Relaxed));
+        (0..at::FREE_RING_LEN).for_each(|i| fixture.heap.store(at::FREE_RING + 8 * i, 0, Ordering::Relaxed));
     })
 }
 

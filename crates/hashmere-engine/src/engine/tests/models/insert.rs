@@ -5,7 +5,7 @@
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOR_EVER};
 use crate::engine::tests::crash::State;
-use crate::engine::tests::world::{strict, Client, World};
+use crate::engine::tests::fixture::{strict, Client, Fixture};
 use crate::engine::When;
 use crate::fault::Fault;
 use crate::types::Attributes;
@@ -61,8 +61,8 @@ fn rivals(client: &Client) -> [String; 2] {
 
 fn two_keys() -> impl Fn() + Send + Sync + 'static {
     let mut names = None;
-    let stage = Stage::new(strict(8).small_leaves(), |world: &World| {
-        let mut client = world.client();
+    let stage = Stage::new(strict(8).small_leaves(), |fixture: &Fixture| {
+        let mut client = fixture.client();
         // It stands in its first bucket, so its second is emptier.
         client.t_set(b"other", b"").unwrap();
         names = Some(rivals(&client));

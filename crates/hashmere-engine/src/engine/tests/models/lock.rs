@@ -6,7 +6,7 @@
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
 use crate::engine::client::lock::Held;
-use crate::engine::tests::world::strict;
+use crate::engine::tests::fixture::strict;
 use crate::error::WriteError;
 use crate::fault::Fault;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
@@ -125,7 +125,7 @@ fn owner_stops() -> impl Fn() + Send + Sync + 'static {
         let owner = owner.join().unwrap();
         let takeovers = owner.stats(0, 0).takeovers;
         if takeovers != 0 {
-            wrong("somebody was buried alive");
+            wrong("somebody was recovered although it lives");
         }
         play.end(&[Default::default()]);
     }

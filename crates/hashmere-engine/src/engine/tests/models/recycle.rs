@@ -111,12 +111,12 @@ fn a_key_is_found_while_it_moves() {
 
 #[test]
 fn finds_a_writer_that_counts_too_late() {
-    must_find(Fault::BurialIgnored, while_moved(get));
+    must_find(Fault::MarkingIgnored, while_moved(get));
 }
 
 #[test]
 fn finds_a_set_that_believes_what_it_saw_before_the_lock() {
-    must_find(Fault::SightBelieved, while_moved(get));
+    must_find(Fault::LookupBelieved, while_moved(get));
 }
 
 #[test]

@@ -6,7 +6,7 @@
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOR_EVER};
 use crate::engine::tests::crash::State;
-use crate::engine::tests::world::{strict, Client, World};
+use crate::engine::tests::fixture::{strict, Client, Fixture};
 use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 use std::sync::Arc;
@@ -29,14 +29,14 @@ fn fill(client: &Client, keys: usize) {
 
 fn full() -> Arc<Full> {
     let geometry = strict(8).small_leaves();
-    let trial = World::new(geometry).client();
+    let trial = Fixture::new(geometry).client();
     let keys = (0..).take_while(|n| {
         trial.t_set(&key(*n), &key(*n)).unwrap();
         trial.stats(0, 0).splits == 0
     });
     let keys = keys.count();
-    let stage = Stage::new(geometry, |world| {
-        let mut client = world.client();
+    let stage = Stage::new(geometry, |fixture| {
+        let mut client = fixture.client();
         fill(&client, keys);
         client.retire();
     });

@@ -1,10 +1,10 @@
-//! Where stories take place: a store that was prepared beforehand, and clients whose every access is a step.
+//! Where scenarios take place: a store that was prepared beforehand, and clients whose every access is a step.
 
 use super::explore::wrong;
 use crate::engine::tests::audit::audit;
 use crate::engine::tests::crash::{dump, is_sound, State};
+use crate::engine::tests::fixture::{Fixture, Geometry};
 use crate::engine::tests::probe::{die, until_death};
-use crate::engine::tests::world::{Geometry, World};
 use crate::engine::{Access, Engine};
 use hashmere_mem::shuttle::sync::{Condvar, Mutex};
 use hashmere_mem::{BackError, HeapMem, LocalHost, LocalPeers, Mem, ShuttleMem};
@@ -13,51 +13,51 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// A store as it is when a story begins.
+/// A store as it is when a scenario begins.
 pub(super) struct Stage {
     image: HeapMem,
 }
 
 impl Stage {
     /// Prepares a store. Every client of `setup` must be retired.
-    pub(super) fn new(geometry: Geometry, setup: impl FnOnce(&World)) -> Stage {
-        let world = World::new(geometry);
-        setup(&world);
-        Stage { image: world.heap.image() }
+    pub(super) fn new(geometry: Geometry, setup: impl FnOnce(&Fixture)) -> Stage {
+        let fixture = Fixture::new(geometry);
+        setup(&fixture);
+        Stage { image: fixture.heap.image() }
     }
 
-    /// A story on a copy of it. Nobody waits longer than `patience` for a living client; time passes by a millisecond with
+    /// A scenario on a copy of it. Nobody waits longer than `timeout` for a living client; time passes by a millisecond with
     /// every look at the clock.
-    pub(super) fn play(&self, patience: Duration) -> Play {
+    pub(super) fn play(&self, timeout: Duration) -> Play {
         Play {
             mem: Arc::new(ShuttleMem::from_heap(self.image.image())),
             peers: LocalPeers::new(),
             scheduled: Arc::new(AtomicBool::new(false)),
-            patience,
+            timeout,
         }
     }
 }
 
-/// Longer than any story: nobody gives up.
+/// Longer than any scenario: nobody gives up.
 pub(super) const FOR_EVER: Duration = Duration::from_secs(1 << 20);
 
 /// What the keys begin with that only fill segments.
 pub(super) const FILL: &str = "fill";
 
-/// One story.
+/// One scenario.
 pub(super) struct Play {
     mem: Arc<ShuttleMem>,
     peers: Arc<LocalPeers>,
     scheduled: Arc<AtomicBool>,
-    patience: Duration,
+    timeout: Duration,
 }
 
 impl Play {
     /// One more process.
     pub(super) fn client(&self) -> Player {
         let fate = Arc::new(Fate::default());
-        let mem = ModelMem { mem: self.mem.clone(), scheduled: self.scheduled.clone(), fate: fate.clone() };
-        let access = Access { read_only: false, busy_timeout: self.patience, sync_every: None };
+        let mem = StageMem { mem: self.mem.clone(), scheduled: self.scheduled.clone(), fate: fate.clone() };
+        let access = Access { read_only: false, busy_timeout: self.timeout, sync_every: None };
         let engine = Engine::attach(mem, LocalHost::new(&self.peers), Mem::capacity, access).unwrap();
         Player { engine, fate }
     }
@@ -67,12 +67,12 @@ impl Play {
         self.scheduled.store(true, Ordering::Relaxed);
     }
 
-    /// The story is over, and the store must be sound and hold one of these, fillings aside. The players live on to this point, except those who
+    /// The scenario is over, and the store must be sound and hold one of these, fillings aside. The players live on to this point, except those who
     /// died.
     pub(super) fn end(self, outcomes: &[State]) {
         self.scheduled.store(false, Ordering::Relaxed);
-        let world = World::of(self.mem.heap().image(), self.peers);
-        let survivor = world.client();
+        let fixture = Fixture::of(self.mem.heap().image(), self.peers);
+        let survivor = fixture.client();
         survivor.sweep().unwrap();
         let everything = outcomes.iter().flatten().map(|(k, v)| (k.clone(), v.clone())).collect();
         let mut now = dump(&survivor, &everything).unwrap_or_else(|text| wrong(text));
@@ -86,9 +86,9 @@ impl Play {
     }
 }
 
-/// A process in a story.
+/// A process in a scenario.
 pub(super) struct Player {
-    engine: Engine<ModelMem, LocalHost>,
+    engine: Engine<StageMem, LocalHost>,
     fate: Arc<Fate>,
 }
 
@@ -149,7 +149,7 @@ impl Player {
 }
 
 impl Deref for Player {
-    type Target = Engine<ModelMem, LocalHost>;
+    type Target = Engine<StageMem, LocalHost>;
     fn deref(&self) -> &Self::Target {
         &self.engine
     }
@@ -178,13 +178,13 @@ impl Gate {
 }
 
 /// The memory as one client reaches it.
-pub(super) struct ModelMem {
+pub(super) struct StageMem {
     mem: Arc<ShuttleMem>,
     scheduled: Arc<AtomicBool>,
     fate: Arc<Fate>,
 }
 
-/// Each of these is a step, or before the story begins an ordinary access.
+/// Each of these is a step, or before the scenario begins an ordinary access.
 macro_rules! accesses {
     ($(fn $name:ident($($arg:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
         fn $name(&self, $($arg: $type),*) $(-> $result)? {
@@ -198,7 +198,7 @@ macro_rules! accesses {
     )*};
 }
 
-impl Mem for ModelMem {
+impl Mem for StageMem {
     const STEPPED: bool = true;
 
     accesses! {

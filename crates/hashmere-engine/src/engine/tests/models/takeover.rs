@@ -1,12 +1,12 @@
 //! Three clients count one key up, which the first of them creates, and one dies or stops at some access.
 //!
 //! No number is given out twice, no step is lost, and at the end the store is sound. Catches a commit that is not completed
-//! by whoever buries, and what `lock` catches, through a whole operation.
+//! by the client that recovers it, and what `lock` catches, through a whole operation.
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
 use crate::engine::tests::crash::State;
-use crate::engine::tests::world::strict;
+use crate::engine::tests::fixture::strict;
 use crate::error::WriteError;
 use crate::fault::Fault;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
@@ -84,7 +84,7 @@ fn owner_stops() -> impl Fn() + Send + Sync + 'static {
         gate.open();
         let (first, owner) = owner.join().unwrap();
         if owner.stats(0, 0).takeovers != 0 {
-            wrong("somebody was buried alive");
+            wrong("somebody was recovered although it lives");
         }
         play.end(&counted_to([all_different([a, b, first])]));
     }

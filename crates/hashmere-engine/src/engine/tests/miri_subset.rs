@@ -3,7 +3,7 @@
 
 use super::audit::audit;
 use super::crash::{dump, is_sound, State};
-use super::world::{cache, strict, Client, Geometry, World};
+use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::engine::When;
 use crate::types::{Attributes, Ttl};
 use hashmere_format::segment::{self, Word};
@@ -13,13 +13,13 @@ use std::time::Duration;
 
 /// A store that must be sound at the end, and what it must hold then.
 struct Case {
-    world: World,
+    fixture: Fixture,
     state: State,
 }
 
 impl Case {
     fn new(geometry: Geometry) -> Case {
-        Case { world: World::plain(geometry), state: State::new() }
+        Case { fixture: Fixture::plain(geometry), state: State::new() }
     }
 
     fn set(&mut self, client: &Client, key: String, value: &[u8]) {
@@ -29,7 +29,7 @@ impl Case {
 
     /// What a newcomer sees is right.
     fn end(&self, client: &Client) {
-        assert_eq!(dump(&self.world.reader(), &self.state).unwrap(), self.state);
+        assert_eq!(dump(&self.fixture.reader(), &self.state).unwrap(), self.state);
         is_sound(client, self.state.len() as u64).unwrap();
         audit(client).unwrap();
     }
@@ -38,7 +38,7 @@ impl Case {
 #[test]
 fn calls_of_every_kind() {
     let mut case = Case::new(strict(12));
-    let mut client = case.world.client();
+    let mut client = case.fixture.client();
     case.set(&client, "short".into(), b"1");
     case.set(&client, "empty".into(), b"");
     case.set(&client, "large".into(), &[b'l'; 5000]);
@@ -67,7 +67,7 @@ fn calls_of_every_kind() {
 #[test]
 pub(super) fn leaves_split_and_overflow() {
     let mut case = Case::new(strict(12).small_leaves());
-    let client = case.world.client();
+    let client = case.fixture.client();
     (0..30).for_each(|n| case.set(&client, format!("k{n}"), b"spread"));
     (0..16).for_each(|n| case.set(&client, format!("#{n}"), b"collides"));
     assert!(client.stats(0, 0).splits > 0 && client.stats(0, 0).index_overflow > 0);
@@ -78,7 +78,7 @@ pub(super) fn leaves_split_and_overflow() {
 #[test]
 fn fixed_lengths_that_are_longer_than_a_segment() {
     let mut case = Case::new(Geometry { fixed: (Some(4), Some(9000)), ..strict(24) });
-    let mut client = case.world.client();
+    let mut client = case.fixture.client();
     for round in 0..6 {
         (0..3).for_each(|i| case.set(&client, format!("key{i}"), &[b'a' + round + i; 9000]));
         assert!(client.t_del(b"key1").unwrap());
@@ -87,14 +87,14 @@ fn fixed_lengths_that_are_longer_than_a_segment() {
     }
     assert!(client.t_touch(b"key0", Ttl::At(u64::MAX / 2)).unwrap());
     client.retire();
-    case.end(&case.world.client());
+    case.end(&case.fixture.client());
 }
 
 /// An empty place costs a scan nothing but a look: steps are for entries and leaves. How many places are looked at stays in the caller's hands.
 #[test]
 fn a_scan_passes_empty_places() {
-    let world = World::plain(strict(12).small_leaves());
-    let client = world.client();
+    let fixture = Fixture::plain(strict(12).small_leaves());
+    let client = fixture.client();
     let steps = |most: usize| {
         let (mut at, mut steps, mut entries, root) = (Scan::START, 0_u32, 0_u32, client.root_word());
         while at.tree < 2 {
@@ -121,7 +121,7 @@ fn a_scan_passes_empty_places() {
 #[test]
 fn segments_are_cleaned_and_used_again() {
     let mut case = Case::new(strict(8));
-    let client = case.world.client();
+    let client = case.fixture.client();
     for round in 0..8 {
         // One that stays, and so has to be moved, and some that do not.
         case.set(&client, format!("stays{round}"), b"s");
@@ -135,8 +135,8 @@ fn segments_are_cleaned_and_used_again() {
 
 #[test]
 fn a_full_cache_evicts() {
-    let world = World::plain(cache(6));
-    let client = world.client();
+    let fixture = Fixture::plain(cache(6));
+    let client = fixture.client();
     for n in 0..36 {
         client.t_set(format!("k{n}").as_bytes(), &[b'c'; 500]).unwrap();
     }
@@ -148,8 +148,8 @@ fn a_full_cache_evicts() {
 
 #[test]
 fn the_dead_are_repaired() {
-    let mut case = Case { world: World::new(strict(12).small_leaves()), state: State::new() };
-    let (victim, client) = (case.world.client(), case.world.client());
+    let mut case = Case { fixture: Fixture::new(strict(12).small_leaves()), state: State::new() };
+    let (victim, client) = (case.fixture.client(), case.fixture.client());
     case.set(&victim, "key".into(), b"first");
     case.set(&client, "other".into(), b"o");
     victim.probe.die_after(24);
@@ -201,15 +201,15 @@ fn turn_over(client: &Client) {
         client.retire_segment(&mut writer);
         client.set_state(segment, Word::new(segment::State::Sealed));
         for segment in 0..client.segments() {
-            client.glance(&writer, segment).unwrap();
+            client.free_if_dead(&writer, segment).unwrap();
         }
     }
 }
 
 /// Two threads write and two read; `clients` are their processes.
-fn together(world: &World, clients: [&Client; 4]) {
+fn together(fixture: &Fixture, clients: [&Client; 4]) {
     // Nobody dies, so nobody need give up on a thread that the machine does not run just now.
-    world.peers.set_tick(Duration::ZERO);
+    fixture.peers.set_tick(Duration::ZERO);
     clients[0].t_set(b"key", &value(0)).unwrap();
     clients[0].t_incr(b"n", 1, Some(0)).unwrap();
     thread::scope(|scope| {
@@ -225,29 +225,29 @@ fn together(world: &World, clients: [&Client; 4]) {
     });
     let expected = [("key", value(ROUNDS - 1)), ("own", value(ROUNDS - 1)), ("n", (2 * ROUNDS).to_string().into())];
     let state: State = expected.into_iter().map(|(key, value)| (key.into(), value)).collect();
-    assert_eq!(dump(&world.reader(), &state).unwrap(), state);
+    assert_eq!(dump(&fixture.reader(), &state).unwrap(), state);
     is_sound(clients[0], 3).unwrap();
     audit(clients[0]).unwrap();
 }
 
 #[test]
 fn processes_work_together() {
-    let world = World::plain(strict(12));
-    let clients = [(); 4].map(|()| world.client());
-    together(&world, clients.each_ref());
+    let fixture = Fixture::plain(strict(12));
+    let clients = [(); 4].map(|()| fixture.client());
+    together(&fixture, clients.each_ref());
 }
 
 #[test]
 fn threads_of_one_process_work_together() {
-    let world = World::plain(strict(12));
-    let client = world.client();
-    together(&world, [&client; 4]);
+    let fixture = Fixture::plain(strict(12));
+    let client = fixture.client();
+    together(&fixture, [&client; 4]);
 }
 
 #[test]
 fn a_value_stays_whole_while_its_segments_are_recycled() {
-    let world = World::plain(strict(8));
-    let clients = [(); 2].map(|()| world.client());
+    let fixture = Fixture::plain(strict(8));
+    let clients = [(); 2].map(|()| fixture.client());
     clients[0].t_set(b"key", &value(0)).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| turn_over(&clients[0]));

@@ -5,9 +5,9 @@
 //! operation, missing while the relaxed ones behind it are there, up to the next that releases, the next of the same word, or the
 //! next fence. Nothing passes a read-modify-write or a system call. The same, for some deaths, of the stores of the repair.
 
-use super::crash::{attempt, bulks, Effort, Frame, Scenario, State, Tally};
+use super::crash::{attempt, bulks, Counts, Effort, Frame, Scenario, State};
+use super::fixture::Fixture;
 use super::probe::{until_death, Kind, Stored};
-use super::world::World;
 use hashmere_mem::Mem;
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
@@ -48,44 +48,44 @@ fn cases(trace: &[Stored], short: usize) -> BTreeMap<usize, Vec<usize>> {
 }
 
 /// Takes a store back that others have passed.
-fn undo(world: &World, store: &Stored) {
-    world.heap.store(store.off, store.before, Ordering::Relaxed);
+fn undo(fixture: &Fixture, store: &Stored) {
+    fixture.heap.store(store.off, store.before, Ordering::Relaxed);
 }
 
 impl Scenario {
     /// Stores of the operation.
-    pub(super) fn come_late(&self, frame: &Frame, effort: Effort, tally: &mut Tally) {
+    pub(super) fn come_late(&self, frame: &Frame, effort: Effort, counts: &mut Counts) {
         for (there, late) in cases(&frame.trace, if effort.step == 1 { SHORT } else { 1 }) {
-            if tally.is_enough() {
+            if counts.is_enough() {
                 return;
             }
-            let world = World::new(self.geometry);
-            let mut cast = (self.setup)(&world);
+            let fixture = Fixture::new(self.geometry);
+            let mut cast = (self.setup)(&fixture);
             cast.victim.probe.die_after(there as u64);
             let _ = until_death(|| (self.act)(&mut cast.victim));
             cast.victim.kill();
             for late in late {
-                let image = world.image();
+                let image = fixture.image();
                 undo(&image, &frame.trace[late]);
-                tally.late += 1;
+                counts.late += 1;
                 let outcome = attempt(|| self.is_survived(&image, frame));
-                tally.add(format!("death {there}, store {late} late"), outcome);
+                counts.add(format!("death {there}, store {late} late"), outcome);
             }
         }
     }
 
-    fn is_survived(&self, world: &World, frame: &Frame) -> Result<(), String> {
-        let seen = self.look(world, frame)?;
-        let survivor = world.client();
+    fn is_survived(&self, fixture: &Fixture, frame: &Frame) -> Result<(), String> {
+        let seen = self.look(fixture, frame)?;
+        let survivor = fixture.client();
         survivor.sweep().map_err(|e| format!("sweep: {e}"))?;
-        self.is_repaired(world, &survivor, &seen, frame)?;
-        self.work(world, &survivor, seen).map(drop)
+        self.is_repaired(fixture, &survivor, &seen, frame)?;
+        self.work(fixture, &survivor, seen).map(drop)
     }
 
-    /// Stores of a repair, whose owner dies as well. `world` is what the first death left.
+    /// Stores of a repair, whose owner dies as well. `fixture` is what the first death left.
     pub(super) fn come_late_in_repair(
         &self,
-        world: &World,
+        fixture: &Fixture,
         (trace, seen): (&[Stored], &State),
         frame: &Frame,
         most: u64,
@@ -95,7 +95,7 @@ impl Scenario {
             cases(trace, 1).into_iter().flat_map(|(there, late)| late.into_iter().map(move |l| (there, l))).collect();
         for (there, late) in cases.iter().step_by(cases.len().div_ceil(most as usize).max(1)) {
             let outcome = attempt(|| {
-                let image = world.image();
+                let image = fixture.image();
                 let repairer = image.client();
                 repairer.probe.die_after(*there as u64);
                 let _ = until_death(|| repairer.sweep());

@@ -1,6 +1,6 @@
 //! A store on heap memory with several clients, each of which can die.
 
-use super::medium::Medium;
+use super::disk::Disk;
 use super::probe::{Probe, ProbeMem};
 use crate::engine::{Access, Engine, NewStore};
 use hashmere_format::header::{at, Shape};
@@ -43,42 +43,42 @@ impl Geometry {
 }
 
 /// The memory and the processes of one store.
-pub(super) struct World {
+pub(super) struct Fixture {
     pub(super) heap: Arc<HeapMem>,
     pub(super) peers: Arc<LocalPeers>,
-    pub(super) medium: Option<Arc<Medium>>,
+    pub(super) disk: Option<Arc<Disk>>,
     /// Nothing is counted and nobody dies.
     plain: bool,
 }
 
 const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300), sync_every: None };
 
-impl World {
+impl Fixture {
     /// A new store.
-    pub(super) fn new(geometry: Geometry) -> World {
-        World::made(geometry, None, false)
+    pub(super) fn new(geometry: Geometry) -> Fixture {
+        Fixture::made(geometry, None, false)
     }
 
     /// A new store whose clients are not traced: most of what Miri would do is to follow the counting.
-    pub(super) fn plain(geometry: Geometry) -> World {
-        World::made(geometry, None, true)
+    pub(super) fn plain(geometry: Geometry) -> Fixture {
+        Fixture::made(geometry, None, true)
     }
 
     /// A store that is there already.
     #[cfg(not(miri))]
-    pub(super) fn of(heap: HeapMem, peers: Arc<LocalPeers>) -> World {
-        World { heap: Arc::new(heap), peers, medium: None, plain: false }
+    pub(super) fn of(heap: HeapMem, peers: Arc<LocalPeers>) -> Fixture {
+        Fixture { heap: Arc::new(heap), peers, disk: None, plain: false }
     }
 
     /// The same on a disk.
-    pub(super) fn on_disk(geometry: Geometry) -> World {
-        let medium = Medium::new(at::DATA + (geometry.segments << 12));
-        let world = World::made(geometry, Some(medium.clone()), false);
-        medium.flush().unwrap();
-        world
+    pub(super) fn on_disk(geometry: Geometry) -> Fixture {
+        let disk = Disk::new(at::DATA + (geometry.segments << 12));
+        let fixture = Fixture::made(geometry, Some(disk.clone()), false);
+        disk.flush().unwrap();
+        fixture
     }
 
-    fn made(geometry: Geometry, medium: Option<Arc<Medium>>, plain: bool) -> World {
+    fn made(geometry: Geometry, disk: Option<Arc<Disk>>, plain: bool) -> Fixture {
         let bytes = at::DATA + (geometry.segments << 12);
         let heap = Arc::new(HeapMem::new(bytes));
         let peers = LocalPeers::new();
@@ -93,22 +93,22 @@ impl World {
             boot: [1, 2],
             durable: geometry.durable,
         };
-        let world = World { heap, peers, medium, plain };
-        Engine::format(world.mem(), LocalHost::new(&world.peers), &new, ACCESS).unwrap();
-        world
+        let fixture = Fixture { heap, peers, disk, plain };
+        Engine::format(fixture.mem(), LocalHost::new(&fixture.peers), &new, ACCESS).unwrap();
+        fixture
     }
 
     /// The bytes as they are now, in a file of their own; the processes are the same.
-    pub(super) fn image(&self) -> World {
-        World { heap: Arc::new(self.heap.image()), peers: self.peers.clone(), medium: None, plain: self.plain }
+    pub(super) fn image(&self) -> Fixture {
+        Fixture { heap: Arc::new(self.heap.image()), peers: self.peers.clone(), disk: None, plain: self.plain }
     }
 
-    /// After a power cut: what the medium kept, and nobody alive.
-    pub(super) fn after_cut(heap: HeapMem, now_ms: u64) -> World {
+    /// After a power cut: what the disk kept, and nobody alive.
+    pub(super) fn after_cut(heap: HeapMem, now_ms: u64) -> Fixture {
         let peers = LocalPeers::new();
         peers.set_now_ms(now_ms);
-        let medium = Some(Medium::of(&heap));
-        World { heap: Arc::new(heap), peers, medium, plain: false }
+        let disk = Some(Disk::of(&heap));
+        Fixture { heap: Arc::new(heap), peers, disk, plain: false }
     }
 
     /// The one who opens after that, before it does anything.
@@ -122,7 +122,7 @@ impl World {
     }
 
     fn mem(&self) -> ProbeMem {
-        ProbeMem::new(&self.heap, self.medium.clone(), self.plain)
+        ProbeMem::new(&self.heap, self.disk.clone(), self.plain)
     }
 
     fn open(&self, access: Access) -> Client {

@@ -2,10 +2,10 @@
 //! power cut.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
+use super::disk::{Choice, Dice};
+use super::fixture::{strict, Client, Fixture, Geometry};
 use super::history::{is_whole, rescue, History};
-use super::medium::{Choice, Dice};
 use super::power_between::sync;
-use super::world::{strict, Client, Geometry, World};
 use crate::engine::{Tick, When};
 use crate::error::WriteError;
 use crate::types::{Attributes, Change, Counter, Expected, Update, Version};
@@ -22,8 +22,8 @@ fn put(client: &Client, key: &[u8], attributes: Attributes) {
     assert!(client.t_put(key, b"asked", attributes, When::Always).unwrap().is_some());
 }
 
-fn few(world: &World) -> Cast {
-    let (other, victim) = (world.client(), world.client());
+fn few(fixture: &Fixture) -> Cast {
+    let (other, victim) = (fixture.client(), fixture.client());
     other.t_set(b"other", b"of the other").unwrap();
     (0..4).for_each(|i| victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap());
     victim.t_incr(b"n", 1, Some(1)).unwrap();
@@ -48,8 +48,8 @@ pub(super) fn deaths_of_who_asks() {
 
 #[test]
 fn the_larger_of_what_is_asked_for_and_what_comes_next() {
-    let world = World::new(strict(24));
-    let client = world.client();
+    let fixture = Fixture::new(strict(24));
+    let client = fixture.client();
     let asks = |asked: u64| Attributes::NONE.min_version(Version(asked));
     put(&client, b"k", asks(5));
     let first = version(&client, b"k");
@@ -85,8 +85,8 @@ fn the_larger_of_what_is_asked_for_and_what_comes_next() {
 
 #[test]
 fn there_is_a_limit_and_as_much_beyond_it() {
-    let world = World::new(strict(24));
-    let client = world.client();
+    let fixture = Fixture::new(strict(24));
+    let client = fixture.client();
     put(&client, b"k", Attributes::NONE.min_version(Version::MIN_VERSION_MAX));
     assert_eq!(version(&client, b"k"), Version::MIN_VERSION_MAX.0);
     const { assert!(VERSION_MAX - Version::MIN_VERSION_MAX.0 >= Version::MIN_VERSION_MAX.0 - 1) };
@@ -103,8 +103,8 @@ fn there_is_a_limit_and_as_much_beyond_it() {
 
 #[test]
 pub(super) fn nothing_goes_back_after_a_removal_or_a_clear() {
-    let world = World::new(strict(24));
-    let client = world.client();
+    let fixture = Fixture::new(strict(24));
+    let client = fixture.client();
     put(&client, b"k", FIRST);
     client.t_del(b"k").unwrap();
     client.t_set(b"k", b"back").unwrap();
@@ -122,13 +122,13 @@ pub(super) fn nothing_goes_back_after_a_removal_or_a_clear() {
 #[cfg_attr(miri, ignore)]
 fn a_power_cut_leaves_them() {
     let history = History::new(strict(64).durable(), 1);
-    let client = history.world.client();
+    let client = history.fixture.client();
     put(&client, b"k", FIRST);
     client.t_set(b"other", b"value").unwrap();
     sync(&client).unwrap();
-    let (given, moment) = (version(&client, b"k"), history.medium().now());
-    history.medium().cuts(&[(moment, Choice::Old)], &mut Dice(1), |_, _, heap, len| {
-        let client = rescue(&World::after_cut(heap, 1000), len).unwrap();
+    let (given, moment) = (version(&client, b"k"), history.disk().now());
+    history.disk().cuts(&[(moment, Choice::Old)], &mut Dice(1), |_, _, heap, len| {
+        let client = rescue(&Fixture::after_cut(heap, 1000), len).unwrap();
         assert_eq!(version(&client, b"k"), given);
         client.t_set(b"k", b"next").unwrap();
         assert!(version(&client, b"k") > given);

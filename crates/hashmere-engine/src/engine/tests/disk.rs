@@ -23,12 +23,12 @@ pub(super) enum Event {
     Zero(u64, u64),
     /// The file reaches at least to here.
     Size(u64),
-    /// Everything before is on the medium.
+    /// Everything before is on the disk.
     Flush,
 }
 
 /// Everything that happened, from the start.
-pub(super) struct Medium {
+pub(super) struct Disk {
     capacity: u64,
     base: Vec<u64>,
     base_size: u64,
@@ -93,21 +93,21 @@ impl Dice {
     }
 }
 
-impl Medium {
-    pub(super) fn new(capacity: u64) -> Arc<Medium> {
-        Medium::with(capacity, vec![0; (capacity / 8) as usize], 0)
+impl Disk {
+    pub(super) fn new(capacity: u64) -> Arc<Disk> {
+        Disk::with(capacity, vec![0; (capacity / 8) as usize], 0)
     }
 
     /// A disk that holds this already.
-    pub(super) fn of(heap: &HeapMem) -> Arc<Medium> {
+    pub(super) fn of(heap: &HeapMem) -> Arc<Disk> {
         let words = (0..heap.capacity()).step_by(8).map(|off| heap.load(off, Ordering::Relaxed)).collect();
         let size = (0..heap.capacity()).step_by(PAGE as usize).filter(|page| heap.has_memory(*page)).last();
-        Medium::with(heap.capacity(), words, size.map_or(0, |page| page + PAGE))
+        Disk::with(heap.capacity(), words, size.map_or(0, |page| page + PAGE))
     }
 
-    fn with(capacity: u64, base: Vec<u64>, base_size: u64) -> Arc<Medium> {
+    fn with(capacity: u64, base: Vec<u64>, base_size: u64) -> Arc<Disk> {
         let (events, broken) = (Mutex::new(Vec::new()), AtomicBool::new(false));
-        Arc::new(Medium { capacity, base, base_size, events, broken })
+        Arc::new(Disk { capacity, base, base_size, events, broken })
     }
 
     fn events(&self) -> MutexGuard<'_, Vec<Event>> {

@@ -2,7 +2,7 @@
 
 use super::{churn, clear_and_refill, filled, filled_more, many, set, wide, Case};
 use crate::engine::tests::crash::State;
-use crate::engine::tests::world::{strict, Client, World};
+use crate::engine::tests::fixture::{strict, Client, Fixture};
 use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
 
@@ -21,7 +21,7 @@ fn get_first(c: &Client, _: &mut State) -> Result<(), String> {
 /// Catches a reader that takes bytes of a recycled segment for its value, or misses a record that moves.
 #[test]
 fn get_while_everything_is_recycled() {
-    Case { name: "get/churn", geometry: strict(12), setup: filled, act: get_first, meanwhile: churn_all, exact: true }
+    Case { name: "get/churn", geometry: strict(12), setup: filled, act: get_first, concurrent: churn_all, exact: true }
         .run();
 }
 
@@ -40,7 +40,7 @@ fn self_describing(c: &Client, state: &mut State, n: u32) -> Result<(), String> 
 /// Catches a pin that is taken on a slot whose word came back: same key, same place, another record.
 #[test]
 fn view_while_the_same_slot_word_returns() {
-    fn setup(_: &World, actor: &Client, other: &Client, state: &mut State) {
+    fn setup(_: &Fixture, actor: &Client, other: &Client, state: &mut State) {
         set(actor, state, "actor", b"a".to_vec()).unwrap();
         self_describing(other, state, 0).unwrap();
     }
@@ -56,7 +56,7 @@ fn view_while_the_same_slot_word_returns() {
             )
         })
     }
-    /// Overwrites until the record stands where it stood at first, in another life of its segment.
+    /// Overwrites until the record stands where it was at first, in another life of its segment.
     fn come_round(c: &Client, state: &mut State) -> Result<(), String> {
         let kh = c.hash(b"self");
         let place = |c: &Client| c.read(b"self", kh, |f| Ok(f.slot)).unwrap().unwrap();
@@ -69,7 +69,7 @@ fn view_while_the_same_slot_word_returns() {
         }
         Ok(())
     }
-    Case { name: "view/same word", geometry: strict(6), setup, act: view, meanwhile: come_round, exact: true }.run();
+    Case { name: "view/same word", geometry: strict(6), setup, act: view, concurrent: come_round, exact: true }.run();
 }
 
 /// Catches a reader that takes the recycled index of before a clear for damage, or for the index of today.
@@ -87,7 +87,7 @@ fn get_while_the_store_is_cleared() {
         geometry: strict(12),
         setup: filled_more,
         act: get,
-        meanwhile: clear_and_refill,
+        concurrent: clear_and_refill,
         exact: false,
     }
     .run();
@@ -106,7 +106,7 @@ fn scan_while_the_store_is_cleared() {
         geometry: strict(12).small_leaves(),
         setup: filled_more,
         act: scan,
-        meanwhile: clear_and_refill,
+        concurrent: clear_and_refill,
         exact: false,
     }
     .run();
@@ -129,7 +129,7 @@ pub(in super::super) fn scan_while_the_index_grows() {
         geometry: strict(24).small_leaves(),
         setup: filled,
         act: scan,
-        meanwhile: many,
+        concurrent: many,
         exact: true,
     }
     .run();
@@ -143,7 +143,7 @@ fn get_while_the_index_grows() {
         geometry: strict(24).small_leaves(),
         setup: filled,
         act: get_first,
-        meanwhile: many,
+        concurrent: many,
         exact: true,
     }
     .run();

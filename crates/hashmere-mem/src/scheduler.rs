@@ -2,23 +2,23 @@
 
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
-/// Chooses again, evenly, after a burst of steps whose mean length is drawn for each telling: from one step, which shakes
+/// Chooses again, evenly, after a burst of steps whose mean length is drawn for each run: from one step, which shakes
 /// everything, to some hundred, in which others finish what they are about.
-pub(crate) struct Bursts {
+pub(crate) struct BurstScheduler {
     seed: u64,
     left: u64,
     rng: u64,
-    /// One in so many steps ends a burst.
+    /// One in this many steps ends a burst.
     mean: u64,
 }
 
 /// The longest bursts have a mean of two to this many steps.
 const LONGEST: u64 = 8;
 
-impl Bursts {
-    /// So many tellings.
-    pub(crate) fn new(seed: u64, times: u64) -> Bursts {
-        Bursts { seed, left: times, rng: 0, mean: 1 }
+impl BurstScheduler {
+    /// `times` runs.
+    pub(crate) fn new(seed: u64, times: u64) -> BurstScheduler {
+        BurstScheduler { seed, left: times, rng: 0, mean: 1 }
     }
 
     /// The next random word (splitmix64).
@@ -30,7 +30,7 @@ impl Bursts {
     }
 }
 
-impl Scheduler for Bursts {
+impl Scheduler for BurstScheduler {
     fn new_execution(&mut self) -> Option<Schedule> {
         self.left = self.left.checked_sub(1)?;
         self.rng = self.seed ^ self.left << 52;

@@ -1,16 +1,16 @@
 //! The scheduler's memory, in which nobody wakes by himself.
 
-use crate::stories::wrong;
+use crate::scenarios::wrong;
 use crate::{BackError, HeapMem, Mem, ShuttleMem};
 use shuttle::thread;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// [`ShuttleMem`] whose waits end when the word has changed, and never for want of patience: a story in which all who are left
+/// [`ShuttleMem`] whose waits end when the word has changed, and never by time: a scenario in which all who are left
 /// sleep has gone wrong.
 #[derive(Debug)]
-pub struct Sleepy {
+pub struct ModelMem {
     mem: ShuttleMem,
     /// Those who are not asleep and not done.
     awake: AtomicU64,
@@ -18,10 +18,10 @@ pub struct Sleepy {
     asleep: Mutex<Vec<(u64, u32)>>,
 }
 
-impl Sleepy {
+impl ModelMem {
     /// On what `heap` holds, with nobody awake.
-    pub fn new(heap: HeapMem) -> Arc<Sleepy> {
-        Arc::new(Sleepy { mem: ShuttleMem::from_heap(heap), awake: AtomicU64::new(0), asleep: Mutex::default() })
+    pub fn new(heap: HeapMem) -> Arc<ModelMem> {
+        Arc::new(ModelMem { mem: ShuttleMem::from_heap(heap), awake: AtomicU64::new(0), asleep: Mutex::default() })
     }
 
     /// The bytes themselves, whose use is no scheduling point.
@@ -59,7 +59,7 @@ macro_rules! steps {
     )*};
 }
 
-impl Mem for Sleepy {
+impl Mem for ModelMem {
     const STEPPED: bool = true;
 
     steps! {

@@ -8,19 +8,19 @@ const SLEEP_MAX: Duration = Duration::from_millis(128);
 
 /// Sleeps of growing length up to a deadline.
 #[derive(Debug)]
-pub struct Patience {
+pub struct Backoff {
     until: Option<Instant>,
     sleep: Duration,
 }
 
-impl Patience {
+impl Backoff {
     /// For this long in all.
-    pub fn new(timeout: Duration) -> Patience {
-        Patience { until: Instant::now().checked_add(timeout), sleep: SLEEP_MIN }
+    pub fn new(timeout: Duration) -> Backoff {
+        Backoff { until: Instant::now().checked_add(timeout), sleep: SLEEP_MIN }
     }
 }
 
-impl Iterator for Patience {
+impl Iterator for Backoff {
     type Item = Duration;
 
     /// `None`: the time is up.
@@ -38,9 +38,9 @@ mod tests {
 
     #[test]
     fn sleeps_grow_and_end() {
-        let mut patience = Patience::new(Duration::MAX);
-        let sleeps: Vec<_> = (0..10).map(|_| patience.next().unwrap().as_millis()).collect();
+        let mut backoff = Backoff::new(Duration::MAX);
+        let sleeps: Vec<_> = (0..10).map(|_| backoff.next().unwrap().as_millis()).collect();
         assert_eq!(sleeps, [1, 2, 4, 8, 16, 32, 64, 128, 128, 128]);
-        assert_eq!(Patience::new(Duration::ZERO).next(), None);
+        assert_eq!(Backoff::new(Duration::ZERO).next(), None);
     }
 }

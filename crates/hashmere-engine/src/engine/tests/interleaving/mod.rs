@@ -9,8 +9,8 @@ mod writing;
 
 use super::audit::audit;
 use super::crash::{attempt, dump, is_sound, State};
+use super::fixture::{Client, Fixture, Geometry};
 use super::power::seed;
-use super::world::{Client, Geometry, World};
 use crate::engine::reclaim::clean::Policy;
 use crate::error::WriteError;
 use crate::fault;
@@ -28,10 +28,10 @@ type Act = fn(&Client, &mut State) -> Result<(), String>;
 struct Case {
     name: &'static str,
     geometry: Geometry,
-    setup: fn(&World, &Client, &Client, &mut State),
+    setup: fn(&Fixture, &Client, &Client, &mut State),
     act: Act,
-    meanwhile: Act,
-    /// Whether the store must hold what both were told in the end: not if it was cleared meanwhile, or evicts.
+    concurrent: Act,
+    /// Whether the store must hold what both were told in the end: not if it was cleared in between, or evicts.
     exact: bool,
 }
 
@@ -64,16 +64,16 @@ impl Case {
 
     /// With one interruption before access `at`. Returns how many accesses there were.
     fn once(&self, at: u64) -> Result<u64, String> {
-        let world = World::new(self.geometry);
-        let (actor, other) = (world.client(), world.client());
+        let fixture = Fixture::new(self.geometry);
+        let (actor, other) = (fixture.client(), fixture.client());
         let mut state = State::new();
-        (self.setup)(&world, &actor, &other, &mut state);
+        (self.setup)(&fixture, &actor, &other, &mut state);
         let told = Arc::new(Mutex::new((state.clone(), Ok(()))));
-        let (hooked, theirs, meanwhile) = (other.clone(), told.clone(), self.meanwhile);
+        let (hooked, theirs, concurrent) = (other.clone(), told.clone(), self.concurrent);
         actor.probe.interrupt(at, move || {
             let mut told = theirs.lock().unwrap();
             let mut after = told.0.clone();
-            told.1 = meanwhile(&hooked, &mut after);
+            told.1 = concurrent(&hooked, &mut after);
             told.0 = after;
         });
         actor.probe.be_lenient();
@@ -81,7 +81,7 @@ impl Case {
         (self.act)(&actor, &mut mine)?;
         let accesses = actor.probe.accesses();
         let (theirs, outcome) = told.lock().unwrap().clone();
-        outcome.map_err(|e| format!("meanwhile: {e}"))?;
+        outcome.map_err(|e| format!("interrupting: {e}"))?;
         // What one of them changed is as it says; the rest is as it was.
         let mut expected = state.clone();
         for told in [theirs, mine] {
@@ -94,7 +94,7 @@ impl Case {
                 }
             }
         }
-        let now = dump(&world.reader(), &expected)?;
+        let now = dump(&fixture.reader(), &expected)?;
         if self.exact && now != expected {
             let key = now.keys().chain(expected.keys()).find(|k| now.get(*k) != expected.get(*k)).unwrap();
             let show =
@@ -145,10 +145,10 @@ fn wide(text: &str) -> Vec<u8> {
 }
 
 /// Eight wide records, which fill a segment that nobody has open.
-fn filled(world: &World, actor: &Client, other: &Client, state: &mut State) {
+fn filled(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
     set(other, state, "other", b"o".to_vec()).unwrap();
     set(actor, state, "actor", b"a".to_vec()).unwrap();
-    let mut third = world.client();
+    let mut third = fixture.client();
     set(&third, state, "a0", wide("first")).unwrap();
     for i in 0..7 {
         set(&third, state, &apart(&third, "a", i), wide("first")).unwrap();
@@ -184,8 +184,8 @@ fn clear_and_refill(c: &Client, state: &mut State) -> Result<(), String> {
 }
 
 /// As [`filled`], with so much more that a clear frees more than the reserve.
-fn filled_more(world: &World, actor: &Client, other: &Client, state: &mut State) {
-    filled(world, actor, other, state);
+fn filled_more(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
+    filled(fixture, actor, other, state);
     (0..24).for_each(|i| set(other, state, &format!("more{i}"), wide("first")).unwrap());
 }
 
@@ -193,7 +193,7 @@ fn many(c: &Client, state: &mut State) -> Result<(), String> {
     (0..90).try_for_each(|i| set(c, state, &format!("m{i}"), format!("many {i}").into_bytes()))
 }
 
-fn with_large(_: &World, actor: &Client, other: &Client, state: &mut State) {
+fn with_large(_: &Fixture, actor: &Client, other: &Client, state: &mut State) {
     set(actor, state, "actor", b"a".to_vec()).unwrap();
     set(other, state, "other", b"o".to_vec()).unwrap();
     set(other, state, "large", vec![b'0'; 3000]).unwrap();

@@ -3,7 +3,7 @@
 use super::{churn, churn_large, delete, filled, many, set, tolerate, wide, with_large, Case};
 use crate::engine::reclaim::clean::Policy;
 use crate::engine::tests::crash::State;
-use crate::engine::tests::world::{cache, strict, Client, World};
+use crate::engine::tests::fixture::{cache, strict, Client, Fixture};
 use crate::engine::When;
 use crate::types::{Attributes, Ttl};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -12,10 +12,10 @@ use std::sync::{Arc, OnceLock};
 /// Catches a cleaner that frees a large record of today because of what it knew of yesterday's in the same place.
 #[test]
 pub(in super::super) fn compact_while_large_records_come_and_go() {
-    fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
-        with_large(world, actor, other, state);
+    fn setup(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
+        with_large(fixture, actor, other, state);
         // A dead large record that nobody reclaimed yet: its writer died.
-        let third = world.client();
+        let third = fixture.client();
         third.t_set(b"dead", &[b'd'; 3000]).unwrap();
         third.probe.rewind();
         third.probe.die_after(LARGE_DEAD);
@@ -24,7 +24,7 @@ pub(in super::super) fn compact_while_large_records_come_and_go() {
         other.sweep().unwrap();
     }
     let act = |c: &Client, _: &mut State| tolerate(c.t_compact());
-    Case { name: "compact/large", geometry: strict(16), setup, act, meanwhile: churn_large, exact: true }.run();
+    Case { name: "compact/large", geometry: strict(16), setup, act, concurrent: churn_large, exact: true }.run();
 }
 
 /// Stores of a deletion up to the count of dead bytes, so that the large record is dead and not yet reclaimed.
@@ -33,19 +33,19 @@ const LARGE_DEAD: u64 = 17;
 /// Catches a maintainer that moves or frees what somebody is just changing.
 #[test]
 fn compact_while_records_come_and_go() {
-    fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
-        filled(world, actor, other, state);
+    fn setup(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
+        filled(fixture, actor, other, state);
         for i in 0..40 {
             set(actor, state, &format!("d{i}"), wide("deleted")).unwrap();
         }
         for i in (0..40).filter(|i| i % 4 != 0) {
             // By different clients, so that none of them cleans in passing.
-            let third = world.client();
+            let third = fixture.client();
             delete(&third, state, &format!("d{i}")).unwrap();
         }
     }
     let act = |c: &Client, _: &mut State| tolerate(c.t_compact());
-    Case { name: "compact/churn", geometry: strict(24), setup, act, meanwhile: churn, exact: true }.run();
+    Case { name: "compact/churn", geometry: strict(24), setup, act, concurrent: churn, exact: true }.run();
 }
 
 /// Catches a cleaner that moves what somebody has just overwritten: the value of before would be back.
@@ -55,8 +55,8 @@ pub(in super::super) fn clean_while_what_lives_is_overwritten() {
         let mut writer = c.writer().map_err(|e| e.to_string())?;
         (0..c.segments()).try_for_each(|segment| tolerate(c.clean_segment(&mut writer, segment, Policy::Move)))
     }
-    let meanwhile = |c: &Client, state: &mut State| set(c, state, "a0", wide("overwritten"));
-    Case { name: "clean/replace", geometry: strict(24), setup: filled, act, meanwhile, exact: true }.run();
+    let concurrent = |c: &Client, state: &mut State| set(c, state, "a0", wide("overwritten"));
+    Case { name: "clean/replace", geometry: strict(24), setup: filled, act, concurrent, exact: true }.run();
 }
 
 /// Catches a removal of what expired that does not look again: just before its time was over the key was touched, and lives.
@@ -72,15 +72,15 @@ pub(in super::super) fn expire_while_it_is_touched() {
     ];
     for act in acts {
         let once = |at: u64| {
-            let world = World::new(strict(16));
-            let (actor, other) = (world.client(), world.client());
-            world.peers.set_now_ms(1000);
+            let fixture = Fixture::new(strict(16));
+            let (actor, other) = (fixture.client(), fixture.client());
+            fixture.peers.set_now_ms(1000);
             let ttl = Attributes { ttl: Ttl::At(2000), ..Attributes::NONE };
             other.t_put(b"ttl", b"value", ttl, When::Always).unwrap();
             drop(actor.writer().unwrap());
             actor.probe.rewind();
-            world.peers.set_now_ms(5000);
-            let (hooked, peers, touched) = (other.clone(), world.peers.clone(), Arc::new(AtomicBool::new(false)));
+            fixture.peers.set_now_ms(5000);
+            let (hooked, peers, touched) = (other.clone(), fixture.peers.clone(), Arc::new(AtomicBool::new(false)));
             let told = touched.clone();
             actor.probe.interrupt(at, move || {
                 // Who looks at the word and then, after a pause, at the clock sees a touched key as past. Nobody can be interrupted between
@@ -90,7 +90,7 @@ pub(in super::super) fn expire_while_it_is_touched() {
                 peers.set_now_ms(5000);
             });
             act(&actor);
-            let lives = world.reader().t_get(b"ttl").unwrap().is_some();
+            let lives = fixture.reader().t_get(b"ttl").unwrap().is_some();
             assert_eq!(lives, touched.load(Ordering::Relaxed), "interrupted before access {at}");
             assert!(other.check().is_clean());
             actor.probe.accesses()
@@ -103,7 +103,7 @@ pub(in super::super) fn expire_while_it_is_touched() {
 /// Catches one that lets go of a record for the sake of a key beside it, and removes what somebody just put in its place.
 #[test]
 fn evict_beside_while_it_is_overwritten() {
-    fn setup(_: &World, actor: &Client, other: &Client, state: &mut State) {
+    fn setup(_: &Fixture, actor: &Client, other: &Client, state: &mut State) {
         set(actor, state, "actor", b"a".to_vec()).unwrap();
         (0..14).for_each(|i| set(other, state, &format!("#{i}"), b"first".to_vec()).unwrap());
     }
@@ -112,48 +112,48 @@ fn evict_beside_while_it_is_overwritten() {
         writer.full_at = c.t_hash(b"#0").hash;
         tolerate(c.evict_beside(&mut writer))
     }
-    let meanwhile =
+    let concurrent =
         |c: &Client, state: &mut State| (0..14).try_for_each(|i| set(c, state, &format!("#{i}"), b"second".to_vec()));
-    Case { name: "evict beside/replace", geometry: cache(16), setup, act, meanwhile, exact: false }.run();
+    Case { name: "evict beside/replace", geometry: cache(16), setup, act, concurrent, exact: false }.run();
 }
 
 /// Catches a clear that loses or keeps what is written at the same time, or frees what is still in use.
 #[test]
 fn clear_while_records_come_and_go() {
     let act = |c: &Client, _: &mut State| tolerate(c.t_clear());
-    Case { name: "clear/churn", geometry: strict(24), setup: filled, act, meanwhile: churn, exact: false }.run();
+    Case { name: "clear/churn", geometry: strict(24), setup: filled, act, concurrent: churn, exact: false }.run();
 }
 
 /// Catches a repair that judges by what others are just changing.
 #[test]
 fn sweep_while_the_index_grows() {
-    fn setup(world: &World, actor: &Client, other: &Client, state: &mut State) {
+    fn setup(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
         // The same each time, and long to find.
         static DIED: OnceLock<u64> = OnceLock::new();
-        filled(world, actor, other, state);
+        filled(fixture, actor, other, state);
         // Dies when its large record, which the next split moves, is in the index, and does not yet say so.
         let key = (0..).map(|n| format!("large{n}")).find(|key| c_hash(actor, key) & 1 == 1).unwrap();
         let is_it = |stores: &u64| {
-            let image = world.image();
+            let image = fixture.image();
             die_in_large(&image, &key, *stores);
             let there = image.reader().t_get(key.as_bytes()).unwrap().is_some();
             let unsettled = (0..actor.segments() + 9)
                 .any(|s| image.client().state(s).state == hashmere_format::segment::State::LargeNew);
             there && unsettled
         };
-        die_in_large(world, &key, *DIED.get_or_init(|| (0..2000).find(is_it).unwrap()));
+        die_in_large(fixture, &key, *DIED.get_or_init(|| (0..2000).find(is_it).unwrap()));
         state.insert(key.into_bytes(), vec![b'l'; 3000]);
     }
     let act = |c: &Client, _: &mut State| tolerate(c.sweep());
-    Case { name: "sweep/split", geometry: strict(24).small_leaves(), setup, act, meanwhile: many, exact: true }.run();
+    Case { name: "sweep/split", geometry: strict(24).small_leaves(), setup, act, concurrent: many, exact: true }.run();
 }
 
 fn c_hash(c: &Client, key: &str) -> u64 {
     c.hash(key.as_bytes()).hash
 }
 
-fn die_in_large(world: &World, key: &str, stores: u64) {
-    let third = world.client();
+fn die_in_large(fixture: &Fixture, key: &str, stores: u64) {
+    let third = fixture.client();
     third.writer().map(drop).unwrap();
     third.probe.die_after(stores);
     let _ = super::super::probe::until_death(|| third.t_set(key.as_bytes(), &[b'l'; 3000]));
