@@ -1,5 +1,7 @@
 //! Text forms: the escapes of binary data, durations, sizes, grouped numbers.
 
+use bytesize::ByteSize;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Appends `bytes` to `out` so that what is appended is printable UTF-8 on one line without a tab: `\\`, `\t`, `\n`,
@@ -69,32 +71,14 @@ fn escape_at(text: &[u8]) -> Result<(u8, usize), String> {
     }
 }
 
-/// Reads `250ms`, `5s`, `1m30s`, `2h`, `7d`: whole numbers, each with its unit.
+/// Reads `250ms`, `5s`, `1m30s`, `2h`, `7d`, and the longer units of `humantime`.
 pub fn parse_duration(text: &str) -> Result<Duration, String> {
-    let mut rest = text.trim();
-    if rest.is_empty() {
-        return Err("an empty duration; write for example 250ms, 5s, 1m30s, 2h or 7d".into());
+    let duration = humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; write for example 250ms, 5s, 1m30s, 2h or 7d"))?;
+    if duration.subsec_nanos() % 1_000_000 != 0 {
+        return Err("expected whole milliseconds, for example 250ms".into());
     }
-    let mut total: u64 = 0;
-    while !rest.is_empty() {
-        let digits = rest.len() - rest.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, tail) = rest.split_at(digits);
-        let letters = tail.len() - tail.trim_start_matches(|c: char| c.is_ascii_alphabetic()).len();
-        let (unit, tail) = tail.split_at(letters);
-        let scale: u64 = match unit {
-            "ms" => 1,
-            "s" => 1_000,
-            "m" => 60_000,
-            "h" => 3_600_000,
-            "d" => 86_400_000,
-            _ => return Err("expected numbers with a unit (ms, s, m, h, d), for example 1m30s".into()),
-        };
-        let number: u64 = number.parse().map_err(|_| "expected a whole number before the unit".to_string())?;
-        let part = number.checked_mul(scale).ok_or("too long a time")?;
-        total = total.checked_add(part).ok_or("too long a time")?;
-        rest = tail;
-    }
-    Ok(Duration::from_millis(total))
+    Ok(duration)
 }
 
 /// A duration in the form that [`parse_duration`] reads.
@@ -116,32 +100,21 @@ pub fn duration(duration: Duration) -> String {
 
 /// Reads a number of bytes: `4096`, `64K`, `64M`, `1G`, `2T`, also with `B` or `iB` behind the letter (all powers of 1024).
 pub fn parse_size(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at(digits);
-    let unit = unit.trim().to_ascii_uppercase();
-    let shift = match unit.strip_suffix("IB").or_else(|| unit.strip_suffix('B')).unwrap_or(&unit) {
-        "" => 0,
-        "K" => 10,
-        "M" => 20,
-        "G" => 30,
-        "T" => 40,
-        _ => return Err("expected a number of bytes such as 65536, 64K, 64M, 1G or 2T".into()),
-    };
-    let number: u64 = number.parse().map_err(|_| "expected a whole number of bytes such as 65536, 64K, 64M or 1G")?;
-    number.checked_mul(1 << shift).ok_or_else(|| "too large a size".into())
+    let wrong = || "expected a number of bytes such as 65536, 64K, 64M, 1G or 2T".to_string();
+    // To the library `64M` and `64MB` are powers of 1000.
+    let text = text.trim().trim_end_matches(['b', 'B']).trim_end_matches(['i', 'I']).trim_end();
+    let unit = if text.ends_with(|c: char| c.is_ascii_digit()) { "B" } else { "iB" };
+    let size = ByteSize::from_str(&format!("{text}{unit}")).map_err(|_| wrong())?;
+    // It says so of all sizes that it cannot represent.
+    if size.as_u64() == u64::MAX {
+        return Err("too large a size".into());
+    }
+    Ok(size.as_u64())
 }
 
 /// A number of bytes for people: `1.5 MiB`.
 pub fn size(bytes: u64) -> String {
-    let mut value = bytes as f64;
-    for unit in ["B", "KiB", "MiB", "GiB"] {
-        if value < 1024.0 {
-            return if unit == "B" { format!("{bytes} B") } else { format!("{value:.1} {unit}") };
-        }
-        value /= 1024.0;
-    }
-    format!("{value:.1} TiB")
+    ByteSize(bytes).display().iec().to_string()
 }
 
 /// A number with its digits in groups of three: `1,234,567`.
@@ -189,8 +162,10 @@ mod tests {
         assert_eq!(parse_duration("1m30s").unwrap(), Duration::from_secs(90));
         assert_eq!(parse_duration("250ms").unwrap(), Duration::from_millis(250));
         assert_eq!(parse_duration("2h").unwrap(), Duration::from_secs(7200));
-        for bad in ["", "5", "s", "1x", "-1s", "99999999999999999d", "1.5s"] {
-            assert!(parse_duration(bad).is_err(), "{bad}");
+        assert_eq!(parse_duration(" 7d ").unwrap(), Duration::from_secs(604_800));
+        assert_eq!(parse_duration("1.5s").unwrap(), Duration::from_millis(1500));
+        for bad in ["", "5", "s", "1x", "-1s", "99999999999999999d", "1ns", "0.5ms"] {
+            assert!(parse_duration(bad).unwrap_err().contains("250ms"), "{bad}");
         }
         assert_eq!(duration(Duration::from_millis(86_400_000 + 61_005)), "1d1m1s5ms");
         assert_eq!(duration(Duration::ZERO), "0ms");
@@ -201,9 +176,16 @@ mod tests {
         assert_eq!(parse_size("64M").unwrap(), 64 << 20);
         assert_eq!(parse_size("1 GiB").unwrap(), 1 << 30);
         assert_eq!(parse_size("12kb").unwrap(), 12 << 10);
-        for bad in ["", "M", "1X", "1.5G", "99999999T", "-1"] {
+        assert_eq!(parse_size("1.5G").unwrap(), 3 << 29);
+        for (text, bytes) in
+            [("0", 0), ("4096", 4096), ("7B", 7), ("64K", 64 << 10), ("2TiB", 2 << 40), (" 3 m ", 3 << 20)]
+        {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+        for bad in ["", "M", "1X", "99999999T", "18446744073709551616", "-1", "1Ki5", "0x10", "b"] {
             assert!(parse_size(bad).is_err(), "{bad}");
         }
+        assert_eq!((size(0).as_str(), size(5 << 40).as_str()), ("0 B", "5.0 TiB"));
         assert_eq!(size(1023), "1023 B");
         assert_eq!(size(1536), "1.5 KiB");
         assert_eq!(grouped(1_234_567), "1,234,567");
