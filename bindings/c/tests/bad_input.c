@@ -134,7 +134,7 @@ static void options(void) {
     given.flags = HM_CREATE_NEW;
     EXPECT(HM_E_ALREADY_EXISTS, hm_open("bad", &given, &other, &error));
     given.flags = 0, given.fixed_key_len = 3;
-    EXPECT(HM_E_MISMATCH, hm_open("bad", &given, &other, &error));
+    EXPECT(HM_E_OPTION_MISMATCH, hm_open("bad", &given, &other, &error));
     EXPECT(HM_E_BAD_NAME, hm_open("", NULL, &other, &error));
     EXPECT(HM_E_BAD_NAME, hm_open("a\nb", NULL, &other, &error));
     EXPECT(HM_E_NOT_A_STORE, hm_open("/dev/null", NULL, &other, &error));

@@ -297,7 +297,7 @@ static void another_maximum(void) {
     for (int i = 0; i < 4000; i++)
         EXPECT(HM_OK, hm_set(first, &i, sizeof i, value, sizeof value, &error));
     options.max_bytes = 3 << 20;
-    EXPECT(HM_E_MISMATCH, hm_open("sized", &options, &second, &error));
+    EXPECT(HM_E_OPTION_MISMATCH, hm_open("sized", &options, &second, &error));
     CHECK(strstr(error.text, "8388608") != NULL && strstr(error.text, "3145728") != NULL);
     EXPECT(HM_OK, hm_get_stats(first, &stats, &error));
     CHECK(stats.items == 4000 && stats.bytes_max == 8 << 20);

@@ -196,7 +196,7 @@ def test_bad_names(folder, tmp_path):
 
 def test_options_that_contradict(folder):
     with hashmere.open("a", fixed_key_len=4):
-        with pytest.raises(hashmere.Mismatch, match="fixed_key_len"):
+        with pytest.raises(hashmere.OptionMismatch, match="fixed_key_len"):
             hashmere.open("a", fixed_key_len=5)
         with pytest.raises(hashmere.AlreadyExists):
             hashmere.open("a", create_new=True)

@@ -56,7 +56,7 @@ def test_a_cache_with_another_maximum(folder):
         HashmereCache("cache", max_bytes=1000)
     with hashmere.open("strict", max_bytes=24 << 20) as strict:
         strict.update((f"k{i}", page) for i in range(100))
-        with pytest.raises(hashmere.Mismatch, match="25165824.*6291456"):
+        with pytest.raises(hashmere.OptionMismatch, match="25165824.*6291456"):
             hashmere.open("strict", max_bytes=6 << 20)
         assert len(strict) == 100 and strict.stats()["bytes_max"] == 24 << 20
     for cache in (first, smaller, larger):

@@ -27,7 +27,7 @@ pub enum OpenError {
         reason: String,
     },
     /// The store was created with another value of an option. Code 4.
-    Mismatch {
+    OptionMismatch {
         /// The file.
         path: PathBuf,
         /// The option.

@@ -10,7 +10,7 @@ impl OpenError {
             Self::NotFound { .. } => 1,
             Self::AlreadyExists { .. } => 2,
             Self::NotAStore { .. } => 3,
-            Self::Mismatch { .. } => 4,
+            Self::OptionMismatch { .. } => 4,
             Self::BadOption { .. } => 5,
             Self::TooManyClients { .. } => 6,
             Self::BadName { .. } => 7,
@@ -29,10 +29,10 @@ impl fmt::Display for OpenError {
             Self::NotFound { path } => write!(f, "there is no store at {}; create it, or check the name and HASHMERE_DIR", path.display()),
             Self::AlreadyExists { path } => write!(f, "there is a store at {} already; open it, or remove it first", path.display()),
             Self::NotAStore { path, reason } => write!(f, "{} cannot be opened as a store: {reason}", path.display()),
-            Self::Mismatch { path, option: "max_bytes", store, asked } => {
+            Self::OptionMismatch { path, option: "max_bytes", store, asked } => {
                 write!(f, "{} has max_bytes = {store}, and {asked} was asked for; delete keys, ask for more, or leave the option out", path.display())
             }
-            Self::Mismatch { path, option, store, asked } => {
+            Self::OptionMismatch { path, option, store, asked } => {
                 write!(f, "{} was created with {option} = {store}, but {asked} was asked for; leave the option out, or create another store", path.display())
             }
             Self::BadOption { option, reason } => write!(f, "option {option}: {reason}"),

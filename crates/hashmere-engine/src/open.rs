@@ -305,7 +305,8 @@ pub(crate) fn resize(engine: &FileEngine, writer: &mut Writer, path: &Path, aske
         Resized::Needs(bytes) => {
             let has = if had == 0 { "none".to_string() } else { had.to_string() };
             let store = format!("{has} (what is in it needs {bytes})");
-            Err(OpenError::Mismatch { path: path.into(), option: "max_bytes", store, asked: asked.to_string() }.into())
+            Err(OpenError::OptionMismatch { path: path.into(), option: "max_bytes", store, asked: asked.to_string() }
+                .into())
         }
     }
 }
@@ -347,8 +348,9 @@ impl Opened {
     /// Refuses options that the store contradicts.
     fn compare(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
         let engine = &self.engine;
-        let mismatch =
-            |option, store: String, asked: String| Err(OpenError::Mismatch { path: path.into(), option, store, asked });
+        let mismatch = |option, store: String, asked: String| {
+            Err(OpenError::OptionMismatch { path: path.into(), option, store, asked })
+        };
         if let Some(asked) = options.durable.filter(|d| *d != engine.is_durable()) {
             return mismatch("durable", engine.is_durable().to_string(), asked.to_string());
         }

@@ -90,7 +90,7 @@ impl SharedEngine {
     /// Gives the store another maximum size, for all processes that have it open.
     ///
     /// # Errors
-    /// [`OpenError::BadOption`], [`OpenError::Mismatch`], and those of a write.
+    /// [`OpenError::BadOption`], [`OpenError::OptionMismatch`], and those of a write.
     pub fn set_max_bytes(&self, bytes: u64) -> Result<(), Error> {
         let engine = self.engine();
         let mut writer = engine.writer()?;

@@ -105,18 +105,18 @@ enum hm_result {
     HM_TIMEOUT = -10,         /**< What was waited for did not happen within the time. */
 
     /* Opening. */
-    HM_E_NOT_FOUND = 1,        /**< There is no such store, and it was not to be created. */
-    HM_E_ALREADY_EXISTS = 2,   /**< There is such a store, and it was only to be created. */
-    HM_E_NOT_A_STORE = 3,      /**< The file is not a store, or of a format that this version cannot open. */
-    HM_E_MISMATCH = 4,         /**< The store was created with another value of an option. */
-    HM_E_BAD_OPTION = 5,       /**< No store can have this value of an option. */
-    HM_E_TOO_MANY_CLIENTS = 6, /**< All client slots are taken by living processes. */
-    HM_E_BAD_NAME = 7,         /**< A store cannot have this name. */
-    HM_E_INSECURE_PERMISSIONS = 8,           /**< The file or its folder is not safe to use. */
-    HM_E_NOT_CLEANLY_CLOSED = 9,          /**< The file was open when the machine went down. */
-    HM_E_IO = 10,              /**< A system call failed; hm_error::os_error says how. */
-    HM_E_NO_SPACE = 12,        /**< The file system has no room. */
-    HM_E_ADDRESS_SPACE = 13,   /**< This process has no addresses for the file: RLIMIT_AS, vm.max_map_count. */
+    HM_E_NOT_FOUND = 1,            /**< There is no such store, and it was not to be created. */
+    HM_E_ALREADY_EXISTS = 2,       /**< There is such a store, and it was only to be created. */
+    HM_E_NOT_A_STORE = 3,          /**< The file is not a store, or of a format that this version cannot open. */
+    HM_E_OPTION_MISMATCH = 4,      /**< The store was created with another value of an option. */
+    HM_E_BAD_OPTION = 5,           /**< No store can have this value of an option. */
+    HM_E_TOO_MANY_CLIENTS = 6,     /**< All client slots are taken by living processes. */
+    HM_E_BAD_NAME = 7,             /**< A store cannot have this name. */
+    HM_E_INSECURE_PERMISSIONS = 8, /**< The file or its folder is not safe to use. */
+    HM_E_NOT_CLEANLY_CLOSED = 9,   /**< The file was open when the machine went down. */
+    HM_E_IO = 10,                  /**< A system call failed; hm_error::os_error says how. */
+    HM_E_NO_SPACE = 12,            /**< The file system has no room. */
+    HM_E_ADDRESS_SPACE = 13,       /**< This process has no addresses for the file: RLIMIT_AS, vm.max_map_count. */
 
     /* Reading. */
     HM_E_CORRUPT = 20,       /**< The file contradicts itself. */
@@ -133,7 +133,7 @@ enum hm_result {
     HM_E_WRONG_LENGTH = 34,        /**< The store has a fixed key or value length, and this is another. */
     HM_E_NOT_A_NUMBER = 35,        /**< The value cannot be counted with. */
     HM_E_TOO_MANY_COLLISIONS = 36, /**< Too many keys share their hash. */
-    HM_E_INVALID_STATE = 37,              /**< The call does not fit the state of things; the text says how. */
+    HM_E_INVALID_STATE = 37,       /**< The call does not fit the state of things; the text says how. */
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
     HM_E_REENTERED = 39,           /**< A function given to an update writes the key that it is asked about. */
 
@@ -256,7 +256,7 @@ typedef struct hm_options {
     uint64_t flags;           /**< ::hm_open_flags. */
     /**
      * The memory that the file may take. A store that exists gets this maximum, for all processes that have it open: of a cache what was
-     * not used goes, a strict store refuses less than its keys take (#HM_E_MISMATCH). Default: 2 TiB.
+     * not used goes, a strict store refuses less than its keys take (#HM_E_OPTION_MISMATCH). Default: 2 TiB.
      */
     uint64_t max_bytes;
     uint64_t expected_items;  /**< Creates the index large enough for so many. */

@@ -75,7 +75,7 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         1 => c"NotFound",
         2 => c"AlreadyExists",
         3 => c"NotAStore",
-        4 => c"Mismatch",
+        4 => c"OptionMismatch",
         5 => c"BadOption",
         6 => c"TooManyClients",
         7 => c"BadName",

@@ -105,7 +105,7 @@ fn a_strict_store_shrinks_as_far_as_its_keys_allow() {
     (0..35_000).for_each(|number| set(&store, number, 300).unwrap());
     let refused = Options::new().max_bytes(5 * MIB).remove_on_last_close(true).open(&path).unwrap_err();
     let text = refused.to_string();
-    assert!(matches!(refused, OpenError::Mismatch { option: "max_bytes", .. }), "{refused:?}");
+    assert!(matches!(refused, OpenError::OptionMismatch { option: "max_bytes", .. }), "{refused:?}");
     assert!(text.contains("17825792") && text.contains("5242880") && text.contains("strict.mere"), "{text}");
     assert_eq!((store.stats().bytes_max, there(&store, 0..35_000, 300)), (17 * MIB, 35_000));
 
@@ -121,7 +121,7 @@ fn a_strict_store_shrinks_as_far_as_its_keys_allow() {
     assert_within(&smaller, 5 * MIB);
 
     let refused = smaller.set_max_bytes(4 * MIB).unwrap_err();
-    assert!(matches!(refused, Error::Open(OpenError::Mismatch { .. })), "{refused:?}");
+    assert!(matches!(refused, Error::Open(OpenError::OptionMismatch { .. })), "{refused:?}");
     assert_eq!(there(&smaller, 0..35_000, 300), 3500);
     smaller.set_max_bytes(17 * MIB).unwrap();
     let more = (200_000..).take_while(|number| set(&store, *number, 300).is_ok()).count();

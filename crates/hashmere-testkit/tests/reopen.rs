@@ -71,7 +71,7 @@ fn what_cannot_be_honoured_is_refused_with_both_values() {
     ];
     for (name, options, has, wants) in asked {
         let error = options.open(&path).unwrap_err();
-        let OpenError::Mismatch { option, store, asked, .. } = &error else { panic!("{name}: {error:?}") };
+        let OpenError::OptionMismatch { option, store, asked, .. } = &error else { panic!("{name}: {error:?}") };
         assert_eq!(*option, name);
         let text = error.to_string();
         assert!(text.contains("options.mere") && text.contains(store) && text.contains(asked), "{name}: {text}");

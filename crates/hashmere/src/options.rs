@@ -10,7 +10,7 @@ use std::time::Duration;
 ///
 /// What is not set is taken from the file when it exists and from the default when it is
 /// created. What *is* set and differs from an existing file is either honoured (another maximum size, the
-/// busy timeout, removal on the last close) or refused with [`OpenError::Mismatch`], which
+/// busy timeout, removal on the last close) or refused with [`OpenError::OptionMismatch`], which
 /// names both values. Nothing is ever damaged by it.
 #[derive(Clone, Debug, Default)]
 pub struct Options(engine::Options);

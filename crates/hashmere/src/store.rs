@@ -203,7 +203,7 @@ impl Store {
     /// meanwhile; a backup under way is given up.
     ///
     /// # Errors
-    /// [`OpenError::BadOption`]: too small for any store. [`OpenError::Mismatch`]: what must stay does not fit, that is the
+    /// [`OpenError::BadOption`]: too small for any store. [`OpenError::OptionMismatch`]: what must stay does not fit, that is the
     /// keys of a strict store, or regions; it has the maximum that it had. [`WriteError::ReadOnly`], [`WriteError::Busy`].
     pub fn set_max_bytes(&self, bytes: u64) -> Result<(), Error> {
         self.shared.set_max_bytes(bytes)

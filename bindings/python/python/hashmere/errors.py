@@ -33,7 +33,7 @@ class NotAStore(Error, ValueError):
     code = 3
 
 
-class Mismatch(Error, ValueError):
+class OptionMismatch(Error, ValueError):
     """The store was created with another value of an option."""
 
     code = 4
