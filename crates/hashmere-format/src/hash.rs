@@ -6,11 +6,11 @@
 //! | second bucket  | first bucket   | unused | tag only | directory and tag |
 //! +----------------+----------------+--------+----------+-------------------+
 //! ```
-//! The low [`TAG_BITS`] stand in the slot, so that a split and most mismatches read no record; the
+//! The low [`TAG_BITS`] are in the slot, so that a split and most mismatches read no record; the
 //! directory uses at most [`DEPTH_MAX`](crate::root::DEPTH_MAX) of them, lowest first.
 //!
 //! The function is rapidhash version 3 with the seed of the file, whose output is frozen
-//! (`HASH_ID` stands in the header, test vectors below).
+//! (`HASH_ID` is in the header, test vectors below).
 
 use rapidhash::v3::{rapidhash_v3_inline, RapidSecrets};
 

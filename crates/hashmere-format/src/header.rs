@@ -89,7 +89,7 @@ pub mod at {
     pub const NO_SPACE: u64 = 392;
     /// No segment below this one is a hole (a hint; `u64::MAX`: there is none).
     pub const HOLE_HAND: u64 = 400;
-    /// Lock of whoever names a region, drops one, or changes what several processes agree on in one.
+    /// Lock of a process that names a region, drops one, or changes what several processes agree on in one.
     pub const REGION_LOCK: u64 = 448;
 
     /// Ring of recently freed segments, each plus one (a hint).
@@ -105,12 +105,12 @@ pub mod at {
     pub const WAITING: u64 = 784;
     /// Durable stores: wall clock of the last sync, milliseconds (a hint).
     pub const SYNC_TIME: u64 = 792;
-    /// Durable stores: lock of whoever syncs.
+    /// Durable stores: lock of the process that syncs.
     pub const SYNC_LOCK: u64 = 832;
     /// Durable stores: the two [`SyncPoint`](crate::sync::SyncPoint)s, each in a sector of its own.
     pub const SYNC_POINTS: [u64; 2] = [1024, 1536];
 
-    /// One bit for each group of keys that somebody waits for; the last one: somebody waits for several keys.
+    /// One bit for each group of keys that has a waiter; the last one: a process waits for several keys.
     pub const WAITED: u64 = 2048;
     /// [`WAIT_GROUPS`](super::WAIT_GROUPS) words to sleep on, one for each bit: how often something in the group changed.
     pub const EVENTS: u64 = 2112;
@@ -140,7 +140,7 @@ pub mod flag {
     pub const CLEAN: u64 = 1;
     /// The last user to close removes the file.
     pub const REMOVE_ON_LAST_CLOSE: u64 = 2;
-    /// The file was removed; whoever opens it by a race must look again.
+    /// The file was removed; a process that opens it by a race must open the name again.
     pub const REMOVED: u64 = 4;
     /// Durable stores: a flush failed, so what is on the medium is unknown. Nothing may be written any more.
     pub const POISONED: u64 = 8;

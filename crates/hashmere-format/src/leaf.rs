@@ -58,7 +58,7 @@ pub fn first_bucket(lines: u64, cache: bool) -> u64 {
     }
 }
 
-/// A slot: the low bits of the hash, and where the record stands. Zero is an empty slot.
+/// A slot: the low bits of the hash, and the offset of the record. Zero is an empty slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Slot(pub u64);
 
@@ -101,9 +101,9 @@ impl Slot {
 pub struct LockWord(pub u64);
 
 impl LockWord {
-    /// Set by whoever is about to sleep until the owner lets go.
+    /// Set by a process that is about to sleep until the owner releases the lock.
     pub const WAITERS: u64 = 1 << 16;
-    /// Some key of this bucket stands in the overflow tree.
+    /// Some key of this bucket is in the overflow tree.
     pub const OVERFLOW: u64 = 1 << 17;
     /// An update that was beaten again and again asks the next writers to let it go first (a hint). Any release takes it off.
     pub const YIELD: u64 = 1 << 18;
@@ -116,7 +116,7 @@ impl LockWord {
     pub fn owner(self) -> Option<u32> {
         ((self.0 & Self::OWNER) as u32).checked_sub(1)
     }
-    /// Whether nobody holds it.
+    /// Whether it is free.
     #[inline(always)]
     pub fn is_free(self) -> bool {
         self.0 & Self::OWNER == 0
@@ -146,7 +146,7 @@ impl LockWord {
     pub fn version(self) -> u64 {
         self.0 >> crate::record::VERSION_SHIFT
     }
-    /// Whether somebody sleeps on it.
+    /// Whether a process sleeps on it.
     #[inline(always)]
     pub fn has_waiters(self) -> bool {
         self.0 & Self::WAITERS != 0

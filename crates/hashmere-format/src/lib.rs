@@ -1,7 +1,7 @@
-//! The bytes of a store file: where everything stands and how each word is packed.
+//! The bytes of a store file: the offset of everything and how each word is packed.
 //!
 //! This crate knows no memory, no process and no clock: it turns words into meanings and back. `docs/internals/format.md` draws
-//! what stands here; a change of anything in this crate that moves a byte changes [`header::FORMAT`].
+//! what is said here; a change of anything in this crate that moves a byte changes [`header::FORMAT`].
 
 pub mod crc32c;
 pub mod hash;

@@ -189,7 +189,7 @@ impl Head {
 /// What a look-up needs of a head: the first word, and where the parts of the record are.
 ///
 /// A head has nine words and is not copied about on the hot paths: copies of structures that size pass through memory, and
-/// wait there for the stores before them. What stands between the first word and the key is loaded when it is asked for.
+/// wait there for the stores before them. The words between the first and the key are loaded on demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
     /// The header word.

@@ -1,7 +1,7 @@
 //! Regions: rows of segments that a named object has for itself, for as long as it wants.
 //!
 //! There is no catalogue beside the segment table: a region exists while the entry of its first segment is in state
-//! [`Region`](crate::segment::State::Region), and its name stands at its start.
+//! [`Region`](crate::segment::State::Region), and its name is at its start.
 
 /// Words at the start of a region, as byte offsets in it.
 pub mod at {
@@ -15,7 +15,7 @@ pub mod at {
     pub const NAME_LEN: u64 = 24;
     /// Wall clock at creation, milliseconds.
     pub const CREATED: u64 = 32;
-    /// 1 once it was dropped: whoever still has it open finds out.
+    /// 1 once it was dropped: a process that still has it open finds out.
     pub const DROPPED: u64 = 40;
     /// The name.
     pub const NAME: u64 = 64;

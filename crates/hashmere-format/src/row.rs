@@ -1,5 +1,5 @@
 //! The client table: one row for every writer context of every process. Only its owner writes a row, except that
-//! whoever holds the liveness lock of a dead owner's slot repairs and frees it.
+//! the process that holds the liveness lock of a dead owner's slot repairs and frees it.
 
 /// Bytes of a row: eight cache lines.
 pub const BYTES: u64 = 512;

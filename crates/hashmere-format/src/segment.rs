@@ -37,7 +37,7 @@ pub enum State {
     Free = 0,
     /// Its owner appends to it.
     Open = 1,
-    /// Partly filled, nobody's: the next to need room appends behind what is there.
+    /// Partly filled, without an owner: the next writer that needs room appends behind what is there.
     Partial = 2,
     /// Full; may be cleaned.
     Sealed = 3,
@@ -102,7 +102,7 @@ pub struct Word {
 }
 
 impl Word {
-    /// Nobody's, leading one segment.
+    /// Without an owner, an extent of one segment.
     pub const fn new(state: State) -> Word {
         Word { state, owner: 0, length: 1 }
     }

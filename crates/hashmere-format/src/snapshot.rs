@@ -15,7 +15,7 @@ use crate::record::{VERSION_MASK, VERSION_SHIFT};
 const OWNER: u64 = 0xffff;
 /// A segment that holds a kept record is not reused.
 const HELD: u64 = 1 << 16;
-/// Whoever gives a version above the floor says so, by taking this bit off.
+/// A writer that gives a version above the floor clears this bit.
 const WATCH: u64 = 1 << 17;
 /// Versions are given above the floor, and records up to it are marked as kept before they are superseded.
 const MARK: u64 = 1 << 18;
@@ -29,7 +29,7 @@ const THINNED: u64 = 1 << 20;
 pub struct Snapshot(pub u64);
 
 impl Snapshot {
-    /// Nobody's, with a floor, and perhaps marks left behind.
+    /// Without an owner, with a floor, and perhaps with marks that are left.
     pub fn idle(floor: u64, dirty: bool) -> Snapshot {
         Snapshot(floor << VERSION_SHIFT | if dirty { DIRTY } else { 0 })
     }
@@ -37,7 +37,7 @@ impl Snapshot {
     pub fn held_by(self, slot: u32) -> Snapshot {
         Snapshot(self.0 & (VERSION_MASK | DIRTY) | HELD | u64::from(slot + 1))
     }
-    /// The floor is set, and whoever gives a version above it says so.
+    /// The floor is set, and a writer that gives a version above it clears the bit.
     pub fn watching(self, floor: u64) -> Snapshot {
         Snapshot(self.plain().0 & !VERSION_MASK | floor << VERSION_SHIFT | WATCH)
     }

@@ -7,7 +7,7 @@
 //! +--------------------------------+--------------------------------+
 //! ```
 //! The checksum (CRC-32C) covers the words behind the sum word except the expiry, which changes in place; then the head
-//! word without its marks of death and of being kept; then where the record stands and the seed of the file. So an image of a record
+//! word without its marks of death and of being kept; then the offset of the record and the seed of the file. So an image of a record
 //! inside a value, or one that an older life of the segment left, is no record.
 
 use crate::crc32c::Crc;
@@ -59,7 +59,7 @@ pub fn of_payload(head: u64, words: u64, mut load: impl FnMut(u64) -> u64) -> u3
 
 /// The checksum of the whole record, given that of its payload.
 pub fn of_record(payload: u32, head: u64, offset: u64, seed: u64) -> u32 {
-    // Zero is what stands in a word that was never written.
+    // Zero is the value of a word that was never written.
     Crc::resume(payload).word(head & !(field::DEAD | field::KEPT)).word(offset ^ seed).value().max(1)
 }
 

@@ -36,7 +36,7 @@ fn check(text: &str, pids: &[u32]) -> Result<usize, Box<dyn Error>> {
         if level == "DEBUG" {
             debug += 1;
         } else if level != "INFO" || !pids.contains(&pid.parse()?) || !seen.insert((pid.to_owned(), said)) {
-            return Err(format!("nobody logged this, or it is there twice: {line}").into());
+            return Err(format!("this was not logged, or it is there twice: {line}").into());
         }
     }
     for pid in pids {

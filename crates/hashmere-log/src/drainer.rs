@@ -101,7 +101,7 @@ fn register(work: &Arc<Work>) {
 }
 
 extern "C" fn drain_the_rest() {
-    // Whoever holds the lock may be a thread that a fork has left behind.
+    // The holder of the lock may be a thread that a fork has left behind.
     let Ok(drainers) = DRAINERS.try_lock() else { return };
     for work in drainers.iter().filter_map(Weak::upgrade).filter(|work| work.handle.region.is_ours()) {
         work.tell_to_stop();

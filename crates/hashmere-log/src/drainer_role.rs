@@ -9,14 +9,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 impl<M: Mem> Core<'_, M> {
-    /// Takes the role of the drainer for a client. `false`: somebody who lives has it.
+    /// Takes the role of the drainer for a client. `false`: a living client has it.
     pub(crate) fn take_role(&self, me: ClientId, peers: &impl Peers) -> Result<bool, WriteError> {
         let word = self.base + at::DRAINER;
         loop {
             let owner = self.get(at::DRAINER);
             let gone = match ClientId::unpack(owner) {
                 Some(client) => peers.is_gone(client)?,
-                // A word that names nobody can only be damage.
+                // A word that names no client can only be damage.
                 None => true,
             };
             if !gone && !fault::is(Fault::DrainerOverwritten) {
@@ -35,16 +35,16 @@ impl<M: Mem> Core<'_, M> {
 
     /// Gives the role back.
     pub(crate) fn give_role_back(&self) {
-        // Whoever writes from here on drains by itself, or keeps its lines.
+        // A thread that logs from here on drains by itself, or keeps its lines.
         self.mem.swap(self.base + at::WAKE_FLAG, wake_flag::NOBODY, Ordering::SeqCst);
         // SYNC(drainer): the next one sees what we did.
         self.mem.swap(self.base + at::DRAINER, 0, Ordering::SeqCst);
     }
 
-    /// The drainer sleeps until somebody rings, unless there is something in a ring.
+    /// The drainer sleeps until it is woken, unless there is something in a ring.
     pub(crate) fn sleep_for_lines(&self, timeout: Duration) {
         let seen = self.get(at::EVENT) as u32;
-        // SYNC(wake_flag): whoever writes a line sees this, or we see the line; see `Thread::put`.
+        // SYNC(wake_flag): a thread that logs a line sees this, or we see the line; see `Thread::put`.
         self.mem.swap(self.base + at::WAKE_FLAG, wake_flag::SLEEPS, Ordering::SeqCst);
         if !self.has_lines() || fault::is(Fault::WakeFlagUnchecked) {
             self.mem.wait(self.base + at::EVENT, seen, timeout);

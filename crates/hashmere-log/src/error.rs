@@ -42,7 +42,7 @@ pub enum LogError {
     },
     /// The thread's ring was full for as long as the caller wanted to wait. Code 75.
     Full {
-        /// Who should have drained it; 0: nobody.
+        /// The process that should have drained it; 0: there is no drainer.
         pid: u32,
     },
     /// The log was removed. Code 76.
@@ -70,7 +70,7 @@ impl LogError {
         WriteError::Corrupt { what, offset }.into()
     }
 
-    /// An error of creating a log of so many bytes.
+    /// An error of creating a log of this many bytes.
     pub(crate) fn no_room(error: WriteError, bytes: u64) -> LogError {
         if error.is_no_room() {
             LogError::NoRoom { bytes, error: Box::new(error.into()) }
@@ -117,7 +117,7 @@ impl fmt::Display for LogError {
                 write!(f, "a line of {bytes} bytes, where one has at most {limit}; shorten it, allow splitting, or create the log with larger rings")
             }
             Self::Full { pid: 0 } => {
-                f.write_str("the ring is full and nobody drains the log; start a drainer (hashmere log)")
+                f.write_str("the ring is full and no process drains the log; start a drainer (hashmere log)")
             }
             Self::Full { pid } => {
                 write!(f, "the ring is full; process {pid}, which drains the log, is stopped or too slow")

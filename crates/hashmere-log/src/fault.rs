@@ -16,9 +16,9 @@ hashmere_mem::seeded_faults! {
     HalfTwice,
     /// A ring is taken from a living writer.
     RingStolen,
-    /// A dead writer's ring is nobody's before it is settled.
+    /// A dead writer's ring is free before it is settled.
     RingEarly,
-    /// Whoever gets a ring does not say whose the lines before were.
+    /// The next owner of a ring does not say whose the lines before were.
     SuccessorOmitted,
     /// A merge that was committed is not finished by the next drainer.
     MergeUndone,
@@ -28,7 +28,7 @@ hashmere_mem::seeded_faults! {
     ChunkEarly,
     /// Text counts as sent before it is.
     SentEarly,
-    /// Whoever goes on with a text begins at its start.
+    /// A drainer that goes on with a text begins at its start.
     ProgressForgotten,
     /// A reader of the history does not look whether the line was written over meanwhile.
     OldestUnchecked,

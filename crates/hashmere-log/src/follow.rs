@@ -17,7 +17,7 @@ pub enum Since {
     Oldest,
     /// The next line that is drained.
     Now,
-    /// So many lines back.
+    /// This many lines back.
     Last(u64),
 }
 
@@ -93,8 +93,8 @@ impl Follower {
         self.position
     }
 
-    /// A descriptor for event loops (`poll`, `epoll` and what stands on them): readable while there is a line. When [`next`](Self::next) finds
-    /// none it takes that back; nobody else reads it. Starts a thread of this process, which ends with this.
+    /// A descriptor for event loops (`poll`, `epoll` and what is built on them): readable while there is a line. When [`next`](Self::next) finds
+    /// none it takes that back; no other code reads it. Starts a thread of this process, which ends with this.
     ///
     /// # Errors
     /// Those of making a descriptor and a thread.

@@ -91,7 +91,7 @@ fn plain(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a name, of a process or a field, in which there is no line break either: it stands in the first line of its line.
+/// Appends a name, of a process or a field, in which there is no line break either: it is in the first line of the text.
 fn word(bytes: &[u8], out: &mut Vec<u8>) {
     for part in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\t')) {
         match part.split_last() {
@@ -143,7 +143,7 @@ fn text(record: &LogLine, colour: Option<&str>, out: &mut Vec<u8>) {
     who(record, out);
     out.extend_from_slice(if record.is_continuation() { b": ..." } else { b": " });
     let body = record.text();
-    // Whoever logs a line with its line break means one line.
+    // A caller that logs a line with its line break means one line.
     plain(body.strip_suffix(b"\n").unwrap_or(body), out);
     for (key, field) in record.fields() {
         out.push(b' ');

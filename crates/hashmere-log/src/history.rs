@@ -7,7 +7,7 @@ use crate::line::LogLine;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
-/// What stands at a position of the history.
+/// The entry at a position of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Found {
     /// A line; the next one begins here.
@@ -31,7 +31,7 @@ impl<M: Mem> Core<'_, M> {
         }
     }
 
-    /// The position behind what stands at a position. For the drainer, under whom nothing changes.
+    /// The position behind the entry at a position. For the drainer: no other thread changes the history.
     pub(crate) fn after(&self, position: u64) -> u64 {
         position + self.len_at(position)
     }

@@ -65,11 +65,11 @@ pub(crate) mod row {
     pub(crate) const NEXT_LAST: u64 = 152;
     /// What a writer sleeps on that found the ring full.
     pub(crate) const EVENT: u64 = 160;
-    // Of whoever claims it.
+    // Of the thread that claims it.
     pub(crate) const OWNER: u64 = 256;
     /// Lines that were cut off by death (low 16 bits), and the position of the last of them plus one.
     pub(crate) const HALVES: u64 = 264;
-    /// Thread and process of whoever claimed it last.
+    /// Thread and process that claimed it last.
     pub(crate) const WHO: u64 = 272;
     /// Those who had it before, as long as lines of theirs may be missed: [`super::past`].
     pub(crate) const PAST: u64 = 280;
@@ -178,7 +178,7 @@ pub(crate) struct Span {
 }
 
 impl Span {
-    /// Where a position of its endless sequence stands.
+    /// The offset of a position of its endless sequence.
     #[inline(always)]
     pub(crate) fn at(self, position: u64) -> u64 {
         self.start + (position & (self.bytes - 1))

@@ -1,4 +1,4 @@
-//! A line as whoever reads the log sees it: level, fields, who and when.
+//! A line as a reader of the log sees it: level, fields, process, thread and time.
 
 use crate::layout::{flag, name, Head, NOTE};
 use std::fmt;
@@ -202,7 +202,7 @@ impl LogLine {
         self.flags = head.flags;
     }
 
-    /// Where it stands in the log: grows from line to line, and is never used again.
+    /// Its position in the log: grows from line to line, and is never used again.
     pub fn position(&self) -> u64 {
         self.position
     }
@@ -228,7 +228,7 @@ impl LogLine {
         self.level == NOTE
     }
 
-    /// A small number that the thread has had since its first line in this log, and nobody else has. 0, in a note: several threads.
+    /// A small number that the thread has had since its first line in this log, and no other thread has. 0, in a note: several threads.
     pub fn thread(&self) -> u32 {
         (self.who >> 32) as u32
     }

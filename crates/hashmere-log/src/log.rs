@@ -103,8 +103,8 @@ impl Log {
         logs.map(|region| String::from_utf8_lossy(&region.name).into_owned()).collect()
     }
 
-    /// Takes the log's name off it; what was not drained can only be drained by who has it open. Its room in the file is free again when
-    /// nobody has. `false`: there is none.
+    /// Takes the log's name off it; what was not drained can only be drained by a process that has it open. Its room in the file is free again when
+    /// no process has. `false`: there is none.
     ///
     /// # Errors
     /// [`BadOption`](LogError::BadOption) for a name that cannot be; the store's.
@@ -129,7 +129,7 @@ impl Log {
         level as u64 <= self.shared.handle.core().get(at::LEVEL)
     }
 
-    /// Whether somebody drains, as far as is known: one who was killed counts until that is noticed. One load.
+    /// Whether there is a drainer, as far as is known: one that was killed counts until that is noticed. One load.
     pub fn is_drained(&self) -> bool {
         self.shared.handle.core().get(at::WAKE_FLAG) != wake_flag::NOBODY
     }
@@ -219,7 +219,7 @@ impl Log {
     }
 
     /// Becomes the drainer, in a thread of this process that writes lines to `sink` until it is stopped or dropped, or the process
-    /// exits, and then drains the rest. If this process is killed, whoever drains next goes on where it was.
+    /// exits, and then drains the rest. If this process is killed, the next drainer goes on where it was.
     ///
     /// # Errors
     /// [`Taken`](LogError::Taken) if a living process has the role; [`Output`](LogError::Output) if the file of the sink cannot be
@@ -288,7 +288,7 @@ impl Log {
         }
     }
 
-    /// Has somebody drain: the drainer, or if that is dead or absent, us.
+    /// Has the log drained: by the drainer, or if that is dead or absent, by us.
     fn attend(&self, handle: &Arc<Handle>) -> Result<(), LogError> {
         let core = handle.core();
         core.wake_drainer();

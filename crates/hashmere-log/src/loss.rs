@@ -1,4 +1,4 @@
-//! Whose lines were lost: a ring has one owner after another, and each loss is told under the name of who had it then.
+//! Whose lines were lost: a ring has one owner after another, and each loss is reported under the name of its owner at that time.
 
 use crate::fault::{self, Fault};
 use crate::layout::{past, row, Core, BUSY};
@@ -29,13 +29,13 @@ impl<M: Mem> Core<'_, M> {
         (word & past::KNOWN != 0).then_some(word as u32)
     }
 
-    /// Whoever has just claimed a ring says so, and that the lines before `number` are those of others. A death in here leaves
+    /// A thread that has just claimed a ring says so, and that the lines before `number` are those of others. A death in here leaves
     /// the ring with its last owner, or one that has logged nothing.
     pub(crate) fn succeed(&self, ring: u64, number: u32, who: u64) {
         let row = self.row(ring);
         let last = self.mem.load(row + row::LAST, Ordering::Acquire) as u32;
         let before = self.mem.load(row + row::WHO, Ordering::Acquire);
-        // If all of them were told of nobody asks any more whose they were; if one had none its own number stands there already.
+        // If all of them were reported it does not matter any more whose they were; if one had none its own number is there already.
         let is_known = self.past(ring).any(|entry| self.until(entry) == Some(number));
         if number != last && !is_known && !fault::is(Fault::SuccessorOmitted) {
             let entry = self.free_entry(ring, last);
@@ -45,11 +45,11 @@ impl<M: Mem> Core<'_, M> {
             put(past::WHO, before);
             put(past::UNTIL, past::KNOWN | u64::from(number));
         }
-        // SYNC(past): whoever sees the new owner sees the entry of the old one.
+        // SYNC(past): a thread that sees the new owner sees the entry of the old one.
         self.mem.store(row + row::WHO, who, Ordering::Release);
     }
 
-    /// An entry that nobody needs, with `last` lines told of. If all are needed, the two oldest become one, of nobody in particular.
+    /// An entry that is not needed, with `last` lines reported. If all are needed, the two oldest become one, of no owner in particular.
     fn free_entry(&self, ring: u64, last: u32) -> u64 {
         let mut needed = Vec::new();
         for entry in self.past(ring) {
@@ -63,7 +63,7 @@ impl<M: Mem> Core<'_, M> {
         needed[0].1
     }
 
-    /// Of the lost lines from `number` up to `end`: those that come first, if they are of somebody who had the ring before.
+    /// Of the lost lines from `number` up to `end`: those that come first, if they are of an earlier owner of the ring.
     pub(crate) fn loss_of_past(&self, ring: u64, number: u32, end: u32) -> Option<Loss> {
         let lost = end.wrapping_sub(number);
         if lost == 0 || lost >= 1 << 31 {
@@ -73,7 +73,7 @@ impl<M: Mem> Core<'_, M> {
         for entry in self.past(ring) {
             let Some(until) = self.until(entry) else { continue };
             let count = until.wrapping_sub(number);
-            // SYNC(past): who it was, unless the entry was given to somebody else meanwhile.
+            // SYNC(past): who it was, unless the entry was given to another owner since.
             let who = self.mem.load(entry + past::WHO, Ordering::Acquire);
             let is_still = self.until(entry) == Some(until);
             if is_still && (1..=lost).contains(&count) && first.is_none_or(|(least, _)| count < least) {
@@ -83,7 +83,7 @@ impl<M: Mem> Core<'_, M> {
         first.map(|(count, who)| Loss { who, until: number.wrapping_add(count) })
     }
 
-    /// Lines that were dropped last, by those who have left an empty ring: nobody's next line will tell of them. `head` and `last`
+    /// Lines that were dropped last, by owners that have left an empty ring: no next line will report them. `head` and `last`
     /// are what the drainer is about to note.
     pub(crate) fn loss_of_left(&self, ring: u64, head: u64, last: u32) -> Option<Loss> {
         let row = self.row(ring);
@@ -91,7 +91,7 @@ impl<M: Mem> Core<'_, M> {
         if !is_behind(load(row::TRIED) as u32, last) || load(row::OWNER) != 0 {
             return None;
         }
-        // SYNC(tried): the number is looked at before the tail: if somebody else has the ring by now, and has dropped lines, then the line
+        // SYNC(tried): the number is looked at before the tail: if another thread has the ring by now, and has dropped lines, then the line
         // before those is there to be seen.
         let tried = load(row::TRIED) as u32;
         let tail = load(row::TAIL);

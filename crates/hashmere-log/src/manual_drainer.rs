@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 const STRAGGLER: Duration = Duration::from_millis(20);
 /// Looks at a line that is being written before the processor is left to others.
 const SPINS: u32 = 200;
-/// Others may log all the time: then a pass ends after so many merges.
+/// Others may log all the time: then a pass ends after this many merges.
 const ROUNDS: u32 = 16;
 /// While there was something to do lately the drainer naps, and is woken only by rings that are half full.
 const NAP: Duration = Duration::from_millis(1);
@@ -41,7 +41,7 @@ pub struct ManualDrainer {
     /// Rings whose writer is stopped in a line, with their tails.
     stopped: HashMap<u64, u64>,
     naps: u32,
-    /// For whoever waits in an event loop. It ends before the role is given back.
+    /// For a caller that waits in an event loop. It ends before the role is given back.
     watch: Option<Watch>,
 }
 
@@ -66,7 +66,7 @@ impl ManualDrainer {
         Ok(self.handle.core().recover_rings(self.handle.client, &*self.handle)?)
     }
 
-    /// Of whoever has just taken the role.
+    /// Of a thread that has just taken the role.
     pub(crate) fn with_role(handle: Arc<Handle>, sink: Sink) -> Result<ManualDrainer, LogError> {
         let drain =
             ManualDrainer { handle, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0, watch: None };
@@ -116,8 +116,8 @@ impl ManualDrainer {
         Ok((merged, delivered || merged.lines + merged.notes > 0))
     }
 
-    /// A descriptor for event loops (`poll`, `epoll` and what stands on them): readable while there is something to drain. A
-    /// [`poll`](Self::poll) that leaves nothing takes that back; nobody else reads it. Starts a thread of this process, which ends with this.
+    /// A descriptor for event loops (`poll`, `epoll` and what is built on them): readable while there is something to drain. A
+    /// [`poll`](Self::poll) that leaves nothing takes that back; no other code reads it. Starts a thread of this process, which ends with this.
     ///
     /// # Errors
     /// Those of making a descriptor and a thread.
@@ -155,7 +155,7 @@ impl ManualDrainer {
     /// Those of [`poll`](Self::poll); the role is given back then as well.
     pub fn finish(mut self) -> Result<u64, LogError> {
         self.watch = None;
-        // Whoever logs from here on looks after its own lines; those of before are there after some millionths of a second.
+        // A thread that logs from here on looks after its own lines; those of before are there after some millionths of a second.
         let core = self.handle.core();
         core.mem.swap(core.base + at::WAKE_FLAG, wake_flag::NOBODY, Ordering::SeqCst);
         let started = Instant::now();

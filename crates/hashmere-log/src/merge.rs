@@ -252,7 +252,7 @@ impl<M: Mem> Core<'_, M> {
             oldest = self.after(oldest);
         }
         if oldest != first {
-            // SYNC(oldest): whoever reads what is written from here on sees that as well.
+            // SYNC(oldest): a follower that reads what is written from here on sees that as well.
             self.put(at::OLDEST, oldest);
             self.mem.fence(Ordering::Release);
         }
@@ -263,7 +263,7 @@ impl<M: Mem> Core<'_, M> {
         Some(to)
     }
 
-    /// Copies a line into the history, where nobody sees it yet. `None`: its writer gave it up meanwhile.
+    /// Copies a line into the history, where no follower sees it yet. `None`: its writer gave it up.
     fn take(&self, source: &Source, to: u64, ns: u64) -> Option<u32> {
         let (span, history) = (self.ring(source.ring), self.history());
         let (from, to) = (span.at(source.at), history.at(to));
@@ -279,7 +279,7 @@ impl<M: Mem> Core<'_, M> {
             .then_some(gap)
     }
 
-    /// What stands in the history before the payload.
+    /// The part of a history entry before the payload.
     fn put_head(&self, to: u64, head: Head, ns: u64, who: u64, lost: u32) {
         let put = |at: u64, value: u64| self.mem.store(to + at, value, Ordering::Relaxed);
         put(line::HEAD, head.pack());
@@ -300,7 +300,7 @@ impl<M: Mem> Core<'_, M> {
         self.put(row + row::NEXT_LAST, source.number.into());
     }
 
-    /// Whether there is a ring with whole lines in it, or a loss to tell. Whoever is at a line will look at the wake flag.
+    /// Whether there is a ring with whole lines in it, or a loss to report. A thread that is writing a line will look at the wake flag.
     pub(crate) fn has_lines(&self) -> bool {
         (0..self.rings_used()).any(|ring| {
             let row = self.geometry.row(ring);

@@ -8,7 +8,7 @@ use std::time::Duration;
 pub enum OnFull {
     /// The thread waits for the drainer, at most this long; then [`LogError::Full`](crate::LogError::Full).
     Block(Duration),
-    /// The line is dropped and counted. Which and how many were dropped is told with the thread's next line, or when it has ended.
+    /// The line is dropped and counted. Which and how many were dropped is reported with the thread's next line, or when it has ended.
     Drop,
     /// The thread's oldest lines that were not drained are given up, and counted in the same way.
     Overwrite,
@@ -32,7 +32,7 @@ pub enum OnTooLong {
     Refuse,
 }
 
-/// How a log is opened. Sizes count when it is created; the rest is for whoever opens it.
+/// How a log is opened. Sizes count when it is created; the rest is for the process that opens it.
 #[derive(Clone, Copy, Debug)]
 pub struct LogOptions {
     rings: u64,

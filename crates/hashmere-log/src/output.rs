@@ -1,4 +1,4 @@
-//! Delivering: the history goes out as text, each byte once, whoever dies meanwhile.
+//! Delivering: the history goes out as text, each byte once, whichever process crashes.
 
 use crate::error::LogError;
 use crate::fault::{self, Fault};
@@ -18,7 +18,7 @@ pub(crate) trait Carrier<M> {
         Ok(Room { bytes: STAGE, takes_one: true })
     }
 
-    /// Writes what `text` has from the number that stands in the word at `progress` on, and moves that on with it.
+    /// Writes what `text` has from the number in the word at `progress` on, and moves that on with it.
     fn carry(&mut self, mem: &M, progress: u64, text: &[u8]) -> Result<(), LogError>;
 }
 
@@ -37,7 +37,7 @@ pub(crate) enum Sent {
     Nothing,
     /// There is a line, for which there is no room.
     NoRoom,
-    /// It went, or nobody wanted it.
+    /// It was written, or there is no output.
     Some,
 }
 

@@ -1,5 +1,5 @@
 //! A log in an event loop: a descriptor that is readable while there is something to drain or to follow. A thread of this process sleeps as
-//! any drainer or follower does, and raises it; whoever logs pays no more than for that.
+//! any drainer or follower does, and raises it; a thread that logs pays no more than for that.
 
 use crate::error::LogError;
 use crate::handle::Handle;
@@ -15,13 +15,13 @@ use std::time::Duration;
 
 /// It wakes by itself this often, and then also sees that it is to end.
 const SLEEP: Duration = Duration::from_millis(100);
-/// Sleeps in vain until somebody looks for rings of crashed processes.
+/// Sleeps in vain before it looks for rings of crashed processes.
 const IDLE: u32 = 10;
 
 /// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum For {
-    /// Lines in the rings, by whoever has the role of the drainer.
+    /// Lines in the rings, by the thread that has the role of the drainer.
     Lines,
     /// Lines in the history.
     News,
@@ -87,7 +87,7 @@ impl Shared {
             while !self.is_stopped() && !self.is_ready(position) {
                 sleeps += 1;
                 if sleeps == IDLE && self.what == For::Lines {
-                    // What the dead leave may have to be told of. Whatever fails here is found again.
+                    // What crashed processes left may have to be reported. Whatever fails here is found again.
                     let _ = self.handle.core().recover_rings(self.handle.client, &*self.handle);
                 }
                 self.sleep(position);
@@ -127,7 +127,7 @@ impl Shared {
         match self.what {
             For::Lines => {
                 core.sleep_for_lines(SLEEP);
-                // Whoever rings has done so; the drainer, who is no more, may have said otherwise.
+                // The thread that wakes it has done so; the drainer, which is gone, may have said otherwise.
                 let _ = core.mem.compare_exchange(core.base + at::WAKE_FLAG, wake_flag::SLEEPS, wake_flag::AWAKE);
             }
             For::News => core.sleep_for_news(position, SLEEP),

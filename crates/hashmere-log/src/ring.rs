@@ -99,14 +99,14 @@ impl Cursor {
         if !fault::is(Fault::LowOmitted) {
             mem.store(self.row + row::LOW, self.floor, Ordering::Relaxed);
         }
-        // SYNC(low): whoever reads what is written from here on sees the new low as well.
+        // SYNC(low): a thread that reads what is written from here on sees the new low as well.
         mem.fence(Ordering::Release);
     }
 
     /// Counts a line that is not written.
     pub(crate) fn skip_line<M: Mem>(&mut self, mem: &M) {
         self.number = self.number.wrapping_add(1);
-        // SYNC(tried): whoever sees the number sees the lines before it in the ring.
+        // SYNC(tried): a thread that sees the number sees the lines before it in the ring.
         mem.store(self.row + row::TRIED, self.number.into(), Ordering::Release);
     }
 
@@ -146,7 +146,7 @@ impl<M: Mem> Core<'_, M> {
         self.get(at::THREADS).min(self.geometry.rings)
     }
 
-    /// Claims a ring that is nobody's, an empty one if there is one, for a thread of `me`. `None`: there is none.
+    /// Claims a free ring, an empty one if there is one, for a thread of `me`. `None`: there is none.
     pub(crate) fn claim(&self, me: ClientId, pid: u32, process: &[u8]) -> Option<Cursor> {
         let load = |ring: u64, word: u64| self.mem.load(self.row(ring) + word, Ordering::Acquire);
         let is_empty = |ring: &u64| load(*ring, row::HEAD) == load(*ring, row::TAIL);
@@ -214,7 +214,7 @@ impl<M: Mem> Core<'_, M> {
         }
         let number = self.next_number(ring, floor, tail);
         self.succeed(ring, number, who);
-        // Should we die in our first line, its half is another one than that of whoever was here before.
+        // Should we die in our first line, its half is another one than that of the owner before.
         self.mem.store(row + row::HALVES, word(row::HALVES) & 0xffff, Ordering::Release);
         self.mem.store(row + row::TRIED, number.into(), Ordering::Release);
         Cursor { row, span, tail, floor, number, who }
@@ -273,14 +273,14 @@ impl<M: Mem> Core<'_, M> {
         Ok(())
     }
 
-    /// Whether the owner of a ring is gone; then it is settled and nobody's.
+    /// Whether the owner of a ring is gone; then it is settled and free.
     pub(crate) fn recover_ring(&self, ring: u64, me: ClientId, peers: &impl Peers) -> Result<bool, WriteError> {
         let owner = self.row(ring) + row::OWNER;
         let word = self.mem.load(owner, Ordering::Acquire);
         if word == 0 || word == me.pack() {
             return Ok(false);
         }
-        // A word that names nobody can only be damage.
+        // A word that names no client can only be damage.
         let gone = match ClientId::unpack(word) {
             Some(client) => peers.is_gone(client)?,
             None => true,

@@ -6,7 +6,7 @@ use crate::log::Log;
 use hashmere_engine::ClientId;
 use hashmere_mem::Mem;
 
-/// A ring that somebody has, or had: [`Log::rings`].
+/// A ring that a thread has, or had: [`Log::rings`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct RingStats {
@@ -18,7 +18,7 @@ pub struct RingStats {
     pub thread: u32,
     /// The id of that one's process, in its own PID namespace.
     pub pid: u32,
-    /// What that process calls itself, its first 16 bytes; empty if so many threads have come since that it is not known any more.
+    /// What that process calls itself, its first 16 bytes; empty if it is not known any more, because many threads have come since.
     pub process: Vec<u8>,
     /// Bytes in it that were not drained.
     pub waiting_bytes: u64,
@@ -64,7 +64,7 @@ impl<M: Mem> Core<'_, M> {
 }
 
 impl Log {
-    /// The rings that threads have, or had, at about this moment; nobody is stopped for that.
+    /// The rings that threads have, or had, at about this moment; no thread is stopped for that.
     ///
     /// # Errors
     /// In a forked child, those of opening the log again.

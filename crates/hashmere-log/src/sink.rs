@@ -67,7 +67,7 @@ impl Sink {
         Ok(Sink::descriptor(copy, format))
     }
 
-    /// Any descriptor: a pipe, a file, a socket, a terminal. It is written to where it stands: for a file that several drainers write to
+    /// Any descriptor: a pipe, a file, a socket, a terminal. It is written to at its present offset: for a file that several drainers write to
     /// one after the other, take [`Sink::file`].
     pub fn descriptor(descriptor: OwnedFd, format: Format) -> Sink {
         Sink { to: To::Descriptor(Stream { file: descriptor.into(), most: None }), format, filter: None }
@@ -165,7 +165,7 @@ impl LogFile {
     fn make_way(&self, stream: &mut Option<Stream>) -> Result<(), LogError> {
         *stream = None;
         match shift(&self.path, self.keep) {
-            // Somebody else has moved it away.
+            // Another process has moved it away.
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             done => done.map_err(LogError::output("rotate the file of the log")),
         }

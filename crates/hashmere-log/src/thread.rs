@@ -36,7 +36,7 @@ pub(crate) struct Thread {
 }
 
 impl Thread {
-    /// Whether somebody has its log open still, in this process.
+    /// Whether its log is still open in this process.
     fn is_open(&self) -> bool {
         self.handle.region.is_ours() && !self.closed.load(Ordering::Acquire)
     }
@@ -105,7 +105,7 @@ fn claim(handle: &Handle) -> Result<Cursor, LogError> {
     Err(LogError::TooMany { rings: handle.geometry.rings })
 }
 
-/// Lends out the thread's buffer, empty. Whoever asks for it while it is lent gets another one.
+/// Lends out the thread's buffer, empty. A call that asks for it while it is lent gets another one.
 pub(crate) fn with_buffer<R>(act: impl FnOnce(&mut Vec<u8>) -> R) -> R {
     const KEPT: usize = 64 << 10;
     let mut buffer = BUFFER.try_with(Cell::take).unwrap_or_default();
@@ -199,7 +199,7 @@ impl Thread {
         Ok(())
     }
 
-    /// Nobody drains: writes what there is to standard output. If that fails the line stays in the log.
+    /// There is no drainer: writes what there is to standard output. If that fails the line stays in the log.
     fn help(&mut self) -> Result<(), LogError> {
         let core = self.handle.core();
         let mut backoff = Backoff::new(Duration::from_secs(1));
@@ -212,7 +212,7 @@ impl Thread {
                 Sink::stdout(Format::Text).and_then(|out| ManualDrainer::new(self.handle.clone(), out)?.finish());
             match written {
                 Ok(_) => {}
-                // Somebody who helps as we do may have looked into our ring before.
+                // A thread that helps as we do may have looked into our ring before.
                 Err(LogError::Taken { .. }) if core.get(at::WAKE_FLAG) == wake_flag::NOBODY => {
                     let Some(time) = backoff.next() else { return Ok(()) };
                     std::thread::sleep(time.min(Duration::from_millis(1)));
@@ -223,7 +223,7 @@ impl Thread {
         }
     }
 
-    /// Whether a drainer that died, or none, stands in the log.
+    /// Whether the log names a drainer that died, or none.
     pub(crate) fn is_drainer_gone(handle: &Handle) -> Result<bool, LogError> {
         match ClientId::unpack(handle.core().get(at::DRAINER)) {
             Some(client) => Ok(handle.store().is_gone(client)?),

@@ -44,7 +44,7 @@ pub fn random_u64() -> io::Result<u64> {
 /// As [`random_u64`].
 pub fn random_uuid() -> io::Result<[u64; 2]> {
     let (first, second) = (random_u64()?, random_u64()?);
-    // The version stands in the upper half of byte 6, the variant in the upper two bits of byte 8.
+    // The version is in the upper half of byte 6, the variant in the upper two bits of byte 8.
     Ok([first & !(0xf0 << 48) | 0x40 << 48, second & !0xc0 | 0x80])
 }
 

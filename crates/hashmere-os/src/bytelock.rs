@@ -42,7 +42,7 @@ impl ByteLocks {
         let flags = check(unsafe { libc::fcntl(fd.as_raw_fd(), libc::F_GETFL) })?;
         let mode = flags & libc::O_ACCMODE;
         // Never `dup`: that would share one description, and thus one set of locks, with `fd` and
-        // with whoever inherited or received it.
+        // with the process that inherited or received it.
         let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
         let fd = ForkClosedFd::open(|| {
             OpenOptions::new()

@@ -4,14 +4,14 @@ use std::mem::MaybeUninit;
 use std::time::Duration;
 
 /// Milliseconds since 1970 by the wall clock: comparable between processes and across reboots, but
-/// it may jump when somebody sets it.
+/// it may jump when it is set.
 #[inline]
 pub fn now_ms() -> u64 {
     u64::try_from(read(libc::CLOCK_REALTIME).as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The monotonic clock: only differences mean anything. It is the same for all processes of one
-/// boot, and stands still while the machine sleeps.
+/// boot, and stops while the machine sleeps.
 #[inline]
 pub fn monotonic() -> Duration {
     read(libc::CLOCK_MONOTONIC)
@@ -38,7 +38,7 @@ pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let (high, low): (u64, u64);
-        // SAFETY: reads a register that every program may read; touches no memory. It stands for an access to memory all the same, so
+        // SAFETY: reads a register that every program may read; touches no memory. It is declared as an access to memory all the same, so
         // that the compiler keeps it where it is.
         unsafe {
             core::arch::asm!("lfence", "rdtsc", out("rdx") high, out("rax") low, options(nostack, preserves_flags));

@@ -18,7 +18,7 @@ impl EventFd {
         if fd < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the descriptor was just made and is nobody else's.
+        // SAFETY: the descriptor was just made and has no other owner.
         Ok(EventFd(unsafe { OwnedFd::from_raw_fd(fd) }))
     }
 

@@ -37,7 +37,7 @@ pub fn create_unnamed(dir: &Path, mode: u32) -> io::Result<Unpublished> {
     let opened = retry(|| unsafe { libc::open(path.as_ptr(), flags, mode) });
     let unpublished = match opened {
         Ok(fd) => Unpublished {
-            // SAFETY: the descriptor is new, and nobody else owns it.
+            // SAFETY: the descriptor is new, and has no other owner.
             file: unsafe { File::from_raw_fd(fd) },
             provisional: None,
         },
@@ -68,13 +68,13 @@ fn provisional_name(dir: &Path) -> io::Result<PathBuf> {
     Ok(dir.join(format!(".hashmere-{:016x}", crate::boot::random_u64()?)))
 }
 
-/// Gives the file its name, in one step: whoever opens `path` sees the complete file or none.
+/// Gives the file its name, in one step: a process that opens `path` sees the complete file or none.
 ///
 /// An existing file is never replaced. `path` must lie in the file system of the folder given to
 /// [`create_unnamed`]. The name is durable only after [`sync_dir`] of its folder.
 ///
 /// # Errors
-/// - `AlreadyExists`: the name is taken, so somebody was faster; open theirs. Our file is gone.
+/// - `AlreadyExists`: the name is taken, so another process was faster; open its file. Our file is gone.
 /// - Those of `link`. Our file is gone.
 pub fn publish(unpublished: Unpublished, path: &Path) -> io::Result<File> {
     let target = c_path(path)?;
@@ -96,7 +96,7 @@ pub fn publish(unpublished: Unpublished, path: &Path) -> io::Result<File> {
     unpublished.file.try_clone()
 }
 
-/// Like [`publish`], but a file that stands under `path` already is replaced in the same step.
+/// Like [`publish`], but a file that has the name `path` already is replaced in the same step.
 ///
 /// The new file gets a provisional name first (as [`create_unnamed`] gives them); a process killed before the step leaves
 /// that name behind.
@@ -155,7 +155,7 @@ pub fn sync_dir(dir: &Path) -> io::Result<()> {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum OpenRefusal {
-    /// The last component is a symbolic link, which somebody else may point elsewhere at any time.
+    /// The last component is a symbolic link, which another user may point elsewhere at any time.
     Symlink,
     /// It is a folder.
     Directory,
@@ -200,8 +200,8 @@ impl Error for OpenRefusal {
 /// Opens an existing regular file for reading, and for writing unless `read_only`.
 ///
 /// It must not be a symbolic link (links in the folders leading to it are followed), and it must
-/// belong to us or to root unless `allow_foreign_owner`. Its mode bits are not judged: whoever set
-/// them wider shares it on purpose. All checks are made on the opened file, so nobody
+/// belong to us or to root unless `allow_foreign_owner`. Its mode bits are not judged: a user who set
+/// them wider shares it on purpose. All checks are made on the opened file, so no user
 /// can exchange it in between; opening never blocks and never creates anything.
 ///
 /// # Errors
@@ -279,7 +279,7 @@ fn trusted(uid: u32) -> bool {
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum NamespaceError {
-    /// The path is a symbolic link, which somebody else may point elsewhere at any time.
+    /// The path is a symbolic link, which another user may point elsewhere at any time.
     Symlink {
         /// The folder that was refused.
         path: PathBuf,
@@ -342,7 +342,7 @@ impl Error for NamespaceError {
 ///
 /// A missing folder is created with mode 0700, though never its parents. It must be a real folder
 /// of ours or of root's. The default one must be closed to all others; one that
-/// the variable names may be shared, since somebody chose it.
+/// the variable names may be shared, since the user chose it.
 ///
 /// # Errors
 /// One variant of [`NamespaceError`] per reason, each naming the folder.

@@ -115,7 +115,7 @@ extern "C" fn after_fork_in_child() {
         let fd = entry.swap(EMPTY, Ordering::Relaxed);
         if fd != EMPTY {
             // SAFETY: a registered descriptor is open, and its owner gives it up when it sees
-            // another generation, so nobody in the child uses or closes this number any more.
+            // another generation, so no thread of the child uses or closes this number any more.
             unsafe {
                 libc::close(fd);
             }
@@ -271,7 +271,7 @@ mod tests {
             if inherited.get().is_some() || is_open(number) {
                 return 2;
             }
-            // Somebody else gets the number; dropping the stale owner must leave that file alone.
+            // Another descriptor gets the number; dropping the stale owner must leave that file alone.
             // SAFETY: the new descriptor is only asked about.
             if unsafe { libc::fcntl(1, libc::F_DUPFD_CLOEXEC, number) } != number {
                 return 3;

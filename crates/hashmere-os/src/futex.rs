@@ -17,7 +17,7 @@ pub fn around_sleeps(around: Around) {
 /// Why [`wait`] returned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Wait {
-    /// Somebody woke us, or the kernel did for no reason.
+    /// Another thread woke us, or the kernel did for no reason.
     Woken,
     /// The word was not (or no longer) the expected one.
     Changed,

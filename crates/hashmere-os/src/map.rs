@@ -18,7 +18,7 @@ pub(crate) const LARGE_PAGE: usize = 2 << 20;
 const SLACK: (u64, u64) = (16 << 20, 64 << 30);
 /// How many positions are tried that something else may occupy.
 const TRIES: usize = 16;
-/// What a mapping that stands where the kernel put it gets beyond what is asked for: behind it there is seldom room to grow.
+/// What a mapping that is where the kernel put it gets beyond what is asked for: behind it there is seldom room to grow.
 const UNPLACED: u64 = 64 << 30;
 
 /// A shared mapping of the first bytes of a file.
@@ -40,7 +40,7 @@ pub struct Map {
 }
 
 // SAFETY: a `Map` is an address range that stays mapped until drop; the type itself never
-// dereferences it, and whoever does so through `as_ptr` answers for the races.
+// dereferences it, and a caller that does so through `as_ptr` answers for the races.
 unsafe impl Send for Map {}
 // SAFETY: as above; every method takes `&self` and changes nothing in the struct.
 unsafe impl Sync for Map {}
@@ -167,13 +167,13 @@ impl Map {
     }
 
     /// Makes one large page of each 2 MiB of a range, zeros where the file has nothing yet; `false` if the system cannot.
-    /// What is there stays, and whoever uses it at the moment waits in a page fault at most.
+    /// What is there stays, and a thread that uses it at the moment waits in a page fault at most.
     pub fn collapse(&self, off: u64, len: u64) -> bool {
         let inside = off.checked_add(len).is_some_and(|end| end <= self.len());
         inside && self.advise(off as usize, len as usize, MADV_COLLAPSE)
     }
 
-    /// Advice about a range inside the mapping, whose outcome nobody depends on.
+    /// Advice about a range inside the mapping, whose outcome no caller depends on.
     fn advise(&self, off: usize, len: usize, advice: libc::c_int) -> bool {
         debug_assert!((off + len) as u64 <= self.len());
         // SAFETY: the range lies in this mapping (asserted, and checked by all callers), and the
@@ -354,7 +354,7 @@ mod tests {
         for end in [4096u64, 1 << 20, 3 << 20] {
             space::allocate(file.as_fd(), 0, end).unwrap();
             map.populate_write(0, end);
-            // SAFETY: the last byte was allocated just now, and nobody else maps the file.
+            // SAFETY: the last byte was allocated just now, and no other process maps the file.
             unsafe {
                 let last = map.as_ptr().add(end as usize - 1);
                 assert_eq!(last.read_volatile(), 0);

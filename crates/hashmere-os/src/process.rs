@@ -165,7 +165,7 @@ pub fn is_asked_to_stop() -> bool {
 
 /// Name and state of a process; `None` if there is none of that id, or `/proc` does not show it.
 pub fn describe(pid: u32) -> Option<Description> {
-    // In a PID namespace that still sees the `/proc` of another, our number is somebody else's there.
+    // In a PID namespace that still sees the `/proc` of another, our number is that of another process there.
     let name = if pid == self::pid() { "self".to_owned() } else { pid.to_string() };
     let stat = std::fs::read(format!("/proc/{name}/stat")).ok()?;
     parse(&String::from_utf8_lossy(&stat))

@@ -1,4 +1,4 @@
-//! Bytes written to a descriptor together with a note of how many, by one system call: whoever is killed in it has done both or
+//! Bytes written to a descriptor together with a note of how many, by one system call: a process that is killed in it has done both or
 //! neither.
 
 use crate::sys::{check, offset};
@@ -14,13 +14,13 @@ use std::sync::atomic::AtomicU64;
 pub fn letter(bytes: &[u8]) -> io::Result<File> {
     // SAFETY: the name is a C string that lives.
     let fd = check(unsafe { libc::memfd_create(c"hashmere".as_ptr(), libc::MFD_CLOEXEC) })?;
-    // SAFETY: the descriptor was just made and is nobody else's.
+    // SAFETY: the descriptor was just made and has no other owner.
     let mut file = unsafe { File::from_raw_fd(fd) };
     file.write_all(bytes)?;
     Ok(file)
 }
 
-/// Sends up to `len` bytes of `letter` from the offset that stands in `progress` on, which the kernel moves on by as many as it
+/// Sends up to `len` bytes of `letter` from the offset in `progress` on, which the kernel moves on by as many as it
 /// returns. The word should be in memory: the kernel does not wait for it to be fetched if this process is being killed.
 ///
 /// The letter may not change afterwards: a pipe holds on to its pages.

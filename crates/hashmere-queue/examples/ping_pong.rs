@@ -31,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         Store::remove(STORE)?;
     }
     let store = Store::open(STORE)?;
-    // One element of eight bytes. Elements that nobody uses are in the pool's free queue.
+    // One element of eight bytes. Elements that are not in use are in the pool's free queue.
     let pool = PoolOptions::new(1, 8).open(&store, "ball")?;
     let (there, back) = (pool.queue("there")?, pool.queue("back")?);
     if is_partner {

@@ -49,7 +49,7 @@ fn hand_out(pool: &Pool, todo: &Queue, done: &Queue, mut next: u64) -> Result<()
             job.push(todo)?;
             next += 1;
         }
-        // A pop that waits looks for the dead: what they held goes back to where it came from.
+        // A pop that waits recovers the elements of crashed processes: each goes back to where it came from.
         let job = endpoint.pop_wait(done, PATIENCE)?.ok_or("a job is lost")?;
         let [number, square] = *job.view::<Job>();
         if square != number * number || std::mem::replace(&mut was_done[number as usize], true) {

@@ -1,4 +1,4 @@
-//! A barrier: so many participants start together, again and again; those who die are not waited for.
+//! A barrier: a fixed number of participants start together, again and again; those that crash are not waited for.
 
 use crate::error::QueueError;
 use crate::mutex::refuse_cache;

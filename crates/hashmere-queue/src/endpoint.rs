@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often a pop must find nothing before it looks whether the dead hold what it waits for.
+/// How often a pop must find nothing before it looks whether crashed processes hold what it waits for.
 const LOOK_EVERY: u32 = 4096;
 /// And how long at least from one such look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
@@ -111,7 +111,7 @@ impl Endpoint {
     /// # Errors
     /// [`Taken`](QueueError::Taken) if the queue has one consumer at a time, and this is another;
     /// [`TooMany`](QueueError::TooMany) if this endpoint holds 64 elements already; [`OtherPool`](QueueError::OtherPool),
-    /// [`Forked`](QueueError::Forked); the store's errors when it looks for the dead.
+    /// [`Forked`](QueueError::Forked); the store's errors when it looks for crashed processes.
     #[inline]
     pub fn pop(&self, from: &Queue) -> Result<Option<Element<'_>>, QueueError> {
         self.check(from)?;
@@ -146,7 +146,7 @@ impl Endpoint {
         Err(QueueError::damaged("a queue holds an element that the pool does not have", self.pool.region.offset()))
     }
 
-    /// Whoever finds nothing rests, for most come back at once, and from time to time looks whether somebody died with it.
+    /// A pop that finds nothing rests, for most elements come back at once, and from time to time looks whether a process crashed with one.
     #[inline(always)]
     fn found_nothing(&self) -> Result<(), QueueError> {
         rest(self.mem());

@@ -4,7 +4,7 @@
 hashmere_mem::seeded_faults! {
     /// An operation is not announced in the endpoint.
     IntentOmitted,
-    /// Whoever moves an end on does not tell the one who had moved it before.
+    /// A process that moves an end on does not tell the one that had moved it before.
     SuccessUnconfirmed,
     /// A pop takes what it read although another endpoint took it meanwhile.
     HeadStored,

@@ -41,7 +41,7 @@ pub(crate) mod queue {
     pub(crate) const HEAD: u64 = 128;
     /// Position of the next push, and the endpoint that made the last.
     pub(crate) const TAIL: u64 = 256;
-    /// Not 0: somebody sleeps until the queue is pushed to.
+    /// Not 0: a process sleeps until the queue is pushed to.
     pub(crate) const SLEEPERS: u64 = 384;
     /// What they sleep on: how often they were woken.
     pub(crate) const EVENT: u64 = 392;
@@ -50,7 +50,7 @@ pub(crate) mod queue {
 
 /// Words of an endpoint.
 pub(crate) mod endpoint {
-    /// The client whose endpoint it is, or who clears up after it; 0: nobody's.
+    /// The client whose endpoint it is, or the one that recovers it; 0: free.
     pub(crate) const OWNER: u64 = 0;
     /// The operation under way; see [`Intent`](super::Intent). 0: none.
     pub(crate) const INTENT: u64 = 64;
@@ -142,7 +142,7 @@ pub(crate) enum Op {
     None = 0,
     /// It is about to move the head.
     Pop = 1,
-    /// It has moved it: somebody who moved it on says so.
+    /// It has moved it: the process that moved it on says so.
     Popped = 2,
     /// It is about to move the tail.
     Push = 3,

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// What stands before a key in the key of its lease.
+/// The prefix of a key in the key of its lease.
 const LEASE: &[u8] = b"\0once\0";
 
 /// A value that this thread is computing: of which store and key; in which process, for a forked child computes nothing.
@@ -79,7 +79,7 @@ pub fn once<E: From<QueueError>>(
     let _computing = Computing::begin(store, key)?;
     let lease = lease(store, key)?;
     let held = lease.lock(timeout)?;
-    // Somebody else may have made it meanwhile.
+    // Another process may have made it by now.
     if let Some(value) = get()? {
         return Ok(Some(value));
     }

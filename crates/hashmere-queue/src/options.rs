@@ -8,7 +8,7 @@ use hashmere_engine::{StoreHandle, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
 
-/// An error of creating a pool of so many bytes.
+/// An error of creating a pool of `bytes` bytes.
 fn no_room(error: WriteError, bytes: u64) -> QueueError {
     if error.is_no_room() {
         QueueError::NoRoom { bytes, error: Box::new(error.into()) }

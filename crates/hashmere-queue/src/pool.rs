@@ -35,7 +35,7 @@ pub(crate) fn write_queue<M: Mem>(core: &Core<M>, id: u64, name: &str, kind: Kin
     core.mem.store(entry + queue::NAME_LEN, name.len() as u64, Ordering::Relaxed);
     core.mem.store(entry + queue::KIND, kind as u64, Ordering::Relaxed);
     core.mem.store(entry + queue::BOUND, bound, Ordering::Relaxed);
-    // SYNC(queue): whoever sees the state sees the rest.
+    // SYNC(queue): a process that sees the state sees the rest.
     core.mem.store(entry + queue::STATE, 1, Ordering::Release);
 }
 

@@ -22,7 +22,7 @@ pub struct QueueStats {
     pub len: u64,
     /// Elements ever pushed to it (below 2^48).
     pub pushed: u64,
-    /// Whether somebody sleeps until it is pushed to.
+    /// Whether a process sleeps until it is pushed to.
     pub has_sleepers: bool,
 }
 

@@ -1,7 +1,7 @@
 //! A queue in an event loop: a file descriptor that becomes readable when there is something to pop.
 //!
-//! An eventfd has no name by which another process could find it, so nobody else raises it: a thread of this
-//! process sleeps on the queue as any waiting pop does, and raises it. Whoever pushes pays no more than for that.
+//! An eventfd has no name by which another process could find it, so no other process raises it: a thread of this
+//! process sleeps on the queue as any waiting pop does, and raises it. A push costs no more than with a waiting pop.
 
 use crate::error::QueueError;
 use crate::layout::queue;
@@ -79,7 +79,7 @@ impl Shared {
             if self.stop.load(Ordering::Acquire) {
                 return false;
             }
-            // Whoever died may have held what is waited for. What cannot be repaired now may be the next time.
+            // The crashed process may have held what is waited for. What cannot be repaired now may be the next time.
             let _ = self.pool.recover();
             sleep(mem, &self.ring, backoff.next().unwrap_or_default());
         }

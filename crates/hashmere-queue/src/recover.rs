@@ -1,6 +1,6 @@
 //! What becomes of an endpoint whose owner is gone: the operation that it died in is completed or undone, what it held goes back.
 //!
-//! Whoever clears up has put its own name in the place of crashed processes owner's, so it is alone; if it dies as well the next one
+//! The process that recovers has put its own name in the place of the crashed owner's, so it is alone; if it dies as well the next one
 //! does the same to it. It acts as the endpoint itself, with the same four operations, so every step may be cut off and done again.
 
 use crate::fault::{self, Fault};
@@ -49,7 +49,7 @@ impl<M: Mem> Core<'_, M> {
         self.base + self.geometry.endpoint(index) + endpoint::OWNER
     }
 
-    /// Takes an endpoint that is nobody's. `None`: all are taken.
+    /// Takes an endpoint that is free. `None`: all are taken.
     pub(crate) fn take_endpoint(&self, me: ClientId) -> Option<EndpointLayout> {
         let free = |index: &u64| {
             // SYNC(endpoint): pairs with the store that frees an endpoint.
@@ -66,7 +66,7 @@ impl<M: Mem> Core<'_, M> {
             self.mem.store(self.owner(index), 0, Ordering::Release);
         }
         let returned = self.recover_endpoint(index);
-        // SYNC(endpoint): whoever takes it next finds it empty.
+        // SYNC(endpoint): the next owner finds it empty.
         self.mem.store(self.owner(index), 0, Ordering::Release);
         returned
     }
@@ -79,7 +79,7 @@ impl<M: Mem> Core<'_, M> {
             if word == 0 || word == me.pack() {
                 continue;
             }
-            // A word that names nobody can only be damage.
+            // A word that names no client can only be damage.
             let gone = match ClientId::unpack(word) {
                 Some(owner) => peers.is_gone(owner)?,
                 None => true,
@@ -94,7 +94,7 @@ impl<M: Mem> Core<'_, M> {
         Ok(returned)
     }
 
-    /// Puts our name in the place of crashed processes owner's: from here on nobody else clears up after it.
+    /// Puts our name in the place of the crashed owner's: from here on no other process recovers it.
     fn take_over(&self, index: u64, dead: u64, me: ClientId) -> bool {
         if fault::is(Fault::OwnerOverwritten) {
             self.mem.store(self.owner(index), me.pack(), Ordering::Release);
@@ -142,7 +142,7 @@ impl<M: Mem> Core<'_, M> {
             self.mem.store(intent, 0, Ordering::Release);
             return;
         };
-        // SYNC(confirm): the end first, then the intent again: whoever moved the end on has said so in the intent before.
+        // SYNC(confirm): the end first, then the intent again: the process that moved the end on has said so in the intent before.
         let ends = (ring.head(self.mem), ring.tail(self.mem));
         let now = Intent::unpack(self.mem.load(intent, Ordering::Acquire));
         let mine = End::new(now.end, endpoint.who);
@@ -156,7 +156,7 @@ impl<M: Mem> Core<'_, M> {
             Op::Pop if ends.0 == mine => self.keep_popped(endpoint, slot, n),
             Op::Pop => self.drop_popped(endpoint, slot),
             Op::Pushed => self.complete_push(endpoint, &ring, now.end, slot, n),
-            // Nobody else pushes here: it may as well be done.
+            // No other process pushes here: it may as well be done.
             Op::Push if ends.1 == mine || ring.kind.has_one_producer() => {
                 self.complete_push(endpoint, &ring, now.end, slot, n);
             }

@@ -33,7 +33,7 @@ pub(crate) struct EndpointLayout {
     endpoints: u64,
     endpoint_bytes: u64,
     endpoints_many: u64,
-    /// The range word, as it stands in memory.
+    /// The range word, as it is in memory.
     range: Cell<u64>,
     pub(crate) start: Cell<u64>,
     pub(crate) end: Cell<u64>,

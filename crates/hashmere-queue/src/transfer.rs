@@ -1,7 +1,7 @@
 //! Moving elements between a queue and an endpoint: the four operations, on any memory.
 //!
 //! An operation takes effect with one store. Before it, the endpoint's intent says what it is about to do; if its owner dies,
-//! [`recover`](crate::recover) finds out whether it was done. Nobody waits for anybody: a consumer copies what it is
+//! [`recover`](crate::recover) finds out whether it was done. No endpoint waits for another: a consumer copies what it is
 //! about to take before it takes it, and a producer owns its cells once it has moved the tail.
 
 use crate::fault::{self, Fault};
@@ -194,7 +194,7 @@ fn copy_cells<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, position:
 #[inline(always)]
 pub(crate) fn push_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, slot: u64, element: u32) -> Push {
     let Some((position, _)) = claim_cells(mem, ring, endpoint, slot, 1) else { return Push::Full };
-    // SYNC(cell): everything written to the element before is seen by whoever takes it.
+    // SYNC(cell): everything written to the element before is seen by the process that takes it.
     let word = u64::from(ring.tag(position)) << 32 | u64::from(element);
     if fault::is(Fault::SlotEarly) {
         mem.store(endpoint.slot(slot), 0, Ordering::Release);

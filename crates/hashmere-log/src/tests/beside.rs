@@ -79,7 +79,7 @@ fn all_at_the_same_time() {
         assert_eq!(came, (0..LINES).map(|n| text(number, n)).collect::<Vec<_>>());
     }
     assert_eq!(lines.len(), 2 * LINES as usize);
-    // A ring whose owner is gone in the middle of nothing is nobody's afterwards.
+    // A ring whose owner is gone outside any line is free afterwards.
     fixture.actor().core().recover_rings(client(9), &Gone(vec![client(0), client(1)])).unwrap();
     assert_eq!(fixture.core().halves(), 0);
 }

@@ -1,5 +1,5 @@
-//! Death at every store: of writers, of whoever settles what they left, of drainers one after the other; and drainers that are
-//! interrupted by writers at every access. What was logged comes out once and in order; what was lost is told.
+//! Death at every store: of writers, of the process that settles what they left, of drainers one after the other; and drainers that are
+//! interrupted by writers at every access. What was logged comes out once and in order; what was lost is reported.
 
 use super::fixture::{client, lost, Actor, Fixture, Gone, Policy};
 use hashmere_mem::traced::until_death;
@@ -32,7 +32,7 @@ fn compare(came_out: &[String], logged: &[String], policy: Policy, tried: u32) -
         Policy::Overwrite => logged.ends_with(&lines),
     };
     let total = lines.len() as u32 + lost;
-    // Lines that the dead had not come to.
+    // Lines that the crashed writer had not come to.
     if !fits || total > tried || policy == Policy::Overwrite && total != logged.len() as u32 {
         return Err(format!("logged {logged:?}, came out {came_out:?}"));
     }
@@ -67,7 +67,7 @@ pub(super) fn a_writer_dies_at_every_store() {
     println!("{deaths} deaths of writers");
 }
 
-/// Whoever settles the ring dies at each store as well; then somebody drains, and another thread uses the ring.
+/// The process that settles the ring dies at each store as well; then another drains, and another thread uses the ring.
 fn settle_and_look(fixture: &Fixture, logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
     let gone = || Gone(vec![client(0), client(1)]);
     let halves = {

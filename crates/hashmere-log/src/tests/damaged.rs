@@ -1,4 +1,4 @@
-//! Words that another process can damage: whatever one says, nobody panics and nobody searches without end. Lines may be lost, and
+//! Words that another process can damage: whatever one says, no process panics and none searches without end. Lines may be lost, and
 //! the drainer may be told that the log is damaged.
 
 use super::fixture::{client, Fixture, Gone, Policy, Same};

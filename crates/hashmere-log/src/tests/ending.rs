@@ -1,4 +1,4 @@
-//! A thread gives its ring back at its very end: whoever comes for one just before waits for that.
+//! A thread gives its ring back at its very end: a thread that comes for one just before waits for that.
 
 use crate::{Level, Log, LogError, LogOptions, OnFull, OnNoDrainer};
 use hashmere::Options;
@@ -20,13 +20,13 @@ fn rings_of_threads_that_are_ending_are_waited_for() {
             assert!(line().unwrap());
             has_ring.send(()).unwrap();
             may_end.recv().unwrap();
-            // What a thread has to do after whoever joins it has gone on.
+            // What a thread has to do after the thread that joins it has gone on.
             std::thread::sleep(Duration::from_millis(40));
         });
         told.recv().unwrap();
         end.send(()).unwrap();
         assert!(line().unwrap(), "the only ring was about to be given back");
-        // Of one that goes on nobody gets it: after a wait that is the answer, and the next one is told at once.
+        // The ring of a thread that goes on is not given away: after a wait that is the answer, and the next one is refused at once.
         let refused = scope.spawn(move || {
             let first = line();
             let begun = Instant::now();

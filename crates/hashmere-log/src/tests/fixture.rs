@@ -86,7 +86,7 @@ impl Fixture {
         self.actor_on(Arc::new(Traced::new(&self.heap)))
     }
 
-    /// Somebody who reaches it through another memory.
+    /// An actor that reaches it through another memory.
     pub(super) fn actor_on<M: Mem>(&self, mem: Arc<M>) -> Actor<M> {
         Actor { mem, geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
     }
@@ -100,7 +100,7 @@ impl Fixture {
     }
 }
 
-/// Somebody who uses the log.
+/// A user of the log.
 pub(super) struct Actor<M = Traced> {
     pub(super) mem: Arc<M>,
     geometry: Geometry,
@@ -137,7 +137,7 @@ impl<M: Mem> Carrier<M> for Paper<'_> {
             if some.is_empty() {
                 return Ok(());
             }
-            // As the kernel does it: nobody dies between the two.
+            // As the kernel does it: no process dies between the two.
             mem.store(progress, (done + some.len()) as u64, Ordering::Release);
             self.0.lock().unwrap().extend_from_slice(some);
         }
@@ -181,7 +181,7 @@ impl<M: Mem> Actor<M> {
         self.time.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// Drains everything, as one who has just taken the role from somebody.
+    /// Drains everything, as one that has just taken the role from another.
     pub(super) fn drain(&self, number: u64, gone: &Gone) {
         let core = self.core();
         core.recover_merge();
@@ -205,7 +205,7 @@ impl<M: Mem> Actor<M> {
             if record.lost() > 0 {
                 out.extend_from_slice(format!("lost {} of w{}\n", record.lost(), record.pid()).as_bytes());
             }
-            // The name of a thread is kept until so many others have come.
+            // The name of a thread is kept until this many others have come.
             let is_kept = u64::from(record.thread()) + core.geometry.names() > core.get(at::THREADS);
             assert_eq!(record.process(), if is_kept && record.thread() > 0 { &b"test"[..] } else { b"" });
             if record.is_note() {

@@ -1,4 +1,4 @@
-//! Lines that were lost are told under the name of the thread that lost them, whoever has its ring by then.
+//! Lines that were lost are reported under the name of the thread that lost them, whichever thread has its ring by then.
 
 use super::fixture::{client, lost, Actor, Fixture, Gone, Policy};
 use crate::layout::Geometry;
@@ -16,7 +16,7 @@ fn text(who: u64, n: u32) -> String {
     format!("w{who}.{n}{}", "x".repeat(n as usize * 7 % 30))
 }
 
-/// Somebody who logs so many lines, beginning with a number of its own.
+/// A thread that logs `lines` lines, beginning with a number of its own.
 fn log(actor: &Actor, cursor: &mut Cursor, who: u64, from: u32, lines: u32, policy: Policy) {
     for n in from..from + lines {
         actor.log(cursor, policy, &text(who, n));
@@ -87,7 +87,7 @@ fn losses_of_many_are_told_of_several() {
     assert!((8..=12).all(|who| told[&who] == 10), "{told:?}");
 }
 
-/// Whoever claims a ring dies at each store of that; then others have it.
+/// A thread that claims a ring dies at each store of that; then others have it.
 #[test]
 pub(super) fn an_heir_dies_at_every_store() {
     let start = fixture(1);
@@ -116,22 +116,22 @@ pub(super) fn an_heir_dies_at_every_store() {
     }
 }
 
-/// Somebody has the ring of one who left, and leaves it in turn, before any access of a drainer, who has drained that ring before or not.
+/// A thread has the ring of one that left, and leaves it in turn, before any access of a drainer, which has drained that ring before or not.
 #[test]
 pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
-    let nobody = || Gone(Vec::new());
+    let none = || Gone(Vec::new());
     for is_drained in [false, true] {
         let start = fixture(1);
         let first = start.actor();
         let mut cursor = first.claim(1);
         log(&first, &mut cursor, 1, 0, 12, Policy::Drop);
         if is_drained {
-            start.actor().drain(9, &nobody());
+            start.actor().drain(9, &none());
         }
         first.core().release(&cursor);
         let accesses = {
             let drainer = start.image().actor();
-            drainer.drain(9, &nobody());
+            drainer.drain(9, &none());
             drainer.mem.accesses()
         };
         for at in 0..accesses {
@@ -143,14 +143,14 @@ pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
                 log(&actor, &mut cursor, 2, 0, 8, Policy::Drop);
                 actor.core().release(&cursor);
             });
-            drainer.drain(9, &nobody());
-            fixture.actor().drain(9, &nobody());
+            drainer.drain(9, &none());
+            fixture.actor().drain(9, &none());
             all_told(&fixture, &[(1, 12), (2, 8)], &format!("at {at}"));
         }
     }
 }
 
-/// Threads come and go, log more than there is room for, and are killed; now and then somebody drains, and dies of it.
+/// Threads come and go, log more than there is room for, and are killed; now and then one of them drains, and dies of it.
 #[test]
 fn everybody_is_told_of_by_name() {
     let seed: u64 = 20_261_122;

@@ -75,7 +75,7 @@ fn each_wrong_kind_has_its_refusal() {
 #[test]
 fn foreign_owners() {
     if effective_user() != 0 {
-        return; // only root can make a file of somebody else's
+        return; // only root can make a file of another user
     }
     let scratch = Scratch::new("file-owner");
     scratch.file("f");

@@ -1,6 +1,6 @@
 //! Death at every store: each operation is cut off before each of its stores in turn, beside another endpoint that acts before any of
 //! its accesses, and so is the clearing up after it. Afterwards every element is in exactly one queue, the queues work, and what
-//! was not touched stands in its order.
+//! was not touched keeps its order.
 
 use super::fixture::{client, Actor, Fixture, Gone};
 use crate::layout::Kind;
@@ -163,7 +163,7 @@ pub(super) fn death_at_every_store_and_of_whoever_clears_up() {
             }
         }
     }
-    println!("{} deaths, {} of whoever cleared up", counts.deaths, counts.repairs);
+    println!("{} deaths, {} of the recovering process", counts.deaths, counts.repairs);
 }
 
 /// Beside a victim that dies at each of its stores, another endpoint does the same at each access before that.

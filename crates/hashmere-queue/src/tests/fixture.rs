@@ -64,7 +64,7 @@ impl Fixture {
         Actor { mem: Traced::new(&self.heap), geometry: self.geometry }
     }
 
-    /// What each queue holds, in order; every element must be in exactly one, and nobody's endpoint may hold any.
+    /// What each queue holds, in order; every element must be in exactly one, and no free endpoint may hold any.
     pub(super) fn census(&self) -> Result<Vec<Vec<u32>>, String> {
         let core = Core { mem: &*self.heap, base: BASE, geometry: &self.geometry };
         for index in 0..self.geometry.endpoints {
@@ -78,7 +78,7 @@ impl Fixture {
         for ring in core.rings().filter(|ring| ring.kind != Kind::Mpmc) {
             for role in [queue::PRODUCER, queue::CONSUMER] {
                 if is_free(self.heap.load(ring.entry + role, Ordering::Relaxed)) {
-                    return Err(format!("queue {} is kept by an endpoint that is nobody's", ring.id));
+                    return Err(format!("queue {} is kept by an endpoint that is free", ring.id));
                 }
             }
         }
@@ -104,7 +104,7 @@ impl Fixture {
     }
 }
 
-/// Somebody who uses the pool.
+/// A user of the pool.
 pub(super) struct Actor<M> {
     pub(super) mem: M,
     pub(super) geometry: Geometry,

@@ -39,7 +39,7 @@ impl Play {
         Actor { mem: Traced::new(&self.mem), geometry: self.geometry }
     }
 
-    /// Somebody who acts with an endpoint of its own.
+    /// An actor with an endpoint of its own.
     fn spawn(
         &self,
         number: u64,
@@ -215,7 +215,7 @@ fn deaths() -> impl Fn() + Send + Sync + 'static {
         };
         let threads = vec![victim, other, repair(2), repair(3)];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        // What was popped by the dead after the last look of both.
+        // What crashed actors popped after the last look of both.
         play.actor().core().recover(client(5), &play).unwrap();
         play.clone().end(Vec::new());
     }
@@ -260,7 +260,7 @@ fn sleepers() -> impl Fn() + Send + Sync + 'static {
         ];
         let queues = play.clone().end(threads);
         if queues[2].len() != 2 {
-            wrong("somebody got nothing");
+            wrong("a consumer got nothing");
         }
     }
 }

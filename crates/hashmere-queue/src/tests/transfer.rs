@@ -1,4 +1,4 @@
-//! What the four operations promise when nobody dies: order, room, nothing lost between threads.
+//! What the four operations promise without a crash: order, room, nothing lost between threads.
 
 use super::fixture::{client, Fixture, Gone, BASE, QUEUES};
 use crate::layout::{Geometry, Kind};
