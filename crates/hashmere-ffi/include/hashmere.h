@@ -66,7 +66,7 @@
  * - A pointer into a view or reservation is dead after its release; nothing can notice its use. Do not write through a view.
  * - A closed store is recognised as long as fewer than 256 others were closed since; after that the pointer may be another's.
  * - A signal handler must not call any of these functions.
- * - A file that somebody cuts short while it is open raises `SIGBUS`.
+ * - A file that is cut short while it is open raises `SIGBUS`.
  * - Static linking twice into one process (two plugins) makes two libraries that do not know each other; that works, but each
  *   takes its own client slots.
  * - Linux, 64 bits, little-endian only.
@@ -259,7 +259,7 @@ typedef struct hm_options {
      * not used goes, a strict store refuses less than its keys take (#HM_E_OPTION_MISMATCH). Default: 2 TiB.
      */
     uint64_t max_bytes;
-    uint64_t expected_items;  /**< Creates the index large enough for so many. */
+    uint64_t expected_items;  /**< Creates the index large enough for this many. */
     uint64_t busy_timeout_ms; /**< How long a write waits for a lock before #HM_E_BUSY. Default: 5000. */
     uint64_t sync_every_ms;   /**< Durable stores: a write that finds the last sync older than this syncs. */
     uint32_t segment_bytes;   /**< Unit of cleaning: a power of two, 4 KiB to 64 MiB, default 256 KiB. Creation only. */
@@ -268,7 +268,7 @@ typedef struct hm_options {
     uint32_t fixed_value_len; /**< Every value has this length. Creation only. */
     uint32_t permissions;     /**< Permission bits of a created file, default 0600. */
     uint32_t reserved;        /**< 0. */
-    hm_progress on_recovery;   /**< Is told how far it is, in bytes, if a durable store has to be rebuilt after a power cut. */
+    hm_progress on_recovery;   /**< Called with the bytes done and in all, if a durable store has to be rebuilt after a power cut. */
     void *on_recovery_user;    /**< What it is given. */
 } hm_options;
 
@@ -341,7 +341,7 @@ int hm_value_len(hm_store *store, const void *key, size_t key_len, size_t *len, 
 int hm_ttl(hm_store *store, const void *key, size_t key_len, int64_t *ms, hm_error *error);
 
 /**
- * A value where it stands in the file. You provide the structure, the library fills it.
+* A value in place in the file. You provide the structure, the library fills it.
  *
  * The bytes stay as they were until ::hm_view_release, also when the key is overwritten or deleted meanwhile. A process can hold
  * 24 segments for each of its threads in this way; further views, and those of a read-only store, are copies, which
@@ -407,7 +407,7 @@ int hm_take(hm_store *store, const void *key, size_t key_len, void *buffer, size
 /**
  * Room for a value in the file, to be filled in place. You provide the structure, the library fills it.
  *
- * Nobody sees it before ::hm_reservation_commit. Commit or abandon it in the thread that made it.
+* It is not visible before ::hm_reservation_commit. Commit or abandon it in the thread that made it.
  */
 typedef struct hm_reservation {
     void *data;          /**< `len` writable bytes; what they hold at first is not defined. */
@@ -533,7 +533,7 @@ int hm_get_and_touch(hm_store *store, const void *key, size_t key_len, int expir
  * Stores a value with *marks* if the key is still as it was `seen` (NULL: absent).
  *
  * Marks are 32 bits beside the flags. Any other write of the key clears them; a touch keeps them. They say something about one
- * value of the key: that it is stale, or that somebody is computing the next one.
+ * value of the key: that it is stale, or that a process is computing the next one.
  * @return #HM_OK, #HM_MISMATCH (`stored` is not written)
  */
 int hm_set_marked(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
@@ -770,7 +770,7 @@ typedef struct hm_stats {
                                      1970; 0: it does not, as far as anyone has asked. */
 } hm_stats;
 
-/** Statistics. Nobody is stopped for them. @return #HM_OK */
+/** Statistics. No process is stopped for them. @return #HM_OK */
 int hm_get_stats(hm_store *store, hm_stats *stats, hm_error *error);
 
 /** One client: a writing thread of a process. */
@@ -810,7 +810,7 @@ typedef struct hm_backup_report {
  * that was closed in order; its name appears when it is complete and on the medium.
  * @param path      a path, also without a slash in it
  * @param flags     ::hm_backup_flags
- * @param progress  is told how many keys of about how many are copied, first when the moment has passed; may be NULL
+ * @param progress  is called with the number of keys copied and about how many there are, first when the moment has passed; may be NULL
  * @param report    may be NULL
  * @return #HM_OK, #HM_E_BACKUP_RUNNING, #HM_E_BACKUP_ABANDONED, #HM_E_BACKUP_EXISTS, #HM_E_BUSY, and errors of opening the copy
  */

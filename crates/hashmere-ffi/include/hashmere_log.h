@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /**
  * @file hashmere_log.h
- * @brief One ordered log of many threads and processes, in the file of a store; nothing is lost, whoever is killed.
+ * @brief One ordered log of many threads and processes, in the file of a store; nothing is lost when one of them is killed.
  *
  * Any thread of any process that has the store open appends lines, for some tens of nanoseconds each. One *drainer*, a thread of any of these
  * processes or the command `hashmere log`, writes them in the order of time to standard output, a file or a function. A line for which a
@@ -46,7 +46,7 @@ enum hm_log_result {
     HM_E_LOG_TOO_MANY = 72,   /**< Every ring of the log belongs to a living thread. */
     HM_E_LOG_TAKEN = 73,      /**< Another process, which is alive, drains the log; hm_error::pid says which. */
     HM_E_LOG_TOO_LONG = 74,   /**< The line is too long for one piece, and must not be split. */
-    HM_E_LOG_FULL = 75,       /**< The thread's ring stayed full; hm_error::pid says who should have drained it, 0: nobody does. */
+    HM_E_LOG_FULL = 75,       /**< The thread's ring stayed full; hm_error::pid says which process should have drained it, 0: there is no drainer. */
     HM_E_LOG_REMOVED = 76,    /**< The log was removed. */
     HM_E_LOG_OUTPUT = 77,     /**< What the drainer writes to failed: hm_error::os_error. The lines stay in the log. */
     HM_E_LOG_REENTERED = 78   /**< A line was logged while this thread was logging one. */
@@ -76,7 +76,7 @@ enum hm_log_flags {
 /** What becomes of a line for which the thread's ring has no room: hm_log_options::on_full. */
 enum hm_log_on_full {
     HM_LOG_BLOCK = 0,    /**< The thread waits for the drainer, as long as hm_log_options::full_timeout_ms. */
-    HM_LOG_DROP = 1,     /**< The line is dropped (#HM_SKIPPED) and counted; how many were is told with the thread's next line, or when it has ended. */
+    HM_LOG_DROP = 1,     /**< The line is dropped (#HM_SKIPPED) and counted; how many were is reported with the thread's next line, or when it has ended. */
     HM_LOG_OVERWRITE = 2 /**< The thread's oldest lines that were not drained are given up, and counted in the same way. */
 };
 
@@ -118,7 +118,7 @@ int hm_log_open(hm_store *store, const char *name, const hm_log_options *options
 void hm_log_close(hm_log *log);
 
 /**
- * Takes a log's name off it. Whoever has it open may drain it still; a thread that logs hears of it (#HM_E_LOG_REMOVED) with its first line,
+ * Takes a log's name off it. A process that has it open may still drain it; a thread that logs gets #HM_E_LOG_REMOVED with its first line,
  * or when its ring is full. Its room is free when no process has it open. @return #HM_OK, #HM_ABSENT
  */
 int hm_log_remove(hm_store *store, const char *name, hm_error *error);
@@ -234,17 +234,17 @@ enum hm_line_flags {
     HM_LINE_NOTE = 1 << 2
 };
 
-/** A line as whoever reads the log sees it. */
+/** A line as a reader of the log sees it. */
 typedef struct hm_line {
     hm_bytes text;          /**< What was logged. */
     const hm_field *fields; /**< Its fields, in their order. */
     size_t field_count;     /**< How many. */
     hm_bytes process;       /**< What the process calls itself, its first 16 bytes. */
-    uint64_t position;      /**< Where it stands in the log: grows from line to line, and is never used again. */
+    uint64_t position;      /**< Its position in the log: grows from line to line, and is never used again. */
     uint64_t time_ns;       /**< When it was logged, in nanoseconds since 1970. */
     int32_t level;          /**< ::hm_level. */
     uint32_t pid;           /**< Process id, in the PID namespace of the process. */
-    uint32_t thread;        /**< A small number that the thread has had since its first line, and nobody else has. 0, in a note: several. */
+    uint32_t thread;        /**< A small number that the thread has had since its first line, and no other thread has. 0, in a note: several. */
     uint32_t lost;          /**< How many lines of the thread were lost before this one, because its ring was full. */
     uint32_t flags;         /**< ::hm_line_flags. */
     uint32_t reserved;      /**< 0. */
@@ -256,7 +256,7 @@ typedef void (*hm_show_line)(void *user, const hm_line *line);
 /** Where lines go: hm_drain_options::to. */
 enum hm_drain_to {
     HM_TO_STDOUT = 0,  /**< Standard output of this process, as it is now. */
-    HM_TO_FD = 1,      /**< A descriptor: a pipe, a socket, a file that stands where it is to be written. */
+    HM_TO_FD = 1,      /**< A descriptor: a pipe, a socket, a file at the offset where it is to be written. */
     HM_TO_FILE = 2,    /**< A file, appended to; made, with mode 0600, if it is not there. */
     HM_TO_CALLBACK = 3 /**< A function of yours. A line that the process died with in there is shown to the next drainer again. */
 };
@@ -293,7 +293,7 @@ typedef struct hm_drainer hm_drainer;
 
 /**
  * Becomes the drainer, in a thread of this process. It drains until it is stopped, or the process exits (which drains the rest, for 5 s at
- * most). If the process is killed, whoever drains next goes on where it was.
+ * most). If the process is killed, the next drainer goes on where it was.
  * @return #HM_OK, #HM_E_LOG_TAKEN, #HM_E_LOG_OUTPUT, #HM_E_LOG_REMOVED
  */
 int hm_log_drain(hm_log *log, const hm_drain_options *options, hm_drainer **drainer, hm_error *error);
@@ -312,7 +312,7 @@ int hm_drainer_stop(hm_drainer *drainer, uint64_t *lines, hm_error *error);
 typedef struct hm_manual_drainer hm_manual_drainer;
 
 /**
- * Becomes the drainer, without a thread: lines are written when ::hm_manual_drainer_poll is called, by whoever calls it.
+ * Becomes the drainer, without a thread: lines are written when ::hm_manual_drainer_poll is called, by its caller.
  * @param options  as of ::hm_log_drain; not #HM_DRAIN_STANDBY. A function may throw nothing, but it may log to other logs.
  * @param drainer     on #HM_OK; end it with ::hm_manual_drainer_finish
  * @return #HM_OK, #HM_E_LOG_TAKEN (try again later), #HM_E_LOG_OUTPUT, #HM_E_LOG_REMOVED

@@ -3,27 +3,27 @@
  * @file hashmere_queue.h
  * @brief Queues between processes, without copies, in the file of a store; and waiting for each other.
  *
- * A *pool* has so many *elements* of so many bytes, and named *queues*, all of them in the store's file. An element moves from queue to
+ * A *pool* has a fixed number of *elements* of a fixed size, and named *queues*, all of them in the store's file. An element moves from queue to
  * queue by reference. It is always in one place: in a queue, or in an *endpoint*. If the process of an endpoint dies, at any
  * instruction, what it held is found and goes back to where it came from, exactly once. docs/internals/queues.md has the protocol.
  *
  * @code{.c}
  * const hm_pool_options options = {.size = sizeof options, .elements = 1000, .bytes = 4096};
  * hm_pool *pool;
- * hm_queue *nobody, *todo;
+ * hm_queue *unused, *todo;
  * hm_endpoint *endpoint;
  * hm_pool_open(store, "jobs", &options, &pool, &error);     // any process opens the same one
- * hm_queue_open(pool, "free", NULL, &nobody, &error);       // where all elements are at first
+ * hm_queue_open(pool, "free", NULL, &unused, &error);       // where all elements are at first
  * hm_queue_open(pool, "todo", NULL, &todo, &error);
  * hm_endpoint_open(pool, &endpoint, &error);                        // one for each thread
  *
  * hm_element job;
- * if (hm_queue_pop(endpoint, nobody, &job, &error) == HM_OK) {
+ * if (hm_queue_pop(endpoint, unused, &job, &error) == HM_OK) {
  *     strcpy(job.data, "hello");
  *     hm_queue_push(endpoint, &job, todo, &error);
  * }
  * if (hm_queue_pop_wait(endpoint, todo, 1000, &job, &error) == HM_OK)
- *     hm_queue_push(endpoint, &job, nobody, &error);
+ *     hm_queue_push(endpoint, &job, unused, &error);
  * @endcode
  *
  * Results, errors, `error` and growth of structures: as in hashmere.h. **Threads:** a pool and a queue may be used by any number of
@@ -225,13 +225,13 @@ int hm_queue_push_pop_many(hm_endpoint *endpoint, hm_queue *to, hm_queue *from, 
 /** Moves to another queue what is in one now. @return #HM_OK; #HM_E_QUEUE_BAD_OPTION: the batch is not empty; as ::hm_queue_pop_many */
 int hm_queue_drain(hm_endpoint *endpoint, hm_queue *from, hm_queue *to, uint64_t *moved, hm_error *error);
 
-/** Waits until there is something to take, which somebody else may take first. @return #HM_OK; #HM_TIMEOUT: nothing came */
+/** Waits until there is something to take, which another endpoint may take first. @return #HM_OK; #HM_TIMEOUT: nothing came */
 int hm_queue_wait(hm_endpoint *endpoint, hm_queue *from, uint64_t timeout_ms, hm_error *error);
 
 /** How many elements the batch has. @return #HM_OK, #HM_E_INVALID_STATE: the endpoint holds elements that were popped alone */
 int hm_batch_len(hm_endpoint *endpoint, uint64_t *count, hm_error *error);
 
-/** The bytes of element `index` of the batch, good until the next call with this endpoint. @return #HM_OK; #HM_ABSENT: it has not so many */
+/** The bytes of element `index` of the batch, good until the next call with this endpoint. @return #HM_OK; #HM_ABSENT: it has fewer */
 int hm_batch_at(hm_endpoint *endpoint, uint64_t index, void **data, size_t *len, hm_error *error);
 /** @} */
 

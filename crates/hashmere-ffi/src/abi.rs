@@ -1,4 +1,4 @@
-//! The structures of the header, field by field. What the fields mean stands there.
+//! The structures of the header, field by field. The header says what the fields mean.
 
 #![allow(missing_docs)]
 

@@ -111,7 +111,7 @@ pub(crate) struct Owned;
 impl Owned {
     #[inline(always)]
     pub(crate) unsafe fn read<'a, T>(name: &'static str, owned: *mut T) -> Result<&'a mut T, Failure> {
-        // SAFETY: NULL or valid, and nobody else uses it meanwhile.
+        // SAFETY: NULL or valid, and no other thread uses it during the call.
         unsafe { owned.as_mut() }.ok_or_else(|| Failure::Argument(name, "it is NULL"))
     }
 }
@@ -159,7 +159,7 @@ impl<T> Maybe<T> {
         Ok(Maybe(NonNull::new(out).map(Out)))
     }
 
-    /// Wanted by nobody.
+    /// Not wanted by the caller.
     pub(crate) fn none() -> Maybe<T> {
         Maybe(None)
     }

@@ -206,7 +206,7 @@ impl Write for Cut<'_> {
                 return Ok(());
             }
             for byte in bytes {
-                // A NUL in a path that somebody passed, or in a text of the system, would end the text early.
+                // A NUL in a path that was passed, or in a text of the system, would end the text early.
                 self.text[self.len] = if *byte == 0 { b'?' } else { *byte } as c_char;
                 self.len += 1;
             }

@@ -40,7 +40,7 @@ impl HmStore {
             let store = UnsafeCell::new(MaybeUninit::uninit());
             Box::leak(Box::new(HmStore { state: AtomicU64::new(CLOSED), store }))
         });
-        // SAFETY: the tag is closed and in nobody's list: it is ours alone, and holds no store.
+        // SAFETY: the tag is closed and in no other list: it is ours alone, and holds no store.
         unsafe { (*tag.store.get()).write(store) };
         tag.state.store(OPEN, Ordering::Release);
         tag
@@ -49,7 +49,7 @@ impl HmStore {
     /// The store of a tag.
     ///
     /// # Safety
-    /// `tag` is NULL, or was returned by [`open`](Self::open); nobody closes it while the result is used.
+    /// `tag` is NULL, or was returned by [`open`](Self::open); no thread closes it while the result is used.
     #[inline(always)]
     pub(crate) unsafe fn store<'a>(tag: *const HmStore) -> Result<&'a Store, Failure> {
         // SAFETY: a tag is never freed.
@@ -65,14 +65,14 @@ impl HmStore {
     /// Takes the store out of a tag; exactly one of several callers gets it.
     ///
     /// # Safety
-    /// As [`store`](Self::store), and nobody uses it.
+    /// As [`store`](Self::store), and no thread uses it.
     pub(crate) unsafe fn close(tag: *const HmStore) -> Result<Store, Failure> {
         // SAFETY: a tag is never freed.
         let Some(shared) = (unsafe { tag.as_ref::<'static>() }) else { return Err(closed(tag)) };
         if shared.state.compare_exchange(OPEN, CLOSED, Ordering::AcqRel, Ordering::Relaxed).is_err() {
             return Err(closed(tag));
         }
-        // SAFETY: it was open, so it holds a store, and nobody else takes it.
+        // SAFETY: it was open, so it holds a store, and no other thread takes it.
         let store = unsafe { (*shared.store.get()).assume_init_read() };
         if let Ok(mut tags) = CLOSED_TAGS.try_lock() {
             tags.push_back(shared);

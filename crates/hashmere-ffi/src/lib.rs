@@ -8,7 +8,7 @@
 //! The structures in `abi` and `log_abi` are those of the headers, field by field; `tests/header.rs` and the committed `abi.txt` hold them to
 //! it.
 
-// What a caller has to keep to stands in the header, once.
+// The header says, once, what a caller has to keep to.
 #![allow(clippy::missing_safety_doc)]
 
 #[macro_use]

@@ -1,4 +1,4 @@
-//! The structures of `hashmere_log.h`, field by field, and how they become Rust's own. What the fields mean stands there.
+//! The structures of `hashmere_log.h`, field by field, and how they become Rust's own. The header says what the fields mean.
 
 #![allow(missing_docs)]
 
@@ -203,7 +203,7 @@ impl Fields {
             return Err(Failure::Argument(name, "it is NULL, but there is more than nothing in it"));
         }
         if count > isize::MAX as usize / size_of::<HmField>() {
-            return Err(Failure::Argument("count", "no array has so many elements"));
+            return Err(Failure::Argument("count", "no array can have this many elements"));
         }
         // SAFETY: not NULL, so `count` elements are valid.
         let fields: &[HmField] = unsafe { std::slice::from_raw_parts(fields, count) };

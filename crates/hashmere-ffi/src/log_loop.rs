@@ -27,7 +27,7 @@ entry! {
         drainer.put(ptr::null_mut());
         let sink = sink_of(&options)?;
         if options.flags & STANDBY != 0 {
-            return Err(Failure::Argument("options", "`flags` has HM_DRAIN_STANDBY, but nobody waits here: try again later"));
+            return Err(Failure::Argument("options", "`flags` has HM_DRAIN_STANDBY, but this call does not wait: try again later"));
         }
         drainer.put(Box::into_raw(Box::new(HmManualDrainer(log.0.drain_manual(sink)?))));
         Ok(OK)

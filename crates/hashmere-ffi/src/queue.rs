@@ -87,7 +87,7 @@ impl HmEndpoint {
 /// The endpoint, apart from what it keeps.
 #[inline(always)]
 pub(crate) fn endpoint_of<'a>(endpoint: &HmEndpoint) -> &'a Endpoint {
-    // SAFETY: it stands in a box of its own for as long as the call takes; what is changed meanwhile stands beside it.
+    // SAFETY: it is in a box of its own for as long as the call takes; what is changed during the call is beside it.
     unsafe { &*ptr::from_ref::<Endpoint>(&endpoint.endpoint) }
 }
 

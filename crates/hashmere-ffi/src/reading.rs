@@ -7,7 +7,7 @@ use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
 use hashmere::{Expiry, Metadata};
 use std::ffi::{c_int, c_void};
 
-/// The answer to a read of so many bytes into a buffer.
+/// The answer to a read of `len` bytes into a buffer.
 #[inline(always)]
 pub(crate) fn fits(len: usize, buffer: &[u8]) -> c_int {
     if len <= buffer.len() {

@@ -15,7 +15,7 @@ use std::thread::{self, ThreadId};
 const LIVE: u64 = u64::from_le_bytes(*b"hm_room\0");
 const GONE: u64 = 0;
 
-/// What stands in `opaque` behind the word that says whether there is something.
+/// The content of `opaque` behind the word that says whether there is something.
 struct Held {
     /// Borrows from `store`; dropped first, as fields are dropped in order.
     reservation: Reservation<'static>,
@@ -63,7 +63,7 @@ impl Taken {
     unsafe fn read(name: &'static str, room: *mut HmReservation) -> Result<Held, Failure> {
         let room = NonNull::new(room).map(Room).ok_or_else(|| Failure::Argument(name, "it is NULL"))?;
         let (state, place) = room.place();
-        // SAFETY: the caller's structure; if the state is `LIVE`, `fill` wrote what is there, and nobody has taken it out yet.
+        // SAFETY: the caller's structure; if the state is `LIVE`, `fill` wrote what is there, and no call has taken it out yet.
         unsafe {
             if state.read() != LIVE {
                 return Err(Failure::InvalidState(

@@ -38,7 +38,7 @@ impl Many {
             return Err(Failure::Argument(name, "it is NULL, but there is more than nothing in it"));
         }
         if count > isize::MAX as usize / size_of::<HmBytes>() {
-            return Err(Failure::Argument("count", "no array has so many elements"));
+            return Err(Failure::Argument("count", "no array can have this many elements"));
         }
         // SAFETY: not NULL, so `count` elements are valid. `Checked` is laid out as they are.
         let items: &[Checked] = unsafe { std::slice::from_raw_parts(items.cast(), count) };

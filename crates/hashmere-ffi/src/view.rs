@@ -13,7 +13,7 @@ use std::ptr::NonNull;
 const LIVE: u64 = u64::from_le_bytes(*b"hm_view\0");
 const GONE: u64 = 0;
 
-// The view stands in `opaque` behind the word that says whether there is one.
+// The view is in `opaque` behind the word that says whether there is one.
 const _: () = assert!(size_of::<View>() <= 23 * 8 && align_of::<View>() <= 8);
 
 fn place(view: NonNull<HmView>) -> (*mut u64, *mut View) {
@@ -80,7 +80,7 @@ pub unsafe extern "C" fn hm_view_release(view: *mut HmView) {
         if let Some(view) = NonNull::new(view) {
             let (state, place) = place(view);
             // SAFETY: the structure is the caller's; `hm_view_acquire` wrote the state, and if it is `LIVE` there is a view, which
-            // nobody has taken out yet.
+            // no call has taken out yet.
             unsafe {
                 if state.read() == LIVE {
                     state.write(GONE);

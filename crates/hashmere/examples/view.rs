@@ -1,4 +1,4 @@
-//! A value read where it stands, and one written where it will stand.
+//! A value read in place, and one written in place.
 
 use hashmere::Store;
 use std::error::Error;
@@ -13,7 +13,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("a view of {} bytes, {}", view.len(), if view.is_zero_copy() { "not copied" } else { "copied" });
     store.set(b"frame", &vec![2; BYTES])?;
     let now = store.view(b"frame")?.ok_or("the frame is gone")?;
-    println!("overwritten meanwhile; the view still begins with {}, the store with {}", view[0], now[0]);
+    println!("overwritten; the view still begins with {}, the store with {}", view[0], now[0]);
     drop((view, now));
 
     let mut room = store.reserve(b"squares", 8)?;

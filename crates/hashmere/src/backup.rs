@@ -26,7 +26,7 @@ impl Store {
 
     /// A backup to the file `path` (always a path, also without a slash), to be run with [`Backup::run`].
     ///
-    /// The copy holds every write that was acknowledged before the call, and none that began after the first progress is told.
+    /// The copy holds every write that was acknowledged before the call, and none that began after the first call of the progress function.
     /// Of the writes under way at that moment each is in it as a whole or not at all, and if one write
     /// was acknowledged before another began, the copy does not have the second without the first. So it is a state that a
     /// pause of all writers could have shown. Values, flags, marks, versions, supplied hashes and times to live are the
@@ -44,7 +44,7 @@ impl Store {
 }
 
 impl<'a> Backup<'a> {
-    /// Replaces a store that stands under the name already, in one step, when the copy is complete. Processes that have
+    /// Replaces a store that has the name already, in one step, when the copy is complete. Processes that have
     /// the old one open keep it. Default: [`BackupError::Exists`].
     pub fn replace(mut self, replace: bool) -> Backup<'a> {
         self.replace = replace;

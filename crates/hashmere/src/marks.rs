@@ -3,11 +3,11 @@
 use crate::{Attributes, Item, Metadata, Store, Stored, Ttl, WriteError};
 
 impl Store {
-    /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: somebody
-    /// changed it meanwhile.
+    /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: another
+    /// writer changed it.
     ///
     /// Marks are 32 bits beside the flags, seen by every process in [`Metadata::marks`]. Any other write of the key clears them; a
-    /// touch keeps them. They say something about one value of the key: that it is stale, or that somebody is computing
+    /// touch keeps them. They say something about one value of the key: that it is stale, or that a process is computing
     /// the next one.
     ///
     /// # Errors

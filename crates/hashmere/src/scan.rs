@@ -201,7 +201,7 @@ impl Scan<'_> {
         })
     }
 
-    /// The next pair, if it stands within the next so many places of the index, which are taken off `places` as they are
+    /// The next pair, if it is within the next `places` places of the index, which are taken off `places` as they are
     /// passed: bounds the time of a stretch however empty the store is and however few keys pass the filter. `None`: nothing
     /// there, or the scan is finished, which [`cursor`](Self::cursor) tells apart.
     pub fn next_within(&mut self, places: &mut usize) -> Option<Result<Pair, ReadError>> {

@@ -23,7 +23,7 @@ impl Store {
         Options::new().open(name_or_path)
     }
 
-    /// Removes a store's file. Processes that have it open go on with the removed one; whoever opens the name next
+    /// Removes a store's file. Processes that have it open go on with the removed one; the process that opens the name next
     /// gets a new one. `false`: there was none.
     ///
     /// # Errors
@@ -90,7 +90,7 @@ impl Store {
         self.shared.get_item(key)
     }
 
-    /// A view of the value where it stands, without a copy: see [`View`].
+    /// A view of the value in place, without a copy: see [`View`].
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -155,7 +155,7 @@ impl Store {
         self.len() == 0
     }
 
-    /// Statistics. Nobody is stopped for them.
+    /// Statistics. No process is stopped for them.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
