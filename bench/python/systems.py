@@ -146,7 +146,7 @@ class Lmdb:
 
 
 class LmdbBatch(Lmdb):
-    """A thousand operations in a transaction: nobody else sees or does anything meanwhile."""
+    """A thousand operations in a transaction: no other process sees or does anything before its end."""
 
     batch = 1000
 

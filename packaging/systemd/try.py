@@ -124,7 +124,7 @@ systemctl("daemon-reload")
 
 systemctl("stop", UNIT)
 must(show("ActiveState") == "inactive" and show("Result") == "success", "stop: it ends in order")
-must(ask(b"get k\r\n") == b"", "stop: nobody listens")
+must(ask(b"get k\r\n") == b"", "stop: no process listens")
 
 # With the sockets from systemd.
 systemctl("start", "hashmere.socket")
@@ -140,6 +140,6 @@ os.kill(before, signal.SIGKILL)
 must(has_it(), "kill -9: a connection waits for the next")
 until("kill -9: it is another process", lambda: pid() not in (0, before))
 systemctl("stop", "hashmere.socket", UNIT)
-must(ask(b"get k\r\n") == b"", "stop: nobody listens")
+must(ask(b"get k\r\n") == b"", "stop: no process listens")
 score = subprocess.run(["systemd-analyze", "security", "--no-pager", UNIT], capture_output=True, text=True).stdout
 print(next((line.strip() for line in score.splitlines() if "exposure level" in line), ""))

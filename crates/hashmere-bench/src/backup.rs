@@ -28,7 +28,7 @@ pub fn main(arguments: &[String]) -> Outcome {
         store.set(&key.to_le_bytes(), &value(key, 0))?;
     }
     let quiet = seconds(|| copy(&store, folder, records))?;
-    println!("backup, nobody writes   {quiet:.2} s, {:.2} million records/s", records as f64 / quiet / 1e6);
+    println!("backup, no writer       {quiet:.2} s, {:.2} million records/s", records as f64 / quiet / 1e6);
     let progress = Progress::default();
     std::thread::scope(|scope| {
         let writer = scope.spawn(|| write(&store, records, &progress));

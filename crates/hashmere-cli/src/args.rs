@@ -176,7 +176,7 @@ pub struct Escape {
 }
 
 impl Escape {
-    /// The bytes that an argument stands for.
+    /// The bytes that an argument means.
     pub fn bytes(self, what: &str, argument: &OsStr) -> Result<Vec<u8>, Failure> {
         if !self.escape {
             return Ok(argument.as_bytes().to_vec());

@@ -53,7 +53,7 @@ pub fn unescape(text: &[u8]) -> Result<Vec<u8>, String> {
     Ok(out)
 }
 
-/// The byte that the escape at the start of `text` stands for, and the length of the escape.
+/// The byte that the escape at the start of `text` means, and the length of the escape.
 fn escape_at(text: &[u8]) -> Result<(u8, usize), String> {
     let hex = |b: Option<&u8>| b.and_then(|b| char::from(*b).to_digit(16));
     match text.get(1) {

@@ -40,7 +40,7 @@ pub fn main(arguments: &[String]) -> Outcome<bool> {
         }
     }
     println!(
-        "\nload after {} (above 1 or 2 somebody else was at work, and the figures are worth little)",
+        "\nload after {} (above 1 or 2 other programs were at work, and the figures are worth little)",
         crate::machine::load()
     );
     let all_met = bars.print();

@@ -7,12 +7,12 @@ use crate::Outcome;
 
 /// What one request is.
 enum Kind {
-    /// So many gets or sets at once.
+    /// The number of gets or sets at once.
     Get(u64),
     Set(u64),
-    /// So many gets of so many keys at once.
+    /// The number of gets, and of keys in each.
     Multi(u64, u64),
-    /// So many rounds: every connection sets its share of so many keys one by one, then gets them.
+    /// The number of rounds, and of keys: in a round every connection sets its share of the keys one by one, then gets them.
     Rounds(u64, u64),
 }
 
@@ -57,7 +57,7 @@ impl Job {
         }
     }
 
-    /// Sends the next of the connection with this number; it has got so many answers.
+    /// Sends the next of the connection with this number; it has received `answered` answers.
     pub fn ask(&self, connection: &mut Connection, random: &mut Random, number: usize, answered: u64) -> Outcome {
         connection.begin();
         if let Kind::Rounds(_, keys) = self.kind {

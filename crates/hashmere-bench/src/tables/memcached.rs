@@ -77,7 +77,7 @@ impl Drop for Memcached {
 }
 
 fn end(server: &mut Child) {
-    // Neither can fail for a child that nobody else waits for.
+    // Neither can fail for a child that no other thread waits for.
     let _ = server.kill();
     let _ = server.wait();
 }

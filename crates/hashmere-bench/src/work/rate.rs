@@ -9,7 +9,7 @@ use crate::Outcome;
 use std::io::{stdin, stdout, Write};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// One operation in so many is a set in the mixed test.
+/// One operation in this many is a set in the mixed test.
 const SET_EVERY: u64 = 50;
 
 /// Loads the records, in shuffled order.

@@ -12,13 +12,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-/// Records of one bulk call: at most so many, and no more once so many bytes are together.
+/// Records of one bulk call: at most this many, and no more once this many bytes are together.
 const BATCH_RECORDS: usize = 1000;
 const BATCH_BYTES: usize = 1 << 20;
 
 /// Read records from a file or standard input into the store.
 ///
-/// The records are those of `dump`, or of another program. The number loaded is told on standard error. The loading
+/// The records are those of `dump`, or of another program. The number loaded is printed on standard error. The loading
 /// stops at the first malformed line with an error that names it; the lines before it are loaded.
 #[derive(Args, Debug)]
 pub struct Load {

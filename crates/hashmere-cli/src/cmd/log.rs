@@ -239,7 +239,7 @@ fn stats(log: &Log, json: bool, rings: bool) -> Outcome {
         return print_line(object.to_string());
     }
     let mut output = Output::new();
-    let drainer = stats.drainer.map_or("nobody drains it".into(), |pid| format!("process {pid} drains it"));
+    let drainer = stats.drainer.map_or("no process drains it".into(), |pid| format!("process {pid} drains it"));
     output.line(format!(
         "{} bytes: a history of {}, {} rings of {}",
         stats.bytes, stats.history_bytes, stats.rings, stats.ring_bytes

@@ -108,7 +108,7 @@ fn stats(pool: &Pool, json: bool) -> Outcome {
     let endpoints = format!("{} of {} endpoints hold {} elements", stats.endpoints, stats.max_endpoints, stats.held);
     output.line(format!("{endpoints}; {} were returned from crashed processes", stats.recovered))?;
     for queue in &stats.queues {
-        let sleepers = if queue.has_sleepers { "  somebody sleeps" } else { "" };
+        let sleepers = if queue.has_sleepers { "  has sleepers" } else { "" };
         let kind = format!("{:?}", queue.kind).to_lowercase();
         let (len, bound) = (queue.len, queue.bound);
         output

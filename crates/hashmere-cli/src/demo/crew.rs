@@ -114,7 +114,7 @@ impl Crew<'_> {
             return Ok(());
         }
         if status.signal() == Some(9) {
-            // Somebody else did what the demo does: all the better.
+            // Another process did what the demo does: all the better.
             return self.killed(slot, pid);
         }
         Err(Failure::error(code::DEMO, format!("worker {} (pid {pid}) failed: {status}", slot + 1)))
@@ -135,7 +135,7 @@ impl Crew<'_> {
         self.moments.pop();
         let pid = child.id();
         child.kill().map_err(|e| Failure::io("kill a worker", &e))?;
-        // The process is gone when this returns: nobody else writes for its slot.
+        // The process is gone when this returns: no other process writes for its slot.
         let status = child.wait().map_err(|e| Failure::io("wait for a worker", &e))?;
         if status.signal() == Some(9) {
             self.killed(slot, pid)

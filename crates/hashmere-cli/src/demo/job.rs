@@ -10,7 +10,7 @@
 //!
 //! # Why nothing is lost or counted twice
 //! A *slot* is the role of a worker process. A slot has one process at a time: the parent starts the next one only after
-//! it has waited for the end of the dead one, and a dead process writes nothing. There are no transactions over
+//! it has waited for the end of the killed one, and a dead process writes nothing. There are no transactions over
 //! several keys; each of these steps changes one key atomically:
 //!
 //! 1. *claim*: `compare_and_set` of `chunk:<id>` by its version, from `todo` to `taken(slot)`;
@@ -31,7 +31,7 @@
 //! - before or within 1, not happened: the chunk is still `todo`, and any slot claims it;
 //! - behind 1, within 2, or before 3: the chunk is `taken` by the slot; its next process finds it on its walk, counts
 //!   its words again (the file is the same), and applies those that are not marked yet: each word exactly once;
-//! - behind 3: all words were applied, and nobody touches the chunk again.
+//! - behind 3: all words were applied, and no worker touches the chunk again.
 //!
 //! At the end every chunk is `done`, so every word of it was added once. Bytes, lines and words of the input are summed
 //! from the `done` records, which are written once, so these sums are exact too. The `live:` counters are changed by
@@ -93,7 +93,7 @@ pub fn resumed_key(id: u64) -> Vec<u8> {
 /// How far a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Nobody has it.
+    /// No worker has it.
     Todo,
     /// This slot works on it.
     Taken(usize),
@@ -118,7 +118,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// As it stands in the store: fields with tabs between.
+    /// As it is stored: fields with tabs between.
     pub fn encode(&self) -> Vec<u8> {
         let state = match self.state {
             State::Todo => "todo\t0\t0\t0".to_string(),
@@ -159,7 +159,7 @@ pub struct WordCount {
 }
 
 impl WordCount {
-    /// As it stands in the store: decimal numbers with spaces between; slots behind the last that took part are left out.
+    /// As it is stored: decimal numbers with spaces between; slots behind the last that took part are left out.
     pub fn encode(&self) -> Vec<u8> {
         let mut text = self.total.to_string();
         let slots = self.marks.iter().rposition(|mark| *mark != 0).map_or(0, |last| last + 1);

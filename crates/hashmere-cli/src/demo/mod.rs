@@ -45,7 +45,7 @@ pub struct Demo {
     /// Count the files of this folder instead of the usual ones (may be repeated)
     #[arg(long, value_name = "DIR")]
     input: Vec<PathBuf>,
-    /// Count at most so many bytes of files
+    /// Count at most this many bytes of files
     #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "40M")]
     max_input: u64,
     /// Bytes of a chunk of work, about

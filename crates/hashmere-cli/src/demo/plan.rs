@@ -57,7 +57,7 @@ pub struct Ran {
 /// When to kill whom.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
-    /// Once so many bytes are done,
+    /// Once this many bytes are done,
     pub bytes: u64,
     /// after this time, so that the kill falls anywhere within the handling of a chunk,
     pub delay: Duration,

@@ -40,7 +40,7 @@ impl Frame {
 /// Standard output.
 pub struct Screen {
     term: Term,
-    /// Lines of the picture that stands there now.
+    /// Lines of the picture that is shown now.
     drawn: usize,
     events: Vec<String>,
 }

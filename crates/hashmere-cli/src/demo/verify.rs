@@ -114,7 +114,7 @@ fn compare_sums(store: &Store, chunks: u64, verdict: &mut Verdict) -> Outcome {
     Ok(())
 }
 
-/// The process that took a chunk over must have skipped the very words that the dead one had applied.
+/// The process that took a chunk over must have skipped the very words that the killed one had applied.
 fn compare_kills(store: &Store, ran: &Ran, verdict: &mut Verdict) -> Outcome {
     for (i, kill) in ran.kills.iter().enumerate() {
         let Some(left) = &kill.chunk else { continue };

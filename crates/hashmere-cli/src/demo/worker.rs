@@ -9,7 +9,7 @@ use hashmere::{CasOutcome, Change, Counter, Expected, Options, Store, Update, Up
 use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 
-/// So many updates are told to the live counter at once.
+/// The live counter gets the number of updates in steps of this many.
 const TOLD_AT_ONCE: u64 = 64;
 
 /// The arguments of a worker.

@@ -78,13 +78,13 @@ fn demo_on_the_real_files_with_its_reader() {
         assert_eq!(ran.code(), 0, "{}{text}", ran.err());
         text
     };
-    // Who is kept from running while the others finish kills nobody: then there is more to do.
+    // A killer that does not run while the others finish kills no worker: then there is more to do.
     let text = [2, 4, 8, 16].into_iter().map(run).find(|text| text.contains("SIGKILL for worker")).unwrap_or_default();
     assert!(text.contains("SIGKILL for worker") && text.contains(" is back as pid "), "{text}");
     assert!(text.contains("100 %") && text.contains("totals agree exactly"), "{text}");
     assert_eq!(s.sh("scan mine --prefix word: --limit 5").text().lines().count(), 5);
     assert!(s.sh("check mine").text().starts_with("clean"));
-    // An earlier demo's store is replaced, somebody else's is not.
+    // An earlier demo's store is replaced, any other is not.
     let again = s.run(["demo", "--max-input", "300K", "--store", "mine", "--no-watch"]);
     assert_eq!(again.code(), 0, "{}", again.err());
     s.sh("set mine precious data").text();

@@ -125,7 +125,7 @@ fn a_killed_drainer_is_replaced_without_loss_or_repetition() {
     assert!(beside.next().ends_with(": second"));
     drainer.kill();
     scratch.sh("log write jobs --keep third").bytes();
-    // It takes the place of the dead one.
+    // It takes the place of the killed one.
     assert!(beside.next().ends_with(": third"));
     beside.kill();
     scratch.sh("log write jobs --keep fourth").bytes();

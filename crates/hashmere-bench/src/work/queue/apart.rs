@@ -35,7 +35,7 @@ fn clock_ns() -> f64 {
     median(all.map(|(before, after)| (after - before) as f64).collect())
 }
 
-/// Spins for a while that nobody can foresee.
+/// Spins for a random while.
 fn pause(random: &Cell<u64>) {
     let mut word = random.get();
     word ^= word << 13;

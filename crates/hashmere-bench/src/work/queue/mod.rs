@@ -53,7 +53,7 @@ fn median(mut all: Vec<f64>) -> f64 {
     all[all.len() / 2]
 }
 
-/// Between two looks at a line that somebody else is about to write to: as long as a pop that waits does it.
+/// Between two looks at a cache line that another thread is about to write to: as long as a pop that waits does it.
 #[inline(always)]
 fn rest() {
     std::hint::spin_loop();

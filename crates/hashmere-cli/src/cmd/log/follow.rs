@@ -16,7 +16,7 @@ use std::time::Duration;
 /// Codes of what is not there yet.
 const NO_STORE: i32 = 1;
 const NO_LOG: i32 = 70;
-/// Whoever follows looks this often whether there still is a drainer.
+/// A follower looks this often whether there still is a drainer.
 const LOOK: Duration = Duration::from_millis(100);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -39,7 +39,7 @@ pub(super) struct Follow {
     /// Open a file that another user owns
     #[arg(long)]
     allow_foreign_owner: bool,
-    /// Start with so many lines that were drained before (default: 0; 10 if somebody else drains)
+    /// Start with this many lines that were drained before (default: 0; 10 if another process drains)
     #[arg(short = 'n', long, value_name = "LINES")]
     lines: Option<u64>,
     /// Print what there is and end; without this, a store or log that is not there yet is waited for
@@ -63,7 +63,7 @@ pub(super) struct Follow {
     /// Drain to this file instead of standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "lines")]
     output: Option<PathBuf>,
-    /// Rename the file to FILE.1 before it has more than so many bytes
+    /// Rename the file to FILE.1 before it has more than this many bytes
     #[arg(long, value_name = "BYTES", requires = "output")]
     rotate: Option<u64>,
     /// How many such files to keep
@@ -139,7 +139,7 @@ impl Follow {
     }
 }
 
-/// Opens a log as soon as somebody has made it, with the sizes that it shall have: whoever drains may be there first. `None`: asked to stop.
+/// Opens a log as soon as a process has made it, with the sizes that it shall have: the drainer may be there first. `None`: asked to stop.
 fn wait_for(log: &LogArgs) -> Result<Option<Log>, Failure> {
     let mut is_told = false;
     while !is_asked_to_stop() {
@@ -147,7 +147,7 @@ fn wait_for(log: &LogArgs) -> Result<Option<Log>, Failure> {
             Err(Failure::Error { code: code @ (NO_STORE | NO_LOG), .. }) => {
                 if !is_told {
                     let what = if code == NO_STORE { "store" } else { "log in the store" };
-                    eprintln!("hashmere: there is no such {what} yet; waiting for whoever logs to it first");
+                    eprintln!("hashmere: there is no such {what} yet; waiting for the first process that logs to it");
                 }
                 is_told = true;
                 std::thread::sleep(LOOK);
@@ -199,7 +199,7 @@ impl Printer<'_> {
         out.write_all(&text).and_then(|()| out.flush()).map_err(|e| Failure::output(&e))
     }
 
-    /// Prints lines as they are drained by somebody else; takes that one's place if it is gone.
+    /// Prints lines as another process drains them; takes its place if it is gone.
     fn follow(
         &self,
         log: &Log,
