@@ -51,7 +51,7 @@ static int look(const char *path, const pid_t *workers) {
         }
         while (worker < PROCESSES && workers[worker] != pid) worker++;
         if (strcmp(level, "INFO") != 0 || worker == PROCESSES || number < 0 || number >= LINES || seen[worker][number])
-            fail("nobody logged this, or it is there twice: ", line);
+            fail("this was not logged, or it is there twice: ", line);
         seen[worker][number] = true;
         lines++;
     }

@@ -26,7 +26,7 @@ static void fail(const char *what) {
 /* A pool, its queues and an endpoint, as each process has them. */
 struct player {
     hm_pool *pool;
-    hm_queue *nobody, *there, *back;
+    hm_queue *unused, *there, *back;
     hm_endpoint *endpoint;
 };
 
@@ -34,7 +34,7 @@ static struct player join(hm_store *store) {
     const hm_pool_options one_of_eight_bytes = {.size = sizeof one_of_eight_bytes, .elements = 1, .bytes = 8};
     struct player me;
     check(hm_pool_open(store, "ball", &one_of_eight_bytes, &me.pool, &error));
-    check(hm_queue_open(me.pool, "free", NULL, &me.nobody, &error)); /* where elements are that nobody uses */
+    check(hm_queue_open(me.pool, "free", NULL, &me.unused, &error)); /* the elements that are not in use */
     check(hm_queue_open(me.pool, "there", NULL, &me.there, &error));
     check(hm_queue_open(me.pool, "back", NULL, &me.back, &error));
     check(hm_endpoint_open(me.pool, &me.endpoint, &error));
@@ -45,7 +45,7 @@ static void leave(struct player *me) {
     hm_endpoint_close(me->endpoint);
     hm_queue_close(me->back);
     hm_queue_close(me->there);
-    hm_queue_close(me->nobody);
+    hm_queue_close(me->unused);
     hm_pool_close(me->pool);
 }
 
@@ -57,7 +57,7 @@ static void play(struct player *me, hm_queue *from, hm_queue *to, uint64_t first
         uint64_t *carried = ball.data;
         if (*carried != number) fail("the ball carries another number");
         *carried = number + 1;
-        check(hm_queue_push(me->endpoint, &ball, number + 1 < PASSES ? to : me->nobody, &error));
+        check(hm_queue_push(me->endpoint, &ball, number + 1 < PASSES ? to : me->unused, &error));
     }
 }
 
@@ -75,13 +75,13 @@ int main(void) {
 
     struct player me = join(store);
     hm_element ball;
-    if (check(hm_queue_pop(me.endpoint, me.nobody, &ball, &error)) != HM_OK) fail("the pool is empty");
+    if (check(hm_queue_pop(me.endpoint, me.unused, &ball, &error)) != HM_OK) fail("the pool is empty");
     *(uint64_t *)ball.data = 0;
     check(hm_queue_push(me.endpoint, &ball, me.there, &error));
     play(&me, me.back, me.there, 1);
     int status;
     if (waitpid(partner, &status, 0) != partner || status != 0) fail("the other player has failed");
-    if (check(hm_queue_pop(me.endpoint, me.nobody, &ball, &error)) != HM_OK) fail("the ball is lost");
+    if (check(hm_queue_pop(me.endpoint, me.unused, &ball, &error)) != HM_OK) fail("the ball is lost");
     if (*(uint64_t *)ball.data != PASSES) fail("the ball was passed on too often, or too seldom");
 
     printf("two processes passed one element %d times\n", PASSES);

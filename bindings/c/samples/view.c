@@ -1,4 +1,4 @@
-/* A value read where it stands, and one written where it will stand. */
+/* A value read in place, and one written in place. */
 #include <hashmere.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,7 +37,7 @@ int main(void) {
     printf("a view of %zu bytes, %s\n", view.len, view.zero_copy ? "not copied" : "copied");
     memset(frame, 2, BYTES);
     check(hm_set(store, "frame", 5, frame, BYTES, &error));
-    printf("overwritten meanwhile; the view still begins with %d, the store with %d\n", *(const unsigned char *)view.data,
+    printf("overwritten; the view still begins with %d, the store with %d\n", *(const unsigned char *)view.data,
            first_byte(store, "frame"));
     hm_view_release(&view);
     free(frame);

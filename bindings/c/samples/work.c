@@ -33,14 +33,14 @@ static void fail(const char *what) {
 }
 
 static hm_pool *pool;
-static hm_queue *nobody, *todo, *done;
+static hm_queue *unused, *todo, *done;
 static hm_endpoint *endpoint;
 
 /* Each process does this for itself. */
 static void join(hm_store *store) {
     const hm_pool_options sizes = {.size = sizeof sizes, .elements = ELEMENTS, .bytes = sizeof(struct job)};
     check(hm_pool_open(store, "jobs", &sizes, &pool, &error));
-    check(hm_queue_open(pool, "free", NULL, &nobody, &error)); /* where elements are that nobody uses */
+    check(hm_queue_open(pool, "free", NULL, &unused, &error)); /* the elements that are not in use */
     check(hm_queue_open(pool, "todo", NULL, &todo, &error));
     check(hm_queue_open(pool, "done", NULL, &done, &error));
     check(hm_endpoint_open(pool, &endpoint, &error));
@@ -50,7 +50,7 @@ static void leave(void) {
     hm_endpoint_close(endpoint);
     hm_queue_close(done);
     hm_queue_close(todo);
-    hm_queue_close(nobody);
+    hm_queue_close(unused);
     hm_pool_close(pool);
 }
 
@@ -63,12 +63,12 @@ static pid_t start(hm_store *store, int tell) {
         hm_element element;
         if (check(hm_queue_pop_wait(endpoint, todo, PATIENCE_MS, &element, &error)) != HM_OK) fail("there is nothing to do");
         while (tell >= 0) {
-            if (write(tell, "!", 1) != 1) fail("nobody listens");
+            if (write(tell, "!", 1) != 1) fail("the parent does not listen");
             pause();
         }
         struct job *job = element.data;
         if (job->number == NO_MORE) {
-            check(hm_queue_push(endpoint, &element, nobody, &error));
+            check(hm_queue_push(endpoint, &element, unused, &error));
             leave();
             _exit(0);
         }
@@ -80,7 +80,7 @@ static pid_t start(hm_store *store, int tell) {
 /* Puts a job into `todo`, if there is an element for it. */
 static bool put(uint64_t number) {
     hm_element element;
-    if (check(hm_queue_pop(endpoint, nobody, &element, &error)) != HM_OK) return false;
+    if (check(hm_queue_pop(endpoint, unused, &element, &error)) != HM_OK) return false;
     *(struct job *)element.data = (struct job){number, 0};
     check(hm_queue_push(endpoint, &element, todo, &error));
     return true;
@@ -92,13 +92,13 @@ static void hand_out(uint64_t next) {
     for (int i = 0; i < JOBS; i++) {
         while (next < JOBS && put(next)) next++;
         hm_element element;
-        /* A pop that waits looks for the dead: what they held goes back to where it came from. */
+        /* A pop that waits recovers the elements of crashed processes: each goes back to where it came from. */
         if (check(hm_queue_pop_wait(endpoint, done, PATIENCE_MS, &element, &error)) != HM_OK) fail("a job is lost");
         const struct job *job = element.data;
         if (job->number >= JOBS || job->square != job->number * job->number || was_done[job->number])
             fail("a job was done twice, or wrongly");
         was_done[job->number] = true;
-        check(hm_queue_push(endpoint, &element, nobody, &error));
+        check(hm_queue_push(endpoint, &element, unused, &error));
     }
 }
 
@@ -132,7 +132,7 @@ int main(void) {
 
     hm_pool_stats stats = {.size = sizeof stats};
     check(hm_pool_get_stats(pool, &stats, &error));
-    check(hm_queue_len(nobody, &waiting, &error));
+    check(hm_queue_len(unused, &waiting, &error));
     if (stats.recovered != 1 || waiting != ELEMENTS) fail("not every element is back");
     printf("%d jobs done by the others, none lost, none twice\n", JOBS);
     leave();

@@ -42,7 +42,7 @@ static void null_arguments(void) {
     EXPECT(HM_E_ARGUMENT, hm_get_stats(store, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_each_client(store, NULL, NULL, &error));
     EXPECT(HM_E_ARGUMENT, hm_get_and_touch(store, KEY("k"), HM_NEVER, 0, buffer, 8, NULL, &error));
-    CHECK(hm_set(store, NULL, 1, NULL, 0, NULL) == HM_E_ARGUMENT); /* nobody wants the text */
+    CHECK(hm_set(store, NULL, 1, NULL, 0, NULL) == HM_E_ARGUMENT); /* the caller wants no text */
     const hm_bytes bad[2] = {{"k", 1}, {NULL, 1}};
     EXPECT(HM_E_ARGUMENT, hm_delete_many(store, bad, 2, NULL, &error));
     EXPECT(HM_ABSENT, hm_get_metadata(store, KEY("k"), &meta, &error));

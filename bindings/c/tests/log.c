@@ -185,7 +185,7 @@ static void long_lines(void) {
     EXPECT(HM_OK, hm_log_remove(store, "long", &error));
 }
 
-/* Logs 20 lines of 500 bytes into a ring of 4 KiB that nobody drains; returns how many of the calls said yes. */
+/* Logs 20 lines of 500 bytes into a ring of 4 KiB without a drainer; returns how many of the calls succeeded. */
 static int overfill(const char *name, uint64_t full, struct seen *seen) {
     hm_log_options options = {.ring_bytes = 4096, .on_full = full, .full_timeout_ms = full == HM_LOG_BLOCK ? 20 : 0};
     hm_log *log = opened(name, options);
@@ -200,7 +200,7 @@ static int overfill(const char *name, uint64_t full, struct seen *seen) {
         }
     }
     drain(log, seen);
-    /* What was lost before it is told with the next line. */
+    /* The next line reports what was lost before it. */
     CHECK(HM_INFO(log, "next") == HM_OK);
     const uint64_t before = seen->lost;
     struct seen after;
@@ -456,7 +456,7 @@ static void *overfill_and_end(void *log) {
     return NULL;
 }
 
-/* What logs and rings there are. What a thread dropped last is told under its own name when it has ended. */
+/* What logs and rings there are. What a thread dropped last is reported under its own name when it has ended. */
 static void listing(void) {
     hm_log *log = opened("list", (hm_log_options){.ring_bytes = 4096, .on_full = HM_LOG_DROP}), *more = opened("more", (hm_log_options){0});
     int logs = 0, once = 0;

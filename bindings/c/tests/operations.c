@@ -97,7 +97,7 @@ static void in_place(void) {
     EXPECT(HM_E_INVALID_STATE, hm_reservation_abandon(&other, &error));
     EXPECT(HM_OK, hm_reserve(store, KEY("r"), 100, NULL, &room, &error));
     EXPECT(HM_OK, hm_reserve(store, KEY("r2"), 0, NULL, &other, &error));
-    EXPECT(HM_OK, hm_set(store, KEY("meanwhile"), KEY("x"), &error));
+    EXPECT(HM_OK, hm_set(store, KEY("other"), KEY("x"), &error));
     EXPECT(HM_OK, hm_reservation_abandon(&room, &error));
     EXPECT(HM_OK, hm_reservation_commit(&other, NULL, &error));
     EXPECT(HM_OK, hm_value_len(store, KEY("r"), &len, &error));

@@ -12,7 +12,7 @@ enum { ELEMENTS = 16, BYTES = 32, MS = 300000 };
 
 static hm_store *store;
 static hm_pool *pool;
-static hm_queue *nobody, *todo;
+static hm_queue *unused, *todo;
 
 static const hm_pool_options sizes = {.size = sizeof sizes, .elements = ELEMENTS, .bytes = BYTES, .batch = 8};
 
@@ -38,9 +38,9 @@ static void pools(void) {
     hm_pool_close(again);
     hm_pool_close(NULL);
 
-    EXPECT(HM_OK, hm_queue_open(pool, "free", NULL, &nobody, &error));
+    EXPECT(HM_OK, hm_queue_open(pool, "free", NULL, &unused, &error));
     EXPECT(HM_OK, hm_queue_open(pool, "todo", NULL, &todo, &error));
-    CHECK(count(nobody) == ELEMENTS && count(todo) == 0);
+    CHECK(count(unused) == ELEMENTS && count(todo) == 0);
     const hm_queue_options single = {.size = sizeof single, .kind = HM_QUEUE_SPSC};
     hm_queue *other;
     EXPECT(HM_E_QUEUE_EXISTS, hm_queue_open(pool, "todo", &single, &other, &error));
@@ -69,28 +69,28 @@ static void passing_on(hm_endpoint *endpoint, hm_queue *bounded) {
     CHECK(one.index != index && count(bounded) == 1 && count(todo) == 2);
     EXPECT(HM_QUEUE_FULL, hm_queue_push_pop(endpoint, &one, bounded, todo, &error));
     CHECK(one.slot != 0 && count(todo) == 2);
-    EXPECT(HM_E_INVALID_STATE, hm_queue_drain(endpoint, todo, nobody, &n, &error));
-    EXPECT(HM_OK, hm_queue_push_pop(endpoint, &one, nobody, bounded, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_queue_drain(endpoint, todo, unused, &n, &error));
+    EXPECT(HM_OK, hm_queue_push_pop(endpoint, &one, unused, bounded, &error));
     CHECK(one.index == index);
     EXPECT(HM_ABSENT, hm_queue_push_pop(endpoint, &one, todo, bounded, &error));
     CHECK(one.slot == 0 && count(todo) == 3);
     EXPECT(HM_E_ARGUMENT, hm_queue_push_pop(endpoint, &one, todo, bounded, &error));
 
     EXPECT(HM_OK, hm_queue_pop_many(endpoint, todo, 2, &n, &error));
-    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_queue_drain(endpoint, todo, nobody, &n, &error));
-    EXPECT(HM_OK, hm_queue_push_pop_many(endpoint, nobody, todo, 5, &pushed, &n, &error));
+    EXPECT(HM_E_QUEUE_BAD_OPTION, hm_queue_drain(endpoint, todo, unused, &n, &error));
+    EXPECT(HM_OK, hm_queue_push_pop_many(endpoint, unused, todo, 5, &pushed, &n, &error));
     CHECK(pushed == 2 && n == 1);
     EXPECT(HM_OK, hm_batch_len(endpoint, &n, &error));
     CHECK(n == 1);
     EXPECT(HM_OK, hm_queue_push_many(endpoint, todo, 5, &n, &error));
-    EXPECT(HM_OK, hm_queue_drain(endpoint, nobody, todo, &n, &error));
-    CHECK(n == ELEMENTS - 1 && count(nobody) == 0);
+    EXPECT(HM_OK, hm_queue_drain(endpoint, unused, todo, &n, &error));
+    CHECK(n == ELEMENTS - 1 && count(unused) == 0);
     EXPECT(HM_OK, hm_queue_pop_many(endpoint, todo, ELEMENTS - 4, &n, &error));
     while (n > 0)
-        EXPECT(HM_OK, hm_queue_push_pop_many(endpoint, nobody, bounded, 0, &pushed, &n, &error));
+        EXPECT(HM_OK, hm_queue_push_pop_many(endpoint, unused, bounded, 0, &pushed, &n, &error));
     while (count(todo) > 4) {
         EXPECT(HM_OK, hm_queue_pop(endpoint, todo, &one, &error));
-        EXPECT(HM_OK, hm_queue_push(endpoint, &one, nobody, &error));
+        EXPECT(HM_OK, hm_queue_push(endpoint, &one, unused, &error));
     }
 }
 
@@ -100,7 +100,7 @@ static void elements(void) {
     EXPECT(HM_OK, hm_endpoint_open(pool, &endpoint, &error));
     EXPECT(HM_ABSENT, hm_queue_pop(endpoint, todo, &one, &error));
     EXPECT(HM_TIMEOUT, hm_queue_pop_wait(endpoint, todo, 2, &one, &error));
-    EXPECT(HM_OK, hm_queue_pop(endpoint, nobody, &one, &error));
+    EXPECT(HM_OK, hm_queue_pop(endpoint, unused, &one, &error));
     CHECK(one.index == 0 && one.len == BYTES && one.slot != 0);
     memcpy(one.data, "hello", 6);
     copy = one;
@@ -110,15 +110,15 @@ static void elements(void) {
     EXPECT(HM_E_ARGUMENT, hm_queue_push(endpoint, &copy, todo, &error));
     EXPECT(HM_OK, hm_queue_pop_wait(endpoint, todo, MS, &one, &error));
     CHECK(strcmp(one.data, "hello") == 0);
-    EXPECT(HM_OK, hm_queue_pop(endpoint, nobody, &two, &error));
+    EXPECT(HM_OK, hm_queue_pop(endpoint, unused, &two, &error));
     EXPECT(HM_OK, hm_queue_give_back(endpoint, &two, &error));
-    CHECK(count(nobody) == ELEMENTS - 1);
+    CHECK(count(unused) == ELEMENTS - 1);
 
     /* A bounded queue, with one consumer at a time. */
     const hm_queue_options short_one = {.size = sizeof short_one, .kind = HM_QUEUE_MPSC, .bound = 1};
     hm_queue *bounded;
     EXPECT(HM_OK, hm_queue_open(pool, "bounded", &short_one, &bounded, &error));
-    EXPECT(HM_OK, hm_queue_pop(endpoint, nobody, &two, &error));
+    EXPECT(HM_OK, hm_queue_pop(endpoint, unused, &two, &error));
     EXPECT(HM_OK, hm_queue_push(endpoint, &two, bounded, &error));
     EXPECT(HM_QUEUE_FULL, hm_queue_push(endpoint, &one, bounded, &error));
     CHECK(one.slot != 0 && strcmp(one.data, "hello") == 0);
@@ -132,10 +132,10 @@ static void elements(void) {
     uint64_t n;
     void *data;
     size_t len;
-    EXPECT(HM_E_INVALID_STATE, hm_queue_pop_many(endpoint, nobody, 4, &n, &error));
-    EXPECT(HM_OK, hm_queue_push(endpoint, &one, nobody, &error));
-    EXPECT(HM_OK, hm_queue_push(endpoint, &two, nobody, &error));
-    EXPECT(HM_OK, hm_queue_pop_many(endpoint, nobody, 4, &n, &error));
+    EXPECT(HM_E_INVALID_STATE, hm_queue_pop_many(endpoint, unused, 4, &n, &error));
+    EXPECT(HM_OK, hm_queue_push(endpoint, &one, unused, &error));
+    EXPECT(HM_OK, hm_queue_push(endpoint, &two, unused, &error));
+    EXPECT(HM_OK, hm_queue_pop_many(endpoint, unused, 4, &n, &error));
     CHECK(n == 4);
     EXPECT(HM_OK, hm_batch_at(endpoint, 3, &data, &len, &error));
     CHECK(len == BYTES);
@@ -168,8 +168,8 @@ static void event_loop(void) {
     EXPECT(HM_OK, hm_ready_fd_acknowledge(ready, &error));
     EXPECT(HM_OK, hm_endpoint_open(pool, &endpoint, &error));
     while (hm_queue_pop(endpoint, todo, &element, &error) == HM_OK)
-        EXPECT(HM_OK, hm_queue_push(endpoint, &element, nobody, &error));
-    CHECK(count(nobody) == ELEMENTS);
+        EXPECT(HM_OK, hm_queue_push(endpoint, &element, unused, &error));
+    CHECK(count(unused) == ELEMENTS);
     hm_endpoint_close(endpoint);
     hm_ready_fd_close(ready);
     hm_ready_fd_close(NULL);
@@ -194,7 +194,7 @@ static void death(void) {
     CHECK(waitpid(child, &status, 0) == child && WIFSIGNALED(status));
     uint64_t given_back = 0;
     EXPECT(HM_OK, hm_pool_recover(pool, &given_back, &error));
-    CHECK(given_back == 1 && count(nobody) == ELEMENTS);
+    CHECK(given_back == 1 && count(unused) == ELEMENTS);
 }
 
 static void *change_later(void *unused) {
@@ -361,7 +361,7 @@ int main(void) {
     death();
     waiting();
     backup();
-    hm_queue_close(nobody);
+    hm_queue_close(unused);
     hm_queue_close(todo);
     EXPECT(HM_OK, hm_pool_remove(store, "jobs", &error));
     EXPECT(HM_ABSENT, hm_pool_remove(store, "jobs", &error));

@@ -41,7 +41,7 @@ int look(const std::string &path, const pids &workers) {
             debug++;
         } else if (level != "INFO" || std::count(workers.begin(), workers.end(), pid) != 1 || number < 0 || number >= lines ||
                    !seen.emplace(pid, number).second) {
-            fail("nobody logged this, or it is there twice: " + line);
+            fail("this was not logged, or it is there twice: " + line);
         }
     }
     if (seen.size() != workers.size() * lines) fail("lines are lost");

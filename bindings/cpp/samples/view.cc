@@ -1,4 +1,4 @@
-// A value read where it stands, and one written where it will stand.
+// A value read in place, and one written in place.
 #include <hashmere.hpp>
 #include <iostream>
 
@@ -17,7 +17,7 @@ int main() {
                   << '\n';
         frame.assign(frame.size(), 2);
         store.set("frame", frame);
-        std::cout << "overwritten meanwhile; the view still begins with " << first_byte(*view) << ", the store with "
+        std::cout << "overwritten; the view still begins with " << first_byte(*view) << ", the store with "
                   << first_byte(*store.view("frame")) << '\n';
     }
 

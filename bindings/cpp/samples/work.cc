@@ -42,7 +42,7 @@ void work(office &mine, int tell) {
         auto element = mine.endpoint.pop(mine.todo, 30s);
         if (!element) fail("there is nothing to do");
         while (tell >= 0) { // says that it has a job, and waits to be killed
-            if (write(tell, "!", 1) != 1) fail("nobody listens");
+            if (write(tell, "!", 1) != 1) fail("the parent does not listen");
             pause();
         }
         auto &[number, square] = element->as<job>();
@@ -70,7 +70,7 @@ void hand_out(office &mine, std::uint64_t next) {
     std::array<bool, jobs> was_done = {};
     for (std::uint64_t i = 0; i < jobs; i++) {
         while (next < jobs && mine.put(next)) next++;
-        // A pop that waits looks for the dead: what they held goes back to where it came from.
+        // A pop that waits recovers the elements of crashed processes: each goes back to where it came from.
         auto element = mine.endpoint.pop(mine.done, 30s);
         if (!element) fail("a job is lost");
         const auto [number, square] = element->as<job>();

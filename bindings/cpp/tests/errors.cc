@@ -51,7 +51,7 @@ static void callbacks(hashmere::store &store) {
     CHECK(throws_own([&] { (void)store.expected().update_with("key", [](auto) -> change { throw own_exception(); }); }));
     CHECK(throws_own([&] { store.get_many(std::vector{"key"}, [](std::size_t, auto) { throw own_exception(); }); }));
     CHECK(store.get("key") == "value");
-    // A visitor that changes its mind when somebody was faster.
+    // A visitor that changes its mind when another writer was faster.
     int calls = 0;
     store.update_with("key", [&](std::optional<hashmere::pair> old) {
         if (calls++ == 0) std::thread([&] { store.set("key", "faster"); }).join();

@@ -38,9 +38,9 @@ using texts = std::vector<std::string>;
 void formats(hashmere::store &store) {
     hashmere::log log(store, "formats", hashmere::log_options().keep());
     const std::string name = "Ada";
-    const char *nobody = nullptr;
+    const char *none = nullptr;
     CHECK(log.info("{} of {}: {}", 1u, -2, name) && log.warn("{}|{}|{}|{}", true, 'c', 0.1, std::string_view("v")));
-    CHECK(log.error("{{}} }} {} {{", point{3, 4}) && log.debug("plain { } {x}") && log.trace("{}{}", nobody, std::uint8_t(7)));
+    CHECK(log.error("{{}} }} {} {{", point{3, 4}) && log.debug("plain { } {x}") && log.trace("{}{}", none, std::uint8_t(7)));
     log.info() << "n = " << 42 << ", " << 2.5f << ' ' << false << ' ' << point{5, 6} << ' ' << std::uint64_t(-1);
     log.info() << "";
     CHECK(drained(log) == texts{"1 of -2: Ada", "true|c|0.1|v", "{} } 3/4 {", "plain { } {x}", "(null)7",
@@ -101,7 +101,7 @@ void errors(hashmere::store &store) {
     CHECK(yes >= 5 && yes < 8 && calls.info("{}", std::string(500, 'x')).why().pid == 0);
     CHECK(fails(HM_E_LOG_FULL, [&] { log.info("{}", std::string(500, 'x')); }));
     CHECK(fails(HM_E_LOG_FULL, [&] { log.info() << std::string(500, 'x'); }));
-    calls.info() << std::string(500, 'x'); // nobody hears of it
+    calls.info() << std::string(500, 'x'); // this failure is not reported
     hashmere::log drops(store, "errors", small.drop()), overwrites(store, "errors", small.overwrite());
     int kept = 0;
     while (drops.info("{}", std::string(500, 'x'))) kept++;

@@ -174,7 +174,7 @@ static void whole(hashmere::store &store) {
     CHECK(!store.is_read_only() && hashmere::store(path, hashmere::options().read_only()).is_read_only());
     store.clear();
     CHECK(store.size() == 0 && !store.random());
-    CHECK(!hashmere::store::remove("nobody"));
+    CHECK(!hashmere::store::remove("absent"));
 
     hashmere::store other = new_store("moved", hashmere::options().fixed_key_len(2).busy_timeout(10ms).expected_items(9));
     hashmere::store taken = std::move(other);

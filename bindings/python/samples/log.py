@@ -40,7 +40,7 @@ def check(text: str, pids: Set[int]) -> int:
         if level == "DEBUG":
             debug += 1
         elif level != "INFO" or pid not in pids or (pid, number) in seen:
-            sys.exit(f"nobody logged this, or it is there twice: {line}")
+            sys.exit(f"this was not logged, or it is there twice: {line}")
         else:
             seen.add((pid, number))
     if seen != {(pid, number) for pid in pids for number in range(LINES)}:

@@ -26,7 +26,7 @@ def play(pool: hashmere.Pool, source: hashmere.Queue, target: hashmere.Queue, fi
 
 
 def open_pool(store: hashmere.Store) -> hashmere.Pool:
-    # One element of eight bytes. Elements that nobody uses are in the pool's free queue.
+    # One element of eight bytes. Elements that are not in use are in the pool's free queue.
     return hashmere.Pool(store, "ball", elements=1, bytes=NUMBER.size)
 
 

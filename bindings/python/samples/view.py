@@ -1,4 +1,4 @@
-"""A value read where it stands, and one written where it will stand."""
+"""A value read in place, and one written in place."""
 
 import hashmere
 
@@ -13,7 +13,7 @@ with view:
     copied = not (isinstance(view.obj, hashmere.View) and view.obj.zero_copy)
     print(f"a view of {len(view)} bytes,", "copied" if copied else "not copied")
     store["frame"] = b"\x02" * SIZE
-    print(f"overwritten meanwhile; the view still begins with {view[0]}, the store with {store['frame'][0]}")
+    print(f"overwritten; the view still begins with {view[0]}, the store with {store['frame'][0]}")
 
 with store.reserve("squares", 8) as room:
     for i in range(8):

@@ -55,7 +55,7 @@ def hand_out(endpoint: hashmere.Endpoint, pool: hashmere.Pool, next: int) -> Non
     for _ in range(JOBS):
         while next < JOBS and put(endpoint, pool, todo, next):
             next += 1
-        # A pop that waits looks for the dead: what they held goes back to where it came from.
+        # A pop that waits recovers the elements of crashed processes: each goes back to where it came from.
         job = endpoint.pop(done, timeout=PATIENCE)
         if job is None:
             sys.exit("a job is lost")

@@ -14,7 +14,7 @@ pub enum Bytes<'a> {
     Exported(Exported),
 }
 
-/// An exported buffer; its owner cannot resize it meanwhile.
+/// An exported buffer; its owner cannot resize it until it is released.
 pub struct Exported(Box<raw::Buffer>);
 
 impl Drop for Exported {

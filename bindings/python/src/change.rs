@@ -137,7 +137,7 @@ impl StoreBase {
     }
 
     /// Calls ``f`` with the value of a key (``None``: absent) and does what it returns: stores bytes, leaves the key with
-    /// ``KEEP``, removes it with ``REMOVE``. If somebody changed the key meanwhile, ``f`` is asked again. Flags and expiry stay
+    /// ``KEEP``, removes it with ``REMOVE``. If another writer changed the key, ``f`` is called again. Flags and expiry stay
     /// unless some are given. Returns the value that is there afterwards. ``f`` may use the store: it may read this key (as it is
     /// stored) and write others; if it writes this one, or clears the store, ``Reentered`` is raised there.
     #[pyo3(signature = (key, f, /, *, ttl=None, expires_at=None, flags=None))]

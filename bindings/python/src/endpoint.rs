@@ -39,7 +39,7 @@ impl Endpoint {
 
     fn inner(&self, py: Python<'_>) -> PyResult<&'static Inner> {
         let endpoint = self.endpoint.as_deref().ok_or_else(|| gone(py, CLOSED_HAND))?;
-        // SAFETY: it stands in a box that does not move, and is dropped after all that borrows it.
+        // SAFETY: it is in a box that does not move, and is dropped after all that borrows it.
         Ok(unsafe { &*std::ptr::from_ref(endpoint) })
     }
 
@@ -90,7 +90,7 @@ impl Endpoint {
     #[pyo3(signature = (queue, /, *, timeout=Some(0.0)), text_signature = "($self, queue, /, *, timeout=0.0)")]
     fn pop(slf: &Bound<'_, Self>, queue: &Bound<'_, Queue>, timeout: Option<f64>) -> PyResult<Option<Element>> {
         let py = slf.py();
-        // Borrowed for as long as it waits: a signal handler cannot close it meanwhile.
+        // Borrowed for as long as it waits: a signal handler cannot close it before.
         let endpoint = slf.borrow();
         let (inner, from) = (endpoint.inner(py)?, &queue.get().queue);
         let popped = match inner.pop(from).or_raise_queue(py)? {

@@ -1,4 +1,4 @@
-//! The open store behind a Python object: closed while nobody uses it, and the interpreter let go of on long ways.
+//! The open store behind a Python object: closed while no call uses it; long calls release the interpreter.
 
 use crate::raw;
 use hashmere::Store;
@@ -16,7 +16,7 @@ pub struct Handle {
 }
 
 // SAFETY: the store is reached through a `Use` only, and is taken out by the one who sets `gone`, which happens when it is closed
-// and nobody uses it: from then on no `Use` is made.
+// and no call uses it: from then on no `Use` is made.
 unsafe impl Sync for Handle {}
 // SAFETY: a `Store` may go to another thread.
 unsafe impl Send for Handle {}
@@ -56,7 +56,7 @@ impl Handle {
                 return None;
             }
         }
-        // SAFETY: not closed, so nobody takes it out before we leave.
+        // SAFETY: not closed, so no other thread takes it out before we leave.
         let store = unsafe { &*self.store.get() };
         store.as_ref().map(|store| Use(self, store))
     }
@@ -86,7 +86,7 @@ impl Deref for Use<'_> {
     type Target = Store;
     #[inline(always)]
     fn deref(&self) -> &Store {
-        // SAFETY: it stands in the handle until we leave. Only an unsuccessful `enter` makes a null one, and drops it.
+        // SAFETY: it is in the handle until we leave. Only an unsuccessful `enter` makes a null one, and drops it.
         unsafe { &*self.1 }
     }
 }
@@ -107,7 +107,7 @@ impl Drop for Use<'_> {
     }
 }
 
-/// Called around every sleep of the engine: other Python threads run meanwhile.
+/// Called around every sleep of the engine: other Python threads run during it.
 pub fn let_others_run(sleep: &mut dyn FnMut()) {
     // Behind the end of the interpreter, when threads of a log or of a queue may still be there, Python says "yes" of every thread.
     // SAFETY: asks about this thread, and about a flag.

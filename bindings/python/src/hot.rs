@@ -78,7 +78,7 @@ unsafe fn any(py: Python<'_>, object: Object) -> Bound<'_, PyAny> {
     unsafe { Bound::from_borrowed_ptr(py, object) }
 }
 
-/// A `bytes` object that nobody has seen yet.
+/// A `bytes` object that no other code has seen yet.
 struct Fresh {
     object: Object,
     at: *mut u8,
@@ -108,7 +108,7 @@ impl Fresh {
 impl AsMut<[u8]> for Fresh {
     #[inline(always)]
     fn as_mut(&mut self) -> &mut [u8] {
-        // SAFETY: see `new`; nobody else knows the object.
+        // SAFETY: see `new`; no other code knows the object.
         unsafe { std::slice::from_raw_parts_mut(self.at, self.len) }
     }
 }

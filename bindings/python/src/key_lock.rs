@@ -36,7 +36,7 @@ impl StoreBase {
 
 #[pymethods]
 impl KeyLock {
-    /// Takes it, unless somebody has it. Never waits.
+    /// Takes it, unless it is held. Never waits.
     fn acquire(&self) -> PyResult<bool> {
         Ok(self.locks.try_exclusive(self.number)?)
     }

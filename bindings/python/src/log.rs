@@ -17,7 +17,7 @@ use std::sync::{Mutex, PoisonError};
 #[pyclass(frozen, subclass, module = "hashmere._hashmere")]
 pub struct Log {
     log: Mutex<Option<Inner>>,
-    /// Whether a line may be written out, which can take long, by whoever logs it.
+    /// Whether the thread that logs a line may have to write it out, which can take long.
     writes: bool,
 }
 
@@ -44,7 +44,7 @@ impl Log {
         self.alone(py, &log, || log.line_fields(level, text, &fields)).or_raise_log(py)
     }
 
-    /// Lets other threads run meanwhile if it may have to write, for want of a drainer. A wait for room does so by itself.
+    /// Lets other threads run if it may have to write, for want of a drainer. A wait for room does so by itself.
     fn alone<T: Send>(&self, py: Python<'_>, log: &Inner, act: impl FnOnce() -> T + Send) -> T {
         if self.writes && !log.is_drained() {
             py.detach(act)
@@ -83,10 +83,10 @@ fn too_long_of(long: &str) -> PyResult<OnTooLong> {
 impl Log {
     /// Opens a log of a store; creates it if it is missing, unless ``create`` is ``False``.
     ///
-    /// Sizes count when it is created: so many ``rings`` of ``ring_bytes`` (one for each thread that logs), and a history of
+    /// Sizes count when it is created: ``rings`` rings of ``ring_bytes`` (one for each thread that logs), and a history of
     /// ``history_bytes``. The rest is for this handle. ``on_full``: a line for which the thread's ring has no room waits for the drainer
     /// (``"block"``, at most ``full_timeout`` seconds), is dropped and counted (``"drop"``), or takes the place of older ones
-    /// (``"overwrite"``). ``on_no_drainer``: without a drainer whoever logs a line writes all there is to standard output (``"stdout"``), or
+    /// (``"overwrite"``). ``on_no_drainer``: without a drainer the thread that logs a line writes all there is to standard output (``"stdout"``), or
     /// lines wait for one (``"keep"``). ``on_too_long``: a line that is too long becomes several (``"split"``), or is refused (``"refuse"``).
     #[new]
     #[pyo3(signature = (store, name="log", /, *, create=true, rings=None, ring_bytes=None, history_bytes=None, on_full="block",
@@ -214,7 +214,7 @@ impl Log {
     /// output (``None``), a descriptor or an object with ``fileno()``, a path, or a function of a `hashmere.LogLine`.
     ///
     /// ``format`` is ``"text"``, ``"json"`` or ``"colour"``. A file of more than ``max_bytes`` becomes ``path.1``, and so on up to
-    /// ``path.keep``. ``level``: only lines that are as important. If somebody else drains, `LogTaken` is raised, or with ``standby``
+    /// ``path.keep``. ``level``: only lines that are as important. If there is a drainer, `LogTaken` is raised, or with ``standby``
     /// this one waits until that one is gone. What a function raises is reported by ``sys.unraisablehook``; it may see a line again if
     /// the process is killed in it.
     #[pyo3(signature = (to=None, /, *, format="text", max_bytes=None, keep=0, level=None, standby=false))]
@@ -239,7 +239,7 @@ impl Log {
     }
 
     /// Becomes the drainer, without a thread: for event loops. The arguments are those of ``drain``. Lines are written when ``poll``
-    /// of what this returns is called, by whoever calls it.
+    /// of what this returns is called, by the caller of that.
     #[pyo3(signature = (to=None, /, *, format="text", max_bytes=None, keep=0, level=None))]
     fn drain_manual(
         &self,

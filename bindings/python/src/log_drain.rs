@@ -62,7 +62,7 @@ fn to_descriptor(to: &Bound<'_, PyAny>, format: Format) -> PyResult<Sink> {
 fn to_function(to: &Bound<'_, PyAny>) -> Sink {
     let function = to.clone().unbind();
     Sink::callback(move |record| {
-        // Behind the end of the interpreter there is nobody to call.
+        // After the end of the interpreter there is nothing to call.
         Python::try_attach(|py| {
             let done = line(py, record).and_then(|line| function.call1(py, (line,)));
             if let Err(error) = done {

@@ -20,7 +20,7 @@ impl ManualDrainer {
         ManualDrainer { drain: Mutex::new(Some(drain)) }
     }
 
-    /// Nobody waits for it with the interpreter, which a function that lines are shown to needs.
+    /// No thread waits for it while it has the interpreter, which the callback for lines needs.
     fn lock(&self, py: Python<'_>) -> PyResult<MutexGuard<'_, Option<Inner>>> {
         match self.drain.try_lock() {
             Ok(drain) => Ok(drain),
@@ -62,7 +62,7 @@ impl ManualDrainer {
         self.with(py, |drain| Ok(py.detach(|| drain.poll()).or_raise_log(py)?.0))
     }
 
-    /// Without an event loop: waits for something to drain, at most so many seconds; may return early.
+    /// Without an event loop: waits for something to drain, at most ``timeout`` seconds; may return early.
     #[pyo3(signature = (timeout, /))]
     fn wait(&self, py: Python<'_>, timeout: f64) -> PyResult<()> {
         let timeout = seconds(timeout)?;

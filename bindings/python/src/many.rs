@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
 /// From this many keys on the interpreter is let go of.
 const MANY: usize = 256;
 
-/// Bytes of arguments, with references to the objects that have them: others may change what these were taken from meanwhile.
+/// Bytes of arguments, with references to the objects that have them: other threads may change what these were taken from.
 #[derive(Default)]
 struct Kept<'py> {
     objects: Vec<Bound<'py, PyAny>>,
@@ -25,7 +25,7 @@ struct Kept<'py> {
 
 impl<'py> Kept<'py> {
     fn key(&mut self, object: Bound<'py, PyAny>) -> PyResult<&'static [u8]> {
-        // SAFETY: `bytes` and `str` do not change, and whoever uses what is returned keeps `self`, which keeps the object.
+        // SAFETY: `bytes` and `str` do not change, and the user of what is returned keeps `self`, which keeps the object.
         let bytes = unsafe { fixed(object.as_ptr()) }.ok_or_else(|| refused(&object, KEY))?;
         self.objects.push(object);
         Ok(bytes)

@@ -29,8 +29,8 @@ impl StoreBase {
     }
 
     /// Stores a value with marks if the key is still as the ``Item`` that was ``seen`` (``None``: absent). Returns its version;
-    /// ``None``: somebody changed it meanwhile. Marks are 32 bits that say something about one value: that it is stale, or that somebody
-    /// computes the next. Any other write clears them; a touch keeps them.
+    /// ``None``: another writer changed it. Marks are 32 bits that say something about one value: that it is stale, or that a
+    /// process computes the next. Any other write clears them; a touch keeps them.
     #[pyo3(signature = (key, value, marks, /, *, seen, ttl=None, expires_at=None, flags=None))]
     #[allow(clippy::too_many_arguments)]
     fn set_marked(

@@ -40,7 +40,7 @@ fn kind_name(kind: Kind) -> &'static str {
     }
 }
 
-/// So many elements of so many bytes in a store's file, and named queues between which they move by reference.
+/// A fixed number of elements of a fixed size in a store's file, and named queues between which they move by reference.
 ///
 /// What a process held when it died goes back where it came from. After a fork open it again in the child.
 #[pyclass(frozen, module = "hashmere._hashmere")]
@@ -51,7 +51,7 @@ pub struct Pool {
 #[pymethods]
 impl Pool {
     /// Opens a pool; creates it if ``elements`` and ``bytes`` are given and it is missing. ``on_death`` names the queue that elements of
-    /// the dead go to (``"free"``, or one that is made with the pool); without it they go to where they were popped from.
+    /// crashed processes go to (``"free"``, or one that is made with the pool); without it they go to where they were popped from.
     #[new]
     #[pyo3(signature = (store, name, /, *, elements=None, bytes=None, max_queues=None, max_endpoints=None, batch=None, on_death=None))]
     #[allow(clippy::too_many_arguments)]
@@ -228,7 +228,7 @@ impl Queue {
 }
 
 /// Readable when a queue has something to pop. Wait until it is, ``acknowledge``, pop as much as you like, and wait again; if something is
-/// left it is readable at once. A thread of this process stands behind it until ``close``; it has no part in a forked child.
+/// left it is readable at once. A thread of this process serves it until ``close``; it has no part in a forked child.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct ReadyFd {
     ready_fd: Mutex<Option<hashmere_queue::ReadyFd>>,

@@ -51,7 +51,7 @@ impl ReservationBase {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The room, to be committed or given up by its own thread, when nobody has a buffer of it any more.
+    /// The room, to be committed or given up by its own thread, when no buffer of it is in use any more.
     fn take(&self, py: Python<'_>) -> PyResult<Room> {
         let mut state = self.lock();
         if state.exports > 0 {

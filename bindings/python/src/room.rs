@@ -33,7 +33,7 @@ struct Bytes {
     _owner: Py<PyAny>,
 }
 
-// SAFETY: the pointer is used by whoever has a memoryview of it, as with every writable buffer; the rest may go anywhere.
+// SAFETY: the pointer is used through the memoryviews of it, as with every writable buffer; the rest may go anywhere.
 unsafe impl Send for Bytes {}
 // SAFETY: as above.
 unsafe impl Sync for Bytes {}
@@ -63,7 +63,7 @@ pub fn view<'py>(
     owner: Py<PyAny>,
 ) -> PyResult<Bound<'py, PyAny>> {
     let object = make(py)?.call0()?;
-    // What was set is ours: nobody else has seen the object.
+    // What was set is ours: no other code has seen the object.
     let _ = object.cast::<RoomBase>()?.get().0.set(Bytes {
         at: bytes.as_mut_ptr(),
         len: bytes.len(),

@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-/// At most so many pairs, bytes and time are read ahead without the interpreter.
+/// At most this many pairs and bytes, and for this time, are read ahead without the interpreter.
 const AHEAD: usize = 128;
 const AHEAD_BYTES: usize = 1 << 20;
 const AHEAD_TIME: Duration = Duration::from_millis(5);

@@ -164,7 +164,7 @@ impl StoreBase {
         Ok(!self.enter(py)?.is_empty())
     }
 
-    /// Removes every key. Readers see all of them or none; nobody is stopped.
+    /// Removes every key. Readers see all of them or none; no process is stopped.
     fn clear(&self, py: Python<'_>) -> PyResult<()> {
         let store = self.enter(py)?;
         let store: &Store = &store;

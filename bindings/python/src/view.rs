@@ -73,7 +73,7 @@ impl StoreBase {
     fn view<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(view) = self.enter(py)?.view(key.0).or_raise(py)? else { return Ok(None) };
         let object = make(py)?.call0()?;
-        // What was set is ours: nobody else has seen the object.
+        // What was set is ours: no other code has seen the object.
         let _ = object.cast::<ViewBase>()?.get().view.set(view);
         // SAFETY: a live object; the result is a new reference or null with an error set.
         unsafe { Bound::from_owned_ptr_or_err(py, ffi::PyMemoryView_FromObject(object.as_ptr())) }.map(Some)
@@ -90,7 +90,7 @@ unsafe extern "C" fn export(this: *mut ffi::PyObject, buffer: *mut raw::Buffer, 
     };
     let at = view.as_ptr().cast_mut().cast::<c_void>();
     // SAFETY: the bytes stay as they are while the view lives. The buffer holds a reference to the object, and the object the
-    // view. Read-only, so nobody writes through the pointer.
+    // view. Read-only, so no code writes through the pointer.
     unsafe { raw::PyBuffer_FillInfo(buffer, this, at, view.len() as ffi::Py_ssize_t, 1, flags) }
 }
 

@@ -1,6 +1,6 @@
 //! Waiting for keys, and what processes agree by: a mutex, a computation that is done once, a barrier.
 //!
-//! Whoever sleeps lets other Python threads run, and wakes often enough to hear signals.
+//! A thread that sleeps lets other Python threads run, and wakes often enough to handle signals.
 
 use crate::bytes::{Key, Value};
 use crate::error::{misuse, QueueResult};
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 /// How long a signal may have to wait.
 const SLICE: Duration = Duration::from_millis(50);
 
-/// Nobody lives to see more seconds than these: three hundred years.
+/// The longest wait, in seconds: three hundred years.
 const FOR_EVER: f64 = 1e10;
 
 /// A number of seconds.
@@ -187,7 +187,7 @@ impl StoreBase {
 
 /// A mutex between processes and threads, at a key of a store, which says by whom it is held and is otherwise absent.
 ///
-/// Whoever holds it and dies, at any instruction, has released it; a process that is stopped has not. It is not fair, and not
+/// A holder that crashes, at any instruction, has released it; a process that is stopped has not. It is not fair, and not
 /// recursive. ``with mutex as abandoned:`` waits without end, and tells whether the holder before died with it.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct Mutex {
@@ -220,7 +220,7 @@ impl Mutex {
         let guard = in_slices(py, timeout, |slice| self.mutex.lock(slice).or_raise_queue(py))?;
         let Some(guard) = guard else { return Ok(None) };
         let abandoned = guard.was_abandoned();
-        // SAFETY: the mutex stands in a box that does not move, and is dropped after the guard.
+        // SAFETY: the mutex is in a box that does not move, and is dropped after the guard.
         let guard = unsafe { std::mem::transmute::<MutexGuard<'_>, MutexGuard<'static>>(guard) };
         let before = self.held().replace(Held { guard: Some(guard), pid: std::process::id() });
         // What a parent held is still in it after a fork; otherwise nothing, for it was ours to take.
@@ -323,8 +323,8 @@ impl Barrier {
     }
 
     /// Arrives, and waits until all others have, as many seconds as ``timeout`` says; forever without. Returns
-    /// ``(round, lost)``: the number of the round, from 1, and how many participants had died or left by then. ``None``: somebody who
-    /// lives has not arrived yet; call it again to wait on.
+    /// ``(round, lost)``: the number of the round, from 1, and how many participants had died or left by then. ``None``: a living
+    /// participant has not arrived yet; call it again to wait on.
     #[pyo3(signature = (timeout=None))]
     fn wait(&mut self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<(u64, u64)>> {
         if !self.is_ours() {

@@ -31,7 +31,7 @@ def store(folder):
 
 @pytest.fixture
 def in_time():
-    """Calls with a time to live, and with longer ones until it took less: nothing can have expired meanwhile."""
+    """Calls with a time to live, and with longer ones until it took less: nothing can have expired before its end."""
 
     def call(act, seconds=0.03):
         while True:

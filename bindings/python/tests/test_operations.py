@@ -187,7 +187,7 @@ def test_many_from_whatever_gives_pairs(store):
         assert store.get_many(tuple(wanted)) == store.get_many(texts) == list(wanted.values())
     assert store.set_many(Pairs()) == 1 and store["i"] == b"9"
     store.clear()
-    # What is wrong is found before anything is stored, however far behind it stands.
+    # What is wrong is found before anything is stored, however far behind it is.
     for wrong in ([*wanted.items(), ("a", 1)], {**wanted, 1: "a"}, [*wanted.items(), "abc"], [*wanted.items(), None]):
         with pytest.raises((TypeError, ValueError)):
             store.set_many(wrong)

@@ -137,7 +137,7 @@ def test_killed_writers_leave_whole_values(store, seed):
         assert value == b"mine" or (len(set(value)) == 1 and len(value) == 5000)
         store["k"] = "mine"
         assert store["k"] == b"mine"
-    # Locks that the dead held and nobody has needed since are no damage, but `check` names them.
+    # Locks that crashed processes held and no writer has needed since are no damage, but `check` names them.
     store.compact()
 
 

@@ -1,4 +1,4 @@
-"""A reserved value is written in place and seen by nobody before its commit. Catches rooms that are written to when they are not
+"""A reserved value is written in place and not visible before its commit. Catches rooms that are written to when they are not
 ours any more."""
 
 import threading

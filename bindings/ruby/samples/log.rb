@@ -24,7 +24,7 @@ def check(lines, pids)
     last = time
     next true if level == "DEBUG"
 
-    abort "nobody logged this: #{line}" unless level == "INFO" && pids.include?(pid.to_i)
+    abort "this was not logged: #{line}" unless level == "INFO" && pids.include?(pid.to_i)
     abort "it is there twice: #{line}" if seen.key?([pid, said])
     seen[[pid, said]] = true
     false

@@ -6,7 +6,7 @@ require "hashmere"
 PASSES = 20_000
 PATIENCE = 30
 
-# One element of eight bytes. Elements that nobody uses are in the pool's free queue.
+# One element of eight bytes. Elements that are not in use are in the pool's free queue.
 def open_pool(store)
   pool = Hashmere::Pool.open(store, "ball", elements: 1, bytes: 8)
   [pool, pool.queue("there"), pool.queue("back")]

@@ -1,6 +1,6 @@
 # frozen_string_literal: true
 
-# A value read where it stands, and one written where it will stand.
+# A value read in place, and one written in place.
 require "hashmere"
 
 SIZE = 1 << 20
@@ -12,7 +12,7 @@ store.view("frame") do |view|
   puts "a view of #{view.size} bytes, #{view.zero_copy? ? "not copied" : "copied"}"
   store["frame"] = "\x02" * SIZE
   now = store.view("frame") { |newer| newer[0] }
-  puts "overwritten meanwhile; the view still begins with #{view[0]}, the store with #{now}"
+  puts "overwritten; the view still begins with #{view[0]}, the store with #{now}"
 end
 
 store.reserve("squares", 8) do |room|

@@ -35,7 +35,7 @@ def hand_out(pool, todo, done, endpoint, following)
       job.write(0, [following, 0].pack("Q<Q<")).push(todo)
       following += 1
     end
-    # A pop that waits looks for the dead: what they held goes back to where it came from.
+    # A pop that waits recovers the elements of crashed processes: each goes back to where it came from.
     job = endpoint.pop(done, timeout: PATIENCE) or abort "a job is lost"
     number, square = job.read.unpack("Q<Q<")
     abort "job #{number} was done twice, or wrongly" if square != number * number || was_done.key?(number)

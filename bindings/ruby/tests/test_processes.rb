@@ -130,7 +130,7 @@ class TestProcesses < StoreTest
         @store["long"] = value
         ticks > before + 5
       end
-      assert ran, "nobody else ran during long calls"
+      assert ran, "no other thread ran during long calls"
       assert_equal value, @store["long"]
     ensure
       done = true

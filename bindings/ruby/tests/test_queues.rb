@@ -102,7 +102,7 @@ class TestQueues < StoreTest
     5.times.any? { endpoint.pop(queue).nil? && IO.select([queue], nil, nil, 0.02).nil? }
   end
 
-  # In an event loop: no element is overlooked, and nobody is woken for nothing forever.
+  # In an event loop: no element is overlooked, and no thread is woken for nothing again and again.
   def test_io_select
     pool = self.pool
     todo, endpoint = pool.queue("todo"), pool.endpoint

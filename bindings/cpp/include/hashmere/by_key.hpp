@@ -9,7 +9,7 @@
 
 namespace hashmere {
 
-/// The calls that take keys. What each does, guarantees and can fail with stands at its function in hashmere.h.
+/// The calls that take keys. hashmere.h says at each function what it does, guarantees and can fail with.
 template <class Policy> class by_key : public calling<Policy> {
 public:
     template <class T> using returns = typename calling<Policy>::template returns<T>;
@@ -56,7 +56,7 @@ public:
             [&](hm_error *e) { return hm_ttl(c_, key.data(), key.size(), &ms, e); },
             [&] { return std::chrono::milliseconds(ms); });
     }
-    /// A view of a value where it stands.
+    /// A view of a value in place.
     returns<std::optional<hashmere::view>> view(bytes key) const {
         hm_view v;
         return base::template maybe<hashmere::view>([&](hm_error *e) { return hm_view_acquire(c_, key.data(), key.size(), &v, e); },
@@ -196,7 +196,7 @@ public:
             return hm_get_and_touch(c_, key.data(), key.size(), when.kind(), when.ms(), to, room, &m, e);
         });
     }
-    /// Stores a value with marks if the key is still as it was `seen` (empty: absent). Empty: somebody changed it meanwhile.
+    /// Stores a value with marks if the key is still as it was `seen` (empty: absent). Empty: another writer changed it.
     returns<std::optional<stored>> set_marked(bytes key, bytes value, const attributes &with, std::uint32_t marks,
                                               const std::optional<hashmere::metadata> &seen) {
         return write([&](hm_stored *s, hm_error *e) {

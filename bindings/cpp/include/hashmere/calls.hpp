@@ -10,7 +10,7 @@
 namespace hashmere {
 
 /// The calls on an open store. `Policy` is `throwing` (as `store` has them) or `expecting` (as `store::expected()` has them);
-/// `returns<T>` is `T` or `result<T>`. What each call does, guarantees and can fail with stands at its function in hashmere.h.
+/// `returns<T>` is `T` or `result<T>`. hashmere.h says at each function what it does, guarantees and can fail with.
 template <class Policy> class calls : public by_key<Policy> {
 public:
     template <class T> using returns = typename calling<Policy>::template returns<T>;
@@ -237,7 +237,7 @@ public:
     returns<backup_report> backup(const std::string &path, if_there there = if_there::refuse) const {
         return backup(path, there, [](std::uint64_t, std::uint64_t) {});
     }
-    /// The same; `progress(done, of)` is told how many keys of about how many are copied. It must not throw.
+    /// The same; `progress(done, of)` is called with the number of keys copied and about how many there are. It must not throw.
     template <class F> returns<backup_report> backup(const std::string &path, if_there there, F &&progress) const {
         using function = std::remove_reference_t<F>;
         auto tell = [](void *user, std::uint64_t part, std::uint64_t of) noexcept {

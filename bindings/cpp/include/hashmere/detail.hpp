@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /// @file detail.hpp
-/// What stands between the calls and C: callbacks that keep exceptions on this side, and what C has opened.
+/// Between the calls and C: callbacks that keep exceptions on this side, and what C has opened.
 #ifndef HASHMERE_DETAIL_HPP
 #define HASHMERE_DETAIL_HPP
 

@@ -8,7 +8,7 @@
 
 namespace hashmere {
 
-/// A value where it stands in the file: see ::hm_view. Move-only; releases itself, so give it a name before you iterate over it.
+/// A value in place in the file: see ::hm_view. Move-only; releases itself, so give it a name before you iterate over it.
 class view {
 public:
     view(view &&other) noexcept : c_(other.c_) { other.c_.opaque[0] = 0; }

@@ -68,7 +68,7 @@ public:
     log_options &drop() noexcept { return c_.on_full = HM_LOG_DROP, *this; }
     /// The oldest lines give way, and are counted.
     log_options &overwrite() noexcept { return c_.on_full = HM_LOG_OVERWRITE, *this; }
-    /// Lines stay in the log until somebody drains it; else, without a drainer, they go to standard output.
+    /// Lines stay in the log until a drainer takes them; else, without a drainer, they go to standard output.
     log_options &keep() noexcept { return c_.on_no_drainer = HM_LOG_KEEP, *this; }
     /// Lines that are too long are refused, not split.
     log_options &refuse_long() noexcept { return c_.on_too_long = HM_LOG_REFUSE, *this; }
@@ -213,7 +213,7 @@ public:
         return detail::answer<Policy, std::vector<ring>>([&](hm_error *e) { return hm_each_ring(c_, keep, &all, e); },
                                                          [&](int) { return std::move(all); });
     }
-    /// Reads lines that are drained from now on, and so many before.
+    /// Reads lines that are drained from now on, and `last` lines before.
     returns<follower> follow(std::uint64_t last = 0) const {
         hm_follower *made = nullptr;
         return detail::answer<Policy, follower>([&](hm_error *e) { return hm_log_follow(c_, last, &made, e); },

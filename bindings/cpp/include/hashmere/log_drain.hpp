@@ -23,7 +23,7 @@ enum class level {
     trace = HM_LEVEL_TRACE
 };
 
-/// A line as whoever reads the log sees it. It is lent: what it leads to goes with the call that showed it.
+/// A line as a reader of the log sees it. It is lent: what it points to is valid until the call that showed it returns.
 class log_line {
 public:
     explicit log_line(const hm_line &c) noexcept : c_(&c) {}
@@ -32,7 +32,7 @@ public:
     /// What the process calls itself.
     bytes process() const noexcept { return bytes(c_->process.data, c_->process.len); }
     std::uint32_t pid() const noexcept { return c_->pid; }
-    /// A small number that the thread has, and nobody else.
+    /// A small number that no other thread has.
     std::uint32_t thread() const noexcept { return c_->thread; }
     std::chrono::system_clock::time_point time() const noexcept {
         using namespace std::chrono;
@@ -144,7 +144,7 @@ private:
     friend class manual_drainer;
 };
 
-/// A thread that drains a log. Move-only; drains the rest when it goes, of whose failure nobody hears then.
+/// A thread that drains a log. Move-only; drains the rest when it is destroyed; a failure of that is not reported.
 class drainer {
 public:
     drainer(drainer &&other) noexcept = default;

@@ -139,7 +139,7 @@ void put_all(growing &to, std::string_view how, const First &first, const Rest &
     put_all(to, how, rest...);
 }
 
-/// Not a constant: so whoever comes here while compiling is told.
+/// Not a constant: a call while compiling is an error of the compiler.
 inline void the_format_has_another_number_of_places_than_there_are_arguments() {}
 
 template <class T> struct as_is {

@@ -17,7 +17,7 @@
 
 namespace hashmere {
 
-/// Bytes of somebody else: a `std::string_view` that is also made of containers of bytes.
+/// Bytes that are borrowed: a `std::string_view` that is also made of containers of bytes.
 class bytes : public std::string_view {
     template <class C, class V = typename C::value_type>
     static constexpr bool is_bytes = sizeof(V) == 1 && std::is_trivially_copyable_v<V>;
@@ -45,7 +45,7 @@ using stored = hm_stored;
 using stats = hm_stats;
 /// What a backup did: see ::hm_backup_report.
 using backup_report = hm_backup_report;
-/// What becomes of a store that stands under the name of a backup.
+/// What becomes of a store that has the name of a backup.
 enum class if_there { refuse, replace };
 
 /// The stable 32-bit number of a present key.

@@ -83,7 +83,7 @@ class LogLine(NamedTuple):
     pid: int
     """The process, as it is numbered in its own PID namespace."""
     thread: int
-    """A small number that the thread has had since its first line in this log, and nobody else has."""
+    """A small number that the thread has had since its first line in this log, and no other thread has."""
     process: str
     """What the process calls itself, its first 16 bytes."""
     lost: int
@@ -93,6 +93,6 @@ class LogLine(NamedTuple):
     is_continuation: bool
     """Whether it continues the thread's line before."""
     position: int
-    """Where it stands in the log: grows from line to line, and is never used again."""
+    """Its position in the log: grows from line to line, and is never used again."""
     is_note: bool = False
     """Whether it is no line that anybody logged: it only says how many were lost, of a thread that has ended, or had its ring before."""

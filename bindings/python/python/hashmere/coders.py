@@ -45,7 +45,7 @@ class _Json:
 
 
 class _Pickle:
-    """Any Python object. Whoever can write to the store can make the reader run any code: only among trusted writers."""
+    """Any Python object. A writer of the store can make the reader run any code: only among trusted writers."""
 
     def dumps(self, value: Any, /) -> bytes:
         return pickle.dumps(value, pickle.HIGHEST_PROTOCOL)
@@ -59,7 +59,7 @@ RAW = _Raw()
 JSON = _Json()
 """JSON: readable in every language. Tuples come back as lists, and keys of dicts as text."""
 PICKLE = _Pickle()
-"""Any Python object. Whoever can write to the store can make the reader run any code: only among trusted writers."""
+"""Any Python object. A writer of the store can make the reader run any code: only among trusted writers."""
 
 
 class Coded(MutableMapping[Key, T], Generic[T]):

@@ -85,8 +85,8 @@ class LogHandler(logging.Handler):
     level that the log has not (``CRITICAL``) the field ``level``. A record that is too long with its fields goes without them. A level
     that the log does not want costs a comparison and no formatting.
 
-    Somebody has to drain the log: this process (`Log.drain`), another, or ``hashmere log STORE``. Otherwise, and unless it says
-    ``on_no_drainer="keep"``, each line goes to standard output. What goes wrong is told by `logging.Handler.handleError` and never raised.
+    The log needs a drainer: this process (`Log.drain`), another, or ``hashmere log STORE``. Otherwise, and unless it says
+    ``on_no_drainer="keep"``, each line goes to standard output. An error goes to `logging.Handler.handleError` and is never raised.
     """
 
     def __init__(

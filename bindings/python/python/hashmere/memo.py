@@ -58,7 +58,7 @@ class Memoized(Generic[R]):
         return self._compute(self.cache_key(*args, **kwargs), args, kwargs)
 
     def _computed(self, key: Key, args: Tuple[Any, ...], kwargs: Any) -> R:
-        """The result that somebody computed meanwhile, or our own. One process computes at a time; the lock of one that dies
+        """The result that another process has computed by now, or our own. One process computes at a time; the lock of one that dies
         is free at once, and one that takes too long is not waited for."""
         lock = self._store.key_lock(key)
         end = time.monotonic() + self._wait
@@ -72,7 +72,7 @@ class Memoized(Generic[R]):
                 return self._coder.loads(data)
             held = lock.acquire()
         try:
-            # Whoever had the lock before us may have stored it just now.
+            # The holder of the lock before us may have stored it just now.
             data = self._store.get(key)
             return self._coder.loads(data) if data is not None else self._compute(key, args, kwargs)
         finally:

@@ -64,13 +64,13 @@ static inline store *open_store(VALUE self) {
 void init_store(void);
 
 /* call.c */
-/* Makes a call; without the GVL if `release`, and in any case again without it as long as a lock is held by somebody else and
+/* Makes a call; without the GVL if `release`, and in any case again without it as long as a lock is held by another thread and
  * the time is not over. Raises what is an error; returns zero or a negative result. */
 int perform(store *s, call *c, int release);
 /* The same behind a call that was made directly and had this result. */
 int perform_on(store *s, call *c, int result);
 
-/* Around what uses the store without the GVL: if it is closed meanwhile, it goes when the last has left it. */
+/* Around what uses the store without the GVL: a store that is closed during it is released when the last user has left it. */
 void enter_store(store *s);
 void leave_store(store *s);
 

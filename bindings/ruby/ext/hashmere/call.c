@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* Calls without the GVL, and calls that have to wait.
  *
- * The library is told to wait for a lock for a few milliseconds only; the rest of the time is waited here, without
+ * The library waits for a lock for a few milliseconds only; the rest of the time is waited here, without
  * the GVL, in slices between which signals, Thread#kill and Timeout are heard. */
 #include "binding.h"
 #include <ruby/thread.h>

@@ -201,7 +201,7 @@ static VALUE log_line_fields(VALUE self, VALUE level, VALUE text, VALUE parts) {
     e.text = frozen_bytes_of(&text);
     e.count = (size_t)RARRAY_LEN(parts) / 2;
     hm_field *fields = rb_alloc_tmp_buffer2(&room, (long)e.count + 1, sizeof(hm_field) + 2 * sizeof(VALUE));
-    VALUE *pinned = (VALUE *)(fields + e.count + 1); /* a compaction moves nothing that stands here */
+    VALUE *pinned = (VALUE *)(fields + e.count + 1); /* a compaction of the heap moves nothing that is on the stack */
     for (size_t i = 0; i < e.count; i++, pinned += 2) {
         pinned[0] = RARRAY_AREF(parts, (long)i * 2);
         pinned[1] = RARRAY_AREF(parts, (long)i * 2 + 1);

@@ -78,7 +78,7 @@ static VALUE queue_close(VALUE self) {
     return NIL_P(io) ? Qnil : rb_io_close(io);
 }
 
-/* Pool._open(store, name, nil or [elements, bytes, max_queues, max_endpoints, batch], name of the queue for the dead or nil) */
+/* Pool._open(store, name, nil or [elements, bytes, max_queues, max_endpoints, batch], name of the queue for elements of crashed processes, or nil) */
 static VALUE pool_open(VALUE class, VALUE in, VALUE name, VALUE sizes, VALUE on_death) {
     hm_pool_options options = {.size = sizeof options};
     const char *text = StringValueCStr(name);
@@ -132,7 +132,7 @@ static VALUE pool_endpoint(VALUE self) {
     return object;
 }
 
-/* How many elements of the dead were given back. */
+/* How many elements of crashed processes were given back. */
 static VALUE pool_recover(VALUE self) {
     uint64_t given_back;
     hm_error error;

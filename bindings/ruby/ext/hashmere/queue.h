@@ -8,7 +8,7 @@
 typedef struct queue {
     hm_queue *hm;        /* NULL: closed. */
     hm_queue *closing;   /* Closed by Ruby while a thread waited for it. */
-    hm_ready_fd *ready; /* NULL: it stands in no event loop. */
+    hm_ready_fd *ready; /* NULL: it is in no event loop. */
     VALUE io;            /* What an event loop of Ruby knows it by. */
     unsigned waiting;    /* Threads that wait for it, without the GVL. */
 } queue;
@@ -29,7 +29,7 @@ static inline void found_nothing(const queue *from) {
         hm_ready_fd_acknowledge(from->ready, NULL);
 }
 
-/* Around a wait for it. If it is closed meanwhile, it goes when the last has left it. */
+/* Around a wait for it. If it is closed during the wait, it is released when the last user has left it. */
 void enter_queue(queue *q);
 void leave_queue(queue *q);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Hashmere::View, a value where it stands, and Hashmere::Reservation, room for one where it will stand. */
+/* Hashmere::View, a value in place, and Hashmere::Reservation, room for a value that is written in place. */
 #include "binding.h"
 
 typedef struct view {
@@ -134,7 +134,7 @@ static VALUE store_reserve(VALUE self, VALUE key, VALUE size, VALUE flags, VALUE
     c.hm = s->hm;
     perform(s, &c, 0);
     r->live = 1;
-    memset(r->hm.data, 0, r->hm.len); /* what stood there before is nobody's business */
+    memset(r->hm.data, 0, r->hm.len); /* the bytes of an earlier record are not shown */
     RB_GC_GUARD(key);
     return object;
 }

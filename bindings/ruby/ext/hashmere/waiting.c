@@ -28,7 +28,7 @@ int in_slices(slice *s, int again) {
     }
 }
 
-/* A call on a key of a store that may be closed meanwhile by another thread: the store is asked for again each time. */
+/* A call on a key of a store that another thread may close: the store is asked for again each time. */
 typedef struct keyed {
     slice slice;
     hm_store *hm;
@@ -220,7 +220,7 @@ static barrier *idle_barrier(VALUE self) {
     return b;
 }
 
-/* _wait(milliseconds): [round, lost], nil: somebody alive has not arrived yet. */
+/* _wait(milliseconds): [round, lost], nil: a living participant has not arrived yet. */
 static VALUE barrier_wait(VALUE self, VALUE ms) {
     arrival a = {.slice = {.run = wait_for_others, .left_ms = to_u64(ms, "timeout")}, .barrier = idle_barrier(self)};
     a.barrier->busy = 1;

@@ -133,7 +133,7 @@ static VALUE clients(VALUE argument) {
     return all;
 }
 
-/* A backup, and the block that is told how far it is: with the GVL again, and protected, for the library is on the stack. */
+/* A backup, and the block that is called with its progress: with the GVL again, and protected, for the library is on the stack. */
 typedef struct backup {
     const char *path;
     uint64_t flags;

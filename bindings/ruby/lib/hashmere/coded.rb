@@ -11,7 +11,7 @@ module Hashmere
 
   # A store whose values are objects: what a coder makes of them with `dump`, and makes them of with `load`. See {Store#coded}.
   #
-  # Marshal runs code of whoever wrote the value, so it is used only when it is given by name: `store.coded(Marshal)`.
+  # Marshal runs code of the writer of the value, so it is used only when it is given by name: `store.coded(Marshal)`.
   # nil is a value like others where the coder can store it; `fetch` and `key?` tell it from an absent key.
   class Coded
     include Enumerable

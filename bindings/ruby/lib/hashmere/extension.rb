@@ -44,11 +44,11 @@ module Hashmere
     # @!method size
     #   How many keys there are; expired ones count until they are cleaned away. @return [Integer]
     # @!method clear
-    #   Removes every key. Nobody is stopped. @return [self]
+    #   Removes every key. No process is stopped. @return [self]
     # @!method sync
     #   Durable stores: returns when everything acknowledged before survives a power cut. @return [self]
     # @!method compact
-    #   Repairs what the dead left and cleans what pays. @return [Integer] how many bytes became free
+    #   Repairs what crashed processes left and compacts where it pays. @return [Integer] how many bytes became free
     # @!method stats
     #   Statistics, in bytes unless said otherwise: docs/operations.md.
     #   @return [Hash{Symbol => Integer}]

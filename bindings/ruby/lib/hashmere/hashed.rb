@@ -43,7 +43,7 @@ module Hashmere
     end
 
     # Replaces a value by what the block makes of it, atomically for that key; flags and expiry stay. The block may return nil to leave
-    # the key as it is, or {REMOVE}; it is called again if somebody changed the key meanwhile.
+    # the key as it is, or {REMOVE}; it is called again if another writer changed the key.
     # @return [Boolean] whether something was stored or removed
     def update_with(key, hash, &block)
       raise ArgumentError, "a block is needed" unless block

@@ -19,7 +19,7 @@ module Hashmere
     end
   end
 
-  # A value where it stands in the file, without a copy. The bytes stay as they were until {#release}, also when the key is
+  # A value in place in the file, without a copy. The bytes stay as they were until {#release}, also when the key is
   # overwritten or deleted; each view holds back the room of a segment until then.
   class View
     # A part of it as a String, or all of it.

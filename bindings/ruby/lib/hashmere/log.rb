@@ -6,7 +6,7 @@ module Hashmere
     def log(name, **options) = Log.open(self, name, **options)
   end
 
-  # One ordered log of many threads and processes, in the file of a store; nothing is lost, whoever is killed. One *drainer*, a thread of any
+  # One ordered log of many threads and processes, in the file of a store; nothing is lost when one of them is killed. One *drainer*, a thread of any
   # of these processes or the command `hashmere log`, writes the lines out in the order of time. A line whose call has returned true is in
   # the store: it comes out, once, whatever becomes of the process.
   #
@@ -41,9 +41,9 @@ module Hashmere
     # Opens a log, and creates it if it is missing. Sizes count when it is created, the rest is for this handle.
     # @param level [Symbol, nil] as {#level=}; nil: as it is, :trace if the log is created
     # @param on_full [:block, :drop, :overwrite] what becomes of a line for which this thread's ring has no room: the thread waits for the drainer,
-    #   as long as `full_timeout` says, then `LogFull` is raised; the line is dropped; the thread's oldest lines are. What was lost is told of
+    #   as long as `full_timeout` says, then `LogFull` is raised; the line is dropped; the thread's oldest lines are. What was lost is reported
     #   with its next line, or when it has ended.
-    # @param on_no_drainer [:stdout, :keep] what becomes of lines while nobody drains: whoever logs one writes them to standard output, or they stay
+    # @param on_no_drainer [:stdout, :keep] what becomes of lines without a drainer: the thread that logs one writes them to standard output, or they stay
     # @param on_too_long [:split, :refuse] what becomes of a line of more than `stats[:line_max]` bytes
     # @param rings [Integer, nil] how many threads of all processes can log at a time
     # @param ring_bytes [Integer, nil] room for lines that were not drained, for each thread
@@ -56,7 +56,7 @@ module Hashmere
                           choice(ON_TOO_LONG, on_too_long, "on_too_long")]).tap { |log| log.level = level if level }
     end
 
-    # Takes a log's name off it. Whoever has it open may drain it still; nobody logs to it any more. @return [Boolean] whether there was one
+    # Takes a log's name off it. A process that has it open may still drain it; new lines do not reach it any more. @return [Boolean] whether there was one
     def self.remove(store, name) = _remove(store, name)
 
     # The names of the logs of a store. @return [Array<String>]
@@ -68,7 +68,7 @@ module Hashmere
     end
 
     # @private
-    # Text of what somebody wants to log, as Logger makes it.
+    # Text of what the caller wants to log, as Logger makes it.
     def self.text_of(message)
       case message
       when String then message
@@ -168,13 +168,13 @@ module Hashmere
     end
 
     # Becomes the drainer, in a thread of the library. It drains until it is stopped or the process ends, which drains the rest. If the process
-    # is killed, whoever drains next goes on where it was. A file that cannot be opened raises what `File.open` does.
+    # is killed, the next drainer goes on where it was. A file that cannot be opened raises what `File.open` does.
     # @param to [String, #to_path, IO, nil] a file that is appended to, an open IO, whose descriptor is copied, or nil: standard output
     # @param format [:text, :colour, :json]
     # @param level [Symbol, nil] lines that are less important are taken and not written
     # @param max_bytes [Integer] before a file has more it becomes `to.1`, what was that `to.2`, and so on; 0: never
     # @param keep [Integer] the last of these; 0: it is begun again
-    # @param standby [Boolean] if somebody else drains, wait until that one stops or dies; otherwise `LogTaken` is raised
+    # @param standby [Boolean] if there is a drainer, wait until that one stops or crashes; otherwise `LogTaken` is raised
     # @return [Drainer, Integer] with a block, it is stopped behind the block, and the number of lines that it has taken is returned
     def drain(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0, standby: false)
       drainer = _drain(*Log.drain_options(to, format, level, max_bytes, keep, standby))
@@ -189,8 +189,8 @@ module Hashmere
       lines
     end
 
-    # Becomes the drainer without a thread: for a loop of the program's own. Lines are written out by whoever calls {ManualDrainer#poll}; the arguments are those of
-    # {#drain}. `LogTaken` is raised if somebody else drains.
+    # Becomes the drainer without a thread: for a loop of the program's own. Lines are written out by the caller of {ManualDrainer#poll}; the arguments are those of
+    # {#drain}. `LogTaken` is raised if there is a drainer.
     # @return [ManualDrainer, Object] with a block, it is finished behind the block, whose result is returned
     def drain_manual(to = nil, format: :text, level: nil, max_bytes: 0, keep: 0)
       drainer = _drain_manual(*Log.drain_options(to, format, level, max_bytes, keep, false))
@@ -216,7 +216,7 @@ module Hashmere
 
       path = to.is_a?(IO) ? nil : (to.respond_to?(:to_path) ? to.to_path : String.try_convert(to))
       if path
-        # The drainer opens it in a thread of its own, where nobody would hear that it cannot.
+        # The drainer opens it in a thread of its own, which could not report that it failed.
         File.open(path, File::WRONLY | File::CREAT | File::APPEND, 0o600).close
         return [2, path]
       end
@@ -226,8 +226,8 @@ module Hashmere
     end
 
     # Shows the lines that were drained, without taking them from anyone, and waits for more.
-    # @param last [Integer, nil] begins so many lines back from now; nil: with the oldest that is left
-    # @param timeout [Numeric, nil] ends when nothing has come for so many seconds; nil: never
+    # @param last [Integer, nil] begins `last` lines back from now; nil: with the oldest that is left
+    # @param timeout [Numeric, nil] ends when nothing has come for `timeout` seconds; nil: never
     # @yieldparam line [Line]
     # @return [self]
     def follow(last: 0, timeout: nil)
@@ -272,7 +272,7 @@ module Hashmere
     # A thread of the library that drains a log of this process: {Log#drain}.
     class Drainer
       # @private
-      # They drain until they are stopped, also if nobody holds them.
+      # They drain until they are stopped, also if no variable holds them.
       @running = []
       class << self
         # @private
@@ -330,8 +330,8 @@ module Hashmere
       #   @return [nil]
     end
 
-    # A line as whoever follows a log sees it: its text, `fields` by their names, `level`, the time when it was logged, the process with its id,
-    # a number that its thread has and nobody else, how many lines of the thread were `lost` before it, whether the thread's next line
+    # A line as a follower of a log sees it: its text, `fields` by their names, `level`, the time when it was logged, the process with its id,
+    # a number that no other thread has, how many lines of the thread were `lost` before it, whether the thread's next line
     # continues it (`more`), or it continues the one before (`continued`), and its `position`, which grows from line to line. A `note` is no line
     # that anybody logged: it only says how many were `lost`, of a thread that has ended, or that had its ring before.
     Line = Struct.new(:text, :fields, :level, :time, :process, :pid, :thread, :lost, :more, :continued, :position, :note) do

@@ -79,7 +79,7 @@ module Hashmere
     #   See {#debug}.
     { debug: DEBUG, info: INFO, warn: WARN, error: ERROR, fatal: FATAL, unknown: UNKNOWN }.each do |name, severity|
       define_method(name) do |message = nil, **fields, &block|
-        # `add` may be somebody else's, who knows nothing of fields.
+        # `add` may be that of another library, which knows nothing of fields.
         next add(severity, nil, message, &block) if fields.empty?
         next add(severity, nil, message) { Message.new(block.call, fields) } if block
 

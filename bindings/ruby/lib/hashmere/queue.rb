@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Hashmere
-  # So many elements of so many bytes in a store's file, and named queues between which they move by reference, also from process to
+  # A fixed number of elements of a fixed size in a store's file, and named queues between which they move by reference, also from process to
   # process. What a process held when it died goes back where it came from. After a fork open it again in the child.
   #
   #   pool = Hashmere::Pool.open(store, "jobs", elements: 1000, bytes: 4096)
@@ -51,7 +51,7 @@ module Hashmere
 
   # A queue of a pool; any number of threads may use it.
   #
-  # It stands in `IO.select` and in event loops of its own accord, by {#to_io}:
+  # `IO.select` and event loops take it as it is, by {#to_io}:
   #
   #   IO.select([todo, socket])
   #   while (job = endpoint.pop(todo))

@@ -29,7 +29,7 @@ module Hashmere
     end
 
     # Shows key and value of those keys that start with `prefix` and match `glob` (`*`, `?`, `[a-z]`, `[!a-z]`), from a cursor on
-    # that an earlier scan of any process returned. With `limit` it stops behind so many.
+    # that an earlier scan of any process returned. With `limit` it stops after that many.
     # @return [Integer, nil] the cursor to go on from; nil: it came to the end
     def scan(prefix: nil, glob: nil, cursor: 0, limit: nil)
       raise ArgumentError, "limit has to be positive: #{limit}" if limit && limit < 1

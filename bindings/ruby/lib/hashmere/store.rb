@@ -179,8 +179,8 @@ module Hashmere
     end
 
     # Stores a value with marks if the key is still as the {Item} `seen` (nil: absent). Marks are 32 bits that say something about one
-    # value: that it is stale, that somebody computes the next. Any other write clears them; a touch keeps them.
-    # @return [Integer, nil] its version; nil: somebody changed it meanwhile
+    # value: that it is stale, that a process computes the next. Any other write clears them; a touch keeps them.
+    # @return [Integer, nil] its version; nil: another writer changed it
     def set_marked(key, value, marks, seen:, ttl: nil, expires_at: nil, flags: 0)
       _set_marked(key, value, marks, seen&.seen, flags, *Attributes.expiry(ttl, expires_at))
     end
@@ -192,8 +192,8 @@ module Hashmere
     # The calls on keys for which the caller has a hash: {Hashed}.
     def hashed = Hashed.new(self)
 
-    # Copies the store to a new file as it is at one moment, while others go on. With a block it is told how many keys of about how many
-    # are copied.
+    # Copies the store to a new file as it is at one moment, while others go on. A block is called with the number of keys
+    # copied and about how many there are.
     # @param replace [Boolean] replaces a store of that name, when the copy is complete; otherwise `BackupExists`
     # @return [Hash] `:items`, `:bytes_file`, and `:thinned`: whether a full cache dropped keys that were there at the moment
     def backup(path, replace: false, &progress) = _backup(Hashmere._name(path), replace, progress)
@@ -221,7 +221,7 @@ module Hashmere
 
     def empty? = size.zero?
 
-    # A value where it stands: {View}, or nil. With a block it is released behind it.
+    # A value in place: {View}, or nil. With a block it is released behind it.
     def view(key)
       view = _acquire(key)
       return view unless block_given? && view
@@ -261,7 +261,7 @@ module Hashmere
 
     private
 
-    # An open store takes as many addresses as it may grow to, and a process has only so many: stores that were forgotten
+    # An open store takes as many addresses as it may grow to, and a process has a limited number: stores that were forgotten
     # unclosed have to go first.
     def open_or_collect
       yield

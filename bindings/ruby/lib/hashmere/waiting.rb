@@ -25,7 +25,7 @@ module Hashmere
     end
 
     # Runs the block while it holds the mutex of a key, which says by whom it is held and is otherwise absent. The death of the holder
-    # releases it. The block is told whether the holder before died with it: what it protects may be half done.
+    # releases it. The block is called with whether the holder before crashed with it: what it protects may be half done.
     # It stays held when the store is cleared. A thread that holds it cannot lock it again: `QueueReentered` is raised.
     # @param timeout [Numeric, nil] seconds; 0: only if it is free; nil: no limit
     # @return what the block returns; `Busy` is raised if a living process held it all the while
@@ -93,7 +93,7 @@ module Hashmere
     end
   end
 
-  # A participant of a barrier between processes, at a key of a store: so many start together, again and again; crashed processes are not waited for.
+  # A participant of a barrier between processes, at a key of a store: they start together, again and again; crashed processes are not waited for.
   class Barrier
     # Joins as one of `size` participants; the first to come makes it.
     def self.join(store, key, size) = _join(store, key, size)

@@ -11,7 +11,7 @@ module ActiveSupport
     #   config.cache_store = :hashmere_store, "my-site", { max_bytes: 256 << 20, expires_in: 1.hour }
     #
     # Options beside those of every cache store are those of Hashmere::Store. A full cache drops what expired, then what was not
-    # used. Entries are stored by the `coder` of the cache, Marshal by default as for every cache store: whoever may write the file
+    # used. Entries are stored by the `coder` of the cache, Marshal by default as for every cache store: a process that may write the file
     # may run code in its readers. Values written with `raw: true` are stored as they are. `clear` empties the store under every
     # namespace.
     #
@@ -86,7 +86,7 @@ module ActiveSupport
         end
       end
 
-      # An entry that is no raw value: [:counted, number]; :again, if it was changed meanwhile; :refused, if it is no number.
+      # An entry that is no raw value: [:counted, number]; :again, if another writer changed it; :refused, if it is no number.
       def count_entry(key, record, by)
         return :refused unless record.flags == ENTRY
 
