@@ -320,7 +320,7 @@ impl<M: Mem> Core<'_, M> {
     }
 }
 
-/// The clock that ticks are converted by wavers a little from one merge to the next, which shall not show; a wall clock that somebody
+/// The clock that ticks are converted by wavers a little from one merge to the next, which shall not show; a wall clock that was
 /// set back shall.
 fn not_back(last: u64, ns: u64) -> u64 {
     const WAVERS: u64 = 1_000_000;

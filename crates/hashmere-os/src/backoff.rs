@@ -1,4 +1,4 @@
-//! How long to sleep next, when nobody can be relied on to wake us: whoever would may be dead.
+//! How long to sleep next, when no process can be relied on to wake us: the one that would may be dead.
 
 use std::time::{Duration, Instant};
 

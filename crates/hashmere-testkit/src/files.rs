@@ -44,7 +44,7 @@ pub struct SmallDisk {
 }
 
 impl SmallDisk {
-    /// Mounts one of so many bytes on a new folder in `parent`. `None`, with the reason printed, where this user
+    /// Mounts one of this many bytes on a new folder in `parent`. `None`, with the reason printed, where this user
     /// may not mount.
     pub fn mount(parent: &Path, bytes: u64) -> Option<SmallDisk> {
         let path = parent.join(DISK);
@@ -98,7 +98,7 @@ impl Drop for SmallDisk {
     }
 }
 
-/// Unmounts what stands in the place of a [`SmallDisk`] of this folder, if anything does.
+/// Unmounts what is mounted in the place of a [`SmallDisk`] of this folder, if anything does.
 pub(crate) fn unmount_in(parent: &Path) {
     unmount(&parent.join(DISK));
 }

@@ -32,7 +32,7 @@ pub struct Journal {
 }
 
 impl Journal {
-    /// Creates the journal of a worker, with room for so many operations.
+    /// Creates the journal of a worker, with room for this many operations.
     ///
     /// # Panics
     /// If the file cannot be made.

@@ -32,7 +32,7 @@ pub mod threads;
 
 use hashmere::{Options, Store};
 
-/// Path of the worker program. Expands in the calling test, where Cargo says where the binary stands.
+/// Path of the worker program. Expands in the calling test, where Cargo says where the binary is.
 #[macro_export]
 macro_rules! worker {
     () => {

@@ -26,7 +26,7 @@ pub fn wall_ms() -> u64 {
 }
 
 /// Nanoseconds that this thread has waited for a processor, if the kernel says so: on a busy machine, time that
-/// nobody but the scheduler is to blame for.
+/// only the scheduler is to blame for.
 pub fn queued_ns() -> u64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     text.split_whitespace().nth(1).and_then(|queued| queued.parse().ok()).unwrap_or(0)

@@ -27,7 +27,7 @@ pub struct Worker {
 pub struct Ended {
     /// Exit status.
     pub status: ExitStatus,
-    /// The lines nobody had taken yet.
+    /// The lines that were not taken yet.
     pub lines: Vec<String>,
 }
 
@@ -161,10 +161,10 @@ impl Worker {
         assert_eq!(result, 0, "signal {signal} to {}: {}", self.pid(), std::io::Error::last_os_error());
     }
 
-    /// Stops it and returns when it stands.
+    /// Stops it and returns when it is stopped.
     pub fn stop(&self) {
         self.signal(libc::SIGSTOP);
-        crate::limits::wait_until("the worker stands", LIMIT, || self.state() == 'T');
+        crate::limits::wait_until("the worker is stopped", LIMIT, || self.state() == 'T');
     }
 
     /// Lets it go on after [`stop`](Self::stop).

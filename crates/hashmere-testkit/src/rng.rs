@@ -76,7 +76,7 @@ impl Rng {
         self.below(len as u64) as usize
     }
 
-    /// True in so many of a hundred cases.
+    /// True in this many of a hundred cases.
     pub fn chance(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
@@ -86,7 +86,7 @@ impl Rng {
         &choices[self.index(choices.len())]
     }
 
-    /// So many random bytes.
+    /// This many random bytes.
     pub fn bytes(&mut self, len: usize) -> Vec<u8> {
         let mut bytes = Vec::with_capacity(len + 8);
         while bytes.len() < len {

@@ -1,5 +1,5 @@
 //! A storm: processes work on shared keys while random ones of them are killed and replaced, or stopped for a while;
-//! afterwards every key's history must have a valid order, and nobody may have waited long for the dead.
+//! afterwards every key's history must have a valid order, and no operation may have waited long for a killed process.
 
 use crate::history::{assert_linearizable, Call, Operation, Reply};
 use crate::journal::{self, Journal};
@@ -21,7 +21,7 @@ const ROUND_MS: u64 = 15;
 const CHURN: u64 = 6;
 /// How long a process is stopped at most. Far below the busy timeout, so that nothing is refused.
 const STOP_US: u64 = 30_000;
-/// In so many of a hundred cases one is stopped; half of those are killed where they stand.
+/// In this many of a hundred cases one is stopped; half of those are killed where they are.
 const STOPS: u64 = 30;
 /// No operation may take longer than this, deaths or not.
 const HANG_NS: u64 = 20_000_000_000;
@@ -83,7 +83,10 @@ pub fn storm(program: &str, scratch: &Scratch, options: &Options, rng: Rng, time
     println!("{report:?}");
     assert!(report.longest.as_nanos() < HANG_NS.into(), "an operation took {:?}", report.longest);
     assert!(report.slow <= SLOW_MAX, "{} operations took more than 3 s", report.slow);
-    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "nobody was stopped for long");
+    assert!(
+        operations.iter().all(|operation| operation.reply != Some(Reply::Refused)),
+        "no process was stopped for long"
+    );
     assert_linearizable(operations);
     storm.check_store();
     report
@@ -150,7 +153,7 @@ impl Storm<'_> {
         }
     }
 
-    /// The longest time from a death to the end of an operation that was under way then, of those in which nobody was stopped.
+    /// The longest time from a death to the end of an operation that was under way then, of those in which no process was stopped.
     fn after_death(&self, operations: &[Operation]) -> u64 {
         let next = |times: &[u64], from: u64| times.get(times.partition_point(|time| *time < from)).copied();
         let waits = operations.iter().filter(|operation| operation.reply.is_some()).filter_map(|operation| {

@@ -87,7 +87,7 @@ fn with_few_addresses_all_is_right_or_refused() {
 fn ten_thousand_stores() {
     let _watchdog = Watchdog::start("addresses-many");
     let scratch = Scratch::new("addresses-many");
-    // Two descriptors each; where a process may not have so many, as many as it may.
+    // Two descriptors each; where a process may not have that many, as many as it may.
     let count = if quick() { 2_000 } else { 10_000.min((descriptors() - 500) / 2) };
     let mut worker = Worker::start(worker!(), "many", &[&scratch.path().display(), &count, &3]);
     println!("{count} stores: {}", worker.hear(LIMIT));

@@ -124,7 +124,7 @@ fn a_killed_backup_leaves_nothing() {
     }
     println!("killed before the name was given: {none}, after: {whole}");
     assert!(none > 0);
-    // Neither marks nor room of the dead are in the way of the next one.
+    // Neither marks nor room of a killed backup are in the way of the next one.
     store.delete(&7u64.to_le_bytes()).unwrap();
     assert_eq!(store.backup(&file).unwrap().items, 2999);
     let copy = open_copy(&file);

@@ -219,7 +219,7 @@ fn a_cache_needs_a_size() {
 /// One of the smallest caches, filled by `threads` threads with values of up to this length.
 fn fill_at_random(path: &Path, segments: u64, longest: u64, threads: u64, round: u64) {
     let options = Options::new().segment_bytes(4096).leaf_bytes([256, 512][round as usize % 2]).mode(Mode::Cache);
-    // Nobody is stopped here: who is told `Busy` was not waited for.
+    // No process is stopped here: a writer that gets `Busy` did not wait long enough.
     let store = options.max_bytes(BASE + segments * 4096).busy_timeout(LIMIT).open(path).unwrap();
     let write = |thread: u64| {
         let mut rng = Rng::from_seed(round << 8 | thread);
@@ -244,7 +244,7 @@ fn fill_at_random(path: &Path, segments: u64, longest: u64, threads: u64, round:
     std::fs::remove_file(path).unwrap();
 }
 
-/// Something can always go: where the index cannot grow, what stands where the key would; where others write long values, those.
+/// Something can always go: where the index cannot grow, a record in the buckets of the key; where others write long values, those.
 #[test]
 fn never_full() {
     let _watchdog = Watchdog::start("cache-never-full");

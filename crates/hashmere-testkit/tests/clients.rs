@@ -1,4 +1,4 @@
-//! Promise: whoever ends, in whatever way, is noticed and leaves nothing behind: in another PID namespace, with a child
+//! Promise: a process that ends, in whatever way, is noticed and leaves nothing behind: in another PID namespace, with a child
 //! that inherited the store, by exec, as a thread, or as one of very many; and a full client table is an error that passes.
 //! Catches: liveness by process id, locks that a child keeps alive, slots and segments that are never found again.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
@@ -30,7 +30,7 @@ fn rounds(full: u64) -> u64 {
     }
 }
 
-/// Whatever somebody left, each key can be written at once. That this process waited for a processor is not counted;
+/// Whatever a process left, each key can be written at once. That this process waited for a processor is not counted;
 /// that those did who hold a lock and live is, so it is not quite at once.
 fn write_all(store: &Store, what: &str) {
     for key in 0..KEYS {
@@ -41,7 +41,7 @@ fn write_all(store: &Store, what: &str) {
     }
 }
 
-/// Both are process 1 of their own namespaces, so whoever asks for a process of that number finds one alive.
+/// Both are process 1 of their own namespaces, so a lookup of a process of that number finds one alive.
 #[test]
 fn deaths_in_another_pid_namespace() {
     if !namespaces_allowed() {

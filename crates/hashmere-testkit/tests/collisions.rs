@@ -113,7 +113,7 @@ fn flooded_by_one_who_knows_the_seed() {
     let header = std::fs::read(&path).unwrap();
     let seed = u64::from_le_bytes(header[at::SEED as usize..][..8].try_into().unwrap());
     let hasher = Hasher::new(seed);
-    // The low bits choose the leaf: with so many of them alike, splitting separates nothing for long.
+    // The low bits choose the leaf: with most of them alike, splitting separates nothing for long.
     let wanted = hasher.key(&key(0)) & 0xfff;
     let keys: Vec<Vec<u8>> = (0..).map(key).filter(|key| hasher.key(key) & 0xfff == wanted).take(FLOOD).collect();
     for (number, key) in keys.iter().enumerate() {

@@ -21,7 +21,7 @@ fn taken(store: &Store) -> [u64; 7] {
     [total, free, log, region, regions, file.len(), file.blocks()]
 }
 
-/// A limit, and what stands beside it.
+/// A limit, and the text beside it.
 fn around(limit: u64) -> [u64; 8] {
     [0, 1, limit - 1, limit, limit + 1, 1 << 48, 1 << 63, u64::MAX]
 }

@@ -224,7 +224,7 @@ fn rebuilding_ten_million_records() {
     assert!(Store::remove(&path).unwrap());
 }
 
-/// Several threads that sync at a time share the work, and none is told too early.
+/// Several threads that sync at a time share the work, and none returns too early.
 #[test]
 fn syncs_are_shared() {
     let scratch = Scratch::new("durable-shared");

@@ -45,7 +45,7 @@ fn the_parent_ends_first() {
 fn many_children() {
     let (_scratch, store, _) = scenario("fork-many", "many", &["done"]);
     assert_eq!(writes(&store), 20 * 6 * 50);
-    // A process that ends without closing is noticed by whoever needs its place, or looks for it.
+    // A process that ends without closing is noticed by a process that needs its place, or looks for it.
     store.compact().unwrap();
     assert!(store.stats().clients.len() <= 2, "children left clients behind: {:?}", store.stats().clients);
 }

@@ -278,7 +278,7 @@ fn memory_limit() {
     store.set(b"far too long", &vec![1; 1 << 28]).unwrap();
     assert!(store.check().is_clean());
     drop(store);
-    // What stands beyond its reach it says it cannot open; so it does when there is no room for anything.
+    // A file for which it has no addresses it says it cannot open; so it does when there is no room for anything.
     for bytes in [256 << 20, 8 << 20] {
         let worker = Worker::start(worker!(), "fill", &[&path.display(), &1000, &0, &bytes]);
         let lines = worker.finish(LIMIT).ok("fill");

@@ -1,4 +1,4 @@
-//! Promise: whatever bytes a file has, and whoever changes them meanwhile, opening and using it ends in errors or wrong values at worst.
+//! Promise: whatever bytes a file has, and also while another process changes them, opening and using it ends in errors or wrong values at worst.
 //! Catches: offsets, lengths, depths and owners that are used before they are checked, loops that a file can make endless,
 //! memory taken because a file says so; words that are loaded twice and trusted once.
 //!

@@ -1,5 +1,5 @@
 //! Promise: a process may be killed between any two instructions; nothing acknowledged is lost, nothing is torn, the
-//! others go on, nobody hangs, and no client slot is leaked.
+//! others go on, no process hangs, and no client slot is leaked.
 //! Catches: locks or half-made changes that a dead process leaves behind, acknowledged writes that vanish, counts
 //! that drift, slots that are never freed.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
@@ -66,7 +66,7 @@ fn reopening_2000_times_leaks_no_client() {
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
-/// A death must also be noticed by one that already waits for the lock of the dead.
+/// A death must also be noticed by one that already waits for the lock of the killed one.
 #[test]
 fn counters_of_survivors_stay_exact() {
     let _watchdog = Watchdog::start("killed-counters");
@@ -89,7 +89,7 @@ fn counters_of_survivors_stay_exact() {
     survivor.finish(LIMIT).ok("hammer");
     for key in 0..3 {
         let text = String::from_utf8(store.get(&payload::key(key)).unwrap().unwrap()).unwrap();
-        // Victims added an unknown number, but at least one round each; nobody's is lost or counted twice.
+        // Victims added an unknown number, but at least one round each; no round is lost or counted twice.
         assert!(text.parse::<u64>().unwrap() >= added + kills, "key {key}: {text} is less than {added} + {kills}");
     }
     assert_eq!(store.len(), 3);
@@ -98,8 +98,8 @@ fn counters_of_survivors_stay_exact() {
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }
 
-/// A process is stopped first, and killed only if a write shows that it stands inside a critical section: there the
-/// locks, the counts and the half-made record are what somebody else must repair.
+/// A process is stopped first, and killed only if a write shows that it is inside a critical section: there the
+/// locks, the counts and the half-made record are what another process must repair.
 #[test]
 fn killed_inside_a_critical_section() {
     const KEYS: u64 = 4;
@@ -110,7 +110,7 @@ fn killed_inside_a_critical_section() {
     let path = store.path().display();
     let rounds = if quick() { 40 } else { 400 };
     let (mut inside, mut round) = (0, 0);
-    // On a busy machine more of them are stopped where nobody notices: then there are more rounds.
+    // On a busy machine more of them are stopped where no writer notices: then there are more rounds.
     while round < rounds || inside * 4 < rounds {
         assert!(round < 20 * rounds, "{inside} of {round} died inside a critical section: this run has shown little");
         let mut victim = Worker::start(worker!(), "hammer", &[&path, &KEYS, &"toggle"]);

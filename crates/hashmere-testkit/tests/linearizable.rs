@@ -55,7 +55,7 @@ fn run_processes(name: &'static str, options: Options, load: Load, beside: impl 
     let operations = processes(&store, &scratch, &mut rng, load);
     others.into_iter().for_each(|other| assert!(other.finish() > 0));
     assert_eq!(operations.len() as u64, u64::from(load.workers) * load.operations);
-    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "nobody was stopped");
+    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "no process was stopped");
     assert_linearizable(operations);
     let report = store.check();
     assert!(report.is_clean(), "{:#?}", report.problems);
@@ -115,6 +115,6 @@ fn threads_of_one_process() {
     });
     let operations: Vec<Operation> = (0..4).flat_map(|number| journal::read(&journal(number), number as u32)).collect();
     assert_eq!(operations.len(), 4 * 50_000);
-    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "nobody was stopped");
+    assert!(operations.iter().all(|operation| operation.reply != Some(Reply::Refused)), "no process was stopped");
     assert_linearizable(operations);
 }

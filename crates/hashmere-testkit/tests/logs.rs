@@ -1,5 +1,5 @@
-//! Promise: a line that was logged comes out once and in order, whoever is killed: its writer, the drainer, the one after it.
-//! Catches: lines lost or repeated when a drainer dies in the middle of a write, half lines, rings of the dead that stay taken, writers
+//! Promise: a line that was logged comes out once and in order, whichever is killed: its writer, the drainer, the one after it.
+//! Catches: lines lost or repeated when a drainer dies in the middle of a write, half lines, rings of killed threads that stay taken, writers
 //! that hang, lines that an exit or a fork leaves behind.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

@@ -100,7 +100,7 @@ fn a_truncated_store_is_refused_or_whole() {
     for len in lengths.into_iter().filter(|&len| len < whole.len()) {
         std::fs::write(&path, &whole[..len]).unwrap();
         if let Ok(store) = Options::new().open(&path) {
-            // Nothing stood in what was cut off.
+            // There was nothing in what was cut off.
             for number in 0..300 {
                 let found = store.get(&payload::key(number)).unwrap();
                 assert_eq!(found, Some(payload::encode(number)), "key {number}, cut at {len} of {}", whole.len());
@@ -137,7 +137,7 @@ fn another_format_is_refused() {
     }
 }
 
-/// Header words of files that are stores, but not such as can be opened here: each is told apart.
+/// Header words of files that are stores, but not such as can be opened here: each has its own error.
 #[test]
 fn each_foreign_format_has_its_own_words() {
     let scratch = Scratch::new("open-foreign-formats");

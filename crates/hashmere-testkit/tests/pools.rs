@@ -31,7 +31,7 @@ fn assert_whole(number: u64, bytes: &[u8]) {
     assert_eq!(bytes, value(number, round), "key {number} of round {round}");
 }
 
-/// Sets, deletes and reads its keys; nobody else writes them.
+/// Sets, deletes and reads its keys; no other process writes them.
 fn use_keys(store: Store, mut rng: Rng) -> Background {
     let mut now: Vec<Option<u64>> = vec![None; KEYS as usize];
     Background::repeat(move |round| {

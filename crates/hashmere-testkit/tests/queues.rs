@@ -1,4 +1,4 @@
-//! Promise: an element of a pool is always in one place, whoever is killed at whatever instruction; queues go on, nobody hangs.
+//! Promise: an element of a pool is always in one place, whichever process is killed at whatever instruction; queues go on, no process hangs.
 //! Catches: elements lost or doubled by a death, endpoints and roles that are never given back, wake-ups that are lost, pools whose
 //! room is not free after a drop.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 const ELEMENTS: u64 = 40;
 
-/// Every element says its number, and that nobody holds it.
+/// Every element says its number, and that no worker holds it.
 fn mark(pool: &Pool) {
     let endpoint = pool.endpoint().unwrap();
     for number in 0..pool.elements() {
@@ -115,7 +115,7 @@ fn small(scratch: &Scratch) -> (Store, Pool) {
     (store, pool)
 }
 
-/// What a killed worker had popped comes back while somebody waits for it, without anybody being told.
+/// What a killed worker had popped comes back while another waits for it, without a call of the program.
 #[test]
 fn a_sleeper_is_given_what_the_dead_held() {
     let _watchdog = Watchdog::start("queues-sleeper");
@@ -131,7 +131,7 @@ fn a_sleeper_is_given_what_the_dead_held() {
         assert!(endpoint.pop_wait(pool.free(), Duration::from_millis(20)).unwrap().is_none(), "a living one keeps it");
         worker.kill();
         let element = endpoint.pop_wait(pool.free(), LIMIT).unwrap();
-        assert!(element.is_some(), "nobody gave it back");
+        assert!(element.is_some(), "it was not given back");
     }
 }
 

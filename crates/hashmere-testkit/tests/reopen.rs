@@ -47,7 +47,7 @@ fn survives_every_way_to_exit() {
             }
             _ => drop(worker.kill()),
         }
-        // Nobody has it open now.
+        // No process has it open now.
         let store = Options::new().create(false).open(&path).unwrap();
         assert_eq!(store.len(), 100 * (round as u64 + 1), "after a process {way}");
         let key = format!("{way}-99").replace("is killed", "killed");

@@ -3,7 +3,7 @@
 //! readers, and has not lost its place when it goes on.
 //! Catches: what the compiler reorders or splits, and what the kernel does at a real death.
 //!
-//! This is a sample of `make step`, which kills the release build behind every instruction. `HASHMERE_DEATHS=n`: so many of each operation.
+//! This is a sample of `make step`, which kills the release build behind every instruction. `HASHMERE_DEATHS=n`: n of each operation.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere_testkit::limits::{quick, Watchdog};

@@ -69,7 +69,7 @@ fn readers_go_on_and_writers_are_told_who_it_is() {
         }
         assert!(store.keys().filter(|key| key.is_ok()).count() >= KEYS as usize);
         assert!(!store.is_empty());
-        assert!(start.elapsed() < READS_MAX, "reads took {:?} while a writer stood", start.elapsed());
+        assert!(start.elapsed() < READS_MAX, "reads took {:?} while a writer was stopped", start.elapsed());
         let key = payload::key(round % KEYS);
         let before = store.get(&key).unwrap();
         let value = payload::encode(round | 1 << 40);
@@ -168,12 +168,12 @@ fn stopped_then_killed_is_taken_over() {
             assert_eq!(stage.store.get(&payload::key(key)).unwrap(), Some(value));
         }
     }
-    // The dead also wrote keys that nobody else has needed since.
+    // The killed ones also wrote keys that no other process has needed since.
     stage.store.compact().unwrap();
     assert!(stage.store.check().is_clean(), "{:#?}", stage.store.check().problems);
 }
 
-/// Wherever a process stands that fills a store in order, in the middle of a split or a clear, all others see exactly the
+/// Wherever a process is stopped that fills a store in order, in the middle of a split or a clear, all others see exactly the
 /// keys up to there: none twice, none missing, by scan and by look-up.
 #[test]
 fn a_split_that_stands_still_shows_every_key_once() {
@@ -192,7 +192,7 @@ fn a_split_that_stands_still_shows_every_key_once() {
         seen.sort();
         let mut sorted = expected;
         sorted.sort();
-        assert!(seen == sorted, "a scan saw {} keys, but not the first so many", seen.len());
+        assert!(seen == sorted, "a scan saw {} keys, but not the first ones", seen.len());
         let read_only = Options::new().read_only().open(store.path()).unwrap();
         assert_eq!(read_only.keys().count(), seen.len(), "a read-only client sees others");
         worker.go_on();
@@ -242,7 +242,7 @@ fn new_keys_without_end_beside_one_stopped_inside_a_write() {
     assert!(hits > 0, "the worker was never stopped in a critical section: this run has shown nothing");
 }
 
-/// Stops a worker until it stands inside a write. `false`: it did not come to that.
+/// Stops a worker until it is inside a write. `false`: it did not come to that.
 fn stopped_inside(store: &Store, worker: &Worker, rng: &mut Rng) -> bool {
     for _ in 0..100 {
         std::thread::sleep(Duration::from_micros(rng.below(800)));
@@ -278,7 +278,7 @@ fn grow_beside(store: &Store, worker: &Worker, new: u64) {
     assert!(refused <= new / 60, "{refused} of {new} new keys were refused");
 }
 
-/// The stopped one has gone on, and whoever was refused tries again.
+/// The stopped one has gone on, and each worker that was refused tries again.
 fn all_as_they_were(patient: &Store, store: &Store, new: u64) {
     for key in 0..new {
         let before = store.uid_of(&fresh(key)).unwrap();
@@ -304,6 +304,6 @@ fn all_there(store: &Store, new: u64) {
         store.set(&fresh(key), &payload::encode(key)).unwrap();
     }
     let more = store.stats().index_overflow - before;
-    assert!(more <= new / 20, "{more} of {new} keys went to the overflow tree when nobody was stopped");
+    assert!(more <= new / 20, "{more} of {new} keys went to the overflow tree when no process was stopped");
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
 }

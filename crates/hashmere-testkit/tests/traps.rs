@@ -241,7 +241,7 @@ fn slowest_write_beside(store: &Store) -> (Duration, Duration) {
         println!("slowest write {what}: {time:?}");
         time
     };
-    // A scan that is held half-way, statistics and a check hold nobody up.
+    // A scan that is held half-way, statistics and a check hold no writer up.
     let mut scan = store.iter();
     assert!(scan.by_ref().take(1000).all(|pair| pair.is_ok()));
     slowest("before");

@@ -33,7 +33,7 @@ fn in_time<T>(mut ms: u64, mut act: impl FnMut(u64) -> T) -> (T, u64) {
     }
 }
 
-/// In a store so small that all of it stands in the segments that threads append to.
+/// In a store so small that all of it is in the segments that threads append to.
 #[test]
 fn counted_or_not_and_dropped_on_request() {
     let (_scratch, store) = stage("ttl-count");

@@ -141,7 +141,7 @@ fn pins_of_the_dead_are_lifted() {
         for number in 0..200 {
             let value = payload::encode_len(number + round, 500);
             let result = store.set(&payload::key(number % 20), &value);
-            assert!(result.is_ok(), "round {round}: the dead hold the space: {result:?}");
+            assert!(result.is_ok(), "round {round}: killed readers hold the space: {result:?}");
         }
     }
     assert_clean(&store);

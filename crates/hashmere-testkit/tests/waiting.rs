@@ -1,5 +1,5 @@
-//! Promise: who waits for a key learns of its change from any process; a mutex, a lease and a barrier are not kept by the dead.
-//! Catches: lost wake-ups, locks that a dead process keeps, values computed twice, barriers that wait for the dead.
+//! Promise: who waits for a key learns of its change from any process; a mutex, a lease and a barrier are not kept by a killed process.
+//! Catches: lost wake-ups, locks that a dead process keeps, values computed twice, barriers that wait for killed processes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WaitAnyOutcome, WaitOutcome, WriteError};
@@ -44,7 +44,7 @@ fn a_change_wakes_whoever_waits_for_it() {
             WaitOutcome::Removed => assert!(seen.is_some()),
             WaitOutcome::TimedOut => panic!("it was changed"),
         }
-        assert!(begin.elapsed() < LONG / 2, "nobody woke it");
+        assert!(begin.elapsed() < LONG / 2, "it was not woken");
         writer.join().unwrap();
     }
     let seen =
@@ -69,7 +69,7 @@ fn a_change_wakes_whoever_waits_for_it() {
     assert!(matches!(reader.wait(b"b", None, LONG), Err(hashmere::Error::Write(WriteError::ReadOnly))));
 }
 
-/// Killed while they hold it, or not: nobody else is inside at the same time, nobody waits forever.
+/// Killed while they hold it, or not: no other is inside at the same time, none waits forever.
 #[test]
 fn a_mutex_is_nobodys_after_the_death_of_its_holder() {
     let _watchdog = Watchdog::start("waiting-mutex");
@@ -93,7 +93,7 @@ fn a_mutex_is_nobodys_after_the_death_of_its_holder() {
     let total: u64 = String::from_utf8(store.get(b"counter").unwrap().unwrap()).unwrap().parse().unwrap();
     assert!(total >= added, "{total} after {added} by the survivor alone");
     let mutex = Mutex::new(&store, b"lock").unwrap();
-    let held = mutex.lock(LONG).unwrap().expect("nobody holds it");
+    let held = mutex.lock(LONG).unwrap().expect("it is free");
     assert!(!elsewhere(|| is_free(&mutex)));
     drop(held);
     assert!(!store.contains_key(b"lock").unwrap());
@@ -170,7 +170,7 @@ fn a_mutex_taken_twice_by_one_thread_is_refused() {
         let error = mutex.lock(Duration::MAX).unwrap_err();
         assert!(matches!(error, QueueError::Reentered { .. }) && error.code() == 69, "{error}");
         assert!(error.to_string().contains("the mutex \"lock\" was locked by this thread"), "{error}");
-        assert!(mutex.lock(Duration::ZERO).unwrap().is_none(), "nobody waits");
+        assert!(mutex.lock(Duration::ZERO).unwrap().is_none(), "it is held");
     };
     let held = mutex.lock(LONG).unwrap().unwrap();
     twice(&mutex);

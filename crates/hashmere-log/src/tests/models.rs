@@ -2,7 +2,7 @@
 //! every access. See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
 
 use super::fixture::{client, lost, Actor, Fixture, Policy};
-use super::play::{sane, text, Play, Somebody};
+use super::play::{sane, text, Play, User};
 use crate::fault::{self, Fault};
 use crate::history::Found;
 use crate::layout::{at, row, wake_flag, Geometry};
@@ -52,13 +52,13 @@ fn finds_a_line_that_is_committed_too_early() {
 }
 
 /// One that dies at one of its first stores.
-fn doomed(play: &Play, stores: u64) -> Somebody {
+fn doomed(play: &Play, stores: u64) -> User {
     let victim = play.actor();
     victim.mem.die_at(thread_rng().gen_range(0..stores));
     victim
 }
 
-fn write_until_death(play: &Play, victim: &Somebody) {
+fn write_until_death(play: &Play, victim: &User) {
     sane(|| {
         let _ = until_death(|| play.write(victim, 0, 3));
     });
@@ -81,7 +81,7 @@ fn deaths_of_writers() -> impl Fn() + Send + Sync + 'static {
             victim,
             play.writer(1, 3),
             play.spawn(|play, actor| {
-                // One who looks for the dead as well, as who opens the log does.
+                // One that looks for crashed processes as well, as a process that opens the log does.
                 while play.writing.load(Ordering::Relaxed) > 0 {
                     actor.core().recover_rings(client(6), play).unwrap();
                     thread::yield_now();
@@ -227,7 +227,7 @@ fn finds_a_copy_that_is_believed() {
     must_find(Fault::GivenUpUnchecked, overwriting());
 }
 
-/// A ring of somebody who has left after dropping lines; others have it one after the other, and drop lines as well.
+/// A ring of an owner that has left after dropping lines; others have it one after the other, and drop lines as well.
 fn heirs() -> impl Fn() + Send + Sync + 'static {
     const LINES: u32 = 4;
     let start = Fixture::of(Geometry { rings: 1, ring_bytes: 256, history_bytes: 4096 });
@@ -267,7 +267,7 @@ fn losses_are_told_by_name() {
     explore("log/heirs", heirs());
 }
 
-/// A writer whose ring is full, a drainer without lines and a follower at the end of the history sleep until somebody wakes them.
+/// A writer whose ring is full, a drainer without lines and a follower at the end of the history sleep until another wakes them.
 fn sleepers() -> impl Fn() + Send + Sync + 'static {
     const LINES: u32 = 8;
     let start = Fixture::new();
@@ -309,7 +309,7 @@ fn sleepers() -> impl Fn() + Send + Sync + 'static {
 }
 
 /// As `Thread` logs a line: waits for room, and wakes the drainer.
-fn log_patiently(actor: &Somebody, cursor: &mut Cursor, text: &str) {
+fn log_patiently(actor: &User, cursor: &mut Cursor, text: &str) {
     let (core, len) = (actor.core(), text.len() as u64);
     if !cursor.has_room(len) {
         cursor.look(&*actor.mem);

@@ -15,7 +15,7 @@ use std::panic::{catch_unwind, resume_unwind, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
-pub(super) type Somebody = Actor<Traced<ModelMem>>;
+pub(super) type User = Actor<Traced<ModelMem>>;
 pub(super) type Thread = thread::JoinHandle<()>;
 
 /// Stamps so far apart that a line that comes too late shows.
@@ -27,7 +27,7 @@ impl Times for Coarse {
     }
 }
 
-/// Nobody who lives takes so many turns of others for one line.
+/// No living thread takes this many turns of others for one line.
 const HUNT: u32 = 20_000;
 
 /// A scenario on a copy of a log.
@@ -66,16 +66,16 @@ impl Play {
         Play { fixture, mem, dead: Arc::default(), logged: Arc::default(), writing: Arc::default() }
     }
 
-    pub(super) fn actor(&self) -> Somebody {
+    pub(super) fn actor(&self) -> User {
         self.fixture.actor_on(Arc::new(Traced::new(&self.mem)))
     }
 
-    pub(super) fn spawn(&self, act: impl FnOnce(&Play, &Somebody) + Send + 'static) -> Thread {
+    pub(super) fn spawn(&self, act: impl FnOnce(&Play, &User) + Send + 'static) -> Thread {
         let (play, actor) = (self.clone(), self.actor());
         self.mem.spawn(move || sane(|| act(&play, &actor)))
     }
 
-    /// Somebody who logs so many lines, each as soon as there is room for it.
+    /// A thread that logs `lines` lines, each as soon as there is room for it.
     pub(super) fn writer(&self, number: u64, lines: u32) -> Thread {
         self.writing.fetch_add(1, Ordering::Relaxed);
         self.spawn(move |play, actor| {
@@ -84,12 +84,12 @@ impl Play {
         })
     }
 
-    pub(super) fn write(&self, actor: &Somebody, number: u64, lines: u32) {
+    pub(super) fn write(&self, actor: &User, number: u64, lines: u32) {
         self.write_to(actor, actor.claim(number), number, lines);
     }
 
     /// The same into a ring that it has.
-    pub(super) fn write_to(&self, actor: &Somebody, mut cursor: Cursor, number: u64, lines: u32) {
+    pub(super) fn write_to(&self, actor: &User, mut cursor: Cursor, number: u64, lines: u32) {
         for n in 0..lines {
             let text = text(number, n);
             while !cursor.has_room(text.len() as u64) {
@@ -103,7 +103,7 @@ impl Play {
     }
 
     /// The tail of a ring as soon as no line is on its way behind it, as `ManualDrainer` waits for it.
-    fn tail(&self, actor: &Somebody, number: u64, ring: u64) -> u64 {
+    fn tail(&self, actor: &User, number: u64, ring: u64) -> u64 {
         let core = actor.core();
         for _ in 0..HUNT {
             let tail = core.get(core.geometry.row(ring) + row::TAIL);
@@ -118,15 +118,15 @@ impl Play {
     }
 
     /// What a drainer does once.
-    pub(super) fn pass(&self, actor: &Somebody, number: u64) -> Merged {
+    pub(super) fn pass(&self, actor: &User, number: u64) -> Merged {
         let horizon = actor.now();
         let merged = actor.core().merge(horizon, &Coarse, |ring| self.tail(actor, number, ring)).unwrap();
         actor.deliver();
         merged
     }
 
-    /// Drains until nobody writes and nothing is left.
-    pub(super) fn drain(&self, actor: &Somebody, number: u64) {
+    /// Drains until no thread writes and nothing is left.
+    pub(super) fn drain(&self, actor: &User, number: u64) {
         loop {
             let is_over = self.writing.load(Ordering::Relaxed) == 0;
             actor.core().recover_rings(client(number), self).unwrap();
@@ -138,8 +138,8 @@ impl Play {
         }
     }
 
-    /// Takes the role whenever it is nobody's, for a few passes, until everything has come out.
-    pub(super) fn stand_by(&self, actor: &Somebody, number: u64) {
+    /// Takes the role whenever it is free, for a few passes, until everything has come out.
+    pub(super) fn stand_by(&self, actor: &User, number: u64) {
         let core = actor.core();
         while !self.is_all_out() {
             if core.take_role(client(number), self).unwrap() {
@@ -152,7 +152,7 @@ impl Play {
         }
     }
 
-    /// Whether nobody writes, and nothing is on its way out.
+    /// Whether no thread writes, and nothing is on its way out.
     pub(super) fn is_all_out(&self) -> bool {
         let fixture = self.image();
         let core = fixture.core();
@@ -180,7 +180,7 @@ impl Play {
                 lines.iter().filter(|line| line.starts_with(&format!("w{number}."))).cloned().collect()
             };
             let (came, wanted) = (of(&lines), of(&logged));
-            // The last line of a dead writer may be there although nobody was told so.
+            // The last line of a dead writer may be there although no call returned it.
             let is_dead = self.dead.lock().unwrap().contains(&client(number));
             let one_more = is_dead && came.len() == wanted.len() + 1;
             if came[..wanted.len().min(came.len())] != wanted || came.len() > wanted.len() && !one_more {

@@ -1,4 +1,4 @@
-//! The child: opens each file that it is told, and does everything that can be done with a store. What comes back does
+//! The child: opens each file whose path it reads, and does everything that can be done with a store. What comes back does
 //! not matter, only that it comes back.
 
 use super::pool::use_pools;
@@ -58,7 +58,7 @@ pub fn drive() {
     }
 }
 
-/// Makes a call, which must not take too long. Waiting for a processor is nobody's fault.
+/// Makes a call, which must not take too long. Waiting for a processor does not count.
 pub(super) fn timed<R>(what: &str, call: impl FnOnce() -> R) -> R {
     let begin = now_ns() - queued_ns();
     let result = call();

@@ -30,7 +30,7 @@ pub(super) fn use_pools(store: &Store, rng: &mut Rng) {
         let pool = if rng.chance(70) { Pool::open(store, name) } else { options.open(store, name) };
         let Ok(pool) = pool else { continue };
         timed("moving elements", || move_all(&pool, rng));
-        timed("looking after the dead of a pool", || drop((pool.recover(), pool.stats())));
+        timed("recovering a pool", || drop((pool.recover(), pool.stats())));
         if rng.chance(10) {
             drop(Pool::remove(store, name));
         }

@@ -69,7 +69,7 @@ impl Words {
         let file = std::fs::File::options().read(true).write(true).open(path).expect("open a file to scribble on");
         let len = file.metadata().expect("look at it").len() as usize & !7;
         let access = libc::PROT_READ | libc::PROT_WRITE;
-        // SAFETY: a new mapping of a file that nobody shortens.
+        // SAFETY: a new mapping of a file that no process shortens.
         let start = unsafe { libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
         assert_ne!(start, libc::MAP_FAILED, "map a file to scribble on");
         Words { start: start.cast(), len }

@@ -22,7 +22,7 @@ const VALUE_MAX: usize = 40_000;
 /// What to run.
 #[derive(Clone, Debug)]
 pub struct Plan {
-    /// Where the store stands (it is created there).
+    /// Path of the store (it is created there).
     pub path: PathBuf,
     /// How it is created.
     pub options: Options,

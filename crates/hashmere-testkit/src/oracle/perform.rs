@@ -19,7 +19,7 @@ pub(crate) struct Known {
 /// Does it.
 ///
 /// # Errors
-/// Those that no outcome stands for.
+/// Those that have no outcome of their own.
 pub(crate) fn perform(store: &Store, key: &[u8], action: &Action, known: &Known) -> Result<Done, WriteError> {
     Ok(match action {
         Action::Get => plain(value(store.get(key)?)),

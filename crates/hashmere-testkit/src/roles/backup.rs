@@ -25,7 +25,7 @@ pub fn value(n: u64) -> Vec<u8> {
 /// If it is not one that [`value`] made.
 pub fn number(text: &[u8]) -> u64 {
     let n = String::from_utf8_lossy(text).split(' ').next().and_then(|n| n.parse().ok()).expect("a number");
-    assert_eq!(text, value(n), "a value that nobody wrote");
+    assert_eq!(text, value(n), "a value that was never written");
     n
 }
 

@@ -1,6 +1,6 @@
-//! Many clients. `crowd STORE THREADS`: so many threads that each write once and stay; says `ready` when all have, or
+//! Many clients. `crowd STORE THREADS`: threads that each write once and stay; says `ready` when all have, or
 //! `error CODE` for each that could not, and ends when standard input is closed.
-//! `passers STORE COUNT SEED`: so many children, one after the other, that each open the store, write, and either close
+//! `passers STORE COUNT SEED`: children, one after the other, that each open the store, write, and either close
 //! it or just end; says `done`. A parent that never opens it keeps no place in it.
 //! `churn STORE THREADS`: this many threads at a time, each of which writes and ends; says `ready` when they have, and ends with its input.
 //! `burst STORE COUNT`: this many children, which all open the store at the same time and stay; says how many could, the

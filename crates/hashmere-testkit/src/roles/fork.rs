@@ -97,7 +97,7 @@ fn idle(store: &Store) {
         // What waits for the end of the parent's output is not to wait for the child.
         // SAFETY: nothing in this child uses the standard streams.
         (0..3).for_each(|descriptor| _ = unsafe { libc::close(descriptor) });
-        // SAFETY: no memory is involved. The alarm ends it, if nobody does before.
+        // SAFETY: no memory is involved. The alarm ends it, unless it has ended before.
         unsafe { libc::pause() };
     });
     println!("{child}");

@@ -3,7 +3,7 @@
 //! `logger STORE LOG INDEX`: logs `INDEX n` for n = 0, 1, ... until standard input is closed, and notes behind each line how many
 //! are in the log.
 //!
-//! `drainer STORE LOG OUT`: drains to a file or FIFO, as soon as nobody else does, until standard input is closed; then says how many
+//! `drainer STORE LOG OUT`: drains to a file or FIFO, as soon as no other process does, until standard input is closed; then says how many
 //! lines that were.
 //!
 //! `leaver STORE LOG OUT N`: drains in a thread, logs N lines, and exits in order without stopping it.
@@ -58,7 +58,7 @@ pub(super) fn logger(arguments: &mut Arguments) {
     println!("logged {n}");
 }
 
-/// A file is opened when there is something to write: whoever had the role before writes to it until then.
+/// A file is opened when there is something to write: the drainer before writes to it until then.
 fn sink(path: &str) -> Sink {
     let is_fifo = std::fs::metadata(path).expect("look at the output").file_type().is_fifo();
     if is_fifo {

@@ -68,7 +68,7 @@ fn claim(bytes: &mut [u8], me: u64) {
 }
 
 fn check(bytes: &[u8], me: u64) {
-    assert_eq!(bytes[8..16], me.to_le_bytes(), "somebody else holds the same element");
+    assert_eq!(bytes[8..16], me.to_le_bytes(), "another process holds the same element");
 }
 
 fn move_few(endpoint: &Endpoint, from: &Queue, to: &Queue, n: u64, me: u64) -> u64 {
@@ -103,7 +103,7 @@ pub(super) fn mutex(arguments: &mut Arguments) {
     println!("ready");
     let mut added = 0;
     while !closed.load(Ordering::Relaxed) {
-        let _held = mutex.lock(LONG).expect("lock").expect("nobody alive keeps it");
+        let _held = mutex.lock(LONG).expect("lock").expect("no living process keeps it");
         let value = store.get(counter.as_bytes()).expect("get").map_or(0, |value| number(&value));
         store.set(counter.as_bytes(), (value + 1).to_string().as_bytes()).expect("set");
         added += 1;
@@ -125,7 +125,7 @@ pub(super) fn once_only(arguments: &mut Arguments) {
         }
         Ok::<_, QueueError>(b"computed".to_vec())
     });
-    println!("value {}", String::from_utf8_lossy(&value.expect("once").expect("nobody alive computes forever")));
+    println!("value {}", String::from_utf8_lossy(&value.expect("once").expect("no living process computes forever")));
 }
 
 pub(super) fn barrier(arguments: &mut Arguments) {

@@ -1,4 +1,4 @@
-//! Does what it is told on one store: `shell STORE OPTION...`, then one command per line.
+//! Executes commands on one store: `shell STORE OPTION...`, then one command per line.
 //!
 //! Options: `existing`, `exclusive`, `ro`, `tiny`, `uid=N` (change to this user first), `max=N`, `cache`,
 //! `delete-on-exit`. Says `open`, or `error CODE TEXT`. Keys and values in commands are words.

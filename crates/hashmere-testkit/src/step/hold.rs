@@ -1,5 +1,5 @@
 //! A process is stopped inside a critical section for as long as one likes. Readers must not notice, writers of other keys
-//! go on, a writer of its key is told in words who stands there, and when it goes on it is still the only owner.
+//! go on, a writer of its key gets an error that names the stopped process, and when it goes on it is still the only owner.
 
 use super::run::of_keys;
 use super::scenario::Scenario;
@@ -12,7 +12,7 @@ use std::time::Duration;
 
 /// Keys that the operation is not about.
 const OTHERS: u64 = 300;
-/// What a writer waits for a lock before it is told.
+/// How long a writer waits for a lock before it gets the error.
 const BUSY: Duration = Duration::from_millis(4);
 /// Places that are tried until one is inside a critical section.
 const TRIES: u64 = 300;
@@ -22,9 +22,9 @@ const TRIES: u64 = 300;
 pub struct Held {
     /// What the writer of the key was told.
     pub told: String,
-    /// Reads while it stood: how many, median and longest in nanoseconds; and the same without anybody standing.
+    /// Reads while it was stopped: how many, median and longest in nanoseconds; and the same without a stopped process.
     pub reads: [(usize, u64, u64); 2],
-    /// Writes of other keys while it stood, and how many of them were refused.
+    /// Writes of other keys while it was stopped, and how many of them were refused.
     pub writes: (u64, u64),
 }
 
@@ -68,10 +68,10 @@ fn probe(live: &Store, key: &[u8], stopped: &Stopped) -> Result<Option<String>, 
     if text.contains(&who) && text.contains("and is stopped") {
         return Ok(Some(text));
     }
-    Err(format!("a refusal that does not say who stands: {text}"))
+    Err(format!("a refusal that does not name the stopped process: {text}"))
 }
 
-/// Reads and writes while it stands.
+/// Reads and writes while it is stopped.
 fn stand(live: &Store, state: &State, time: Duration, told: String) -> Result<Held, String> {
     let end = now_ns() + time.as_nanos() as u64;
     let (mut waits, mut writes, mut refused) = (Vec::new(), 0, 0);

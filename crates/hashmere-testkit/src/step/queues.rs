@@ -83,7 +83,7 @@ type Contents = [Vec<u64>; 3];
 pub(super) fn work(scenario: &QueueScenario, store: &Store, mark: impl Fn()) {
     let mut seat = Seat::take(store).expect("take part");
     for queue in [&seat.from, &seat.to] {
-        // Whoever was the only producer or consumer before has ended; roles are taken by the first use.
+        // The process that was the only producer or consumer before has ended; roles are taken by the first use.
         let popped = seat.endpoint.pop_many(queue, 1).expect("pop");
         assert_eq!((popped, seat.endpoint.push_many(queue, 1).expect("push")), (1, 1));
     }
@@ -245,7 +245,7 @@ impl Places {
             return Err(format!("{} elements and {} endpoints are not given back", stats.held, stats.endpoints - 1));
         }
         match seat.pool.queues().iter().find(|queue| !seat.queues().iter().any(|known| known.name() == queue.name())) {
-            Some(queue) => Err(format!("there is a queue {} that nobody made", queue.name())),
+            Some(queue) => Err(format!("there is a queue {} that was never made", queue.name())),
             None => Ok(waited),
         }
     }

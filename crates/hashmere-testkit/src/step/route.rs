@@ -45,7 +45,7 @@ impl Route {
         deep < 2 || self.distance(at) % deep == 0
     }
 
-    /// Executes the first `at` instructions of a run that has just begun, fewer if it ends before: where it stands then.
+    /// Executes the first `at` instructions of a run that has just begun, fewer if it ends before: its instruction then.
     /// (A run whose way differs from the one that was followed, by a clock or a lock, may end up some instructions away.)
     pub(super) fn lead(&self, tracee: &Tracee, at: u64) -> Stand {
         let near = self.firsts.partition_point(|(count, _)| *count <= at);

@@ -42,7 +42,7 @@ pub struct Counts {
     pub states: u64,
     /// Stops that were tried.
     pub stops: u64,
-    /// The longest that a survivor waited for the key of the dead.
+    /// The longest that a survivor waited for the key of the killed process.
     pub longest_wait: Duration,
     /// What went wrong: how often, and behind which instruction first.
     pub failures: BTreeMap<String, (u64, u64)>,
@@ -72,7 +72,7 @@ pub(super) trait Judge {
     /// Looks at a copy of the file, to which every client of the file is dead.
     fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String>;
 
-    /// Looks while the process stands, lets it go on to its end, and looks again. How long the others took, in nanoseconds.
+    /// Looks while the process is stopped, lets it go on to its end, and looks again. How long the others took, in nanoseconds.
     fn verify_beside(&self, survivor: &mut Self::Survivor, stopped: Stopped) -> Result<u64, String>;
 }
 
@@ -116,7 +116,7 @@ pub fn run_queue(program: &str, scenario: &QueueScenario, effort: Effort, rng: &
     scenario.case(program).try_all(effort, rng)
 }
 
-/// The case of an operation on keys, with so many others in the store.
+/// The case of an operation on keys, with this many others in the store.
 pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) -> Case<'a, Frame> {
     let scratch = Scratch::new("step");
     let (before, argument) = scenario.prepare(&scratch.store("prepared"), others);

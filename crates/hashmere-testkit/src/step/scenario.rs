@@ -83,7 +83,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "open, set, close", cold: true, act: |s, _| set(s, KEY, b"set by a newcomer"), ..PLAIN },
 ];
 
-/// The first so many keep only writers of their own key out. (A stop while the file grows keeps out whoever needs a segment.)
+/// The first of them, this many, keep only writers of their own key out. (A stop while the file grows keeps out every writer that needs a segment.)
 pub const HELD: usize = 9;
 
 const HOUR: Ttl = Ttl::After(Duration::from_secs(3600));
@@ -126,7 +126,7 @@ fn wide_key(number: u64) -> Vec<u8> {
 
 const WIDE: u64 = 300;
 
-/// Records of a ninth of a segment each, so many that overwriting some fills the store.
+/// Records of a ninth of a segment each: enough that overwriting some fills the store.
 fn wide(store: &Store) {
     for number in 0..WIDE {
         set(store, format!("wide{number}").as_bytes(), &wide_value(number));
@@ -145,7 +145,7 @@ fn garbage(store: &Store) {
 }
 
 impl Scenario {
-    /// The store before the operation, and the number that the operation gets. So many other keys are in it, too.
+    /// The store before the operation, and the number that the operation gets. This many other keys are in it, too.
     pub fn prepare(&self, path: &Path, others: u64) -> (Image, u64) {
         let store = options().open(path).expect("create a store");
         (0..others).for_each(|number| set(&store, format!("other{number}").as_bytes(), b"of another"));

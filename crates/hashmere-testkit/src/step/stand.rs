@@ -1,4 +1,4 @@
-//! The traced process is stopped instead of killed: readers do not notice, a writer of its key is told, and afterwards
+//! The traced process is stopped instead of killed: readers do not notice, a writer of its key gets an error, and afterwards
 //! both have done what they said.
 
 use super::trace::Stopped;
@@ -31,18 +31,18 @@ impl Frame {
         let now = dump(live)?;
         let mut expected = self.after.clone();
         if let Some(key) = self.key.as_ref().filter(|_| wrote) {
-            // Which of the two writes came last depends on where it stood.
+            // Which of the two writes came last depends on where it was stopped.
             expected.remove(key);
             expected.extend(now.get(key).map(|value| (key.clone(), value.clone())));
         }
         if now != expected {
-            return Err("after it went on, keys of nobody have changed".into());
+            return Err("after it went on, keys that no process wrote have changed".into());
         }
         is_clean(live)?;
         Ok(took)
     }
 
-    /// Whether a write of the same key succeeded. If not, the error names who stands.
+    /// Whether a write of the same key succeeded. If not, the error names the stopped process.
     fn write_beside(&self, live: &Store, pid: u32) -> Result<bool, String> {
         let Some(key) = &self.key else { return Ok(false) };
         match live.set(key, BESIDE) {

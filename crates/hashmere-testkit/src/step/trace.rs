@@ -30,7 +30,7 @@ pub struct Tracee {
 }
 
 impl Tracee {
-    /// Starts a program that marks the begin and the end of an operation; stands at the begin.
+    /// Starts a program that marks the begin and the end of an operation; it is stopped at the begin.
     ///
     /// # Panics
     /// If this machine does not allow that, or the program ends before.
@@ -50,7 +50,7 @@ impl Tracee {
         tracee
     }
 
-    /// Executes up to `count` instructions, fewer if the end of the operation comes before: how many, and where it stands.
+    /// Executes up to `count` instructions, fewer if the end of the operation comes before: how many, and its next instruction.
     pub fn steps(&self, count: u64) -> (u64, Stand) {
         for done in 0..count {
             if self.step() == Stand::Marker {
@@ -77,7 +77,7 @@ impl Tracee {
         None
     }
 
-    /// Runs at full speed until it stands before the instruction at an address, or at a marker. `None`: no breakpoint can
+    /// Runs at full speed until it is before the instruction at an address, or at a marker. `None`: no breakpoint can
     /// be set there, and nothing was executed.
     #[cfg(target_arch = "x86_64")]
     pub(super) fn run_to(&self, address: u64) -> Option<Stand> {
@@ -121,7 +121,7 @@ impl Tracee {
         assert_eq!(result, 0, "ptrace request {request}: {}", io::Error::last_os_error());
     }
 
-    /// Lets go of it in such a way that it stands still as any stopped process does. It is to be reaped by the caller.
+    /// Lets go of it in such a way that it stays stopped as any stopped process does. It is to be reaped by the caller.
     pub fn leave_stopped(self) -> Stopped {
         self.request(libc::PTRACE_DETACH, libc::SIGSTOP as usize);
         let stopped = Stopped { pid: self.pid };

@@ -35,7 +35,7 @@ impl Frame {
             return Err("the operation was over, and is not there".into());
         }
         let waited = self.verify_copied(live.path(), copy)?.max(self.go_on(live, &seen)?);
-        // Whoever opens a store repairs what is left of the dead.
+        // An open of a store repairs what crashed processes left.
         is_sound(&open(live.path())?, seen.len() + usize::from(self.is_new(&seen)))?;
         Ok(waited)
     }
@@ -89,12 +89,12 @@ fn open(path: &Path) -> Result<Store, String> {
     Options::new().create(false).open(path).map_err(|error| format!("reopening: {error}"))
 }
 
-/// `check` finds nothing, not even a lock of the dead: after a repair there is none.
+/// `check` finds nothing, not even a lock of a crashed process: after a repair there is none.
 pub(super) fn is_clean(store: &Store) -> Result<(), String> {
     let report = store.check();
     match report.problems.first() {
         Some(problem) => Err(format!("check: {} {}", problem.code, problem.text)),
-        None if report.dead_locks != 0 => Err(format!("check: {} locks of the dead", report.dead_locks)),
+        None if report.dead_locks != 0 => Err(format!("check: {} locks of crashed processes", report.dead_locks)),
         None => Ok(()),
     }
 }

@@ -1,7 +1,7 @@
 //! One run through a whole operation: whenever an instruction has changed the file, a copy of the file is looked at.
 //!
-//! Nobody holds a lock on a copy, so it is what a death at that instruction would leave. This takes time in proportion to the
-//! length of an operation, where real deaths take the square of it; and what stands between two changes need not be tried.
+//! No process holds a lock on a copy, so it is what a death at that instruction would leave. This takes time in proportion to the
+//! length of an operation, where real deaths take the square of it; and the instructions between two changes need not be tried.
 
 use super::run::{Case, Counts, Judge};
 use super::trace::Stand;
@@ -56,7 +56,7 @@ impl Watch {
     fn has_changed(&mut self) -> bool {
         let mut changed = false;
         for (page, held) in self.held.chunks_mut(PAGE).enumerate() {
-            // SAFETY: inside the mapping, and the only process that writes to it stands still.
+            // SAFETY: inside the mapping, and the only process that writes to it is stopped.
             let now = unsafe { std::slice::from_raw_parts(self.start.add(page * PAGE), held.len()) };
             if now != held {
                 held.copy_from_slice(now);

@@ -1,4 +1,4 @@
-//! The table of seeded faults in `docs/internals/testing.md`: what each does wrong is told by its comment in the code.
+//! The table of seeded faults in `docs/internals/testing.md`: its comment in the code says what each does wrong.
 //! `HASHMERE_DOCS=write cargo test -p hashmere-testkit --test documents` writes these texts into the table.
 
 use crate::{read, root};

@@ -1,4 +1,4 @@
-//! A file is about one subject. Its length is a warning sign: what has more than 500 lines is either split, or stands in
+//! A file is about one subject. Its length is a warning sign: what has more than 500 lines is either split, or listed in
 //! the list below with the reason why it is one subject all the same.
 
 use crate::source::{those, Source};

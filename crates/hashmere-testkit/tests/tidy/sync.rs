@@ -9,7 +9,7 @@ const TABLE: &str = "docs/internals/concurrency.md";
 const HEADING: &str = "## The pairs";
 const MARK: &str = "SYNC(";
 
-/// Where a name stands.
+/// Where a name is.
 struct Mention {
     name: String,
     path: String,
@@ -63,9 +63,8 @@ fn problems(code: &[Source], documents: &[Source]) -> Vec<Problem> {
     }
     for (name, (ends, mention)) in &names {
         if ends.len() < 2 {
-            let text = format!(
-                "SYNC({name}) stands at one end only: put it at the other, in the function that this pairs with"
-            );
+            let text =
+                format!("SYNC({name}) is at one end only: put it at the other, in the function that this pairs with");
             found.push(Problem::on_line(&mention.path, mention.line, text));
         }
         if !rows.iter().any(|(_, row)| row == name) {
