@@ -42,8 +42,8 @@ help:
 
 demo:
 	@scripts/setup rust
-	@cargo build --quiet --release -p hashmere-cli
-	@target/release/hashmere demo
+	@cargo build --quiet --release -p hashmere-demo
+	@target/release/hashmere-demo
 
 test: bindings lint unit promise
 

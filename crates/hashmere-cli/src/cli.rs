@@ -64,15 +64,8 @@ pub enum Command {
     Remove(admin::Remove),
     Serve(crate::serve::Serve),
     Bench(crate::bench::Bench),
-    Demo(crate::demo::Demo),
     Completions(generate::Completions),
     Man(generate::Man),
-    /// A worker of the demo.
-    #[command(hide = true)]
-    DemoWorker(crate::demo::worker::Worker),
-    /// The reader of the demo.
-    #[command(hide = true)]
-    DemoWatch(crate::demo::watch::Watch),
 }
 
 impl Command {
@@ -115,11 +108,8 @@ impl Command {
             Command::Remove(c) => c.run(),
             Command::Serve(c) => c.run(quiet),
             Command::Bench(c) => c.run(),
-            Command::Demo(c) => c.run(),
             Command::Completions(c) => c.run(),
             Command::Man(c) => c.run(),
-            Command::DemoWorker(c) => c.run(),
-            Command::DemoWatch(c) => c.run(),
         }
     }
 }

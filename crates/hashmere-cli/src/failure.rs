@@ -15,8 +15,6 @@ pub mod code {
     pub const NOT_CLEAN: i32 = 92;
     /// `bench` read a value that is not the one it wrote.
     pub const WRONG_VALUE: i32 = 93;
-    /// The demo failed, or its totals do not agree.
-    pub const DEMO: i32 = 94;
     /// The server could not start.
     pub const SERVE: i32 = 95;
 }

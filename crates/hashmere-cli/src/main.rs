@@ -8,11 +8,9 @@ mod args;
 mod bench;
 mod cli;
 mod cmd;
-mod demo;
 mod failure;
 mod output;
 mod record;
-mod rng;
 mod serve;
 mod text;
 

@@ -2,7 +2,7 @@
 
 use super::Measured;
 use crate::failure::{code, Failure};
-use crate::rng::Rng;
+use fastrand::Rng;
 use hashmere::{Counter, Store};
 use std::time::Instant;
 
@@ -69,11 +69,11 @@ fn gcd(a: u64, b: u64) -> u64 {
 /// Sets a random key to its own text, gets it and compares; an operation is half of such a pair.
 pub fn set_and_get(store: &Store, keys: u64, ops: u64) -> Result<Measured, Failure> {
     let name = "hot: set+get";
-    let mut rng = Rng::new(SEED);
+    let mut rng = Rng::with_seed(SEED);
     let mut value = Vec::new();
     let started = Instant::now();
     for _ in 0..ops.div_ceil(2) {
-        let text = Decimal::of(rng.below(keys));
+        let text = Decimal::of(rng.u64(..keys));
         let key = text.as_ref();
         store.set(key, key)?;
         if !store.get_into(key, &mut value)? || value != key {
@@ -85,10 +85,10 @@ pub fn set_and_get(store: &Store, keys: u64, ops: u64) -> Result<Measured, Failu
 
 /// Sets random keys.
 pub fn set(store: &Store, keys: u64, ops: u64) -> Result<Measured, Failure> {
-    let mut rng = Rng::new(SEED);
+    let mut rng = Rng::with_seed(SEED);
     let started = Instant::now();
     for _ in 0..ops {
-        let text = Decimal::of(rng.below(keys));
+        let text = Decimal::of(rng.u64(..keys));
         store.set(text.as_ref(), text.as_ref())?;
     }
     Ok(Measured { name: "hot: set", ops, time: started.elapsed() })
@@ -96,11 +96,11 @@ pub fn set(store: &Store, keys: u64, ops: u64) -> Result<Measured, Failure> {
 
 /// Gets random keys.
 pub fn get(store: &Store, keys: u64, ops: u64, name: &'static str) -> Result<Measured, Failure> {
-    let mut rng = Rng::new(SEED);
+    let mut rng = Rng::with_seed(SEED);
     let mut value = Vec::new();
     let started = Instant::now();
     for _ in 0..ops {
-        let text = Decimal::of(rng.below(keys));
+        let text = Decimal::of(rng.u64(..keys));
         let key = text.as_ref();
         if !store.get_into(key, &mut value)? || value != key {
             return Err(wrong(name, key));
@@ -111,13 +111,13 @@ pub fn get(store: &Store, keys: u64, ops: u64, name: &'static str) -> Result<Mea
 
 /// Gets random keys, many with one call.
 pub fn get_many(store: &Store, keys: u64, ops: u64, name: &'static str) -> Result<Measured, Failure> {
-    let mut rng = Rng::new(SEED);
+    let mut rng = Rng::with_seed(SEED);
     let calls = ops.div_ceil(BULK as u64);
     let mut batch = Vec::with_capacity(BULK);
     let started = Instant::now();
     for _ in 0..calls {
         batch.clear();
-        batch.extend((0..BULK).map(|_| Decimal::of(rng.below(keys))));
+        batch.extend((0..BULK).map(|_| Decimal::of(rng.u64(..keys))));
         let mut bad = None;
         store.get_many_with(&batch, |i, value| {
             if value != Some(batch[i].as_ref()) {

@@ -6,7 +6,7 @@
 mod admin;
 mod backup;
 mod basic;
-mod bench_demo;
+mod bench;
 mod conditions;
 mod listing;
 mod log;

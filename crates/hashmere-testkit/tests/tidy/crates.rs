@@ -38,6 +38,7 @@ const LAYERS: &[Layer] = &[
         ours: &["hashmere", "hashmere-log", "hashmere-os", "hashmere-queue", "hashmere-server"],
         others: None,
     },
+    Layer { name: "hashmere-demo", ours: &["hashmere"], others: None },
     Layer {
         name: "hashmere-testkit",
         ours: &[

@@ -1,6 +1,6 @@
 //! What the parent is to do, and what it notes of what it did.
 
-use crate::rng::Rng;
+use fastrand::Rng;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -57,7 +57,7 @@ pub struct Ran {
 /// When to kill whom.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Moment {
-    /// Once this many bytes are done,
+    /// Once this number of bytes is done,
     pub bytes: u64,
     /// after this time, so that the kill falls anywhere within the handling of a chunk,
     pub delay: Duration,
@@ -67,12 +67,12 @@ pub struct Moment {
 
 /// The random moments of a plan; the first to come is the last of them.
 pub fn moments(plan: &Plan) -> Vec<Moment> {
-    let mut rng = Rng::new(plan.seed);
+    let mut rng = Rng::with_seed(plan.seed);
     let mut moments: Vec<_> = (0..plan.kills)
         .map(|_| {
-            let per_mille = 100 + rng.below(600);
+            let per_mille = 100 + rng.u64(..600);
             let bytes = (u128::from(plan.bytes) * u128::from(per_mille) / 1000) as u64;
-            Moment { bytes, delay: Duration::from_micros(rng.below(5000)), choice: rng.next() }
+            Moment { bytes, delay: Duration::from_micros(rng.u64(..5000)), choice: rng.u64(..) }
         })
         .collect();
     moments.sort();

@@ -1,16 +1,15 @@
-//! A worker process: walks over the chunks, claims, applies and finishes them (see [`job`](super::job)).
+//! A worker process: walks over the chunks, claims, applies and finishes them (see [`job`](crate::job)).
 
-use super::job::{self, Chunk, State, WordCount};
-use super::words::{count_lines, count_words, Counts};
-use crate::cmd::Outcome;
-use crate::failure::{code, Failure};
+use crate::failure::{Failure, Outcome};
+use crate::job::{self, Chunk, State, WordCount};
+use crate::words::{count_lines, count_words, Counts};
 use clap::Args;
 use hashmere::{CasOutcome, Change, Counter, Expected, Options, Store, Update, Updated, Version};
 use std::os::unix::process::parent_id;
 use std::path::PathBuf;
 
-/// The live counter gets the number of updates in steps of this many.
-const TOLD_AT_ONCE: u64 = 64;
+/// Updates that are added to the live counter at once.
+const AT_ONCE: u64 = 64;
 
 /// The arguments of a worker.
 #[derive(Args, Debug)]
@@ -23,14 +22,14 @@ impl Worker {
     /// Runs it until no chunk is left to claim.
     pub fn run(self) -> Outcome {
         if self.slot >= job::MAX_SLOTS {
-            return Err(Failure::Usage("no such slot".into()));
+            return Err(Failure::new("no such slot"));
         }
         let store = Options::new().create(false).open(&self.store)?;
         let chunks = number(&store, job::JOB_CHUNKS)?;
         let parent = parent_id();
         for id in 1..=chunks {
             if parent_id() != parent {
-                return Err(Failure::error(code::DEMO, "the demo is gone; its worker ends"));
+                return Err(Failure::new("the demo is gone; its worker ends"));
             }
             let key = job::chunk_key(id);
             let item = store.get_item(&key)?.ok_or_else(|| job::missing(&key))?;
@@ -73,7 +72,7 @@ impl Worker {
         let mut skipped = 0;
         for (word, count) in &counts {
             if self.apply(store, id, word, *count)? {
-                meter.tell(*count)?;
+                meter.add(*count)?;
             } else {
                 skipped += 1;
             }
@@ -89,7 +88,7 @@ impl Worker {
             CasOutcome::Stored(_) => {}
             other => {
                 let text = format!("chunk {id} of worker {} was changed by another: {other:?}", self.slot + 1);
-                return Err(Failure::error(code::DEMO, text));
+                return Err(Failure::new(text));
             }
         }
         store.incr(job::LIVE_BYTES, chunk.piece.len, Counter::EXISTING)?;
@@ -119,7 +118,7 @@ impl Worker {
     }
 }
 
-/// Tells the live counters what was done, some at a time.
+/// Adds to the live counters, some updates at a time.
 struct Meter<'a> {
     store: &'a Store,
     words: u64,
@@ -127,10 +126,10 @@ struct Meter<'a> {
 }
 
 impl Meter<'_> {
-    fn tell(&mut self, words: u64) -> Outcome {
+    fn add(&mut self, words: u64) -> Outcome {
         self.words += words;
         self.updates += 1;
-        if self.updates >= TOLD_AT_ONCE {
+        if self.updates >= AT_ONCE {
             self.flush()
         } else {
             Ok(())
@@ -149,5 +148,5 @@ impl Meter<'_> {
 pub fn number(store: &Store, key: &[u8]) -> Result<u64, Failure> {
     let value = store.get(key)?.ok_or_else(|| job::missing(key))?;
     let number = std::str::from_utf8(&value).ok().and_then(|text| text.parse().ok());
-    number.ok_or_else(|| Failure::error(code::DEMO, format!("`{}` is no number", crate::text::escaped(&value))))
+    number.ok_or_else(|| Failure::new(format!("`{}` is no number", value.escape_ascii())))
 }

@@ -1,7 +1,6 @@
 //! How the reader shows what it read: a picture that is redrawn on a terminal, plain lines elsewhere.
 
-use crate::cmd::Outcome;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 use crate::text::{grouped, size};
 use console::{style, truncate_str, Term};
 
@@ -89,7 +88,10 @@ impl Screen {
     }
 
     fn write(&self, text: &str) -> Outcome {
-        self.term.write_str(text).and_then(|()| self.term.flush()).map_err(|e| Failure::output(&e))
+        self.term
+            .write_str(text)
+            .and_then(|()| self.term.flush())
+            .map_err(|e| Failure::io("write to standard output", &e))
     }
 }
 

@@ -1,26 +1,56 @@
-//! `demo`: processes count the words of real files into one store, one of them is killed in mid-run, and the totals
+//! The demo: processes count the words of real files into one store, one of them is killed in mid-run, and the totals
 //! agree exactly with a plain count. How that is possible is explained in [`job`].
 
+#![forbid(unsafe_code)]
+
 mod crew;
+mod failure;
 mod input;
 mod job;
 mod plan;
 mod screen;
+mod text;
 mod verify;
-pub mod watch;
+mod watch;
 mod words;
-pub mod worker;
+mod worker;
 
-use crate::cmd::Outcome;
-use crate::failure::{code, Failure};
-use crate::output::Output;
-use crate::rng::Rng;
-use crate::text::{grouped, parse_size, plural, size};
-use clap::Args;
+use bytesize::ByteSize;
+use clap::{Parser, Subcommand};
+use failure::{Failure, Outcome};
 use hashmere::{Options, Store};
 use input::Piece;
 use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
+use text::{plural, size};
+
+fn main() -> ExitCode {
+    let demo = Demo::parse();
+    let outcome = match demo.part {
+        None => demo.run(),
+        Some(Part::Worker(worker)) => worker.run(),
+        Some(Part::Watch(watch)) => watch.run(),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(Failure(text)) => {
+            eprintln!("hashmere-demo: {text}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What the demo starts itself as.
+#[derive(Subcommand, Debug)]
+enum Part {
+    /// A worker process.
+    #[command(hide = true)]
+    Worker(worker::Worker),
+    /// The reader process.
+    #[command(hide = true)]
+    Watch(watch::Watch),
+}
 
 /// Watch processes count words into one store: one is killed, and not a word is lost.
 ///
@@ -28,8 +58,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 /// random moment one of them is killed with SIGKILL, and started again. A reader process watches. At the end every
 /// word is compared with a plain count by a single process: nothing is lost, nothing is counted twice. Exit status 0
 /// says that all totals agree.
-#[derive(Args, Debug)]
-pub struct Demo {
+#[derive(Parser, Debug)]
+#[command(name = "hashmere-demo", version, max_term_width = 110, disable_help_subcommand = true)]
+struct Demo {
     /// Name of the store
     #[arg(long, value_name = "STORE", default_value = "demo")]
     store: PathBuf,
@@ -45,31 +76,33 @@ pub struct Demo {
     /// Count the files of this folder instead of the usual ones (may be repeated)
     #[arg(long, value_name = "DIR")]
     input: Vec<PathBuf>,
-    /// Count at most this many bytes of files
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "40M")]
-    max_input: u64,
+    /// Count files of at most this many bytes together
+    #[arg(long, value_name = "SIZE", default_value = "40MiB")]
+    max_input: ByteSize,
     /// Bytes of a chunk of work, about
-    #[arg(long, value_name = "SIZE", value_parser = parse_size, default_value = "8K")]
-    chunk: u64,
+    #[arg(long, value_name = "SIZE", default_value = "8KiB")]
+    chunk: ByteSize,
     /// Do not show how the numbers grow
     #[arg(long)]
     no_watch: bool,
     /// Leave the store there
     #[arg(long)]
     keep: bool,
+    #[command(subcommand)]
+    part: Option<Part>,
 }
 
 impl Demo {
     /// Runs it.
-    pub fn run(self) -> Outcome {
-        let files = input::find_files(&self.input, self.max_input)?;
-        let pieces = input::cut(&files, self.chunk.max(1))?;
+    fn run(self) -> Outcome {
+        let files = input::find_files(&self.input, self.max_input.as_u64())?;
+        let pieces = input::cut(&files, self.chunk.as_u64().max(1))?;
         self.make_way()?;
         let store = Options::new().create_new(true).open(&self.store)?;
         let removal = Removal { store: self.store.clone(), keep: self.keep };
-        let seed = self.seed.unwrap_or_else(Rng::fresh_seed);
+        let seed = self.seed.unwrap_or_else(|| fastrand::u64(..1 << 32));
         self.list_work(&store, &files, &pieces)?;
-        self.announce(&store, &files, &pieces, seed)?;
+        self.announce(&store, &files, &pieces, seed);
         let plan = plan::Plan {
             slots: usize::from(self.workers),
             kills: self.kills,
@@ -96,12 +129,12 @@ impl Demo {
         let earlier = Options::new().read_only().open(&self.store)?;
         let Some(pid) = earlier.get(job::JOB_PID)? else {
             let text = format!("{} exists and is not the demo's; choose another name with --store", path.display());
-            return Err(Failure::error(code::DEMO, text));
+            return Err(Failure::new(text));
         };
         let pid = String::from_utf8_lossy(&pid).into_owned();
         if !earlier.contains_key(job::JOB_OVER)? && PathBuf::from("/proc").join(&pid).exists() {
             let text = format!("another demo (pid {pid}) uses {}; choose another name with --store", path.display());
-            return Err(Failure::error(code::DEMO, text));
+            return Err(Failure::new(text));
         }
         Store::remove(&self.store)?;
         Ok(())
@@ -133,19 +166,16 @@ impl Demo {
         Ok(())
     }
 
-    fn announce(&self, store: &Store, files: &[PathBuf], pieces: &[Piece], seed: u64) -> Outcome {
+    fn announce(&self, store: &Store, files: &[PathBuf], pieces: &[Piece], seed: u64) {
         let bytes: u64 = pieces.iter().map(|piece| piece.len).sum();
-        let mut output = Output::new();
-        let line = format!(
+        println!(
             "\n  {}, {}, {} of work, {} workers, seed {seed}",
             plural(files.len() as u64, "file"),
             size(bytes),
             plural(pieces.len() as u64, "chunk"),
             self.workers
         );
-        output.line(line)?;
-        output.line(format!("  the table: {}\n", store.path().display()))?;
-        output.finish()
+        println!("  the table: {}\n", store.path().display());
     }
 }
 
@@ -161,9 +191,4 @@ impl Drop for Removal {
             let _ = Store::remove(&self.store);
         }
     }
-}
-
-/// A rate for people.
-fn per_second(number: u64, seconds: f64) -> String {
-    grouped((number as f64 / seconds.max(0.001)) as u64)
 }

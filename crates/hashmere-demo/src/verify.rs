@@ -1,16 +1,14 @@
 //! The end of the demo: every total is compared with a plain count by one process, which knows nothing of chunks.
 
-use super::job::{self, Chunk, State, WordCount};
-use super::per_second;
-use super::plan::{Killed, Plan, Ran};
-use super::words::{count_lines, count_words, Counts};
-use super::worker::number;
-use crate::cmd::Outcome;
-use crate::failure::{code, Failure};
-use crate::output::Output;
-use crate::text::{escaped, grouped, plural, size};
+use crate::failure::{Failure, Outcome};
+use crate::job::{self, Chunk, State, WordCount};
+use crate::plan::{Killed, Plan, Ran};
+use crate::text::{grouped, per_second, plural, size};
+use crate::words::{count_lines, count_words, Counts};
+use crate::worker::number;
 use console::style;
 use hashmere::{Cursor, Filter, Store};
+use std::io::Write;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -37,7 +35,7 @@ impl Verdict {
     pub fn outcome(&self) -> Outcome {
         match self.different {
             0 => Ok(()),
-            n => Err(Failure::error(code::DEMO, format!("{} between store and plain count", plural(n, "difference")))),
+            n => Err(Failure::new(format!("{} between store and plain count", plural(n, "difference")))),
         }
     }
 
@@ -85,10 +83,10 @@ fn compare_words(store: &Store, mut counts: Counts, verdict: &mut Verdict) -> Ou
         let word = pair.key.strip_prefix(job::WORD_PREFIX).unwrap_or_default();
         // Taken out, so that a word which the scan returned twice differs too.
         let plain = counts.remove(word).unwrap_or(0);
-        verdict.expect(&format!("`{}`", escaped(word)), WordCount::decode(&pair.value)?.total, plain);
+        verdict.expect(&format!("`{}`", word.escape_ascii()), WordCount::decode(&pair.value)?.total, plain);
     }
     for (word, plain) in counts {
-        verdict.expect(&format!("`{}`", escaped(&word)), 0, plain);
+        verdict.expect(&format!("`{}`", word.escape_ascii()), 0, plain);
     }
     Ok(())
 }
@@ -129,8 +127,8 @@ fn compare_kills(store: &Store, ran: &Ran, verdict: &mut Verdict) -> Outcome {
 
 /// Prints what was done and how it ended.
 pub fn report(store: &Store, plan: &Plan, ran: &Ran, verdict: &Verdict, keep: bool) -> Outcome {
-    let mut output = Output::new();
-    let mut line = |name: &str, text: String| output.line(format!("  {name:<12} {text}").trim_end());
+    let mut output = std::io::stdout().lock();
+    let mut line = |name: &str, text: String| print_line(&mut output, format!("  {name:<12} {text}").trim_end());
     let seconds = ran.time.as_secs_f64();
     let updates = number(store, job::LIVE_UPDATES)?;
     line("", String::new())?;
@@ -165,8 +163,11 @@ pub fn report(store: &Store, plan: &Plan, ran: &Ran, verdict: &Verdict, keep: bo
         }
     }
     line("", String::new())?;
-    next_steps(&mut output, plan, keep)?;
-    output.finish()
+    next_steps(&mut output, plan, keep)
+}
+
+fn print_line(output: &mut impl Write, text: &str) -> Outcome {
+    writeln!(output, "{text}").map_err(|error| Failure::io("write to standard output", &error))
 }
 
 fn left_by(kill: &Killed) -> String {
@@ -178,12 +179,12 @@ fn left_by(kill: &Killed) -> String {
     }
 }
 
-fn next_steps(output: &mut Output, plan: &Plan, keep: bool) -> Outcome {
+fn next_steps(output: &mut impl Write, plan: &Plan, keep: bool) -> Outcome {
     let store = plan.store.display();
     if keep {
-        output.line("  The store is left there. Look around:")?;
+        print_line(output, "  The store is left there. Look around:")?;
     } else {
-        output.line("  The store is removed. To keep it, run `hashmere demo --keep`; then look around:")?;
+        print_line(output, "  The store is removed. `hashmere-demo --keep` keeps it; then look around:")?;
     }
     for command in [
         format!("hashmere scan {store} --prefix word: --limit 5"),
@@ -193,7 +194,7 @@ fn next_steps(output: &mut Output, plan: &Plan, keep: bool) -> Outcome {
         format!("hashmere stats {store}"),
         format!("hashmere remove {store}"),
     ] {
-        output.line(format!("    {command}"))?;
+        print_line(output, &format!("    {command}"))?;
     }
     Ok(())
 }

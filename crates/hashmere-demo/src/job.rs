@@ -10,7 +10,7 @@
 //!
 //! # Why nothing is lost or counted twice
 //! A *slot* is the role of a worker process. A slot has one process at a time: the parent starts the next one only after
-//! it has waited for the end of the killed one, and a dead process writes nothing. There are no transactions over
+//! it has waited for the end of the killed one, which writes nothing more. There are no transactions over
 //! several keys; each of these steps changes one key atomically:
 //!
 //! 1. *claim*: `compare_and_set` of `chunk:<id>` by its version, from `todo` to `taken(slot)`;
@@ -23,7 +23,7 @@
 //!
 //! *The ids that a slot applies only increase*, through all its processes. A state never goes back, and the slot passed
 //! over an id only when that chunk was `taken` by or `done` by someone. So when it claims a chunk, no lower id is
-//! `todo`. (A chunk that its dead process left `taken` is the last one that it claimed: there was at most one, because
+//! `todo`. (A chunk that a killed process left `taken` is the last one that it claimed: there was at most one, because
 //! it claims the next only after step 3.) Therefore `mark < id` says exactly: this slot has not applied this chunk
 //! to this word.
 //!
@@ -37,8 +37,8 @@
 //! from the `done` records, which are written once, so these sums are exact too. The `live:` counters are changed by
 //! plain `incr` at steps of their own: a kill between an update and its `incr` leaves them a little too low.
 
-use crate::demo::input::Piece;
-use crate::failure::{code, Failure};
+use crate::failure::Failure;
+use crate::input::Piece;
 use std::path::PathBuf;
 
 /// The most slots there can be.
@@ -93,7 +93,7 @@ pub fn resumed_key(id: u64) -> Vec<u8> {
 /// How far a chunk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// No worker has it.
+    /// No slot has it.
     Todo,
     /// This slot works on it.
     Taken(usize),
@@ -118,7 +118,7 @@ pub struct Chunk {
 }
 
 impl Chunk {
-    /// As it is stored: fields with tabs between.
+    /// As the store has it: fields with tabs between.
     pub fn encode(&self) -> Vec<u8> {
         let state = match self.state {
             State::Todo => "todo\t0\t0\t0".to_string(),
@@ -159,7 +159,7 @@ pub struct WordCount {
 }
 
 impl WordCount {
-    /// As it is stored: decimal numbers with spaces between; slots behind the last that took part are left out.
+    /// As the store has it: decimal numbers with spaces between; slots behind the last that took part are left out.
     pub fn encode(&self) -> Vec<u8> {
         let mut text = self.total.to_string();
         let slots = self.marks.iter().rposition(|mark| *mark != 0).map_or(0, |last| last + 1);
@@ -186,12 +186,12 @@ impl WordCount {
 }
 
 fn strange(what: &str, value: &[u8]) -> Failure {
-    Failure::error(code::DEMO, format!("a {what} of the demo's store holds `{}`", crate::text::escaped(value)))
+    Failure::new(format!("a {what} of the demo's store holds `{}`", value.escape_ascii()))
 }
 
 /// The failure for a key of the job that is not there.
 pub fn missing(key: &[u8]) -> Failure {
-    Failure::error(code::DEMO, format!("the demo's store has no key `{}`", crate::text::escaped(key)))
+    Failure::new(format!("the demo's store has no key `{}`", key.escape_ascii()))
 }
 
 #[cfg(test)]

@@ -1,12 +1,11 @@
 //! The parent: starts the workers and the reader, kills, starts again.
 
-use super::job::{self, Chunk, State, WordCount};
-use super::plan::{moments, Killed, Left, Moment, Plan, Ran};
-use super::watch::event_key;
-use super::words::{count_words, Counts};
-use super::worker::number;
-use crate::cmd::Outcome;
-use crate::failure::{code, Failure};
+use crate::failure::{Failure, Outcome};
+use crate::job::{self, Chunk, State, WordCount};
+use crate::plan::{moments, Killed, Left, Moment, Plan, Ran};
+use crate::watch::event_key;
+use crate::words::{count_words, Counts};
+use crate::worker::number;
 use hashmere::Store;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -31,7 +30,7 @@ pub fn run(store: &Store, plan: &Plan) -> Result<Ran, Failure> {
         ran: Ran { kills: Vec::new(), time: Duration::ZERO, started: 0 },
     };
     if plan.watch {
-        crew.watcher = Some(spawn(&["demo-watch".into(), plan.store.clone().into()], Stdio::inherit())?);
+        crew.watcher = Some(spawn(&["watch".into(), plan.store.clone().into()], Stdio::inherit())?);
     }
     for slot in 0..plan.slots {
         let child = crew.start(slot)?;
@@ -78,7 +77,7 @@ impl Crew<'_> {
                 progress = (updates, Instant::now());
             } else if progress.1.elapsed() > STALL {
                 let text = format!("no worker has done anything for {} s", STALL.as_secs());
-                return Err(Failure::error(code::DEMO, text));
+                return Err(Failure::new(text));
             }
             std::thread::sleep(Duration::from_millis(1));
         }
@@ -114,10 +113,10 @@ impl Crew<'_> {
             return Ok(());
         }
         if status.signal() == Some(9) {
-            // Another process did what the demo does: all the better.
+            // Killed by another process: the same to the demo.
             return self.killed(slot, pid);
         }
-        Err(Failure::error(code::DEMO, format!("worker {} (pid {pid}) failed: {status}", slot + 1)))
+        Err(Failure::new(format!("worker {} (pid {pid}) failed: {status}", slot + 1)))
     }
 
     fn kill_if_it_is_time(&mut self) -> Outcome {
@@ -135,7 +134,7 @@ impl Crew<'_> {
         self.moments.pop();
         let pid = child.id();
         child.kill().map_err(|e| Failure::io("kill a worker", &e))?;
-        // The process is gone when this returns: no other process writes for its slot.
+        // The process is gone when this returns: no other writes for its slot.
         let status = child.wait().map_err(|e| Failure::io("wait for a worker", &e))?;
         if status.signal() == Some(9) {
             self.killed(slot, pid)
@@ -198,7 +197,7 @@ impl Crew<'_> {
 
     fn start(&mut self, slot: usize) -> Result<Child, Failure> {
         self.ran.started += 1;
-        let arguments = ["demo-worker".into(), self.plan.store.clone().into(), slot.to_string().into()];
+        let arguments = ["worker".into(), self.plan.store.clone().into(), slot.to_string().into()];
         spawn(&arguments, Stdio::null())
     }
 

@@ -1,10 +1,9 @@
 //! The reader process: opens the store read-only and shows how the numbers grow. All it knows it reads there.
 
-use super::job::{self, Chunk, State, WordCount};
-use super::screen::{Frame, Screen};
-use super::worker::number;
-use crate::cmd::Outcome;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
+use crate::job::{self, Chunk, State, WordCount};
+use crate::screen::{Frame, Screen};
+use crate::worker::number;
 use clap::Args;
 use hashmere::{Cursor, Filter, Options, Store};
 use std::os::unix::process::parent_id;

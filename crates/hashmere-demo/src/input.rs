@@ -1,6 +1,6 @@
 //! The input: real text files that Debian machines have, cut into chunks.
 
-use crate::failure::{code, Failure};
+use crate::failure::Failure;
 use std::collections::HashSet;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -58,7 +58,7 @@ pub fn find_files(folders: &[PathBuf], limit: u64) -> Result<Vec<PathBuf>, Failu
         found.folder(folder, 0, &|_| true);
     }
     if found.files.is_empty() {
-        return Err(Failure::error(code::DEMO, "no text files found to count; name a folder with --input DIR"));
+        return Err(Failure::new("no text files found to count; name a folder with --input DIR"));
     }
     Ok(found.files)
 }
