@@ -30,7 +30,7 @@ impl StoreBase {
                 raised = Python::attach(|py| progress.call1(py, (done, of))).err();
             }
         };
-        let done = py.detach(|| store.backup_to(path).replace(replace).on_progress(tell).run());
+        let done = py.detach(|| store.backup(path).replace(replace).on_progress(tell).run());
         let BackupReport { items, bytes_file, thinned, .. } = done.or_raise(py)?;
         if let Some(error) = raised {
             return Err(error);

@@ -5,7 +5,7 @@ use crate::change::Visitor;
 use crate::error::OrRaise;
 use crate::item::item;
 use crate::store::StoreBase;
-use hashmere::{Address, EntryId, Uid};
+use hashmere::{EntryId, Key as Named, ReadError, Uid, WriteError};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -23,7 +23,7 @@ fn classes<'py>(py: Python<'py>) -> PyResult<(&'py Bound<'py, PyType>, &'py Boun
     Ok((uid.bind(py), id.bind(py)))
 }
 
-fn address(at: &Bound<'_, PyAny>) -> PyResult<Address> {
+fn address(at: &Bound<'_, PyAny>) -> PyResult<Named<'static>> {
     let (uid, id) = classes(at.py())?;
     if at.is_instance(id)? {
         return Ok(EntryId(at.extract()?).into());
@@ -44,8 +44,8 @@ impl StoreBase {
     /// The ``Uid`` of a key: a number by which it is found faster than by its bytes, as long as it exists.
     #[pyo3(signature = (key, /))]
     fn uid_of<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let uid = self.enter(py)?.uid_of(key.0).or_raise(py)?;
-        uid.map(|uid| self::uid(py, uid)).transpose()
+        let metadata = self.enter(py)?.metadata(key.0).or_raise(py)?;
+        metadata.map(|metadata| self::uid(py, metadata.uid)).transpose()
     }
 
     /// The ``EntryId`` of a key: its UID, and a fingerprint that tells when the UID has come to mean another key.
@@ -59,27 +59,31 @@ impl StoreBase {
     #[pyo3(signature = (at, /))]
     fn get_at<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyBytes>> {
         let mut value = Vec::new();
-        self.enter(py)?.get_at_into(address(at)?, &mut value).or_raise(py)?;
+        let found = self.enter(py)?.get_into(address(at)?, &mut value).or_raise(py)?;
+        found.ok_or(ReadError::Stale).or_raise(py)?;
         Ok(PyBytes::new(py, &value))
     }
 
     /// The ``Item`` at a UID or entry id. Raises ``Stale``.
     #[pyo3(signature = (at, /))]
     fn get_item_at<'py>(&self, py: Python<'py>, at: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let pair = self.enter(py)?.get_at(address(at)?).or_raise(py)?;
-        item(py, &pair.key, &pair.value, &pair.metadata)
+        let (store, at) = (self.enter(py)?, address(at)?);
+        let (key, found) = (store.key_of(at).or_raise(py)?, store.get_item(at).or_raise(py)?);
+        let (key, found) = key.zip(found).ok_or(ReadError::Stale).or_raise(py)?;
+        item(py, &key, &found.value, &found.metadata)
     }
 
     /// Stores a value for the key at a UID or entry id; returns its version. Raises ``Stale``.
     #[pyo3(signature = (at, value, /))]
     fn set_at(&self, py: Python<'_>, at: &Bound<'_, PyAny>, value: Value<'_>) -> PyResult<u64> {
-        Ok(self.enter(py)?.set_at(address(at)?, &value.0).or_raise(py)?.version.0)
+        Ok(self.enter(py)?.set(address(at)?, &value.0).or_raise(py)?.version.0)
     }
 
     /// Removes the key at a UID or entry id. Raises ``Stale``.
     #[pyo3(signature = (at, /))]
     fn delete_at(&self, py: Python<'_>, at: &Bound<'_, PyAny>) -> PyResult<()> {
-        self.enter(py)?.delete_at(address(at)?).or_raise(py)
+        let there = self.enter(py)?.delete(address(at)?).or_raise(py)?;
+        there.then_some(()).ok_or(WriteError::Stale).or_raise(py)
     }
 
     /// As ``update_with``, for the key at a UID or entry id. Raises ``Stale``.
@@ -94,7 +98,7 @@ impl StoreBase {
             return Err(PyTypeError::new_err("update_with_at() needs a function"));
         }
         let mut visitor = Visitor { f, with: None, failed: None, seen: None, said: None };
-        let updated = self.enter(py)?.update_with_at(address(at)?, |item| visitor.ask(Some(item))).or_raise(py)?;
+        let updated = self.enter(py)?.update_with(address(at)?, |item| visitor.ask(item)).or_raise(py)?;
         visitor.outcome(updated)
     }
 }

@@ -227,7 +227,7 @@ impl StoreBase {
     /// The length of a value in bytes; ``None``: absent.
     #[pyo3(signature = (key, /))]
     fn value_len(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
-        self.enter(py)?.value_len(key.0).or_raise(py)
+        Ok(self.enter(py)?.metadata(key.0).or_raise(py)?.map(|metadata| metadata.value_len))
     }
 
     /// How many seconds a key still lives: ``math.inf`` if it does not expire, ``None`` if it is absent.

@@ -5,6 +5,7 @@ use crate::bytes::{Key, Value};
 use crate::error::OrRaise;
 use crate::store::StoreBase;
 use hashmere::{Attributes, Item, Metadata, Uid, Version};
+use hashmere_engine::StoreHandle;
 use pyo3::prelude::*;
 
 /// What a `Item` says.
@@ -46,7 +47,7 @@ impl StoreBase {
     ) -> PyResult<Option<u64>> {
         let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
         let seen = seen.map(meta_of).transpose()?;
-        let stored = self.enter(py)?.set_marked(key.0, &value.0, with, marks, seen.as_ref()).or_raise(py)?;
+        let stored = self.enter(py)?.shared().set_marked(key.0, &value.0, with, marks, seen.as_ref()).or_raise(py)?;
         Ok(stored.map(|stored| stored.version.0))
     }
 
@@ -57,6 +58,6 @@ impl StoreBase {
         let value = seen.getattr("value")?;
         let value = value.as_borrowed().extract::<Value<'_>>()?.0.to_vec();
         let item = Item { value, metadata: meta_of(seen)? };
-        self.enter(py)?.remark(key.0, &item, marks).or_raise(py)
+        self.enter(py)?.shared().remark(key.0, &item, marks).or_raise(py)
     }
 }

@@ -149,7 +149,7 @@ impl StoreBase {
         let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
         let object = make(py)?.call0()?;
         let store: Store = self.enter(py)?.clone();
-        let mut room = store.reserve_with(key.0, value_len, with).or_raise(py)?;
+        let mut room = store.reserve(key.0, value_len, with).or_raise(py)?;
         let (at, len) = (room.as_mut_ptr(), room.len());
         // SAFETY: what it borrows from lives as long as the last clone of the store, one of which we keep beside it, to be dropped
         // after it.

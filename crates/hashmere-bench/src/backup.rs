@@ -84,7 +84,7 @@ fn write(store: &Store, records: u64, progress: &Progress) -> Result<(), hashmer
 
 fn copy(store: &Store, folder: &Path, records: u64) -> Outcome {
     let path = folder.join("copy.mere");
-    let report = store.backup_to(&path).replace(true).run()?;
+    let report = store.backup(&path).replace(true).run()?;
     if report.items != records {
         return Err(format!("the copy has {} keys of {records}", report.items).into());
     }

@@ -41,11 +41,11 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
         }),
         "get" => Box::new(move |_| {
             let text = eight_digits(draw());
-            Ok(store.get_into(&text, &mut buffer)? && buffer == text)
+            Ok(store.get_into(&text, &mut buffer)?.is_some() && buffer == text)
         }),
         "miss" => Box::new(move |_| {
             let text = eight_digits(draw() + records);
-            Ok(!store.get_into(&text, &mut buffer)?)
+            Ok(store.get_into(&text, &mut buffer)?.is_none())
         }),
         "view" => Box::new(move |_| {
             let text = eight_digits(draw());

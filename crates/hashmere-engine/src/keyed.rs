@@ -68,11 +68,50 @@ impl SharedEngine {
     /// See [`WriteError`].
     #[inline(always)]
     pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
+        self.set_hashed(key, self.engine().hash(key), value, attributes)
+    }
+
+    /// The same with the key's hash.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    #[inline(always)]
+    pub fn set_hashed(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        value: &[u8],
+        attributes: Attributes,
+    ) -> Result<Stored, WriteError> {
         let engine = self.engine();
-        let kh = engine.hash(key);
         let mut writer = engine.writer_for(key, kh)?;
         engine.store(&mut writer, (key, kh), value, attributes, When::Always)?;
         Ok(writer.stored)
+    }
+
+    /// Removes a key. `false`: it was not there.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    #[inline]
+    pub fn delete_hashed(&self, key: &[u8], kh: KeyHash) -> Result<bool, WriteError> {
+        let engine = self.engine();
+        let mut writer = engine.writer_for(key, kh)?;
+        engine.remove(&mut writer, key, kh, None)
+    }
+
+    /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the key lives.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn delete_expired(&self, key: &[u8]) -> Result<bool, WriteError> {
+        let engine = self.engine();
+        let kh = engine.hash(key);
+        // Nearly always there is nothing, and no lock is taken to find that out.
+        if !engine.may_be_expired(key, kh) {
+            return Ok(false);
+        }
+        engine.expire(&mut *engine.writer()?, key, kh)
     }
 
     /// The same without attributes.
@@ -101,8 +140,21 @@ impl SharedEngine {
         expected: Expected<'_>,
         change: Change<'_>,
     ) -> Result<CasOutcome, WriteError> {
+        self.compare_and_set_hashed(key, self.engine().hash(key), expected, change)
+    }
+
+    /// The same, with the key's hash.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn compare_and_set_hashed(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        expected: Expected<'_>,
+        change: Change<'_>,
+    ) -> Result<CasOutcome, WriteError> {
         let engine = self.engine();
-        let kh = engine.hash(key);
         let mut writer = engine.writer_for(key, kh)?;
         engine.with_index_room(&mut writer, |writer| engine.compare_and_set(writer, key, kh, expected, change))
     }

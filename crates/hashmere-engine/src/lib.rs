@@ -11,7 +11,7 @@
 
 mod backup_file;
 mod batch;
-mod by_number;
+mod by_id;
 mod copy;
 mod engine;
 mod error;
@@ -22,6 +22,7 @@ mod frame;
 mod keyed;
 mod last_close;
 mod lease;
+mod marks;
 mod open;
 mod options;
 mod region;
@@ -33,8 +34,8 @@ mod view;
 pub use backup_file::BackupReport;
 pub use batch::BATCH;
 pub use engine::{
-    CheckReport, ClientStats, Engine, Found, KeyHash, OperationCounts, Problem, RegionInfo, Rounds, ScanStep, Stats,
-    Tick, When, Writer, WriterGuard,
+    number_of, CheckReport, ClientStats, Engine, Found, KeyHash, OperationCounts, Problem, RegionInfo, Rounds,
+    ScanStep, Stats, Tick, When, Writer, WriterGuard,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;

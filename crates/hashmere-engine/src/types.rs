@@ -40,10 +40,11 @@ impl EntryId {
     }
 }
 
-/// Names a present key by number: a plain [`Uid`], or a [`EntryId`] that notices when it is stale.
+/// A present key by number: a plain [`Uid`], or an [`EntryId`] that notices when it is stale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Address {
-    pub(crate) uid: Uid,
+    /// The UID.
+    pub uid: Uid,
     pub(crate) fingerprint: Option<u32>,
 }
 
@@ -119,7 +120,7 @@ pub struct Metadata {
     pub value_len: u64,
     /// The caller's flags.
     pub flags: u32,
-    /// The marks: see `Store::set_marked`.
+    /// Marks: 32 bits that a front end sets on this value of the key (memcached's meta commands); any write of the key clears them.
     pub marks: u32,
     /// Version of this value.
     pub version: Version,

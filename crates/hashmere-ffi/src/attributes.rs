@@ -8,6 +8,7 @@ use crate::reading::{copied_item, present};
 use crate::result::{MISMATCH, OK};
 use crate::writing::written;
 use hashmere::Item;
+use hashmere_engine::StoreHandle;
 use std::ffi::{c_int, c_void};
 
 entry! {
@@ -47,7 +48,7 @@ entry! {
         seen: Seen = (seen: *const HmMetadata),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        Ok(written(store.set_marked(key, value, attributes, marks, seen.as_ref())?, MISMATCH, &stored))
+        Ok(written(store.shared().set_marked(key, value, attributes, marks, seen.as_ref())?, MISMATCH, &stored))
     }
 
     /// See `hashmere.h`.
@@ -60,6 +61,6 @@ entry! {
     ) {
         let metadata = seen.ok_or_else(|| Failure::Argument("seen", "it is NULL, but only a key that is there has marks"))?;
         let item = Item { value: value.to_vec(), metadata };
-        Ok(if store.remark(key, &item, marks)? { OK } else { MISMATCH })
+        Ok(if store.shared().remark(key, &item, marks)? { OK } else { MISMATCH })
     }
 }

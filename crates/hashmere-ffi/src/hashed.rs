@@ -5,9 +5,10 @@ use crate::arg::{Attached, Buffer, Bytes, Callback, Create, Maybe, Open, Out, Pl
 use crate::conditions::Asked;
 use crate::counters::counted;
 use crate::handle::HmStore;
-use crate::reading::{copied, copied_item, present};
+use crate::reading::{copied, copied_item, item_into, present};
 use crate::result::{ABSENT, EXISTS, OK};
 use crate::writing::written;
+use hashmere::Key;
 use std::ffi::c_void;
 
 entry! {
@@ -19,7 +20,7 @@ entry! {
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         len: Out<usize> = (len: *mut usize),
     ) {
-        Ok(copied(store.hashed().copy_to(key, hash, buffer)?, buffer, &len))
+        Ok(copied(store.get_into(Key::with_hash(key, hash), buffer)?, buffer, &len))
     }
 
     /// See `hashmere.h`.
@@ -30,7 +31,7 @@ entry! {
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         meta: Out<HmMetadata> = (meta: *mut HmMetadata),
     ) {
-        Ok(copied_item(store.hashed().copy_item_to(key, hash, buffer)?, buffer, &meta))
+        Ok(copied_item(item_into(store, key, Some(hash), buffer)?, buffer, &meta))
     }
 
     /// See `hashmere.h`.
@@ -39,7 +40,7 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         hash: Plain = (hash: u64),
     ) {
-        Ok(present(store.hashed().contains_key(key, hash)?))
+        Ok(present(store.contains_key(Key::with_hash(key, hash))?))
     }
 
     /// See `hashmere.h`.
@@ -49,8 +50,8 @@ entry! {
         hash: Plain = (hash: u64),
         uid: Out<u32> = (uid: *mut u32),
     ) {
-        let Some(found) = store.hashed().uid_of(key, hash)? else { return Ok(ABSENT) };
-        uid.put(found.0);
+        let Some(found) = store.metadata(Key::with_hash(key, hash))? else { return Ok(ABSENT) };
+        uid.put(found.uid.0);
         Ok(OK)
     }
 
@@ -63,7 +64,7 @@ entry! {
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        stored.put(store.hashed().set_with(key, hash, value, attributes)?);
+        stored.put(store.set_with(Key::with_hash(key, hash), value, attributes)?);
         Ok(OK)
     }
 
@@ -76,7 +77,7 @@ entry! {
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        Ok(written(store.hashed().add(key, hash, value, attributes)?, EXISTS, &stored))
+        Ok(written(store.add(Key::with_hash(key, hash), value, attributes)?, EXISTS, &stored))
     }
 
     /// See `hashmere.h`.
@@ -85,7 +86,7 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         hash: Plain = (hash: u64),
     ) {
-        Ok(present(store.hashed().delete(key, hash)?))
+        Ok(present(store.delete(Key::with_hash(key, hash))?))
     }
 
     /// See `hashmere.h`.
@@ -97,7 +98,7 @@ entry! {
         create: Create = (create: *const HmCounter),
         now: Maybe<u64> = (now: *mut u64),
     ) {
-        Ok(counted(store.hashed().incr(key, hash, by, create)?, &now))
+        Ok(counted(store.incr(Key::with_hash(key, hash), by, create)?, &now))
     }
 
     /// See `hashmere.h`.
@@ -110,7 +111,7 @@ entry! {
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
         let mut asked = Asked::new(visitor, user);
-        let updated = store.hashed().update_with(key, hash, |item| asked.ask(key, item));
+        let updated = store.update_with(Key::with_hash(key, hash), |item| asked.ask(key, item));
         asked.done(updated, &stored)
     }
 }

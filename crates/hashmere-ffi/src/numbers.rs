@@ -6,7 +6,8 @@ use crate::conditions::Asked;
 use crate::handle::HmStore;
 use crate::reading::fits;
 use crate::result::{ABSENT, OK};
-use hashmere::{EntryId, Uid};
+use hashmere::{EntryId, Metadata, ReadError, Store, Uid, WriteError};
+use hashmere_engine::{Address, StoreHandle};
 use std::ffi::c_void;
 
 entry! {
@@ -16,8 +17,8 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         uid: Out<u32> = (uid: *mut u32),
     ) {
-        let Some(found) = store.uid_of(key)? else { return Ok(ABSENT) };
-        uid.put(found.0);
+        let Some(found) = store.metadata(key)? else { return Ok(ABSENT) };
+        uid.put(found.uid.0);
         Ok(OK)
     }
 
@@ -33,6 +34,27 @@ entry! {
     }
 }
 
+/// Copies the value of an entry to the start of a buffer if it fits.
+fn value_at(store: &Store, at: impl Into<Address>, buffer: &mut [u8]) -> Result<Metadata, ReadError> {
+    let shared = store.shared();
+    let engine = shared.engine();
+    shared.read_at(at.into(), |found| {
+        if engine.copy_value(found, buffer) {
+            engine.visit(found);
+        }
+        Ok(engine.meta_of_found(found))
+    })
+}
+
+/// The same with its key.
+fn key_at(store: &Store, at: impl Into<Address>, buffer: &mut [u8]) -> Result<usize, ReadError> {
+    let shared = store.shared();
+    shared.read_at(at.into(), |found| {
+        shared.engine().copy_key(found, buffer);
+        Ok(found.key_len())
+    })
+}
+
 /// The same calls by two kinds of number.
 macro_rules! by_number {
     ($number:ident: $type:ty => $address:expr, $get:ident, $key:ident, $set:ident, $delete:ident, $update:ident) => {
@@ -45,7 +67,7 @@ macro_rules! by_number {
                 len: Out<usize> = (len: *mut usize),
                 meta: Maybe<HmMetadata> = (meta: *mut HmMetadata),
             ) {
-                let found = store.copy_at_to($address(number), buffer)?;
+                let found = value_at(store, $address(number), buffer)?;
                 len.put(found.value_len as usize);
                 meta.put(found);
                 Ok(fits(found.value_len as usize, buffer))
@@ -58,7 +80,7 @@ macro_rules! by_number {
                 buffer: Buffer = (buffer: *mut c_void, room: usize),
                 len: Out<usize> = (len: *mut usize),
             ) {
-                let found = store.copy_key_to($address(number), buffer)?;
+                let found = key_at(store, $address(number), buffer)?;
                 len.put(found);
                 Ok(fits(found, buffer))
             }
@@ -70,14 +92,13 @@ macro_rules! by_number {
                 value: Bytes = (value: *const c_void, value_len: usize),
                 stored: Maybe<HmStored> = (stored: *mut HmStored),
             ) {
-                stored.put(store.set_at($address(number), value)?);
+                stored.put(store.set($address(number), value)?);
                 Ok(OK)
             }
 
             /// See `hashmere.h`.
             fn $delete(store: Open = (store: *mut HmStore), number: Plain = ($number: $type)) {
-                store.delete_at($address(number))?;
-                Ok(OK)
+                if store.delete($address(number))? { Ok(OK) } else { Err(WriteError::Stale.into()) }
             }
 
             /// See `hashmere.h`.
@@ -89,7 +110,7 @@ macro_rules! by_number {
                 stored: Maybe<HmStored> = (stored: *mut HmStored),
             ) {
                 let mut asked = Asked::new(visitor, user);
-                let updated = store.update_with_at($address(number), |item| asked.ask(&[], Some(item)));
+                let updated = store.update_with($address(number), |item| asked.ask(&[], item));
                 asked.done(updated, &stored)
             }
         }

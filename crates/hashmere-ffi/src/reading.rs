@@ -4,7 +4,8 @@ use crate::abi::HmMetadata;
 use crate::arg::{Buffer, Bytes, Maybe, Open, Out};
 use crate::handle::HmStore;
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
-use hashmere::{Expiry, Metadata};
+use hashmere::{Expiry, Metadata, ReadError, Store, View};
+use hashmere_engine::{FileEngine, StoreHandle};
 use std::ffi::{c_int, c_void};
 
 /// The answer to a read of `len` bytes into a buffer.
@@ -33,6 +34,20 @@ pub(crate) fn copied_item(found: Option<Metadata>, buffer: &[u8], meta: &Out<HmM
     fits(found.value_len as usize, buffer)
 }
 
+/// Copies a value to the start of a buffer if it fits, and returns everything else about its key.
+#[inline(always)]
+pub(crate) fn item_into(
+    store: &Store,
+    key: &[u8],
+    hash: Option<u64>,
+    buffer: &mut [u8],
+) -> Result<Option<Metadata>, ReadError> {
+    let shared = store.shared();
+    let engine = shared.engine();
+    let kh = hash.map_or_else(|| engine.hash(key), |hash| engine.supplied(hash));
+    shared.copy_hashed(engine, key, kh, buffer, FileEngine::meta_of_found, View::metadata)
+}
+
 /// Yes or no.
 pub(crate) fn present(is: bool) -> c_int {
     if is {
@@ -50,7 +65,7 @@ entry! {
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         len: Out<usize> = (len: *mut usize),
     ) {
-        Ok(copied(store.copy_to(key, buffer)?, buffer, &len))
+        Ok(copied(store.get_into(key, buffer)?, buffer, &len))
     }
 
     /// See `hashmere.h`.
@@ -60,7 +75,7 @@ entry! {
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         meta: Out<HmMetadata> = (meta: *mut HmMetadata),
     ) {
-        Ok(copied_item(store.copy_item_to(key, buffer)?, buffer, &meta))
+        Ok(copied_item(item_into(store, key, None, buffer)?, buffer, &meta))
     }
 
     /// See `hashmere.h`.
@@ -85,8 +100,8 @@ entry! {
         key: Bytes = (key: *const c_void, key_len: usize),
         len: Out<usize> = (len: *mut usize),
     ) {
-        let Some(found) = store.value_len(key)? else { return Ok(ABSENT) };
-        len.put(found as usize);
+        let Some(found) = store.metadata(key)? else { return Ok(ABSENT) };
+        len.put(found.value_len as usize);
         Ok(OK)
     }
 

@@ -93,7 +93,7 @@ entry! {
         let store = Arc::new(store.clone());
         // SAFETY: the store does not move, is kept beside the reservation, and dropped after it.
         let borrowed: &'static Store = unsafe { &*Arc::as_ptr(&store) };
-        let reservation = borrowed.reserve_with(key, value_len as u64, attributes)?;
+        let reservation = borrowed.reserve(key, value_len as u64, attributes)?;
         room.fill(Held { reservation, thread: thread::current().id(), _store: store });
         Ok(OK)
     }

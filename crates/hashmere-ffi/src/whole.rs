@@ -131,7 +131,7 @@ entry! {
         if flags & !REPLACE != 0 {
             return Err(Failure::Argument("flags", "it has bits that this version of the library does not know"));
         }
-        let mut backup = store.backup_to(path).replace(flags & REPLACE != 0);
+        let mut backup = store.backup(path).replace(flags & REPLACE != 0);
         if let Some(progress) = progress {
             backup = backup.on_progress(move |done, of| progress(user, done, of));
         }

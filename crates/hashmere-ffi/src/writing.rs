@@ -3,6 +3,7 @@
 use crate::abi::{HmAttributes, HmMetadata, HmStored};
 use crate::arg::{Attached, Buffer, Bytes, Maybe, Open, Out};
 use crate::handle::HmStore;
+use crate::reading::item_into;
 use crate::reading::present;
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, EXISTS, OK};
 use hashmere::{CasOutcome, Change, Expected, Stored};
@@ -95,7 +96,7 @@ entry! {
     ) {
         // Not before it has arrived in the buffer is it removed, and only if it is still what arrived there.
         loop {
-            let Some(item) = store.copy_item_to(key, buffer)? else { return Ok(ABSENT) };
+            let Some(item) = item_into(store, key, None, buffer)? else { return Ok(ABSENT) };
             let found = item.value_len as usize;
             if found > buffer.len() {
                 len.put(found);

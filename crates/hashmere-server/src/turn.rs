@@ -4,6 +4,7 @@ use crate::outbox::Outbox;
 use crate::server::Server;
 use crate::stats::counters::Counters;
 use hashmere::{Uid, Version};
+use hashmere_engine::StoreHandle;
 
 /// One turn of one connection.
 #[derive(Debug)]
@@ -37,7 +38,7 @@ impl Turn<'_> {
     #[inline]
     pub fn missed(&self, key: &[u8]) {
         // An expired record is deleted here, and counted once. If a stopped process holds its lock, it is left for later.
-        if self.server.store.delete_expired(key).unwrap_or(false) {
+        if self.server.store.shared().delete_expired(key).unwrap_or(false) {
             self.counters.get_expired.add(1);
         } else if self.server.flushed.forget(key) {
             self.counters.get_flushed.add(1);

@@ -74,7 +74,7 @@ fn read(store: &Store, key: u32, how: u64) -> State {
         0 => store.get(&name).unwrap(),
         1 => {
             let mut buffer = Vec::new();
-            store.get_into(&name, &mut buffer).unwrap().then_some(buffer)
+            store.get_into(&name, &mut buffer).unwrap().map(|_| buffer)
         }
         2 => store.get_item(&name).unwrap().map(|item| item.value),
         3 => store.get_many(&[&name]).unwrap().remove(0),
@@ -85,7 +85,7 @@ fn read(store: &Store, key: u32, how: u64) -> State {
 
 fn set(store: &Store, name: &[u8], value: &[u8], how: u64) -> Result<u64, WriteError> {
     if how % 4 == 0 {
-        let mut reservation = store.reserve(name, value.len() as u64)?;
+        let mut reservation = store.reserve(name, value.len() as u64, Attributes::NONE)?;
         reservation.copy_from_slice(value);
         return Ok(reservation.commit()?.version.0);
     }

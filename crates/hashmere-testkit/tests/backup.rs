@@ -3,7 +3,7 @@
 //! or locks that a dead backup holds forever; an option, version or attribute that is not copied.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, BackupError, Mode, OpenError, Options, Store, Ttl, WriteError};
+use hashmere::{Attributes, BackupError, Key, Mode, OpenError, Options, Store, Ttl, WriteError};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::roles::backup::{key, number};
 use hashmere_testkit::scratch::Scratch;
@@ -61,7 +61,7 @@ fn beside_writers(name: &str, options: Options, seconds: u64) {
         let file = scratch.path().join(format!("copy{made}"));
         store.set(b"acknowledged", made.to_string().as_bytes()).unwrap();
         let least = number(&store.get(b"one 0").unwrap().unwrap_or_else(|| b"0 ".to_vec()));
-        store.backup(&file).unwrap_or_else(|error| panic!("copy {made}: {error}"));
+        store.backup(&file).run().unwrap_or_else(|error| panic!("copy {made}: {error}"));
         let copy = open_copy(&file);
         let cut = is_cut(&copy, "a", KEYS);
         assert!(cut >= before, "the copy is older than the one before");
@@ -126,7 +126,7 @@ fn a_killed_backup_leaves_nothing() {
     assert!(none > 0);
     // Neither marks nor room of a killed backup are in the way of the next one.
     store.delete(&7u64.to_le_bytes()).unwrap();
-    assert_eq!(store.backup(&file).unwrap().items, 2999);
+    assert_eq!(store.backup(&file).run().unwrap().items, 2999);
     let copy = open_copy(&file);
     assert!((0..3000u64).filter(|i| *i != 7).all(|i| copy.get(&i.to_le_bytes()).unwrap() == Some(vec![39; 100])));
     assert!(store.check().is_clean());
@@ -164,7 +164,7 @@ fn copies_are_like_their_store() {
             store.set(b"large", &vec![b'L'; 5 << 20]).unwrap();
         }
         let file = scratch.path().join(format!("{name}-copy"));
-        let report = store.backup(&file).unwrap();
+        let report = store.backup(&file).run().unwrap();
         assert_eq!((report.items, report.thinned), (store.len(), false));
         assert_eq!(file.metadata().unwrap().mode(), path.metadata().unwrap().mode());
         // It was closed in order: another boot opens it, and finds nothing to rebuild.
@@ -186,10 +186,10 @@ fn copies_are_like_their_store() {
 fn supplied_hashes_find_their_keys() {
     let scratch = Scratch::new("backup-hashed");
     let store = Store::open(scratch.store("source")).unwrap();
-    store.hashed().set(b"key", 77, b"value").unwrap();
-    store.backup(scratch.path().join("copy")).unwrap();
+    store.set(Key::with_hash(b"key", 77), b"value").unwrap();
+    store.backup(scratch.path().join("copy")).run().unwrap();
     let copy = open_copy(&scratch.path().join("copy"));
-    assert_eq!(copy.hashed().get(b"key", 77).unwrap().as_deref(), Some(&b"value"[..]));
+    assert_eq!(copy.get(Key::with_hash(b"key", 77)).unwrap().as_deref(), Some(&b"value"[..]));
 }
 
 #[test]
@@ -199,22 +199,22 @@ fn names_are_respected() {
     let store = Store::open(&path).unwrap();
     store.set(b"key", b"value").unwrap();
     let file = scratch.path().join("copy");
-    store.backup(&file).unwrap();
-    let again = store.backup(&file).unwrap_err();
+    store.backup(&file).run().unwrap();
+    let again = store.backup(&file).run().unwrap_err();
     assert!(matches!(again, BackupError::Exists { .. }) && again.code() == 52);
     assert!(again.to_string().contains("copy is there already"), "{again}");
     store.set(b"key", b"newer").unwrap();
     let held = open_copy(&file);
-    store.backup_to(&file).replace(true).run().unwrap();
+    store.backup(&file).replace(true).run().unwrap();
     assert_eq!(held.get(b"key").unwrap().as_deref(), Some(&b"value"[..]), "who has it open keeps it");
     assert_eq!(open_copy(&file).get(b"key").unwrap().as_deref(), Some(&b"newer"[..]));
     // Neither the store itself nor what is no store is replaced.
-    assert_eq!(store.backup_to(&path).replace(true).run().unwrap_err().code(), 52);
+    assert_eq!(store.backup(&path).replace(true).run().unwrap_err().code(), 52);
     std::fs::write(scratch.path().join("text"), b"no store").unwrap();
-    assert_eq!(store.backup_to(scratch.path().join("text")).replace(true).run().unwrap_err().code(), 3);
-    assert_eq!(store.backup(scratch.path().join("no/such/folder")).unwrap_err().code(), 10);
+    assert_eq!(store.backup(scratch.path().join("text")).replace(true).run().unwrap_err().code(), 3);
+    assert_eq!(store.backup(scratch.path().join("no/such/folder")).run().unwrap_err().code(), 10);
     let reader = Options::new().read_only().open(&path).unwrap();
-    let refused = reader.backup(scratch.path().join("other")).unwrap_err();
+    let refused = reader.backup(scratch.path().join("other")).run().unwrap_err();
     assert!(matches!(refused, BackupError::Source(WriteError::ReadOnly)));
     assert_eq!(std::fs::read_dir(scratch.path()).unwrap().count(), 3, "something was left behind");
 }
@@ -226,12 +226,12 @@ fn progress_is_told_and_a_panic_in_it_ends_the_backup() {
     (0..20_000u32).for_each(|i| _ = store.set(&i.to_le_bytes(), b"value").unwrap());
     let file = scratch.path().join("copy");
     let caught = std::panic::catch_unwind(|| {
-        let made = store.backup_to(&file).on_progress(|_, _| std::panic::resume_unwind(Box::new(()))).run();
+        let made = store.backup(&file).on_progress(|_, _| std::panic::resume_unwind(Box::new(()))).run();
         assert!(made.is_ok());
     });
     assert!(caught.is_err() && !file.exists());
     let mut told = Vec::new();
-    store.backup_to(&file).on_progress(|done, of| told.push((done, of))).run().unwrap();
+    store.backup(&file).on_progress(|done, of| told.push((done, of))).run().unwrap();
     assert!(told.len() > 2 && told.windows(2).all(|w| w[0].0 <= w[1].0), "{told:?}");
     assert_eq!((told[0], told[told.len() - 1]), ((0, 20_000), (20_000, 20_000)));
 }

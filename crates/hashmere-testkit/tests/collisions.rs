@@ -2,7 +2,7 @@
 //! Catches: comparing hashes instead of keys, chains cut by a delete, an index that doubles forever.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Options, Store, WriteError};
+use hashmere::{Key, Options, Store, WriteError};
 use hashmere_format::hash::Hasher;
 use hashmere_format::header::at;
 use hashmere_testkit::files::apparent;
@@ -28,27 +28,26 @@ fn run(name: &'static str, count: u64, hash: impl Fn(u64) -> u64) -> u64 {
     let path = scratch.store("collisions");
     let store = Options::new().open(&path).unwrap();
     let taken = fill(&store, count, &hash);
-    let stored = store.hashed();
     // A key that was never stored, with a hash and a length that many others have.
-    assert_eq!(stored.get(b"notthere", hash(0)).unwrap(), None);
+    assert_eq!(store.get(Key::with_hash(b"notthere", hash(0))).unwrap(), None);
     let mut order: Vec<u64> = (0..taken).collect();
     rng.shuffle(&mut order);
     let (deleted, left) = order.split_at(order.len() / 2);
     for &number in deleted {
-        assert!(stored.delete(&key(number), hash(number)).unwrap(), "key {number} was there");
+        assert!(store.delete(Key::with_hash(&key(number), hash(number))).unwrap(), "key {number} was there");
     }
     for &number in left {
-        let found = stored.get(&key(number), hash(number)).unwrap();
+        let found = store.get(Key::with_hash(&key(number), hash(number))).unwrap();
         assert_eq!(found.as_deref(), Some(&value(number)[..]), "key {number} of {taken}");
     }
     for &number in deleted {
-        assert_eq!(stored.get(&key(number), hash(number)).unwrap(), None, "key {number} was deleted");
+        assert_eq!(store.get(Key::with_hash(&key(number), hash(number))).unwrap(), None, "key {number} was deleted");
     }
     assert_eq!(store.len(), left.len() as u64);
     assert_eq!(store.keys().count(), left.len());
     // And what was deleted can come back.
     for &number in deleted.iter().take(1000) {
-        assert!(stored.set(&key(number), hash(number), b"again").unwrap().created);
+        assert!(store.set(Key::with_hash(&key(number), hash(number)), b"again").unwrap().created);
     }
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
     let file = apparent(&path);
@@ -59,7 +58,7 @@ fn run(name: &'static str, count: u64, hash: impl Fn(u64) -> u64) -> u64 {
 
 fn fill(store: &Store, count: u64, hash: &impl Fn(u64) -> u64) -> u64 {
     for number in 0..count {
-        match store.hashed().set(&key(number), hash(number), &value(number)) {
+        match store.set(Key::with_hash(&key(number), hash(number)), &value(number)) {
             Ok(stored) => assert!(stored.created, "key {number}"),
             Err(WriteError::TooManyCollisions) => return number,
             Err(error) => panic!("key {number}: {error:?}"),
@@ -136,17 +135,16 @@ fn deleting_in_any_order_leaves_the_others() {
     let scratch = Scratch::new("collide-order");
     let store = hashmere_testkit::tiny().open(scratch.store("order")).unwrap();
     let mut rng = Rng::for_test("collide-order");
-    let stored = store.hashed();
     for round in 0..2000 {
         let mut order: Vec<u64> = (0..12).collect();
         order.iter().for_each(|&number| {
-            stored.set(&key(number), round, &value(number)).unwrap();
+            store.set(Key::with_hash(&key(number), round), &value(number)).unwrap();
         });
         rng.shuffle(&mut order);
         while let Some(number) = order.pop() {
-            assert!(stored.delete(&key(number), round).unwrap());
+            assert!(store.delete(Key::with_hash(&key(number), round)).unwrap());
             for &other in &order {
-                let found = stored.get(&key(other), round).unwrap();
+                let found = store.get(Key::with_hash(&key(other), round)).unwrap();
                 assert_eq!(found.as_deref(), Some(&value(other)[..]), "deleting {number} dropped {other}");
             }
         }

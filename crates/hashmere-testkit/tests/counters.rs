@@ -54,7 +54,7 @@ fn every_length_of_text() {
         assert_eq!(number, Some(expected));
         let decimal = expected.to_string();
         assert_eq!(text(&store, b"n"), decimal);
-        assert_eq!(store.value_len(b"n").unwrap(), Some(decimal.len() as u64));
+        assert_eq!(store.metadata(b"n").unwrap().map(|meta| meta.value_len), Some(decimal.len() as u64));
         assert_eq!(*store.view(b"n").unwrap().unwrap(), *decimal.as_bytes());
         let pair = store.iter().next().unwrap().unwrap();
         assert_eq!(pair.value, decimal.as_bytes(), "through a scan");

@@ -5,6 +5,7 @@
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Counter, Mode, OpenError, Options, Store, Ttl, WriteError};
+use hashmere_engine::StoreHandle;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
 use std::fs::File;
@@ -55,11 +56,11 @@ fn marked_records_are_rebuilt() {
     let scratch = Scratch::new("durable-marks");
     let path = scratch.store("durable");
     let store = tiny().durable().open(&path).unwrap();
-    store.set_marked(b"marked", b"value", Attributes::NONE, 1, None).unwrap().unwrap();
+    store.shared().set_marked(b"marked", b"value", Attributes::NONE, 1, None).unwrap().unwrap();
     store.set(b"plain", b"behind it").unwrap();
     let item = store.get_item(b"plain").unwrap().unwrap();
-    assert!(store.remark(b"plain", &item, 2).unwrap());
-    let mut reserved = store.reserve(b"reserved", 5).unwrap();
+    assert!(store.shared().remark(b"plain", &item, 2).unwrap());
+    let mut reserved = store.reserve(b"reserved", 5, Attributes::NONE).unwrap();
     reserved.copy_from_slice(b"bytes");
     reserved.commit().unwrap();
     store.touch(b"reserved", Ttl::After(Duration::from_secs(3600))).unwrap();

@@ -79,7 +79,11 @@ fn use_it(store: &Store) {
         let _ = (store.append(&key, b"tail"), store.prepend(&key, b"head"), store.touch(&key, Ttl::Never));
         let _ = store.compare_and_set(&key, Expected::Absent, Change::Set(b"z"));
         let _ = store.update_with(&key, |_| Update::Set(b"updated".to_vec()));
-        let _ = (store.set_many(&[(key, b"batch")]), store.reserve(&key, 16).map(drop), store.delete(&key));
+        let _ = (
+            store.set_many(&[(key, b"batch")]),
+            store.reserve(key, 16, Attributes::NONE).map(drop),
+            store.delete(&key),
+        );
     }
     store.iter().take(500).take_while(Result::is_ok).for_each(drop);
     let _ = (store.len(), store.stats(), store.check().is_clean(), store.compact(), store.sync());

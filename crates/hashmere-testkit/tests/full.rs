@@ -4,7 +4,7 @@
 //! Catches: SIGBUS at first touch, SIGXFSZ, a failed replace that loses the old value, space lost in each cycle.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Mode, OpenError, Options, Store, WriteError};
+use hashmere::{Attributes, Mode, OpenError, Options, Store, WriteError};
 use hashmere_testkit::files::{allocated, apparent, SmallDisk};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
@@ -79,7 +79,7 @@ fn refused_overwrite_keeps_the_old_value() {
             0 => store.set(&key, &longer).map(drop),
             1 => store.append(&key, &longer).map(drop),
             2 => store.update_with(&key, |_| hashmere::Update::Set(longer.clone())).map(drop),
-            _ => store.reserve(&key, 20_000).map(drop),
+            _ => store.reserve(&key, 20_000, Attributes::NONE).map(drop),
         };
         match result {
             Ok(()) if store.get_item(&key).unwrap().unwrap() == before => {} // an abandoned reservation

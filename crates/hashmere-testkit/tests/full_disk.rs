@@ -3,7 +3,7 @@
 //! Catches: segments without memory that count as free, a system call for each of them, space lost to a failed request.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Mode, Options, Store, WriteError};
+use hashmere::{Attributes, Mode, Options, Store, WriteError};
 use hashmere_engine::StoreHandle;
 use hashmere_testkit::files::{allocated, SmallDisk};
 use hashmere_testkit::limits::{thread_cpu, Watchdog};
@@ -38,7 +38,7 @@ fn refuse_large(store: &Store, path: &Path, round: u64) {
     let (before, stats) = (allocated(path), store.stats());
     let refused = match round % 3 {
         0 => store.set(b"large", &vec![1; TOO_MUCH]).map(drop),
-        1 => store.reserve(b"large", TOO_MUCH as u64).map(drop),
+        1 => store.reserve(b"large", TOO_MUCH as u64, Attributes::NONE).map(drop),
         _ => store.shared().create_region(1, b"pool", TOO_MUCH as u64, |_, _| ()).map(drop),
     };
     assert!(matches!(refused, Err(WriteError::NoSpace(_))), "round {round}: {refused:?}");

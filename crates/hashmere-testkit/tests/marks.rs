@@ -23,12 +23,12 @@ fn item(store: &Store, key: &[u8]) -> Item {
 fn marks_stay_with_a_value_and_go_with_it() {
     let (_scratch, store) = stage("marks_stay");
     let attributes = Attributes { flags: 7, ttl: Ttl::After(Duration::from_secs(100)), ..Attributes::NONE };
-    assert!(store.set_marked(b"k", b"v", attributes, 3, None).unwrap().is_some());
-    assert!(store.set_marked(b"k", b"w", attributes, 3, None).unwrap().is_none(), "the key is there");
+    assert!(store.shared().set_marked(b"k", b"v", attributes, 3, None).unwrap().is_some());
+    assert!(store.shared().set_marked(b"k", b"w", attributes, 3, None).unwrap().is_none(), "the key is there");
     let first = item(&store, b"k");
     assert_eq!((first.metadata.marks, first.metadata.flags, &first.value[..]), (3, 7, &b"v"[..]));
-    assert!(store.remark(b"k", &first, 5).unwrap());
-    assert!(!store.remark(b"k", &first, 9).unwrap(), "the marks are not those that were seen");
+    assert!(store.shared().remark(b"k", &first, 5).unwrap());
+    assert!(!store.shared().remark(b"k", &first, 9).unwrap(), "the marks are not those that were seen");
     let second = item(&store, b"k");
     assert_eq!((second.metadata.marks, second.metadata.flags, second.metadata.version), (5, 7, first.metadata.version));
     assert_eq!(second.metadata.expires_at_ms, first.metadata.expires_at_ms);
@@ -41,7 +41,7 @@ fn marks_stay_with_a_value_and_go_with_it() {
 #[test]
 fn a_touch_that_writes_anew_keeps_marks() {
     let (_scratch, store) = stage("marks_touch");
-    store.set_marked(b"k", b"v", Attributes::NONE, 2, None).unwrap();
+    store.shared().set_marked(b"k", b"v", Attributes::NONE, 2, None).unwrap();
     assert!(store.touch(b"k", Ttl::After(Duration::from_secs(50))).unwrap());
     let item = item(&store, b"k");
     assert_eq!(item.metadata.marks, 2);
@@ -58,7 +58,7 @@ fn one_of_many_sets_a_mark() {
         std::thread::scope(|scope| {
             for _ in 0..3 {
                 scope.spawn(|| {
-                    if store.remark(b"k", &seen, 1).unwrap() {
+                    if store.shared().remark(b"k", &seen, 1).unwrap() {
                         winners.fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -32,7 +32,8 @@ fn read_everything(store: &Store) {
         assert_eq!(*store.view(&key).unwrap().unwrap(), expected[..]);
         assert_eq!(store.metadata(&key).unwrap().unwrap().value_len, expected.len() as u64);
         let handle = store.id_of(&key).unwrap().unwrap();
-        assert_eq!(store.get_at(handle).unwrap().key, key);
+        assert_eq!(store.key_of(handle).unwrap().as_deref(), Some(&key[..]));
+        assert_eq!(store.get(handle).unwrap().as_ref(), Some(&expected));
         assert!(store.contains_key(&key).unwrap() && store.ttl(&key).unwrap().is_some());
     }
     assert_eq!(store.get(b"missing").unwrap(), None);
@@ -65,7 +66,7 @@ fn every_write_is_refused() {
     let before = std::fs::read(&path).unwrap();
     let store = Options::new().read_only().open(&path).unwrap();
     let key = &payload::key(1)[..];
-    let uid = store.uid_of(key).unwrap().unwrap();
+    let uid = store.metadata(key).unwrap().unwrap().uid;
     let none = Attributes::NONE;
     let results: [(&str, Result<(), WriteError>); 22] = [
         ("set", store.set(key, b"x").map(drop)),
@@ -74,7 +75,7 @@ fn every_write_is_refused() {
         ("replace", store.replace(key, b"x", none).map(drop)),
         ("append", store.append(key, b"x").map(drop)),
         ("prepend", store.prepend(key, b"x").map(drop)),
-        ("reserve", store.reserve(key, 9).map(drop)),
+        ("reserve", store.reserve(key, 9, Attributes::NONE).map(drop)),
         ("delete", store.delete(key).map(drop)),
         ("take", store.take(key).map(drop)),
         ("cas", store.compare_and_set(b"new", Expected::Absent, Change::Set(b"x")).map(drop)),
@@ -88,8 +89,8 @@ fn every_write_is_refused() {
         ("set_many", store.set_many(&[(key, b"x")]).map(drop)),
         ("delete_many", store.delete_many(&[key]).map(drop)),
         ("clear", store.clear()),
-        ("set_at", store.set_at(uid, b"x").map(drop)),
-        ("delete_at", store.delete_at(uid).map(drop)),
+        ("set by UID", store.set(uid, b"x").map(drop)),
+        ("delete by UID", store.delete(uid).map(drop)),
     ];
     for (name, result) in results {
         assert!(matches!(result, Err(WriteError::ReadOnly)), "{name}: {result:?}");

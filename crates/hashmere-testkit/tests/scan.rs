@@ -182,7 +182,7 @@ fn prefix_glob_and_keys_only() {
     }
     for pair in store.scan(Cursor::START, Filter::all().keys_only()) {
         let pair = pair.unwrap();
-        assert!(pair.value.is_empty() && store.value_len(&pair.key).unwrap() == Some(pair.metadata.value_len));
+        assert!(pair.value.is_empty() && store.metadata(&pair.key).unwrap() == Some(pair.metadata));
     }
 }
 

@@ -2,7 +2,7 @@
 //! Catches: length encodings that overflow, values that span segments wrongly, off-by-one at 7, 8, 127, 250, 4096.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Options, ReadError, Store, WriteError};
+use hashmere::{Attributes, Options, ReadError, Store, WriteError};
 use hashmere_testkit::limits::{memory_available, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::mix;
@@ -45,10 +45,10 @@ fn all_pairs(name: &'static str, options: Options) {
 
 fn check(store: &Store, key: &[u8], expected: &[u8]) {
     assert!(store.get(key).unwrap().as_deref() == Some(expected), "{} + {} bytes", key.len(), expected.len());
-    assert_eq!(store.value_len(key).unwrap(), Some(expected.len() as u64));
+    assert_eq!(store.metadata(key).unwrap().map(|meta| meta.value_len), Some(expected.len() as u64));
     assert!(*store.view(key).unwrap().unwrap() == *expected);
-    let pair = store.get_at(store.id_of(key).unwrap().unwrap()).unwrap();
-    assert!(pair.key == key && pair.value == expected);
+    let id = store.id_of(key).unwrap().unwrap();
+    assert!(store.key_of(id).unwrap().as_deref() == Some(key) && store.get(id).unwrap().as_deref() == Some(expected));
 }
 
 #[test]
@@ -117,7 +117,7 @@ fn three_gibibytes() {
     let scratch = Scratch::new("sizes-big");
     let store = Options::new().open(scratch.store("big")).unwrap();
     let len = 3usize << 30;
-    let mut reservation = store.reserve(b"big", len as u64).unwrap();
+    let mut reservation = store.reserve(b"big", len as u64, Attributes::NONE).unwrap();
     let mut chunks = reservation.chunks_exact_mut(4096);
     for (number, chunk) in chunks.by_ref().enumerate() {
         chunk[..8].copy_from_slice(&mix(number as u64).to_le_bytes());
@@ -125,7 +125,7 @@ fn three_gibibytes() {
     }
     reservation.commit().unwrap();
     store.set(b"small", b"neighbour").unwrap();
-    assert_eq!(store.value_len(b"big").unwrap(), Some(len as u64));
+    assert_eq!(store.metadata(b"big").unwrap().map(|meta| meta.value_len), Some(len as u64));
     let view = store.view(b"big").unwrap().unwrap();
     assert_eq!(view.len(), len);
     for (number, chunk) in view.chunks_exact(4096).enumerate() {
@@ -146,7 +146,7 @@ fn too_large_is_refused_and_changes_nothing() {
     store.set(b"key", b"old").unwrap();
     let before = hashmere_testkit::files::apparent(store.path());
     for len in [(4u64 << 30) - 2, 4 << 30, 5 << 30, u64::MAX - 100, u64::MAX] {
-        match store.reserve(b"key", len) {
+        match store.reserve(b"key", len, Attributes::NONE) {
             Err(WriteError::TooLarge { bytes, limit }) => {
                 assert!(bytes > limit && ((4 << 30) - 64..=4 << 30).contains(&limit), "{bytes} {limit}");
             }

@@ -281,9 +281,9 @@ fn grow_beside(store: &Store, worker: &Worker, new: u64) {
 /// The stopped one has gone on, and each worker that was refused tries again.
 fn all_as_they_were(patient: &Store, store: &Store, new: u64) {
     for key in 0..new {
-        let before = store.uid_of(&fresh(key)).unwrap();
+        let before = store.id_of(&fresh(key)).unwrap();
         patient.set(&fresh(key), &payload::encode(key + 1)).unwrap();
-        let uid = store.uid_of(&fresh(key)).unwrap();
+        let uid = store.id_of(&fresh(key)).unwrap();
         assert!(before.is_none() || before == uid, "new {key} has got another UID");
     }
 }

@@ -2,7 +2,7 @@
 //! Further ones have a file of their own: `stopped` (locks stolen from a paused owner), `full` (SIGBUS), `collisions`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, Change, Counter, Expected, Options, Store, Update, WriteError};
+use hashmere::{Attributes, Change, Counter, Expected, Key, Options, Store, Update, WriteError};
 use hashmere_testkit::limits::{queued_ns, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
@@ -149,12 +149,12 @@ fn a_failed_write_leaves_the_old_value() {
     full(store.prepend(b"key", &too_long).map(drop));
     full(store.update_with(b"key", |_| Update::Set(too_long.clone())).map(drop));
     full(store.compare_and_set(b"key", Expected::Version(before.metadata.version), Change::Set(&too_long)).map(drop));
-    full(store.set_at(before.metadata.uid, &too_long).map(drop));
+    full(store.set(before.metadata.uid, &too_long).map(drop));
     full(store.set_many(&[(b"key", &too_long)]).map(drop));
-    full(store.reserve(b"key", too_long.len() as u64).map(drop));
+    full(store.reserve(b"key", too_long.len() as u64, Attributes::NONE).map(drop));
     let result = store.incr(b"key", 1, Counter::or_create(0));
     assert!(matches!(result, Err(WriteError::NotANumber)), "{result:?}");
-    drop(store.reserve(b"key", 100).unwrap());
+    drop(store.reserve(b"key", 100, Attributes::NONE).unwrap());
     assert_eq!(store.get_item(b"key").unwrap().unwrap(), before);
     assert_eq!(store.len(), 1);
     assert!(store.check().is_clean(), "{:#?}", store.check().problems);
@@ -164,15 +164,14 @@ fn a_failed_write_leaves_the_old_value() {
 #[test]
 fn same_hash_and_length_but_another_key() {
     let (_watchdog, _scratch, store) = stage("trap-compare", tiny());
-    let family = store.hashed();
-    family.set(b"abcdefgh", 9, b"first").unwrap();
-    assert_eq!(family.get(b"abcdefgi", 9).unwrap(), None);
-    assert_eq!(family.get(b"Abcdefgh", 9).unwrap(), None);
-    assert_eq!(family.get(b"abcdefgh", 8).unwrap(), None, "with another hash it is not this key");
-    assert!(!family.delete(b"abcdefgi", 9).unwrap());
-    family.set(b"abcdefgi", 9, b"second").unwrap();
-    assert_eq!(family.get(b"abcdefgh", 9).unwrap().as_deref(), Some(&b"first"[..]));
-    assert_eq!(family.get(b"abcdefgi", 9).unwrap().as_deref(), Some(&b"second"[..]));
+    store.set(Key::with_hash(b"abcdefgh", 9), b"first").unwrap();
+    assert_eq!(store.get(Key::with_hash(b"abcdefgi", 9)).unwrap(), None);
+    assert_eq!(store.get(Key::with_hash(b"Abcdefgh", 9)).unwrap(), None);
+    assert_eq!(store.get(Key::with_hash(b"abcdefgh", 8)).unwrap(), None, "with another hash it is not this key");
+    assert!(!store.delete(Key::with_hash(b"abcdefgi", 9)).unwrap());
+    store.set(Key::with_hash(b"abcdefgi", 9), b"second").unwrap();
+    assert_eq!(store.get(Key::with_hash(b"abcdefgh", 9)).unwrap().as_deref(), Some(&b"first"[..]));
+    assert_eq!(store.get(Key::with_hash(b"abcdefgi", 9)).unwrap().as_deref(), Some(&b"second"[..]));
     assert_eq!(store.len(), 2);
 }
 

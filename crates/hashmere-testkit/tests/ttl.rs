@@ -3,7 +3,7 @@
 //! Catches: expired keys that some call still returns, times lost by append or counters, wrong remaining times.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Expiry, Options, Store, Ttl, Update};
+use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Expiry, Key, Options, Store, Ttl, Update};
 use hashmere_testkit::limits::wall_ms;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{payload, small, tiny, BASE};
@@ -39,7 +39,7 @@ fn counted_or_not_and_dropped_on_request() {
     let (_scratch, store) = stage("ttl-count");
     let again = small().open(store.path()).unwrap();
     store.set(b"stays", b"1").unwrap();
-    store.hashed().set_with(b"hashed", 7, b"1", after(1)).unwrap();
+    store.set_with(Key::with_hash(b"hashed", 7), b"1", after(1)).unwrap();
     store.set_with(b"touched", b"1", after(60_000)).unwrap();
     assert!(store.touch(b"touched", Ttl::After(Duration::from_millis(1))).unwrap());
     store.set_with(b"large", &[7; 300_000], after(1)).unwrap();
@@ -70,24 +70,22 @@ fn gone_for_every_call() {
             store.set_with(name.as_bytes(), b"7", after(ms)).unwrap();
             store.get(name.as_bytes()).unwrap()
         });
-        (found.collect::<Vec<_>>(), store.uid_of(b"k0").unwrap())
+        (found.collect::<Vec<_>>(), store.id_of(b"k0").unwrap())
     });
     assert!(found.iter().all(|value| value.as_deref() == Some(&b"7"[..])), "expired before its time: {found:?}");
-    let uid = uid.unwrap();
+    let id = uid.unwrap();
     sleep(Duration::from_millis(ms + 50));
     let k = |n: usize| names[n].as_bytes();
     assert_eq!(store.get(k(0)).unwrap(), None);
-    assert!(!store.get_into(k(0), &mut Vec::new()).unwrap());
+    assert_eq!(store.get_into(k(0), &mut Vec::new()).unwrap(), None);
     assert_eq!(store.get_item(k(0)).unwrap(), None);
     assert_eq!(store.metadata(k(0)).unwrap(), None);
     assert!(store.view(k(0)).unwrap().is_none());
     assert!(!store.contains_key(k(0)).unwrap());
-    assert_eq!(store.value_len(k(0)).unwrap(), None);
     assert_eq!(store.ttl(k(0)).unwrap(), None);
     assert_eq!(store.get_many(&[k(0), k(1)]).unwrap(), [None, None]);
-    assert_eq!(store.uid_of(k(0)).unwrap(), None);
     assert!(store.id_of(k(0)).unwrap().is_none());
-    assert!(store.get_at(uid).is_err());
+    assert_eq!((store.get(id).unwrap(), store.key_of(id.uid()).unwrap()), (None, None));
     assert_eq!(store.iter().count(), 0);
     assert_eq!(store.keys().count(), 0);
     assert_eq!(store.random().unwrap(), None);
@@ -123,7 +121,7 @@ fn remaining_time_and_touch() {
     let (_scratch, store) = stage("ttl-touch");
     store.set_with(b"k", b"v", Attributes::NONE.flags(3)).unwrap();
     assert_eq!(store.ttl(b"k").unwrap(), Some(Expiry { remaining: None }));
-    let uid = store.uid_of(b"k").unwrap();
+    let uid = store.metadata(b"k").unwrap().map(|meta| meta.uid);
     let remaining = |least: u64, most: u64| {
         let Some(Expiry { remaining: Some(time) }) = store.ttl(b"k").unwrap() else { panic!("no time") };
         assert!(time > Duration::from_secs(least) && time <= Duration::from_secs(most), "{time:?}");

@@ -3,19 +3,24 @@
 //! Catches: UIDs that move with the record or with a split, two keys with one UID, stale entry ids that lead elsewhere.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{EntryId, Options, ReadError, Store, Uid, Update, Updated, WriteError};
+use hashmere::{
+    Attributes, CasOutcome, Change, Counter, EntryId, Expected, Key, Options, Store, Ttl, Uid, Update, Updated,
+    WriteError,
+};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
 use std::collections::HashSet;
+use std::fmt::Debug;
+use std::time::Duration;
 
 fn check(store: &Store, number: u64, uid: Uid) {
     let key = payload::key(number);
-    assert_eq!(store.uid_of(&key).unwrap(), Some(uid), "key {number}");
-    let pair = store.get_at(uid).unwrap();
-    assert!(pair.key == key && pair.metadata.uid == uid, "UID {uid:?} leads to {pair:?}");
+    assert_eq!(store.metadata(&key).unwrap().map(|meta| meta.uid), Some(uid), "key {number}");
+    let (named, item) = (store.key_of(uid).unwrap().unwrap(), store.get_item(uid).unwrap().unwrap());
+    assert!(named == key && item.metadata.uid == uid, "UID {uid:?} names {named:?}: {item:?}");
 }
 
 #[test]
@@ -48,8 +53,47 @@ fn survive_growth_overwriting_cleaning_and_reopening() {
     }
 }
 
+/// How many calls [`all_do_nothing`] knows.
+const CALLS: u64 = 25;
+
+/// A call by the number of an entry that is gone: says that it is absent, or, where it would have to create it, fails.
+fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
+    fn stale<T: Debug>(result: Result<T, WriteError>) -> bool {
+        matches!(result, Err(WriteError::Stale))
+    }
+    let (none, existing) = (Attributes::NONE, Counter::EXISTING);
+    let did_nothing = match call {
+        0 => store.get_item(gone).unwrap().is_none(),
+        1 => store.view(gone).unwrap().is_none(),
+        2 => store.metadata(gone).unwrap().is_none(),
+        3 => !store.contains_key(gone).unwrap(),
+        4 => store.ttl(gone).unwrap().is_none(),
+        5 => store.key_of(gone).unwrap().is_none(),
+        6 => store.id_of(gone).unwrap().is_none(),
+        7 => store.get_into(gone, &mut [0; 4]).unwrap().is_none(),
+        8 => !store.delete(gone).unwrap(),
+        9 => store.take(gone).unwrap().is_none(),
+        10 => store.replace(gone, b"wrong", none).unwrap().is_none(),
+        11 => store.append(gone, b"wrong").unwrap().is_none(),
+        12 => store.prepend(gone, b"wrong").unwrap().is_none(),
+        13 => !store.touch(gone, Ttl::Never).unwrap(),
+        14 => store.get_and_touch(gone, Ttl::Never).unwrap().is_none(),
+        15 => store.incr(gone, 1, existing).unwrap().is_none(),
+        16 => store.decr(gone, 1, existing).unwrap().is_none(),
+        17 => store.dec_ref(gone).unwrap().is_none(),
+        18 => store.compare_and_set(gone, Expected::Value(b"1"), Change::Set(b"2")).unwrap() == CasOutcome::NotFound,
+        19 => stale(store.compare_and_set(gone, Expected::Absent, Change::Set(b"wrong"))),
+        20 => stale(store.set(gone, b"wrong")),
+        21 => stale(store.add(gone, b"wrong", none)),
+        22 => stale(store.update_with(gone, |_| Update::Set(b"wrong".to_vec()))),
+        23 => stale(store.incr_by(gone, 1, Counter::or_create(1))),
+        _ => stale(store.inc_ref(gone)),
+    };
+    assert!(did_nothing, "call {call} on {gone:?}");
+}
+
 #[test]
-fn stale_handles_are_noticed() {
+fn stale_ids_are_noticed() {
     let _watchdog = Watchdog::start("uids-stale");
     let mut rng = Rng::for_test("uids-stale");
     let scratch = Scratch::new("uids-stale");
@@ -59,7 +103,7 @@ fn stale_handles_are_noticed() {
         let key = payload::key(round);
         store.set(&key, &payload::encode(round)).unwrap();
         let handle = store.id_of(&key).unwrap().unwrap();
-        assert_eq!(store.get_at(handle).unwrap().key, key);
+        assert_eq!(store.key_of(handle).unwrap().as_deref(), Some(&key[..]));
         if rng.chance(80) {
             store.delete(&key).unwrap();
             gone.push((round, handle));
@@ -70,13 +114,9 @@ fn stale_handles_are_noticed() {
                 break;
             }
             let &(number, handle) = rng.pick(&gone);
-            let found = store.get_at(handle);
-            assert!(matches!(found, Err(ReadError::Stale)), "the handle of deleted key {number} leads to {found:?}");
-            match rng.below(3) {
-                0 => assert!(matches!(store.set_at(handle, b"wrong"), Err(WriteError::Stale))),
-                1 => assert!(matches!(store.delete_at(handle), Err(WriteError::Stale))),
-                _ => assert!(matches!(store.update_with_at(handle, |_| Update::Remove), Err(WriteError::Stale))),
-            }
+            let found = store.get(handle).unwrap();
+            assert!(found.is_none(), "the id of deleted key {number} leads to {found:?}");
+            all_do_nothing(&store, handle.into(), rng.below(CALLS));
         }
     }
     assert_eq!(store.len(), 30_000 - gone.len() as u64, "a stale entry id removed another key");
@@ -93,35 +133,70 @@ fn a_plain_uid_of_nothing_is_stale() {
     let numbers =
         near.chain((0..10_000).map(|_| rng.word() as u32)).chain(0..2000).chain([u32::MAX, u32::MAX - 1, 1 << 31]);
     for number in numbers.filter(|&number| number != uid.0) {
-        let found = store.get_at(Uid(number));
-        assert!(matches!(found, Err(ReadError::Stale)), "{number:#x}: {found:?}");
+        let found = store.get_item(Uid(number)).unwrap();
+        assert!(found.is_none(), "{number:#x}: {found:?}");
     }
-    store.delete_at(uid).unwrap();
-    assert!(matches!(store.get_at(uid), Err(ReadError::Stale)));
-    assert!(matches!(store.delete_at(uid), Err(WriteError::Stale)));
-    assert_eq!(store.uid_of(b"only").unwrap(), None);
+    assert!(store.delete(uid).unwrap());
+    (0..CALLS).for_each(|call| all_do_nothing(&store, uid.into(), call));
+    assert_eq!((store.len(), store.id_of(b"only").unwrap()), (0, None));
 }
 
+/// Each call does the same whatever names the key.
 #[test]
-fn every_operation_by_number() {
+fn every_call_by_every_kind_of_key() {
     let scratch = Scratch::new("uids-all");
     let store = small().open(scratch.store("uids")).unwrap();
-    for number in 0..2000 {
-        let key = payload::key(number);
-        let first = store.set(&key, b"first").unwrap();
-        let stored = store.set_at(first.uid, &payload::encode(number)).unwrap();
-        assert!(!stored.created && stored.uid == first.uid && stored.version > first.version);
-        let handle = store.id_of(&key).unwrap().unwrap();
-        let mut value = vec![1, 2, 3];
-        store.get_at_into(handle, &mut value).unwrap();
-        assert_eq!(payload::decode(&value), Ok(number));
-        let updated = store.update_with_at(handle, |item| {
-            let mut value = item.value.clone();
-            value.push(b'!');
-            Update::Set(value)
-        });
-        assert!(matches!(updated.unwrap(), Updated::Stored(stored) if stored.uid == first.uid));
-        value.push(b'!');
-        assert_eq!(store.get(&key).unwrap(), Some(value));
+    for number in 0..400 {
+        let bytes = payload::key(number);
+        let hashed = Key::with_hash(&bytes, number / 7);
+        for named in [Key::Bytes(&bytes), hashed] {
+            let first = store.set(named, b"first").unwrap();
+            let id = store.id_of(named).unwrap().unwrap();
+            assert_eq!(id.uid(), first.uid);
+            for key in [named, id.into(), first.uid.into()] {
+                one_after_the_other(&store, key, &bytes, first.uid);
+            }
+            assert!(store.delete(id).unwrap() && !store.contains_key(named).unwrap());
+        }
     }
+    assert_eq!(store.len(), 0);
+}
+
+fn one_after_the_other(store: &Store, key: Key<'_>, bytes: &[u8], uid: Uid) {
+    assert_eq!(store.key_of(key).unwrap().as_deref(), Some(bytes));
+    assert_eq!(store.id_of(key).unwrap().unwrap().uid(), uid);
+    let stored = store.set(key, b"one").unwrap();
+    assert!(!stored.created && stored.uid == uid);
+    let (mut buffer, mut array, mut short) = (vec![1, 2], [0; 3], [0; 2]);
+    assert_eq!(store.get_into(key, &mut buffer).unwrap(), Some(3));
+    assert_eq!(store.get_into(key, &mut array).unwrap(), Some(3));
+    assert_eq!(store.get_into(key, &mut short[..]).unwrap(), Some(3));
+    assert_eq!((&buffer[..], &array), (&b"one"[..], b"one"));
+    assert_eq!(store.add(key, b"other", Attributes::NONE).unwrap(), None);
+    assert!(store.replace(key, b"two", Attributes::NONE.flags(5)).unwrap().unwrap().version > stored.version);
+    assert!(store.append(key, b">").unwrap().is_some() && store.prepend(key, b"<").unwrap().is_some());
+    let item = store.get_item(key).unwrap().unwrap();
+    assert_eq!((&item.value[..], item.metadata.flags, item.metadata.uid), (&b"<two>"[..], 5, uid));
+    assert_eq!((*store.view(key).unwrap().unwrap()).to_vec(), item.value);
+    assert_eq!(store.metadata(key).unwrap(), Some(item.metadata));
+
+    let cas = |expected, value| store.compare_and_set(key, expected, Change::Set(value)).unwrap();
+    assert_eq!(cas(Expected::Absent, b"no"), CasOutcome::Mismatch(item.metadata.version));
+    assert_eq!(cas(Expected::Value(b"<one>"), b"no"), CasOutcome::Mismatch(item.metadata.version));
+    assert!(matches!(cas(Expected::Version(item.metadata.version), b"7"), CasOutcome::Stored(_)));
+    assert!(matches!(cas(Expected::Value(b"7"), b"8"), CasOutcome::Stored(_)));
+
+    assert_eq!(store.incr(key, 2, Counter::EXISTING).unwrap(), Some(10));
+    assert_eq!(store.decr(key, 3, Counter::or_create(99)).unwrap(), Some(7));
+    assert_eq!(store.incr_by(key, -6, Counter::EXISTING).unwrap(), Some(1));
+    assert_eq!((store.inc_ref(key).unwrap(), store.dec_ref(key).unwrap()), (2, Some(1)));
+    let updated = store.update_with(key, |item| Update::Set([&item.unwrap().value[..], b"!"].concat()));
+    assert!(matches!(updated.unwrap(), Updated::Stored(stored) if stored.uid == uid));
+    assert!(matches!(store.incr(key, 1, Counter::EXISTING), Err(WriteError::NotANumber)));
+
+    assert!(store.touch(key, Ttl::After(Duration::from_secs(500))).unwrap());
+    assert!(store.ttl(key).unwrap().unwrap().remaining.is_some());
+    assert_eq!(store.get_and_touch(key, Ttl::Never).unwrap().unwrap().value, b"1!");
+    assert_eq!(store.ttl(key).unwrap().unwrap().remaining, None);
+    assert!(store.contains_key(key).unwrap());
 }

@@ -3,9 +3,8 @@
 //! Catches: an update that is asked again without end because its own function changes the key.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
-use hashmere::{
-    Attributes, Change, Counter, Cursor, Expected, Filter, ReadError, Store, Ttl, Update, Updated, WriteError,
-};
+use hashmere::{Attributes, Change, Counter, Cursor, Expected, Filter, Key, Store, Ttl, Update, Updated, WriteError};
+use hashmere_engine::StoreHandle;
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::tiny;
@@ -35,7 +34,7 @@ fn writes(store: &Store) -> Vec<(&'static str, bool)> {
         ("replace", is_refused(store.replace(b"own", b"x", Attributes::NONE))),
         ("append", is_refused(store.append(b"own", b"x"))),
         ("prepend", is_refused(store.prepend(b"own", b"x"))),
-        ("reserve", is_refused(store.reserve(b"own", 1))),
+        ("reserve", is_refused(store.reserve(b"own", 1, Attributes::NONE))),
         ("delete", is_refused(store.delete(b"own"))),
         ("delete_many", is_refused(store.delete_many(&[b"own"]))),
         ("take", is_refused(store.take(b"own"))),
@@ -45,12 +44,15 @@ fn writes(store: &Store) -> Vec<(&'static str, bool)> {
         ("dec_ref", is_refused(store.dec_ref(b"own"))),
         ("touch", is_refused(store.touch(b"own", Ttl::Never))),
         ("get_and_touch", is_refused(store.get_and_touch(b"own", Ttl::Never))),
-        ("set_at", is_refused(store.set_at(uid, b"x"))),
-        ("delete_at", is_refused(store.delete_at(uid))),
-        ("update_at", is_refused(store.update_with_at(uid, |_| Update::Set(b"x".into())))),
+        ("set, by UID", is_refused(store.set(uid, b"x"))),
+        ("delete, by UID", is_refused(store.delete(uid))),
+        ("incr, by UID", is_refused(store.incr(uid, 1, Counter::EXISTING))),
+        ("touch, by UID", is_refused(store.touch(uid, Ttl::Never))),
+        ("take, by UID", is_refused(store.take(uid))),
+        ("update, by UID", is_refused(store.update_with(uid, |_| Update::Set(b"x".into())))),
         ("update", is_refused(store.update_with(b"own", |_| Update::Set(b"x".into())))),
-        ("set_marked", is_refused(store.set_marked(b"own", b"x", Attributes::NONE, 1, Some(&meta)))),
-        ("remark", is_refused(store.remark(b"own", &item, 1))),
+        ("set_marked", is_refused(store.shared().set_marked(b"own", b"x", Attributes::NONE, 1, Some(&meta)))),
+        ("remark", is_refused(store.shared().remark(b"own", &item, 1))),
         ("clear", is_refused(store.clear())),
     ]
 }
@@ -111,13 +113,13 @@ fn within_each_other() {
     assert_eq!(store.get(b"own").unwrap().unwrap(), b"out");
     assert_eq!(store.get(b"two").unwrap().unwrap(), b"free");
     // By supplied hashes too, where the same hash does not make the same key.
-    let hashed = store.hashed();
-    hashed.set(b"own", 7, b"0").unwrap();
-    let updated = hashed.update_with(b"own", 7, |_| {
-        assert!(is_refused(hashed.set(b"own", 7, b"x")));
-        assert!(is_refused(hashed.delete(b"own", 7)));
-        hashed.set(b"else", 7, b"x").unwrap();
-        hashed.set(b"own", 8, b"x").unwrap();
+    let hashed = |hash: u64| Key::with_hash(b"own", hash);
+    store.set(hashed(7), b"0").unwrap();
+    let updated = store.update_with(hashed(7), |_| {
+        assert!(is_refused(store.set(hashed(7), b"x")));
+        assert!(is_refused(store.delete(hashed(7))));
+        store.set(Key::with_hash(b"else", 7), b"x").unwrap();
+        store.set(hashed(8), b"x").unwrap();
         store.set(b"own", b"x").unwrap();
         Update::Remove
     });
@@ -224,6 +226,6 @@ fn errors_of_reading_are_not_hidden() {
     let store = tiny().open(scratch.store("update")).unwrap();
     let uid = store.set(b"own", b"0").unwrap().uid;
     store.delete(b"own").unwrap();
-    assert!(matches!(store.update_with_at(uid, |_| Update::Keep), Err(WriteError::Stale)));
-    assert!(matches!(store.get_at(uid), Err(ReadError::Stale)));
+    assert!(matches!(store.update_with(uid, |_| Update::Keep), Err(WriteError::Stale)));
+    assert_eq!(store.get(uid).unwrap(), None);
 }

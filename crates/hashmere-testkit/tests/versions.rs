@@ -85,7 +85,7 @@ fn every_kind_of_change_gives_a_new_one() {
     newest.rises(key, store.append(key, b"v").unwrap().unwrap().version, "append");
     newest.rises(key, store.prepend(key, b"").unwrap().unwrap().version, "prepend of nothing");
     newest.rises(key, store.set(key, &store.get(key).unwrap().unwrap()).unwrap().version, "set to the same value");
-    newest.rises(key, store.reserve(key, 3).unwrap().commit().unwrap().version, "reserve");
+    newest.rises(key, store.reserve(key, 3, Attributes::NONE).unwrap().commit().unwrap().version, "reserve");
     store.update_with(key, |_| Update::Set(b"7".to_vec())).unwrap();
     newest.rises(key, store.metadata(key).unwrap().unwrap().version, "update");
     store.incr(key, 0, hashmere::Counter::EXISTING).unwrap();

@@ -1,6 +1,6 @@
 //! A value read in place, and one written in place.
 
-use hashmere::Store;
+use hashmere::{Attributes, Store};
 use std::error::Error;
 
 const BYTES: usize = 1 << 20;
@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("overwritten; the view still begins with {}, the store with {}", view[0], now[0]);
     drop((view, now));
 
-    let mut room = store.reserve(b"squares", 8)?;
+    let mut room = store.reserve(b"squares", 8, Attributes::NONE)?;
     for (i, square) in (0u8..).zip(room.iter_mut()) {
         *square = i * i;
     }

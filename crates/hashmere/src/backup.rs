@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 /// Is told how many keys of about how many are copied.
 type Progress<'a> = Box<dyn FnMut(u64, u64) + 'a>;
 
-/// A backup about to be made: see [`Store::backup_to`].
+/// A backup about to be made: see [`Store::backup`].
 pub struct Backup<'a> {
     store: &'a Store,
     path: PathBuf,
@@ -15,16 +15,10 @@ pub struct Backup<'a> {
 }
 
 impl Store {
-    /// Copies the store to a new file as it is at one moment, while other threads and processes go on reading and
-    /// writing. [`backup_to`](Self::backup_to) with the defaults.
+    /// A copy of the store in a new file as it is at one moment, while other threads and processes go on reading and writing: to be
+    /// made with [`Backup::run`].
     ///
-    /// # Errors
-    /// See [`BackupError`].
-    pub fn backup(&self, path: impl AsRef<Path>) -> Result<BackupReport, BackupError> {
-        self.backup_to(path).run()
-    }
-
-    /// A backup to the file `path` (always a path, also without a slash), to be run with [`Backup::run`].
+    /// `path` is a path, also without a slash.
     ///
     /// The copy holds every write that was acknowledged before the call, and none that began after the first call of the progress function.
     /// Of the writes under way at that moment each is in it as a whole or not at all, and if one write
@@ -38,7 +32,7 @@ impl Store {
     /// What is superseded meanwhile takes room in the store until the backup ends. A write that would fail for want of room
     /// ends the backup instead ([`BackupError::Abandoned`]). A cache at its maximum size never waits for a backup: what
     /// it drops is missing in the copy ([`BackupReport::thinned`]).
-    pub fn backup_to(&self, path: impl AsRef<Path>) -> Backup<'_> {
+    pub fn backup(&self, path: impl AsRef<Path>) -> Backup<'_> {
         Backup { store: self, path: path.as_ref().to_path_buf(), replace: false, progress: Box::new(|_, _| ()) }
     }
 }

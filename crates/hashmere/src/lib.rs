@@ -28,13 +28,12 @@
 #![forbid(unsafe_code)]
 
 mod backup;
-mod by_number;
-mod copy;
+mod by_id;
 mod filter;
 mod glob;
-mod hashed;
+mod into;
+mod key;
 mod many;
-mod marks;
 mod options;
 mod scan;
 mod store;
@@ -43,14 +42,14 @@ mod write;
 
 pub use backup::Backup;
 pub use filter::{Cursor, Filter};
-pub use hashed::Hashed;
 #[doc(inline)]
 pub use hashmere_engine::{
-    Address, AddressLimit, Attributes, BackupError, BackupReport, CasOutcome, Change, CheckReport, ClientStats,
-    Counter, EntryId, Error, Expected, Expiry, Item, Metadata, Mode, OpenError, OperationCounts, Pair, Problem,
-    ReadError, Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WaitAnyOutcome, WaitOutcome,
-    WriteError,
+    AddressLimit, Attributes, BackupError, BackupReport, CasOutcome, Change, CheckReport, ClientStats, Counter,
+    EntryId, Error, Expected, Expiry, Item, Metadata, Mode, OpenError, OperationCounts, Pair, Problem, ReadError,
+    Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WaitAnyOutcome, WaitOutcome, WriteError,
 };
+pub use into::Buffer;
+pub use key::Key;
 pub use options::Options;
 pub use scan::Scan;
 pub use store::Store;

@@ -34,13 +34,6 @@ impl Store {
         Ok(())
     }
 
-    /// Asks the processor for the cache lines that calls with these keys are going to need, all at once: for a caller who has
-    /// something else to do meanwhile. Of more than 32 keys only the first are asked for. A hint: it changes nothing and
-    /// cannot fail.
-    pub fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) {
-        self.shared.hash_and_fetch(keys);
-    }
-
     /// Stores several pairs, in order, without attributes. Returns how many there were.
     ///
     /// # Errors

@@ -1,6 +1,9 @@
 //! The handle, and reading.
 
-use crate::{CheckReport, Error, Expiry, Item, Metadata, Mode, OpenError, Options, ReadError, Stats, View, WriteError};
+use crate::key::Name;
+use crate::{
+    CheckReport, Error, Expiry, Item, Key, Metadata, Mode, OpenError, Options, ReadError, Stats, View, WriteError,
+};
 use hashmere_engine::{resolve, FileEngine, SharedEngine, StoreHandle};
 use hashmere_format::row::Stat;
 use std::path::{Path, PathBuf};
@@ -60,42 +63,46 @@ impl Store {
         self.shared.engine()
     }
 
+    /// How to reach a key. For bytes nothing is left of this in the compiled call.
+    #[inline(always)]
+    pub(crate) fn name<'k>(&self, key: impl Into<Key<'k>>) -> Name<'k> {
+        match key.into() {
+            Key::Bytes(key) => Name::Key(key, self.engine().hash(key)),
+            Key::Hashed(key, hash) => Name::Key(key, self.engine().supplied(hash)),
+            Key::Id(id) => Name::At(id.into()),
+            Key::Uid(uid) => Name::At(uid.into()),
+        }
+    }
+
     /// The value of a key.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
+    pub fn get<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Vec<u8>>, ReadError> {
         let mut value = Vec::new();
-        Ok(self.get_into(key, &mut value)?.then_some(value))
-    }
-
-    /// Replaces the content of `buffer` by the value of a key; takes no memory if the buffer has room. On a miss
-    /// (`false`) the buffer is empty.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
-    // Always: a call of its own costs 37 instructions of 293 (`bench/budget get`).
-    #[inline(always)]
-    pub fn get_into(&self, key: &[u8], buffer: &mut Vec<u8>) -> Result<bool, ReadError> {
-        buffer.clear();
-        let engine = self.engine();
-        self.shared.fetch_bytes(engine, key, engine.hash(key), buffer)
+        Ok(self.get_into(key, &mut value)?.map(|_| value))
     }
 
     /// The value of a key with flags, version, expiry and UID.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn get_item(&self, key: &[u8]) -> Result<Option<Item>, ReadError> {
-        self.shared.get_item(key)
+    pub fn get_item<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Item>, ReadError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.item(key, kh),
+            Name::At(at) => self.item_of_entry(at),
+        }
     }
 
-    /// A view of the value in place, without a copy: see [`View`].
+    /// A view of the value where it is stored, without a copy: see [`View`].
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn view(&self, key: &[u8]) -> Result<Option<View>, ReadError> {
-        let view = self.shared.view_of(key, self.engine().hash(key))?;
+    pub fn view<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<View>, ReadError> {
+        let view = match self.name(key) {
+            Name::Key(key, kh) => self.shared.view_of(key, kh)?,
+            Name::At(at) => self.view_of_entry(at)?,
+        };
         self.engine().count(if view.is_some() { Stat::Hits } else { Stat::Misses }, 1);
         Ok(view)
     }
@@ -104,31 +111,26 @@ impl Store {
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn metadata(&self, key: &[u8]) -> Result<Option<Metadata>, ReadError> {
-        self.shared.metadata(key)
+    pub fn metadata<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Metadata>, ReadError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.engine().peek(key, kh),
+            Name::At(at) => self.metadata_of_entry(at),
+        }
     }
 
     /// Whether a key is there.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn contains_key(&self, key: &[u8]) -> Result<bool, ReadError> {
+    pub fn contains_key<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool, ReadError> {
         Ok(self.metadata(key)?.is_some())
-    }
-
-    /// The length of a value in bytes.
-    ///
-    /// # Errors
-    /// See [`ReadError`].
-    pub fn value_len(&self, key: &[u8]) -> Result<Option<u64>, ReadError> {
-        Ok(self.metadata(key)?.map(|meta| meta.value_len))
     }
 
     /// How long a key still lives; `None` if it is not there.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn ttl(&self, key: &[u8]) -> Result<Option<Expiry>, ReadError> {
+    pub fn ttl<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Expiry>, ReadError> {
         let now = hashmere_os::clock::now_ms();
         Ok(self.metadata(key)?.map(|meta| Expiry {
             remaining: meta.expires_at_ms.map(|at| Duration::from_millis(at.saturating_sub(now))),

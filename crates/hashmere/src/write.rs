@@ -1,10 +1,11 @@
 //! Writing one key.
 
+use crate::key::Name;
 use crate::{
-    Attributes, CasOutcome, Change, Counter, Expected, Item, Reservation, Store, Stored, Ttl, Update, Updated,
-    WriteError,
+    Attributes, CasOutcome, Change, Counter, Expected, Item, Key, Reservation, Store, Stored, Ttl, Uid, Update,
+    Updated, WriteError,
 };
-use hashmere_engine::{KeyHash, Rounds, Tick, When};
+use hashmere_engine::{Address, KeyHash, Rounds, Tick, When};
 
 /// The number after adding a signed step: below zero is zero, beyond 2^64 wraps.
 fn step(number: u64, by: i64) -> u64 {
@@ -26,7 +27,7 @@ impl Store {
     /// [`TooLarge`](WriteError::TooLarge), [`WrongLength`](WriteError::WrongLength) and the rest of [`WriteError`]: nothing
     /// has changed then.
     #[inline]
-    pub fn set(&self, key: &[u8], value: &[u8]) -> Result<Stored, WriteError> {
+    pub fn set<'k>(&self, key: impl Into<Key<'k>>, value: &[u8]) -> Result<Stored, WriteError> {
         self.set_with(key, value, Attributes::NONE)
     }
 
@@ -35,45 +36,77 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set).
     #[inline(always)]
-    pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
-        self.shared.set_with(key, value, attributes)
+    pub fn set_with<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        value: &[u8],
+        attributes: Attributes,
+    ) -> Result<Stored, WriteError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.set_hashed(key, kh, value, attributes),
+            Name::At(at) => self.set_entry(at, value, attributes),
+        }
     }
 
     /// Stores a value if the key is absent. `None`: it is there, and stays as it is.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn add(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
-        self.shared.put(key, self.engine().hash(key), value, attributes, When::Absent)
+    pub fn add<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        value: &[u8],
+        attributes: Attributes,
+    ) -> Result<Option<Stored>, WriteError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.put(key, kh, value, attributes, When::Absent),
+            Name::At(at) => self.add_entry(at),
+        }
     }
 
     /// Stores a value if the key is there. `None`: it is absent, and stays so.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn replace(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Option<Stored>, WriteError> {
-        self.shared.put(key, self.engine().hash(key), value, attributes, When::Present)
+    pub fn replace<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        value: &[u8],
+        attributes: Attributes,
+    ) -> Result<Option<Stored>, WriteError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.put(key, kh, value, attributes, When::Present),
+            Name::At(at) => self.replace_entry(at, value, attributes),
+        }
     }
 
     /// Puts bytes behind a value, keeping flags and expiry. `None`: the key is absent.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn append(&self, key: &[u8], tail: &[u8]) -> Result<Option<Stored>, WriteError> {
-        self.extend(key, tail.len(), |old| [old, tail].concat())
+    pub fn append<'k>(&self, key: impl Into<Key<'k>>, tail: &[u8]) -> Result<Option<Stored>, WriteError> {
+        self.extend(self.name(key), tail.len(), |old| [old, tail].concat())
     }
 
     /// Puts bytes in front of a value, keeping flags and expiry. `None`: the key is absent.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn prepend(&self, key: &[u8], head: &[u8]) -> Result<Option<Stored>, WriteError> {
-        self.extend(key, head.len(), |old| [head, old].concat())
+    pub fn prepend<'k>(&self, key: impl Into<Key<'k>>, head: &[u8]) -> Result<Option<Stored>, WriteError> {
+        self.extend(self.name(key), head.len(), |old| [head, old].concat())
     }
 
-    fn extend(&self, key: &[u8], by: usize, build: impl Fn(&[u8]) -> Vec<u8>) -> Result<Option<Stored>, WriteError> {
+    fn extend(
+        &self,
+        name: Name<'_>,
+        by: usize,
+        build: impl Fn(&[u8]) -> Vec<u8>,
+    ) -> Result<Option<Stored>, WriteError> {
         let engine = self.engine();
-        let kh = engine.hash(key);
+        let (key, kh) = match name {
+            Name::Key(key, kh) => (key, kh),
+            Name::At(at) => return self.extend_entry(at, build),
+        };
         let updated = engine.update(key, kh, &mut || self.shared.item(key, kh), &mut |item| {
             let Some(item) = item else { return Ok(Update::Keep) };
             // What the store cannot hold is not even built.
@@ -86,59 +119,40 @@ impl Store {
         })
     }
 
-    /// Makes room for a value of `value_len` bytes, to be filled in place: see [`Reservation`].
+    /// Makes room for a value of `value_len` bytes, to be filled in place: see [`Reservation`]. The expiry is counted from now.
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn reserve(&self, key: &[u8], value_len: u64) -> Result<Reservation<'_>, WriteError> {
-        self.reserve_with(key, value_len, Attributes::NONE)
-    }
-
-    /// The same with flags and expiry (which is reckoned from now).
-    ///
-    /// # Errors
-    /// As [`set`](Self::set).
-    pub fn reserve_with(
+    pub fn reserve(
         &self,
-        key: &[u8],
+        key: impl AsRef<[u8]>,
         value_len: u64,
         attributes: Attributes,
     ) -> Result<Reservation<'_>, WriteError> {
-        self.shared.reserve(key, value_len, attributes)
+        self.shared.reserve(key.as_ref(), value_len, attributes)
     }
 
     /// Removes a key. `false`: it was not there.
     ///
     /// # Errors
     /// As [`set`](Self::set), except that it needs no room.
-    pub fn delete(&self, key: &[u8]) -> Result<bool, WriteError> {
-        let engine = self.engine();
-        let kh = engine.hash(key);
-        let mut writer = engine.writer_for(key, kh)?;
-        engine.remove(&mut writer, key, kh, None)
-    }
-
-    /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the key lives.
-    ///
-    /// # Errors
-    /// As [`delete`](Self::delete).
-    pub fn delete_expired(&self, key: &[u8]) -> Result<bool, WriteError> {
-        let engine = self.engine();
-        let kh = engine.hash(key);
-        // Nearly always there is nothing, and no lock is taken to find that out.
-        if !engine.may_be_expired(key, kh) {
-            return Ok(false);
+    pub fn delete<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool, WriteError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.delete_hashed(key, kh),
+            Name::At(at) => self.delete_entry(at),
         }
-        engine.expire(&mut *engine.writer()?, key, kh)
     }
 
     /// Removes a key and returns its value; exactly one of several callers gets it.
     ///
     /// # Errors
     /// As [`delete`](Self::delete).
-    pub fn take(&self, key: &[u8]) -> Result<Option<Vec<u8>>, WriteError> {
+    pub fn take<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Vec<u8>>, WriteError> {
         let engine = self.engine();
-        let kh = engine.hash(key);
+        let (key, kh) = match self.name(key) {
+            Name::Key(key, kh) => (key, kh),
+            Name::At(at) => return self.take_entry(at),
+        };
         let mut rounds = Rounds::default();
         loop {
             engine.begin_round(rounds, key, kh)?;
@@ -157,13 +171,16 @@ impl Store {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn compare_and_set(
+    pub fn compare_and_set<'k>(
         &self,
-        key: &[u8],
+        key: impl Into<Key<'k>>,
         expected: Expected<'_>,
         change: Change<'_>,
     ) -> Result<CasOutcome, WriteError> {
-        self.shared.compare_and_set(key, expected, change)
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.compare_and_set_hashed(key, kh, expected, change),
+            Name::At(at) => self.compare_and_set_entry(at, expected, change),
+        }
     }
 
     /// Calls `f` with a key and does what it returns, atomically for that key.
@@ -177,8 +194,15 @@ impl Store {
     /// As [`set`](Self::set). Within `f`, a write of this key (or [`clear`](Self::clear)) by the same thread through this handle or a clone
     /// of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again without end.
     /// [`InvalidState`](WriteError::InvalidState) if the key changed each of a thousand times that `f` was asked, and for 5 seconds.
-    pub fn update_with(&self, key: &[u8], f: impl FnMut(Option<&Item>) -> Update) -> Result<Updated, WriteError> {
-        self.shared.update_hashed(key, self.engine().hash(key), f)
+    pub fn update_with<'k>(
+        &self,
+        key: impl Into<Key<'k>>,
+        f: impl FnMut(Option<&Item>) -> Update,
+    ) -> Result<Updated, WriteError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.update_hashed(key, kh, f),
+            Name::At(at) => self.update_entry(at, f),
+        }
     }
 
     /// Adds to a counter, wrapping at 2^64; returns its new value. `None`: the key is missing and `counter` does not
@@ -189,31 +213,31 @@ impl Store {
     ///
     /// # Errors
     /// [`WriteError::NotANumber`], else as [`set`](Self::set).
-    pub fn incr(&self, key: &[u8], by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
-        self.tick(key, self.engine().hash(key), counter, |n| Tick::Set(n.wrapping_add(by)))
+    pub fn incr<'k>(&self, key: impl Into<Key<'k>>, by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        self.tick(self.name(key), counter, |n| Tick::Set(n.wrapping_add(by)))
     }
 
     /// Subtracts from a counter, stopping at zero: see [`incr`](Self::incr).
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
-    pub fn decr(&self, key: &[u8], by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
-        self.tick(key, self.engine().hash(key), counter, |n| Tick::Set(n.saturating_sub(by)))
+    pub fn decr<'k>(&self, key: impl Into<Key<'k>>, by: u64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        self.tick(self.name(key), counter, |n| Tick::Set(n.saturating_sub(by)))
     }
 
     /// Adds a signed number to a counter: below zero it stops at zero, beyond 2^64 it wraps.
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
-    pub fn incr_by(&self, key: &[u8], by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
-        self.tick(key, self.engine().hash(key), counter, |n| Tick::Set(step(n, by)))
+    pub fn incr_by<'k>(&self, key: impl Into<Key<'k>>, by: i64, counter: Counter) -> Result<Option<u64>, WriteError> {
+        self.tick(self.name(key), counter, |n| Tick::Set(step(n, by)))
     }
 
     /// Counts a reference: creates the key at 1, or adds 1. Returns the count.
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
-    pub fn inc_ref(&self, key: &[u8]) -> Result<u64, WriteError> {
+    pub fn inc_ref<'k>(&self, key: impl Into<Key<'k>>) -> Result<u64, WriteError> {
         Ok(self.incr(key, 1, Counter::or_create(1))?.unwrap_or(1))
     }
 
@@ -222,21 +246,20 @@ impl Store {
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
-    pub fn dec_ref(&self, key: &[u8]) -> Result<Option<u64>, WriteError> {
-        self.tick(key, self.engine().hash(key), Counter::EXISTING, |n| match n.saturating_sub(1) {
+    pub fn dec_ref<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<u64>, WriteError> {
+        self.tick(self.name(key), Counter::EXISTING, |n| match n.saturating_sub(1) {
             0 => Tick::Delete,
             rest => Tick::Set(rest),
         })
     }
 
-    pub(crate) fn tick(
-        &self,
-        key: &[u8],
-        kh: KeyHash,
-        counter: Counter,
-        tick: impl Fn(u64) -> Tick,
-    ) -> Result<Option<u64>, WriteError> {
+    #[inline]
+    fn tick(&self, name: Name<'_>, counter: Counter, tick: impl Fn(u64) -> Tick) -> Result<Option<u64>, WriteError> {
         let engine = self.engine();
+        let (key, kh) = match name {
+            Name::Key(key, kh) => (key, kh),
+            Name::At(at) => return self.tick_entry(at, counter, tick),
+        };
         let mut writer = engine.writer_for(key, kh)?;
         engine.with_index_room(&mut writer, |writer| engine.tick(writer, key, kh, counter, &tick))
     }
@@ -245,13 +268,17 @@ impl Store {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn touch(&self, key: &[u8], ttl: Ttl) -> Result<bool, WriteError> {
+    pub fn touch<'k>(&self, key: impl Into<Key<'k>>, ttl: Ttl) -> Result<bool, WriteError> {
         let engine = self.engine();
-        let (kh, deadline) = (engine.hash(key), engine.deadline(ttl));
+        let deadline = engine.deadline(ttl);
+        let (key, kh) = match self.name(key) {
+            Name::Key(key, kh) => (key, kh),
+            Name::At(at) => return Ok(self.touch_entry(at, deadline)?.is_some()),
+        };
         let touched = engine.touch_in_place(&mut *engine.writer_for(key, kh)?, key, kh, deadline, None)?;
         match touched {
             Some(touched) => Ok(touched),
-            None => Ok(self.get_and_touch_at(key, kh, deadline)?.is_some()),
+            None => Ok(self.get_and_touch_key(key, kh, deadline, None)?.is_some()),
         }
     }
 
@@ -259,17 +286,34 @@ impl Store {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn get_and_touch(&self, key: &[u8], ttl: Ttl) -> Result<Option<Item>, WriteError> {
-        let engine = self.engine();
-        self.get_and_touch_at(key, engine.hash(key), engine.deadline(ttl))
+    pub fn get_and_touch<'k>(&self, key: impl Into<Key<'k>>, ttl: Ttl) -> Result<Option<Item>, WriteError> {
+        let deadline = self.engine().deadline(ttl);
+        match self.name(key) {
+            Name::Key(key, kh) => self.get_and_touch_key(key, kh, deadline, None),
+            Name::At(at) => self.touch_entry(at, deadline),
+        }
     }
 
-    fn get_and_touch_at(&self, key: &[u8], kh: KeyHash, deadline: Option<u64>) -> Result<Option<Item>, WriteError> {
+    #[cold]
+    fn touch_entry(&self, at: Address, deadline: Option<u64>) -> Result<Option<Item>, WriteError> {
+        let Some((key, kh)) = self.key_of_entry(at)? else { return Ok(None) };
+        self.get_and_touch_key(&key, kh, deadline, Some(at.uid))
+    }
+
+    /// With `only` it is not there if it has another UID.
+    fn get_and_touch_key(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        deadline: Option<u64>,
+        only: Option<Uid>,
+    ) -> Result<Option<Item>, WriteError> {
         let engine = self.engine();
         let mut rounds = Rounds::default();
         loop {
             engine.begin_round(rounds, key, kh)?;
-            let Some(mut item) = self.shared.item(key, kh)? else { return Ok(None) };
+            let item = self.shared.item(key, kh)?.filter(|item| only.is_none_or(|uid| item.metadata.uid == uid));
+            let Some(mut item) = item else { return Ok(None) };
             let mut writer = engine.writer_for(key, kh)?;
             let touched = engine.end_round(&mut rounds, &mut writer, |writer| {
                 let touched = match engine.touch_in_place(writer, key, kh, deadline, Some(item.metadata.version))? {

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         for _ in 0..gets {
             draw = draw.wrapping_mul(1_664_525).wrapping_add(1_013_904_223); // Numerical Recipes
             let key = &keys[(draw >> 22) as usize];
-            if !store.get_into(key, &mut value)? || &value != key {
+            if store.get_into(key, &mut value)?.is_none() || &value != key {
                 return Err("a wrong value".into());
             }
         }

@@ -20,7 +20,7 @@ pub fn run(store: &str, address: &str) -> Outcome {
     let start = Instant::now();
     for _ in 0..LOCAL {
         buffer.clear();
-        if !store.get_into(&name(KEY), &mut buffer)? || buffer != value(KEY) {
+        if store.get_into(&name(KEY), &mut buffer)?.is_none() || buffer != value(KEY) {
             return Err("a wrong value".into());
         }
     }

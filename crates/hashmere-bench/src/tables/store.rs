@@ -38,7 +38,7 @@ impl Table for Mere {
     }
     #[inline]
     fn holds(&mut self, key: &[u8], value: &[u8]) -> Outcome<bool> {
-        Ok(self.store.get_into(key, &mut self.buffer)? && self.buffer == value)
+        Ok(self.store.get_into(key, &mut self.buffer)?.is_some() && self.buffer == value)
     }
 }
 

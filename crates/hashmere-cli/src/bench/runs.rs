@@ -76,7 +76,7 @@ pub fn set_and_get(store: &Store, keys: u64, ops: u64) -> Result<Measured, Failu
         let text = Decimal::of(rng.u64(..keys));
         let key = text.as_ref();
         store.set(key, key)?;
-        if !store.get_into(key, &mut value)? || value != key {
+        if store.get_into(key, &mut value)?.is_none() || value != key {
             return Err(wrong(name, key));
         }
     }
@@ -102,7 +102,7 @@ pub fn get(store: &Store, keys: u64, ops: u64, name: &'static str) -> Result<Mea
     for _ in 0..ops {
         let text = Decimal::of(rng.u64(..keys));
         let key = text.as_ref();
-        if !store.get_into(key, &mut value)? || value != key {
+        if store.get_into(key, &mut value)?.is_none() || value != key {
             return Err(wrong(name, key));
         }
     }

@@ -27,7 +27,7 @@ impl Backup {
     pub fn run(self, quiet: bool) -> Outcome {
         let store = self.store.writer()?;
         let bar = progress_bar(store.len(), quiet);
-        let backup = store.backup_to(&self.file).replace(self.force).on_progress(|done, _| bar.set_position(done));
+        let backup = store.backup(&self.file).replace(self.force).on_progress(|done, _| bar.set_position(done));
         let report = backup.run();
         bar.finish_and_clear();
         let report = report?;

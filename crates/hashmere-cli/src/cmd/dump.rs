@@ -98,7 +98,7 @@ fn snapshot(store: &Store) -> Result<Store, Failure> {
     let folder = std::env::temp_dir().join(format!("hashmere-dump-{}", std::process::id()));
     DirBuilder::new().mode(0o700).create(&folder).map_err(failed)?;
     let path = folder.join("snapshot.mere");
-    let made = store.backup(&path).map_err(Failure::from);
+    let made = store.backup(&path).run().map_err(Failure::from);
     let opened = made.and_then(|_| Ok(Options::new().read_only().open(&path)?));
     // The open copy needs no name.
     let _ = std::fs::remove_dir_all(&folder);

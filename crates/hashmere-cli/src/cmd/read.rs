@@ -131,8 +131,8 @@ impl ValueLen {
     /// Runs it.
     pub fn run(self) -> Outcome {
         let key = self.escape.key(&self.key)?;
-        match self.store.reader()?.value_len(&key)? {
-            Some(bytes) => print_line(bytes.to_string()),
+        match self.store.reader()?.metadata(&key)? {
+            Some(metadata) => print_line(metadata.value_len.to_string()),
             None => Err(not_found(&key)),
         }
     }

@@ -4,7 +4,7 @@ use super::{not_found, Outcome};
 use crate::args::{Escape, StoreArgs};
 use crate::output::{print_line, Output};
 use clap::Args;
-use hashmere::{EntryId, Uid};
+use hashmere::{EntryId, Key, Pair, ReadError, Uid};
 use std::ffi::OsString;
 
 /// Print the UID of a key, or what is at a UID.
@@ -36,10 +36,14 @@ impl UidOf {
     pub fn run(self) -> Outcome {
         let store = self.store.reader()?;
         if let Some(number) = self.at {
-            let pair = match u32::try_from(number) {
-                Ok(uid) if !self.handle => store.get_at(Uid(uid))?,
-                _ => store.get_at(EntryId(number))?,
+            let named: Key<'_> = match u32::try_from(number) {
+                Ok(uid) if !self.handle => Uid(uid).into(),
+                _ => EntryId(number).into(),
             };
+            let (Some(key), Some(item)) = (store.key_of(named)?, store.get_item(named)?) else {
+                return Err(ReadError::Stale.into());
+            };
+            let pair = Pair { key, value: item.value, metadata: item.metadata };
             let mut output = Output::new();
             output.found(&pair, self.json, false)?;
             return output.finish();
@@ -47,7 +51,7 @@ impl UidOf {
         let key = self.escape.key(&self.key.unwrap_or_default())?;
         let number = match self.handle {
             true => store.id_of(&key)?.map(|handle| handle.0),
-            false => store.uid_of(&key)?.map(|uid| u64::from(uid.0)),
+            false => store.metadata(&key)?.map(|meta| u64::from(meta.uid.0)),
         };
         print_line(number.ok_or_else(|| not_found(&key))?.to_string())
     }

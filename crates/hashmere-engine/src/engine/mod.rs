@@ -39,7 +39,7 @@ pub use read::Found;
 pub(crate) use read::Probe;
 pub use stats::{ClientStats, OperationCounts, Stats};
 pub(crate) use store_state::leaves_for;
-pub use write::counter::Tick;
+pub use write::counter::{number_of, Tick};
 pub use write::draft::When;
 pub use write::fairness::Rounds;
 pub(crate) use write::{Current, Decision, Outcome};

@@ -5,6 +5,7 @@ use super::connection::Connection;
 use crate::protocol::peek_key::peek_key;
 use crate::stats::counters::Counters;
 use hashmere::Store;
+use hashmere_engine::StoreHandle;
 use std::ops::Range;
 
 /// Connections of one batch.
@@ -51,7 +52,7 @@ impl Batch {
                 found += 1;
             }
         }
-        store.prefetch(&keys[..found]);
+        store.shared().hash_and_fetch(&keys[..found]);
     }
 
     /// Empties it: each connection, and the input that was read of it.

@@ -4,6 +4,7 @@
 use crate::binary::Packet;
 use crate::support::{start, Client, Server, PATIENCE};
 use hashmere::{Attributes, Options, Ttl};
+use hashmere_engine::StoreHandle;
 use std::time::Instant;
 
 fn number(client: &mut Client, name: &str) -> u64 {
@@ -104,10 +105,13 @@ fn only_what_has_expired_is_taken_away() {
     let past = Attributes { ttl: Ttl::At(1), ..Attributes::NONE };
     store.set_with(b"past", b"x", past).unwrap();
     store.set(b"lives", b"x").unwrap();
-    assert_eq!((store.delete_expired(b"lives").unwrap(), store.delete_expired(b"none").unwrap()), (false, false));
+    assert_eq!(
+        (store.shared().delete_expired(b"lives").unwrap(), store.shared().delete_expired(b"none").unwrap()),
+        (false, false)
+    );
     assert_eq!(client.ask("get past lives\r\n"), "VALUE lives 0 1\r\nx\r\nEND\r\n");
     assert_eq!((number(&mut client, "get_expired"), number(&mut client, "reclaimed")), (1, 1));
-    assert!(!store.delete_expired(b"past").unwrap());
+    assert!(!store.shared().delete_expired(b"past").unwrap());
 }
 
 #[test]

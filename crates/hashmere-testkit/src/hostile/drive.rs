@@ -6,9 +6,7 @@ use super::shapes::{COLLIDING, KEYS};
 use crate::limits::{now_ns, queued_ns};
 use crate::payload;
 use crate::rng::Rng;
-use hashmere::{
-    Attributes, Change, Counter, Cursor, Expected, Filter, Hashed, Options, Store, Ttl, Uid, Update, Version,
-};
+use hashmere::{Attributes, Change, Counter, Cursor, Expected, Filter, Key, Options, Store, Ttl, Uid, Update, Version};
 use std::io::BufRead;
 use std::time::Duration;
 
@@ -50,7 +48,7 @@ pub fn drive() {
         if let Ok(store) = opened {
             use_it(&store, &mut rng);
             if rng.chance(15) {
-                timed("backup", || drop(store.backup_to(format!("{path}.copy")).replace(true).run()));
+                timed("backup", || drop(store.backup(format!("{path}.copy")).replace(true).run()));
             }
             timed("close", || drop(store));
         }
@@ -100,12 +98,16 @@ fn read(store: &Store, rng: &mut Rng) {
         let _ = store.get_into(&key, &mut buffer);
         let _ = store.get_item(&key);
         let _ = store.view(&key).map(|view| view.map(|view| view.iter().fold(0u8, |sum, byte| sum ^ byte)));
-        let _ = (store.metadata(&key), store.contains_key(&key), store.value_len(&key), store.ttl(&key));
-        let _ = (store.uid_of(&key), store.id_of(&key));
-        let hashed: Hashed<'_> = store.hashed();
-        let _ = (hashed.get(&key, COLLIDING), hashed.get_item(&key, COLLIDING), hashed.contains_key(&key, COLLIDING));
-        let _ = (hashed.get_into(&key, COLLIDING, &mut buffer), hashed.uid_of(&key, COLLIDING));
-        let _ = store.get_at_into(Uid(rng.word() as u32), &mut buffer);
+        let _ = (store.metadata(&key), store.contains_key(&key), store.ttl(&key));
+        let hashed = Key::with_hash(&key, COLLIDING);
+        let _ = (store.get(hashed), store.get_item(hashed), store.contains_key(hashed));
+        let _ = (store.get_into(hashed, &mut buffer), store.id_of(&key), store.id_of(hashed));
+        let uid = Uid(rng.word() as u32);
+        let _ = (
+            store.get_into(uid, &mut buffer),
+            store.key_of(uid),
+            store.view(uid).map(|view| view.map(|view| view.len())),
+        );
         let _ = store.random();
     }
     let keys: Vec<Vec<u8>> = (0..70).map(|_| key(rng)).collect();
@@ -127,7 +129,7 @@ fn write(store: &Store, rng: &mut Rng) {
     let value = payload::encode_len(rng.word(), *rng.pick(&[8, 16, 16, 60, 500, 3000, 20_000]));
     let counter = Counter::or_create(rng.word());
     let attributes = Attributes::NONE.flags(3).ttl(Ttl::After(Duration::from_millis(rng.below(5))));
-    let hashed = store.hashed();
+    let hashed = Key::with_hash(&key, COLLIDING);
     match rng.below(26) {
         0..4 => drop(store.set(&key, &value)),
         4 => drop(store.set_with(&key, &value, attributes)),
@@ -135,7 +137,7 @@ fn write(store: &Store, rng: &mut Rng) {
         6 => drop(store.replace(&key, &value, Attributes::NONE)),
         7 => drop(store.append(&key, &value)),
         8 => drop(store.prepend(&key, &value)),
-        9 => drop(store.reserve(&key, value.len() as u64).map(|mut place| {
+        9 => drop(store.reserve(&key, value.len() as u64, Attributes::NONE).map(|mut place| {
             place.copy_from_slice(&value);
             drop(place.commit());
         })),
@@ -151,8 +153,8 @@ fn write(store: &Store, rng: &mut Rng) {
         21 => drop(store.get_and_touch(&key, Ttl::After(Duration::from_millis(1)))),
         22 => drop(store.set_many(&[(&key, &value), (&key, &key)])),
         23 => drop(store.delete_many(&[&key])),
-        24 => drop((hashed.set(&key, COLLIDING, &value), hashed.incr(&key, COLLIDING, 1, counter))),
-        _ => drop((hashed.add(&key, COLLIDING, &value, Attributes::NONE), hashed.delete(&key, COLLIDING))),
+        24 => drop((store.set(hashed, &value), store.incr(hashed, 1, counter))),
+        _ => drop((store.add(hashed, &value, Attributes::NONE), store.delete(hashed))),
     }
 }
 
@@ -160,10 +162,12 @@ fn by_number(store: &Store, rng: &mut Rng) {
     for _ in 0..10 {
         let key = key(rng);
         if let Ok(Some(handle)) = store.id_of(&key) {
-            let _ = (store.get_at(handle), store.set_at(handle, b"by entry id"));
-            let _ = store.update_with_at(handle, |_| Update::Remove);
+            let _ = (store.get_item(handle), store.set(handle, b"by entry id"), store.append(handle, b"7"));
+            let _ = (store.incr(handle, 1, Counter::EXISTING), store.touch(handle, Ttl::After(Duration::from_secs(9))));
+            let _ = store.compare_and_set(handle, Expected::Version(Version(rng.word())), Change::Set(b"by entry id"));
+            let _ = store.update_with(handle, |_| Update::Remove);
         }
         let uid = Uid(rng.word() as u32 >> rng.below(32));
-        let _ = (store.get_at(uid), store.set_at(uid, b"by number"), store.delete_at(uid));
+        let _ = (store.get(uid), store.set(uid, b"by number"), store.take(uid), store.delete(uid));
     }
 }

@@ -3,7 +3,7 @@
 use crate::payload;
 use crate::scratch::Scratch;
 use crate::{small, tiny, BASE};
-use hashmere::{Attributes, Counter, Mode, Options, Store, Ttl};
+use hashmere::{Attributes, Counter, Key, Mode, Options, Store, Ttl};
 use hashmere_format::header::at;
 use std::time::Duration;
 
@@ -73,7 +73,7 @@ fn plain(store: &Store) {
 fn collisions(store: &Store) {
     plain(store);
     for number in 0..60 {
-        store.hashed().set(&payload::key(number), COLLIDING, &payload::encode(number)).expect("set");
+        store.set(Key::with_hash(&payload::key(number), COLLIDING), &payload::encode(number)).expect("set");
     }
 }
 

@@ -5,7 +5,7 @@ use super::model::{Entry, Model};
 use super::perform::{perform, Done, Known};
 use super::{hash_of, Action, Hashed, Outcome, Want};
 use crate::rng::{run_seed, Rng};
-use hashmere::{Metadata, Options, Store, Stored, WriteError};
+use hashmere::{Key, Metadata, Options, Store, Stored, WriteError};
 use std::collections::VecDeque;
 use std::path::PathBuf;
 
@@ -184,8 +184,9 @@ impl Driver {
         if self.plan.cache || *action == Hashed::OtherHash {
             return;
         }
-        let uid = self.store().hashed().uid_of(key, hash_of(key));
-        let uid = uid.unwrap_or_else(|error| self.fail(key, &format!("uid_of() failed: {error:?}")));
+        let uid = self.store().metadata(Key::with_hash(key, hash_of(key)));
+        let uid =
+            uid.unwrap_or_else(|error| self.fail(key, &format!("metadata() failed: {error:?}"))).map(|meta| meta.uid);
         let Some(entry) = self.model.entries.get_mut(key) else {
             if let Some(uid) = uid {
                 self.fail(key, &format!("has UID {:#x} but is not there", uid.0));
@@ -197,12 +198,12 @@ impl Driver {
         if had != uid.0 {
             self.fail(key, &format!("got UID {:#x}, had {had:#x}", uid.0));
         }
-        let pair = self.store().get_at(uid).unwrap();
+        let (named, item) = (self.store().key_of(uid).unwrap(), self.store().get_item(uid).unwrap());
         let value = &self.model.entries[key].value;
-        if pair.key != key || pair.value != *value {
-            self.fail(key, &format!("its UID {:#x} leads to {pair:?}", uid.0));
-        }
-        self.learn_version(key, pair.metadata, false);
+        let Some(item) = item.filter(|item| named.as_deref() == Some(key) && item.value == *value) else {
+            self.fail(key, &format!("its UID {:#x} names {named:?}", uid.0));
+        };
+        self.learn_version(key, item.metadata, false);
     }
 
     /// Compares everything about a key but its bytes.

@@ -152,7 +152,7 @@ impl Generator {
     fn numbered(&mut self) -> Numbered {
         match self.rng.below(9) {
             0 => Numbered::GetByUid,
-            1 => Numbered::GetByHandle,
+            1 => Numbered::GetById,
             2 => Numbered::GetInto,
             3..5 => Numbered::Set(self.value()),
             5 => Numbered::Update(self.update()),

@@ -69,7 +69,7 @@ pub(crate) enum To {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Numbered {
     GetByUid,
-    GetByHandle,
+    GetById,
     GetInto,
     Set(Vec<u8>),
     Update(Update),

@@ -227,7 +227,7 @@ impl Model {
             return Outcome::Absent;
         }
         match numbered {
-            Numbered::GetByUid | Numbered::GetByHandle => self.item(key),
+            Numbered::GetByUid | Numbered::GetById => self.item(key),
             Numbered::GetInto => self.value(key),
             Numbered::Set(value) => self.put(key, value, Attributes::NONE),
             Numbered::Update(update) => self.update(key, update),
@@ -235,7 +235,11 @@ impl Model {
                 self.remove(key);
                 Outcome::Removed
             }
-            Numbered::GetStale | Numbered::SetStale(_) => {
+            Numbered::GetStale => {
+                self.remove(key);
+                Outcome::Absent
+            }
+            Numbered::SetStale(_) => {
                 self.remove(key);
                 Outcome::Stale
             }

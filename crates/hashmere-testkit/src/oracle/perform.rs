@@ -2,8 +2,7 @@
 
 use super::{hash_of, Action, Hashed, Numbered, Outcome, To, Want};
 use hashmere::{
-    Attributes, CasOutcome, Change, Counter, Expected, Item, ReadError, Store, Stored, Update, Updated, Version,
-    WriteError,
+    Attributes, CasOutcome, Change, Counter, Expected, Item, Key, Store, Stored, Update, Updated, Version, WriteError,
 };
 
 /// The outcome, and what the store says of a value that it stored.
@@ -26,12 +25,12 @@ pub(crate) fn perform(store: &Store, key: &[u8], action: &Action, known: &Known)
         Action::GetInto => {
             let mut buffer = b"what was there before".to_vec();
             let found = store.get_into(key, &mut buffer)?;
-            plain(value(found.then_some(buffer)))
+            plain(value(found.map(|_| buffer)))
         }
         Action::GetItem => plain(item(store.get_item(key)?)),
         Action::View => plain(value(store.view(key)?.map(|view| view.to_vec()))),
         Action::Exists => plain(Outcome::Flag(store.contains_key(key)?)),
-        Action::ValueLen => plain(store.value_len(key)?.map_or(Outcome::Absent, Outcome::Length)),
+        Action::ValueLen => plain(store.metadata(key)?.map_or(Outcome::Absent, |meta| Outcome::Length(meta.value_len))),
         Action::Ttl => plain(match store.ttl(key)? {
             None => Outcome::Absent,
             Some(expiry) => Outcome::Expires(expiry.remaining.is_some()),
@@ -99,7 +98,7 @@ fn edited(item: Option<&Item>, tail: &[u8]) -> Update {
 
 fn reserve(store: &Store, key: &[u8], bytes: &[u8], commit: Option<Attributes>) -> Result<Done, WriteError> {
     let attributes = commit.unwrap_or_default();
-    let mut reservation = store.reserve_with(key, bytes.len() as u64, attributes)?;
+    let mut reservation = store.reserve(key, bytes.len() as u64, attributes)?;
     assert_eq!(reservation.len(), bytes.len(), "a reservation of another length than asked");
     reservation.copy_from_slice(bytes);
     Ok(match commit {
@@ -144,39 +143,34 @@ fn updated(result: Updated) -> Done {
 }
 
 fn numbered(store: &Store, key: &[u8], action: &Numbered) -> Result<Done, WriteError> {
-    let (Some(uid), Some(handle)) = (store.uid_of(key)?, store.id_of(key)?) else {
+    let (Some(meta), Some(id)) = (store.metadata(key)?, store.id_of(key)?) else {
         return Ok(plain(Outcome::Absent));
     };
-    assert_eq!(handle.uid(), uid, "the handle's UID");
-    let pair = |found: Result<hashmere::Pair, ReadError>| match found {
-        Ok(pair) => {
-            assert_eq!(pair.key, key, "another key under this number");
-            Outcome::Item(pair.value, pair.metadata.flags)
-        }
-        Err(ReadError::Stale) => Outcome::Stale,
-        Err(error) => panic!("{error:?}"),
+    let uid = meta.uid;
+    assert_eq!((id.uid(), store.id_of(uid)?), (uid, Some(id)), "the id's UID");
+    let by = |at: Key<'_>| -> Result<Outcome, WriteError> {
+        let found = store.key_of(at)?;
+        assert!(found.is_none_or(|found| found == key), "another key under this number");
+        Ok(item(store.get_item(at)?))
     };
     Ok(match action {
-        Numbered::GetByUid => plain(pair(store.get_at(uid))),
-        Numbered::GetByHandle => plain(pair(store.get_at(handle))),
+        Numbered::GetByUid => plain(by(uid.into())?),
+        Numbered::GetById => plain(by(id.into())?),
         Numbered::GetInto => {
             let mut buffer = b"before".to_vec();
-            store.get_at_into(handle, &mut buffer)?;
-            plain(Outcome::Value(buffer))
+            let found = store.get_into(id, &mut buffer)?;
+            plain(value(found.map(|_| buffer)))
         }
-        Numbered::Set(bytes) => stored(store.set_at(handle, bytes)?),
-        Numbered::Update(update) => updated(store.update_with_at(uid, |_| update.clone())?),
-        Numbered::Delete => {
-            store.delete_at(handle)?;
-            plain(Outcome::Removed)
-        }
+        Numbered::Set(bytes) => stored(store.set(id, bytes)?),
+        Numbered::Update(update) => updated(store.update_with(uid, |_| update.clone())?),
+        Numbered::Delete => plain(if store.delete(id)? { Outcome::Removed } else { Outcome::Absent }),
         Numbered::GetStale => {
             assert!(store.delete(key)?);
-            plain(pair(store.get_at(handle)))
+            plain(by(id.into())?)
         }
         Numbered::SetStale(bytes) => {
-            store.delete_at(uid)?;
-            match store.set_at(handle, bytes) {
+            assert!(store.delete(uid)? && !store.delete(id)?);
+            match store.set(id, bytes) {
                 Err(WriteError::Stale) => plain(Outcome::Stale),
                 other => panic!("a write through a stale entry id returned {other:?}"),
             }
@@ -185,33 +179,30 @@ fn numbered(store: &Store, key: &[u8], action: &Numbered) -> Result<Done, WriteE
 }
 
 fn hashed(store: &Store, key: &[u8], action: &Hashed) -> Result<Done, WriteError> {
-    let (family, hash) = (store.hashed(), hash_of(key));
+    let named = Key::with_hash(key, hash_of(key));
     let none = Attributes::NONE;
     Ok(match action {
-        Hashed::Get => plain(value(family.get(key, hash)?)),
+        Hashed::Get => plain(value(store.get(named)?)),
         Hashed::GetInto => {
             let mut buffer = b"before".to_vec();
-            let found = family.get_into(key, hash, &mut buffer)?;
-            plain(value(found.then_some(buffer)))
+            let found = store.get_into(named, &mut buffer)?;
+            plain(value(found.map(|_| buffer)))
         }
-        Hashed::Exists => plain(Outcome::Flag(family.contains_key(key, hash)?)),
-        Hashed::Set(bytes) => stored(family.set(key, hash, bytes)?),
-        Hashed::Add(bytes) => family.add(key, hash, bytes, none)?.map_or((Outcome::Present, None), stored),
-        Hashed::Delete => plain(Outcome::Flag(family.delete(key, hash)?)),
-        Hashed::Incr(by, counter) => plain(number(family.incr(key, hash, *by, *counter))?),
-        Hashed::Edit(tail) => updated(family.update_with(key, hash, |item| edited(item, tail))?),
-        Hashed::SetByUid(bytes) => match family.uid_of(key, hash)? {
-            Some(uid) => stored(store.set_at(uid, bytes)?),
+        Hashed::Exists => plain(Outcome::Flag(store.contains_key(named)?)),
+        Hashed::Set(bytes) => stored(store.set(named, bytes)?),
+        Hashed::Add(bytes) => store.add(named, bytes, none)?.map_or((Outcome::Present, None), stored),
+        Hashed::Delete => plain(Outcome::Flag(store.delete(named)?)),
+        Hashed::Incr(by, counter) => plain(number(store.incr(named, *by, *counter))?),
+        Hashed::Edit(tail) => updated(store.update_with(named, |item| edited(item, tail))?),
+        Hashed::SetByUid(bytes) => match store.metadata(named)?.map(|meta| meta.uid) {
+            Some(uid) => stored(store.set(uid, bytes)?),
             None => plain(Outcome::Absent),
         },
-        Hashed::DeleteByUid => match family.uid_of(key, hash)? {
-            Some(uid) => {
-                store.delete_at(uid)?;
-                plain(Outcome::Removed)
-            }
+        Hashed::DeleteByUid => match store.metadata(named)?.map(|meta| meta.uid) {
+            Some(uid) => plain(if store.delete(uid)? { Outcome::Removed } else { Outcome::Absent }),
             None => plain(Outcome::Absent),
         },
-        Hashed::OtherHash => plain(value(family.get(key, hash ^ 0x0123_4567_89ab_cdef)?)),
+        Hashed::OtherHash => plain(value(store.get(Key::with_hash(key, hash_of(key) ^ 0x0123_4567_89ab_cdef))?)),
     })
 }
 

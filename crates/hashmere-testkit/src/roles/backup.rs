@@ -65,7 +65,7 @@ pub(super) fn backup(arguments: &mut Arguments) {
     let (store, file): (Store, String) = (arguments.store(), arguments.next());
     println!("ready");
     loop {
-        match store.backup(&file) {
+        match store.backup(&file).run() {
             Ok(_) => println!("made"),
             Err(error) => println!("{error}"),
         }

@@ -144,7 +144,7 @@ fn whole(store: &Store, path: &std::path::Path, counts: &mut Counts) {
         log.line(Level::Info, "a line").expect("a line of the log");
     }
     let copy = path.with_extension("copy.mere");
-    if let Some(report) = counts.note("backup", told!(store.backup(&copy))) {
+    if let Some(report) = counts.note("backup", told!(store.backup(&copy).run())) {
         assert_eq!(report.items, store.len());
     }
     let _ = std::fs::remove_file(copy);

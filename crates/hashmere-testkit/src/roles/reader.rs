@@ -14,7 +14,7 @@ pub(super) fn run(arguments: &mut Arguments) {
     println!("ready");
     while !closed.load(Ordering::Relaxed) {
         for key in 0..keys {
-            assert!(store.get_into(&payload::key(key), &mut buffer).expect("get"), "key {key} is gone");
+            assert!(store.get_into(&payload::key(key), &mut buffer).expect("get").is_some(), "key {key} is gone");
             let tag = payload::decode(&buffer).unwrap_or_else(|problem| panic!("key {key}: {problem}"));
             assert_eq!(tag & 0xffff, key, "the value of another key");
             reads += 1;

@@ -58,7 +58,7 @@ fn without<'a>(names: &'a Names, from: &'a Names) -> Vec<&'a String> {
 fn declared() -> [(Names, Names); 6] {
     let of_store = files(
         "crates/hashmere/src",
-        &["store", "write", "scan", "wait", "marks", "many", "by_number", "copy", "backup", "hashed", "filter"],
+        &["store", "write", "scan", "wait", "many", "by_id", "into", "key", "backup", "filter"],
     );
     let of_queue =
         files("crates/hashmere-queue/src", &["pool", "queue", "endpoint", "element", "mutex", "barrier", "wait"]);
@@ -66,7 +66,10 @@ fn declared() -> [(Names, Names); 6] {
     let rest = ["crates/hashmere/src", "crates/hashmere-queue/src", "crates/hashmere-log/src"]
         .map(|folder| all_of(folder, &["rs"]))
         .concat();
-    let rust = behind(&(rest + &read("crates/hashmere-engine/src/view.rs")), "pub fn ");
+    let rust = behind(
+        &(rest + &read("crates/hashmere-engine/src/view.rs") + &read("crates/hashmere-engine/src/types.rs")),
+        "pub fn ",
+    );
     let rust_needed = behind(&(of_store + &of_queue + &of_log), "    pub fn ");
 
     let headers = all_of("crates/hashmere-ffi/include", &["h"]);

@@ -31,7 +31,11 @@ const LAYERS: &[Layer] = &[
         ours: &["hashmere-engine", "hashmere-format", "hashmere-mem", "hashmere-os"],
         others: Some(&["log", "tracing", "tracing-subscriber"]),
     },
-    Layer { name: "hashmere-ffi", ours: &["hashmere", "hashmere-log", "hashmere-queue"], others: Some(&[]) },
+    Layer {
+        name: "hashmere-ffi",
+        ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-queue"],
+        others: Some(&[]),
+    },
     Layer { name: "hashmere-server", ours: &["hashmere", "hashmere-engine", "hashmere-os"], others: None },
     Layer {
         name: "hashmere-cli",

@@ -82,7 +82,7 @@ const GONE: &[Word] = &[
 const LEFT: &[(&str, &str, usize)] = &[
     ("stood", "validate", 0),
     ("bell", "wake flag", 3),
-    ("meanwhile", "at the same time, or nothing", 104),
+    ("meanwhile", "at the same time, or nothing", 103),
     ("bursts", "scheduler", 21),
     ("whoever", "the process that", 33),
     ("Whoever", "The process that", 22),

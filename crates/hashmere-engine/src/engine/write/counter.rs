@@ -108,21 +108,36 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(&buffer[at..])
     }
 
-    /// The number that a value spells. Trailing spaces are allowed, as memcached leaves them after a decrement.
+    /// The number that a value spells.
     fn number(&self, current: &Current) -> Result<u64, WriteError> {
         let mut text = [0u8; 32];
         let len = current.value_len();
-        if len == 0 || len > text.len() {
-            return Err(WriteError::NotANumber);
-        }
-        self.mem.read(current.value(), &mut text[..len]);
-        let text = text[..len].trim_ascii_end();
-        if text.is_empty() {
-            return Err(WriteError::NotANumber);
-        }
-        text.iter().try_fold(0u64, |number, byte| {
-            let digit = byte.checked_sub(b'0').filter(|d| *d < 10).ok_or(WriteError::NotANumber)?;
-            number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit))).ok_or(WriteError::NotANumber)
-        })
+        let Some(text) = text.get_mut(..len) else { return Err(WriteError::NotANumber) };
+        self.mem.read(current.value(), text);
+        number_of(text)
     }
+
+    /// The text of a counter, as this store keeps it.
+    ///
+    /// # Errors
+    /// [`WriteError::WrongLength`] if values of this store have another length.
+    pub fn counter_text(&self, number: u64) -> Result<Vec<u8>, WriteError> {
+        let mut digits = [0u8; DIGITS as usize];
+        Ok(self.digits(number, &mut digits)?.to_vec())
+    }
+}
+
+/// The number that a text spells. Trailing spaces are allowed, as memcached leaves them after a decrement.
+///
+/// # Errors
+/// [`WriteError::NotANumber`].
+pub fn number_of(text: &[u8]) -> Result<u64, WriteError> {
+    let text = text.trim_ascii_end();
+    if text.is_empty() {
+        return Err(WriteError::NotANumber);
+    }
+    text.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|d| *d < 10).ok_or(WriteError::NotANumber)?;
+        number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit))).ok_or(WriteError::NotANumber)
+    })
 }

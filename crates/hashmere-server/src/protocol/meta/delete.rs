@@ -9,6 +9,7 @@ use crate::protocol::text::reply::failure;
 use crate::turn::Turn;
 use crate::watch::requests;
 use hashmere::{Attributes, CasOutcome, Change, Expected, Ttl, Version};
+use hashmere_engine::StoreHandle;
 
 /// Performs `md`.
 pub fn run(turn: &mut Turn<'_>, request: &Request<'_>) {
@@ -74,7 +75,7 @@ fn invalidate(turn: &Turn<'_>, request: &Request<'_>) -> Outcome {
         let ttl = flags.ttl.map_or(kept.map_or(Ttl::Never, Ttl::At), exptime::ttl);
         let marks = if flags.has(b'I') { STALE } else { 0 };
         let attributes = Attributes { flags: client, ttl, min_version: flags.version };
-        match store.set_marked(key, value, attributes, marks, Some(&item.metadata)) {
+        match store.shared().set_marked(key, value, attributes, marks, Some(&item.metadata)) {
             Ok(None) => {}
             Ok(Some(stored)) => return Outcome::Stored(stored, value.len() as u64),
             Err(error) => return Outcome::Failed(error),

@@ -172,7 +172,7 @@ fn write_head(
 fn win(turn: &Turn<'_>, key: &[u8]) -> bool {
     let store = &turn.server.store;
     let Ok(Some(item)) = store.get_item(key) else { return false };
-    item.metadata.marks & WON == 0 && store.remark(key, &item, item.metadata.marks | WON).unwrap_or(false)
+    item.metadata.marks & WON == 0 && store.shared().remark(key, &item, item.metadata.marks | WON).unwrap_or(false)
 }
 
 /// The same for a request that changes the expiry, or creates what is missing.
@@ -185,7 +185,7 @@ fn read_and_write(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<Option<U
             turn.missed(key);
             let ttl = exptime::ttl(request.flags.last_exptime.unwrap_or(vivify));
             let attributes = Attributes { flags: 0, ttl, min_version: request.flags.version };
-            let Some(stored) = store.set_marked(key, b"", attributes, WON, None)? else { continue };
+            let Some(stored) = store.shared().set_marked(key, b"", attributes, WON, None)? else { continue };
             reply_created(turn, request, stored.version, attributes);
             turn.counters.stored.add(1);
             turn.note(stored.uid, false);

@@ -10,6 +10,7 @@ use crate::protocol::text::step::Step;
 use crate::protocol::{exptime, Verb, BAD_CHUNK, TOO_LARGE};
 use crate::turn::Turn;
 use hashmere::{Attributes, Ttl, Version, WriteError};
+use hashmere_engine::StoreHandle;
 
 /// Performs `ms` with a value of `len` bytes.
 pub fn run(turn: &mut Turn<'_>, request: &Request<'_>, len: u64, block: &[u8]) -> Step {
@@ -93,7 +94,7 @@ fn set_stale(turn: &Turn<'_>, key: &[u8], value: &[u8], attributes: Attributes, 
         };
         let attributes = Attributes { ttl: seen.expires_at_ms.map_or(Ttl::Never, Ttl::At), ..attributes };
         let marks = STALE | seen.marks & WON;
-        match turn.server.store.set_marked(key, value, attributes, marks, Some(&seen)) {
+        match turn.server.store.shared().set_marked(key, value, attributes, marks, Some(&seen)) {
             Ok(None) => {}
             Ok(Some(stored)) => {
                 turn.note(stored.uid, false);

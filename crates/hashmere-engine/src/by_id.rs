@@ -10,13 +10,20 @@ use hashmere_mem::Mem;
 use std::sync::Arc;
 
 impl SharedEngine {
-    /// The handle of a key.
+    /// The id of a key.
     ///
     /// # Errors
     /// See [`ReadError`].
-    pub fn id_of(&self, key: &[u8]) -> Result<Option<EntryId>, ReadError> {
-        let hash = self.engine().hash(key).hash;
-        Ok(self.metadata(key)?.map(|meta| EntryId::new(meta.uid, fingerprint(hash))))
+    pub fn id_of(&self, key: &[u8], kh: KeyHash) -> Result<Option<EntryId>, ReadError> {
+        Ok(self.engine().peek(key, kh)?.map(|meta| EntryId::new(meta.uid, fingerprint(kh.hash))))
+    }
+
+    /// The id of what a UID or entry id names.
+    ///
+    /// # Errors
+    /// [`ReadError::Stale`]: nothing is there, or (by entry id) another key.
+    pub fn id_at(&self, at: Address) -> Result<EntryId, ReadError> {
+        self.read_at(at, |found| Ok(EntryId::new(at.uid, fingerprint(self.key_hash(found).hash))))
     }
 
     /// Hands the record that a UID or entry id names to `take`, which copies what it needs; what it returns is only used if
@@ -57,7 +64,8 @@ impl SharedEngine {
         }
     }
 
-    fn key_hash(&self, found: &Found) -> KeyHash {
+    /// The hash of the key of a record.
+    pub fn key_hash(&self, found: &Found) -> KeyHash {
         let engine = self.engine();
         match engine.supplied_with(found) {
             Some(hash) => KeyHash { hash, is_supplied: true },
@@ -74,7 +82,10 @@ impl SharedEngine {
     }
 
     /// The key that a UID or entry id names, with its hash and the item.
-    fn name_at(&self, at: Address) -> Result<(Vec<u8>, KeyHash, Item), WriteError> {
+    ///
+    /// # Errors
+    /// [`WriteError::Stale`]: nothing is there, or (by entry id) another key.
+    pub fn name_at(&self, at: Address) -> Result<(Vec<u8>, KeyHash, Item), WriteError> {
         let engine = self.engine();
         Ok(self.read_at(at, |found| {
             let key = engine.key_of(found);
@@ -103,24 +114,21 @@ impl SharedEngine {
     /// Shows what a UID or entry id names to `f` and does what it says.
     ///
     /// # Errors
-    /// As [`change_at`](Self::change_at).
+    /// As [`change_at`](Self::change_at), and those of `f`.
     pub fn update_with_at(
         self: &Arc<Self>,
         at: Address,
-        mut f: impl FnMut(&Item) -> Update,
+        mut f: impl FnMut(&Item) -> Result<Update, WriteError>,
     ) -> Result<Updated, WriteError> {
         let (key, kh, _) = self.name_at(at)?;
-        let mut gone = false;
-        let updated = self.update_hashed(&key, kh, |item| match item.filter(|i| i.metadata.uid == at.uid) {
-            Some(item) => f(item),
-            None => {
-                gone = true;
+        let mut failed = None;
+        let updated = self.update_hashed(&key, kh, |item| {
+            let item = item.filter(|i| i.metadata.uid == at.uid).ok_or(WriteError::Stale);
+            item.and_then(&mut f).unwrap_or_else(|error| {
+                failed = Some(error);
                 Update::Keep
-            }
+            })
         })?;
-        if gone {
-            return Err(WriteError::Stale);
-        }
-        Ok(updated)
+        failed.map_or(Ok(updated), Err)
     }
 }

@@ -1,8 +1,10 @@
-//! Marks: what several readers agree on about a key, such as who computes it again.
+//! Marks: what several readers agree on about a key, such as who computes it again. For the front ends, whose clients share them.
 
-use crate::{Attributes, Item, Metadata, Store, Stored, Ttl, WriteError};
+use crate::error::WriteError;
+use crate::shared::SharedEngine;
+use crate::types::{Attributes, Item, Metadata, Stored, Ttl};
 
-impl Store {
+impl SharedEngine {
     /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: another
     /// writer changed it.
     ///
@@ -11,7 +13,7 @@ impl Store {
     /// the next one.
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// See [`WriteError`].
     pub fn set_marked(
         &self,
         key: &[u8],
@@ -30,7 +32,7 @@ impl Store {
     /// saw the same item, one succeeds.
     ///
     /// # Errors
-    /// As [`set`](Self::set).
+    /// See [`WriteError`].
     pub fn remark(&self, key: &[u8], item: &Item, marks: u32) -> Result<bool, WriteError> {
         let engine = self.engine();
         let name = (key, engine.hash(key));

@@ -1,0 +1,224 @@
+//! Calls that reach their key by the number of its entry.
+
+use crate::key::Name;
+use crate::{
+    Attributes, CasOutcome, Change, Counter, EntryId, Expected, Item, Key, Metadata, ReadError, Store, Stored, Update,
+    Updated, Version, View, WriteError,
+};
+use hashmere_engine::{number_of, Address, Found, Tick};
+use hashmere_format::row::Stat;
+
+/// `None` for an entry that is gone.
+fn if_there<T>(result: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
+    match result {
+        Ok(done) => Ok(Some(done)),
+        Err(WriteError::Stale) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+impl Store {
+    /// The id of a key: a number by which it is found faster than by its bytes for as long as it exists, and which does not find
+    /// another key afterwards.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn id_of<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<EntryId>, ReadError> {
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.id_of(key, kh),
+            Name::At(at) => match self.shared.id_at(at) {
+                Ok(id) => Ok(Some(id)),
+                Err(ReadError::Stale) => Ok(None),
+                Err(error) => Err(error),
+            },
+        }
+    }
+
+    /// The bytes of a key that is there.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn key_of<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Vec<u8>>, ReadError> {
+        match self.name(key) {
+            Name::Key(key, kh) => Ok(self.engine().peek(key, kh)?.map(|_| key.to_vec())),
+            Name::At(at) => self.read_entry(at, |found| Ok(self.engine().key_of(found))),
+        }
+    }
+
+    /// What `take` makes of an entry; `None` if it is gone.
+    pub(crate) fn read_entry<R>(
+        &self,
+        at: Address,
+        take: impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<Option<R>, ReadError> {
+        match self.shared.read_at(at, take) {
+            Ok(taken) => Ok(Some(taken)),
+            Err(ReadError::Stale) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The same, and it counts as used.
+    pub(crate) fn use_entry<R>(
+        &self,
+        at: Address,
+        mut take: impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<Option<R>, ReadError> {
+        let engine = self.engine();
+        let used = self.read_entry(at, |found| {
+            let taken = take(found)?;
+            engine.visit(found);
+            Ok(taken)
+        })?;
+        engine.count(if used.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        Ok(used)
+    }
+
+    #[cold]
+    pub(crate) fn item_of_entry(&self, at: Address) -> Result<Option<Item>, ReadError> {
+        let engine = self.engine();
+        self.use_entry(at, |found| Ok(Item { value: engine.value_of(found)?, metadata: engine.meta_of_found(found) }))
+    }
+
+    #[cold]
+    pub(crate) fn metadata_of_entry(&self, at: Address) -> Result<Option<Metadata>, ReadError> {
+        self.read_entry(at, |found| Ok(self.engine().meta_of_found(found)))
+    }
+
+    #[cold]
+    pub(crate) fn view_of_entry(&self, at: Address) -> Result<Option<View>, ReadError> {
+        let Some((key, kh)) = self.read_entry(at, |found| {
+            let key = self.engine().key_of(found);
+            Ok((key, self.shared.key_hash(found)))
+        })?
+        else {
+            return Ok(None);
+        };
+        Ok(self.shared.view_of(&key, kh)?.filter(|view| view.metadata().uid == at.uid))
+    }
+
+    #[cold]
+    pub(crate) fn set_entry(&self, at: Address, value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
+        match self.shared.change_at(at, Change::SetWith(value, attributes))? {
+            CasOutcome::Stored(stored) => Ok(stored),
+            _ => Err(WriteError::Stale),
+        }
+    }
+
+    #[cold]
+    pub(crate) fn replace_entry(
+        &self,
+        at: Address,
+        value: &[u8],
+        attributes: Attributes,
+    ) -> Result<Option<Stored>, WriteError> {
+        if_there(self.set_entry(at, value, attributes))
+    }
+
+    /// An entry that is there is not added, and one that is gone is not created again.
+    #[cold]
+    pub(crate) fn add_entry(&self, at: Address) -> Result<Option<Stored>, WriteError> {
+        self.metadata_of_entry(at)?.map_or(Err(WriteError::Stale), |_| Ok(None))
+    }
+
+    #[cold]
+    pub(crate) fn extend_entry(
+        &self,
+        at: Address,
+        build: impl Fn(&[u8]) -> Vec<u8>,
+    ) -> Result<Option<Stored>, WriteError> {
+        let updated = if_there(self.shared.update_with_at(at, |item| Ok(Update::Set(build(&item.value)))))?;
+        Ok(match updated {
+            Some(Updated::Stored(stored)) => Some(stored),
+            _ => None,
+        })
+    }
+
+    #[cold]
+    pub(crate) fn delete_entry(&self, at: Address) -> Result<bool, WriteError> {
+        Ok(if_there(self.shared.change_at(at, Change::Remove))?.is_some())
+    }
+
+    #[cold]
+    pub(crate) fn take_entry(&self, at: Address) -> Result<Option<Vec<u8>>, WriteError> {
+        let mut value = None;
+        let updated = if_there(self.shared.update_with_at(at, |item| {
+            value = Some(item.value.clone());
+            Ok(Update::Remove)
+        }))?;
+        Ok(value.filter(|_| updated == Some(Updated::Removed)))
+    }
+
+    #[cold]
+    pub(crate) fn compare_and_set_entry(
+        &self,
+        at: Address,
+        expected: Expected<'_>,
+        change: Change<'_>,
+    ) -> Result<CasOutcome, WriteError> {
+        let wants_absent = match expected {
+            Expected::Absent => true,
+            Expected::Version(version) => version == Version(0) && change != Change::Remove,
+            Expected::Value(_) => false,
+        };
+        loop {
+            let Some((key, kh, item)) = if_there(self.shared.name_at(at))? else {
+                return if wants_absent { Err(WriteError::Stale) } else { Ok(CasOutcome::NotFound) };
+            };
+            let now = item.metadata.version;
+            let is_as_expected = match expected {
+                Expected::Absent => false,
+                Expected::Version(version) => version == now,
+                Expected::Value(value) => value == item.value,
+            };
+            if !is_as_expected {
+                return Ok(CasOutcome::Mismatch(now));
+            }
+            let done = self.shared.compare_and_set_hashed(&key, kh, Expected::Version(now), change)?;
+            if matches!(done, CasOutcome::Stored(_) | CasOutcome::Removed) {
+                return Ok(done);
+            }
+        }
+    }
+
+    #[cold]
+    pub(crate) fn update_entry(
+        &self,
+        at: Address,
+        mut f: impl FnMut(Option<&Item>) -> Update,
+    ) -> Result<Updated, WriteError> {
+        self.shared.update_with_at(at, |item| Ok(f(Some(item))))
+    }
+
+    #[cold]
+    pub(crate) fn tick_entry(
+        &self,
+        at: Address,
+        counter: Counter,
+        tick: impl Fn(u64) -> Tick,
+    ) -> Result<Option<u64>, WriteError> {
+        let mut now = None;
+        let ticked = self.shared.update_with_at(at, |item| {
+            Ok(match tick(number_of(&item.value)?) {
+                Tick::Delete => {
+                    now = Some(0);
+                    Update::Remove
+                }
+                Tick::Set(number) => {
+                    now = Some(number);
+                    Update::SetMinVersion(self.engine().counter_text(number)?, counter.attributes.min_version)
+                }
+            })
+        });
+        match counter.initial {
+            Some(_) => ticked.map(|_| now),
+            None => Ok(if_there(ticked)?.and(now)),
+        }
+    }
+
+    /// The key of an entry, for a call that goes on by the key and finds out by itself that the entry is gone.
+    #[cold]
+    pub(crate) fn key_of_entry(&self, at: Address) -> Result<Option<(Vec<u8>, hashmere_engine::KeyHash)>, WriteError> {
+        Ok(if_there(self.shared.name_at(at))?.map(|(key, kh, _)| (key, kh)))
+    }
+}
