@@ -92,27 +92,27 @@ bindings:
 step:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
-	target/release/hashmere-kit-step
+	target/release/hashmere-testkit-step
 
 SECONDS ?= 60
 hold:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
-	target/release/hashmere-kit-step --hold $(SECONDS)
+	target/release/hashmere-testkit-step --hold $(SECONDS)
 
 # Prints the seed of each storm; `make storm SEED=n` begins with that one.
 MINUTES ?= 10
 storm:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
-	target/release/storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
+	target/release/hashmere-testkit-storm --minutes $(MINUTES) $(if $(SEED),--seed $(SEED))
 
 # Keeps the file of each failure in target/hostile, and says how to try it again. ASAN=1 builds it with AddressSanitizer.
 hostile:
 	@scripts/setup rust
 	@cargo build --quiet --release -p hashmere-testkit
 	@mkdir -p target/hostile
-	$(if $(ASAN),scripts/asan,target/release/hashmere-kit-hostile) --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
+	$(if $(ASAN),scripts/asan,target/release/hashmere-testkit-hostile) --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
 
 # One with any test: HASHMERE_FAULT=Name cargo test -p hashmere-engine --lib
 faults:

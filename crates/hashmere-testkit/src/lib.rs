@@ -36,7 +36,7 @@ use hashmere::{Options, Store};
 #[macro_export]
 macro_rules! worker {
     () => {
-        env!("CARGO_BIN_EXE_hashmere-kit-worker")
+        env!("CARGO_BIN_EXE_hashmere-testkit-worker")
     };
 }
 

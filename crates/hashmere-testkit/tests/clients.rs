@@ -99,7 +99,7 @@ fn a_stopped_process_of_another_namespace_is_named_by_its_own_name() {
         if let Some(error) = refused {
             let text = error.to_string();
             assert!(matches!(error, WriteError::Busy { pid: 1, .. }), "{text}");
-            assert!(text.contains("pid 1 (hashmere-kit-wo)"), "{text}");
+            assert!(text.contains("pid 1 (hashmere-testki)"), "{text}");
             return;
         }
     }

@@ -15,7 +15,7 @@ fn no_harm(manner: Manner, seconds: u64) {
     let seed = run_seed();
     println!("hostile: replay with HASHMERE_SEED={seed:#x}");
     let time = Duration::from_secs(if quick() { 5 } else { seconds });
-    let summary = run(env!("CARGO_BIN_EXE_hashmere-kit-hostile"), manner, seed, &std::env::temp_dir(), time, 100);
+    let summary = run(env!("CARGO_BIN_EXE_hashmere-testkit-hostile"), manner, seed, &std::env::temp_dir(), time, 100);
     println!("{manner:?}: {} files, {} failures", summary.cases, summary.failures.len());
     assert!(summary.failures.is_empty(), "{:#?}", summary.failures);
 }

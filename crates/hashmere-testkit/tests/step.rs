@@ -21,7 +21,7 @@ fn killed_and_stopped_behind_single_instructions() {
     let deaths = std::env::var("HASHMERE_DEATHS").ok().and_then(|n| n.parse().ok());
     let effort = Effort { deaths: deaths.unwrap_or(if quick() { 15 } else { 40 }), walk: false, stops: 2 };
     let mut broken = 0;
-    let program = env!("CARGO_BIN_EXE_hashmere-kit-step");
+    let program = env!("CARGO_BIN_EXE_hashmere-testkit-step");
     let keys = SCENARIOS.iter().map(|scenario| run(program, scenario, effort, &mut rng));
     let counts: Vec<Counts> = keys.collect();
     let queues = QUEUE_SCENARIOS.iter().map(|scenario| run_queue(program, scenario, effort, &mut rng));
@@ -42,7 +42,7 @@ fn stopped_inside_critical_sections() {
     let _watchdog = Watchdog::start("hold");
     let mut rng = Rng::for_test("hold");
     for scenario in &SCENARIOS[..HELD] {
-        let held = hold(env!("CARGO_BIN_EXE_hashmere-kit-step"), scenario, Duration::from_millis(50), &mut rng);
+        let held = hold(env!("CARGO_BIN_EXE_hashmere-testkit-step"), scenario, Duration::from_millis(50), &mut rng);
         println!("{}: {:?}", scenario.name, held.unwrap_or_else(|broken| panic!("{}: {broken}", scenario.name)));
     }
 }

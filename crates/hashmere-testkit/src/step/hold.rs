@@ -64,7 +64,7 @@ fn probe(live: &Store, key: &[u8], stopped: &Stopped) -> Result<Option<String>, 
         Err(error @ WriteError::Busy { .. }) => error.to_string(),
         Err(error) => return Err(error.to_string()),
     };
-    let who = format!("pid {} (hashmere-kit-st) holds the lock", stopped.pid());
+    let who = format!("pid {} (hashmere-testki) holds the lock", stopped.pid());
     if text.contains(&who) && text.contains("and is stopped") {
         return Ok(Some(text));
     }

@@ -1,4 +1,4 @@
-//! The traced process: `hashmere-kit-step work SCENARIO ARGUMENT STORE`.
+//! The traced process: `hashmere-testkit-step work SCENARIO ARGUMENT STORE`.
 
 use super::queues::{self, QueueScenario};
 use super::scenario::Scenario;

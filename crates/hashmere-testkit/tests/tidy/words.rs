@@ -76,6 +76,7 @@ const GONE: &[Word] = &[
     ("patience", "backoff, or a time limit"),
     ("sight", "lookup"),
     ("Outline", "RecordHeader"),
+    ("hashmere-kit", "hashmere-testkit"),
 ];
 
 /// In at most so many lines: private names of the engine, and words of its comments.

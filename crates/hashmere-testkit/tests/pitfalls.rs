@@ -1,4 +1,4 @@
-//! The known traps of shared hash tables, each of which has sunk a system of this kind; one test each.
+//! The known pitfalls of shared hash tables, each of which has sunk a system of this kind; one test each.
 //! Further ones have a file of their own: `stopped` (locks stolen from a paused owner), `full` (SIGBUS), `collisions`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

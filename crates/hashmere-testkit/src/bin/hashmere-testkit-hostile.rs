@@ -1,4 +1,4 @@
-//! Hostile files for as long as you like: `hashmere-kit-hostile [--minutes N] [--seed S] [--keep FOLDER] [--only damaged|scribbled]`.
+//! Hostile files for as long as you like: `hashmere-testkit-hostile [--minutes N] [--seed S] [--keep FOLDER] [--only damaged|scribbled]`.
 //! Half of the time files are damaged before they are opened, half of the time while they are in use. Prints each case that
 //! ended the process that opened its file, keeps the file, and says how to try it again.
 
@@ -42,6 +42,6 @@ fn main() -> ExitCode {
 }
 
 fn usage() -> ! {
-    eprintln!("usage: hashmere-kit-hostile [--minutes N] [--seed S] [--keep FOLDER] [--only damaged|scribbled]");
+    eprintln!("usage: hashmere-testkit-hostile [--minutes N] [--seed S] [--keep FOLDER] [--only damaged|scribbled]");
     std::process::exit(2);
 }

@@ -1,4 +1,4 @@
-//! The process that multi-process tests start, stop and kill: `hashmere-kit-worker ROLE ARGUMENT...`.
+//! The process that multi-process tests start, stop and kill: `hashmere-testkit-worker ROLE ARGUMENT...`.
 //! It is of no use to anybody but the tests.
 
 fn main() {

@@ -1,4 +1,4 @@
-//! Kills each operation behind each of its machine instructions: `hashmere-kit-step [--deaths N] [--stops N]
+//! Kills each operation behind each of its machine instructions: `hashmere-testkit-step [--deaths N] [--stops N]
 //! [PART-OF-NAME...]`. With `--hold SECONDS` each is stopped inside a critical section for so long instead.
 //! Prints what was tried of each, and fails if a promise was broken. It starts itself as the process that dies.
 
@@ -108,6 +108,6 @@ fn number(text: &str) -> u64 {
 }
 
 fn usage() -> ! {
-    eprintln!("usage: hashmere-kit-step [--hold SECONDS | [--deaths N] [--stops N] [PART-OF-NAME...]]");
+    eprintln!("usage: hashmere-testkit-step [--hold SECONDS | [--deaths N] [--stops N] [PART-OF-NAME...]]");
     std::process::exit(2);
 }

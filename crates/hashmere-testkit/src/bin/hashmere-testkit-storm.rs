@@ -1,4 +1,4 @@
-//! Kill storms for as long as you like: `storm --minutes N [--seed S]`. Each storm of the run has a new store and a seed of its
+//! Kill storms for as long as you like: `hashmere-testkit-storm --minutes N [--seed S]`. Each storm of the run has a new store and a seed of its
 //! own, printed before it begins; the first that breaks a promise ends the run with what was broken.
 
 use hashmere::Options;
@@ -60,6 +60,6 @@ fn run(time: Duration, seed: u64) {
 }
 
 fn usage() -> ! {
-    eprintln!("usage: storm --minutes N [--seed S]");
+    eprintln!("usage: hashmere-testkit-storm --minutes N [--seed S]");
     std::process::exit(2);
 }
