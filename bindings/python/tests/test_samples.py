@@ -17,3 +17,14 @@ def test_sample(folder, name):
     done = subprocess.run([sys.executable, script], capture_output=True, text=True, timeout=300)
     assert (done.stdout, done.stderr, done.returncode) == (wanted, "", 0)
     assert os.listdir(folder) == []
+
+
+@pytest.mark.parametrize("page", ["README.md", "bindings/python/README.md"])
+def test_the_first_code_of_a_page(folder, tmp_path, page):
+    with open(os.path.join(HERE, "..", "..", "..", page)) as file:
+        code = file.read().split("```python\n")[1].split("```")[0]
+    script = tmp_path / "page.py"
+    script.write_text(code)
+    done = subprocess.run([sys.executable, str(script)], capture_output=True, text=True, timeout=300)
+    assert (done.stderr, done.returncode) == ("", 0)
+    assert "user:7" in done.stdout
