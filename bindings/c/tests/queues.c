@@ -197,11 +197,11 @@ static void death(void) {
     CHECK(given_back == 1 && count(unused) == ELEMENTS);
 }
 
-static void *change_later(void *unused) {
+static void *change_later(void *nothing) {
     const struct timespec time = {0, 20 * 1000 * 1000};
     nanosleep(&time, NULL);
     hm_set(store, KEY("waited"), KEY("2"), NULL);
-    return unused;
+    return nothing;
 }
 
 /* Asks for the value that it is making. */
@@ -223,8 +223,8 @@ static int make(void *user, hm_bytes *value) {
 }
 
 /* Whether another thread is kept out of the mutex: something or NULL. */
-static void *contend(void *unused) {
-    (void)unused;
+static void *contend(void *nothing) {
+    (void)nothing;
     hm_error own;
     hm_mutex_guard *lock;
     int result = hm_mutex_lock(store, "mutex", 5, 10, &lock, NULL, &own);
