@@ -91,7 +91,8 @@ fn the_same_log_as_memcached() {
         *line = line.split(" ttl=").next().unwrap().to_string();
     });
     let [theirs, ours] = logs;
-    assert!(theirs.len() > 800, "{} lines", theirs.len());
+    // A line a request at least; how many more depends on the seed.
+    assert!(theirs.len() >= 600, "{} lines", theirs.len());
     for (a, b) in theirs.iter().zip(&ours) {
         assert_eq!(a, b);
     }
