@@ -4,6 +4,7 @@
 //! walks all segments, has each kept record copied, and takes the mark off.
 
 use crate::engine::client::stalled::LOOK;
+use crate::engine::log::records::Record;
 use crate::engine::read::pin::Pin;
 use crate::engine::{Engine, Writer};
 use crate::error::{BackupError, WriteError};
@@ -28,30 +29,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(record, Ordering::Relaxed) & field::KEPT != 0
     }
 
-    /// Calls `each` for the records in the first `used` bytes of a segment, a large one included, until it says `false`.
-    fn walk_while(&self, segment: u64, used: u64, mut each: impl FnMut(u64, &Head, u64) -> bool) {
-        let start = self.segment_offset(segment);
-        let mut record = start;
-        while record < start + used.min(self.segment_bytes()) {
-            let Some((head, key)) = self.parse(record) else { return };
-            let bytes = head.record_bytes(self.lengths);
-            let whole =
-                record + bytes <= start + used.min(self.segment_bytes()) || record == start && self.is_large(bytes);
-            if head.version == 0 || !whole || !each(record, &head, key) {
-                return;
-            }
-            record += bytes;
-        }
-    }
-
     /// Whether a segment holds a kept record. Of one that is not the caller's the answer may be of any moment.
     pub(in crate::engine) fn has_kept(&self, segment: u64) -> bool {
-        let mut kept = false;
-        self.walk_while(segment, self.field(segment, segment::at::USED), |record, _, _| {
-            kept = self.is_kept(record);
-            !kept
-        });
-        kept
+        let used = self.field(segment, segment::at::USED);
+        self.records_with_large(segment, used).any(|record| self.is_kept(record.offset))
     }
 
     /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until nobody marks
@@ -80,14 +61,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         used: u64,
         take: &mut Take<'_>,
     ) -> Result<(), BackupError> {
-        let mut done = Ok(());
-        self.walk_while(segment, used, |record, head, key| {
-            if self.is_kept(record) {
-                done = take(record, head, key).and_then(|()| Ok(self.unmark(writer, record, head, key)?));
+        for Record { offset, header } in self.records_with_large(segment, used) {
+            if self.is_kept(offset) {
+                let (head, key) = (self.head_at(offset, header), offset + header.lead);
+                take(offset, &head, key)?;
+                self.unmark(writer, offset, &head, key)?;
             }
-            done.is_ok()
-        });
-        done
+        }
+        Ok(())
     }
 
     /// Holds a segment of records, whatever becomes of it meanwhile. `None`: no kept record is in it.

@@ -171,10 +171,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The records of a segment must fill what is in use without a gap.
     fn check_log(&self, segment: u64, used: u64, report: &mut CheckReport) {
         let generation = self.generation(segment);
-        let mut end = 0;
-        self.walk(segment, used, |offset, head| {
-            end = offset + head.record_bytes(self.lengths) - self.segment_offset(segment);
-        });
+        let mut records = self.records(segment, used);
+        records.by_ref().for_each(drop);
+        let end = records.offset() - self.segment_offset(segment);
         // Freed or refilled meanwhile: not ours to judge.
         if end != used
             && self.field(segment, segment::at::USED) == used

@@ -238,11 +238,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.set_field(segment, segment::at::USED, used);
         self.set_field(segment, segment::at::BORN, self.born_until_now());
         let mut expiry = (u64::MAX, 0, 0);
-        self.walk(segment, used, |_, head| {
-            if let Some(at) = head.expires {
-                expiry = (expiry.0.min(at), expiry.1.max(at), expiry.2 + head.record_bytes(self.lengths));
+        for record in self.records(segment, used) {
+            if let Some(at) = self.head_at(record.offset, record.header).expires {
+                expiry = (expiry.0.min(at), expiry.1.max(at), expiry.2 + record.bytes());
             }
-        });
+        }
         self.set_field(segment, segment::at::EXPIRE_MIN, expiry.0);
         self.set_field(segment, segment::at::EXPIRE_MAX, expiry.1);
         self.set_field(segment, segment::at::EXPIRING, expiry.2);
@@ -269,27 +269,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.set_state(segment, Word::new(State::Index).long(length as u32));
         } else {
             self.free(segment, length, slot, Memory::Most);
-        }
-    }
-
-    /// Calls `each` for every record of a segment's first `used` bytes.
-    pub(in crate::engine) fn walk(
-        &self,
-        segment: u64,
-        used: u64,
-        mut each: impl FnMut(u64, &hashmere_format::record::Head),
-    ) {
-        let start = self.segment_offset(segment);
-        let used = used.min(self.segment_bytes());
-        let mut at = start;
-        while at < start + used {
-            let Some((head, _)) = self.parse(at) else { return };
-            let bytes = head.record_bytes(self.lengths);
-            if head.version == 0 || at + bytes > start + used {
-                return;
-            }
-            each(at, &head);
-            at += bytes;
         }
     }
 }

@@ -79,24 +79,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn survey_log(&self, segment: u64, survey: &mut Survey) -> Content {
-        let start = self.segment_offset(segment);
-        let end = start + self.segment_bytes();
-        let before = survey.candidates;
-        let mut record = start;
-        while record < end {
-            let Some((head, _)) = self.parse(record) else { break };
-            let bytes = head.record_bytes(self.lengths);
-            let fits = head.version != 0 && !self.is_large(bytes) && record + bytes <= end;
-            if !fits || !(self.is_whole(record, &head) || fault::is(Fault::SumsBelieved)) {
+        let (mut used, before) = (0, survey.candidates);
+        for record in self.records(segment, self.segment_bytes()) {
+            let head = self.head_at(record.offset, record.header);
+            let is_whole = self.is_whole(record.offset, &head) || fault::is(Fault::SumsBelieved);
+            if self.is_large(record.bytes()) || !is_whole {
                 break;
             }
-            self.note(survey, record, &head);
-            record += bytes;
+            self.note(survey, record.offset, &head);
+            used += record.bytes();
         }
         if survey.candidates == before {
             return Content::Nothing;
         }
-        Content::Log { used: (record - start) as u32 }
+        Content::Log { used: used as u32 }
     }
 
     /// Counts a whole record; `true` if it may live.

@@ -176,18 +176,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn adopt_log(&self, writer: &mut Writer, survey: &Survey, segment: u64, used: u64) -> Result<(), WriteError> {
-        let start = self.segment_offset(segment);
-        let mut record = start;
-        while record < start + used {
-            let Some((head, key)) = self.parse(record) else { break };
-            let bytes = head.record_bytes(self.lengths);
-            if self.may_live(&survey.point, record, &head) {
-                self.adopt_record(writer, record, &head, key)?;
+        for record in self.records(segment, used) {
+            let head = self.head_at(record.offset, record.header);
+            if self.may_live(&survey.point, record.offset, &head) {
+                self.adopt_record(writer, record.offset, &head, record.key())?;
                 self.count_expiry(segment, &head);
             } else {
-                self.count_dead(record, bytes);
+                self.count_dead(record.offset, record.bytes());
             }
-            record += bytes;
         }
         Ok(())
     }

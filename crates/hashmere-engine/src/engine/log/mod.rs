@@ -1,7 +1,7 @@
 //! Where records are: a file of segments, each filled from its start to its end like a log.
 //!
 //! [`segments`] claims and frees them by one state word each; [`backing`] knows which have memory behind them; [`growth`] adds more
-//! at the end of the file and [`reach`] maps what others added; [`append`] writes records into the segment of a writer, and
+//! at the end of the file and [`reach`] maps what others added; [`records`] reads the records of a segment; [`append`] writes records into the segment of a writer, and
 //! [`large`] into segments of their own; [`extent`] finds several that are side by side; [`region`] gives such an extent to a named
 //! object; [`maximum`] bounds how many are in use.
 
@@ -12,5 +12,6 @@ pub(super) mod growth;
 pub(super) mod large;
 pub(super) mod maximum;
 pub(super) mod reach;
+pub(super) mod records;
 pub(super) mod region;
 pub(super) mod segments;

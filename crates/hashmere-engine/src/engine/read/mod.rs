@@ -327,55 +327,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(self.entry_of(segment) + segment::at::GENERATION, Ordering::Acquire)
     }
 
-    /// The header of a record; `None` if it cannot be one: its lengths do not fit where it stands.
-    #[inline(always)]
-    pub(super) fn header(&self, record: u64) -> Option<RecordHeader> {
-        if !self.is_inside(record, 8) {
-            return None;
-        }
-        let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
-        let word = self.mem.load(record, Ordering::Relaxed);
-        if let Some(small) = RecordHeader::small(self.lengths, word) {
-            // Where lengths are fixed they may be those of a large record.
-            if small.lead + small.key_len + small.value_len <= room {
-                return Some(small);
-            }
-        }
-        // Two words come back in registers; a header would pass through memory, and the small ones with it.
-        let (lead, lens) = self.long_header(record, word, room);
-        (lead != 0).then_some(RecordHeader { word, lead, key_len: lens & u64::from(u32::MAX), value_len: lens >> 32 })
-    }
-
-    /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be one.
-    #[inline(never)]
-    fn long_header(&self, record: u64, word: u64, room: u64) -> (u64, u64) {
-        let header = RecordHeader::read(self.lengths, word, |index| {
-            // Only the last words of a segment can be reached here, and only by a damaged or torn record.
-            if 8 * index + 8 <= room {
-                self.mem.load(record + 8 * index, Ordering::Relaxed)
-            } else {
-                u64::MAX
-            }
-        });
-        let bytes = header.bytes();
-        let large = room == self.segment_bytes() && self.is_inside(record, bytes);
-        if bytes <= room || large {
-            (header.lead, header.key_len | header.value_len << 32)
-        } else {
-            (0, 0)
-        }
-    }
-
-    /// Reads a record's whole head, and where its key is; `None` if it cannot be a record.
-    pub(super) fn parse(&self, record: u64) -> Option<(Head, u64)> {
-        let header = self.header(record)?;
-        Some((self.head_at(record, header), record + header.lead))
-    }
-
-    pub(super) fn head_at(&self, record: u64, header: RecordHeader) -> Head {
-        header.head(|index| self.mem.load(record + 8 * index, Ordering::Relaxed))
-    }
-
     /// The whole head of a record.
     pub(super) fn head_of(&self, found: &Found) -> Head {
         self.head_at(found.record, found.header)

@@ -183,32 +183,27 @@ impl<M: Mem, H: Host> Engine<M, H> {
         segment: u64,
         mut policy: Policy,
     ) -> Result<(), WriteError> {
-        let start = self.segment_offset(segment);
-        let end = start + self.field(segment, segment::at::USED).min(self.segment_bytes());
-        let mut record = start;
+        let used = self.field(segment, segment::at::USED).min(self.segment_bytes());
+        let mut records = self.records(segment, used);
         let mut busy = None;
-        while record < end {
-            let Some(header) = self.header(record) else { break };
-            let bytes = header.bytes();
-            if header.version() == 0 || record + bytes > end {
-                break;
-            }
+        for record in records.by_ref() {
             // Most of them are: of what is passed over only the first word is read.
-            if !header.has(field::DEAD) {
-                match self.settle(writer, record, &self.head_at(record, header), record + header.lead, &mut policy) {
+            if !record.header.has(field::DEAD) {
+                let head = self.head_at(record.offset, record.header);
+                match self.settle(writer, record.offset, &head, record.key(), &mut policy) {
                     // Whatever the reason that nothing leads to it: what is about to be freed is dead.
-                    Ok(()) if self.is_durable() => self.stamp(record),
+                    Ok(()) if self.is_durable() => self.stamp(record.offset),
                     Ok(()) => {}
                     Err(error @ WriteError::Busy { .. }) => busy = Some(error),
                     Err(error) => return Err(error),
                 }
             }
-            record += bytes;
         }
-        if record != end {
+        let end = records.offset();
+        if end != self.segment_offset(segment) + used {
             // What stands behind cannot be read, so it cannot be freed either: `check` names it. It shall not look worth cleaning.
             self.set_field(segment, segment::at::DEAD, 0);
-            return Err(WriteError::Corrupt { what: "a segment holds something that is no record", offset: record });
+            return Err(WriteError::Corrupt { what: "a segment holds something that is no record", offset: end });
         }
         busy.map_or(Ok(()), Err)
     }

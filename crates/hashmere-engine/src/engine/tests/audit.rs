@@ -123,9 +123,9 @@ fn live_records(engine: &TestEngine) -> Result<HashSet<u64>, String> {
 fn audit_log(engine: &TestEngine, number: u64, used: u64, live: &HashSet<u64>) -> Result<(), String> {
     let dead = engine.field(number, segment::at::DEAD);
     let mut garbage = 0;
-    engine.walk(number, used, |record, head| {
-        garbage += if live.contains(&record) { 0 } else { head.record_bytes(engine.lengths) };
-    });
+    for record in engine.records(number, used) {
+        garbage += if live.contains(&record.offset) { 0 } else { record.bytes() };
+    }
     // One whose recycling was cut short has nothing in it that counts.
     if dead > garbage && used != 0 && !engine.is_stale(number) {
         return Err("a segment counts more dead bytes than it has".into());
@@ -156,11 +156,8 @@ fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
                 wrong = wrong.take().or(Some(format!("the record at {record} says of its life: {says}")));
             }
         };
-        if word.state == State::Large {
-            let record = engine.segment_offset(number);
-            engine.parse(record).iter().for_each(|(head, _)| look(record, head));
-        } else {
-            engine.walk(number, used, look);
+        for record in engine.records_with_large(number, used) {
+            look(record.offset, &engine.head_at(record.offset, record.header));
         }
         match wrong {
             Some(wrong) => return Err(wrong),
