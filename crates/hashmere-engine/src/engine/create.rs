@@ -1,7 +1,7 @@
 //! Writing the header of a new store, and making an engine for one.
 
+use crate::engine::back_error;
 use crate::engine::client::writer::Writers;
-use crate::engine::log::backing::back_error;
 use crate::engine::Engine;
 use crate::error::WriteError;
 use hashmere_format::hash::{Hasher, HASH_ID};

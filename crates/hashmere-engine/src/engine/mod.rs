@@ -1,9 +1,9 @@
 //! The engine: what happens to the bytes. Generic over memory and host, so the same code runs on a real mapping, under
 //! Miri and under a model checker.
 //!
-//! Each folder is a part. Read them in this order: [`index`] (where a key's slot is), [`read`], [`client`] (writers and their
-//! locks), [`log`] (where records are), [`mod@write`], [`reclaim`]; for backups [`backup`], for durable stores [`durable`]; [`check`]
-//! reads it all and names what contradicts itself.
+//! Each folder is a part, and imports only from those before it: [`client`] (writers and their locks), [`log`] (where records
+//! are), [`index`] (where a key's slot is), [`read`], [`mod@write`], [`reclaim`]; for durable stores [`durable`], for backups
+//! [`backup`]; [`check`] reads it all and names what contradicts itself. [`recover`] repairs what a crashed process left.
 
 mod backup;
 mod check;
@@ -15,6 +15,7 @@ mod index;
 mod log;
 mod read;
 mod reclaim;
+mod recover;
 mod stats;
 mod store_state;
 mod write;
@@ -24,33 +25,33 @@ mod tests;
 
 pub use check::{CheckReport, Problem};
 pub(crate) use client::thread::Lender;
-pub use client::writer::WriterGuard;
+pub use client::writer::{OperationCounts, WriterGuard};
 pub use client::writer_state::Writer;
 pub(crate) use create::{Access, NewStore};
 pub(crate) use examine::{fits, least_max, Refusal};
+pub use index::found::Found;
 pub use index::scan::Step as ScanStep;
 pub(crate) use log::append::Draft;
 pub(crate) use log::maximum::Resized;
+pub(crate) use log::pin::Pin;
 pub(crate) use log::region::Place;
 pub use log::region::RegionInfo;
 pub(crate) use read::fetch::{Fetched, PIN_FROM};
-pub(crate) use read::pin::Pin;
-pub use read::Found;
 pub(crate) use read::Probe;
-pub use stats::{ClientStats, OperationCounts, Stats};
+pub use stats::{ClientStats, Stats};
 pub(crate) use store_state::leaves_for;
 pub use write::counter::{number_of, Tick};
 pub use write::draft::When;
 pub use write::fairness::Rounds;
 pub(crate) use write::{Current, Decision, Outcome};
 
-use crate::error::ReadError;
+use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
 use client::writer::Writers;
 use hashmere_format::hash::Hasher;
 use hashmere_format::header::{at, RootWord, Shape};
 use hashmere_format::record::Lengths;
-use hashmere_mem::{Host, Mem};
+use hashmere_mem::{BackError, Host, Mem};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -187,4 +188,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
 #[cold]
 fn corrupt(what: &'static str, offset: u64) -> ReadError {
     ReadError::Corrupt { what, offset }
+}
+
+/// What a failure to back memory means to a writer.
+fn back_error(error: BackError) -> WriteError {
+    match error {
+        BackError::NoSpace(source) => WriteError::NoSpace(source),
+        BackError::BeyondReserve { capacity, .. } => WriteError::Full { max_bytes: capacity },
+        BackError::AddressSpace { end, limit } => WriteError::AddressSpace { needed: end, limit },
+        BackError::Io(source) => WriteError::Io { action: "extend the file", source },
+        _ => WriteError::Io { action: "extend the file", source: std::io::Error::other("unknown cause") },
+    }
 }

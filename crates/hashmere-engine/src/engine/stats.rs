@@ -1,6 +1,7 @@
 //! Statistics: sums over rows and segments, made when somebody asks. Nobody is stopped, so figures of a busy store are
 //! taken at slightly different moments.
 
+use crate::engine::client::writer::OperationCounts;
 use crate::engine::index::Tree;
 use crate::engine::Engine;
 use crate::options::Mode;
@@ -104,20 +105,6 @@ pub struct Stats {
     pub backup_pid: Option<u32>,
     /// The clients of this moment.
     pub clients: Vec<ClientStats>,
-}
-
-/// What was done with a store.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct OperationCounts {
-    /// Reads that found their key.
-    pub hits: u64,
-    /// Reads that did not.
-    pub misses: u64,
-    /// Values stored.
-    pub sets: u64,
-    /// Keys deleted.
-    pub deletes: u64,
 }
 
 /// One client: a writing thread of a process.

@@ -4,8 +4,8 @@
 //! walks all segments, has each kept record copied, and takes the mark off.
 
 use crate::engine::client::stalled::LOOK;
+use crate::engine::log::pin::Pin;
 use crate::engine::log::records::Record;
-use crate::engine::read::pin::Pin;
 use crate::engine::{Engine, Writer};
 use crate::error::{BackupError, WriteError};
 use hashmere_format::record::{field, Head};

@@ -4,6 +4,7 @@
 //! is looked at again, and reported only if it did not change in between. What is half done is not wrong while it is under way.
 
 pub(super) mod index;
+mod regions;
 
 use crate::engine::check::index::Seats;
 use crate::engine::index::Tree;

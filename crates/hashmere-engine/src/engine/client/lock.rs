@@ -6,7 +6,6 @@
 //! owner's name. Time alone never gives anyone a lock.
 
 use crate::engine::client::stalled::{Blocked, SLEEP_MAX};
-use crate::engine::index::Place;
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
@@ -18,27 +17,6 @@ use std::time::Duration;
 
 /// The first sleep. Later ones are twice as long each, up to [`SLEEP_MAX`]: this bounds how long a death goes unnoticed.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
-
-/// The locks that an attempt holds.
-#[derive(Default)]
-pub(in crate::engine) struct Held {
-    pub(in crate::engine) place: Place,
-    pub(in crate::engine) word: LockWord,
-    /// Bucket in the overflow tree and its word.
-    pub(in crate::engine) second: Option<(u64, LockWord)>,
-}
-
-impl Held {
-    /// A key's lock alone, as [`Engine::lock_key`] returned it.
-    pub(in crate::engine) fn key((place, word): (Place, LockWord)) -> Held {
-        Held { place, word, second: None }
-    }
-
-    /// Whether what is not in the buckets that are locked may stand in those of the next hash.
-    pub(in crate::engine) fn goes_on(&self) -> bool {
-        self.second.map_or(self.word, |(_, word)| word).has_overflow()
-    }
-}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes the lock word at `offset` for the client `slot`, and returns the word as it was when free.

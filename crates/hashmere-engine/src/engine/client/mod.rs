@@ -1,12 +1,10 @@
-//! Who uses the store: client slots, the writers of this process, the locks that they hold, and the repair of what a crashed
-//! process left.
+//! Who uses the store: client slots, the writers of this process, and the locks that they hold.
 //!
 //! [`slots`] claims a slot and proves a death; [`writer`] hands the writers of this process out to its threads ([`thread`]);
-//! [`lock`] takes a lock and [`stalled`] proceeds without one; [`recover`] completes or rolls back; [`wait`] sleeps until a key
+//! [`lock`] takes a lock and [`stalled`] proceeds without one; [`wait`] sleeps until a key
 //! changes.
 
 pub(super) mod lock;
-pub(super) mod recover;
 pub(super) mod slots;
 pub(super) mod stalled;
 pub(super) mod thread;

@@ -1,6 +1,6 @@
 //! Clients: rows of the client table. See [`crate::engine::client::writer`] for what a process does with them.
 
-use crate::engine::log::backing::back_error;
+use crate::engine::back_error;
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};

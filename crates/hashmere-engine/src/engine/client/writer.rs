@@ -5,7 +5,6 @@
 //! makes while it holds a reservation, take one from a shared pool. When a thread ends its writer goes back (`thread.rs`).
 
 use crate::engine::client::thread::{self, thread_number, Lender, OWN, SHARES};
-use crate::engine::stats::OperationCounts;
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::limit;
@@ -167,6 +166,20 @@ impl Writers {
     fn take_pooled(&self) -> Option<WriterGuard<'_>> {
         self.cells.get(OWN..)?.iter().find_map(WriterCell::take)
     }
+}
+
+/// What was done with a store.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct OperationCounts {
+    /// Reads that found their key.
+    pub hits: u64,
+    /// Reads that did not.
+    pub misses: u64,
+    /// Values stored.
+    pub sets: u64,
+    /// Keys deleted.
+    pub deletes: u64,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {

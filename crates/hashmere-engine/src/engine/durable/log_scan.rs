@@ -150,7 +150,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.zero(from, page - from);
         }
         if page < to && !self.mem.unback(page, to - page) {
-            self.mem.back(page, to - page).map_err(crate::engine::log::backing::back_error)?;
+            self.mem.back(page, to - page).map_err(crate::engine::back_error)?;
             self.mem.zero(page, to - page);
         }
         Ok(())

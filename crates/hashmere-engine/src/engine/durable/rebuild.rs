@@ -3,10 +3,10 @@
 //! Nothing here overwrites a record that may live, so whatever becomes of a rebuild - killed, cut off, a second power cut -
 //! the next one begins with the same records and ends with the same store. The caller is alone with the file.
 
-use crate::engine::client::lock::Held;
 use crate::engine::durable::log_scan::{Content, Survey};
 use crate::engine::index::Tree;
 use crate::engine::log::segments::Need;
+use crate::engine::write::held::Held;
 use crate::engine::write::Reach;
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
@@ -107,7 +107,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes a segment table for the segments found. A chunk stays where its pointer says if nothing else is there; else it
     /// goes behind the end of the file.
     fn lay_table(&self, content: &mut Vec<Content>) -> Result<(), WriteError> {
-        let back = |offset, bytes| self.mem.back(offset, bytes).map_err(crate::engine::log::backing::back_error);
+        let back = |offset, bytes| self.mem.back(offset, bytes).map_err(crate::engine::back_error);
         let own = CHUNK_BYTES.div_ceil(self.segment_bytes());
         let pointers = limit::SEGMENTS / CHUNK_ENTRIES;
         back(at::CHUNKS, 8 * pointers)?;

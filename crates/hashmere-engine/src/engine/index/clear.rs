@@ -4,8 +4,7 @@
 //! old index led to is freed afterwards, once no operation is under way that began under it.
 
 use crate::engine::index::Tree;
-use crate::engine::log::backing::Memory;
-use crate::engine::log::segments::Need;
+use crate::engine::log::segments::{Memory, Need};
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};

@@ -5,6 +5,7 @@
 
 pub(super) mod clear;
 pub(super) mod directory;
+pub(super) mod found;
 pub(super) mod scan;
 pub(super) mod split;
 

@@ -5,8 +5,8 @@
 //! each place in every leaf that now covers a part of the interval. An entry never changes its place or leaves
 //! its hash's interval, so one that exists all the while is seen exactly once.
 
+use crate::engine::index::found::Found;
 use crate::engine::index::Tree;
-use crate::engine::read::Found;
 use crate::engine::{corrupt, Engine};
 use crate::error::ReadError;
 use crate::fault::{self, Fault};

@@ -5,13 +5,13 @@
 //! holes.
 
 use crate::engine::client::writer_state::Cleaning;
-use crate::engine::log::segments::{Need, RESERVE};
-use crate::engine::Engine;
+use crate::engine::log::segments::{Memory, Need, RESERVE};
+use crate::engine::{back_error, Engine};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::segment::{self, State, Word};
-use hashmere_mem::{BackError, Host, Mem};
+use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Memory is put behind an open segment in steps of this, so that a small store stays small.
@@ -24,17 +24,6 @@ const ASK_AGAIN_MS: u64 = 1000;
 
 /// The part of the hole hand that is a segment; all ones: there is no hole. The bits above it count how often a segment became one.
 const HAND: u64 = u32::MAX as u64;
-
-/// What is known of the memory behind a segment that becomes free.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::engine) enum Memory {
-    /// It is behind all of it.
-    All,
-    /// Behind most of it, or all: what is missing is worth asking for.
-    Most,
-    /// Behind the lesser part of it: that goes.
-    Little,
-}
 
 /// What the file system refused this process last.
 #[derive(Debug, Default)]
@@ -84,7 +73,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Why the file system need not be asked for this many bytes more: it says itself that it has less, or it just refused
     /// them to a cache, which can do without. A strict store and a cleaner are never refused from memory.
-    pub(super) fn foreseen(&self, need: Need, bytes: u64) -> Option<WriteError> {
+    pub(in crate::engine) fn foreseen(&self, need: Need, bytes: u64) -> Option<WriteError> {
         let known = self.shape.cache && need == Need::Normal && self.remembers(bytes);
         if !known && self.mem.left().is_none_or(|left| bytes <= left) {
             return None;
@@ -213,7 +202,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Makes a claimed segment a hole: what memory it has goes back to the file system.
-    pub(super) fn leave_hole(&self, segment: u64) {
+    pub(in crate::engine) fn leave_hole(&self, segment: u64) {
         // First of all: from this state on another process may claim it and write there.
         if fault::is(Fault::HoleEarly) {
             self.set_state(segment, Word::new(State::Hole));
@@ -274,16 +263,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
             done = self.back(offset, bytes);
         }
         done
-    }
-}
-
-/// What a failure to back memory means to a writer.
-pub(in crate::engine) fn back_error(error: BackError) -> WriteError {
-    match error {
-        BackError::NoSpace(source) => WriteError::NoSpace(source),
-        BackError::BeyondReserve { capacity, .. } => WriteError::Full { max_bytes: capacity },
-        BackError::AddressSpace { end, limit } => WriteError::AddressSpace { needed: end, limit },
-        BackError::Io(source) => WriteError::Io { action: "extend the file", source },
-        _ => WriteError::Io { action: "extend the file", source: std::io::Error::other("unknown cause") },
     }
 }

@@ -5,8 +5,8 @@
 //! that the file system refuses, and its caller makes do with the file as it is, by cleaning or evicting. Only where that gives
 //! nothing does the call wait for as long as a writer waits for any lock ([`Engine::patiently`]).
 
+use crate::engine::back_error;
 use crate::engine::client::stalled::LOCK_WAIT;
-use crate::engine::log::backing::back_error;
 use crate::engine::log::segments::{Need, RESERVE};
 use crate::engine::Engine;
 use crate::error::WriteError;

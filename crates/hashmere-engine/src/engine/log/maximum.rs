@@ -5,7 +5,6 @@
 //! states under the space lock; a holder that dies in between is counted after by its repair.
 
 use crate::engine::log::segments::RESERVE;
-use crate::engine::reclaim::clean::Policy;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
@@ -181,14 +180,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.retire_segment(writer);
         Ok(())
-    }
-
-    fn empty_one(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
-        if self.shape.cache {
-            return self.evict_segment(writer, segment);
-        }
-        self.free_if_dead(writer, segment)?;
-        self.clean_segment(writer, segment, Policy::Move)
     }
 
     /// What is left to do of a shrinking is done by writers that need room, each of which frees a segment more than it needs.

@@ -1,9 +1,9 @@
 //! Where records are: a file of segments, each filled from its start to its end like a log.
 //!
 //! [`segments`] claims and frees them by one state word each; [`backing`] knows which have memory behind them; [`growth`] adds more
-//! at the end of the file and [`reach`] maps what others added; [`records`] reads the records of a segment; [`append`] writes records into the segment of a writer, and
-//! [`large`] into segments of their own; [`extent`] finds several that are side by side; [`region`] gives such an extent to a named
-//! object; [`maximum`] bounds how many are in use.
+//! at the end of the file and [`reach`] maps what others added; [`append`] writes records into the segment of a writer, and
+//! [`large`] into segments of their own; [`records`] reads them in order; [`pin`] keeps a segment from being reused; [`extent`]
+//! finds several that are side by side; [`region`] gives such an extent to a named object; [`maximum`] bounds how many are in use.
 
 pub(super) mod append;
 pub(super) mod backing;
@@ -11,6 +11,7 @@ pub(super) mod extent;
 pub(super) mod growth;
 pub(super) mod large;
 pub(super) mod maximum;
+pub(super) mod pin;
 pub(super) mod reach;
 pub(super) mod records;
 pub(super) mod region;

@@ -6,8 +6,7 @@
 //! *pending free*, from which it is freed when the last process that has it open has let it go or is dead: whoever opens a region pins its
 //! first segment, as a view does.
 
-use crate::engine::check::CheckReport;
-use crate::engine::log::backing::Memory;
+use crate::engine::log::segments::Memory;
 use crate::engine::{Engine, Pin, Writer};
 use crate::error::{ReadError, WriteError};
 use hashmere_format::header::{at, limit, RootWord};
@@ -16,11 +15,10 @@ use hashmere_format::region::{self, NAME_MAX};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
-use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 /// What is wrong with a region whose dropper died in between.
-const HALF_DROPPED: &str = "was dropped and is not free";
+pub(in crate::engine) const HALF_DROPPED: &str = "was dropped and is not free";
 
 /// The refusal of a thread that holds 24 views and regions.
 const NO_PIN: WriteError =
@@ -207,7 +205,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether somebody living or dead has yet to free a region that was dropped, or has done so since. If he is dead, the next to need
     /// the lock does it.
-    fn is_being_dropped(&self, segment: u64) -> bool {
+    pub(in crate::engine) fn is_being_dropped(&self, segment: u64) -> bool {
         !LockWord(self.mem.load(at::REGION_LOCK, Ordering::Acquire)).is_free()
             || self.state(segment).state != State::Region
     }
@@ -241,7 +239,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Every row of segments that says it is a region, with what is wrong with it if it is none.
-    fn each_region(&self) -> impl Iterator<Item = (Spot, Result<RegionInfo, &'static str>)> + '_ {
+    pub(in crate::engine) fn each_region(&self) -> impl Iterator<Item = (Spot, Result<RegionInfo, &'static str>)> + '_ {
         // SYNC(region): pairs with the release store in `name_region`: in this state, the words of a region can be read.
         let heads = (0..self.segments()).filter(|segment| self.state(*segment).state == State::Region);
         heads.map(|segment| {
@@ -267,24 +265,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             (spot, info)
         })
-    }
-
-    pub(in crate::engine) fn check_regions(&self, report: &mut CheckReport) {
-        let mut names = HashSet::new();
-        for (spot, info) in self.each_region() {
-            match info {
-                Err(HALF_DROPPED) if self.is_being_dropped(spot.segment) => {}
-                Err(what) => {
-                    report.add("bad-region", spot.data - region::DATA, format!("the region {what}"));
-                }
-                Ok(info) => {
-                    let name = info.name.escape_ascii().to_string();
-                    if !names.insert((info.kind, info.name)) {
-                        let text = format!("there are two regions of kind {} and name {name}", info.kind);
-                        report.add("duplicate-region", spot.data - region::DATA, text);
-                    }
-                }
-            }
-        }
     }
 }

@@ -3,7 +3,6 @@
 //! The state word of a segment decides who may touch it; every change of hands is one compare-exchange of that word,
 //! and a word that names an owner is repaired by whoever proves that owner dead.
 
-use crate::engine::log::backing::Memory;
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
@@ -25,6 +24,17 @@ pub(in crate::engine) enum Need {
     Normal,
     /// A cleaner, holding the reserve lock.
     Reserve,
+}
+
+/// What is known of the memory behind a segment that becomes free.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::engine) enum Memory {
+    /// It is behind all of it.
+    All,
+    /// Behind most of it, or all: what is missing is worth asking for.
+    Most,
+    /// Behind the lesser part of it: that goes.
+    Little,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -161,7 +171,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes one segment that holds nothing, if it is of this kind: free, or a hole.
-    pub(super) fn take_vacant(&self, segment: u64, kind: State, slot: u32) -> bool {
+    pub(in crate::engine) fn take_vacant(&self, segment: u64, kind: State, slot: u32) -> bool {
         if self.state(segment) != Word::new(kind) {
             return false;
         }
@@ -269,7 +279,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The same, but it stays with `slot`, claimed.
-    pub(super) fn keep_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
+    pub(in crate::engine) fn keep_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let length = self.goes(segment)?;
         length.iter().for_each(|length| self.keep(segment, *length, slot));
         Ok(length.is_some())

@@ -1,8 +1,8 @@
 //! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory back are
 //! all this.
 
-use crate::engine::client::lock::Held;
 use crate::engine::client::writer_state::Cleaning;
+use crate::engine::write::held::Held;
 use crate::engine::{Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};

@@ -3,8 +3,7 @@
 
 use crate::engine::client::writer_state::Cleaning;
 use crate::engine::index::Tree;
-use crate::engine::log::backing::Memory;
-use crate::engine::log::segments::{Need, RESERVE};
+use crate::engine::log::segments::{Memory, Need, RESERVE};
 use crate::engine::reclaim::clean::Policy;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;

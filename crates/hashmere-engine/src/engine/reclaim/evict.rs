@@ -5,8 +5,8 @@
 
 use crate::engine::client::writer_state::Cleaning;
 use crate::engine::index::Tree;
-use crate::engine::log::large::Lot;
 use crate::engine::reclaim::clean::Policy;
+use crate::engine::reclaim::large::Lot;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::at;
@@ -24,6 +24,15 @@ const EXPIRED_MIN: (u64, u64) = (1, 8);
 const LOOK_AGAIN_MS: u64 = 1000;
 
 impl<M: Mem, H: Host> Engine<M, H> {
+    /// Gets one segment back that is above the maximum: in a cache what was not used goes, else what lives moves.
+    pub(in crate::engine) fn empty_one(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
+        if self.shape.cache {
+            return self.evict_segment(writer, segment);
+        }
+        self.free_if_dead(writer, segment)?;
+        self.clean_segment(writer, segment, Policy::Move)
+    }
+
     /// Makes one segment's worth of room. `false`: there is nothing left that can go.
     pub(in crate::engine) fn evict(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         let enough = self.segment_bytes() * EXPIRED_MIN.0 / EXPIRED_MIN.1;

@@ -1,6 +1,6 @@
 //! Which keys this process dropped to make room, for those who want to know. Off, it costs one load for each of them.
 
-use crate::engine::read::Found;
+use crate::engine::index::found::Found;
 use crate::engine::Engine;
 use crate::types::{Evicted, Metadata};
 use hashmere_mem::{Host, Mem};

@@ -8,6 +8,7 @@ pub(super) mod conditional;
 pub(super) mod counter;
 pub(super) mod draft;
 pub(super) mod fairness;
+pub(super) mod held;
 pub(super) mod marks;
 pub(super) mod reservation;
 pub(super) mod set;
@@ -15,9 +16,9 @@ pub(super) mod shown;
 pub(super) mod touch;
 pub(super) mod version_floor;
 
-use crate::engine::client::lock::Held;
 use crate::engine::index::split::Growth;
 use crate::engine::index::{Path, Place, Tree};
+use crate::engine::write::held::Held;
 use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};

@@ -5,7 +5,7 @@
 //! every step may be repeated.
 
 use crate::engine::index::Tree;
-use crate::engine::log::backing::Memory;
+use crate::engine::log::segments::Memory;
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
@@ -149,7 +149,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that writes asked
     /// for: the next one may have been given out.
-    pub(super) fn moved_on(&self, word: LockWord) -> LockWord {
+    pub(in crate::engine) fn moved_on(&self, word: LockWord) -> LockWord {
         if fault::is(Fault::VersionRepeated) {
             return word;
         }
