@@ -99,16 +99,43 @@ impl SharedEngine {
     /// # Errors
     /// [`WriteError::Stale`]: nothing is there, or (by entry id) another key.
     pub fn change_at(&self, at: Address, change: Change<'_>) -> Result<CasOutcome, WriteError> {
-        let engine = self.engine();
+        self.change_at_if(at, |_| true, change)
+    }
+
+    /// Changes the key that a UID or entry id names if it is as `expected`, atomically; else it returns its version.
+    ///
+    /// # Errors
+    /// As [`change_at`](Self::change_at).
+    pub fn change_at_if(
+        &self,
+        at: Address,
+        expected: impl Fn(&Item) -> bool,
+        change: Change<'_>,
+    ) -> Result<CasOutcome, WriteError> {
+        let mut seen = None;
         loop {
             let (key, kh, item) = self.name_at(at)?;
-            let mut writer = engine.writer_for(&key, kh)?;
-            let done =
-                engine.compare_and_set(&mut writer, &key, kh, Expected::Version(item.metadata.version), change)?;
+            let version = item.metadata.version;
+            if !expected(&item) {
+                return Ok(CasOutcome::Mismatch(version));
+            }
+            // It changed since it was seen, so its version did. Only in a damaged file its key leads to another entry.
+            if seen.replace(version) == Some(version) {
+                return Err(self.misplaced(at));
+            }
+            let done = self.compare_and_set_hashed(&key, kh, Expected::Version(version), change)?;
             if matches!(done, CasOutcome::Stored(_) | CasOutcome::Removed) {
                 return Ok(done);
             }
         }
+    }
+
+    #[cold]
+    fn misplaced(&self, at: Address) -> WriteError {
+        let engine = self.engine();
+        let slot = engine.slot_of_uid(engine.root_word(), at.uid.0);
+        let offset = slot.ok().flatten().map_or(0, |(offset, _)| offset);
+        WriteError::Corrupt { what: "an entry is not where its key leads to", offset }
     }
 
     /// Shows what a UID or entry id names to `f` and does what it says.

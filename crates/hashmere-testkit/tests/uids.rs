@@ -141,6 +141,32 @@ fn a_plain_uid_of_nothing_is_stale() {
     assert_eq!((store.len(), store.id_of(b"only").unwrap()), (0, None));
 }
 
+/// A record whose key was overwritten in the file: its UID leads to it, its key to nothing.
+#[test]
+fn a_damaged_key_ends_in_an_error() {
+    let _watchdog = Watchdog::start("uids-damaged");
+    let scratch = Scratch::new("uids-damaged");
+    let path = scratch.store("uids");
+    let store = tiny().open(&path).unwrap();
+    let uid = store.set(b"the key of it", b"value").unwrap().uid;
+    drop(store);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(13).position(|some| some == b"the key of it").unwrap();
+    bytes[at..at + 3].copy_from_slice(b"XYZ");
+    std::fs::write(&path, bytes).unwrap();
+    let store = tiny().open(&path).unwrap();
+    assert_eq!(store.key_of(uid).unwrap().as_deref(), Some(&b"XYZ key of it"[..]));
+    for result in [
+        store.set(uid, b"x").map(drop),
+        store.delete(uid).map(drop),
+        store.compare_and_set(uid, Expected::Value(b"value"), Change::Set(b"x")).map(drop),
+    ] {
+        assert!(matches!(result, Err(WriteError::Corrupt { .. })), "{result:?}");
+    }
+    assert!(matches!(store.incr(uid, 1, Counter::EXISTING), Ok(None)));
+    assert!(!store.touch(uid, Ttl::Never).unwrap());
+}
+
 /// Each call does the same whatever names the key.
 #[test]
 fn every_call_by_every_kind_of_key() {

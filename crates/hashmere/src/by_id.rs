@@ -161,23 +161,15 @@ impl Store {
             Expected::Version(version) => version == Version(0) && change != Change::Remove,
             Expected::Value(_) => false,
         };
-        loop {
-            let Some((key, kh, item)) = if_there(self.shared.name_at(at))? else {
-                return if wants_absent { Err(WriteError::Stale) } else { Ok(CasOutcome::NotFound) };
-            };
-            let now = item.metadata.version;
-            let is_as_expected = match expected {
-                Expected::Absent => false,
-                Expected::Version(version) => version == now,
-                Expected::Value(value) => value == item.value,
-            };
-            if !is_as_expected {
-                return Ok(CasOutcome::Mismatch(now));
-            }
-            let done = self.shared.compare_and_set_hashed(&key, kh, Expected::Version(now), change)?;
-            if matches!(done, CasOutcome::Stored(_) | CasOutcome::Removed) {
-                return Ok(done);
-            }
+        let is_as_expected = |item: &Item| match expected {
+            Expected::Absent => false,
+            Expected::Version(version) => version == item.metadata.version,
+            Expected::Value(value) => value == item.value,
+        };
+        match if_there(self.shared.change_at_if(at, is_as_expected, change))? {
+            Some(done) => Ok(done),
+            None if wants_absent => Err(WriteError::Stale),
+            None => Ok(CasOutcome::NotFound),
         }
     }
 
