@@ -2,6 +2,7 @@
 
 use crate::engine::{KeyHash, When};
 use crate::error::{Error, ReadError, WriteError};
+use crate::open::FileEngine;
 use crate::shared::SharedEngine;
 use crate::types::{
     Attributes, CasOutcome, Change, Expected, Item, Metadata, Stored, Update, Updated, Version, WaitAnyOutcome,
@@ -17,6 +18,25 @@ const ASKED_MOST: u32 = 1000;
 const ASKED_OFTEN: u32 = 16;
 /// And for how long it is asked then: others who only write often are out of luck for moments, what writes its own key every time.
 const ASKED_FOR: Duration = Duration::from_secs(5);
+
+impl FileEngine {
+    /// Stores a value, whether the key was there or not, with the key's hash.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    #[inline(always)]
+    pub fn set_hashed(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        value: &[u8],
+        attributes: Attributes,
+    ) -> Result<Stored, WriteError> {
+        let mut writer = self.writer_for(key, kh)?;
+        self.store(&mut writer, (key, kh), value, attributes, When::Always)?;
+        Ok(writer.stored)
+    }
+}
 
 impl SharedEngine {
     /// The value of a key.
@@ -68,36 +88,8 @@ impl SharedEngine {
     /// See [`WriteError`].
     #[inline(always)]
     pub fn set_with(&self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<Stored, WriteError> {
-        self.set_hashed(key, self.engine().hash(key), value, attributes)
-    }
-
-    /// The same with the key's hash.
-    ///
-    /// # Errors
-    /// See [`WriteError`].
-    #[inline(always)]
-    pub fn set_hashed(
-        &self,
-        key: &[u8],
-        kh: KeyHash,
-        value: &[u8],
-        attributes: Attributes,
-    ) -> Result<Stored, WriteError> {
         let engine = self.engine();
-        let mut writer = engine.writer_for(key, kh)?;
-        engine.store(&mut writer, (key, kh), value, attributes, When::Always)?;
-        Ok(writer.stored)
-    }
-
-    /// Removes a key. `false`: it was not there.
-    ///
-    /// # Errors
-    /// See [`WriteError`].
-    #[inline]
-    pub fn delete_hashed(&self, key: &[u8], kh: KeyHash) -> Result<bool, WriteError> {
-        let engine = self.engine();
-        let mut writer = engine.writer_for(key, kh)?;
-        engine.remove(&mut writer, key, kh, None)
+        engine.set_hashed(key, engine.hash(key), value, attributes)
     }
 
     /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the key lives.

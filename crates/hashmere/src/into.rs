@@ -12,28 +12,28 @@ impl Buffer for [u8] {}
 impl<const N: usize> Buffer for [u8; N] {}
 
 mod sealed {
-    use super::{Name, ReadError, Store};
+    use super::{FileEngine, Name, ReadError, Store};
 
     /// How a value gets into a buffer.
     pub trait Copy {
-        fn copy(&mut self, store: &Store, name: Name<'_>) -> Result<Option<usize>, ReadError>;
+        fn copy(&mut self, store: &Store, engine: &FileEngine, name: Name<'_>) -> Result<Option<usize>, ReadError>;
     }
 }
 
 impl sealed::Copy for Vec<u8> {
     #[inline(always)]
-    fn copy(&mut self, store: &Store, name: Name<'_>) -> Result<Option<usize>, ReadError> {
+    fn copy(&mut self, store: &Store, engine: &FileEngine, name: Name<'_>) -> Result<Option<usize>, ReadError> {
         self.clear();
         match name {
             Name::Key(key, kh) => {
-                let found = store.shared.fetch_bytes(store.engine(), key, kh, self)?;
+                let found = store.shared.fetch_bytes(engine, key, kh, self)?;
                 Ok(found.then_some(self.len()))
             }
             Name::At(at) => store.use_entry(at, |found| {
                 self.clear();
                 let len = found.value_len();
                 self.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
-                store.engine().append_value(found, self);
+                engine.append_value(found, self);
                 Ok(len)
             }),
         }
@@ -42,14 +42,14 @@ impl sealed::Copy for Vec<u8> {
 
 impl sealed::Copy for [u8] {
     #[inline(always)]
-    fn copy(&mut self, store: &Store, name: Name<'_>) -> Result<Option<usize>, ReadError> {
+    fn copy(&mut self, store: &Store, engine: &FileEngine, name: Name<'_>) -> Result<Option<usize>, ReadError> {
         match name {
             Name::Key(key, kh) => {
                 let len = |_: &FileEngine, found: &Found| found.value_len();
-                store.shared.copy_hashed(store.engine(), key, kh, self, len, |view| view.len())
+                store.shared.copy_hashed(engine, key, kh, self, len, |view| view.len())
             }
             Name::At(at) => store.use_entry(at, |found| {
-                store.engine().copy_value(found, self);
+                engine.copy_value(found, self);
                 Ok(found.value_len())
             }),
         }
@@ -58,8 +58,8 @@ impl sealed::Copy for [u8] {
 
 impl<const N: usize> sealed::Copy for [u8; N] {
     #[inline(always)]
-    fn copy(&mut self, store: &Store, name: Name<'_>) -> Result<Option<usize>, ReadError> {
-        self.as_mut_slice().copy(store, name)
+    fn copy(&mut self, store: &Store, engine: &FileEngine, name: Name<'_>) -> Result<Option<usize>, ReadError> {
+        self.as_mut_slice().copy(store, engine, name)
     }
 }
 
@@ -78,7 +78,9 @@ impl Store {
         key: impl Into<Key<'k>>,
         buffer: &mut B,
     ) -> Result<Option<usize>, ReadError> {
-        buffer.copy(self, self.name(key))
+        // Once: each time it is asked whether this process was forked.
+        let engine = self.engine();
+        buffer.copy(self, engine, Name::of(engine, key))
     }
 }
 

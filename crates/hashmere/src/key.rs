@@ -1,6 +1,6 @@
 //! What names a key in a call.
 
-use hashmere_engine::{Address, EntryId, KeyHash, Uid};
+use hashmere_engine::{Address, EntryId, FileEngine, KeyHash, Uid};
 
 /// What names a key in a call: its bytes, its bytes with a hash of the caller's, or a number by which a present key is found.
 ///
@@ -75,4 +75,17 @@ pub enum Name<'a> {
     Key(&'a [u8], KeyHash),
     /// By the number of its entry.
     At(Address),
+}
+
+impl<'a> Name<'a> {
+    /// The name of a key. For bytes nothing is left of this in the compiled call.
+    #[inline(always)]
+    pub(crate) fn of(engine: &FileEngine, key: impl Into<Key<'a>>) -> Name<'a> {
+        match key.into() {
+            Key::Bytes(key) => Name::Key(key, engine.hash(key)),
+            Key::Hashed(key, hash) => Name::Key(key, engine.supplied(hash)),
+            Key::Id(id) => Name::At(id.into()),
+            Key::Uid(uid) => Name::At(uid.into()),
+        }
+    }
 }

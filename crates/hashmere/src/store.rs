@@ -66,12 +66,7 @@ impl Store {
     /// How to reach a key. For bytes nothing is left of this in the compiled call.
     #[inline(always)]
     pub(crate) fn name<'k>(&self, key: impl Into<Key<'k>>) -> Name<'k> {
-        match key.into() {
-            Key::Bytes(key) => Name::Key(key, self.engine().hash(key)),
-            Key::Hashed(key, hash) => Name::Key(key, self.engine().supplied(hash)),
-            Key::Id(id) => Name::At(id.into()),
-            Key::Uid(uid) => Name::At(uid.into()),
-        }
+        Name::of(self.engine(), key)
     }
 
     /// The value of a key.

@@ -42,8 +42,9 @@ impl Store {
         value: &[u8],
         attributes: Attributes,
     ) -> Result<Stored, WriteError> {
-        match self.name(key) {
-            Name::Key(key, kh) => self.shared.set_hashed(key, kh, value, attributes),
+        let engine = self.engine();
+        match Name::of(engine, key) {
+            Name::Key(key, kh) => engine.set_hashed(key, kh, value, attributes),
             Name::At(at) => self.set_entry(at, value, attributes),
         }
     }
@@ -137,8 +138,9 @@ impl Store {
     /// # Errors
     /// As [`set`](Self::set), except that it needs no room.
     pub fn delete<'k>(&self, key: impl Into<Key<'k>>) -> Result<bool, WriteError> {
-        match self.name(key) {
-            Name::Key(key, kh) => self.shared.delete_hashed(key, kh),
+        let engine = self.engine();
+        match Name::of(engine, key) {
+            Name::Key(key, kh) => engine.remove(&mut *engine.writer_for(key, kh)?, key, kh, None),
             Name::At(at) => self.delete_entry(at),
         }
     }
@@ -149,7 +151,7 @@ impl Store {
     /// As [`delete`](Self::delete).
     pub fn take<'k>(&self, key: impl Into<Key<'k>>) -> Result<Option<Vec<u8>>, WriteError> {
         let engine = self.engine();
-        let (key, kh) = match self.name(key) {
+        let (key, kh) = match Name::of(engine, key) {
             Name::Key(key, kh) => (key, kh),
             Name::At(at) => return self.take_entry(at),
         };
