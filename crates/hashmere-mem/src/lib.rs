@@ -22,6 +22,8 @@ mod os_host;
 pub mod scenarios;
 #[cfg(feature = "shuttle")]
 mod scheduler;
+#[cfg(feature = "traced")]
+mod scribbler;
 mod shared;
 #[cfg(feature = "shuttle")]
 mod shuttle_mem;
@@ -40,6 +42,8 @@ pub use map::MapMem;
 #[cfg(feature = "shuttle")]
 pub use model_mem::ModelMem;
 pub use os_host::OsHost;
+#[cfg(feature = "traced")]
+pub use scribbler::Scribbler;
 /// The model checker itself, so that the engine's models need no dependency of their own.
 #[cfg(feature = "shuttle")]
 pub use shuttle;

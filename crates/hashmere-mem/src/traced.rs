@@ -1,7 +1,8 @@
-//! For tests: memory on which a client dies after so many stores, or lets somebody else act before one of its accesses.
+//! For tests: memory on which a client dies after `n` stores, lets another client act before one of its accesses, or finds something
+//! else than is there.
 
 use crate::words::{self, Words};
-use crate::{BackError, HeapMem, Mem};
+use crate::{BackError, HeapMem, Mem, Scribbler};
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -19,6 +20,7 @@ pub struct Traced<M = HeapMem> {
     fuse: AtomicU64,
     accesses: AtomicU64,
     hook: Mutex<Option<(u64, Hook)>>,
+    scribbler: Mutex<Option<Scribbler>>,
 }
 
 impl<M: Mem> Traced<M> {
@@ -30,6 +32,7 @@ impl<M: Mem> Traced<M> {
             fuse: AtomicU64::new(u64::MAX),
             accesses: AtomicU64::new(0),
             hook: Mutex::new(None),
+            scribbler: Mutex::new(None),
         }
     }
 
@@ -41,6 +44,16 @@ impl<M: Mem> Traced<M> {
     /// Somebody acts before the client's access of this number, from 0.
     pub fn interrupt(&self, access: u64, act: impl FnOnce() + Send + 'static) {
         *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some((access, Box::new(act)));
+    }
+
+    /// From now on the scribbler decides what the client finds.
+    pub fn scribble(&self, scribbler: Scribbler) {
+        *self.scribbler.lock().unwrap_or_else(PoisonError::into_inner) = Some(scribbler);
+    }
+
+    fn found(&self, value: u64) -> u64 {
+        let mut scribbler = self.scribbler.lock().unwrap_or_else(PoisonError::into_inner);
+        scribbler.as_mut().map_or(value, |scribbler| scribbler.found(value))
     }
 
     /// How many stores it made so far.
@@ -93,7 +106,7 @@ impl<M: Mem> std::fmt::Debug for Traced<M> {
 
 impl<M: Mem> Words for Traced<M> {
     fn load_word(&self, off: u64) -> u64 {
-        self.access().load(off, Ordering::Relaxed)
+        self.found(self.access().load(off, Ordering::Relaxed))
     }
 
     fn store_word(&self, off: u64, value: u64) {
@@ -109,7 +122,7 @@ impl<M: Mem> Mem for Traced<M> {
     }
 
     fn load(&self, off: u64, order: Ordering) -> u64 {
-        self.access().load(off, order)
+        self.found(self.access().load(off, order))
     }
 
     fn store(&self, off: u64, value: u64, order: Ordering) {
@@ -120,20 +133,20 @@ impl<M: Mem> Mem for Traced<M> {
         // One that fails stores nothing, so nobody can die just before that.
         match self.access().load(off, Ordering::Relaxed) {
             now if now == current => self.writing().compare_exchange(off, current, new),
-            now => Err(now),
+            now => Err(self.found(now)),
         }
     }
 
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        self.writing().swap(off, value, order)
+        self.found(self.writing().swap(off, value, order))
     }
 
     fn fetch_add(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        self.writing().fetch_add(off, value, order)
+        self.found(self.writing().fetch_add(off, value, order))
     }
 
     fn fetch_or(&self, off: u64, value: u64, order: Ordering) -> u64 {
-        self.writing().fetch_or(off, value, order)
+        self.found(self.writing().fetch_or(off, value, order))
     }
 
     fn fence(&self, order: Ordering) {

@@ -1,5 +1,6 @@
 //! Queues on heap memory: in one process, deterministic, most of them under Miri as well.
 
+mod changing;
 mod crash;
 mod faults;
 mod fixture;

@@ -89,11 +89,11 @@ const LEFT: &[(&str, &str, usize)] = &[
     ("Whoever", "The process that", 22),
     ("nobody", "no process, no reader", 70),
     ("Nobody", "No process, no reader", 11),
-    ("somebody", "another process", 41),
+    ("somebody", "another process", 40),
     ("Somebody", "Another process", 5),
     ("the dead", "crashed processes", 18),
     ("is told", "is called with", 8),
-    ("so many", "n", 7),
+    ("so many", "n", 6),
     ("stands", "is stored", 63),
 ];
 

@@ -188,7 +188,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn check_directory(&self, root: u64, tree: Tree, report: &mut CheckReport) {
         let Some(depth) = self.depth(self.block_within(root), tree) else { return };
-        if depth > tree.depth_max() {
+        if depth > tree.depth_max() || 1 << depth > self.entries_max() {
             report.add("directory-too-deep", self.block_within(root), format!("the directory claims depth {depth}"));
             return;
         }

@@ -166,7 +166,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let word = RootWord { generation, segment };
         // What a backup left in the header, and what writes asked for, is of some moment since the last sync, or before: a lower bound.
         let seen = survey.version.max(self.snapshot().floor()).max(self.raised());
-        let version = self.host.now_ms().max(seen + MARGIN) & VERSION_MAX;
+        let version = self.host.now_ms().max(seen.saturating_add(MARGIN)) & VERSION_MAX;
         self.mem.store(at::SNAPSHOT, Snapshot::idle(version, true).0, Ordering::Relaxed);
         self.plant(word, version, survey.point.floor)?;
         self.set_field(segment, segment::at::BORN, generation);

@@ -112,7 +112,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn leaves(&self, root_word: u64, tree: Tree) -> impl Iterator<Item = u64> + '_ {
         let block = self.block_within(root_word);
         let depth = self.depth(block, tree);
-        let entries = depth.map_or(0, |d| 1u64 << d.min(root::DEPTH_MAX));
+        let entries = depth.map_or(0, |d| (1u64 << d).min(self.entries_max()));
         (0..entries).filter_map(move |index| {
             let leaf = self.leaf_of(root_word, tree, index).ok().flatten()?;
             let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire))?;

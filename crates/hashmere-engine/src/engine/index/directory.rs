@@ -136,6 +136,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let chunk = chunk_of(old);
         let pointer = block + tree.pointers() + 8 * chunk;
         if self.word(pointer) == 0 {
+            if chunk == 0 {
+                return Err(self.outside("a directory lies outside the file", 0).into());
+            }
             let bytes = 8 * chunk_start(chunk);
             let offset = self.arena_room(slot, root, bytes)?;
             self.put(pointer, offset.wrapping_sub(8 * chunk_start(chunk)));
@@ -151,6 +154,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(depth): whoever sees the new depth sees the new half.
         self.set_depth(block, tree, depth + 1);
         Ok(())
+    }
+
+    /// Entries that the file has room for: a damaged depth says more.
+    pub(in crate::engine) fn entries_max(&self) -> u64 {
+        self.segments() << self.shape.segment_shift >> 3
     }
 
     /// Offset of a directory entry that may be stored to.

@@ -274,9 +274,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.clear_moved(old, bit);
         }
         for index in (u64::from(child.prefix)..1 << depth).step_by(1 << child.depth) {
-            if let Ok(entry) = self.entry_inside(block, tree, index) {
-                self.mem.store(entry, new, Ordering::Release);
-            }
+            // A damaged depth says more than there are, up to two thousand millions.
+            let Ok(entry) = self.entry_inside(block, tree, index) else { break };
+            self.mem.store(entry, new, Ordering::Release);
         }
         self.release_global(at::INDEX_LOCK);
         let shrunk = Identity { depth: child.depth, prefix: child.prefix & !(1 << bit), tree: child.tree };

@@ -4,7 +4,7 @@ use super::disk::Disk;
 use super::probe::{Probe, ProbeMem};
 use crate::engine::{Access, Engine, NewStore};
 use hashmere_format::header::{at, Shape};
-use hashmere_mem::{HeapMem, LocalHost, LocalPeers, Mem};
+use hashmere_mem::{HeapMem, LocalHost, LocalPeers, Mem, Scribbler};
 use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
@@ -165,10 +165,17 @@ impl Client {
 
     /// Another process that uses the same store.
     pub(super) fn beside(&self) -> Client {
+        self.another(None).unwrap()
+    }
+
+    /// The same, for which a scribbler decides what it finds; `None` if it refuses what it finds.
+    pub(super) fn another(&self, scribbler: Option<Scribbler>) -> Option<Client> {
         let mem = self.engine.mem.beside();
         let probe = mem.probe();
+        probe.scribble(scribbler);
         let host = LocalHost::new(self.engine.host.peers());
-        Client { engine: Arc::new(Engine::attach(mem, host, ProbeMem::capacity, ACCESS).unwrap()), probe }
+        let engine = Engine::attach(mem, host, ProbeMem::capacity, ACCESS).ok()?;
+        Some(Client { engine: Arc::new(engine), probe })
     }
 
     /// It is gone, with whatever it was about.

@@ -3,6 +3,8 @@
 mod audit;
 mod backup;
 mod backup_cases;
+#[cfg(not(miri))]
+mod changing;
 mod checks;
 mod crash;
 mod crash_calls;

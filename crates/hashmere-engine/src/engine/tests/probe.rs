@@ -3,7 +3,7 @@
 use super::disk::{Disk, Event};
 use hashmere_format::header::at;
 use hashmere_mem::words::{self, Words};
-use hashmere_mem::{BackError, HeapMem, Mem};
+use hashmere_mem::{BackError, HeapMem, Mem, Scribbler};
 use std::ops::Range;
 use std::panic::{self, AssertUnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -65,6 +65,9 @@ pub(super) struct Probe {
     window: AtomicU64,
     /// How many it can have.
     window_max: AtomicU64,
+    /// Whether what it loads is changed first.
+    changing: AtomicBool,
+    scribbler: Mutex<Option<Scribbler>>,
 }
 
 impl Probe {
@@ -84,6 +87,8 @@ impl Probe {
             lenient: AtomicBool::new(false),
             window: AtomicU64::new(u64::MAX),
             window_max: AtomicU64::new(u64::MAX),
+            changing: AtomicBool::new(false),
+            scribbler: Mutex::new(None),
         })
     }
 
@@ -164,6 +169,27 @@ impl Probe {
     /// Panics when the client makes more than this many accesses.
     pub(super) fn limit(&self, accesses: u64) {
         self.limit.store(accesses, Ordering::Relaxed);
+    }
+
+    /// From now on, until `None`, the scribbler decides what the client finds in a word. Where it loads and stores is not looked at.
+    pub(super) fn scribble(&self, scribbler: Option<Scribbler>) {
+        self.changing.store(scribbler.is_some(), Ordering::Relaxed);
+        *self.scribbler.lock().unwrap_or_else(PoisonError::into_inner) = scribbler;
+    }
+
+    #[inline]
+    fn is_changing(&self) -> bool {
+        self.changing.load(Ordering::Relaxed)
+    }
+
+    /// What the client finds where `value` is.
+    #[inline]
+    fn found(&self, value: u64) -> u64 {
+        if !self.is_changing() {
+            return value;
+        }
+        let mut scribbler = self.scribbler.lock().unwrap_or_else(PoisonError::into_inner);
+        scribbler.as_mut().map_or(value, |scribbler| scribbler.found(value))
     }
 
     fn access(&self) {
@@ -248,7 +274,7 @@ impl ProbeMem {
         }
         self.probe.access();
         assert!(off < self.probe.window.load(Ordering::Relaxed), "a load at {off:#x}, where no addresses are");
-        let fine = self.heap.has_memory(off) || self.probe.lenient.load(Ordering::Relaxed);
+        let fine = self.heap.has_memory(off) || self.probe.lenient.load(Ordering::Relaxed) || self.probe.is_changing();
         assert!(fine, "a load where no memory is, in segment {}", off.saturating_sub(at::DATA) >> 12);
         &self.heap
     }
@@ -262,7 +288,7 @@ impl ProbeMem {
         self.probe.store(&self.heap, off, kind);
         assert!(off < self.probe.window.load(Ordering::Relaxed), "a store at {off:#x}, where no addresses are");
         assert!(
-            self.heap.has_memory(off),
+            self.heap.has_memory(off) || self.probe.is_changing(),
             "a store where no memory is, in segment {}",
             off.saturating_sub(at::DATA) >> 12
         );
@@ -281,7 +307,7 @@ impl ProbeMem {
 
 impl Words for ProbeMem {
     fn load_word(&self, off: u64) -> u64 {
-        self.reading(off).load(off, Ordering::Relaxed)
+        self.probe.found(self.reading(off).load(off, Ordering::Relaxed))
     }
 
     fn store_word(&self, off: u64, value: u64) {
@@ -311,7 +337,7 @@ impl Mem for ProbeMem {
     }
 
     fn load(&self, off: u64, order: Ordering) -> u64 {
-        self.reading(off).load(off, order)
+        self.probe.found(self.reading(off).load(off, order))
     }
 
     fn store(&self, off: u64, value: u64, order: Ordering) {
@@ -334,25 +360,25 @@ impl Mem for ProbeMem {
         if done.is_ok() {
             self.stored(off);
         }
-        done
+        done.map_err(|now| self.probe.found(now))
     }
 
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
         let before = self.writing(off, Kind::Full).swap(off, value, order);
         self.stored(off);
-        before
+        self.probe.found(before)
     }
 
     fn fetch_add(&self, off: u64, value: u64, order: Ordering) -> u64 {
         let before = self.writing(off, Kind::Full).fetch_add(off, value, order);
         self.stored(off);
-        before
+        self.probe.found(before)
     }
 
     fn fetch_or(&self, off: u64, value: u64, order: Ordering) -> u64 {
         let before = self.writing(off, Kind::Full).fetch_or(off, value, order);
         self.stored(off);
-        before
+        self.probe.found(before)
     }
 
     fn fence(&self, order: Ordering) {
