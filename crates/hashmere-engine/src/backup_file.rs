@@ -26,7 +26,7 @@ pub struct BackupReport {
 }
 
 impl SharedEngine {
-    /// Copies the store to a new file as it is at one moment; `progress` is told how many keys of about how many are copied.
+    /// Copies the store to a new file as it is at one moment; `progress` is called with the keys copied and the estimated total.
     /// `replace`: also over a store that has the name already.
     ///
     /// # Errors
@@ -73,7 +73,7 @@ fn may_be_named(path: &Path, replace: bool, source: &Path) -> Result<(), BackupE
     }
 }
 
-/// A store under construction that nobody else can open. Dropped, it vanishes.
+/// A store under construction that no other process can open. Dropped, it vanishes.
 struct Copy {
     unnamed: Unpublished,
     opened: Opened,

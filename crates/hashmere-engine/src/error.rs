@@ -230,7 +230,7 @@ pub enum WriteError {
     },
 }
 
-/// Why a backup failed. The store goes on as before, and nothing stands under the name of the copy.
+/// Why a backup failed. The store goes on as before, and no file has the name of the copy.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum BackupError {

@@ -11,7 +11,7 @@ hashmere_mem::seeded_faults! {
     IntentUnsaid,
     /// A writer takes a record with its key's hash and length for its key's.
     KeyUncompared,
-    /// A writer that has locked a key does not look whether its leaf was split meanwhile.
+    /// A writer that has locked a key does not check whether its leaf was split before that.
     LeafBelieved,
     /// The plain set does not look whether what it saw before it had the lock is still so.
     LookupBelieved,
@@ -21,7 +21,7 @@ hashmere_mem::seeded_faults! {
     SlotBelieved,
     /// A bucket does not say that one of its keys went to the overflow tree.
     OverflowUnsaid,
-    /// A bucket of the overflow tree does not say that one of its keys stands there under its second hash.
+    /// A bucket of the overflow tree does not note that one of its keys is there under its second hash.
     SecondUnsaid,
     /// A counter is read before its key is locked.
     CountEarly,
@@ -37,19 +37,19 @@ hashmere_mem::seeded_faults! {
     ExpiryIgnored,
 
     // Locks and death.
-    /// A writer takes a lock that somebody holds.
+    /// A writer takes a lock that another client holds.
     LockIgnored,
     /// A waiter takes a lock over without proof that its owner is dead.
     OwnerRobbed,
-    /// A waiter gives the dead owner's liveness lock back before it repairs.
+    /// A waiter gives the crashed owner's liveness lock back before it repairs.
     RepairUnguarded,
     /// A dead owner's commit is not completed before its locks go.
     CommitForgotten,
-    /// A lock taken from the dead gives the next writer a version that the dead one may have given out.
+    /// A lock taken from a crashed owner gives the next writer a version that the owner may have given out.
     VersionRepeated,
     /// A version that a write asks for is given without being known to repairs and clears.
     RaiseUnsaid,
-    /// A repair takes the row off the dead owner before it is done.
+    /// A repair clears the crashed owner's row before it is done.
     RepairUnnamed,
     /// A client slot is claimed without repairing what its last owner left.
     RowUnrepaired,
@@ -59,11 +59,11 @@ hashmere_mem::seeded_faults! {
     // Reading.
     /// A read compares hash and length, and not the key.
     ReadUncompared,
-    /// A read that found its key does not look whether a segment was recycled meanwhile.
+    /// A read that found its key does not check whether a segment was recycled during it.
     EpochIgnored,
     /// A read by generation does not look whether the record's own segment was.
     GenerationIgnored,
-    /// A read that found nothing does not look whether the leaf was split meanwhile.
+    /// A read that found nothing does not check whether the leaf was split during it.
     MissBelieved,
     /// An offset from the file is not compared with the size of the file.
     BoundsIgnored,
@@ -71,7 +71,7 @@ hashmere_mem::seeded_faults! {
     ScanBelieved,
     /// A scan goes on from where a leaf of today ends, not from where its interval does.
     CursorSlips,
-    /// A UID means whatever stands in its place.
+    /// A UID means whatever key is in its place.
     UidUnchecked,
     /// A handle means whatever key its UID means.
     HandleUnchecked,
@@ -91,13 +91,13 @@ hashmere_mem::seeded_faults! {
     // Segments and cleaning.
     /// A recycled segment has the generation of before, and so has the store.
     RecycleUnsaid,
-    /// Whoever frees a segment does not look at pins.
+    /// Freeing a segment does not look at pins.
     PinIgnored,
     /// A view does not look whether the record moved before it was pinned.
     PinBelieved,
-    /// Whoever frees a segment does not look for operations that began before a clear.
+    /// Freeing a segment does not look for operations that began before a clear.
     ActiveIgnored,
-    /// Whoever frees a segment does not look for a writer that is about to count in it.
+    /// Freeing a segment does not look for a writer that is about to count in it.
     MarkingIgnored,
     /// A cleaner moves what it found before it locked the key.
     MoveBelieved,
@@ -143,7 +143,7 @@ hashmere_mem::seeded_faults! {
     QuarantineSkipped,
     /// A sync does not wait for commits under way.
     CommitsUnawaited,
-    /// A sync writes its number before what it stands for is on the medium.
+    /// A sync writes its number before the writes it covers are on the medium.
     PointEarly,
     /// A sync returns before its number is on the medium.
     PointUnflushed,

@@ -1,4 +1,4 @@
-//! Reading into a reply: what stands before a value, then the value, into one buffer without another copy.
+//! Reading into a reply: what goes before a value, then the value, into one buffer without another copy.
 
 use crate::batch::BATCH;
 use crate::engine::{Fetched, KeyHash, PIN_FROM};
@@ -39,7 +39,7 @@ impl SharedEngine {
     }
 
     /// The same for any number of keys, with overlapping cache misses. `each` gets the outcome of each key, in order, and
-    /// the buffer, to put there what stands behind a value. It ends the call early by returning `false`.
+    /// the buffer, to append what follows a value. It ends the call early by returning `false`.
     ///
     /// # Errors
     /// See [`ReadError`]; keys before the one that failed were answered.

@@ -31,7 +31,7 @@ use std::time::Duration;
 /// The engine on a real file.
 pub type FileEngine = Engine<MapMem, OsHost>;
 
-/// The byte lock that every open handle holds shared; whoever can have it alone is the last.
+/// The byte lock that every open handle holds shared; a handle that can take it exclusively is the last.
 pub(crate) const PRESENCE: u64 = 1 << 20;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
@@ -247,7 +247,7 @@ fn parts(path: &Path, file: File, options: &Options) -> Result<(MapMem, OsHost, 
     let host = OsHost::new(file.clone()).map_err(io("open the liveness locks of"))?;
     let presence = host.locks().map_err(io("open the liveness locks of"))?;
     // Those who cannot write need not be waited for by the last who can. The lock is not to be had at once only while
-    // somebody who was the last closes the store.
+    // a handle that was the last closes the store.
     let start = clock::monotonic();
     while writable && !presence.try_shared(PRESENCE).map_err(io("note our presence in"))? {
         if clock::monotonic() - start > Duration::from_secs(30) {

@@ -41,7 +41,7 @@ impl ClientId {
     }
 }
 
-/// An open region. While it is held, its bytes stay where they are, even if somebody drops it.
+/// An open region. While it is held, its bytes stay where they are, even if it is dropped by another client.
 ///
 /// In a forked child it is the parent's ([`is_ours`](Self::is_ours)): the child opens it again.
 pub struct Region {
@@ -97,7 +97,7 @@ impl Region {
         self.born == fork::generation()
     }
 
-    /// Whether it has lost its name: nobody can open it any more, and it is freed when the last who has it open lets it go.
+    /// Whether it has lost its name: it cannot be opened any more, and is freed when the last process that has it open closes it.
     pub fn is_dropped(&self) -> bool {
         self.engine().is_dropped(self.place.spot)
     }
@@ -147,7 +147,7 @@ impl SharedEngine {
         fill: impl FnOnce(&MapMem, u64),
     ) -> Result<Option<Region>, WriteError> {
         let engine = self.engine();
-        // Nobody looks for a row of segments that there cannot be: in a large file system that takes seconds.
+        // Do not search for an extent that cannot exist: in a large file system that takes seconds.
         space::refuse_what_cannot_fit(engine.mem.file().as_fd(), bytes).map_err(WriteError::NoSpace)?;
         let mut writer = engine.writer()?;
         let place = engine.create_region(&mut writer, (kind, name), bytes, |spot| fill(&engine.mem, spot.data))?;
@@ -165,7 +165,7 @@ impl SharedEngine {
         Ok(self.engine().open_region(kind, name)?.map(|place| Region::new(self, place)))
     }
 
-    /// Takes a region's name off it at once; its room is free when nobody has it open any more. `false`: there is none.
+    /// Takes a region's name off it at once; its room is free when no process has it open any more. `false`: there is none.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -181,7 +181,7 @@ impl SharedEngine {
     }
 
     /// This process's identity for others: for as long as it has the store open, [`is_gone`](Self::is_gone) is false of it, whichever of its
-    /// threads end meanwhile. Takes a client slot, once.
+    /// threads end. Takes a client slot, once.
     ///
     /// # Errors
     /// [`ReadOnly`](WriteError::ReadOnly), [`TooManyClients`](WriteError::TooManyClients).

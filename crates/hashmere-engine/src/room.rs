@@ -20,7 +20,7 @@ pub enum Roomed<B> {
 }
 
 impl SharedEngine {
-    /// Copies a value into room that `room` makes when it is told the length, without a copy between. Now and then it is asked
+    /// Copies a value into the buffer that `room` returns for its length, without a copy between. Now and then it is asked
     /// a second time, and what it returned the first time is dropped. A value of more than 32 KiB is returned as a view instead.
     ///
     /// # Errors

@@ -137,7 +137,7 @@ impl SharedEngine {
             let fresh = Box::into_raw(Box::new(opened));
             if self.opened.compare_exchange(before, fresh, Ordering::AcqRel, Ordering::Acquire).is_err() {
                 // Another thread of the child was first.
-                // SAFETY: `fresh` was made above and nobody has seen it.
+                // SAFETY: `fresh` was made above and no other thread has seen it.
                 drop(unsafe { Box::from_raw(fresh) });
             }
         }
@@ -161,7 +161,7 @@ impl Drop for SharedEngine {
             // A child that never used the store: everything in there is the parent's. The mapping goes with the process.
             return;
         }
-        // SAFETY: nobody else has a reference: this is the last clone.
+        // SAFETY: there is no other reference: this is the last clone.
         let opened = unsafe { Box::from_raw(opened) };
         opened.close(&self.path);
     }

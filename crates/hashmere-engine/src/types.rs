@@ -187,7 +187,7 @@ pub struct Stored {
 pub enum Expected<'a> {
     /// No such key.
     Absent,
-    /// The key at this version. Version 0 stands for "absent" where a value is to be stored, as in every language.
+    /// The key at this version. Version 0 means "absent" where a value is to be stored, as in every language.
     Version(Version),
     /// The key with exactly this value.
     Value(&'a [u8]),

@@ -10,10 +10,10 @@ use hashmere_os::fork;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-/// A value where it stands in the file.
+/// A value in place in the file.
 ///
-/// It stays as it was for as long as the view is held, also when the key is overwritten or deleted meanwhile: what is
-/// held back is the reuse of the one segment that the value stands in. A process can hold views into 24 segments for each
+/// It stays as it was for as long as the view is held, also when the key is overwritten or deleted: what is
+/// held back is the reuse of the one segment that the value is in. A process can hold views into 24 segments for each
 /// of its threads; further ones, and those of a read-only client, are copies ([`is_zero_copy`](Self::is_zero_copy)).
 ///
 /// A view taken before a fork is safe in the parent only as long as the parent holds it, and in the child as long as the
@@ -99,7 +99,7 @@ impl Drop for View {
 
 /// Room for a value in the file, to be filled in place and committed.
 ///
-/// Nobody sees it before [`commit`](Self::commit). Dropped uncommitted it leaves nothing. While it is held, other
+/// No reader sees it before [`commit`](Self::commit). Dropped uncommitted it leaves nothing. While it is held, other
 /// writes of the same thread take another client slot.
 pub struct Reservation<'a> {
     engine: &'a FileEngine,

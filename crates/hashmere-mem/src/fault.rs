@@ -93,10 +93,10 @@ macro_rules! seeded_faults {
                     let text = panic.downcast_ref::<String>().map(String::as_str).or(panic.downcast_ref::<&str>().copied());
                     println!("fault {fault:?} | {by} | {}", text.unwrap_or("a panic without words").replace('\n', " "));
                 }
-                assert!(missed.is_empty(), "nobody noticed {missed:?}");
+                assert!(missed.is_empty(), "no test noticed {missed:?}");
             }
 
-            /// Sees that each seeded fault is hunted here or by others, and stands in the table of docs/internals/testing.md, whose text this is.
+            /// Sees that each seeded fault is hunted here or by others, and named in the table of docs/internals/testing.md, whose text this is.
             ///
             /// # Panics
             /// If one is or does not.
@@ -104,7 +104,7 @@ macro_rules! seeded_faults {
             pub(crate) fn assert_hunted(hunts: &[Hunt], others: impl Fn(Fault, &str) -> bool, table: &str) {
                 for (fault, name, what) in Fault::ALL {
                     let here = hunts.iter().any(|(hunted, _, _)| hunted == fault);
-                    assert!(here || others(*fault, name), "nobody hunts {name}:{what}");
+                    assert!(here || others(*fault, name), "no test hunts {name}:{what}");
                     assert!(table.contains(&format!("| `{name}` |")), "docs/internals/testing.md does not name {name}");
                 }
             }

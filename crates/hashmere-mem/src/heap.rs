@@ -187,13 +187,13 @@ impl Mem for HeapMem {
 
     unsafe fn slice(&self, off: u64, len: usize) -> &[u8] {
         // SAFETY: inside the allocation (`address` checks), which lives as long as `self`; the
-        // caller vouches that nobody changes the range.
+        // caller vouches that nothing writes to the range.
         unsafe { std::slice::from_raw_parts(self.address(off, len), len) }
     }
 
     unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
         // SAFETY: inside the allocation (`address` checks), which lives as long as `self`; the
-        // caller vouches that nobody else touches the range.
+        // caller vouches that nothing else accesses the range.
         unsafe { std::slice::from_raw_parts_mut(self.address(off, len), len) }
     }
 

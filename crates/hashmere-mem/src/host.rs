@@ -16,14 +16,14 @@ pub struct PeerInfo {
 
 /// Liveness, identity and time.
 ///
-/// A client slot is *claimed* by an exclusive lock that the kernel drops when the process dies. Whoever
-/// can claim a slot has thereby proved that nobody alive owns it, and keeps others out while it repairs.
+/// A client slot is *claimed* by an exclusive lock that the kernel drops when the process dies. A process
+/// that can claim a slot has thereby proved that no live process owns it, and excludes others while it repairs.
 pub trait Host: Send + Sync + 'static {
-    /// Tries to take the liveness lock of `slot`. `false`: somebody alive has it (possibly this same handle).
+    /// Tries to take the liveness lock of `slot`. `false`: a live process holds it (possibly through this handle).
     fn try_claim(&self, slot: u32) -> io::Result<bool>;
     /// Gives the liveness lock of `slot` back.
     fn release(&self, slot: u32);
-    /// Whether somebody alive (this handle included) holds `slot`, without taking it.
+    /// Whether a live process (possibly through this handle) holds `slot`, without taking it.
     fn is_claimed(&self, slot: u32) -> io::Result<bool>;
     /// This process's id, for messages.
     fn pid(&self) -> u32;

@@ -165,7 +165,7 @@ pub trait Mem: Send + Sync + 'static {
     ///
     /// # Safety
     /// - The range lies within memory that was backed.
-    /// - Nobody else reads or writes it while the slice lives.
+    /// - Nothing else reads or writes it while the slice lives.
     #[allow(clippy::mut_from_ref)]
     unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8];
 

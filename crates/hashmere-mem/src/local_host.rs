@@ -53,9 +53,9 @@ impl LocalPeers {
         state.monotonic = state.monotonic.saturating_add(by);
     }
 
-    /// By how much the monotonic clock advances each time somebody reads it: 1 ms unless set.
+    /// By how much the monotonic clock advances with each reading: 1 ms unless set.
     ///
-    /// With a clock that never moves, whoever waits for a deadline would wait forever.
+    /// With a clock that never moves, a wait with a deadline would never end.
     pub fn set_tick(&self, tick: Duration) {
         self.state().tick = tick;
     }

@@ -33,8 +33,8 @@ pub struct MapMem {
     map: Map,
 }
 
-/// The address of the mapping, for the byte routines. Whoever hands it an offset has checked that
-/// the range of the operation lies in the mapping, and answers for it having been backed.
+/// The address of the mapping, for the byte routines. The caller has checked that
+/// the range of the operation lies in the mapping, and guarantees that it was backed.
 #[derive(Debug)]
 pub(crate) struct Raw(*mut u8);
 
@@ -112,8 +112,8 @@ impl MapMem {
         space::blocks(self.file.as_fd())
     }
 
-    /// Sends bytes of `letter` to a descriptor from the offset that stands in the word at `progress` on; the kernel moves that
-    /// on by as many as it returns, and somebody who is killed meanwhile has had both done or neither. See [`send::send`].
+    /// Sends bytes of `letter` to a descriptor from the offset in the word at `progress`; the kernel advances
+    /// that by the number it returns, so a process killed during the call has had both done or neither. See [`send::send`].
     ///
     /// # Errors
     /// Those of [`send::send`].
@@ -285,7 +285,7 @@ impl Mem for MapMem {
     unsafe fn slice(&self, off: u64, len: usize) -> &[u8] {
         self.check_always(off, len as u64);
         // SAFETY: inside the mapping, which lives as long as `self`; the caller vouches that it
-        // was backed and that nobody changes it.
+        // was backed and that nothing writes to it.
         unsafe { std::slice::from_raw_parts(self.raw.at(off), len) }
     }
 
@@ -293,7 +293,7 @@ impl Mem for MapMem {
     unsafe fn slice_mut(&self, off: u64, len: usize) -> &mut [u8] {
         self.check_always(off, len as u64);
         // SAFETY: inside the mapping, which lives as long as `self`; the caller vouches that it
-        // was backed and that nobody else touches it.
+        // was backed and that nothing else accesses it.
         unsafe { std::slice::from_raw_parts_mut(self.raw.at(off), len) }
     }
 

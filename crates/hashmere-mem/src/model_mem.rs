@@ -1,4 +1,4 @@
-//! The scheduler's memory, in which nobody wakes by himself.
+//! The scheduler's memory, in which no thread wakes without a wake-up.
 
 use crate::scenarios::wrong;
 use crate::{BackError, HeapMem, Mem, ShuttleMem};
@@ -19,7 +19,7 @@ pub struct ModelMem {
 }
 
 impl ModelMem {
-    /// On what `heap` holds, with nobody awake.
+    /// On what `heap` holds, with no thread awake.
     pub fn new(heap: HeapMem) -> Arc<ModelMem> {
         Arc::new(ModelMem { mem: ShuttleMem::from_heap(heap), awake: AtomicU64::new(0), asleep: Mutex::default() })
     }
@@ -33,13 +33,13 @@ impl ModelMem {
         self.asleep.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Whether all are asleep, and nobody's word has changed.
+    /// Whether all threads are asleep, and no word that one waits for has changed.
     fn is_dead_calm(&self) -> bool {
         let is_asleep = |(off, seen): &(u64, u32)| self.heap().load(*off, Ordering::Acquire) as u32 == *seen;
         self.awake.load(Ordering::Relaxed) == 0 && self.asleep().iter().all(is_asleep)
     }
 
-    /// Starts somebody, who is awake until he ends or sleeps.
+    /// Starts a thread, which counts as awake until it ends or sleeps.
     pub fn spawn(self: &Arc<Self>, act: impl FnOnce() + Send + 'static) -> thread::JoinHandle<()> {
         let mem = self.clone();
         mem.awake.fetch_add(1, Ordering::Relaxed);
@@ -99,7 +99,7 @@ impl Mem for ModelMem {
         self.awake.fetch_sub(1, Ordering::Relaxed);
         while self.mem.load(off, Ordering::Acquire) as u32 == expected {
             if self.is_dead_calm() {
-                wrong("nobody is left to wake the sleeper");
+                wrong("no thread is left to wake the sleeper");
             }
             thread::yield_now();
         }

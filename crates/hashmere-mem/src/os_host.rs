@@ -80,7 +80,7 @@ impl OsHost {
             let fresh = Box::into_raw(Claims::new(&self.file, current)?);
             let swapped = self.claims.compare_exchange(current, fresh, Ordering::AcqRel, Ordering::Acquire);
             if swapped.is_err() {
-                // Another thread was faster. SAFETY: nobody else has seen `fresh`.
+                // Another thread was faster. SAFETY: no other thread has seen `fresh`.
                 drop(unsafe { Box::from_raw(fresh) });
             }
         }
@@ -125,8 +125,8 @@ impl Host for OsHost {
     fn try_claim(&self, slot: u32) -> io::Result<bool> {
         let claims = self.claims()?;
         let (word, bit) = claims.mark(slot)?;
-        // Marked first: of two threads that try at once, one is told that somebody has it, which
-        // is at worst too early, but never do both believe to have it.
+        // Marked first: of two threads that try at once, one finds it held, which
+        // is at worst too early, but never do both believe they hold it.
         if word.fetch_or(bit, Ordering::AcqRel) & bit != 0 {
             return Ok(false);
         }

@@ -40,7 +40,7 @@ fn run(scheduler: impl Scheduler + 'static, scenario: impl Fn() + Send + Sync + 
     config.max_steps = MaxSteps::FailAfter(TOO_MANY);
     config.stack_size = 1 << 18;
     config.silence_warnings = true;
-    // A schedule of a thousand steps tells nobody anything; the seed replays it.
+    // A schedule of a thousand steps explains nothing; the seed replays it.
     config.failure_persistence = FailurePersistence::None;
     Runner::new(scheduler, config).run(scenario);
 }

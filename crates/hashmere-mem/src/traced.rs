@@ -41,7 +41,7 @@ impl<M: Mem> Traced<M> {
         self.fuse.store(store, Ordering::Relaxed);
     }
 
-    /// Somebody acts before the client's access of this number, from 0.
+    /// Runs `act` before the client's access of this number, from 0.
     pub fn interrupt(&self, access: u64, act: impl FnOnce() + Send + 'static) {
         *self.hook.lock().unwrap_or_else(PoisonError::into_inner) = Some((access, Box::new(act)));
     }
@@ -130,7 +130,7 @@ impl<M: Mem> Mem for Traced<M> {
     }
 
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
-        // One that fails stores nothing, so nobody can die just before that.
+        // One that fails stores nothing, so no crash can be placed just before it.
         match self.access().load(off, Ordering::Relaxed) {
             now if now == current => self.writing().compare_exchange(off, current, new),
             now => Err(self.found(now)),

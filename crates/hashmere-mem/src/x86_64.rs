@@ -4,7 +4,7 @@
 //! loaded (or stored) at least once, relaxed, and none outside the range is touched. Assembly,
 //! because Rust has no access that is at once unaligned (so no shifting) and allowed to race with
 //! another process: the compiler knows nothing of what these instructions see, and the processor,
-//! which keeps loads in order, has no notion of a data race. A range that is changed meanwhile
+//! which keeps loads in order, has no notion of a data race. A range that is written during the copy
 //! gives a mixture, as the words would; the caller's validation finds out.
 //!
 //! Short ranges take no loop: two loads (or stores) that overlap in the middle cover 4 to 8
@@ -123,7 +123,7 @@ unsafe fn load1(at: *const u8) -> u8 {
 /// Fills `dst` with the bytes from `off` on.
 #[inline(always)]
 pub(crate) fn read(raw: &Raw, off: u64, dst: &mut [u8]) {
-    // SAFETY: the slice is valid for writes of its length; `Raw` stands for a valid range.
+    // SAFETY: the slice is valid for writes of its length; `Raw` is a valid range.
     unsafe { read_to(raw.at(off), dst.as_mut_ptr(), dst.len()) }
 }
 
@@ -237,7 +237,7 @@ unsafe fn long(src: *const u8, dst: *mut u8, len: usize) {
 pub(crate) fn write(raw: &Raw, off: u64, src: &[u8]) {
     let (dst, len) = (raw.at(off), src.len());
     let src = src.as_ptr();
-    // SAFETY: `Raw` stands for a valid range; in each case all offsets lie in `0..len`.
+    // SAFETY: `Raw` is a valid range; in each case all offsets lie in `0..len`.
     unsafe {
         if len >= 16 {
             if len > 64 {
@@ -269,7 +269,7 @@ pub(crate) fn write(raw: &Raw, off: u64, src: &[u8]) {
 pub(crate) fn matches(raw: &Raw, off: u64, bytes: &[u8]) -> bool {
     let (at, len) = (raw.at(off), bytes.len());
     let key = bytes.as_ptr();
-    // SAFETY: `Raw` stands for a valid range; in each case all offsets lie in `0..len`, of the
+    // SAFETY: `Raw` is a valid range; in each case all offsets lie in `0..len`, of the
     // shared bytes and of the slice alike.
     unsafe {
         let differ = |i: usize| load8(at.add(i)) ^ key.add(i).cast::<u64>().read_unaligned();
@@ -316,7 +316,7 @@ unsafe fn matches_long(at: *const u8, bytes: &[u8]) -> bool {
 #[inline(always)]
 pub(crate) fn agreeing(raw: &Raw, off: u64, pattern: u32, mask: u32) -> u32 {
     let at = raw.at(off);
-    // SAFETY: `Raw` stands for 64 valid bytes; SSE2 belongs to x86-64.
+    // SAFETY: `Raw` is 64 valid bytes; SSE2 belongs to x86-64.
     unsafe {
         let (pattern, mask) = (_mm_set1_epi32(pattern as i32), _mm_set1_epi32(mask as i32));
         let halves = |i: usize| {
@@ -333,7 +333,7 @@ pub(crate) fn agreeing(raw: &Raw, off: u64, pattern: u32, mask: u32) -> u32 {
 #[inline(always)]
 pub(crate) fn copy(raw: &Raw, from: u64, to: u64, len: u64) {
     let (from, to, len) = (raw.at(from), raw.at(to), len as usize);
-    // SAFETY: `Raw` stands for valid ranges.
+    // SAFETY: each `Raw` is a valid range.
     unsafe {
         if len >= 64 {
             return long(from, to, len);
@@ -348,7 +348,7 @@ pub(crate) fn copy(raw: &Raw, from: u64, to: u64, len: u64) {
 #[inline(always)]
 pub(crate) fn zero(raw: &Raw, off: u64, len: u64) {
     let (at, len) = (raw.at(off), len as usize);
-    // SAFETY: `Raw` stands for a valid range; the direction flag is clear, as everywhere in Rust.
+    // SAFETY: `Raw` is a valid range; the direction flag is clear, as everywhere in Rust.
     unsafe {
         if len > 64 {
             asm!("rep stosb", inout("rcx") len => _, inout("rdi") at => _, in("al") 0u8,

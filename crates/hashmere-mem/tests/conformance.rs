@@ -216,7 +216,7 @@ fn copies_and_zeroes(mem: &impl Mem) {
 fn slices(mem: &impl Mem) {
     let bytes = backed(mem);
     for (off, len) in [(0, 0), (3, 5), (PAGE - 1, 2), (0, CAPACITY as usize)] {
-        // SAFETY: backed, and nobody else uses this memory.
+        // SAFETY: backed, and no other thread uses this memory.
         let slice = unsafe { mem.slice(off, len) };
         assert_eq!(slice, &bytes[off as usize..][..len]);
     }

@@ -41,7 +41,7 @@ pub(crate) struct Access {
 pub(super) const FROZEN: u64 = at::CHECKSUM / 8;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Writes an empty store into memory that nobody else can see yet.
+    /// Writes an empty store into memory that no other process can see yet.
     pub(crate) fn format(mem: M, host: H, new: &NewStore, access: Access) -> Result<Engine<M, H>, WriteError> {
         for page in [0, at::CHUNKS, at::CHUNK_0, at::CLIENTS] {
             mem.back(page, PAGE).map_err(back_error)?;

@@ -117,7 +117,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         KeyHash { hash: self.hasher.key(key), is_supplied: false }
     }
 
-    /// The hash that stands for one the caller supplied.
+    /// The hash used for one the caller supplied.
     pub fn supplied(&self, hash: u64) -> KeyHash {
         KeyHash { hash: self.hasher.supplied(hash), is_supplied: true }
     }
@@ -133,8 +133,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.segment_offset(RootWord::unpack(root).segment)
     }
 
-    /// The same for a root word that nothing has followed yet: one that leads out of the file, which somebody damaged
-    /// under our hands, stands for the last good one.
+    /// The same for a root word that nothing has followed yet: one that leads out of the file, damaged while the store is
+    /// open, is replaced by the last good one.
     fn block_within(&self, root: u64) -> u64 {
         let block = self.root_block(root);
         if self.is_inside(block, hashmere_format::root::BYTES) {

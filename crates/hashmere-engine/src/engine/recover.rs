@@ -1,6 +1,6 @@
 //! Repairing what a dead client left.
 //!
-//! Whoever calls this holds the dead client's liveness lock: the proof of death, and what keeps other repairers out. It acts under the
+//! The caller holds the crashed client's liveness lock: the proof of death, and what keeps other repairers out. It acts under the
 //! dead client's own slot number, so that its own death leaves the same row behind, to be repaired again:
 //! every step may be repeated.
 
@@ -36,7 +36,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.recover_commit(row);
         self.recover_index(slot, root)?;
-        // While the locks of the dead client are still held: nobody can have moved what its key leads to.
+        // While the locks of the crashed client are still held: no client can have moved what its key leads to.
         self.recover_new_large(slot)?;
         self.recover_locks(slot);
         self.recover_segments(slot);
@@ -168,7 +168,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     self.release(bucket + LOCK_WORD, self.moved_on(word));
                 }
             }
-            // Release: a row that forgets a lock before it is free would leave it to whoever has the slot next.
+            // Release: a row that forgets a lock before it is free would leave it to the slot's next owner.
             self.mem.store(row + field, 0, fault::relaxes(Fault::RowRelaxed));
         }
         for offset in [at::SPACE_LOCK, at::RESERVE_LOCK, at::SYNC_LOCK, at::REGION_LOCK] {
@@ -184,7 +184,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Large records that the dead client was about to commit, or just had.
+    /// Large records that the crashed client was about to commit, or just had.
     fn recover_new_large(&self, slot: u32) -> Result<(), WriteError> {
         for segment in 0..self.segments() {
             let word = self.state(segment);
@@ -195,7 +195,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// Segments that the dead client had in hand. One scan of the table: deaths are rare.
+    /// Segments that the crashed client owned. One scan of the table: deaths are rare.
     fn recover_segments(&self, slot: u32) {
         for segment in 0..self.segments() {
             let word = self.state(segment);
@@ -206,7 +206,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 State::Open => self.recover_open(slot, segment),
                 State::Cleaning => {
                     // A large record of one segment is walked like any other. Of a longer one the last tail may be under
-                    // the dead owner's name already.
+                    // the crashed owner's name already.
                     let last = segment + u64::from(word.length) - 1;
                     if last != segment {
                         self.set_state(last, Word::new(State::Tail));
@@ -226,7 +226,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// A segment that was being appended to: what stands before the head are whole records.
+    /// A segment that was being appended to: the records before the head are whole.
     fn recover_open(&self, slot: u32, segment: u64) {
         let row = row::offset(slot);
         let start = self.segment_offset(segment);
@@ -265,7 +265,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let counts =
             block == start || self.is_inside(arena_end, 8) && self.mem.load(arena_end, Ordering::Relaxed) == end;
         if counts || root != self.root() {
-            // Of an index of the past it is freed with the rest, once nobody is at work there.
+            // Of an index of the past it is freed with the rest, once no operation is under way there.
             self.set_state(segment, Word::new(State::Index).long(length as u32));
         } else {
             self.free(segment, length, slot, Memory::Most);

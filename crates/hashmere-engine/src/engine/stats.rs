@@ -1,4 +1,4 @@
-//! Statistics: sums over rows and segments, made when somebody asks. Nobody is stopped, so figures of a busy store are
+//! Statistics: sums over rows and segments, made on request. No client is stopped, so figures of a busy store are
 //! taken at slightly different moments.
 
 use crate::engine::client::writer::OperationCounts;
@@ -33,7 +33,7 @@ pub struct Stats {
     /// The maximum size; 0 is none.
     pub bytes_max: u64,
     /// Since when the file system has refused memory to the store, in milliseconds since 1970; 0: it does not, as far as anyone
-    /// has asked. A cache lives within what it has meanwhile.
+    /// has asked. Until then a cache lives within what it has.
     pub no_space_since_ms: u64,
     /// Segments of the file.
     pub segments_total: u64,
@@ -83,7 +83,7 @@ pub struct Stats {
     pub lock_waits: u64,
     /// Dead clients repaired.
     pub takeovers: u64,
-    /// Reads repeated because a segment was recycled meanwhile.
+    /// Reads repeated because a segment was recycled during them.
     pub read_retries: u64,
     /// Times the store was cleared.
     pub clears: u64,
@@ -134,7 +134,7 @@ pub struct ClientStats {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Keys in the store: exact when nobody writes.
+    /// Keys in the store: exact while no client writes.
     pub fn items(&self) -> u64 {
         self.sum_of(row::at::ITEMS)
     }

@@ -20,7 +20,7 @@ use std::sync::atomic::Ordering;
 const ATTEMPTS: u32 = 100_000;
 /// Bytes of a long value copied at a time.
 const CHUNK: u64 = 1 << 20;
-/// Every how many steps of the scan the word is looked at and progress is told.
+/// Steps of the scan between two loads of the snapshot word, and between two reports of progress.
 const REPORT: u64 = if cfg!(test) { 16 } else { 4096 };
 
 /// What became of a copy.
@@ -49,8 +49,8 @@ struct Sink<'a, M: Mem, H: Host> {
 }
 
 impl<M: Mem, H: Host> Held<'_, M, H> {
-    /// Copies everything that was there at the moment of the snapshot into `target`, which is empty and nobody else's, and
-    /// ends the snapshot. `progress` is told how many keys of about how many are done.
+    /// Copies everything that was there at the moment of the snapshot into `target`, which is empty and not shared, and
+    /// ends the snapshot. `progress` is called with the number of keys copied and the estimated total.
     pub(crate) fn copy_to<N: Mem, I: Host>(
         self,
         writer: &mut Writer,
@@ -151,7 +151,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         }
     }
 
-    /// The same for a long one, which stands still while it is pinned.
+    /// The same for a long one, which does not change while it is pinned.
     fn copy_long<N: Mem, I: Host>(
         &self,
         writer: &Writer,
@@ -220,7 +220,7 @@ impl<M: Mem, H: Host> Sink<'_, M, H> {
         put.map_err(BackupError::Target)
     }
 
-    /// Copies a long record that stands still.
+    /// Copies a long record that cannot change.
     fn put_long<N: Mem, I: Host>(&mut self, source: &Engine<N, I>, head: &Head, key: u64) -> Result<(), BackupError> {
         self.key.clear();
         source.mem.append_to(key, head.key_len as usize, &mut self.key);

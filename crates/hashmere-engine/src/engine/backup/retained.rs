@@ -14,7 +14,7 @@ use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// What is done with a kept record that stands still: its offset, its head, the offset of its key.
+/// What is done with a kept record that cannot change: its offset, its head, the offset of its key.
 pub(super) type Take<'a> = dyn FnMut(u64, &Head, u64) -> Result<(), BackupError> + 'a;
 
 /// A segment that cannot be reused while it is looked at.
@@ -35,7 +35,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.records_with_large(segment, used).any(|record| self.is_kept(record.offset))
     }
 
-    /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until nobody marks
+    /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until no writer marks
     /// any more.
     pub(super) fn take_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {
         self.in_reach(|| self.take_all_marks(writer, take))?
@@ -71,14 +71,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// Holds a segment of records, whatever becomes of it meanwhile. `None`: no kept record is in it.
+    /// Pins a segment of records, or takes it, as its state allows. `None`: no kept record is in it.
     fn stand_on(&self, writer: &Writer, segment: u64) -> Result<Option<Stand>, BackupError> {
         let start = self.host.monotonic();
         for looks in 0u64.. {
             let Some(pin) = self.raise_pin(writer.row, segment) else {
                 return Err(WriteError::InvalidState("this thread holds too many views to make a backup").into());
             };
-            // SYNC(pin): as a view does. Whoever takes a segment over to free it looks at pins after that.
+            // SYNC(pin): as a view does. Taking a segment to free it comes before looking at its pins.
             self.mem.fence(Ordering::SeqCst);
             let word = self.state(segment);
             let used = match word.state {
@@ -114,14 +114,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn used_of_open(&self, segment: u64, word: Word) -> Option<u64> {
         let owner = word.owner.checked_sub(1).filter(|owner| *owner < hashmere_format::header::limit::CLIENTS)?;
         let row = row::offset(owner);
-        // SYNC(head): what stands before it is whole.
+        // SYNC(head): the records before it are whole.
         let head = self.mem.load(row + row::at::HEAD, Ordering::Acquire);
         let still = self.mem.load(row + row::at::OPEN, Ordering::Acquire) == segment + 1 && self.state(segment) == word;
         let start = self.segment_offset(segment);
         (still && (start..=start + self.segment_bytes()).contains(&head)).then(|| head - start)
     }
 
-    /// Somebody has the segment in hand for a moment.
+    /// Another client owns the segment for a moment.
     fn await_owner(&self, segment: u64, word: Word, start: std::time::Duration, looks: u64) -> Result<(), WriteError> {
         if looks < u64::from(M::SPINS) {
             self.mem.relax();
@@ -129,7 +129,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let Some(owner) = word.owner.checked_sub(1).filter(|o| *o < hashmere_format::header::limit::CLIENTS) else {
             return Err(WriteError::Corrupt {
-                what: "a segment is being cleaned by nobody",
+                what: "a segment in state cleaning has no owner",
                 offset: self.entry_of(segment),
             });
         };
@@ -144,7 +144,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// Takes the mark off. Nobody writes the head of a record that is dead; that of one that lives is its key's holder's.
+    /// Takes the mark off. No writer writes the head of a dead record; that of a live one belongs to the holder of its key's lock.
     fn unmark(&self, writer: &mut Writer, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
         if head.dead != 0 {
             self.unmark_word(record);

@@ -1,7 +1,7 @@
 //! Snapshots: what a backup asks of those who go on writing, and how it begins and ends.
 //!
 //! One word of the header says it all. While it *marks*, every write gets a version above a floor that no earlier record
-//! reaches, and a record from before is marked as kept before it is superseded. So whoever walks the index and then the
+//! reaches, and a record from before is marked as kept before it is superseded. So a walk of the index and then of the
 //! marks finds every record that was there at the moment of the snapshot. `docs/internals/backup.md` has the argument.
 
 use crate::engine::client::stalled::LOOK;
@@ -28,7 +28,7 @@ const fn margin<M: Mem>() -> u64 {
 }
 /// Versions that must be left above the floor.
 const ROOM: u64 = 1 << 32;
-/// Times a snapshot is begun again because versions passed the floor or the store was cleared meanwhile.
+/// Times a snapshot is begun again because versions passed the floor or the store was cleared while it began.
 const TRIES: u32 = 64;
 
 /// A snapshot in force. Dropped, it is withdrawn.
@@ -101,7 +101,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Whoever needs room that a backup may hold back takes it: the backup ends with an error. A cache that has reached
+    /// Called by a writer that needs room which a backup may hold back: the backup ends with an error. A cache that has reached
     /// its maximum size takes no notice of backups in the first place.
     pub(in crate::engine) fn give_up_snapshot(&self) {
         let seen = self.snapshot();
@@ -178,14 +178,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for _ in 0..TRIES {
             let seen = self.snapshot();
             match seen.owner() {
-                // What a panic left: nobody but us works under our name.
+                // What a panic left: only this writer works under its slot number.
                 Some(owner) if owner == slot => self.withdraw_snapshot(slot),
                 Some(owner) if owner < limit::CLIENTS => {
                     if !self.recover_if_dead(owner)? {
                         let pid = self.mem.load(row::offset(owner) + row::at::PID, Ordering::Relaxed) as u32;
                         return Err(BackupError::Running { pid, name: self.row_name(owner) });
                     }
-                    // A row that nobody owned any more.
+                    // A client record without an owner.
                     self.withdraw_snapshot(owner);
                 }
                 _ => {
@@ -227,7 +227,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(());
         }
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
-        // Whoever saw the earlier one may still set marks.
+        // Writers that saw the earlier one may still set marks.
         self.wait_for_writers(writer.slot)?;
         self.take_marks(writer, &mut |_, _, _| Ok(()))?;
         self.turn_snapshot(writer.slot, |_| true, Snapshot::clean).map(|_| ())
@@ -246,7 +246,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !believed {
             self.wait_for_writers(slot)?;
         }
-        // Whoever gave a version and did not see the floor has left: the buckets say how far it went.
+        // Writers that gave a version and did not see the floor have left: the buckets say how far they went.
         if !believed && self.highest_version(root)? > floor {
             self.turn_snapshot(slot, |_| true, Snapshot::plain)?;
             return Ok(None);
@@ -259,14 +259,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.root() == root {
             return Ok(Some(floor));
         }
-        // Cleared, before or after that moment: nobody can say.
+        // Cleared, before or after that moment: it cannot be told.
         self.turn_snapshot(slot, |_| true, |seen| Snapshot(Snapshot::idle(seen.floor(), true).held_by(slot).0))?;
         Ok(None)
     }
 
     /// The highest version that any bucket gave out before this call.
     fn highest_version(&self, root: u64) -> Result<u64, ReadError> {
-        // A leaf that is split meanwhile keeps its versions, and the new one has copies of them.
+        // A leaf that is split during the walk keeps its versions, and the new one has copies of them.
         self.in_reach(|| {
             self.leaves(root, Tree::First)
                 .flat_map(|leaf| self.leaf_buckets(leaf))

@@ -59,7 +59,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     report.items += 1;
                     let Some(other) = seats.keys.insert(name, seat) else { continue };
                     // The key may have gone from there before it came here.
-                    if self.stands(root, other) && self.stands(root, seat) && self.stands(root, other) {
+                    if self.is_at(root, other) && self.is_at(root, seat) && self.is_at(root, other) {
                         let text = format!("the key of the record at {} is in the index twice", seat.slot.offset());
                         report.add("duplicate-key", slot_offset, text);
                     }
@@ -69,7 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Whether a key is there still.
-    fn stands(&self, root: u64, seat: Seat) -> bool {
+    fn is_at(&self, root: u64, seat: Seat) -> bool {
         self.slot(seat.slot_offset) == seat.slot
             && self.leaf_of(root, seat.tree, seat.hash).ok().flatten() == Some(seat.leaf)
     }
@@ -78,7 +78,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for _ in 0..LOOKS.0 {
             let (epoch, slot) = (self.mem.load(at::EPOCH, Ordering::Acquire), self.slot(slot_offset));
             let look = self.look_at_slot(root, tree, leaf, slot_offset, slot);
-            // SYNC(recycle): as in a read, what was seen in the record was its own if nothing was recycled meanwhile.
+            // SYNC(recycle): as in a read, what was seen in the record was its own if nothing was recycled since.
             self.mem.fence(Ordering::Acquire);
             let is_same = self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch && self.slot(slot_offset) == slot;
             if is_same && !(matches!(look, Look::Wrong(..)) && self.is_busy(leaf)) {
@@ -90,17 +90,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
             *looks -= 1;
             self.mem.relax();
         }
-        // Somebody is at it all the time: not wrong, as far as can be said.
+        // It changed between all looks: not wrong, as far as can be said.
         Look::Nothing
     }
 
-    /// Whether a leaf is being split, by somebody living or dead, who then holds the lock of its first bucket.
+    /// Whether a leaf is being split, by a client, live or crashed, that then holds the lock of its first bucket.
     pub(super) fn is_splitting(&self, leaf: u64) -> bool {
         self.mem.load(leaf + leaf::at::SPLIT, Ordering::Acquire) != 0
             && self.leaf_buckets(leaf).next().is_some_and(|bucket| !self.lock_word(bucket).is_free())
     }
 
-    /// Whether somebody living or dead has yet to do what follows the commit of a slot: whoever repairs the dead does it for them.
+    /// Whether a client has yet to do what follows the commit of a slot; if it crashed, its repair does it.
     fn is_intended(&self, slot_offset: u64) -> bool {
         self.rows().any(|slot| self.mem.load(row::offset(slot) + row::at::INTENT, Ordering::Acquire) == slot_offset)
     }

@@ -1,6 +1,6 @@
 //! `check`: reads everything and names what contradicts itself.
 //!
-//! Nobody is stopped for it. In a store in use a thing can look wrong because it changed between two loads: so whatever looks wrong
+//! It stops no other client. In a store in use a thing can look wrong because it changed between two loads: so whatever looks wrong
 //! is looked at again, and reported only if it did not change in between. What is half done is not wrong while it is under way.
 
 pub(super) mod index;
@@ -16,7 +16,7 @@ use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// How often a check begins again because the store was cleared meanwhile.
+/// How often a check begins again because the store was cleared during it.
 const ROUNDS: u32 = 8;
 /// Longer rows of segments than this are not looked for behind a tail that seems to have no head.
 const LOOK_BACK: u64 = 1 << 16;
@@ -85,7 +85,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// `None`: the store was cleared meanwhile.
+    /// `None`: the store was cleared during it.
     fn check_once(&self) -> Option<CheckReport> {
         let mut report = CheckReport::default();
         let (root, counts) = (self.root(), self.counts());
@@ -155,7 +155,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             wrong = (said, found);
         }
-        // Each time: one that changed meanwhile would have been right once.
+        // Each time: one that changed between looks would have been right once.
         let (said, found) = wrong;
         if at_rest() == Some(said) {
             let text = format!("the header says that {said} segments are offline, {found} are");
@@ -175,7 +175,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut records = self.records(segment, used);
         records.by_ref().for_each(drop);
         let end = records.offset() - self.segment_offset(segment);
-        // Freed or refilled meanwhile: not ours to judge.
+        // Freed or refilled since the first look: not ours to judge.
         if end != used
             && self.field(segment, segment::at::USED) == used
             && self.generation(segment) == generation
@@ -221,7 +221,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// If nobody wrote while the index was read, the counts equal what was found there.
+    /// If no client wrote while the index was read, the counts equal what was found there.
     fn check_totals(&self, before: &[[u64; 4]], report: &mut CheckReport) {
         let idle = self.rows().all(|slot| self.mem.load(row::offset(slot) + row::at::ACTIVE, Ordering::Acquire) == 0);
         let items = self.items();

@@ -111,10 +111,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives a lock back: `word` is what it holds from now on, owner and waiters aside.
     #[inline(always)]
     pub(in crate::engine) fn release(&self, offset: u64, word: LockWord) {
-        // Look, then store: an exchange would cost a fifth of a write. Whoever notes that it waits between the two finds the
+        // Look, then store: an exchange would cost a fifth of a write. A waiter that sets its bit between the two finds the
         // word changed when it goes to sleep, and if it is asleep already, it wakes by itself within `SLEEP_MAX`.
         let waiters = LockWord(self.mem.load(offset, Ordering::Relaxed)).has_waiters();
-        // SYNC(bucket lock): everything the owner did is seen by whoever takes the lock next.
+        // SYNC(bucket lock): everything the owner did is seen by the next owner.
         self.mem.store(offset, word.released().0, Ordering::Release);
         if waiters {
             self.mem.wake(offset);
@@ -169,7 +169,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes one of the global locks for a client.
     pub(in crate::engine) fn acquire_global(&self, slot: u32, offset: u64) -> Result<(), WriteError> {
-        // A repair acts under the slot of the dead owner, which may have died with this very lock.
+        // A repair acts under the slot of the crashed owner, which may have died with this very lock.
         if self.holds(slot, offset) {
             return Ok(());
         }

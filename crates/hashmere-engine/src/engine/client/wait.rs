@@ -1,8 +1,8 @@
-//! Waiting for keys to change: who waits sets the bit of its key's group in one word and sleeps on the group's event; who
-//! has changed a key looks at that word, which costs a load of a line that nobody writes while nobody waits.
+//! Waiting for keys to change: a waiter sets the bit of its key's group in one word and sleeps on the group's event; a
+//! writer looks at that word after its commit, which costs a load of a line that is not written while there is no waiter.
 //!
 //! A wake-up can be lost in two ways: a writer on a machine of weak ordering looks before its commit is seen, and a writer dies
-//! between taking the bit off and counting the event. So nobody sleeps longer than [`SLEEP_MAX`] before it looks again.
+//! between taking the bit off and counting the event. So no waiter sleeps longer than [`SLEEP_MAX`] before it looks again.
 
 use crate::engine::{Engine, KeyHash};
 use crate::error::ReadError;
@@ -55,7 +55,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let wanted = group | 1 << SEVERAL;
         let mut waited = self.mem.load(at::WAITED, Ordering::Acquire);
         while waited & wanted != 0 {
-            // The bits go before the events are counted: who sets one again meanwhile finds its event changed.
+            // The bits go before the events are counted: a waiter that sets one again before that finds its event changed.
             match self.mem.compare_exchange(at::WAITED, waited, waited & !wanted) {
                 Ok(_) => break,
                 Err(now) => waited = now,
@@ -86,7 +86,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut sleep = SLEEP_MIN;
         loop {
             let before = self.mem.load(event, Ordering::Acquire);
-            // SYNC(waited): our bit is seen by whoever changes a key after we have looked at it.
+            // SYNC(waited): our bit is seen by every writer that changes a key after we have looked at it.
             self.mem.fetch_or(at::WAITED, bits, Ordering::SeqCst);
             self.mem.fence(Ordering::SeqCst);
             for (i, (key, kh, seen)) in keys.iter().enumerate() {

@@ -25,7 +25,7 @@ const OWN_STATS: [Stat; 4] = [Stat::Hits, Stat::Misses, Stat::Sets, Stat::Delete
 /// The writers of this process.
 pub(in crate::engine) struct Writers {
     cells: Box<[WriterCell]>,
-    /// Stands for this process for as long as it has the store open, whichever of its threads end meanwhile.
+    /// Identifies this process for as long as it has the store open, whichever of its threads end.
     identity: WriterCell,
     /// A number that no other writers of this process have.
     id: u64,
@@ -48,7 +48,7 @@ struct WriterCell {
     row: AtomicU64,
     /// The figures of the row in [`OWN_STATS`] when it was claimed: former clients of the slot counted them.
     before: [AtomicU64; OWN_STATS.len()],
-    /// Whether somebody has it. For an own writer only its thread looks here.
+    /// Whether a thread has it. For an own writer only its thread looks here.
     taken: AtomicBool,
     /// Its thread has ended while something of it was still in use.
     left: AtomicBool,
@@ -162,7 +162,7 @@ impl Writers {
         Some(WriterGuard { cell, _stay: PhantomData })
     }
 
-    /// A writer of the pool that nobody has.
+    /// A writer of the pool that is free.
     fn take_pooled(&self) -> Option<WriterGuard<'_>> {
         self.cells.get(OWN..)?.iter().find_map(WriterCell::take)
     }
@@ -276,7 +276,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(writer)
     }
 
-    /// Gives every writer back. Only for the process that claimed them, when nobody uses the engine any more.
+    /// Gives every writer back. Only for the process that claimed them, when no thread uses the engine any more.
     pub(crate) fn retire(&mut self) {
         for cell in self.writers.cells.iter_mut().chain([&mut self.writers.identity]) {
             cell.taken.store(false, Ordering::Relaxed);

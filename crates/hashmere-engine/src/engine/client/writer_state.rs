@@ -14,7 +14,7 @@ pub(in crate::engine) enum Cleaning {
     Forced,
 }
 
-/// The segment that a writer appends to, as the writer knows it; what must survive the writer stands in its row.
+/// The segment that a writer appends to, as the writer knows it; what must survive the writer is stored in its row.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::engine) struct OpenSegment {
     pub(in crate::engine) number: u64,
@@ -38,7 +38,7 @@ impl OpenSegment {
     }
 }
 
-/// One writer context. Whoever has it is the only thread to write its row.
+/// One writer context. Only the thread that has it writes its row.
 #[derive(Default)]
 pub struct Writer {
     /// Client slot.
@@ -56,7 +56,7 @@ pub struct Writer {
     /// A large record that this writer's last write superseded: its segments can go as soon as the lock is released.
     pub(in crate::engine) dead_large: Option<u64>,
     /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only
-    /// between writes, because what is moved goes where a draft stands. Until then nothing is tidied either.
+    /// between writes, because what is moved goes where a draft is. Until then nothing is tidied either.
     pub(in crate::engine) index_full: bool,
     /// The hash of the key that the index had to grow for.
     pub(in crate::engine) full_at: u64,

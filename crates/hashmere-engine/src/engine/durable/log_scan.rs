@@ -13,14 +13,14 @@ use hashmere_format::sum::ALIVE;
 use hashmere_format::sync::SyncPoint;
 use hashmere_mem::{Host, Mem};
 
-/// What stands in a segment.
+/// The content of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Content {
     /// Nothing that is needed.
     Nothing,
     /// Whole records up to here, some of which may live.
     Log { used: u32 },
-    /// A large record of so many segments that may live.
+    /// A large record that may be live, and its number of segments.
     Large { length: u32 },
     /// A later segment of one.
     Tail,

@@ -33,7 +33,7 @@ enum Adopted {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Rebuilds a durable store of `file_len` bytes from its log. `progress` is told how much of how much is done.
+    /// Rebuilds a durable store of `file_len` bytes from its log. `progress` is called with the bytes done and the total.
     pub(crate) fn rebuild(&self, file_len: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, WriteError> {
         self.unlimited.store(true, Ordering::Relaxed);
         let rebuilt = self.rebuild_all(file_len, progress);

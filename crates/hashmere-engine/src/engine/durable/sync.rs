@@ -28,7 +28,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.wait_for_commits(writer.slot)?;
         let wanted = self.mem.load(at::SYNC_NEXT, Ordering::SeqCst);
         self.acquire_global(writer.slot, at::SYNC_LOCK)?;
-        // Whoever held the lock before us may have begun after we were called: then it was ours, too.
+        // The last owner of the lock may have begun its sync after we were called: then it covers us, too.
         let done = self.mem.load(at::SYNC_DONE, Ordering::Acquire);
         let synced = if done >= wanted { Ok(done) } else { self.sync_locked() };
         self.release_global(at::SYNC_LOCK);
@@ -39,14 +39,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(number)
     }
 
-    /// After a write: syncs if the last sync is older than the period that was asked for. The write is done; what
-    /// goes wrong here is told by the next one, or tried again.
+    /// After a write: syncs if the last sync is older than the period that was asked for. The write is done; an
+    /// error here is returned by the next sync, or it is tried again.
     #[inline(always)]
     pub(in crate::engine) fn sync_if_due(&self, writer: &Writer) {
         if let Some(period) = self.sync_every {
             let (last, now) = (self.mem.load(at::SYNC_TIME, Ordering::Relaxed), self.host.now_ms());
             if self.is_durable() && u128::from(now.saturating_sub(last)) >= period.as_millis() {
-                // Whoever comes next waits for a period, not for us.
+                // The next writer waits for a period, not for us.
                 self.mem.store(at::SYNC_TIME, now, Ordering::Relaxed);
                 let _ = self.sync(writer);
             }
@@ -67,7 +67,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 "the store has used up its 2^32 syncs; dump it and load the dump again",
             ));
         }
-        // SYNC(stamp): whoever still loads the old number has its commit, and all before it, in what is flushed below.
+        // SYNC(stamp): a writer that still loads the old number has its commit, and all before it, in what is flushed below.
         self.mem.swap(at::SYNC_NEXT, number + 1, Ordering::SeqCst);
         self.mem.fence(Ordering::SeqCst);
         // After the number: what a clear leaves behind waits for a sync that knows its floor.
@@ -84,7 +84,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(number)
     }
 
-    /// The last sync point that is whole, and where it stands.
+    /// The last sync point that is whole, and where it is.
     pub(in crate::engine) fn last_point(&self) -> (SyncPoint, Option<u64>) {
         let read = |slot: u64| {
             let words = [0, 8, 16, 24].map(|word| self.mem.load(slot + word, Ordering::Acquire));
@@ -103,7 +103,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Writes everything to the medium. A failure is forever: which pages arrived nobody knows, and the kernel forgets
+    /// Writes everything to the medium. A failure is forever: which pages arrived cannot be known, and the kernel forgets
     /// that the others did not.
     pub(crate) fn flush(&self) -> Result<(), WriteError> {
         self.mem.sync().map_err(|source| {

@@ -101,7 +101,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// Whether everything in a segment belongs to an index of the past. Whoever frees it still waits for the operations
+    /// Whether everything in a segment belongs to an index of the past. Freeing it still waits for the operations
     /// that began under that index.
     pub(in crate::engine) fn is_stale(&self, segment: u64) -> bool {
         let now = RootWord::unpack(self.root());

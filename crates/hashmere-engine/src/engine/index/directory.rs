@@ -151,7 +151,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let leaf = self.word(self.entry_inside(block, tree, index)?);
             self.mem.store(self.entry_inside(block, tree, index + old)?, leaf, Ordering::Relaxed);
         }
-        // SYNC(depth): whoever sees the new depth sees the new half.
+        // SYNC(depth): a reader that sees the new depth sees the new half.
         self.set_depth(block, tree, depth + 1);
         Ok(())
     }

@@ -125,7 +125,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.trust(root_word, block)?;
         }
         let Some(depth) = self.depth(block, tree) else { return Ok(None) };
-        // A damaged depth is below 32: its pointer still stands within the root block.
+        // A damaged depth is below 32: its pointer is still within the root block.
         let index = hash & ((1 << depth) - 1);
         let entry = self.entry(block, tree, index) & !7;
         if !self.is_inside(entry, 8) {

@@ -43,7 +43,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             let (leaf, id) = match self.leaf_at(root, tree, from.reached, bits) {
                 Ok(found) => found,
-                // Cleared meanwhile: the next step looks under the new root.
+                // Cleared during the step: the next step looks under the new root.
                 Err(_) if self.root() != root => return Ok(Step { next: from, entry: None }),
                 Err(error) => return Err(error),
             };
@@ -59,7 +59,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if !same && !fault::is(Fault::ScanBelieved) {
                 continue;
             }
-            // An entry that a split is just moving stands in both leaves; it belongs to the one whose prefix it has.
+            // An entry that a split is moving is in both leaves; it belongs to the one whose prefix it has.
             let mine = !slot.is_empty() && slot.tag() as u32 & ((1u32 << id.depth) - 1) == id.prefix;
             let uid = self.uid(tree, leaf, slot_offset, slot.tag());
             let entry = mine.then_some((uid, slot_offset, slot));

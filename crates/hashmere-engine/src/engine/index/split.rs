@@ -1,7 +1,7 @@
 //! Splitting a leaf: the index grows by one leaf at a time, and every entry keeps its place.
 //!
 //! The splitter takes every lock of the leaf, builds the new leaf in private, then notes it in the old one: from
-//! that store on the split only goes forward, whoever completes it. Each later step may be done twice.
+//! that store on the split only goes forward, in this process or in one that repairs. Each later step may be done twice.
 //!
 //! A lock that does not come is not waited for with others in hand, and not for long: then the leaf is not split now, and the
 //! key goes to the overflow tree.
@@ -263,7 +263,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(new + leaf::at::IDENTITY, child.pack(), Ordering::Release);
     }
 
-    /// Everything after the point of no return; each step may be repeated by whoever repairs. `slot` holds every lock of both
+    /// Everything after the point of no return; each step may be repeated by a repair. `slot` holds every lock of both
     /// leaves, and the index lock.
     pub(in crate::engine) fn publish(&self, slot: u32, root: u64, tree: Tree, old: u64, new: u64) {
         let Some(child) = Identity::unpack(self.mem.load(new + leaf::at::IDENTITY, Ordering::Acquire)) else { return };

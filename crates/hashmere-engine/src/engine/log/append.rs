@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 /// Attempts to find room before a write is refused.
 const ROUNDS: u32 = 64;
 
-/// A record that is complete except for its version, and that nobody but its writer knows yet.
+/// A record that is complete except for its version, and that only its writer knows yet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Draft {
     pub(in crate::engine) offset: u64,
@@ -28,13 +28,13 @@ pub(crate) struct Draft {
     pub(in crate::engine) expires: u64,
     /// The least version that it is to get.
     pub(in crate::engine) least: u64,
-    /// 1 if it stands in segments of its own, else 0. (A word like the others: a draft is copied often, and a copy of mixed
+    /// 1 if it is in segments of its own, else 0. (A word like the others: a draft is copied often, and a copy of mixed
     /// sizes waits for the stores before it.)
     pub(in crate::engine) large: u64,
 }
 
 impl Draft {
-    /// Whether it stands in segments of its own.
+    /// Whether it is in segments of its own.
     #[inline(always)]
     pub(in crate::engine) fn is_large(&self) -> bool {
         self.large != 0
@@ -119,7 +119,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             first: born.first,
             born: born.last,
         };
-        // Head first: whoever repairs after us believes the head once the row names the segment.
+        // Head first: a repair after us believes the head once the row names the segment.
         self.mem.store(writer.row + row::at::HEAD, head, Ordering::Relaxed);
         self.mem.store(writer.row + row::at::OPEN, number + 1, Ordering::Release);
         self.set_state(number, Word::owned(State::Open, writer.slot));
@@ -136,7 +136,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn retire_segment(&self, writer: &mut Writer) {
         let Some(open) = writer.open.take() else { return };
         self.set_field(open.number, segment::at::USED, open.head - self.segment_offset(open.number));
-        // Somebody who touched a record in it may have been here before.
+        // A client that touched a record in it may have been here before.
         let entry = self.entry_of(open.number);
         self.lower(entry + segment::at::EXPIRE_MIN, open.expire_min);
         self.raise(entry + segment::at::EXPIRE_MAX, open.expire_max);

@@ -165,7 +165,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let hand = self.mem.load(at::HOLE_HAND, Ordering::Acquire);
         let taken = (self.first_hole(1)..total).find(|segment| self.take_vacant(*segment, State::Hole, slot));
         let next = taken.map_or(HAND, |segment| segment + 1);
-        // A hole that was left meanwhile may be one that was passed over: it has changed the count above, and the word stays.
+        // A hole that was left since then may have been passed over: it has changed the word, which then stays.
         let _ = self.mem.compare_exchange(at::HOLE_HAND, hand, hand & !HAND | next);
         taken
     }

@@ -43,7 +43,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn try_grow(&self, slot: u32, n: u64, need: Need) -> Result<Option<u64>, WriteError> {
         // A process that cannot reach what others grew has nothing to count from.
         self.reach_file()?;
-        // One number of segments for what is allowed and for what is asked for: others grow the file meanwhile.
+        // One number of segments for what is allowed and for what is asked for: others may grow the file in between.
         let ready = self.segments();
         let Some(max) = self.room_to_grow(ready, n, need) else { return Ok(None) };
         if self.missing_chunk(ready, n).is_none() {
@@ -61,7 +61,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Takes the space lock, unless it is stalled.
     fn lock_space(&self, slot: u32) -> Result<(), WriteError> {
-        // A repair acts under the slot of the dead owner, which may have died with this very lock.
+        // A repair acts under the slot of the crashed owner, which may have died with this very lock.
         if self.holds(slot, at::SPACE_LOCK) {
             return Ok(());
         }

@@ -37,7 +37,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(draft)
     }
 
-    /// After its commit a large record is nobody's.
+    /// After its commit a large record has no owner.
     #[cold]
     pub(in crate::engine) fn settle_large(&self, draft: &Draft, root: u64) {
         let segment = self.segment_of(draft.offset);
@@ -55,7 +55,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Frees a large record that was superseded, unless somebody is at it already.
+    /// Frees a large record that was superseded, unless another client is freeing it already.
     pub(in crate::engine) fn reclaim_large(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let word = self.state(segment);
         let is_dead = || self.field(segment, segment::at::DEAD) != 0 || self.is_stale(segment);

@@ -70,7 +70,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.store_maximum(writer.slot, bytes)?;
         self.shrink(writer)?;
         if !self.shape.cache && self.is_above_maximum() {
-            // Others wrote meanwhile, and what they wrote stays.
+            // Other clients wrote during the shrinking, and what they wrote stays.
             self.store_maximum(writer.slot, before)?;
             return Ok(Resized::Needs(self.segment_offset(self.segments_in_use())));
         }

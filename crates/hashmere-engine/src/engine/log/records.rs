@@ -84,7 +84,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Records { with_large: true, ..self.records(segment, used) }
     }
 
-    /// The header of a record; `None` if it cannot be one: its lengths do not fit where it stands.
+    /// The header of a record; `None` if it cannot be one: its lengths do not fit its place.
     #[inline(always)]
     pub(in crate::engine) fn header(&self, record: u64) -> Option<RecordHeader> {
         if !self.is_inside(record, 8) {

@@ -2,8 +2,8 @@
 //! there is.
 //!
 //! Making one: the row is *claimed* under the maker's name while it is filled, so a death frees it. Under the region lock one
-//! store turns it into a region. Dropping one: under the same lock a word of its own says so, from where on nobody finds it; then it is
-//! *pending free*, from which it is freed when the last process that has it open has let it go or is dead: whoever opens a region pins its
+//! store turns it into a region. Dropping one: under the same lock a word of its own says so, after which it is not found; then it is
+//! *pending free*, from which it is freed when the last process that has it open has let it go or is dead: opening a region pins its
 //! first segment, as a view does.
 
 use crate::engine::log::segments::Memory;
@@ -40,7 +40,7 @@ pub struct RegionInfo {
     pub created_ms: u64,
 }
 
-/// Where a region stands.
+/// Where a region is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
     /// Its first segment.
@@ -79,7 +79,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.refuse_without_pin()?;
         let n = total.div_ceil(self.segment_bytes());
         let segment = self.claim_run(writer, n)?;
-        // Not a record: whoever repairs after us shall not look for one there.
+        // Not a record: a repair after us must not look for one there.
         self.set_state(segment, Word::owned(State::Claimed, writer.slot).long(n as u32));
         let spot = self.fill_region(segment, (kind, name), bytes);
         fill(spot);
@@ -94,7 +94,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let start = self.segment_offset(segment);
         let generation = RootWord::unpack(self.root()).generation;
         self.set_field(segment, segment::at::BORN, generation);
-        // Nothing in it is a record. Should somebody die while it is freed, it looks like garbage, and is freed as such.
+        // Nothing in it is a record. After a crash while it is freed, it looks like garbage, and is freed as such.
         self.set_field(segment, segment::at::USED, 0);
         self.set_field(segment, segment::at::DEAD, 1);
         self.set_field(segment, segment::at::AWAITS, 0);
@@ -121,7 +121,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let found = self.find_region(kind, name);
         let there = !matches!(found, Ok(None));
         if !there {
-            // SYNC(region): what was filled in is seen by whoever sees the state. This is the point at which the region exists.
+            // SYNC(region): what was filled in is seen by every client that sees the state. This is the point at which the region exists.
             self.set_state(spot.segment, Word::new(State::Region).long(n as u32));
         }
         self.release_global(at::REGION_LOCK);
@@ -153,7 +153,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             let Some(spot) = self.find_region(kind, name)? else { return Ok(None) };
             let pin = self.pin_region(spot.segment)?;
-            // SYNC(pin): pairs with the fence in `goes`: either we see that it was dropped, or whoever frees it sees our pin.
+            // SYNC(pin): pairs with the fence in `goes`: either we see that it was dropped, or the client that frees it sees our pin.
             self.mem.fence(Ordering::SeqCst);
             if matches!(self.find_region(kind, name), Ok(Some(now)) if now == spot) {
                 return Ok(Some(Place { spot, pin }));
@@ -174,13 +174,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes the name off a region and frees it, as soon as nobody has it open. `false`: there is none.
+    /// Takes the name off a region and frees it, as soon as no process has it open. `false`: there is none.
     pub(crate) fn drop_region(&self, writer: &Writer, kind: u64, name: &[u8]) -> Result<bool, WriteError> {
         self.refuse_if_poisoned()?;
         self.acquire_global(writer.slot, at::REGION_LOCK)?;
         let found = self.find_region(kind, name);
         if let Ok(Some(spot)) = found {
-            // This is the point at which it is gone: nobody finds it any more, and whoever has it open is told.
+            // This is the point at which it is gone: it is not found any more, and the processes that have it open see the word.
             self.mem.store(spot.data - region::DATA + region::at::DROPPED, 1, Ordering::Release);
             self.finish_drop(spot.segment);
         }
@@ -203,7 +203,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         half.for_each(|(spot, _)| self.finish_drop(spot.segment));
     }
 
-    /// Whether somebody living or dead has yet to free a region that was dropped, or has done so since. If he is dead, the next to need
+    /// Whether a client has yet to free a region that was dropped, or has done so since. If it crashed, the next to need
     /// the lock does it.
     pub(in crate::engine) fn is_being_dropped(&self, segment: u64) -> bool {
         !LockWord(self.mem.load(at::REGION_LOCK, Ordering::Acquire)).is_free()

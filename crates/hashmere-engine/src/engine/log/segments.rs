@@ -1,7 +1,7 @@
 //! Segments: claiming and freeing.
 //!
 //! The state word of a segment decides who may touch it; every change of hands is one compare-exchange of that word,
-//! and a word that names an owner is repaired by whoever proves that owner dead.
+//! and a word that names an owner is repaired by the client that proves that owner dead.
 
 use crate::engine::Engine;
 use crate::error::WriteError;
@@ -60,7 +60,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(self.entry_of(segment) + field, value, Ordering::Relaxed);
     }
 
-    /// The state word; a damaged one reads as an index segment, which nobody touches, and a damaged length ends with the file.
+    /// The state word; a damaged one reads as an index segment, which no client touches, and a damaged length ends with the file.
     pub(in crate::engine) fn state(&self, segment: u64) -> Word {
         let word = self.stated(segment);
         if word.length > 1 {
@@ -82,7 +82,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         word.long(u64::from(word.length).min(most) as u32)
     }
 
-    /// The state word as it stands, for those who look for damage.
+    /// The state word as it is, for those who look for damage.
     pub(in crate::engine) fn stated(&self, segment: u64) -> Word {
         let word = self.mem.load(self.entry_of(segment) + segment::at::STATE, Ordering::Acquire);
         Word::unpack(word).unwrap_or(Word::new(State::Index))
@@ -190,7 +190,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Frees a claimed or emptied segment that `slot` owns (state cleaning, claimed or large, with its tail): from here on
     /// readers that still look at it notice, and its memory may be given back.
     ///
-    /// The caller has made sure that no slot of the index points into it and that nobody pins it.
+    /// The caller has made sure that no slot of the index points into it and that no client pins it.
     pub(in crate::engine) fn free(&self, segment: u64, length: u64, slot: u32, memory: Memory) {
         self.recycle(segment, length, slot, |part| self.vacate(part, memory, slot));
     }
@@ -203,7 +203,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn recycle(&self, segment: u64, length: u64, slot: u32, each: impl Fn(u64)) {
-        // From here on it can only become free: whoever repairs after us completes this, and looks at nothing in it.
+        // From here on it can only become free: a repair after us completes this, and looks at nothing in it.
         self.set_state(segment, Word::owned(State::Claimed, slot).long(length as u32));
         self.set_field(segment, segment::at::USED, 0);
         let bump = u64::from(!fault::is(Fault::RecycleUnsaid));
@@ -271,7 +271,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(false)
     }
 
-    /// Frees an emptied segment now, or leaves it pending free while somebody holds it back. The caller owns it.
+    /// Frees an emptied segment now, or leaves it pending free while a client holds it back. The caller owns it.
     pub(in crate::engine) fn free_unless_held(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
         let length = self.goes(segment)?;
         length.iter().for_each(|length| self.free(segment, *length, slot, self.memory_of(segment, *length)));
@@ -285,7 +285,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(length.is_some())
     }
 
-    /// The length of an emptied segment that nobody holds back; else it is pending free now.
+    /// The length of an emptied segment that no client holds back; else it is pending free now.
     fn goes(&self, segment: u64) -> Result<Option<u64>, WriteError> {
         // SYNC(pin): pairs with the fence in `pin::pin`. Either the pinner sees that its slot moved, or we see its pin.
         self.mem.fence(Ordering::SeqCst);

@@ -65,7 +65,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.read_by_generation(key, kh, &mut take)
     }
 
-    /// The fast way: whoever gets a record copies what it needs and then asks [`validate_epoch`](Self::validate_epoch).
+    /// The fast way: the caller copies what it needs of the record and then asks [`validate_epoch`](Self::validate_epoch).
     #[inline(always)]
     pub(crate) fn probe(&self, key: &[u8], kh: KeyHash) -> Probe {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
@@ -92,7 +92,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Probe::Unsure
     }
 
-    /// What a slot leads to, if that is this key's record. It may have been recycled meanwhile: the caller proves that it was not.
+    /// What a slot leads to, if that is this key's record. It may be recycled at any moment: the caller proves that it was not.
     #[inline(always)]
     pub(super) fn found_at(
         &self,

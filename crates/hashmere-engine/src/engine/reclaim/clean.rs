@@ -41,7 +41,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // What fails here is found again by the next look at this segment; the operation itself is done.
             let _ = self.reclaim_large(segment, writer.slot);
         }
-        // Of a reservation that is committed again after making room, the draft still stands where moved records would go.
+        // Of a reservation that is committed again after making room, the draft is still where moved records would go.
         if writer.made_dead >= self.segment_bytes() && writer.cleaning == Cleaning::No && !writer.index_full {
             let _ = self.clean_what_pays(writer);
         }
@@ -56,7 +56,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Looks at the next few segments. If at least `threshold` bytes of them are dead, cleans those with at least `least` dead bytes each,
-    /// the deadest first, for as much `effort` as it is to move so many bytes.
+    /// the deadest first, until `effort` bytes were moved.
     fn clean_window(&self, writer: &mut Writer, threshold: u64, least: u64, mut effort: u64) -> Result<(), WriteError> {
         let total = self.segments().max(1);
         let hand = self.mem.load(at::CLEAN_HAND, Ordering::Relaxed) % total;
@@ -201,7 +201,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let end = records.offset();
         if end != self.segment_offset(segment) + used {
-            // What stands behind cannot be read, so it cannot be freed either: `check` names it. It shall not look worth cleaning.
+            // The records behind cannot be read, so they cannot be freed either: `check` names them. It must not look worth cleaning.
             self.set_field(segment, segment::at::DEAD, 0);
             return Err(WriteError::Corrupt { what: "a segment holds something that is no record", offset: end });
         }
@@ -314,7 +314,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // Of the two records one must be dead for the medium, also if we die in between: so a move is announced like a write.
             self.announce(writer, root, found.slot_offset, found.slot, moved, 0, 0);
         }
-        // SYNC(commit): the copy is seen by whoever sees the slot.
+        // SYNC(commit): the copy is seen by every reader that sees the slot.
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
         if self.is_durable() {
             self.bring_to_life(target);
@@ -381,7 +381,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Err(error) if error.is_no_room() => {}
             Err(error) => return Err(error),
         }
-        // Nobody waits for this one: a quarter is worth it, and all of them at once.
+        // No write waits for this one: a quarter is worth it, and all of them at once.
         for _ in 0..=self.segments() / WINDOW {
             self.clean_window(writer, 0, self.segment_bytes() / 4, u64::MAX)?;
         }

@@ -34,14 +34,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             });
             let made = if partial { Ok(()) } else { self.force(writer, bytes, refused) };
             if made.as_ref().is_err_and(|error| error.is_no_room() || matches!(error, WriteError::Busy { .. })) {
-                // Dead clients may hold segments that nobody has needed so far.
+                // Crashed clients may hold segments that were not needed so far.
                 return self.sweep().and_then(|()| self.force(writer, bytes, None)).or(made);
             }
             made
         })
     }
 
-    /// Lets a writer clean by force: it alone may use the reserve meanwhile.
+    /// Lets a writer clean by force: until then it alone may use the reserve.
     pub(in crate::engine) fn by_force<R>(
         &self,
         writer: &mut Writer,
@@ -213,7 +213,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// A free segment and its generation in one word: while that is the same, nobody has had it. 0 if it is not free.
+    /// A free segment and its generation in one word: while that is the same, no client has had it. 0 if it is not free.
     fn spare_word(&self, segment: u64) -> u64 {
         if segment >= self.segments() || self.state(segment).state != State::Free {
             return 0;

@@ -72,7 +72,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             _ => return Ok(false),
         }
         match self.free_if_dead(writer, segment)? {
-            // It was all garbage, and is free now (or somebody else's).
+            // It was all garbage, and is free now (or another client's).
             None => Ok(self.is_vacant(segment)),
             Some(dead) => {
                 let budget = self.segment_bytes() * SECOND_CHANCE.0 / SECOND_CHANCE.1;
@@ -94,7 +94,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Drops a record that stands where a key would, for which the index of a full cache cannot grow: best one that was not
+    /// Drops a record whose slot a new key could take, for which the index of a full cache cannot grow: best one that was not
     /// visited. `false`: none of them can go.
     pub(in crate::engine) fn evict_beside(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         let Some(leaf) = self.leaf_of(self.root(), Tree::First, writer.full_at)? else { return Ok(false) };

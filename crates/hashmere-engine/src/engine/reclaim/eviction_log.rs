@@ -17,7 +17,7 @@ pub(in crate::engine) struct Log {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// What is to be noted of a record that is being dropped; `None`: nobody wants to know. Under its key's lock.
+    /// What is to be noted of a record that is being dropped; `None`: evictions are not recorded. Under its key's lock.
     pub(in crate::engine) fn describe_evicted(&self, found: &Found) -> Option<Metadata> {
         self.evicted.on.load(Ordering::Relaxed).then(|| self.meta_of_found(found))
     }

@@ -1,7 +1,7 @@
-//! Dropping what has expired key by key, wherever it stands.
+//! Dropping what has expired key by key, wherever it is.
 //!
-//! Cleaning and eviction drop what has expired where a segment is worth it. That leaves what stands in the segments that writers append
-//! to, which in a small store is everything; so dropping it on request goes through the index.
+//! Cleaning and eviction drop what has expired where a segment is worth it. That leaves the records in the segments that writers append
+//! to, which in a small store are all; so dropping it on request goes through the index.
 
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};

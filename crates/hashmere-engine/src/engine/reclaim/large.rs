@@ -65,7 +65,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.set_field(segment, segment::at::EXPIRE_MAX, expires.unwrap_or(0));
     }
 
-    /// Nothing leads to this large record: whoever superseded it died before it counted that. It may have been freed and
+    /// Nothing leads to this large record: the writer that superseded it died before it counted that. It may have been freed and
     /// filled again since it was of this generation.
     fn give_up_large(&self, slot: u32, segment: u64, generation: u64) {
         let word = self.state(segment);

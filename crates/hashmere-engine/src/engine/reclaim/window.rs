@@ -1,7 +1,7 @@
 //! Several segments side by side, made by emptying segments that are neighbours.
 //!
-//! A *window* is a row of segments that could be emptied. All of them are taken before the first is emptied, so that nobody
-//! appends to one meanwhile, and what moves out of one does not move into the next. At a death they
+//! A *window* is a row of segments that could be emptied. All of them are taken before the first is emptied, so that no writer
+//! appends to one of them, and what moves out of one does not move into the next. At a death they
 //! are claimed (and freed by the repair) or in state cleaning (and go back to what they were).
 
 use crate::engine::client::stalled::LOOK;

@@ -1,4 +1,4 @@
-//! What must hold of a store at rest beyond what `check` says: nobody's segments, lost ones, counts that are too high.
+//! What must hold of a store at rest beyond what `check` says: segments without an owner, lost ones, counts that are too high.
 
 use super::fixture::TestEngine;
 use crate::engine::index::Tree;
@@ -17,9 +17,9 @@ use std::sync::atomic::Ordering;
 pub(super) struct Audit {
     pub(super) total: u64,
     pub(super) free: u64,
-    /// Of records, in nobody's hands.
+    /// Of records, without an owner.
     pub(super) log: u64,
-    /// Of records, in the hands of somebody alive.
+    /// Of records, owned by a live client.
     pub(super) held: u64,
     pub(super) large: u64,
     pub(super) index: u64,
@@ -56,7 +56,7 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
                 }
             }
             State::Open | State::Cleaning | State::Claimed | State::LargeNew if !held => {
-                return Err(format!("segment {number} is {:?} and belongs to nobody", word.state));
+                return Err(format!("segment {number} is {:?} and has no owner", word.state));
             }
             State::Open => {
                 audit.held += 1;
@@ -204,7 +204,7 @@ fn lost_index(engine: &TestEngine, segments: u64) -> Result<u64, String> {
     }
     let used = RootWord::unpack(word).segment;
     if engine.state(used).state != State::Index {
-        return Err(format!("the root stands in segment {used}, which is {:?}", engine.state(used).state));
+        return Err(format!("the root is in segment {used}, which is {:?}", engine.state(used).state));
     }
     Ok(all - bytes)
 }

@@ -1,4 +1,4 @@
-//! Backups: a copy is the store of one moment, whatever others do meanwhile, and whoever dies.
+//! Backups: a copy is the store of one moment, whatever others do during it, and whichever process dies.
 
 use super::crash::{dump, is_sound, State};
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
@@ -317,7 +317,7 @@ fn a_writer_stopped_within_a_write_is_named() {
     furnish(&other);
     let stopped = Arc::new(Mutex::new(None));
     let (seen, hand) = (stopped.clone(), client.clone());
-    // Some access within the critical section: the backup begins while the writer stands there.
+    // Some access within the critical section: the backup begins while the writer is stopped there.
     other.probe.interrupt(60, move || {
         *seen.lock().unwrap() = Some(backup(&hand, strict(120), &mut |_, _| ()).map(|_| ()));
     });

@@ -1,4 +1,4 @@
-//! Deaths around backups: of whoever makes one, at each of its stores, and of whoever writes during one; and the faults that
+//! Deaths around backups: of the process that makes one, at each of its stores, and of a writer during one; and the faults that
 //! show that the tests of backups find something.
 
 use super::backup::backup;
@@ -26,7 +26,7 @@ fn cast_after_a_dead_one(fixture: &Fixture) -> Cast {
     until_death(|| {
         let mut writer = dead.writer().unwrap();
         let _held = dead.begin_snapshot(&mut writer).unwrap();
-        other.t_set(b"key1", b"superseded under the dead one").unwrap();
+        other.t_set(b"key1", b"superseded under a crashed one").unwrap();
         other.t_del(b"key2").unwrap();
         dead.kill();
         super::probe::die();

@@ -1,4 +1,4 @@
-//! What `check` says of a store that somebody died in. That it finds no damage there, whatever the operation, is part of
+//! What `check` says of a store in which a client died. That it finds no damage there, whatever the operation, is part of
 //! the enumerations of deaths.
 
 use super::fixture::{strict, Fixture};
@@ -9,7 +9,7 @@ use hashmere_format::header::at;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
-/// Wherever a set dies, at most its own lock is counted as a dead one, until somebody repairs it.
+/// Wherever a set dies, at most its own lock is counted as a dead one, until it is repaired.
 #[test]
 fn locks_of_the_dead_are_counted() {
     let mut seen = 0;
@@ -32,10 +32,10 @@ fn locks_of_the_dead_are_counted() {
             break;
         }
     }
-    assert!(seen > 0, "nobody died with a lock");
+    assert!(seen > 0, "no client died with a lock");
 }
 
-/// Slots that lead below 1 MiB are reserved: a store of this format has none, and one that has is damaged, whatever stands there.
+/// Slots that lead below 1 MiB are reserved: a store of this format has none, and one that has is damaged, whatever is there.
 #[test]
 fn a_slot_that_leads_below_the_segments_is_damage() {
     let fixture = Fixture::new(strict(64));

@@ -95,7 +95,7 @@ pub(super) fn attempt<R>(act: impl FnOnce() -> Result<R, String>) -> Result<R, S
     })
 }
 
-/// What the operation does when nobody dies.
+/// What the operation does when no client dies.
 pub(super) struct Frame {
     pub(super) stores: u64,
     pub(super) trace: Vec<Stored>,
@@ -209,10 +209,10 @@ impl Scenario {
             .add(format!("death {at}, repair in passing"), attempt(|| self.repair_in_passing(&fixture, &cast, frame)));
     }
 
-    /// Whoever opens next repairs everything.
+    /// The next process to open the store repairs everything.
     fn repair_at_once(&self, fixture: &Fixture, frame: &Frame) -> Result<(), String> {
         let seen = self.look(fixture, frame)?;
-        // What the dead left half done is no damage.
+        // What a crash left half done is no damage.
         if let Some(problem) = fixture.reader().check().problems.first() {
             return Err(format!("check before the repair: {} {}", problem.code, problem.text));
         }
@@ -254,7 +254,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Somebody who had the store open all the while goes on, and repairs what is in the way.
+    /// A client that had the store open all the while goes on, and repairs what is in the way.
     fn repair_in_passing(&self, fixture: &Fixture, cast: &Cast, frame: &Frame) -> Result<(), String> {
         let seen = self.look(fixture, frame)?;
         let Some(other) = cast.others.first() else { return Ok(()) };
@@ -299,7 +299,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// What the count should be. Of what expires nobody can say how much was cleaned away already.
+    /// What the count should be. How much of what expires was cleaned away already cannot be told.
     pub(super) fn count(&self, survivor: &Client, state: &State) -> u64 {
         if self.rule == Rule::Evicts {
             survivor.check().items

@@ -1,4 +1,4 @@
-//! The operations whose every store is somebody's last.
+//! The operations that are crashed after each of their stores.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
@@ -79,7 +79,7 @@ macro_rules! step_case {
         static STEPS: OnceLock<u64> = OnceLock::new();
         const STEP: fn(&Client, u64) = $step;
         fn steps() -> u64 {
-            // Whoever asks first: the number is that of a sound engine.
+            // The first caller measures: the number is that of a sound engine.
             *STEPS.get_or_init(|| fault::with(None, || steps_before($geometry, $setup, STEP, $metric)))
         }
         fn setup(fixture: &Fixture) -> Cast {

@@ -37,7 +37,7 @@ pub(super) fn writers_yield_to_an_update_that_was_beaten() {
     client.t_set(b"key1", b"first").unwrap();
     let mut waits = Vec::new();
     update_beaten(&client, 20, |asked| {
-        // The first rounds are lost to whoever comes first; then writers wait, and give up in the end.
+        // The first rounds are lost to the faster writer; then writers wait, and give up in the end.
         assert_eq!(word(&other, b"key1").asks_to_yield(), asked > 16, "round {asked}");
         let start = other.host.monotonic();
         other.t_set(b"key1", b"beaten").unwrap();
@@ -51,7 +51,7 @@ pub(super) fn writers_yield_to_an_update_that_was_beaten() {
     assert!(after.is_open() && !after.has_waiters(), "{after:?}");
 }
 
-/// The bit, wherever it is left, is no damage and stops nobody.
+/// The bit, wherever it is left, is no damage and stops no client.
 #[test]
 fn deaths_of_one_that_asks() {
     let few = |fixture: &Fixture| {

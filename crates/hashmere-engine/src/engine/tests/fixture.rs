@@ -47,7 +47,7 @@ pub(super) struct Fixture {
     pub(super) heap: Arc<HeapMem>,
     pub(super) peers: Arc<LocalPeers>,
     pub(super) disk: Option<Arc<Disk>>,
-    /// Nothing is counted and nobody dies.
+    /// Nothing is counted and no client dies.
     plain: bool,
 }
 
@@ -103,7 +103,7 @@ impl Fixture {
         Fixture { heap: Arc::new(self.heap.image()), peers: self.peers.clone(), disk: None, plain: self.plain }
     }
 
-    /// After a power cut: what the disk kept, and nobody alive.
+    /// After a power cut: what the disk kept, and no live client.
     pub(super) fn after_cut(heap: HeapMem, now_ms: u64) -> Fixture {
         let peers = LocalPeers::new();
         peers.set_now_ms(now_ms);

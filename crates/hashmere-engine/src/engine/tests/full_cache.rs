@@ -1,4 +1,4 @@
-//! A cache never answers that it is full to a record that fits: whatever is taken meanwhile, and however the record is written.
+//! A cache never answers that it is full to a record that fits: whatever others take, and however the record is written.
 
 use super::fixture::{cache, Client, Fixture};
 use crate::engine::log::segments::Need;

@@ -110,7 +110,7 @@ fn a_wrong_count_is_found() {
         assert!(others[0].check().is_clean(), "its owner may be between the two");
         fixture.heap.store(at::SPACE_LOCK, 0, Ordering::Relaxed);
     }
-    // The dead one's is counted again by whoever needs the lock.
+    // The crashed owner's change is counted again by the next client that needs the lock.
     fixture.heap.store(
         at::SPACE_LOCK,
         hashmere_format::leaf::LockWord(0).held_by(victim.writer().unwrap().slot).0,

@@ -74,7 +74,7 @@ pub(super) fn leaves_split_and_overflow() {
     case.end(&client);
 }
 
-/// Neither length stands in the record then, and it takes several segments all the same.
+/// Neither length is in the record then, and it takes several segments all the same.
 #[test]
 fn fixed_lengths_that_are_longer_than_a_segment() {
     let mut case = Case::new(Geometry { fixed: (Some(4), Some(9000)), ..strict(24) });
@@ -208,7 +208,7 @@ fn turn_over(client: &Client) {
 
 /// Two threads write and two read; `clients` are their processes.
 fn together(fixture: &Fixture, clients: [&Client; 4]) {
-    // Nobody dies, so nobody need give up on a thread that the machine does not run just now.
+    // No client dies, so none may give up on a thread that the machine does not run just now.
     fixture.peers.set_tick(Duration::ZERO);
     clients[0].t_set(b"key", &value(0)).unwrap();
     clients[0].t_incr(b"n", 1, Some(0)).unwrap();

@@ -190,7 +190,7 @@ pub(super) fn ghosts() -> Result<(), String> {
         let fixture = Fixture::after_cut(heap, 1000);
         let client = rescue(&fixture, len).unwrap();
         assert!(whole(&client).is_empty());
-        // Until one stands in the same place.
+        // Until one is written to the same place.
         let lands = |key: &u8| {
             client.t_set(&[*key], &[b'x'; 900]).unwrap();
             client.read(&[*key], client.hash(&[*key]), |found| Ok(found.record == first)).unwrap().unwrap()
@@ -240,7 +240,7 @@ fn what_was_lost_stays_lost() {
 fn a_full_store_syncs_for_room() {
     let history = History::new(strict(12).durable(), 1);
     let client = history.fixture.client();
-    // Overwriting forever: every segment that is emptied waits for a sync that nobody asks for.
+    // Overwriting forever: every segment that is emptied waits for a sync that no client asks for.
     for i in 0..3000u64 {
         client.t_set(format!("key{}", i % 5).as_bytes(), &[i as u8; 400]).unwrap();
     }

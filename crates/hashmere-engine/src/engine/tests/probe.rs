@@ -234,7 +234,7 @@ pub(super) fn until_death<R>(act: impl FnOnce() -> R) -> Option<R> {
 pub(super) struct ProbeMem {
     heap: Arc<HeapMem>,
     probe: Arc<Probe>,
-    /// What a disk would make of the stores, if somebody wants to know.
+    /// What a disk would make of the stores, in tests of power cuts.
     disk: Option<Arc<Disk>>,
     /// The probe is left alone.
     plain: bool,
@@ -351,7 +351,7 @@ impl Mem for ProbeMem {
     }
 
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
-        // One that fails stores nothing, so nobody can die just before that.
+        // One that fails stores nothing, so no death can be placed just before it.
         self.probe.access();
         if self.heap.load(off, Ordering::Relaxed) == current {
             self.probe.store(&self.heap, off, Kind::Full);

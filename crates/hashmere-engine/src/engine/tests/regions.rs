@@ -1,4 +1,4 @@
-//! Regions: whole or not there after any death, nobody else's for as long as they are, and not leaked.
+//! Regions: whole or not there after any death, owned by one client for as long as they are, and not leaked.
 
 use super::audit::audit;
 use super::crash::{is_sound, Cast, Effort, Rule, Scenario};
@@ -45,7 +45,7 @@ fn few(fixture: &Fixture) -> Cast {
 
 fn with_region(fixture: &Fixture) -> Cast {
     let cast = few(fixture);
-    // Made by one who is gone when it is dropped: nobody has it open.
+    // Made by a client that is gone when it is dropped: no process has it open.
     let mut maker = fixture.client();
     assert!(create(&maker, "pool", BYTES).unwrap());
     maker.retire();

@@ -1,5 +1,5 @@
 //! A client stops inside a write, after each of its stores in turn, and another one goes on: thousands of new keys, which need
-//! splits of the very leaf in which the other stands; overwriting, which needs cleaning; eviction; large values.
+//! splits of the very leaf in which the first is stopped; overwriting, which needs cleaning; eviction; large values.
 //!
 //! Only what needs a bucket that the stopped one has locked may be `Busy`: a key whose first bucket that is, in the
 //! first tree, or in the overflow tree if the key belongs there. When it goes on it does what it would have done, nothing was
@@ -21,7 +21,7 @@ use std::time::Duration;
 
 /// Shorter than a split waits for a lock: it has to make do with less.
 const IMPATIENT: Duration = Duration::from_millis(3);
-/// New keys while the other one stands.
+/// New keys while the other client is stopped.
 const MANY: u64 = if cfg!(miri) { 60 } else { 800 };
 
 /// A write that a client stops in.
@@ -31,7 +31,7 @@ struct Case {
     setup: fn(&Fixture, &Client),
     /// What the stopped client does.
     act: fn(&mut Client),
-    /// What the other one does meanwhile.
+    /// What the other one does while it is stopped.
     concurrent: fn(&mut Other) -> Result<(), String>,
     /// Every how manieth store is tried.
     step: usize,
@@ -277,7 +277,7 @@ fn stopped_then_killed() {
         let hooked = other.clone();
         actor.probe.interrupt(at, move || {
             for i in 0..200 {
-                let _ = hooked.t_set(format!("new{i}").as_bytes(), b"while it stands");
+                let _ = hooked.t_set(format!("new{i}").as_bytes(), b"while it is stopped");
             }
             die();
         });
@@ -309,7 +309,7 @@ fn new_keys_beside_one_that_is_stopped_in_a_split() {
     Case { name: "splits", geometry: WIDE, setup: full, act, concurrent: grow, step: 11, timeout: IMPATIENT }.run();
 }
 
-/// Nothing can go from a cache in which somebody holds the locks of all records: whoever needs room waits as long as for any lock.
+/// Nothing can go from a cache in which one client holds the locks of all records: a writer that needs room waits as long as for any lock.
 #[test]
 pub(super) fn room_is_waited_for_beside_one_that_is_stopped_in_a_split() {
     // So many that they fill their only leaf, which is split, and the file.

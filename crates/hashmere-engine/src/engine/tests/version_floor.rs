@@ -1,4 +1,4 @@
-//! Versions that writes ask for: given, never taken back, and known to whoever comes after a death, a clear, a backup or a
+//! Versions that writes ask for: given, never taken back, and known to the writers after a death, a clear, a backup or a
 //! power cut.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
@@ -35,7 +35,7 @@ fn dies(name: &'static str, geometry: Geometry, act: fn(&mut Client)) {
     Scenario { name, geometry, setup: few, act, rule: Rule::Whole }.enumerate(effort).expect_clean(name);
 }
 
-/// The survivors of each death give larger versions than the dead one may have given.
+/// The survivors of each death give larger versions than the crashed one may have given.
 #[test]
 pub(super) fn deaths_of_who_asks() {
     dies("set, with a version asked for", strict(24), |c| put(c, b"key2", FIRST));

@@ -1,4 +1,4 @@
-//! The commit: one store of one slot, and what is written down before and after it, so that whoever repairs can complete it.
+//! The commit: one store of one slot, and what is written down before and after it, so that a repair can complete it.
 
 use crate::engine::write::Site;
 use crate::engine::{Draft, Engine, Found, Writer};
@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `word` what the lock
-    /// word will hold. `false`: the free slots were taken by other keys meanwhile.
+    /// word will hold. `false`: the free slots were taken by other keys.
     #[inline(always)]
     pub(super) fn commit_draft(
         &self,
@@ -26,7 +26,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         word: &mut LockWord,
     ) -> bool {
         let mut version = keep_version.unwrap_or_else(|| ((word.version() + 1) & VERSION_MAX).max(1).max(draft.least));
-        // SYNC(snapshot): loaded after `enter`, so whoever waits for us to leave knows that we saw it or are before it.
+        // SYNC(snapshot): loaded after `enter`, so a snapshot that waits for us to leave knows that we saw it or are before it.
         if self.snapshot().concerns_writers() {
             let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
             version = self.heed_snapshot(old, version, keep_version.is_some());
@@ -56,7 +56,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         true
     }
 
-    /// Makes a draft the key's record. `None`: the free slots were taken by other keys meanwhile.
+    /// Makes a draft the key's record. `None`: the free slots were taken by other keys.
     #[inline(always)]
     pub(in crate::engine) fn commit_record(
         &self,
@@ -71,7 +71,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.stamp(old.record);
             }
             self.announce(writer, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
-            // SYNC(commit): the record's words are seen by whoever sees the slot.
+            // SYNC(commit): the record's words are seen by every reader that sees the slot.
             self.mem.store(old.slot_offset, new.0, Ordering::Release);
             if self.is_durable() {
                 self.bring_to_life(draft.offset);
@@ -113,7 +113,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         draft.bytes as i64 - old.map_or(0, |o| o.bytes() as i64)
     }
 
-    /// Writes down what the commit is about to do, so that whoever repairs can complete the counts.
+    /// Writes down what the commit is about to do, so that a repair can complete the counts.
     #[inline(always)]
     #[allow(clippy::too_many_arguments)]
     pub(in crate::engine) fn announce(

@@ -118,7 +118,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Shows the key to `f` and does what it says, provided that nothing changed meanwhile; else again. No lock is held while `f`
+    /// Shows the key to `f` and does what it says, provided that the key did not change in between; else again. No lock is held while `f`
     /// runs.
     pub fn update(
         &self,

@@ -28,7 +28,7 @@ use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// What stands under a key now.
+/// The record of a key now.
 pub(crate) type Current = Found;
 
 /// What is to become of it.
@@ -75,7 +75,7 @@ pub(super) enum Reach {
     Second,
 }
 
-/// Where the key stands, or could.
+/// Where the key is, or could be.
 pub(super) struct Site {
     pub(super) found: Option<Found>,
     /// A free slot in the emptier of the buckets.
@@ -162,14 +162,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Says which root this writer works under, so that neither its index nor a segment that it may mark is reused
-    /// meanwhile.
+    /// Says which root this writer works under, so that neither its index nor a segment in which it may mark a
+    /// record dead is reused before it leaves.
     #[inline(always)]
     pub(super) fn enter(&self, writer: &mut Writer) -> u64 {
         loop {
             let root = self.root();
             // SYNC(active): pairs with the fence in `free_unless_held`. The exchange orders our word before our second look at the
-            // root: either we see that the store was cleared, or whoever frees sees us.
+            // root: either we see that the store was cleared, or the client that frees sees us.
             self.mem.swap(writer.row + row::at::ACTIVE, root, Ordering::SeqCst);
             if self.mem.load(header::at::ROOT, Ordering::SeqCst) == root {
                 writer.root = root;
@@ -338,8 +338,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn look(&self, key: &[u8], kh: KeyHash, hash: u64, place: Place, tree: Tree) -> Result<Option<Found>, ReadError> {
         let refusals = self.refusals();
         loop {
-            // Under the key's lock its own record stands still; another key's may be recycled while we look, and become a
-            // draft of ours. So a match counts only if nothing at all was recycled meanwhile.
+            // Under the key's lock its own record does not change; another key's may be recycled while we look, and become a
+            // draft of ours. So a match counts only if nothing at all was recycled in between.
             let epoch = self.mem.load(header::at::EPOCH, Ordering::Acquire);
             let mut mask = self.matching(place, hash);
             let mut found = None;
@@ -400,7 +400,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Some(Found { header, record: slot.offset(), slot_offset, slot, leaf: place.leaf, tree })
     }
 
-    /// Whether the index leads to the record at `offset`. For repairs: nobody else may be changing its key.
+    /// Whether the index leads to the record at `offset`. For repairs: no other client may be changing its key.
     pub(super) fn is_referred(&self, offset: u64) -> bool {
         let Some((head, key_offset)) = self.parse(offset) else { return false };
         if head.version == 0 {
@@ -481,7 +481,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
     }
 
-    /// Says of a bucket that is locked, and in the word that it gets when it is released, that a key of it stands under its
+    /// Says of a bucket that is locked, and in the word that it gets when it is released, that a key of it is found under its
     /// next hash.
     fn note_overflow(&self, bucket: u64, word: Option<&mut LockWord>) {
         if let Some(word) = word {

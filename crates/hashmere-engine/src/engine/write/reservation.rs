@@ -7,7 +7,7 @@ use hashmere_mem::{Host, Mem};
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Commits the draft of a reservation, and again after making room when the index had none to grow. Its caller cannot write the
-    /// value again, so it is kept outside the file meanwhile: what moves to make room goes where a draft stands.
+    /// value again, so it is kept outside the file for that time: what moves to make room goes where a draft is.
     pub(crate) fn finish_reserved(
         &self,
         writer: &mut Writer,

@@ -10,7 +10,7 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Sets a record's expiry where it stands, if it has a word for it. `None`: it has none, so it must be written again;
+    /// Sets a record's expiry in place, if it has a word for it. `None`: it has none, so it must be written again;
     /// `Some(false)`: the key is absent, or not
     /// at the version that was asked for.
     pub fn touch_in_place(

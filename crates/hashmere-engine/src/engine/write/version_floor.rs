@@ -1,6 +1,6 @@
 //! Versions that the caller asks for: a write may say which version it must have at least.
 //!
-//! Whoever takes a lock over from the dead, and a clear, must know how far versions may have gone without having seen each of
+//! The repair of a crashed owner's lock, and a clear, must know how far versions may have gone without having seen each of
 //! them. They know it from the *raised* word of the header: it goes up before the first record gets such a version, and never
 //! back. Without such writes it is zero.
 
@@ -13,8 +13,8 @@ use hashmere_format::record::VERSION_MAX;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// How far the word goes beyond what was asked for: who asks forever larger versions (times, numbers of a sequence) takes
-/// the lock once in so many.
+/// How far the word goes beyond what was asked for: a writer of ever larger versions (times, numbers of a sequence) takes
+/// the lock once in this many.
 const AHEAD: u64 = 1 << 20;
 
 impl<M: Mem, H: Host> Engine<M, H> {

@@ -144,7 +144,7 @@ fn wide(text: &str) -> Vec<u8> {
     format!("{text} {}", "w".repeat(440)).into_bytes()
 }
 
-/// Eight wide records, which fill a segment that nobody has open.
+/// Eight wide records, which fill a segment that no client has open.
 fn filled(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
     set(other, state, "other", b"o".to_vec()).unwrap();
     set(actor, state, "actor", b"a".to_vec()).unwrap();
@@ -178,7 +178,7 @@ fn clear_and_refill(c: &Client, state: &mut State) -> Result<(), String> {
         Err(error) => return Err(error.to_string()),
     }
     set(c, state, "a0", wide("second"))?;
-    // To the last byte: then the index of before is the record of somebody.
+    // To the last byte: then a record is where the index of before was.
     let full = |c: &Client| c.free_segments() <= 2 && c.segments() == c.segments_max();
     (0..2000).take_while(|_| !full(c)).try_for_each(|i| set(c, state, &format!("r{i}"), wide("refill")))
 }

@@ -1,4 +1,4 @@
-//! Reads that are interrupted: what somebody does meanwhile is seen whole or not at all, and nothing else.
+//! Reads that are interrupted: what another client does during them is seen whole or not at all, and nothing else.
 
 use super::{churn, clear_and_refill, filled, filled_more, many, set, wide, Case};
 use crate::engine::tests::crash::State;
@@ -56,7 +56,7 @@ fn view_while_the_same_slot_word_returns() {
             )
         })
     }
-    /// Overwrites until the record stands where it was at first, in another life of its segment.
+    /// Overwrites until the record is where it was at first, in another generation of its segment.
     fn come_round(c: &Client, state: &mut State) -> Result<(), String> {
         let kh = c.hash(b"self");
         let place = |c: &Client| c.read(b"self", kh, |f| Ok(f.slot)).unwrap().unwrap();

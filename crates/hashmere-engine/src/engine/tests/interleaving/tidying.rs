@@ -1,4 +1,4 @@
-//! Cleaning, clearing and repairs that are interrupted: they move, free and judge nothing that somebody changes meanwhile.
+//! Cleaning, clearing and repairs that are interrupted: they move, free and judge nothing that another client changes during them.
 
 use super::{churn, churn_large, delete, filled, many, set, tolerate, wide, with_large, Case};
 use crate::engine::reclaim::clean::Policy;
@@ -14,7 +14,7 @@ use std::sync::{Arc, OnceLock};
 pub(in super::super) fn compact_while_large_records_come_and_go() {
     fn setup(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
         with_large(fixture, actor, other, state);
-        // A dead large record that nobody reclaimed yet: its writer died.
+        // A dead large record that is not reclaimed yet: its writer died.
         let third = fixture.client();
         third.t_set(b"dead", &[b'd'; 3000]).unwrap();
         third.probe.rewind();
@@ -30,7 +30,7 @@ pub(in super::super) fn compact_while_large_records_come_and_go() {
 /// Stores of a deletion up to the count of dead bytes, so that the large record is dead and not yet reclaimed.
 const LARGE_DEAD: u64 = 17;
 
-/// Catches a maintainer that moves or frees what somebody is just changing.
+/// Catches a compaction that moves or frees what another client is changing.
 #[test]
 fn compact_while_records_come_and_go() {
     fn setup(fixture: &Fixture, actor: &Client, other: &Client, state: &mut State) {
@@ -48,7 +48,7 @@ fn compact_while_records_come_and_go() {
     Case { name: "compact/churn", geometry: strict(24), setup, act, concurrent: churn, exact: true }.run();
 }
 
-/// Catches a cleaner that moves what somebody has just overwritten: the value of before would be back.
+/// Catches a cleaner that moves what another client has just overwritten: the value of before would be back.
 #[test]
 pub(in super::super) fn clean_while_what_lives_is_overwritten() {
     fn act(c: &Client, _: &mut State) -> Result<(), String> {
@@ -83,7 +83,7 @@ pub(in super::super) fn expire_while_it_is_touched() {
             let (hooked, peers, touched) = (other.clone(), fixture.peers.clone(), Arc::new(AtomicBool::new(false)));
             let told = touched.clone();
             actor.probe.interrupt(at, move || {
-                // Who looks at the word and then, after a pause, at the clock sees a touched key as past. Nobody can be interrupted between
+                // Who looks at the word and then, after a pause, at the clock sees a touched key as past. No client can be interrupted between
                 // these two here, so the clock goes back for a moment.
                 peers.set_now_ms(1000);
                 told.store(matches!(hooked.t_touch(b"ttl", Ttl::At(90_000)), Ok(true)), Ordering::Relaxed);
@@ -100,7 +100,7 @@ pub(in super::super) fn expire_while_it_is_touched() {
     }
 }
 
-/// Catches one that lets go of a record for the sake of a key beside it, and removes what somebody just put in its place.
+/// Catches one that lets go of a record for the sake of a key beside it, and removes what another client just put in its place.
 #[test]
 fn evict_beside_while_it_is_overwritten() {
     fn setup(_: &Fixture, actor: &Client, other: &Client, state: &mut State) {

@@ -1,4 +1,4 @@
-//! Writes that are interrupted: neither they nor what is written meanwhile is lost.
+//! Writes that are interrupted: neither they nor what others write during them is lost.
 
 use super::{apart, churn, churn_large, clear_and_refill, delete, filled, many, set, wide, with_large, Case};
 use crate::engine::tests::crash::State;
@@ -97,7 +97,7 @@ fn overwriting_for_ever_beside_a_writer_from_before_a_clear() {
     Case { name: "set/clear, forever", geometry: strict(16), setup: filled, act, concurrent, exact: false }.run();
 }
 
-/// Catches an eviction that frees a segment in which somebody writes.
+/// Catches an eviction that frees a segment in which another client writes.
 #[test]
 fn writes_while_others_evict() {
     let act = |c: &Client, state: &mut State| (0..12).try_for_each(|i| set(c, state, &format!("x{i}"), wide("mine")));

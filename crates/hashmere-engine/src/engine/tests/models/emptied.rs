@@ -27,7 +27,7 @@ pub(super) fn is_value(of: &str, bytes: &[u8]) {
 /// The segment of "key", in which nothing else lives.
 pub(super) const SEGMENT: u64 = 3;
 
-/// A full segment with "key" and garbage, two that are free, and room in the file for so many `writers`' segments.
+/// A full segment with "key" and garbage, two that are free, and room in the file for one segment of each of `writers`.
 pub(super) fn stage(writers: u64) -> Stage {
     Stage::new(strict(8).small_leaves(), |fixture: &Fixture| {
         let mut client = fixture.client();
@@ -47,7 +47,7 @@ pub(super) fn stage(writers: u64) -> Stage {
     })
 }
 
-/// A client with an open segment in which there is room for so many records.
+/// A client with an open segment in which there is room for `room` records.
 pub(super) fn writer(play: &Play, name: &str, room: usize) -> Player {
     let writer = play.client();
     for (i, bytes) in [1024, 1024, 1024, 1024 - room * RECORD].into_iter().enumerate() {

@@ -63,7 +63,7 @@ fn two_keys() -> impl Fn() + Send + Sync + 'static {
     let mut names = None;
     let stage = Stage::new(strict(8).small_leaves(), |fixture: &Fixture| {
         let mut client = fixture.client();
-        // It stands in its first bucket, so its second is emptier.
+        // It is in its first bucket, so its second is emptier.
         client.t_set(b"other", b"").unwrap();
         names = Some(rivals(&client));
         client.retire();

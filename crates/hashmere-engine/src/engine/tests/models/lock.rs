@@ -35,7 +35,7 @@ fn section(client: &Player, me: u64, inside: &Inside) -> Result<(), WriteError> 
         client.root_word();
     }
     if inside.swap(0, Ordering::Relaxed) != me {
-        wrong(format!("somebody was let in while {me} was inside"));
+        wrong(format!("another client was let in while {me} was inside"));
     }
     client.unlock_key(writer, &Held::key(locked));
     Ok(())
@@ -69,7 +69,7 @@ fn owner_dies() -> impl Fn() + Send + Sync + 'static {
         let owner = thread::spawn(move || {
             let done = owner.until_death(|owner| section(owner, 1, &inside));
             if done.is_none() {
-                // Whoever is dead is not inside; until its death was proved nobody was let in.
+                // A crashed client is not inside; until its death was proved no other was let in.
                 let _ = inside.compare_exchange(1, 0, Ordering::Relaxed, Ordering::Relaxed);
             }
             owner
@@ -125,7 +125,7 @@ fn owner_stops() -> impl Fn() + Send + Sync + 'static {
         let owner = owner.join().unwrap();
         let takeovers = owner.stats(0, 0).takeovers;
         if takeovers != 0 {
-            wrong("somebody was recovered although it lives");
+            wrong("a client was recovered although it lives");
         }
         play.end(&[Default::default()]);
     }

@@ -23,7 +23,7 @@ fn get(client: &Player) {
     }
 }
 
-/// Reads it while somebody recycles another segment, so that only the generation of its own decides.
+/// Reads it while another client recycles another segment, so that only the generation of its own decides.
 fn get_by_generation(client: &Player) {
     let mut others = 1;
     let read = client.read(b"key", client.hash(b"key"), |found| {

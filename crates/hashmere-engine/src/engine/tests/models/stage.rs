@@ -26,7 +26,7 @@ impl Stage {
         Stage { image: fixture.heap.image() }
     }
 
-    /// A scenario on a copy of it. Nobody waits longer than `timeout` for a living client; time passes by a millisecond with
+    /// A scenario on a copy of it. No client waits longer than `timeout` for a living client; time passes by a millisecond with
     /// every look at the clock.
     pub(super) fn play(&self, timeout: Duration) -> Play {
         Play {
@@ -38,7 +38,7 @@ impl Stage {
     }
 }
 
-/// Longer than any scenario: nobody gives up.
+/// Longer than any scenario: no client gives up.
 pub(super) const FOR_EVER: Duration = Duration::from_secs(1 << 20);
 
 /// What the keys begin with that only fill segments.
@@ -155,25 +155,25 @@ impl Deref for Player {
     }
 }
 
-/// Holds somebody up.
+/// Holds clients up until it is opened.
 #[derive(Default)]
 pub(super) struct Gate {
     is_open: Mutex<bool>,
-    bell: Condvar,
+    opened: Condvar,
 }
 
 impl Gate {
     fn pass(&self) {
         let mut is_open = self.is_open.lock().unwrap();
         while !*is_open {
-            is_open = self.bell.wait(is_open).unwrap();
+            is_open = self.opened.wait(is_open).unwrap();
         }
     }
 
-    /// Lets everybody pass.
+    /// Lets all of them pass.
     pub(super) fn open(&self) {
         *self.is_open.lock().unwrap() = true;
-        self.bell.notify_all();
+        self.opened.notify_all();
     }
 }
 

@@ -43,7 +43,7 @@ fn counted_to(n: impl IntoIterator<Item = u64>) -> Vec<State> {
     n.into_iter().map(state).collect()
 }
 
-/// Nobody was told a number that somebody else was told; returns how many were told.
+/// No number was returned to two clients; returns how many were returned.
 fn all_different(told: impl IntoIterator<Item = Option<u64>>) -> u64 {
     let told: Vec<u64> = told.into_iter().flatten().collect();
     let different: BTreeSet<u64> = told.iter().copied().collect();
@@ -65,7 +65,7 @@ fn owner_dies() -> impl Fn() + Send + Sync + 'static {
         let (first, _dead) = owner.join().unwrap();
         let [(a, _alive), (b, _too)] = others.map(|other| other.join().unwrap());
         let told = all_different([a, b, first.flatten()]);
-        // Of a step that nobody was told of nobody knows.
+        // The step of a client that died before it returned may count or not.
         play.end(&counted_to(told..=told + u64::from(first.is_none())));
     }
 }
@@ -84,7 +84,7 @@ fn owner_stops() -> impl Fn() + Send + Sync + 'static {
         gate.open();
         let (first, owner) = owner.join().unwrap();
         if owner.stats(0, 0).takeovers != 0 {
-            wrong("somebody was recovered although it lives");
+            wrong("a client was recovered although it lives");
         }
         play.end(&counted_to([all_different([a, b, first])]));
     }
