@@ -3,7 +3,7 @@
 //     spdlog async log RECORDS OPERATIONS FOLDER SEED
 //
 // OPERATIONS bursts of RECORDS lines, what a call costs the caller, with a pause after each burst as long as Hashmere's; then a million
-// lines in one go, until they are in the file. The file is read back and every line cas_outcome.
+// lines in one go, until they are in the file. The file is read back and every line checked.
 #include <sched.h>
 #include <spdlog/async.h>
 #include <spdlog/sinks/basic_file_sink.h>

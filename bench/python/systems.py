@@ -68,7 +68,7 @@ class Hashmere(Mapping):
 
 
 class HashmereMany(Hashmere):
-    """A thousand keys with each call: the counterpart of a thousand in a transaction. Others go on meanwhile."""
+    """A thousand keys with each call: the counterpart of a thousand in a transaction. Others go on between the calls."""
 
     batch = 1000
 

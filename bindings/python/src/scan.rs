@@ -27,8 +27,8 @@ enum Yield {
 
 /// An iterator over the keys of a store.
 ///
-/// A key that exists all the while is returned exactly once, however the store grows and is written to; one that comes or goes
-/// meanwhile is returned or not. Writers never wait for it.
+/// A key that exists all the while is returned exactly once, however the store grows and is written to; one that comes or goes during
+/// the scan is returned or not. Writers never wait for it.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct Scan {
     store: Py<StoreBase>,

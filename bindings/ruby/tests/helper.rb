@@ -13,7 +13,7 @@ end
 
 # What tests with times use.
 module Patience
-  # Calls the block with a time to live, and with longer ones until it took less: nothing can have expired meanwhile. What it came to,
+  # Calls the block with a time to live, and with longer ones until it took less: nothing can have expired in between. Returns the result
   # and that time.
   def in_time(seconds)
     loop do

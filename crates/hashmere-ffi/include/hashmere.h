@@ -343,7 +343,7 @@ int hm_ttl(hm_store *store, const void *key, size_t key_len, int64_t *ms, hm_err
 /**
 * A value in place in the file. You provide the structure, the library fills it.
  *
- * The bytes stay as they were until ::hm_view_release, also when the key is overwritten or deleted meanwhile. A process can hold
+ * The bytes stay as they were until ::hm_view_release, also when the key is overwritten or deleted. A process can hold
  * 24 segments for each of its threads in this way; further views, and those of a read-only store, are copies, which
  * `zero_copy` tells. It may be moved with `memcpy` if the old one is not used any more.
  */
@@ -474,8 +474,8 @@ typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
 /**
  * Calls a visitor with a key and does what it returns, atomically for that key.
  *
- * No lock is held meanwhile, so the visitor may take its time and use the store: read any key, this one too (it sees what is
- * stored, not what it is going to return), and write others. If another writer changed the key meanwhile, it is called again with
+ * No lock is held during the call, so the visitor may take its time and use the store: read any key, this one too (it sees what is
+ * stored, not what it is going to return), and write others. If another writer changed the key during the call, it is called again with
  * what is there then. So it must not change that key itself, nor clear the store: that call is refused with #HM_E_REENTERED.
  * @return #HM_OK: stored; #HM_UNCHANGED; #HM_REMOVED; #HM_E_INVALID_STATE: the key was changed each of 1,000 times that the visitor ran, within 5 seconds
  * or more: writers let one that was beaten 16 times go first, for up to 5 ms
@@ -645,7 +645,7 @@ int hm_hashed_update_with(hm_store *store, const void *key, size_t key_len, uint
 /** @defgroup scanning All keys
  *
  * A key that exists during the whole scan is returned exactly once, however the store grows, is written to and cleaned
- * meanwhile; one that comes or goes meanwhile is returned or not. Writers never wait for a scan.
+ * during it; one that comes or goes during it is returned or not. Writers never wait for a scan.
  * @{ */
 
 /** A running scan. */
@@ -758,7 +758,7 @@ typedef struct hm_stats {
     uint64_t deletes;          /**< Keys deleted. */
     uint64_t lock_waits;       /**< Locks that were not free at once. */
     uint64_t takeovers;        /**< Dead clients repaired. */
-    uint64_t read_retries;     /**< Reads repeated because a segment was recycled meanwhile. */
+    uint64_t read_retries;     /**< Reads repeated because a segment was recycled during them. */
     uint64_t clears;           /**< Times the store was cleared. */
     uint64_t recycle_epoch;    /**< Segments recycled. */
     uint64_t is_durable;       /**< 1 if the store is durable. */

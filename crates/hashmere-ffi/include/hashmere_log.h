@@ -350,7 +350,7 @@ typedef struct hm_follower hm_follower;
 
 /**
  * Starts to follow.
- * @param last      so many lines back from now; `UINT64_MAX`: from the oldest that is left
+ * @param last      number of lines to go back from now; `UINT64_MAX`: from the oldest that is left
  * @param follower  on #HM_OK; close it with ::hm_follower_close
  * @return #HM_OK
  */

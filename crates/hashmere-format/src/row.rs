@@ -88,7 +88,7 @@ pub enum Stat {
     Evicted = 9,
     /// Records dropped because they had expired.
     Expired = 10,
-    /// Reads repeated because a segment was recycled meanwhile.
+    /// Reads repeated because a segment was recycled during them.
     Retries = 11,
 }
 

@@ -10,7 +10,7 @@ hashmere_mem::seeded_faults! {
     LineEarly,
     /// A writer that overwrites does not say which lines it gives up.
     LowOmitted,
-    /// A merge does not look whether the line that it copied was given up meanwhile.
+    /// A merge does not check whether the line that it copied was given up during the copy.
     GivenUpUnchecked,
     /// A half line is counted by each who comes upon it.
     HalfTwice,
@@ -30,13 +30,13 @@ hashmere_mem::seeded_faults! {
     SentEarly,
     /// A drainer that goes on with a text begins at its start.
     ProgressForgotten,
-    /// A reader of the history does not look whether the line was written over meanwhile.
+    /// A reader of the history does not check whether the line was overwritten during the copy.
     OldestUnchecked,
     /// A reader of a process's name does not check whether the name was replaced in between.
     NameUnchecked,
     /// The drainer's role is taken from the living.
     DrainerOverwritten,
-    /// The drainer's role is taken although another took it meanwhile.
+    /// The drainer's role is taken although another has taken it since the look.
     RoleStored,
     /// A drainer goes to sleep without a last look at the rings.
     WakeFlagUnchecked,

@@ -165,7 +165,7 @@ impl ManualDrainer {
         let begun = Moment::now(&core).stamp();
         let (mut lines, mut any) = (0, false);
         loop {
-            // What other threads log meanwhile may never end, and is younger.
+            // What other threads log during the rounds may never end, and is younger.
             let (merged, moved) = self.round(begun)?;
             lines += merged.lines;
             any |= moved;

@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn all_positions_can_be_taken() {
-        // One at a time: other tests map files meanwhile.
+        // One at a time: other tests map files at the same time.
         let (mut from, mut found) = (0, 0);
         while let Some(position) = Position::take(from) {
             assert!(position.number() >= from);

@@ -8,7 +8,7 @@ pub type Around = fn(sleep: &mut dyn FnMut());
 
 static AROUND: OnceLock<Around> = OnceLock::new();
 
-/// Has `around` called around every sleep of this process, so that an interpreter can let its other threads run meanwhile. The
+/// Has `around` called around every sleep of this process, so that an interpreter can let its other threads run. The
 /// first call counts; later ones are ignored.
 pub fn around_sleeps(around: Around) {
     let _ = AROUND.set(around);

@@ -177,7 +177,7 @@ impl Barrier {
     /// Arrives, and waits until all others have, as long as `timeout`. `None`: a living participant has not; call it again to wait on.
     ///
     /// # Errors
-    /// The store's; [`Broken`](QueueError::Broken) if another writer changed the key, or the store was cleared meanwhile: then
+    /// The store's; [`Broken`](QueueError::Broken) if another writer changed the key, or the store was cleared: then
     /// the barrier is gone for every participant, each of which has to join again;
     /// [`Forked`](QueueError::Forked) in a forked child.
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<BarrierWaitResult>, QueueError> {

@@ -1,4 +1,4 @@
-//! An endpoint: what one thread does with the queues of a pool, and what it holds meanwhile.
+//! An endpoint: what one thread does with the queues of a pool, and what it holds until that is done.
 
 use crate::element::{bytes_of, bytes_of_mut, Element};
 use crate::error::QueueError;

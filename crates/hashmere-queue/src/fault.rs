@@ -6,9 +6,9 @@ hashmere_mem::seeded_faults! {
     IntentOmitted,
     /// A process that moves an end on does not tell the one that had moved it before.
     SuccessUnconfirmed,
-    /// A pop takes what it read although another endpoint took it meanwhile.
+    /// A pop takes what it read although another endpoint has taken it since.
     HeadStored,
-    /// A push takes its place although another endpoint took it meanwhile.
+    /// A push takes its place although another endpoint has taken it since.
     TailStored,
     /// A pop takes a cell that is not filled yet.
     CellUnchecked,
@@ -18,7 +18,7 @@ hashmere_mem::seeded_faults! {
     EndEarly,
     /// An endpoint forgets what it pushes before it is in the queue.
     SlotEarly,
-    /// A peek does not look whether the element was taken meanwhile.
+    /// A peek does not check whether the element was taken during the copy.
     PeekUnchecked,
     /// A push whose owner died is not completed.
     PushUndone,

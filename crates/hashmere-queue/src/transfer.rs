@@ -152,8 +152,8 @@ pub(crate) fn pop_many<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, 
     }
 }
 
-/// Copies what is there from a position on, up to `max`, to slots that do not count yet. It is right if the head does not move
-/// meanwhile.
+/// Copies what is there from a position on, up to `max`, to slots that do not count yet. It is right if the head has not
+/// moved after it.
 #[inline(always)]
 fn copy_cells<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, position: u64, first: u64, max: u64) -> u64 {
     let mut n = 0;
@@ -307,7 +307,7 @@ pub(crate) fn wake_now<M: Mem>(mem: &M, ring: &Ring) {
         mem.swap(ring.entry + queue::SLEEPERS, 0, Ordering::SeqCst);
         return mem.wake(ring.entry + queue::EVENT);
     }
-    // The flag goes before the event is counted: who sets it again meanwhile finds its event changed.
+    // The flag goes before the event is counted: a sleeper that sets it again before that finds its event changed.
     if mem.swap(ring.entry + queue::SLEEPERS, 0, Ordering::SeqCst) != 0 {
         mem.fetch_add(ring.entry + queue::EVENT, 1, Ordering::AcqRel);
         mem.wake(ring.entry + queue::EVENT);

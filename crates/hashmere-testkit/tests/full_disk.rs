@@ -42,7 +42,7 @@ fn refuse_large(store: &Store, path: &Path, round: u64) {
         _ => store.shared().create_region(1, b"pool", TOO_MUCH as u64, |_, _| ()).map(drop),
     };
     assert!(matches!(refused, Err(WriteError::NoSpace(_))), "round {round}: {refused:?}");
-    // What it cleaned while it looked for room is given back, and one segment may have been filled meanwhile.
+    // What it cleaned while it looked for room is given back, and one segment may have been filled since.
     let after = allocated(path);
     assert!(after <= before + stats.segment_bytes, "round {round}: {before} bytes, then {after}");
 }

@@ -176,8 +176,8 @@ fn what_a_view_holds_back_goes_with_it() {
 
 #[test]
 fn readers_and_writers_go_on_meanwhile() {
-    let _watchdog = Watchdog::start("maximum-meanwhile");
-    let scratch = Scratch::new("maximum-meanwhile");
+    let _watchdog = Watchdog::start("maximum-concurrent");
+    let scratch = Scratch::new("maximum-concurrent");
     let store = cache(9 * MIB).open(scratch.store("cache")).unwrap();
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

@@ -21,7 +21,7 @@ fn after(ms: u64) -> Attributes {
 }
 
 /// Acts with times to live of `ms` milliseconds, and longer ones, until it took less than that: then nothing can have expired
-/// meanwhile. What came of it, and that time.
+/// in between. Returns the result and that time.
 fn in_time<T>(mut ms: u64, mut act: impl FnMut(u64) -> T) -> (T, u64) {
     loop {
         let begin = Instant::now();

@@ -213,7 +213,7 @@ fn who_waits_at_a_barrier_is_told_of_a_clear() {
         Err(error @ QueueError::Broken(_)) => error.to_string().contains("cleared"),
         _ => false,
     };
-    assert!(is_told(waiter.join().unwrap()), "asleep meanwhile");
+    assert!(is_told(waiter.join().unwrap()), "asleep during the clear");
     assert!(is_told(old.wait(LONG)));
     // One that is made under the same key is another, and its participants are not taken for those of the old one.
     let mut new = Barrier::join(&store, b"race", 2).unwrap();

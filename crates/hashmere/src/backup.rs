@@ -24,12 +24,12 @@ impl Store {
     /// Of the writes under way at that moment each is in it as a whole or not at all, and if one write
     /// was acknowledged before another began, the copy does not have the second without the first. So it is a state that a
     /// pause of all writers could have shown. Values, flags, marks, versions, supplied hashes and times to live are the
-    /// same; UIDs and entry ids are not. Of a key whose time to live is changed meanwhile it has the old one or the new one.
+    /// same; UIDs and entry ids are not. Of a key whose time to live is changed during the backup it has the old one or the new one.
     ///
     /// The copy has the options of the store: mode, maximum size, fixed lengths, durability, permissions. It can be opened
     /// like any store, also after a crash of the machine. Its name appears when it is complete and on the medium.
     ///
-    /// What is superseded meanwhile takes room in the store until the backup ends. A write that would fail for want of room
+    /// What is superseded during the backup takes room in the store until it ends. A write that would fail for want of room
     /// ends the backup instead ([`BackupError::Abandoned`]). A cache at its maximum size never waits for a backup: what
     /// it drops is missing in the copy ([`BackupReport::thinned`]).
     pub fn backup(&self, path: impl AsRef<Path>) -> Backup<'_> {

@@ -29,8 +29,8 @@ pub struct Scan<'a> {
 impl Store {
     /// Every pair that passes the filter, from a cursor on.
     ///
-    /// A key that exists during the whole scan is returned exactly once, however the store grows, is written to and cleaned
-    /// meanwhile; one that comes or goes meanwhile is returned or not. Writers never wait for a scan. The order is
+    /// A key that exists during the whole scan is returned exactly once, however the store grows, is written to and
+    /// cleaned; one that comes or goes during the scan is returned or not. Writers never wait for a scan. The order is
     /// that of the hashes.
     pub fn scan(&self, from: Cursor, filter: Filter) -> Scan<'_> {
         let at = Position::unpack(from.0);

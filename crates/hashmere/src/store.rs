@@ -157,7 +157,7 @@ impl Store {
         self.shared.stats()
     }
 
-    /// Reads the whole store and names what contradicts itself. Others may go on writing meanwhile: what they are changing is not
+    /// Reads the whole store and names what contradicts itself. Others may go on writing: what they are changing is not
     /// reported. If they clear the store again and again, the report is empty and says that no segment was looked at.
     pub fn check(&self) -> CheckReport {
         self.engine().check()
@@ -196,8 +196,8 @@ impl Store {
     /// A larger one counts from now on. For a smaller one a cache drops what has not been used lately (or everything, if its
     /// index alone would take half of the new size), and a strict store is compacted; the memory of what is no longer needed is
     /// given back, and the file keeps its length, with holes. That takes as long as dropping or moving what is in the way. What
-    /// is held back (by a view, by a stopped process) is given back when it is let go. Readers and writers go on
-    /// meanwhile; a backup under way is given up.
+    /// is held back (by a view, by a stopped process) is given back when it is let go. Readers and writers
+    /// go on; a backup under way is given up.
     ///
     /// # Errors
     /// [`OpenError::BadOption`]: too small for any store. [`OpenError::OptionMismatch`]: what must stay does not fit, that is the

@@ -188,7 +188,7 @@ impl Store {
     /// Calls `f` with a key and does what it returns, atomically for that key.
     ///
     /// No lock is held while `f` runs, so it may take its time and may use the store: read any key, this one too (it sees what is
-    /// stored at that moment, not what `f` is going to return), and write other keys. If another writer changed the key meanwhile,
+    /// stored at that moment, not what `f` is going to return), and write other keys. If another writer changed the key during the call,
     /// it is called again with what is there then. After 16 times the writers of the key let it go first, each for up to 5 ms; so it does not
     /// starve beside writers without pause if it takes less than that.
     ///

@@ -151,7 +151,7 @@ static void shown(void *user, const hm_pair *old, hm_change *change) {
     change->action = HM_KEEP;
 }
 
-/* _show(key) { |old| }: [parts of the record or nil, what the block returned]. Meanwhile this thread cannot write the key; nothing is
+/* _show(key) { |old| }: [parts of the record or nil, what the block returned]. Until it returns this thread cannot write the key; nothing is
  * written here, for that may have to wait, without the GVL. */
 static VALUE store_show(VALUE self, VALUE key) {
     visit v = {.store = open_store(self), .parts = Qnil, .value = Qnil};

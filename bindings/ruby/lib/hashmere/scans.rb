@@ -1,8 +1,8 @@
 # frozen_string_literal: true
 
 module Hashmere
-  # Iteration. Writers never wait for it, and the store may be changed meanwhile, also by the block: a key that comes or goes
-  # meanwhile is seen or not.
+  # Iteration. Writers never wait for it, and the store may be changed during it, also by the block: a key that comes or
+  # goes during the scan is seen or not.
   class Store
     # Key and value of every key.
     def each(prefix: nil, glob: nil, &block)
@@ -43,8 +43,8 @@ module Hashmere
       nil
     end
 
-    # Scans with several threads at once and then shows every pair, so it needs room for all of them. No other Ruby thread is held up
-    # meanwhile.
+    # Scans with several threads at once and then shows every pair, so it needs room for all of them. Other Ruby threads
+    # run on during the scan.
     def parallel_scan(threads: 4, prefix: nil, glob: nil)
       return to_enum(:parallel_scan, threads: threads, prefix: prefix, glob: glob) unless block_given?
 

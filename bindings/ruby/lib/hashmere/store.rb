@@ -81,8 +81,8 @@ module Hashmere
     end
 
     # Replaces a value by what the block makes of it (of nil, if the key is absent), atomically for that key: if another writer
-    # changed it meanwhile, the block is called again; when that happens often, others let it go first, for up to 5 ms.
-    # It may return nil to leave the key as it is, or {REMOVE}. No lock is held meanwhile, and the block may use the store: it may read this key (as it is stored) and write others. If it writes this one, or clears
+    # changed it during the call, the block is called again; when that happens often, others let it go first, for up to 5 ms.
+    # It may return nil to leave the key as it is, or {REMOVE}. No lock is held while the block runs, and it may use the store: it may read this key (as it is stored) and write others. If it writes this one, or clears
     # the store, {Reentered} is raised there. Without `ttl`, `expires_at` and `flags` the key keeps those that it has.
     # @return [String, nil] the value that the key has now
     def update_with(key, ttl: nil, expires_at: nil, flags: nil, &block)

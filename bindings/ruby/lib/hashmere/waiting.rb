@@ -1,7 +1,7 @@
 # frozen_string_literal: true
 
 module Hashmere
-  # Waiting for each other. A process that crashes is noticed. Other threads run meanwhile, and signals are heard.
+  # Waiting for each other. A process that crashes is noticed. Other Ruby threads run during a wait, and signals are handled.
   class Store
     # As of the library in every language.
     LEASE = "\0once\0"

@@ -32,7 +32,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     for (text, metric) in [
         ("batches of 1,000, alone", "batch_alone_mps"),
         ("batches of 1,000, the other process moving too", "batch_beside_mps"),
-        ("  the other process meanwhile", "batch_peer_mps"),
+        ("  of the other process", "batch_peer_mps"),
         ("one by one, MPMC, alone", "mpmc_alone_mps"),
         ("one by one, SPSC, alone", "spsc_alone_mps"),
         ("one by one, MPMC, the other process moving too", "mpmc_mps"),

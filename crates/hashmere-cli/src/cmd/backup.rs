@@ -9,7 +9,7 @@ use std::path::PathBuf;
 /// Copy a store as it is at one moment to a new file, while others go on using it. Prints the number of keys in it.
 ///
 /// The copy is a store with the same options, and its name appears when it is complete and on the disk. What is
-/// overwritten meanwhile takes room until the backup ends; a store that gets full for that ends the backup (error 51).
+/// overwritten during the backup takes room until it ends; a store that gets full for that ends the backup (error 51).
 #[derive(Args, Debug)]
 pub struct Backup {
     #[command(flatten)]
@@ -32,7 +32,7 @@ impl Backup {
         bar.finish_and_clear();
         let report = report?;
         if report.thinned && !quiet {
-            eprintln!("hashmere: the cache was full: what it dropped meanwhile is not in the copy");
+            eprintln!("hashmere: the cache was full: what it evicted during the backup is not in the copy");
         }
         print_line(report.items.to_string())
     }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 
 /// Write all records, with their flags and expiry times, in a form that `load` reads.
 ///
-/// Others may write meanwhile: a key that is there during the whole dump is written exactly once. With --snapshot the
+/// Others may write during it: a key that is there during the whole dump is written exactly once. With --snapshot the
 /// dump is of one moment, like a backup. A file appears under its name only when it is complete.
 #[derive(Args, Debug)]
 pub struct Dump {

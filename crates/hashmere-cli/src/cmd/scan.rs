@@ -42,8 +42,8 @@ impl FilterArgs {
 
 /// List keys and values: lines of key TAB value, escaped as by `dump`.
 ///
-/// The order is the store's own. A key that exists during the whole scan is listed exactly once, whatever others write
-/// meanwhile. When --limit ends the listing, a line `next: --cursor N` on standard error says how to go on.
+/// The order is the store's own. A key that exists during the whole scan is listed exactly once, whatever others
+/// write. When --limit ends the listing, a line `next: --cursor N` on standard error says how to go on.
 #[derive(Args, Debug)]
 pub struct Scan {
     #[command(flatten)]

@@ -144,7 +144,7 @@ fn finds_a_ring_that_is_free_too_early() {
     must_find(Fault::RingEarly, half_left_behind());
 }
 
-/// A drainer dies at any of its stores; two want to be the next one; one writes meanwhile.
+/// A drainer dies at any of its stores; two want to be the next one; one writes at the same time.
 fn deaths_of_drainers() -> impl Fn() + Send + Sync + 'static {
     let start = Fixture::new();
     move || {
