@@ -6,6 +6,7 @@ use crate::fault::{self, Fault};
 use crate::shared::SharedEngine;
 use crate::types::{Address, CasOutcome, Change, EntryId, Expected, Item, Update, Updated};
 use hashmere_format::hash::fingerprint;
+use hashmere_format::row::Stat;
 use hashmere_mem::Mem;
 use std::sync::Arc;
 
@@ -62,6 +63,30 @@ impl SharedEngine {
                 None => {}
             }
         }
+    }
+
+    /// The same for a read of the value, which counts as a use of it; `None`: nothing is there, or (by entry id) another key.
+    ///
+    /// # Errors
+    /// See [`ReadError`].
+    pub fn use_at<R>(
+        &self,
+        at: Address,
+        mut take: impl FnMut(&Found) -> Result<R, ReadError>,
+    ) -> Result<Option<R>, ReadError> {
+        let engine = self.engine();
+        let used = self.read_at(at, |found| {
+            let taken = take(found)?;
+            engine.visit(found);
+            Ok(taken)
+        });
+        let used = match used {
+            Ok(taken) => Some(taken),
+            Err(ReadError::Stale) => None,
+            Err(error) => return Err(error),
+        };
+        engine.count(if used.is_some() { Stat::Hits } else { Stat::Misses }, 1);
+        Ok(used)
     }
 
     /// The hash of the key of a record.

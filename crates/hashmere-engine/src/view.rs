@@ -4,7 +4,7 @@ use crate::engine::{Draft, KeyHash, Pin, WriterGuard};
 use crate::error::WriteError;
 use crate::open::FileEngine;
 use crate::shared::SharedEngine;
-use crate::types::{Attributes, Metadata, Stored};
+use crate::types::{Address, Attributes, Metadata, Stored, Uid};
 use hashmere_mem::Mem;
 use hashmere_os::fork;
 use std::ops::{Deref, DerefMut};
@@ -106,6 +106,8 @@ pub struct Reservation<'a> {
     writer: WriterGuard<'a>,
     key: Vec<u8>,
     hash: KeyHash,
+    /// What is reserved for is the entry with this UID, not whatever the key is.
+    only: Option<Uid>,
     draft: Option<Draft>,
     offset: u64,
     len: usize,
@@ -117,35 +119,53 @@ impl SharedEngine {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn reserve(&self, key: &[u8], value_len: u64, attributes: Attributes) -> Result<Reservation<'_>, WriteError> {
+    pub fn reserve(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        value_len: u64,
+        attributes: Attributes,
+    ) -> Result<Reservation<'_>, WriteError> {
+        Reservation::new(self.engine(), key.into(), kh, None, value_len, attributes)
+    }
+
+    /// The same for what a UID or entry id names.
+    ///
+    /// # Errors
+    /// [`WriteError::Stale`]: nothing is there, or (by entry id) another key.
+    pub fn reserve_at(
+        &self,
+        at: Address,
+        value_len: u64,
+        attributes: Attributes,
+    ) -> Result<Reservation<'_>, WriteError> {
         let engine = self.engine();
-        let kh = engine.hash(key);
-        let mut writer = engine.writer_for(key, kh)?;
-        let draft = engine.begin(&mut writer, key, kh, value_len, attributes)?;
-        Ok(Reservation::new(engine, writer, key, kh, draft, value_len))
+        let (key, kh) = self.read_at(at, |found| Ok((engine.key_of(found), self.key_hash(found))))?;
+        Reservation::new(engine, key, kh, Some(at.uid), value_len, attributes)
     }
 }
 
 impl<'a> Reservation<'a> {
-    fn new(engine: &'a FileEngine, writer: WriterGuard<'a>, key: &[u8], hash: KeyHash, draft: Draft, len: u64) -> Self {
+    fn new(
+        engine: &'a FileEngine,
+        key: Vec<u8>,
+        hash: KeyHash,
+        only: Option<Uid>,
+        len: u64,
+        attributes: Attributes,
+    ) -> Result<Self, WriteError> {
+        let mut writer = engine.writer_for(&key, hash)?;
+        let draft = engine.begin(&mut writer, &key, hash, len, attributes)?;
         let offset = draft.value;
-        Reservation {
-            engine,
-            writer,
-            key: key.into(),
-            hash,
-            draft: Some(draft),
-            offset,
-            len: len as usize,
-            born: fork::generation(),
-        }
+        let (draft, len, born) = (Some(draft), len as usize, fork::generation());
+        Ok(Reservation { engine, writer, key, hash, only, draft, offset, len, born })
     }
 
     /// Makes what was written the key's value.
     ///
     /// # Errors
     /// As setting a key; [`WriteError::InvalidState`] in a forked child, to which the reservation does
-    /// not belong.
+    /// not belong; [`WriteError::Stale`] if it was made for an entry that is gone by now.
     pub fn commit(mut self) -> Result<Stored, WriteError> {
         if self.born != fork::generation() {
             return Err(WriteError::InvalidState("a reservation was made before a fork and belongs to the parent"));
@@ -153,7 +173,7 @@ impl<'a> Reservation<'a> {
         let Some(draft) = self.draft.take() else {
             return Err(WriteError::InvalidState("a reservation was committed twice"));
         };
-        self.engine.finish_reserved(&mut self.writer, &self.key, self.hash, draft)?;
+        self.engine.finish_reserved(&mut self.writer, &self.key, self.hash, draft, self.only)?;
         Ok(self.writer.stored)
     }
 }

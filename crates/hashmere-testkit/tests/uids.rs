@@ -13,7 +13,6 @@ use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, tiny};
 use std::collections::HashSet;
-use std::fmt::Debug;
 use std::time::Duration;
 
 fn check(store: &Store, number: u64, uid: Uid) {
@@ -54,11 +53,11 @@ fn survive_growth_overwriting_cleaning_and_reopening() {
 }
 
 /// How many calls [`all_do_nothing`] knows.
-const CALLS: u64 = 25;
+const CALLS: u64 = 26;
 
 /// A call by the number of an entry that is gone: says that it is absent, or, where it would have to create it, fails.
 fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
-    fn stale<T: Debug>(result: Result<T, WriteError>) -> bool {
+    fn stale<T>(result: Result<T, WriteError>) -> bool {
         matches!(result, Err(WriteError::Stale))
     }
     let (none, existing) = (Attributes::NONE, Counter::EXISTING);
@@ -86,7 +85,8 @@ fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
         20 => stale(store.set(gone, b"wrong")),
         21 => stale(store.add(gone, b"wrong", none)),
         22 => stale(store.update_with(gone, |_| Update::Set(b"wrong".to_vec()))),
-        23 => stale(store.incr_by(gone, 1, Counter::or_create(1))),
+        23 => stale(store.reserve(gone, 3, none)),
+        24 => stale(store.incr_by(gone, 1, Counter::or_create(1))),
         _ => stale(store.inc_ref(gone)),
     };
     assert!(did_nothing, "call {call} on {gone:?}");
@@ -222,7 +222,43 @@ fn one_after_the_other(store: &Store, key: Key<'_>, bytes: &[u8], uid: Uid) {
 
     assert!(store.touch(key, Ttl::After(Duration::from_secs(500))).unwrap());
     assert!(store.ttl(key).unwrap().unwrap().remaining.is_some());
-    assert_eq!(store.get_and_touch(key, Ttl::Never).unwrap().unwrap().value, b"1!");
+
+    let mut room = store.reserve(key, 4, Attributes::NONE.flags(6)).unwrap();
+    room.copy_from_slice(b"room");
+    assert_eq!(store.get(key).unwrap().as_deref(), Some(&b"1!"[..]));
+    assert_eq!(room.commit().unwrap().uid, uid);
+    assert_eq!(store.get_and_touch(key, Ttl::Never).unwrap().unwrap().value, b"room");
     assert_eq!(store.ttl(key).unwrap().unwrap().remaining, None);
     assert!(store.contains_key(key).unwrap());
+}
+
+/// What was reserved for an entry neither creates its key again, nor becomes the value of the entry that the key has later.
+#[test]
+fn a_reservation_for_an_entry_that_goes() {
+    let scratch = Scratch::new("uids-reserved");
+    let store = tiny().open(scratch.store("uids")).unwrap();
+    let mut moved = 0;
+    for round in 0..600 {
+        let key = payload::key(round % 2);
+        let uid = store.set(&key, b"old").unwrap().uid;
+        let named: Key<'_> = if round % 4 < 2 { uid.into() } else { store.id_of(uid).unwrap().unwrap().into() };
+        let mut one = store.reserve(named, 3, Attributes::NONE).unwrap();
+        one.copy_from_slice(b"one");
+        let mut two = store.reserve(named, 3, Attributes::NONE).unwrap();
+        two.copy_from_slice(b"two");
+        store.delete(&key).unwrap();
+        assert!(matches!(one.commit(), Err(WriteError::Stale)));
+        assert!(!store.contains_key(&key).unwrap());
+
+        store.set(&payload::key(10 + round), b"another").unwrap();
+        let again = store.set(&key, b"new").unwrap().uid;
+        let (done, now) = (two.commit(), store.get(&key).unwrap().unwrap());
+        if again == uid {
+            assert_eq!((done.unwrap().uid, &now[..]), (uid, &b"two"[..]));
+        } else {
+            assert!(matches!(done, Err(WriteError::Stale)) && now == b"new", "{now:?}");
+            moved += 1;
+        }
+    }
+    assert!(moved > 10, "the key had another entry only {moved} times");
 }

@@ -6,7 +6,6 @@ use crate::{
     Updated, Version, View, WriteError,
 };
 use hashmere_engine::{number_of, Address, Found, Tick};
-use hashmere_format::row::Stat;
 
 /// `None` for an entry that is gone.
 fn if_there<T>(result: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
@@ -58,26 +57,11 @@ impl Store {
         }
     }
 
-    /// The same, and it counts as used.
-    pub(crate) fn use_entry<R>(
-        &self,
-        at: Address,
-        mut take: impl FnMut(&Found) -> Result<R, ReadError>,
-    ) -> Result<Option<R>, ReadError> {
-        let engine = self.engine();
-        let used = self.read_entry(at, |found| {
-            let taken = take(found)?;
-            engine.visit(found);
-            Ok(taken)
-        })?;
-        engine.count(if used.is_some() { Stat::Hits } else { Stat::Misses }, 1);
-        Ok(used)
-    }
-
     #[cold]
     pub(crate) fn item_of_entry(&self, at: Address) -> Result<Option<Item>, ReadError> {
         let engine = self.engine();
-        self.use_entry(at, |found| Ok(Item { value: engine.value_of(found)?, metadata: engine.meta_of_found(found) }))
+        self.shared
+            .use_at(at, |found| Ok(Item { value: engine.value_of(found)?, metadata: engine.meta_of_found(found) }))
     }
 
     #[cold]

@@ -29,7 +29,7 @@ impl sealed::Copy for Vec<u8> {
                 let found = store.shared.fetch_bytes(engine, key, kh, self)?;
                 Ok(found.then_some(self.len()))
             }
-            Name::At(at) => store.use_entry(at, |found| {
+            Name::At(at) => store.shared.use_at(at, |found| {
                 self.clear();
                 let len = found.value_len();
                 self.try_reserve_exact(len).map_err(|_| ReadError::OutOfMemory { bytes: len as u64 })?;
@@ -48,7 +48,7 @@ impl sealed::Copy for [u8] {
                 let len = |_: &FileEngine, found: &Found| found.value_len();
                 store.shared.copy_hashed(engine, key, kh, self, len, |view| view.len())
             }
-            Name::At(at) => store.use_entry(at, |found| {
+            Name::At(at) => store.shared.use_at(at, |found| {
                 engine.copy_value(found, self);
                 Ok(found.value_len())
             }),

@@ -124,13 +124,16 @@ impl Store {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn reserve(
+    pub fn reserve<'k>(
         &self,
-        key: impl AsRef<[u8]>,
+        key: impl Into<Key<'k>>,
         value_len: u64,
         attributes: Attributes,
     ) -> Result<Reservation<'_>, WriteError> {
-        self.shared.reserve(key.as_ref(), value_len, attributes)
+        match self.name(key) {
+            Name::Key(key, kh) => self.shared.reserve(key, kh, value_len, attributes),
+            Name::At(at) => self.shared.reserve_at(at, value_len, attributes),
+        }
     }
 
     /// Removes a key. `false`: it was not there.

@@ -57,7 +57,7 @@ fn act(client: &Client, call: u64, dice: &mut Dice) {
                     }
                     4 => {
                         let draft = client.begin(&mut writer, key, kh, dice.below(9000), Attributes::NONE)?;
-                        client.finish_reserved(&mut writer, key, kh, draft)?;
+                        client.finish_reserved(&mut writer, key, kh, draft, None)?;
                     }
                     5 => client.presize(&mut writer, dice.below(2000))?,
                     6 => drop(client.set_maximum(&mut writer, dice.below(1 << 18))?),

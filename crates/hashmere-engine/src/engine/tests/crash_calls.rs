@@ -78,7 +78,15 @@ fn values_of_other_kinds() {
         let kh = c.hash(b"key2");
         let draft = c.begin(&mut writer, b"key2", kh, 30, Attributes::NONE).unwrap();
         c.mem.write(draft.value, &[b'r'; 30]);
-        c.finish_reserved(&mut writer, b"key2", kh, draft).unwrap();
+        c.finish_reserved(&mut writer, b"key2", kh, draft, None).unwrap();
+    });
+    run("reserve for an entry, commit", |c| {
+        let mut writer = c.writer().unwrap();
+        let kh = c.hash(b"key2");
+        let uid = c.peek(b"key2", kh).unwrap().map(|meta| meta.uid);
+        let draft = c.begin(&mut writer, b"key2", kh, 30, Attributes::NONE).unwrap();
+        c.mem.write(draft.value, &[b'r'; 30]);
+        c.finish_reserved(&mut writer, b"key2", kh, draft, uid).unwrap();
     });
     run("reserve, abandon", |c| {
         let mut writer = c.writer().unwrap();

@@ -35,7 +35,7 @@ fn reserve(client: &Client, key: &[u8], value: &[u8]) -> Result<(), WriteError> 
     let (mut writer, kh) = (client.writer()?, client.hash(key));
     let draft = client.begin(&mut writer, key, kh, value.len() as u64, Attributes::NONE)?;
     client.mem.write(draft.value, value);
-    client.finish_reserved(&mut writer, key, kh, draft)
+    client.finish_reserved(&mut writer, key, kh, draft, None)
 }
 
 /// The index has to grow for a reservation whose value is written already.
