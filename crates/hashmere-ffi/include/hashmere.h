@@ -466,8 +466,8 @@ typedef struct hm_change {
 } hm_change;
 
 /**
- * Sees a key (`old` is NULL if it is absent) and fills `change`. Its pointers die when it returns. When a number was given
- * instead of a key, `old->key` is empty: ::hm_id_key has it.
+ * Sees a key (`old` is NULL if it is absent) and fills `change`. Its pointers die when it returns. When the key was named by a UID
+ * or entry id, `old->key` is empty: ::hm_key_of_at has it.
  */
 typedef void (*hm_visitor)(void *user, const hm_pair *old, hm_change *change);
 
@@ -573,16 +573,154 @@ int hm_set_many(hm_store *store, const hm_bytes *keys, const hm_bytes *values, s
 int hm_delete_many(hm_store *store, const hm_bytes *keys, size_t count, size_t *removed, hm_error *error);
 /** @} */
 
-/** @defgroup numbers Access by number
+/** @defgroup keys Keys of every kind
  *
- * Every key has a 32-bit *UID*, by which it is found faster than by its bytes for as long as it exists. An *entry id* is a UID with
- * a fingerprint of the key: it is noticed (#HM_E_STALE) when the UID has come to mean another key. The same calls by both.
+ * Every key has a 32-bit *UID*, by which it is found without hashing or comparing its bytes for as long as it exists. An *entry id* is
+ * a UID with a fingerprint of the key: it does not find another key to which the UID was given later.
+ *
+ * Every call that names one key by its bytes has a sister, `..._at`, that takes an ::hm_key in their place: bytes, bytes with a hash of
+ * yours, a UID or an entry id. It does the same and returns the same. By the number of an entry that is gone, it does what it does
+ * for an absent key; where that would be to create the key, nothing is known of the key, and it is #HM_E_STALE.
  * @{ */
+
+/** What names a key. */
+enum hm_key_kind {
+    HM_KEY_BYTES = 0,  /**< Its bytes. */
+    /**
+     * Its bytes, and a 64-bit hash of it that you have already. A key stored with a hash is found with the same hash only; the same bytes
+     * stored without one, or with another, are another key.
+     */
+    HM_KEY_HASHED = 1,
+    HM_KEY_UID = 2,    /**< Its UID. */
+    HM_KEY_ID = 3      /**< Its entry id. */
+};
+
+/** A key: made by ::hm_key_bytes, ::hm_key_hashed, ::hm_key_uid or ::hm_key_id. All zero is the key without bytes. */
+typedef struct hm_key {
+    const void *data;  /**< Its bytes; NULL for the number of an entry. */
+    size_t len;        /**< How many. */
+    uint64_t number;   /**< The hash, UID or entry id; 0 for bytes alone. */
+    uint32_t kind;     /**< One of ::hm_key_kind. */
+    uint32_t reserved; /**< 0. */
+} hm_key;
+
+/** A key by its bytes, which must stay valid as long as it is used. */
+static inline hm_key hm_key_bytes(const void *data, size_t len) {
+    hm_key key = {data, len, 0, HM_KEY_BYTES, 0};
+    return key;
+}
+
+/** A key by its bytes, with a hash of yours. */
+static inline hm_key hm_key_hashed(const void *data, size_t len, uint64_t hash) {
+    hm_key key = {data, len, hash, HM_KEY_HASHED, 0};
+    return key;
+}
+
+/** A key by its UID. */
+static inline hm_key hm_key_uid(uint32_t uid) {
+    hm_key key = {NULL, 0, uid, HM_KEY_UID, 0};
+    return key;
+}
+
+/** A key by its entry id. */
+static inline hm_key hm_key_id(uint64_t id) {
+    hm_key key = {NULL, 0, id, HM_KEY_ID, 0};
+    return key;
+}
 
 /** The UID of a key. @return #HM_OK, #HM_ABSENT */
 int hm_uid_of(hm_store *store, const void *key, size_t key_len, uint32_t *uid, hm_error *error);
 /** The entry id of a key. @return #HM_OK, #HM_ABSENT */
 int hm_id_of(hm_store *store, const void *key, size_t key_len, uint64_t *id, hm_error *error);
+/** Copies the bytes of a key that is there into a buffer, as ::hm_get does with its value. */
+int hm_key_of_at(hm_store *store, const hm_key *key, void *buffer, size_t room, size_t *len, hm_error *error);
+
+/** As ::hm_get. */
+int hm_get_at(hm_store *store, const hm_key *key, void *buffer, size_t room, size_t *len, hm_error *error);
+/** As ::hm_get_item. */
+int hm_get_item_at(hm_store *store, const hm_key *key, void *buffer, size_t room, hm_metadata *meta, hm_error *error);
+/** As ::hm_get_metadata. */
+int hm_get_metadata_at(hm_store *store, const hm_key *key, hm_metadata *meta, hm_error *error);
+/** As ::hm_contains. */
+int hm_contains_at(hm_store *store, const hm_key *key, hm_error *error);
+/** As ::hm_value_len. */
+int hm_value_len_at(hm_store *store, const hm_key *key, size_t *len, hm_error *error);
+/** As ::hm_ttl. */
+int hm_ttl_at(hm_store *store, const hm_key *key, int64_t *ms, hm_error *error);
+/** As ::hm_view_acquire. */
+int hm_view_acquire_at(hm_store *store, const hm_key *key, hm_view *view, hm_error *error);
+
+/** As ::hm_set. */
+int hm_set_at(hm_store *store, const hm_key *key, const void *value, size_t value_len, hm_error *error);
+/** As ::hm_set_with. */
+int hm_set_with_at(hm_store *store, const hm_key *key, const void *value, size_t value_len,
+                   const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+/** As ::hm_add. */
+int hm_add_at(hm_store *store, const hm_key *key, const void *value, size_t value_len,
+              const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+/** As ::hm_replace. */
+int hm_replace_at(hm_store *store, const hm_key *key, const void *value, size_t value_len,
+                  const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+/** As ::hm_append. */
+int hm_append_at(hm_store *store, const hm_key *key, const void *tail, size_t tail_len, hm_stored *stored,
+                 hm_error *error);
+/** As ::hm_prepend. */
+int hm_prepend_at(hm_store *store, const hm_key *key, const void *head, size_t head_len, hm_stored *stored,
+                  hm_error *error);
+/** As ::hm_delete. */
+int hm_delete_at(hm_store *store, const hm_key *key, hm_error *error);
+/** As ::hm_take. */
+int hm_take_at(hm_store *store, const hm_key *key, void *buffer, size_t room, size_t *len, hm_metadata *meta,
+               hm_error *error);
+/** As ::hm_reserve. */
+int hm_reserve_at(hm_store *store, const hm_key *key, size_t value_len, const hm_attributes *attributes,
+                  hm_reservation *reservation, hm_error *error);
+
+/** As ::hm_cas_version. */
+int hm_cas_version_at(hm_store *store, const hm_key *key, uint64_t version, const void *value, size_t value_len,
+                      const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+/** As ::hm_cas_value. */
+int hm_cas_value_at(hm_store *store, const hm_key *key, const void *old, size_t old_len, const void *value,
+                    size_t value_len, const hm_attributes *attributes, hm_stored *stored, hm_error *error);
+/** As ::hm_delete_version. */
+int hm_delete_version_at(hm_store *store, const hm_key *key, uint64_t version, hm_error *error);
+/** As ::hm_delete_value. */
+int hm_delete_value_at(hm_store *store, const hm_key *key, const void *old, size_t old_len, hm_error *error);
+/** As ::hm_update_with. */
+int hm_update_with_at(hm_store *store, const hm_key *key, hm_visitor visitor, void *user, hm_stored *stored,
+                      hm_error *error);
+
+/** As ::hm_incr. */
+int hm_incr_at(hm_store *store, const hm_key *key, uint64_t by, const hm_counter *create, uint64_t *now,
+               hm_error *error);
+/** As ::hm_decr. */
+int hm_decr_at(hm_store *store, const hm_key *key, uint64_t by, const hm_counter *create, uint64_t *now,
+               hm_error *error);
+/** As ::hm_incr_by. */
+int hm_incr_by_at(hm_store *store, const hm_key *key, int64_t by, const hm_counter *create, uint64_t *now,
+                  hm_error *error);
+/** As ::hm_inc_ref. */
+int hm_inc_ref_at(hm_store *store, const hm_key *key, uint64_t *now, hm_error *error);
+/** As ::hm_dec_ref. */
+int hm_dec_ref_at(hm_store *store, const hm_key *key, uint64_t *now, hm_error *error);
+
+/** As ::hm_touch. */
+int hm_touch_at(hm_store *store, const hm_key *key, int expiry, int64_t expiry_ms, hm_error *error);
+/** As ::hm_get_and_touch. */
+int hm_get_and_touch_at(hm_store *store, const hm_key *key, int expiry, int64_t expiry_ms, void *buffer, size_t room,
+                        hm_metadata *meta, hm_error *error);
+
+/** As ::hm_uid_of. */
+int hm_uid_of_at(hm_store *store, const hm_key *key, uint32_t *uid, hm_error *error);
+/** As ::hm_id_of. */
+int hm_id_of_at(hm_store *store, const hm_key *key, uint64_t *id, hm_error *error);
+/** @} */
+
+/** @defgroup numbers Access by number
+ *
+ * Every key has a 32-bit *UID*, by which it is found faster than by its bytes for as long as it exists. An *entry id* is a UID with
+ * a fingerprint of the key: it is noticed (#HM_E_STALE) when the UID has come to mean another key. The same calls by both.
+ * @{ */
 
 /** Copies the value into a buffer. `meta` may be NULL. @return #HM_OK, #HM_BUFFER_TOO_SMALL, #HM_E_STALE */
 int hm_id_get(hm_store *store, uint64_t id, void *buffer, size_t room, size_t *len, hm_metadata *meta,

@@ -29,6 +29,17 @@ impl From<&[u8]> for HmBytes {
     }
 }
 
+/// `hm_key`. As with [`HmBytes`], nothing says yet that it is valid: see `key::Named`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmKey {
+    pub data: *const c_void,
+    pub len: usize,
+    pub number: u64,
+    pub kind: u32,
+    pub reserved: u32,
+}
+
 /// `hm_attributes`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]

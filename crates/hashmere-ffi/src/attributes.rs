@@ -11,20 +11,20 @@ use hashmere::Item;
 use hashmere_engine::StoreHandle;
 use std::ffi::{c_int, c_void};
 
-entry! {
+entry_by_key! {
     /// See `hashmere.h`.
-    fn hm_touch(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_touch | hm_touch_at(
+        store,
+        key,
         ttl: Expiry = (expiry: c_int, expiry_ms: i64),
     ) {
         Ok(present(store.touch(key, ttl)?))
     }
 
     /// See `hashmere.h`.
-    fn hm_get_and_touch(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_get_and_touch | hm_get_and_touch_at(
+        store,
+        key,
         ttl: Expiry = (expiry: c_int, expiry_ms: i64),
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         meta: Out<HmMetadata> = (meta: *mut HmMetadata),
@@ -37,7 +37,9 @@ entry! {
         }
         Ok(copied_item(item.map(|item| item.metadata), buffer, &meta))
     }
+}
 
+entry! {
     /// See `hashmere.h`.
     fn hm_set_marked(
         store: Open = (store: *mut HmStore),

@@ -1,11 +1,10 @@
 //! Conditional changes and visitors.
 
 use crate::abi::{HmAttributes, HmChange, HmPair, HmStored, HmVisitor};
-use crate::arg::{Attached, Bytes, Callback, Maybe, Open, Plain};
+use crate::arg::{Attached, Bytes, Callback, Maybe, Plain};
 use crate::failure::Failure;
-use crate::handle::HmStore;
 use crate::result::{ABSENT, MISMATCH, OK, REMOVED, UNCHANGED};
-use hashmere::{Attributes, CasOutcome, Change, Expected, Item, Update, Updated, Version, WriteError};
+use hashmere::{Attributes, CasOutcome, Change, Expected, Item, Key, Store, Update, Updated, Version, WriteError};
 use std::ffi::{c_int, c_void};
 use std::ptr;
 
@@ -93,16 +92,32 @@ fn update_from(change: &HmChange) -> Result<Update, Failure> {
     }
 }
 
+/// Changes a key as a visitor says, which is shown the key if it was named by its bytes.
+fn visited<'k>(
+    store: &Store,
+    key: impl Into<Key<'k>>,
+    mut asked: Asked,
+    stored: &Maybe<HmStored>,
+) -> Result<c_int, Failure> {
+    let key = key.into();
+    let bytes = match key {
+        Key::Bytes(bytes) | Key::Hashed(bytes, _) => bytes,
+        Key::Id(_) | Key::Uid(_) => &[],
+    };
+    let updated = store.update_with(key, |item| asked.ask(bytes, item));
+    asked.done(updated, stored)
+}
+
 /// A change to a value with attributes.
 fn to<'a>(value: &'a [u8], attributes: Attributes) -> Change<'a> {
     Change::SetWith(value, attributes)
 }
 
-entry! {
+entry_by_key! {
     /// See `hashmere.h`.
-    fn hm_cas_version(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_cas_version | hm_cas_version_at(
+        store,
+        key,
         version: Plain = (version: u64),
         value: Bytes = (value: *const c_void, value_len: usize),
         attributes: Attached = (attributes: *const HmAttributes),
@@ -112,9 +127,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_cas_value(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_cas_value | hm_cas_value_at(
+        store,
+        key,
         old: Bytes = (old: *const c_void, old_len: usize),
         value: Bytes = (value: *const c_void, value_len: usize),
         attributes: Attached = (attributes: *const HmAttributes),
@@ -124,9 +139,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_delete_version(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_delete_version | hm_delete_version_at(
+        store,
+        key,
         version: Plain = (version: u64),
     ) {
         let expected = Expected::Version(Version(version));
@@ -134,24 +149,22 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_delete_value(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_delete_value | hm_delete_value_at(
+        store,
+        key,
         old: Bytes = (old: *const c_void, old_len: usize),
     ) {
         Ok(compared(store.compare_and_set(key, Expected::Value(old), Change::Remove)?, &Maybe::none()))
     }
 
     /// See `hashmere.h`.
-    fn hm_update_with(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_update_with | hm_update_with_at(
+        store,
+        key,
         visitor: Callback = (visitor: Option<HmVisitor>),
         user: Plain = (user: *mut c_void),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        let mut asked = Asked::new(visitor, user);
-        let updated = store.update_with(key, |item| asked.ask(key, item));
-        asked.done(updated, &stored)
+        visited(store, key, Asked::new(visitor, user), &stored)
     }
 }

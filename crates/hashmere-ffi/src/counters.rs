@@ -1,10 +1,9 @@
 //! Counters and references.
 
 use crate::abi::HmCounter;
-use crate::arg::{Bytes, Create, Maybe, Open, Plain};
-use crate::handle::HmStore;
+use crate::arg::{Create, Maybe, Plain};
 use crate::result::{ABSENT, OK};
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 
 /// Reports what a counter is now.
 pub(crate) fn counted(number: Option<u64>, now: &Maybe<u64>) -> c_int {
@@ -13,11 +12,11 @@ pub(crate) fn counted(number: Option<u64>, now: &Maybe<u64>) -> c_int {
     OK
 }
 
-entry! {
+entry_by_key! {
     /// See `hashmere.h`.
-    fn hm_incr(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_incr | hm_incr_at(
+        store,
+        key,
         by: Plain = (by: u64),
         create: Create = (create: *const HmCounter),
         now: Maybe<u64> = (now: *mut u64),
@@ -26,9 +25,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_decr(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_decr | hm_decr_at(
+        store,
+        key,
         by: Plain = (by: u64),
         create: Create = (create: *const HmCounter),
         now: Maybe<u64> = (now: *mut u64),
@@ -37,9 +36,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_incr_by(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_incr_by | hm_incr_by_at(
+        store,
+        key,
         by: Plain = (by: i64),
         create: Create = (create: *const HmCounter),
         now: Maybe<u64> = (now: *mut u64),
@@ -48,18 +47,18 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_inc_ref(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_inc_ref | hm_inc_ref_at(
+        store,
+        key,
         now: Maybe<u64> = (now: *mut u64),
     ) {
         Ok(counted(Some(store.inc_ref(key)?), &now))
     }
 
     /// See `hashmere.h`.
-    fn hm_dec_ref(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_dec_ref | hm_dec_ref_at(
+        store,
+        key,
         now: Maybe<u64> = (now: *mut u64),
     ) {
         Ok(counted(store.dec_ref(key)?, &now))

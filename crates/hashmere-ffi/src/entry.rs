@@ -1,4 +1,4 @@
-//! The one way into the library.
+//! The ways into the library.
 
 /// Defines a function of the header that returns a result.
 ///
@@ -21,6 +21,32 @@ macro_rules! entry {
             };
             // SAFETY: `error` is NULL or the caller's to write.
             unsafe { $crate::failure::guard(error, body) }
+        }
+    )*};
+}
+
+/// Defines two functions of the header from one body: one to which the key is named by its bytes, and its sister `..._at`, to which it
+/// is named by an `hm_key`. To the body the key is something that becomes a `Key`.
+macro_rules! entry_by_key {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident | $at:ident($store:ident, $key:ident
+            $(, $arg:ident: $kind:ty = ($($raw:ident: $type:ty),+))* $(,)?) $body:block
+    )*) => {$(
+        entry! {
+            $(#[$doc])*
+            fn $name(
+                $store: $crate::arg::Open = (store: *mut $crate::handle::HmStore),
+                $key: $crate::arg::Bytes = (key: *const std::ffi::c_void, key_len: usize),
+                $($arg: $kind = ($($raw: $type),+),)*
+            ) $body
+
+            $(#[$doc])*
+            fn $at(
+                $store: $crate::arg::Open = (store: *mut $crate::handle::HmStore),
+                $key: $crate::key::Named = (key: *const $crate::abi::HmKey),
+                $($arg: $kind = ($($raw: $type),+),)*
+            ) $body
         }
     )*};
 }

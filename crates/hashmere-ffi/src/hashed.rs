@@ -31,7 +31,7 @@ entry! {
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         meta: Out<HmMetadata> = (meta: *mut HmMetadata),
     ) {
-        Ok(copied_item(item_into(store, key, Some(hash), buffer)?, buffer, &meta))
+        Ok(copied_item(item_into(store, Key::with_hash(key, hash), buffer)?, buffer, &meta))
     }
 
     /// See `hashmere.h`.

@@ -27,6 +27,7 @@ pub mod bulk;
 pub mod conditions;
 pub mod counters;
 pub mod hashed;
+pub mod key;
 pub mod log;
 pub mod log_abi;
 pub mod log_drain;

@@ -5,34 +5,10 @@ use crate::arg::{Buffer, Bytes, Callback, Maybe, Open, Out, Plain};
 use crate::conditions::Asked;
 use crate::handle::HmStore;
 use crate::reading::fits;
-use crate::result::{ABSENT, OK};
+use crate::result::OK;
 use hashmere::{EntryId, Metadata, ReadError, Store, Uid, WriteError};
 use hashmere_engine::{Address, StoreHandle};
 use std::ffi::c_void;
-
-entry! {
-    /// See `hashmere.h`.
-    fn hm_uid_of(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
-        uid: Out<u32> = (uid: *mut u32),
-    ) {
-        let Some(found) = store.metadata(key)? else { return Ok(ABSENT) };
-        uid.put(found.uid.0);
-        Ok(OK)
-    }
-
-    /// See `hashmere.h`.
-    fn hm_id_of(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
-        id: Out<u64> = (id: *mut u64),
-    ) {
-        let Some(found) = store.id_of(key)? else { return Ok(ABSENT) };
-        id.put(found.0);
-        Ok(OK)
-    }
-}
 
 /// Copies the value of an entry to the start of a buffer if it fits.
 fn value_at(store: &Store, at: impl Into<Address>, buffer: &mut [u8]) -> Result<Metadata, ReadError> {

@@ -1,11 +1,10 @@
 //! Reading.
 
 use crate::abi::HmMetadata;
-use crate::arg::{Buffer, Bytes, Maybe, Open, Out};
-use crate::handle::HmStore;
+use crate::arg::{Buffer, Maybe, Out};
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
-use hashmere::{Expiry, Metadata, ReadError, Store, View};
-use hashmere_engine::{FileEngine, StoreHandle};
+use hashmere::{Expiry, Key, Metadata, ReadError, Store, View};
+use hashmere_engine::{Address, FileEngine, StoreHandle};
 use std::ffi::{c_int, c_void};
 
 /// The answer to a read of `len` bytes into a buffer.
@@ -36,16 +35,30 @@ pub(crate) fn copied_item(found: Option<Metadata>, buffer: &[u8], meta: &Out<HmM
 
 /// Copies a value to the start of a buffer if it fits, and returns everything else about its key.
 #[inline(always)]
-pub(crate) fn item_into(
+pub(crate) fn item_into<'k>(
     store: &Store,
-    key: &[u8],
-    hash: Option<u64>,
+    key: impl Into<Key<'k>>,
     buffer: &mut [u8],
 ) -> Result<Option<Metadata>, ReadError> {
     let shared = store.shared();
     let engine = shared.engine();
-    let kh = hash.map_or_else(|| engine.hash(key), |hash| engine.supplied(hash));
+    let (key, kh) = match key.into() {
+        Key::Bytes(key) => (key, engine.hash(key)),
+        Key::Hashed(key, hash) => (key, engine.supplied(hash)),
+        Key::Id(id) => return item_at_into(store, id.into(), buffer),
+        Key::Uid(uid) => return item_at_into(store, uid.into(), buffer),
+    };
     shared.copy_hashed(engine, key, kh, buffer, FileEngine::meta_of_found, View::metadata)
+}
+
+#[cold]
+fn item_at_into(store: &Store, at: Address, buffer: &mut [u8]) -> Result<Option<Metadata>, ReadError> {
+    let shared = store.shared();
+    let engine = shared.engine();
+    shared.use_at(at, |found| {
+        engine.copy_value(found, buffer);
+        Ok(engine.meta_of_found(found))
+    })
 }
 
 /// Yes or no.
@@ -57,11 +70,11 @@ pub(crate) fn present(is: bool) -> c_int {
     }
 }
 
-entry! {
+entry_by_key! {
     /// See `hashmere.h`.
-    fn hm_get(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_get | hm_get_at(
+        store,
+        key,
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         len: Out<usize> = (len: *mut usize),
     ) {
@@ -69,19 +82,19 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_get_item(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_get_item | hm_get_item_at(
+        store,
+        key,
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         meta: Out<HmMetadata> = (meta: *mut HmMetadata),
     ) {
-        Ok(copied_item(item_into(store, key, None, buffer)?, buffer, &meta))
+        Ok(copied_item(item_into(store, key, buffer)?, buffer, &meta))
     }
 
     /// See `hashmere.h`.
-    fn hm_get_metadata(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_get_metadata | hm_get_metadata_at(
+        store,
+        key,
         meta: Maybe<HmMetadata> = (meta: *mut HmMetadata),
     ) {
         let Some(found) = store.metadata(key)? else { return Ok(ABSENT) };
@@ -90,14 +103,14 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_contains(store: Open = (store: *mut HmStore), key: Bytes = (key: *const c_void, key_len: usize)) {
+    fn hm_contains | hm_contains_at(store, key) {
         Ok(present(store.contains_key(key)?))
     }
 
     /// See `hashmere.h`.
-    fn hm_value_len(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_value_len | hm_value_len_at(
+        store,
+        key,
         len: Out<usize> = (len: *mut usize),
     ) {
         let Some(found) = store.metadata(key)? else { return Ok(ABSENT) };
@@ -106,9 +119,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_ttl(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_ttl | hm_ttl_at(
+        store,
+        key,
         ms: Out<i64> = (ms: *mut i64),
     ) {
         let Some(Expiry { remaining }) = store.ttl(key)? else { return Ok(ABSENT) };

@@ -1,12 +1,10 @@
 //! Values written in place, in room that the caller provides.
 
 use crate::abi::{HmAttributes, HmReservation, HmStored};
-use crate::arg::{Attached, Bytes, Maybe, Open, Plain};
+use crate::arg::{Attached, Maybe, Plain};
 use crate::failure::Failure;
-use crate::handle::HmStore;
 use crate::result::OK;
 use hashmere::{Reservation, Store};
-use std::ffi::c_void;
 use std::mem::{align_of, size_of};
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -81,11 +79,11 @@ impl Taken {
     }
 }
 
-entry! {
+entry_by_key! {
     /// See `hashmere.h`.
-    fn hm_reserve(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_reserve | hm_reserve_at(
+        store,
+        key,
         value_len: Plain = (value_len: usize),
         attributes: Attached = (attributes: *const HmAttributes),
         room: Room = (reservation: *mut HmReservation),
@@ -97,7 +95,9 @@ entry! {
         room.fill(Held { reservation, thread: thread::current().id(), _store: store });
         Ok(OK)
     }
+}
 
+entry! {
     /// See `hashmere.h`.
     fn hm_reservation_commit(
         held: Taken = (reservation: *mut HmReservation),

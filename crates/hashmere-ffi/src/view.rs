@@ -1,9 +1,8 @@
 //! Zero-copy views, in room that the caller provides.
 
 use crate::abi::{HmMetadata, HmView};
-use crate::arg::{Bytes, Open, Out};
+use crate::arg::Out;
 use crate::failure::guard;
-use crate::handle::HmStore;
 use crate::result::{ABSENT, OK};
 use hashmere::View;
 use std::ffi::c_void;
@@ -60,11 +59,11 @@ impl Room {
     }
 }
 
-entry! {
+entry_by_key! {
     /// See `hashmere.h`.
-    fn hm_view_acquire(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_view_acquire | hm_view_acquire_at(
+        store,
+        key,
         view: Room = (view: *mut HmView),
     ) {
         let Some(taken) = store.view(key)? else { return Ok(ABSENT) };

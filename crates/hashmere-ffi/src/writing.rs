@@ -1,10 +1,8 @@
 //! Writing one key.
 
 use crate::abi::{HmAttributes, HmMetadata, HmStored};
-use crate::arg::{Attached, Buffer, Bytes, Maybe, Open, Out};
-use crate::handle::HmStore;
-use crate::reading::item_into;
-use crate::reading::present;
+use crate::arg::{Attached, Buffer, Bytes, Maybe, Out};
+use crate::reading::{item_into, present};
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, EXISTS, OK};
 use hashmere::{CasOutcome, Change, Expected, Stored};
 use std::ffi::{c_int, c_void};
@@ -16,11 +14,11 @@ pub(crate) fn written(done: Option<Stored>, otherwise: c_int, stored: &Maybe<HmS
     OK
 }
 
-entry! {
+entry_by_key! {
     /// See `hashmere.h`.
-    fn hm_set(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_set | hm_set_at(
+        store,
+        key,
         value: Bytes = (value: *const c_void, value_len: usize),
     ) {
         store.set(key, value)?;
@@ -28,9 +26,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_set_with(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_set_with | hm_set_with_at(
+        store,
+        key,
         value: Bytes = (value: *const c_void, value_len: usize),
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
@@ -40,9 +38,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_add(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_add | hm_add_at(
+        store,
+        key,
         value: Bytes = (value: *const c_void, value_len: usize),
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
@@ -51,9 +49,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_replace(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_replace | hm_replace_at(
+        store,
+        key,
         value: Bytes = (value: *const c_void, value_len: usize),
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
@@ -62,9 +60,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_append(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_append | hm_append_at(
+        store,
+        key,
         tail: Bytes = (tail: *const c_void, tail_len: usize),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
@@ -72,9 +70,9 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_prepend(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_prepend | hm_prepend_at(
+        store,
+        key,
         head: Bytes = (head: *const c_void, head_len: usize),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
@@ -82,21 +80,21 @@ entry! {
     }
 
     /// See `hashmere.h`.
-    fn hm_delete(store: Open = (store: *mut HmStore), key: Bytes = (key: *const c_void, key_len: usize)) {
+    fn hm_delete | hm_delete_at(store, key) {
         Ok(present(store.delete(key)?))
     }
 
     /// See `hashmere.h`.
-    fn hm_take(
-        store: Open = (store: *mut HmStore),
-        key: Bytes = (key: *const c_void, key_len: usize),
+    fn hm_take | hm_take_at(
+        store,
+        key,
         buffer: Buffer = (buffer: *mut c_void, room: usize),
         len: Out<usize> = (len: *mut usize),
         meta: Maybe<HmMetadata> = (meta: *mut HmMetadata),
     ) {
         // Not before it has arrived in the buffer is it removed, and only if it is still what arrived there.
         loop {
-            let Some(item) = item_into(store, key, None, buffer)? else { return Ok(ABSENT) };
+            let Some(item) = item_into(store, key, buffer)? else { return Ok(ABSENT) };
             let found = item.value_len as usize;
             if found > buffer.len() {
                 len.put(found);

@@ -54,13 +54,24 @@ fn without_comments(source: &str) -> String {
         rest = comment.split_once("*/").expect("a comment's end").1;
     }
     text.push_str(rest);
-    let lines = text.lines().filter(|line| !line.starts_with('#') && !line.starts_with("extern") && *line != "}");
+    let mut is_for_cpp = false;
+    let lines = text.lines().filter(|line| {
+        is_for_cpp = (is_for_cpp || line.starts_with("#ifdef __cplusplus")) && !line.starts_with("#endif");
+        !is_for_cpp && !line.starts_with('#')
+    });
     lines.collect::<Vec<_>>().join(" ").split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Up to the semicolon that is in no braces.
+/// Up to the semicolon that is in no braces; what is inline is code of the caller's, and left out.
 fn next_statement(text: &str) -> Option<(String, &str)> {
     let mut depth = 0;
+    if text.trim_start().starts_with("static inline") {
+        let end = text.find(|c| {
+            depth += i32::from(c == '{') - i32::from(c == '}');
+            c == '}' && depth == 0
+        })?;
+        return next_statement(&text[end + 1..]);
+    }
     let end = text.find(|c| {
         depth += i32::from(c == '{') - i32::from(c == '}');
         c == ';' && depth == 0
@@ -98,23 +109,35 @@ pub fn collect_entries(source: &str, into: &mut BTreeMap<String, Parameters>) {
     }
     for source in &sources {
         for entry in source.split("fn hm_").skip(1) {
-            let (name, rest) = entry.split_once('(').expect("parameters");
+            let (names, rest) = entry.split_once('(').expect("parameters");
             // The parameters end where the body begins; functions that are not entries have a result type there.
             let Some((parameters, _)) = rest.split_once(") {\n") else { continue };
-            if parameters.contains("->") || !parameters.contains(" = (") {
-                continue;
+            match names.split_once(" | ") {
+                Some((name, sister)) => {
+                    into.insert(format!("hm_{name}"), in_c(KEY_BYTES, parameters));
+                    into.insert(sister.into(), in_c(KEY_OF_ANY_KIND, parameters));
+                }
+                None if !parameters.contains("->") && parameters.contains(" = (") => {
+                    into.insert(format!("hm_{names}"), in_c(&[], parameters));
+                }
+                None => {}
             }
-            let raw =
-                parameters.split(" = (").skip(1).flat_map(|kind| kind.split(')').next().unwrap_or("").split(", "));
-            let mut raw: Parameters = raw.map(in_c).collect();
-            raw.push("hm_error *error".into());
-            into.insert(format!("hm_{name}"), raw);
         }
     }
 }
 
+/// How the first parameters of `entry_by_key!` begin, in C.
+const KEY_BYTES: &[&str] = &["hm_store *store", "const void *key", "size_t key_len"];
+const KEY_OF_ANY_KIND: &[&str] = &["hm_store *store", "const hm_key *key"];
+
+fn in_c(first: &[&str], parameters: &str) -> Parameters {
+    let raw = parameters.split(" = (").skip(1).flat_map(|kind| kind.split(')').next().unwrap_or("").split(", "));
+    let first = first.iter().map(|parameter| String::from(*parameter));
+    first.chain(raw.map(parameter_in_c)).chain(["hm_error *error".into()]).collect()
+}
+
 /// `const void *key` from `key: *const c_void`.
-fn in_c(parameter: &str) -> String {
+fn parameter_in_c(parameter: &str) -> String {
     let (name, kind) = parameter.split_once(": ").expect("a type");
     format!("{}{name}", type_in_c(kind.trim()))
 }
