@@ -131,7 +131,7 @@ test-soak:
 # Memory and engine under an interpreter that knows undefined behaviour, data races and weakly ordered memory.
 # Miri runs the threads of one process in turns; so the tests of the engine go as two processes.
 miri: export MIRIFLAGS = -Zmiri-disable-isolation -Zmiri-strict-provenance
-miri: SLOW = miri_subset::leaves miri_subset::processes miri_subset::threads miri_subset::the_dead
+miri: SLOW = miri_subset::leaves miri_subset::processes miri_subset::threads miri_subset::crashed
 miri:
 	@scripts/setup rust
 	@scripts/setup miri

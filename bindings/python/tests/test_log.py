@@ -216,7 +216,7 @@ def log_and_die(store, ready):
     time.sleep(1000)
 
 
-def test_lines_of_the_dead_come_out(store, log):
+def test_lines_of_a_crashed_process_come_out(store, log):
     ready = SPAWN.Event()
     child = SPAWN.Process(target=log_and_die, args=(store, ready), daemon=True)
     child.start()
@@ -267,7 +267,7 @@ def test_forked_children_log_too(log):
     assert [line.pid for line in lines] == [os.getpid(), child, os.getpid()]
 
 
-def test_what_a_function_raises_is_told(log, monkeypatch):
+def test_what_a_function_raises_is_reported(log, monkeypatch):
     told, seen = [], []
     monkeypatch.setattr(sys, "unraisablehook", told.append)
 
@@ -485,7 +485,7 @@ def test_a_manual_drainer(log, tmp_path):
         manual.poll()
 
 
-def test_what_a_thread_dropped_last_is_told_when_it_has_ended(store):
+def test_what_a_thread_dropped_last_is_reported_when_it_has_ended(store):
     with hashmere.Log(store, ring_bytes=4096, on_full="drop", on_no_drainer="keep") as log:
         thread = threading.Thread(target=lambda: [log.info("x" * 500) for _ in range(20)])
         thread.start()

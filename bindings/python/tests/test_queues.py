@@ -206,7 +206,7 @@ def test_a_batch_is_waited_for(store):
         thread.join()
 
 
-def test_an_element_is_written_where_it_stands(store):
+def test_an_element_is_written_in_place(store):
     pool = pool_of(store)
     todo, endpoint = pool.queue("todo"), pool.endpoint()
     job = endpoint.pop(pool.free)
@@ -245,7 +245,7 @@ def test_what_pools_and_queues_tell(store):
     assert hashmere.Pool.remove(store, "jobs") and pool.removed and hashmere.Pool.list(store) == []
 
 
-def test_what_the_dead_held_goes_where_it_was_said(store):
+def test_what_a_crashed_endpoint_held_goes_where_it_was_said(store):
     pool = hashmere.Pool(store, "jobs", elements=16, bytes=32, on_death="lost")
     child = os.fork()
     if child == 0:

@@ -77,7 +77,7 @@ def test_another_thread_may_not_commit(store):
     assert len(store["k"]) == 3
 
 
-def test_the_handle_may_be_closed_meanwhile(store):
+def test_a_reservation_outlives_its_handle(store):
     reservation = store.reserve("k", 3)
     store.close()
     with memoryview(reservation) as room:

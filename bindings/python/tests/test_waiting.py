@@ -110,7 +110,7 @@ def hold(store, ready):
     time.sleep(1000)
 
 
-def test_a_mutex_of_the_dead_is_free(store):
+def test_a_mutex_of_a_crashed_owner_is_free(store):
     ready = SPAWN.Event()
     holder = SPAWN.Process(target=hold, args=(store, ready), daemon=True)
     holder.start()

@@ -311,7 +311,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_system_said_is_told() {
+    fn the_message_of_the_system_is_returned() {
         let mut error = blank();
         let source = std::io::Error::from_raw_os_error(28);
         // SAFETY: `error` is ours.

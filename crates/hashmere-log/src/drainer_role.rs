@@ -36,7 +36,7 @@ impl<M: Mem> Core<'_, M> {
     /// Gives the role back.
     pub(crate) fn give_role_back(&self) {
         // A thread that logs from here on drains by itself, or keeps its lines.
-        self.mem.swap(self.base + at::WAKE_FLAG, wake_flag::NOBODY, Ordering::SeqCst);
+        self.mem.swap(self.base + at::WAKE_FLAG, wake_flag::NO_DRAINER, Ordering::SeqCst);
         // SYNC(drainer): the next one sees what we did.
         self.mem.swap(self.base + at::DRAINER, 0, Ordering::SeqCst);
     }

@@ -113,7 +113,7 @@ pub(crate) mod wake_flag {
     pub(crate) const AWAKE: u64 = 0;
     pub(crate) const NAPS: u64 = 1;
     pub(crate) const SLEEPS: u64 = 2;
-    pub(crate) const NOBODY: u64 = 3;
+    pub(crate) const NO_DRAINER: u64 = 3;
 }
 
 /// In a tail: a line is being written.
@@ -260,7 +260,7 @@ impl Geometry {
         put(at::ANCHOR_TICKS, clock.1);
         put(at::ANCHOR_NS, clock.2);
         put(at::LEVEL, level);
-        put(at::WAKE_FLAG, wake_flag::NOBODY);
+        put(at::WAKE_FLAG, wake_flag::NO_DRAINER);
     }
 
     /// Believes the header of a log of `len` bytes if everything in it lies within.

@@ -131,7 +131,7 @@ impl Log {
 
     /// Whether there is a drainer, as far as is known: one that was killed counts until that is noticed. One load.
     pub fn is_drained(&self) -> bool {
-        self.shared.handle.core().get(at::WAKE_FLAG) != wake_flag::NOBODY
+        self.shared.handle.core().get(at::WAKE_FLAG) != wake_flag::NO_DRAINER
     }
 
     /// The least important level that is wanted; `None`: no lines at all.

@@ -157,7 +157,7 @@ impl ManualDrainer {
         self.watch = None;
         // A thread that logs from here on looks after its own lines; those of before are there after some millionths of a second.
         let core = self.handle.core();
-        core.mem.swap(core.base + at::WAKE_FLAG, wake_flag::NOBODY, Ordering::SeqCst);
+        core.mem.swap(core.base + at::WAKE_FLAG, wake_flag::NO_DRAINER, Ordering::SeqCst);
         let started = Instant::now();
         while started.elapsed() < Duration::from_nanos(2 * GRACE_NS) {
             core.mem.relax();

@@ -257,7 +257,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rotation_keeps_so_many_and_may_be_cut_off() {
+    fn rotation_keeps_n_files_and_may_be_cut_off() {
         let dir = std::env::temp_dir().join(format!("hashmere-log-rotate-{}", std::process::id()));
         let _ = fs::remove_dir_all(&dir);
         fs::create_dir(&dir).unwrap();

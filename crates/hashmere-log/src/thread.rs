@@ -191,8 +191,8 @@ impl Thread {
                     return Ok(());
                 }
             }
-            wake_flag::NOBODY if shared.options.on_no_drainer == OnNoDrainer::Stdout => return self.help(),
-            wake_flag::NOBODY => return Ok(()),
+            wake_flag::NO_DRAINER if shared.options.on_no_drainer == OnNoDrainer::Stdout => return self.help(),
+            wake_flag::NO_DRAINER => return Ok(()),
             _ => {}
         }
         core.clear_wake_flag(state);
@@ -213,7 +213,7 @@ impl Thread {
             match written {
                 Ok(_) => {}
                 // A thread that helps as we do may have looked into our ring before.
-                Err(LogError::Taken { .. }) if core.get(at::WAKE_FLAG) == wake_flag::NOBODY => {
+                Err(LogError::Taken { .. }) if core.get(at::WAKE_FLAG) == wake_flag::NO_DRAINER => {
                     let Some(time) = backoff.next() else { return Ok(()) };
                     std::thread::sleep(time.min(Duration::from_millis(1)));
                 }

@@ -369,7 +369,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn full_is_told_from_broken() {
+    fn full_and_broken_are_different_errors() {
         // ENOSPC, EFBIG, EDQUOT and ENOMEM; then EIO and EBADF. Their numbers are Linux's.
         for code in [28, 27, 122, 12] {
             let error = classify(io::Error::from_raw_os_error(code));

@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn ourselves_and_nobody() {
+    fn ourselves_and_no_process() {
         assert!(!describe(pid()).unwrap().name.is_empty());
         assert_eq!(describe(u32::MAX), None);
     }

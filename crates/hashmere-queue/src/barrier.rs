@@ -205,7 +205,7 @@ impl Barrier {
                 self.target = None;
                 return Ok(Some(BarrierWaitResult { round: state.round, lost: state.lost_then }));
             }
-            if self.take_off_the_dead(&state)? {
+            if self.remove_crashed_participants(&state)? {
                 continue;
             }
             let left = until.map_or(LOOK_EVERY, |until| until.saturating_duration_since(Instant::now()));
@@ -216,7 +216,7 @@ impl Barrier {
         }
     }
 
-    fn take_off_the_dead(&self, state: &State) -> Result<bool, QueueError> {
+    fn remove_crashed_participants(&self, state: &State) -> Result<bool, QueueError> {
         let mut gone = Vec::new();
         for participant in &state.present {
             if ClientId::unpack(participant.client).is_none_or(|client| self.store.is_gone(client).unwrap_or(false)) {

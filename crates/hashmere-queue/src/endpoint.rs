@@ -153,14 +153,14 @@ impl Endpoint {
         let empty = self.empty.get() + 1;
         self.empty.set(empty);
         if empty >= LOOK_EVERY {
-            self.look_for_the_dead()?;
+            self.look_for_crashed_endpoints()?;
         }
         Ok(())
     }
 
     #[cold]
     #[inline(never)]
-    pub(crate) fn look_for_the_dead(&self) -> Result<(), QueueError> {
+    pub(crate) fn look_for_crashed_endpoints(&self) -> Result<(), QueueError> {
         self.empty.set(0);
         if self.looked.get().elapsed() >= LOOK_AFTER {
             self.pool.recover()?;

@@ -89,7 +89,7 @@ impl Endpoint {
             if from.pool.region.is_dropped() {
                 return Err(QueueError::Removed);
             }
-            self.look_for_the_dead()?;
+            self.look_for_crashed_endpoints()?;
             sleep(self.mem(), &from.ring, time);
             if is_ready(self.mem(), &from.ring) {
                 return Ok(true);

@@ -220,7 +220,7 @@ fn names_are_respected() {
 }
 
 #[test]
-fn progress_is_told_and_a_panic_in_it_ends_the_backup() {
+fn progress_is_reported_and_a_panic_in_it_ends_the_backup() {
     let scratch = Scratch::new("backup-progress");
     let store = Store::open(scratch.store("source")).unwrap();
     (0..20_000u32).for_each(|i| _ = store.set(&i.to_le_bytes(), b"value").unwrap());

@@ -262,7 +262,7 @@ fn many_processes_open_at_once() {
 
 /// A client that claims a slot counts from there on, not what its former client did.
 #[test]
-fn what_a_handle_did_is_told_from_what_others_did() {
+fn a_handle_counts_its_own_operations_only() {
     let _alone = alone();
     let scratch = Scratch::new("clients-own");
     let path = scratch.store("own");

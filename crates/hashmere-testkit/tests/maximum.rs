@@ -175,7 +175,7 @@ fn what_a_view_holds_back_goes_with_it() {
 }
 
 #[test]
-fn readers_and_writers_go_on_meanwhile() {
+fn readers_and_writers_go_on_while_it_changes() {
     let _watchdog = Watchdog::start("maximum-concurrent");
     let scratch = Scratch::new("maximum-concurrent");
     let store = cache(9 * MIB).open(scratch.store("cache")).unwrap();

@@ -206,7 +206,7 @@ fn closing_a_second_handle_does_not_end_the_first() {
 
 /// Trap: reading statistics, listing keys or clearing stops everything.
 #[test]
-fn listing_statistics_and_clearing_stop_nobody() {
+fn listing_statistics_and_clearing_stop_no_other_client() {
     const TRIES: u32 = 8;
     let (_watchdog, _scratch, store) = stage("trap-statistics", Options::new());
     let mut slowest = Vec::new();

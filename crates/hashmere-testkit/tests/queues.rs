@@ -105,7 +105,7 @@ fn killed_at_random_the_only_producer_and_the_only_consumer() {
 }
 
 #[test]
-fn killed_at_random_elements_go_to_the_queue_of_the_dead() {
+fn killed_at_random_elements_go_to_the_dead_letter_queue() {
     storm("queues-lost", OnDeath::Queue("lost"), Kind::Mpmc);
 }
 
@@ -117,7 +117,7 @@ fn small(scratch: &Scratch) -> (Store, Pool) {
 
 /// What a killed worker had popped comes back while another waits for it, without a call of the program.
 #[test]
-fn a_sleeper_is_given_what_the_dead_held() {
+fn a_sleeper_is_given_what_a_crashed_endpoint_held() {
     let _watchdog = Watchdog::start("queues-sleeper");
     let scratch = Scratch::new("queues-sleeper");
     let store = Options::new().open(scratch.store("queues")).unwrap();
@@ -136,7 +136,7 @@ fn a_sleeper_is_given_what_the_dead_held() {
 }
 
 #[test]
-fn roles_are_given_back_by_the_dropped_and_the_dead() {
+fn roles_of_dropped_and_crashed_endpoints_are_given_back() {
     let scratch = Scratch::new("queues-roles");
     let (_store, pool) = small(&scratch);
     let queue = pool.queue_with("spsc", QueueOptions::new().kind(Kind::Spsc)).unwrap();

@@ -176,7 +176,7 @@ fn stopped_then_killed_is_taken_over() {
 /// Wherever a process is stopped that fills a store in order, in the middle of a split or a clear, all others see exactly the
 /// keys up to there: none twice, none missing, by scan and by look-up.
 #[test]
-fn a_split_that_stands_still_shows_every_key_once() {
+fn a_stopped_split_shows_every_key_once() {
     let mut stage = stage("stopped-split");
     let store = &stage.store;
     let worker = Worker::start(worker!(), "hammer", &[&store.path().display(), &2000, &"refill"]);

@@ -126,7 +126,7 @@ fn intact_while_other_processes_write() {
 
 /// A killed process's pins are not kept forever, and a stopped one's hold back only what it pinned.
 #[test]
-fn pins_of_the_dead_are_lifted() {
+fn pins_of_crashed_clients_are_lifted() {
     let _watchdog = Watchdog::start("views-dead");
     let scratch = Scratch::new("views-dead");
     let store = tiny().max_bytes(BASE + (64 << 10)).open(scratch.store("views")).unwrap();

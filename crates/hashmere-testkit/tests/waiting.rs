@@ -20,7 +20,7 @@ fn store(name: &'static str) -> (Scratch, Store) {
 }
 
 #[test]
-fn a_change_wakes_whoever_waits_for_it() {
+fn a_change_wakes_its_waiters() {
     let _watchdog = Watchdog::start("waiting-change");
     let (_scratch, store) = store("waiting-change");
     let set = store.set(b"key", b"1").unwrap().version;
@@ -71,7 +71,7 @@ fn a_change_wakes_whoever_waits_for_it() {
 
 /// Killed while they hold it, or not: no other is inside at the same time, none waits forever.
 #[test]
-fn a_mutex_is_nobodys_after_the_death_of_its_holder() {
+fn a_mutex_is_free_after_the_death_of_its_holder() {
     let _watchdog = Watchdog::start("waiting-mutex");
     let (_scratch, store) = store("waiting-mutex");
     let mut rng = Rng::for_test("waiting-mutex");
@@ -196,7 +196,7 @@ fn a_mutex_taken_twice_by_one_thread_is_refused() {
 }
 
 #[test]
-fn who_waits_at_a_barrier_is_told_of_a_clear() {
+fn a_waiter_at_a_barrier_gets_an_error_after_a_clear() {
     let _watchdog = Watchdog::start("waiting-barrier-clear");
     let (_scratch, store) = store("waiting-barrier-clear");
     let mut old = Barrier::join(&store, b"race", 2).unwrap();
@@ -209,15 +209,15 @@ fn who_waits_at_a_barrier_is_told_of_a_clear() {
         std::thread::yield_now();
     }
     store.clear().unwrap();
-    let is_told = |told: Result<_, QueueError>| match told {
+    let names_the_clear = |result: Result<_, QueueError>| match result {
         Err(error @ QueueError::Broken(_)) => error.to_string().contains("cleared"),
         _ => false,
     };
-    assert!(is_told(waiter.join().unwrap()), "asleep during the clear");
-    assert!(is_told(old.wait(LONG)));
+    assert!(names_the_clear(waiter.join().unwrap()), "asleep during the clear");
+    assert!(names_the_clear(old.wait(LONG)));
     // One that is made under the same key is another, and its participants are not taken for those of the old one.
     let mut new = Barrier::join(&store, b"race", 2).unwrap();
-    assert!(is_told(old.wait(LONG)));
+    assert!(names_the_clear(old.wait(LONG)));
     drop(old);
     assert_eq!(new.wait(Duration::from_millis(5)).unwrap(), None, "the old one counts as arrived, or as lost");
     let mut second = Barrier::join(&store, b"race", 2).unwrap();
@@ -252,7 +252,7 @@ fn a_value_is_computed_once_and_again_if_who_computes_dies() {
 }
 
 #[test]
-fn a_barrier_opens_for_all_and_without_the_dead() {
+fn a_barrier_opens_for_all_and_without_the_crashed() {
     let _watchdog = Watchdog::start("waiting-barrier");
     let (_scratch, store) = store("waiting-barrier");
     let path = store.path().display();

@@ -38,7 +38,7 @@ fn all_told(fixture: &Fixture, wanted: &[(u64, u32)], when: &str) {
 }
 
 #[test]
-fn what_a_thread_dropped_last_is_told_when_it_has_left() {
+fn what_a_thread_dropped_last_is_reported_when_it_has_left() {
     for is_killed in [false, true] {
         let fixture = fixture(2);
         let actor = fixture.actor();
@@ -152,7 +152,7 @@ pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
 
 /// Threads come and go, log more than there is room for, and are killed; now and then one of them drains, and dies of it.
 #[test]
-fn everybody_is_told_of_by_name() {
+fn every_dropper_is_reported_by_name() {
     let seed: u64 = 20_261_122;
     println!("seed {seed}");
     let mut state = seed;

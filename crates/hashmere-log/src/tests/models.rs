@@ -97,7 +97,7 @@ fn deaths_of_writers() -> impl Fn() + Send + Sync + 'static {
 }
 
 #[test]
-fn lines_of_the_dead_come_out_and_their_halves_do_not() {
+fn lines_of_a_crashed_writer_come_out_and_half_lines_do_not() {
     explore("log/writers", deaths_of_writers());
 }
 
@@ -327,7 +327,7 @@ fn log_patiently(actor: &User, cursor: &mut Cursor, text: &str) {
 }
 
 #[test]
-fn nobody_sleeps_on() {
+fn no_drainer_sleeps_on() {
     explore("log/sleepers", sleepers());
 }
 

@@ -149,7 +149,7 @@ fn enumerate(start: &Fixture, script: Script, name: &str, counts: &mut Counts) {
 const SCRIPTS: [(&str, Script); 3] = [("singles", singles), ("batches", batches), ("keeping", keeping)];
 
 #[test]
-pub(super) fn death_at_every_store_and_of_whoever_clears_up() {
+pub(super) fn death_at_every_store_and_during_its_repair() {
     let mut counts = Counts { deaths: 0, repairs: 0 };
     for kind in KINDS {
         for (bound, on_death) in [(ELEMENTS, 0), (5, 0), (ELEMENTS, 4)] {

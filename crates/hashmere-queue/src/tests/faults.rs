@@ -7,20 +7,20 @@ const DEATHS: &str = "queues: deaths of the owner and of who clears up";
 const BESIDE: &str = "queues: deaths beside another endpoint";
 
 const HUNTS: &[Hunt] = &[
-    (Fault::IntentOmitted, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
+    (Fault::IntentOmitted, DEATHS, crash::death_at_every_store_and_during_its_repair),
     (Fault::SuccessUnconfirmed, BESIDE, crash::death_at_every_store_beside_another_endpoint_at_every_access),
     (Fault::HeadStored, BESIDE, crash::death_at_every_store_beside_another_endpoint_at_every_access),
     (Fault::CellUnchecked, BESIDE, crash::death_at_every_store_beside_another_endpoint_at_every_access),
-    (Fault::HeldLate, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Fault::EndEarly, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Fault::SlotEarly, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Fault::PushUndone, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Fault::EndpointFreedEarly, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
-    (Fault::RolesRetained, DEATHS, crash::death_at_every_store_and_of_whoever_clears_up),
+    (Fault::HeldLate, DEATHS, crash::death_at_every_store_and_during_its_repair),
+    (Fault::EndEarly, DEATHS, crash::death_at_every_store_and_during_its_repair),
+    (Fault::SlotEarly, DEATHS, crash::death_at_every_store_and_during_its_repair),
+    (Fault::PushUndone, DEATHS, crash::death_at_every_store_and_during_its_repair),
+    (Fault::EndpointFreedEarly, DEATHS, crash::death_at_every_store_and_during_its_repair),
+    (Fault::RolesRetained, DEATHS, crash::death_at_every_store_and_during_its_repair),
     (
         Fault::LiveOwnerRecovered,
         "queues: recovery beside the living",
-        transfer::nobody_takes_the_endpoint_of_the_living,
+        transfer::no_client_takes_the_endpoint_of_a_live_one,
     ),
 ];
 

@@ -222,7 +222,7 @@ fn deaths() -> impl Fn() + Send + Sync + 'static {
 }
 
 #[test]
-fn what_the_dead_held_comes_back_once() {
+fn what_a_crashed_endpoint_held_comes_back_once() {
     explore("queue/deaths", deaths());
 }
 
@@ -266,7 +266,7 @@ fn sleepers() -> impl Fn() + Send + Sync + 'static {
 }
 
 #[test]
-fn nobody_sleeps_on_beside_an_element() {
+fn no_endpoint_sleeps_on_beside_an_element() {
     explore("queue/sleepers", sleepers());
 }
 

@@ -79,7 +79,7 @@ fn the_end_of_the_batch_is_reached_and_begun_again() {
 }
 
 #[test]
-pub(super) fn nobody_takes_the_endpoint_of_the_living() {
+pub(super) fn no_client_takes_the_endpoint_of_a_live_one() {
     let fixture = Fixture::new(4, Kind::Mpmc, 4, 0);
     let actor = fixture.actor();
     let endpoint = actor.endpoint(0);

@@ -154,7 +154,7 @@ fn every_name_that_memcached_has_is_there() {
 }
 
 #[test]
-fn local_traffic_is_told_from_socket_traffic() {
+fn local_and_socket_traffic_are_counted_apart() {
     let scratch = Scratch::new("serve");
     // What an earlier server and earlier processes did is neither: the next ones take over their places in the file.
     let first = start_on(&scratch, &[]);

@@ -141,15 +141,15 @@ impl Follow {
 
 /// Opens a log as soon as a process has made it, with the sizes that it shall have: the drainer may be there first. `None`: asked to stop.
 fn wait_for(log: &LogArgs) -> Result<Option<Log>, Failure> {
-    let mut is_told = false;
+    let mut is_reported = false;
     while !is_asked_to_stop() {
         match log.open() {
             Err(Failure::Error { code: code @ (NO_STORE | NO_LOG), .. }) => {
-                if !is_told {
+                if !is_reported {
                     let what = if code == NO_STORE { "store" } else { "log in the store" };
                     eprintln!("hashmere: there is no such {what} yet; waiting for the first process that logs to it");
                 }
-                is_told = true;
+                is_reported = true;
                 std::thread::sleep(LOOK);
             }
             opened => return opened.map(Some),

@@ -52,7 +52,7 @@ enum Look {
 impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn check_leaf(&self, root: u64, tree: Tree, leaf: u64, seats: &mut Seats, report: &mut CheckReport) {
         for slot_offset in self.leaf_slots(leaf) {
-            match self.look_until_it_stands(root, tree, leaf, slot_offset, &mut seats.looks) {
+            match self.look_until_stable(root, tree, leaf, slot_offset, &mut seats.looks) {
                 Look::Nothing => {}
                 Look::Wrong(code, text) => report.add(code, slot_offset, text),
                 Look::Item(name, seat) => {
@@ -74,7 +74,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             && self.leaf_of(root, seat.tree, seat.hash).ok().flatten() == Some(seat.leaf)
     }
 
-    fn look_until_it_stands(&self, root: u64, tree: Tree, leaf: u64, slot_offset: u64, looks: &mut u32) -> Look {
+    fn look_until_stable(&self, root: u64, tree: Tree, leaf: u64, slot_offset: u64, looks: &mut u32) -> Look {
         for _ in 0..LOOKS.0 {
             let (epoch, slot) = (self.mem.load(at::EPOCH, Ordering::Acquire), self.slot(slot_offset));
             let look = self.look_at_slot(root, tree, leaf, slot_offset, slot);

@@ -295,7 +295,7 @@ fn a_full_cache_goes_on_and_the_copy_says_so() {
 }
 
 #[test]
-fn a_second_backup_is_told_whose_the_first_is() {
+fn the_error_of_a_second_backup_names_the_owner_of_the_first() {
     let fixture = Fixture::new(strict(120));
     let (client, other) = (fixture.client(), fixture.client());
     furnish(&client);

@@ -37,7 +37,7 @@ fn cast_after_a_dead_one(fixture: &Fixture) -> Cast {
 const EFFORT: Effort = if cfg!(miri) { Effort { step: 91, repairs: 1 } } else { Effort { step: 3, repairs: 4 } };
 
 #[test]
-fn whoever_makes_a_backup_may_die() {
+fn a_client_that_makes_a_backup_may_die() {
     for (name, setup) in [("backup", cast as fn(&Fixture) -> Cast), ("backup after a dead one", cast_after_a_dead_one)]
     {
         let act = |client: &mut Client| drop(backup(client, GEOMETRY, &mut |_, _| ()).unwrap());

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 /// Wherever a set dies, at most its own lock is counted as a dead one, until it is repaired.
 #[test]
-fn locks_of_the_dead_are_counted() {
+fn locks_of_crashed_clients_are_counted() {
     let mut seen = 0;
     for stores in 1.. {
         let fixture = Fixture::new(strict(64));

@@ -31,7 +31,7 @@ fn use_it(client: &Client) {
 /// All segments of a cache are being emptied by a client that cannot exist: a large value waited for that one, and died of
 /// looking for its name (a bus error, on a file).
 #[test]
-fn a_cache_emptied_by_nobody() {
+fn a_cache_emptied_by_an_impossible_owner() {
     for owner in [1025, 0xfffe, 0xffff] {
         let (_fixture, client) = filled(cache(32));
         for segment in (0..client.segments()).filter(|s| !matches!(client.state(*s).state, State::Index | State::Open))
@@ -46,7 +46,7 @@ fn a_cache_emptied_by_nobody() {
 }
 
 #[test]
-fn each_segment_in_each_state_of_nobody() {
+fn each_segment_in_each_state_of_an_impossible_owner() {
     for geometry in [cache(32), strict(32)] {
         let segments = filled(geometry).1.segments();
         let step = if cfg!(miri) { 13 } else { 5 };

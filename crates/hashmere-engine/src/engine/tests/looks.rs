@@ -32,7 +32,7 @@ fn those_who_open_at_once_ask_once() {
 }
 
 #[test]
-fn the_dead_are_found_whatever_is_noted_about_them() {
+fn crashed_clients_are_found_whatever_is_noted_about_them() {
     for noted in [0, 1, 1 << 40, u64::MAX] {
         let fixture = Fixture::new(strict(32));
         let (one, other) = (fixture.client(), fixture.client());

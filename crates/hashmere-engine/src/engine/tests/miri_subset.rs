@@ -147,7 +147,7 @@ fn a_full_cache_evicts() {
 }
 
 #[test]
-fn the_dead_are_repaired() {
+fn crashed_clients_are_repaired() {
     let mut case = Case { fixture: Fixture::new(strict(12).small_leaves()), state: State::new() };
     let (victim, client) = (case.fixture.client(), case.fixture.client());
     case.set(&victim, "key".into(), b"first");

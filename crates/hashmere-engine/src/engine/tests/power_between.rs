@@ -164,7 +164,7 @@ pub(super) fn kill_then_sync(act: fn(&Client), geometry: Geometry, step: usize) 
 }
 
 #[test]
-fn what_the_dead_left_is_synced() {
+fn what_a_crashed_writer_left_is_synced() {
     for (name, act, step) in WRITES {
         let images = kill_then_sync(act, strict(64).durable(), step).unwrap_or_else(|e| panic!("{name}: {e}"));
         println!("{name}: {images} deaths before a sync");

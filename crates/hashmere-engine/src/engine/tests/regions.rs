@@ -119,7 +119,7 @@ fn names_are_given_once_for_each_kind() {
 }
 
 #[test]
-fn what_somebody_has_open_stays_after_a_drop_until_it_is_closed_or_dead() {
+fn an_open_region_stays_after_a_drop_until_its_clients_close_it_or_die() {
     let fixture = Fixture::new(strict(24));
     let (a, b, c) = (fixture.client(), fixture.client(), fixture.client());
     assert!(create(&a, "pool", BYTES).unwrap());

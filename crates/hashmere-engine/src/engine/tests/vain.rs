@@ -143,7 +143,7 @@ fn a_long_value_for_a_key_that_is_not_as_expected() {
 }
 
 #[test]
-fn a_region_for_whoever_has_no_pin_left() {
+fn a_region_for_a_thread_without_a_free_pin() {
     let fixture = Fixture::new(strict(32));
     let client = fixture.client();
     let pins = client.writer().unwrap().row + row::at::PINS;
