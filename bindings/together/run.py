@@ -44,7 +44,7 @@ def judge(store: hashmere.Store, names: List[str]) -> None:
 def main() -> None:
     seed, commands = int(sys.argv[1]), programs(sys.argv[2:])
     chance, names = random.Random(seed), list(commands)
-    everyone = ",".join(names)
+    all_names = ",".join(names)
     with hashmere.open("together") as store:
         path = store.path
         store["cas"] = "0"
@@ -54,7 +54,7 @@ def main() -> None:
         workers: Dict[str, subprocess.Popen[bytes]] = {}
         try:
             wait_for_noise(store, names)
-            workers = {name: subprocess.Popen([*command, path, name, everyone]) for name, command in commands.items()}
+            workers = {name: subprocess.Popen([*command, path, name, all_names]) for name, command in commands.items()}
             chance.shuffle(doomed)
             for process in doomed:
                 time.sleep(chance.uniform(0.02, 0.2))

@@ -47,9 +47,9 @@ def forever(store: hashmere.Store, me: str) -> None:
         store.incr(f"noise:{me}", initial=1)
 
 
-def work(store: hashmere.Store, me: str, everyone: List[str]) -> None:
+def work(store: hashmere.Store, me: str, all_names: List[str]) -> None:
     store.incr("arrived", initial=1)
-    wait_until("the others do not come", lambda: int(store["arrived"]) >= len(everyone))
+    wait_until("the others do not come", lambda: int(store["arrived"]) >= len(all_names))
 
     for _ in range(SUMS):
         store.incr("sum", initial=1)
@@ -58,7 +58,7 @@ def work(store: hashmere.Store, me: str, everyone: List[str]) -> None:
         next_number(store)
         store.update_with("log", lambda old: (old or b"") + f"{me};".encode())
     store.set(f"from:{me}", greeting(me), flags=len(me), ttl=3600)
-    for peer in everyone:
+    for peer in all_names:
         read_of(store, peer)
 
     store.set(f"brief:{me}", "x", ttl=0.05)
@@ -68,6 +68,6 @@ def work(store: hashmere.Store, me: str, everyone: List[str]) -> None:
 
 
 if __name__ == "__main__":
-    path, me, everyone = sys.argv[1:]
+    path, me, all_names = sys.argv[1:]
     with hashmere.open(path) as opened:
-        forever(opened, me) if everyone == "forever" else work(opened, me, everyone.split(","))
+        forever(opened, me) if all_names == "forever" else work(opened, me, all_names.split(","))

@@ -28,7 +28,7 @@ static void fail(const char *what, const char *line) {
 static void work(hm_log *log) {
     for (int i = 0; i < LINES; i++) {
         if (HM_INFO(log, "line %d", i) != HM_OK) fail("a line was refused", "");
-        if (i % 10 == 0) HM_DEBUG(log, "line %d, and more than anybody wants to know", i);
+        if (i % 10 == 0) HM_DEBUG(log, "line %d, with all the details", i);
     }
 }
 

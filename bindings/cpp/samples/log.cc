@@ -20,7 +20,7 @@ using pids = std::array<pid_t, 3>;
 void work(hashmere::log &log) {
     for (int i = 0; i < lines; i++) {
         log.info("line {}", i);
-        if (i % 10 == 0) log.debug() << "line " << i << ", and more than anybody wants to know";
+        if (i % 10 == 0) log.debug() << "line " << i << ", with all the details";
     }
 }
 

@@ -22,7 +22,7 @@ def worker(store: hashmere.Store) -> None:
     for number in range(LINES):
         logger.info("line %d", number)
         if number % 10 == 0:
-            logger.debug("line %d, and more than anybody wants to know", number)
+            logger.debug("line %d, with all the details", number)
 
 
 def check(text: str, pids: Set[int]) -> int:

@@ -277,7 +277,7 @@ impl Log {
         rings.iter().map(dict).collect()
     }
 
-    /// An iterator over lines that were drained, as `hashmere.LogLine`, without taking them from anyone. ``since`` is ``"now"``,
+    /// An iterator over lines that were drained, as `hashmere.LogLine`, without consuming them. ``since`` is ``"now"``,
     /// ``"oldest"``, or how many lines back to begin. It ends when nothing has come for ``timeout`` seconds, without at once;
     /// ``None``: never.
     #[pyo3(signature = (since=None, /, *, timeout=Some(0.0)), text_signature = "($self, since=None, /, *, timeout=0.0)")]

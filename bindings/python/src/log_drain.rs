@@ -146,7 +146,7 @@ pub fn since(since: Option<&Bound<'_, PyAny>>) -> PyResult<Since> {
     }
 }
 
-/// Reads lines that were drained, in order, without taking them from anyone. Made by `Log.follow`.
+/// Reads lines that were drained, in order, without consuming them. Made by `Log.follow`.
 #[pyclass(module = "hashmere._hashmere")]
 pub struct Follower {
     follower: hashmere_log::Follower,

@@ -1,4 +1,4 @@
-//! Values written where they will stand, before anybody sees them.
+//! Values written in place in the file, before any reader sees them.
 
 use crate::attributes::attributes;
 use crate::bytes::Key;

@@ -10,7 +10,7 @@ LINES = 100
 def work(log)
   LINES.times do |number|
     log.info("line #{number}")
-    log.debug { "line #{number}, and more than anybody wants to know" } if (number % 10).zero?
+    log.debug { "line #{number}, with all the details" } if (number % 10).zero?
   end
 end
 

@@ -22,7 +22,7 @@
 //! what is `taken` by its own slot, and passes over everything else.
 //!
 //! *The ids that a slot applies only increase*, through all its processes. A state never goes back, and the slot passed
-//! over an id only when that chunk was `taken` by or `done` by someone. So when it claims a chunk, no lower id is
+//! over an id only when that chunk was `taken` by or `done` by a slot. So when it claims a chunk, no lower id is
 //! `todo`. (A chunk that a killed process left `taken` is the last one that it claimed: there was at most one, because
 //! it claims the next only after step 3.) Therefore `mark < id` says exactly: this slot has not applied this chunk
 //! to this word.

@@ -117,7 +117,7 @@ hashmere_mem::seeded_faults! {
     LargeUnasked,
     /// A region whose dropper died half way stays half dropped.
     DropUnfinished,
-    /// The head of a large record forgets a tail before the tail is anybody's.
+    /// The head of a large record forgets a tail before the tail has an owner.
     TailForgotten,
     /// The index of before a clear goes before the new one is complete.
     RootEarly,

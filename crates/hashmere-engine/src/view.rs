@@ -28,7 +28,7 @@ enum Bytes {
     Owned(Vec<u8>),
 }
 
-// SAFETY: the bytes are not changed by anyone while the pin is held, and the engine pointer is used for its mapping and
+// SAFETY: no client changes the bytes while the pin is held, and the engine pointer is used for its mapping and
 // for atomic operations only. `SharedEngine` outlives the view and never frees an engine before its own drop.
 unsafe impl Send for View {}
 // SAFETY: as above; a shared view only reads.

@@ -905,7 +905,7 @@ typedef struct hm_stats {
     uint64_t is_poisoned;      /**< Durable stores: 1 if a flush has failed. */
     uint64_t clients;          /**< Clients of this moment: see ::hm_each_client. */
     uint64_t no_space_since_ms; /**< Since when the file system has refused memory to the store, in milliseconds since
-                                     1970; 0: it does not, as far as anyone has asked. */
+                                     1970; 0: it does not, as far as any client has asked. */
 } hm_stats;
 
 /** Statistics. No process is stopped for them. @return #HM_OK */

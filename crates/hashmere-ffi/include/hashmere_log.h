@@ -230,7 +230,7 @@ int hm_log_flush(hm_log *log, uint64_t timeout_ms, hm_error *error);
 enum hm_line_flags {
     HM_LINE_MORE = 1 << 0,      /**< The thread's next line continues this one, which was too long. */
     HM_LINE_CONTINUED = 1 << 1, /**< It continues the thread's line before. */
-    /** No line that anybody logged, without text: only hm_line::lost counts, of a thread that has left, or that had its ring before. */
+    /** Not logged, without text: only hm_line::lost counts, of a thread that has left, or that had its ring before. */
     HM_LINE_NOTE = 1 << 2
 };
 
@@ -345,7 +345,7 @@ int hm_manual_drainer_wait(hm_manual_drainer *drainer, uint64_t timeout_ms, hm_e
  */
 int hm_manual_drainer_finish(hm_manual_drainer *drainer, uint64_t *lines, hm_error *error);
 
-/** Reads the lines of a log that were drained, without taking them from anyone. */
+/** Reads the lines of a log that were drained, without consuming them. */
 typedef struct hm_follower hm_follower;
 
 /**

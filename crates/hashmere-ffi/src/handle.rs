@@ -23,7 +23,7 @@ pub struct HmStore {
     store: UnsafeCell<MaybeUninit<Store>>,
 }
 
-// SAFETY: `Store` may be shared and sent. The cell is written only by `open`, before anybody has the pointer, and by the one
+// SAFETY: `Store` may be shared and sent. The cell is written only by `open`, before any other thread has the pointer, and by the one
 // `close` that changes the state.
 unsafe impl Sync for HmStore {}
 

@@ -33,7 +33,7 @@ pub mod at {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum State {
-    /// Nothing, with memory behind all of it; anyone may claim it.
+    /// Nothing, with memory behind all of it; any client may claim it.
     Free = 0,
     /// Its owner appends to it.
     Open = 1,
@@ -61,7 +61,7 @@ pub enum State {
     Region = 12,
     /// Taken out of use, because the store has a lower maximum than before: not to be claimed, and no memory behind it.
     Offline = 13,
-    /// Nothing, and no memory behind it: a hole in the file. Anyone may claim it and ask for memory, as for growth.
+    /// Nothing, and no memory behind it: a hole in the file. Any client may claim it and ask for memory, as for growth.
     Hole = 14,
 }
 

@@ -14,7 +14,7 @@ fn worker(log: &Log) -> Result<(), Box<dyn Error>> {
     for number in 0..LINES {
         log.format(Level::Info, format_args!("line {number}"))?;
         if number % 10 == 0 {
-            log.format(Level::Debug, format_args!("line {number}, and more than anybody wants to know"))?;
+            log.format(Level::Debug, format_args!("line {number}, with all the details"))?;
         }
     }
     Ok(())

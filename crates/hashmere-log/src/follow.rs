@@ -1,4 +1,4 @@
-//! Following: reading the history as it grows, without taking anything from anyone.
+//! Following: reading the history as it grows, without consuming it.
 
 use crate::error::LogError;
 use crate::handle::Handle;

@@ -20,7 +20,7 @@ pub(crate) mod at {
     pub(crate) const CLOCK: u64 = 32;
     pub(crate) const ANCHOR_TICKS: u64 = 40;
     pub(crate) const ANCHOR_NS: u64 = 48;
-    // What every writer looks at and hardly anybody changes.
+    // What every writer reads and is rarely written.
     pub(crate) const LEVEL: u64 = 128;
     pub(crate) const WAKE_FLAG: u64 = 136;
     pub(crate) const DRAINER: u64 = 144;
@@ -141,7 +141,7 @@ pub(crate) mod flag {
     pub(crate) const CONTINUED: u64 = 8;
 }
 
-/// The level of what is no line of anybody: it tells of lines that were lost.
+/// The level of a line that was not logged: it says how many lines were lost.
 pub(crate) const NOTE: u64 = 0;
 
 /// First word of a line.

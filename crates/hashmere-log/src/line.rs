@@ -222,7 +222,7 @@ impl LogLine {
         Level::from_number(self.level).unwrap_or(if self.is_note() { Level::Warn } else { Level::Info })
     }
 
-    /// Whether it is no line that anybody logged: it only tells how many lines were [lost](Self::lost), those of a thread that has left, or
+    /// Whether it was not logged: it only tells how many lines were [lost](Self::lost), those of a thread that has left, or
     /// that had its ring before another one did.
     pub fn is_note(&self) -> bool {
         self.level == NOTE

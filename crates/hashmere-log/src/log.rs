@@ -249,7 +249,7 @@ impl Log {
         Ok(drain)
     }
 
-    /// Reads lines that were drained, from now on or from earlier, without taking them from anyone.
+    /// Reads lines that were drained, from now on or from earlier, without consuming them.
     ///
     /// # Errors
     /// The store's.

@@ -40,7 +40,7 @@ impl<M: Mem> Core<'_, M> {
         if number != last && !is_known && !fault::is(Fault::SuccessorOmitted) {
             let entry = self.free_entry(ring, last);
             let put = |at: u64, value: u64| self.mem.store(entry + at, value, Ordering::Release);
-            // SYNC(past): for a moment it is of no one; then of who is named before the number that says so.
+            // SYNC(past): for a moment it has no thread; the thread is stored before the number that makes it valid.
             put(past::UNTIL, 0);
             put(past::WHO, before);
             put(past::UNTIL, past::KNOWN | u64::from(number));

@@ -110,7 +110,7 @@ impl Cursor {
         mem.store(self.row + row::TRIED, self.number.into(), Ordering::Release);
     }
 
-    /// Writes a line, for which there is room. The clock is looked at when everybody can see that this is going on.
+    /// Writes a line, for which there is room. The clock is read once other processes can see that this is going on.
     #[inline(always)]
     pub(crate) fn append<M: Mem>(&mut self, mem: &M, level: u64, flags: u64, text: &[u8], clock: impl FnOnce() -> u64) {
         let payload = text.len() as u64;

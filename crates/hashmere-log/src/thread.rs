@@ -241,7 +241,7 @@ impl Thread {
         if handle.region.is_dropped() {
             return Err(LogError::Removed);
         }
-        // Once in a round it is worth a look whether anybody drains.
+        // Once in a round it is worth a look whether there is a drainer.
         if self.cursor.is_half_full()
             && shared.options.on_no_drainer == OnNoDrainer::Stdout
             && Thread::is_drainer_gone(&handle)?

@@ -83,7 +83,7 @@ impl ByteLocks {
         self.set(n, libc::F_UNLCK).map(drop)
     }
 
-    /// Whether anybody but this `ByteLocks` holds lock `n`, in any mode. Takes nothing.
+    /// Whether another than this `ByteLocks` holds lock `n`, in any mode. Takes nothing.
     ///
     /// # Errors
     /// `InvalidInput` and [`stale_error`] as above.

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 /// The environment variable that names the namespace folder.
 pub const DIR_VARIABLE: &str = "HASHMERE_DIR";
 
-/// A file under construction, which has no name that anybody would open. Dropped unpublished, it
+/// A file under construction, which has no name that a program would open. Dropped unpublished, it
 /// vanishes.
 #[derive(Debug)]
 pub struct Unpublished {
@@ -296,7 +296,7 @@ pub enum NamespaceError {
         /// Its owner.
         uid: u32,
     },
-    /// The default folder is open to the group or to everybody.
+    /// The default folder is open to the group or to all users.
     Exposed {
         /// The folder that was refused.
         path: PathBuf,

@@ -225,7 +225,7 @@ impl Drop for ForkClosedFd {
             return;
         };
         if registration.is_current() {
-            // Out of the table first: once closed, the number may be given to someone else's file,
+            // Out of the table first: once closed, the number may be given to another file,
             // which a child must not close.
             drop(registration);
             // SAFETY: we own the descriptor, and this process's handler has not closed it.

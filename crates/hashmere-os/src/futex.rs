@@ -29,7 +29,7 @@ pub enum Wait {
 
 /// Sleeps while the word at `address` equals `expected`, at most `timeout`.
 ///
-/// The comparison and the falling asleep are one step for everyone who changes the word and then
+/// The comparison and the falling asleep are one step for every thread that changes the word and then
 /// calls [`wake`]. The futex is shared: a waker in another process, with the file mapped at
 /// another address, reaches us. Time is the monotonic clock's.
 ///

@@ -87,7 +87,7 @@ impl State {
         head.into_iter().chain(list).flat_map(u64::to_le_bytes).collect()
     }
 
-    /// Opens the barrier if everybody who will still come is there.
+    /// Opens the barrier if all participants that are left have arrived.
     fn open_if_complete(&mut self) {
         let arrived = self.present.iter().filter(|p| p.arrived == self.round + 1).count() as u64;
         if arrived > 0 && arrived + self.lost >= self.size {

@@ -19,7 +19,7 @@ const LOOK_EVERY: u32 = 4096;
 /// And how long at least from one such look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 
-/// Takes part in a pool. Not shared between threads: each has its own. What it holds is known to everybody: should this
+/// Takes part in a pool. Not shared between threads: each has its own. What it holds is stored in the file: should this
 /// process die, it is given back.
 ///
 /// An endpoint has up to 64 elements that were popped one by one, and a batch. Dropping it gives back all that it holds.

@@ -212,7 +212,7 @@ impl<M: Mem> Core<'_, M> {
         }
         let held = Held::unpack(word);
         let chosen = self.word(pool::ON_DEATH).checked_sub(1).unwrap_or(held.origin);
-        // The first queue takes anything from anyone.
+        // The first queue takes any element from any endpoint.
         for id in [chosen, 0] {
             let Some(ring) = self.ring(id).filter(|ring| !ring.kind.has_one_producer()) else { continue };
             if push_one(self.mem, &ring, endpoint, slot, held.element) == Push::Done(1) {

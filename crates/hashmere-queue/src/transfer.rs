@@ -281,7 +281,7 @@ pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64)
             mem.read(base + geometry.element(element), &mut bytes);
             bytes
         });
-        // SYNC(peek): pairs with the release fence in `move_head`: as long as the head has not moved, no one had the element to write to it.
+        // SYNC(peek): pairs with the release fence in `move_head`: as long as the head has not moved, no other endpoint had the element to write to it.
         mem.fence(Ordering::Acquire);
         if ring.head(mem) == head || fault::is(Fault::PeekUnchecked) {
             return bytes;

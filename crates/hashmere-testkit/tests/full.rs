@@ -1,6 +1,6 @@
 //! Promise: at its maximum size, on a full file system, at a file size limit or where a process can map no more, a strict
-//! store refuses a write with an error, keeps everything that was there, and has room again after deletes. No signal kills
-//! anybody.
+//! store refuses a write with an error, keeps everything that was there, and has room again after deletes. No process is
+//! killed by a signal.
 //! Catches: SIGBUS at first touch, SIGXFSZ, a failed replace that loses the old value, space lost in each cycle.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 

@@ -211,7 +211,7 @@ fn past_and_far_times() {
     assert_eq!(store.get(b"k").unwrap(), None);
 }
 
-/// What has expired gives its space back without anybody asking for those keys.
+/// What has expired gives its space back without a request for those keys.
 #[test]
 fn expired_records_are_cleaned() {
     let scratch = Scratch::new("ttl-space");

@@ -1,4 +1,4 @@
-//! Hot backup: a copy of one moment while everybody goes on.
+//! Hot backup: a copy of one moment while all clients go on.
 
 use crate::{BackupError, BackupReport, Store};
 use std::path::{Path, PathBuf};

@@ -40,7 +40,7 @@ public:
     }
     /// How many lines of the thread were lost before this one.
     std::uint32_t lost() const noexcept { return c_->lost; }
-    /// Whether it is no line that anybody logged, but only says how many were lost.
+    /// Whether it was not logged, but only says how many lines were lost.
     bool is_note() const noexcept { return (c_->flags & HM_LINE_NOTE) != 0; }
     std::size_t fields() const noexcept { return c_->field_count; }
     /// The key of a field.
@@ -240,7 +240,7 @@ private:
     template <class> friend class log_calls;
 };
 
-/// Reads the lines of a log that were drained, without taking them from anyone. One thread at a time may use it.
+/// Reads the lines of a log that were drained, without consuming them. One thread at a time may use it.
 class follower {
 public:
     /// A descriptor that is readable while there is a line; `next` takes that back when it finds none. It belongs to this object.

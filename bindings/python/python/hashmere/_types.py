@@ -95,4 +95,4 @@ class LogLine(NamedTuple):
     position: int
     """Its position in the log: grows from line to line, and is never used again."""
     is_note: bool = False
-    """Whether it is no line that anybody logged: it only says how many were lost, of a thread that has ended, or had its ring before."""
+    """Whether it was not logged: it only says how many lines were lost, of a thread that has ended, or had its ring before."""

@@ -26,7 +26,7 @@ async def _readable(number: int) -> None:
 
 
 async def follow(log: Log, since: Any = None) -> AsyncIterator[LogLine]:
-    """The lines of a log as they are drained, without end, and without taking them from anyone:
+    """The lines of a log as they are drained, without end, and without consuming them:
 
         async for line in hashmere.aio.follow(log, 10): ...
 

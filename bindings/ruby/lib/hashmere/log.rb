@@ -225,7 +225,7 @@ module Hashmere
       [1, io.fileno]
     end
 
-    # Shows the lines that were drained, without taking them from anyone, and waits for more.
+    # Shows the lines that were drained, without consuming them, and waits for more.
     # @param last [Integer, nil] begins `last` lines back from now; nil: with the oldest that is left
     # @param timeout [Numeric, nil] ends when nothing has come for `timeout` seconds; nil: never
     # @yieldparam line [Line]
@@ -332,8 +332,8 @@ module Hashmere
 
     # A line as a follower of a log sees it: its text, `fields` by their names, `level`, the time when it was logged, the process with its id,
     # a number that no other thread has, how many lines of the thread were `lost` before it, whether the thread's next line
-    # continues it (`more`), or it continues the one before (`continued`), and its `position`, which grows from line to line. A `note` is no line
-    # that anybody logged: it only says how many were `lost`, of a thread that has ended, or that had its ring before.
+    # continues it (`more`), or it continues the one before (`continued`), and its `position`, which grows from line to line. A `note` was
+    # not logged: it only says how many were `lost`, of a thread that has ended, or that had its ring before.
     Line = Struct.new(:text, :fields, :level, :time, :process, :pid, :thread, :lost, :more, :continued, :position, :note) do
       # @private
       def self.from(parts)

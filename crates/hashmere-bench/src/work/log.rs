@@ -165,7 +165,7 @@ fn four(call: &Call) -> Outcome {
 fn one_of_four(call: &Call) -> Outcome {
     let (_store, log) = open(&call.folder)?;
     println!("r");
-    // Until everybody is there.
+    // Until all processes are there.
     std::io::stdin().read_to_end(&mut Vec::new())?;
     for n in 0..call.operations {
         log.format(Level::Info, format_args!("{} {n}", call.records))?;

@@ -77,7 +77,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let engine = Engine::assemble(mem, host, new.shape, new.fixed, new.seed, new.durable, access);
         engine.plant(first, engine.host.now_ms() & VERSION_MAX, 0)?;
         if new.durable {
-            // The creation is the first sync: the caller flushes before anyone can see the file.
+            // The creation is the first sync: the caller flushes before any other process can see the file.
             engine.mem.store(at::SYNC_NEXT, 2, Ordering::Relaxed);
             engine.mem.store(at::SYNC_DONE, 1, Ordering::Relaxed);
             engine.write_point(SyncPoint { number: 1, floor: 0, time: engine.host.now_ms() });

@@ -46,7 +46,7 @@ impl Opened {
     }
 
     /// A durable store: one opener at a time looks whether the machine went down while it was open, or whether it is a copy, rebuilds
-    /// it then, and says on the medium that it is open, before anyone writes.
+    /// it then, and says on the medium that it is open, before any client writes.
     pub(super) fn make_fit(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
         if self.engine.read_only {
             return self.check_boot(path);

@@ -101,7 +101,7 @@ fn is_explained(request: &str, theirs: &str, ours: &str) -> bool {
         _ if theirs.ends_with("<closed>") && ours.ends_with("<closed>") => true,
         // A key in base 64 is shown as it was sent, not as it was stored.
         Some("mg") if has("b") && has("k") && ours.contains(" kaz") && !theirs.contains(" kaz") => true,
-        // Whether counting is in place, and the item so fetched as before, depends on whether memcached still sends it to someone.
+        // Whether counting is in place, and the item so fetched as before, depends on whether memcached still sends it to a client.
         Some("mg") if has("h") && theirs.replacen(" h0", " h1", 1) == ours => true,
         // Counting a stale or won value makes it a fresh one.
         Some("mg") if [" X", " Z"].iter().any(|mark| theirs.contains(mark) && !ours.contains(mark)) => true,

@@ -1,5 +1,5 @@
 //! The process that multi-process tests start, stop and kill: `hashmere-testkit-worker ROLE ARGUMENT...`.
-//! It is of no use to anybody but the tests.
+//! It is of no use outside the tests.
 
 fn main() {
     hashmere_testkit::procs::die_with_parent();

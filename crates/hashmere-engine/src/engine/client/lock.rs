@@ -3,7 +3,7 @@
 //! A waiter spins a little, then sleeps on the word. Whenever it wakes without the lock it asks the kernel whether the
 //! owner still lives, by trying to take the owner's liveness lock. If it gets that, the owner is dead for certain, and
 //! the waiter repairs everything the owner left before it goes on. If not, it waits on, and at the end returns `Busy` with the
-//! owner's name. Time alone never gives anyone a lock.
+//! owner's name. Time alone never gives a client a lock.
 
 use crate::engine::client::stalled::{Blocked, SLEEP_MAX};
 use crate::engine::Engine;

@@ -44,7 +44,7 @@ pub(in crate::engine) struct Writers {
 }
 
 struct WriterCell {
-    /// Offset of the writer's row; 0 while it has none. Readable by anyone.
+    /// Offset of the writer's row; 0 while it has none. Readable by any thread.
     row: AtomicU64,
     /// The figures of the row in [`OWN_STATS`] when it was claimed: former clients of the slot counted them.
     before: [AtomicU64; OWN_STATS.len()],

@@ -59,7 +59,7 @@ pub(crate) struct Place {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Makes a region. `fill` writes what is to stand in it, before anyone can see it. `None`: there is one of this kind and name.
+    /// Makes a region. `fill` writes its content before any other client can see it. `None`: there is one of this kind and name.
     pub(crate) fn create_region(
         &self,
         writer: &mut Writer,

@@ -265,7 +265,7 @@ impl Scenario {
         self.go_on(fixture, other, seen, frame)
     }
 
-    /// What a reader sees before anybody repairs.
+    /// What a reader sees before any client repairs.
     pub(super) fn look(&self, fixture: &Fixture, frame: &Frame) -> Result<State, String> {
         let union = frame.before.iter().chain(&frame.after).map(|(k, v)| (k.clone(), v.clone())).collect();
         let seen = dump(&fixture.reader(), &union)?;

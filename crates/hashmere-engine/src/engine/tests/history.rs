@@ -23,7 +23,7 @@ pub(super) struct Thing {
 /// All that a store holds.
 pub(super) type Whole = BTreeMap<Vec<u8>, Thing>;
 
-/// A state of a key: from when it may be seen, and from when everyone knows of it.
+/// A state of a key: from when it may be seen, and from when every client must see it.
 #[derive(Clone, Debug)]
 struct Epoch {
     thing: Option<Thing>,

@@ -15,7 +15,7 @@ use hashmere_mem::shuttle::thread;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
-/// Reads the key as anybody does.
+/// Reads the key in the ordinary way.
 fn get(client: &Player) {
     match client.t_get(b"key") {
         Ok(Some(bytes)) => is_value("key", &bytes),
