@@ -26,6 +26,7 @@
 ///
 /// - Handles (`store`, `view`, `reservation`, `scan`) are move-only and give back what they hold when they go.
 /// - Keys and values are `hashmere::bytes`, a `std::string_view` that is also made of any container of bytes.
+/// - Wherever a call takes a key, it takes a `hashmere::key`: bytes, bytes with a hash of yours, a `uid` or an `entry_id`.
 /// - A key that is absent is an empty `std::optional`; errors are `hashmere::error`, or a `hashmere::result` from
 ///   `expected()`. Compiled without exceptions, a call outside `expected()` that fails ends the program with the text.
 /// - What hashmere.h says about threads, fork and lifetimes holds here as well. A moved-from handle may only be assigned to or
@@ -37,6 +38,7 @@
 #include "hashmere/calling.hpp"
 #include "hashmere/calls.hpp"
 #include "hashmere/held.hpp"
+#include "hashmere/key.hpp"
 #include "hashmere/result.hpp"
 #include "hashmere/scan.hpp"
 #include "hashmere/store.hpp"

@@ -29,7 +29,7 @@ static void results(hashmere::store &store) {
     CHECK(!wrong && wrong.code() == HM_E_NOT_A_NUMBER && wrong.why().text.find("number") != std::string::npos);
     CHECK(fails(HM_E_NOT_A_NUMBER, [&] { (void)wrong.value(); }));
     CHECK(calls.erase("key").value() && !calls.erase("key").value());
-    CHECK(calls.get(hashmere::entry_id(12345)).code() == HM_E_STALE);
+    CHECK(calls.set(hashmere::entry_id(12345), "x").code() == HM_E_STALE);
     CHECK(calls.sync().code() == HM_E_INVALID_STATE);
 
     const auto missing = hashmere::store::open("missing", hashmere::options().create(false));

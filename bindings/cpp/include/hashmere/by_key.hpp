@@ -9,7 +9,7 @@
 
 namespace hashmere {
 
-/// The calls that take keys. hashmere.h says at each function what it does, guarantees and can fail with.
+/// The calls that take keys: see `key`. hashmere.h says at each function what it does, guarantees and can fail with.
 template <class Policy> class by_key : public calling<Policy> {
 public:
     template <class T> using returns = typename calling<Policy>::template returns<T>;
@@ -18,48 +18,50 @@ public:
     /// @{
 
     /// The value of a key.
-    returns<std::optional<std::string>> get(bytes key) const {
+    returns<std::optional<std::string>> get(const key &k) const {
         return text([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_get(c_, key.data(), key.size(), to, room, &len, e);
+            return hm_get_at(c_, &k.c(), to, room, &len, e);
         });
     }
     /// Copies the value of a key to `to` and returns its length, which may be more than `room`: then nothing useful was copied.
-    returns<std::optional<std::size_t>> get_into(bytes key, void *to, std::size_t room) const {
+    returns<std::optional<std::size_t>> get_into(const key &k, void *to, std::size_t room) const {
         std::size_t len = 0;
         return base::template maybe<std::size_t>(
-            [&](hm_error *e) { return found(hm_get(c_, key.data(), key.size(), to, room, &len, e)); },
+            [&](hm_error *e) { return found(hm_get_at(c_, &k.c(), to, room, &len, e)); },
             [&] { return len; });
     }
     /// The value of a key with everything else about it.
-    returns<std::optional<item>> get_item(bytes key) const {
+    returns<std::optional<item>> get_item(const key &k) const {
         return whole_item([&](void *to, std::size_t room, hm_metadata &m, hm_error *e) {
-            return hm_get_item(c_, key.data(), key.size(), to, room, &m, e);
+            return hm_get_item_at(c_, &k.c(), to, room, &m, e);
         });
     }
     /// Everything about a key except its value.
-    returns<std::optional<hashmere::metadata>> metadata(bytes key) const {
+    returns<std::optional<hashmere::metadata>> metadata(const key &k) const {
         hm_metadata m = {};
-        return base::template maybe<hashmere::metadata>([&](hm_error *e) { return hm_get_metadata(c_, key.data(), key.size(), &m, e); }, [&] { return m; });
+        return base::template maybe<hashmere::metadata>(
+            [&](hm_error *e) { return hm_get_metadata_at(c_, &k.c(), &m, e); },
+            [&] { return hashmere::metadata(m); });
     }
-    returns<bool> contains(bytes key) const {
-        return yes([&](hm_error *e) { return hm_contains(c_, key.data(), key.size(), e); });
+    returns<bool> contains(const key &k) const {
+        return yes([&](hm_error *e) { return hm_contains_at(c_, &k.c(), e); });
     }
-    returns<std::optional<std::size_t>> value_len(bytes key) const {
+    returns<std::optional<std::size_t>> value_len(const key &k) const {
         std::size_t len = 0;
-        return base::template maybe<std::size_t>([&](hm_error *e) { return hm_value_len(c_, key.data(), key.size(), &len, e); },
+        return base::template maybe<std::size_t>([&](hm_error *e) { return hm_value_len_at(c_, &k.c(), &len, e); },
                                   [&] { return len; });
     }
     /// How long a key still lives; -1 is forever.
-    returns<std::optional<std::chrono::milliseconds>> ttl(bytes key) const {
+    returns<std::optional<std::chrono::milliseconds>> ttl(const key &k) const {
         std::int64_t ms = 0;
         return base::template maybe<std::chrono::milliseconds>(
-            [&](hm_error *e) { return hm_ttl(c_, key.data(), key.size(), &ms, e); },
+            [&](hm_error *e) { return hm_ttl_at(c_, &k.c(), &ms, e); },
             [&] { return std::chrono::milliseconds(ms); });
     }
     /// A view of a value in place.
-    returns<std::optional<hashmere::view>> view(bytes key) const {
+    returns<std::optional<hashmere::view>> view(const key &k) const {
         hm_view v;
-        return base::template maybe<hashmere::view>([&](hm_error *e) { return hm_view_acquire(c_, key.data(), key.size(), &v, e); },
+        return base::template maybe<hashmere::view>([&](hm_error *e) { return hm_view_acquire_at(c_, &k.c(), &v, e); },
                                      [&] { return hashmere::view(v); });
     }
     /// @}
@@ -67,54 +69,54 @@ public:
     /// @name Writing
     /// @{
 
-    returns<void> set(bytes key, bytes value) {
-        return done([&](hm_error *e) { return hm_set(c_, key.data(), key.size(), value.data(), value.size(), e); });
+    returns<void> set(const key &k, bytes value) {
+        return done([&](hm_error *e) { return hm_set_at(c_, &k.c(), value.data(), value.size(), e); });
     }
-    returns<stored> set(bytes key, bytes value, const attributes &with) {
+    returns<stored> set(const key &k, bytes value, const attributes &with) {
         hm_stored s = {};
         return base::template answer<stored>(
             [&](hm_error *e) {
-                return hm_set_with(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), &s, e);
+                return hm_set_with_at(c_, &k.c(), value.data(), value.size(), &with.c(), &s, e);
             },
-            [&](int) { return s; });
+            [&](int) { return stored(s); });
     }
     /// Empty: the key is there already.
-    returns<std::optional<stored>> add(bytes key, bytes value, const attributes &with = {}) {
+    returns<std::optional<stored>> add(const key &k, bytes value, const attributes &with = {}) {
         return write([&](hm_stored *s, hm_error *e) {
-            return hm_add(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), s, e);
+            return hm_add_at(c_, &k.c(), value.data(), value.size(), &with.c(), s, e);
         });
     }
     /// Empty: the key is absent.
-    returns<std::optional<stored>> replace(bytes key, bytes value, const attributes &with = {}) {
+    returns<std::optional<stored>> replace(const key &k, bytes value, const attributes &with = {}) {
         return write([&](hm_stored *s, hm_error *e) {
-            return hm_replace(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), s, e);
+            return hm_replace_at(c_, &k.c(), value.data(), value.size(), &with.c(), s, e);
         });
     }
-    returns<std::optional<stored>> append(bytes key, bytes tail) {
+    returns<std::optional<stored>> append(const key &k, bytes tail) {
         return write([&](hm_stored *s, hm_error *e) {
-            return hm_append(c_, key.data(), key.size(), tail.data(), tail.size(), s, e);
+            return hm_append_at(c_, &k.c(), tail.data(), tail.size(), s, e);
         });
     }
-    returns<std::optional<stored>> prepend(bytes key, bytes head) {
+    returns<std::optional<stored>> prepend(const key &k, bytes head) {
         return write([&](hm_stored *s, hm_error *e) {
-            return hm_prepend(c_, key.data(), key.size(), head.data(), head.size(), s, e);
+            return hm_prepend_at(c_, &k.c(), head.data(), head.size(), s, e);
         });
     }
     /// Removes a key; false if it was not there.
-    returns<bool> erase(bytes key) {
-        return yes([&](hm_error *e) { return hm_delete(c_, key.data(), key.size(), e); });
+    returns<bool> erase(const key &k) {
+        return yes([&](hm_error *e) { return hm_delete_at(c_, &k.c(), e); });
     }
     /// Removes a key and returns its value; exactly one of several callers gets it.
-    returns<std::optional<std::string>> take(bytes key) {
+    returns<std::optional<std::string>> take(const key &k) {
         return text([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_take(c_, key.data(), key.size(), to, room, &len, nullptr, e);
+            return hm_take_at(c_, &k.c(), to, room, &len, nullptr, e);
         });
     }
     /// Room for a value, to be filled in place.
-    returns<reservation> reserve(bytes key, std::size_t value_len, const attributes &with = {}) {
+    returns<reservation> reserve(const key &k, std::size_t value_len, const attributes &with = {}) {
         hm_reservation r;
         return base::template answer<reservation>(
-            [&](hm_error *e) { return hm_reserve(c_, key.data(), key.size(), value_len, &with.c(), &r, e); },
+            [&](hm_error *e) { return hm_reserve_at(c_, &k.c(), value_len, &with.c(), &r, e); },
             [&](int) { return reservation(r); });
     }
     /// @}
@@ -123,32 +125,31 @@ public:
     /// @{
 
     /// Stores a value if the key has this version; 0 is absent.
-    returns<cas_outcome> cas(bytes key, std::uint64_t version, bytes value, const attributes &with = {}) {
+    returns<cas_outcome> cas(const key &k, std::uint64_t version, bytes value, const attributes &with = {}) {
         return compare([&](hm_stored *s, hm_error *e) {
-            return hm_cas_version(c_, key.data(), key.size(), version, value.data(), value.size(), &with.c(), s, e);
+            return hm_cas_version_at(c_, &k.c(), version, value.data(), value.size(), &with.c(), s, e);
         });
     }
     /// Stores a value if the key has the value `old`.
-    returns<cas_outcome> cas(bytes key, bytes old, bytes value, const attributes &with = {}) {
+    returns<cas_outcome> cas(const key &k, bytes old, bytes value, const attributes &with = {}) {
         return compare([&](hm_stored *s, hm_error *e) {
-            return hm_cas_value(c_, key.data(), key.size(), old.data(), old.size(), value.data(), value.size(),
-                                &with.c(), s, e);
+            return hm_cas_value_at(c_, &k.c(), old.data(), old.size(), value.data(), value.size(), &with.c(), s, e);
         });
     }
-    returns<outcome> erase_version(bytes key, std::uint64_t version) {
-        return base::template answer<outcome>([&](hm_error *e) { return hm_delete_version(c_, key.data(), key.size(), version, e); },
+    returns<outcome> erase_version(const key &k, std::uint64_t version) {
+        return base::template answer<outcome>([&](hm_error *e) { return hm_delete_version_at(c_, &k.c(), version, e); },
                                outcome_of);
     }
-    returns<outcome> erase_value(bytes key, bytes old) {
+    returns<outcome> erase_value(const key &k, bytes old) {
         return base::template answer<outcome>(
-            [&](hm_error *e) { return hm_delete_value(c_, key.data(), key.size(), old.data(), old.size(), e); },
+            [&](hm_error *e) { return hm_delete_value_at(c_, &k.c(), old.data(), old.size(), e); },
             outcome_of);
     }
     /// Shows a key to `f`, a function of `std::optional<pair>` that returns a `change`, and does what it says, atomically for
-    /// that key. What `f` throws leaves the key as it is.
-    template <class F> returns<updated> update_with(bytes key, F &&f) {
+    /// that key. What `f` throws leaves the key as it is. By the number of an entry, the pair has no key: see `key_of`.
+    template <class F> returns<updated> update_with(const key &k, F &&f) {
         return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_update_with(c_, key.data(), key.size(), visitor, user, nullptr, e);
+            return hm_update_with_at(c_, &k.c(), visitor, user, nullptr, e);
         });
     }
     /// @}
@@ -157,57 +158,62 @@ public:
     /// @{
 
     /// Adds to a counter; empty: it is missing and was not to be created.
-    returns<std::optional<std::uint64_t>> incr(bytes key, std::uint64_t by = 1, std::optional<counter> create = {}) {
+    returns<std::optional<std::uint64_t>> incr(const key &k, std::uint64_t by = 1, std::optional<counter> create = {}) {
         return count([&](std::uint64_t *now, hm_error *e) {
-            return hm_incr(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+            return hm_incr_at(c_, &k.c(), by, create ? &create->c : nullptr, now, e);
         });
     }
     /// Subtracts from a counter, stopping at zero.
-    returns<std::optional<std::uint64_t>> decr(bytes key, std::uint64_t by = 1, std::optional<counter> create = {}) {
+    returns<std::optional<std::uint64_t>> decr(const key &k, std::uint64_t by = 1, std::optional<counter> create = {}) {
         return count([&](std::uint64_t *now, hm_error *e) {
-            return hm_decr(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+            return hm_decr_at(c_, &k.c(), by, create ? &create->c : nullptr, now, e);
         });
     }
     /// Adds a signed number.
-    returns<std::optional<std::uint64_t>> incr_by(bytes key, std::int64_t by, std::optional<counter> create = {}) {
+    returns<std::optional<std::uint64_t>> incr_by(const key &k, std::int64_t by, std::optional<counter> create = {}) {
         return count([&](std::uint64_t *now, hm_error *e) {
-            return hm_incr_by(c_, key.data(), key.size(), by, create ? &create->c : nullptr, now, e);
+            return hm_incr_by_at(c_, &k.c(), by, create ? &create->c : nullptr, now, e);
         });
     }
-    returns<std::uint64_t> inc_ref(bytes key) {
+    returns<std::uint64_t> inc_ref(const key &k) {
         std::uint64_t now = 0;
-        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_inc_ref(c_, key.data(), key.size(), &now, e); },
+        return base::template answer<std::uint64_t>([&](hm_error *e) { return hm_inc_ref_at(c_, &k.c(), &now, e); },
                                      [&](int) { return now; });
     }
-    returns<std::optional<std::uint64_t>> dec_ref(bytes key) {
-        return count(
-            [&](std::uint64_t *now, hm_error *e) { return hm_dec_ref(c_, key.data(), key.size(), now, e); });
+    returns<std::optional<std::uint64_t>> dec_ref(const key &k) {
+        return count([&](std::uint64_t *now, hm_error *e) { return hm_dec_ref_at(c_, &k.c(), now, e); });
     }
     /// @}
 
-    /// @name Expiry and marks
+    /// @name Expiry
     /// @{
 
-    returns<bool> touch(bytes key, expiry when) {
-        return yes([&](hm_error *e) { return hm_touch(c_, key.data(), key.size(), when.kind(), when.ms(), e); });
+    returns<bool> touch(const key &k, expiry when) {
+        return yes([&](hm_error *e) { return hm_touch_at(c_, &k.c(), when.kind(), when.ms(), e); });
     }
-    returns<std::optional<item>> get_and_touch(bytes key, expiry when) {
+    returns<std::optional<item>> get_and_touch(const key &k, expiry when) {
         return whole_item([&](void *to, std::size_t room, hm_metadata &m, hm_error *e) {
-            return hm_get_and_touch(c_, key.data(), key.size(), when.kind(), when.ms(), to, room, &m, e);
+            return hm_get_and_touch_at(c_, &k.c(), when.kind(), when.ms(), to, room, &m, e);
         });
     }
-    /// Stores a value with marks if the key is still as it was `seen` (empty: absent). Empty: another writer changed it.
-    returns<std::optional<stored>> set_marked(bytes key, bytes value, const attributes &with, std::uint32_t marks,
-                                              const std::optional<hashmere::metadata> &seen) {
-        return write([&](hm_stored *s, hm_error *e) {
-            return hm_set_marked(c_, key.data(), key.size(), value.data(), value.size(), &with.c(), marks,
-                                 seen ? &*seen : nullptr, s, e);
-        });
+    /// @}
+
+    /// @name UIDs and entry ids
+    /// @{
+
+    returns<std::optional<uid>> uid_of(const key &k) const {
+        std::uint32_t n = 0;
+        return base::template maybe<uid>([&](hm_error *e) { return hm_uid_of_at(c_, &k.c(), &n, e); }, [&] { return uid(n); });
     }
-    /// Gives a key other marks if it is still the item that was seen.
-    returns<bool> remark(bytes key, const item &seen, std::uint32_t marks) {
-        return yes([&](hm_error *e) {
-            return hm_remark(c_, key.data(), key.size(), seen.value.data(), seen.value.size(), &seen.metadata, marks, e);
+    returns<std::optional<entry_id>> id_of(const key &k) const {
+        std::uint64_t n = 0;
+        return base::template maybe<entry_id>([&](hm_error *e) { return hm_id_of_at(c_, &k.c(), &n, e); },
+                                              [&] { return entry_id(n); });
+    }
+    /// The bytes of a key that is there.
+    returns<std::optional<std::string>> key_of(const key &k) const {
+        return text([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
+            return hm_key_of_at(c_, &k.c(), to, room, &len, e);
         });
     }
     /// @}

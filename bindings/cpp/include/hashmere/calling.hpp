@@ -57,20 +57,21 @@ protected:
             [&](int) { return std::move(value); });
     }
     template <class Read> static returns<std::optional<item>> whole_item(Read &&read) {
-        item all = {};
+        std::string value;
+        hm_metadata m = {};
         return maybe<item>(
             [&](hm_error *e) {
-                return detail::grow(all.value, [&](char *to, std::size_t room, std::size_t &len) {
-                    const int rc = read(to, room, all.metadata, e);
-                    len = static_cast<std::size_t>(all.metadata.value_len);
+                return detail::grow(value, [&](char *to, std::size_t room, std::size_t &len) {
+                    const int rc = read(to, room, m, e);
+                    len = static_cast<std::size_t>(m.value_len);
                     return rc;
                 });
             },
-            [&] { return std::move(all); });
+            [&] { return item{std::move(value), metadata(m)}; });
     }
     template <class Call> static returns<std::optional<stored>> write(Call &&call) {
         hm_stored s = {};
-        return maybe<stored>([&](hm_error *e) { return call(&s, e); }, [&] { return s; });
+        return maybe<stored>([&](hm_error *e) { return call(&s, e); }, [&] { return stored(s); });
     }
     template <class Call> static returns<std::optional<std::uint64_t>> count(Call &&call) {
         std::uint64_t now = 0;
@@ -82,7 +83,7 @@ protected:
     template <class Call> static returns<cas_outcome> compare(Call &&call) {
         hm_stored s = {};
         return answer<cas_outcome>([&](hm_error *e) { return call(&s, e); },
-                                [&](int rc) { return cas_outcome{outcome_of(rc), s}; });
+                                [&](int rc) { return cas_outcome{outcome_of(rc), stored(s)}; });
     }
     template <class F, class Call> static returns<updated> visit(F &f, Call &&call) {
         detail::visitor<F> v{f, std::nullopt, {}};

@@ -14,128 +14,6 @@ namespace hashmere {
 template <class Policy> class calls : public by_key<Policy> {
 public:
     template <class T> using returns = typename calling<Policy>::template returns<T>;
-    using by_key<Policy>::add;
-    using by_key<Policy>::erase;
-    using by_key<Policy>::contains;
-    using by_key<Policy>::get;
-    using by_key<Policy>::get_item;
-    using by_key<Policy>::incr;
-    using by_key<Policy>::set;
-    using by_key<Policy>::update_with;
-
-    /// @name Access by number
-    /// An `entry_id` that is stale is error HM_E_STALE; a `uid` may come to mean another key.
-    /// @{
-
-    returns<std::optional<hashmere::uid>> uid_of(bytes key) const {
-        std::uint32_t n = 0;
-        return base::template maybe<hashmere::uid>([&](hm_error *e) { return hm_uid_of(c_, key.data(), key.size(), &n, e); },
-                                    [&] { return hashmere::uid(n); });
-    }
-    returns<std::optional<hashmere::entry_id>> id_of(bytes key) const {
-        std::uint64_t n = 0;
-        return base::template maybe<hashmere::entry_id>([&](hm_error *e) { return hm_id_of(c_, key.data(), key.size(), &n, e); },
-                                       [&] { return hashmere::entry_id(n); });
-    }
-    returns<std::string> get(hashmere::entry_id at) const {
-        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_id_get(c_, static_cast<std::uint64_t>(at), to, room, &len, nullptr, e);
-        });
-    }
-    returns<std::string> get(hashmere::uid at) const {
-        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_uid_get(c_, static_cast<std::uint32_t>(at), to, room, &len, nullptr, e);
-        });
-    }
-    returns<std::string> key_of(hashmere::entry_id at) const {
-        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_id_key(c_, static_cast<std::uint64_t>(at), to, room, &len, e);
-        });
-    }
-    returns<std::string> key_of(hashmere::uid at) const {
-        return sure([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_uid_key(c_, static_cast<std::uint32_t>(at), to, room, &len, e);
-        });
-    }
-    returns<void> set(hashmere::entry_id at, bytes value) {
-        return done([&](hm_error *e) {
-            return hm_id_set(c_, static_cast<std::uint64_t>(at), value.data(), value.size(), nullptr, e);
-        });
-    }
-    returns<void> set(hashmere::uid at, bytes value) {
-        return done([&](hm_error *e) {
-            return hm_uid_set(c_, static_cast<std::uint32_t>(at), value.data(), value.size(), nullptr, e);
-        });
-    }
-    returns<void> erase(hashmere::entry_id at) {
-        return done([&](hm_error *e) { return hm_id_delete(c_, static_cast<std::uint64_t>(at), e); });
-    }
-    returns<void> erase(hashmere::uid at) {
-        return done([&](hm_error *e) { return hm_uid_delete(c_, static_cast<std::uint32_t>(at), e); });
-    }
-    template <class F> returns<updated> update_with(hashmere::entry_id at, F &&f) {
-        return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_id_update_with(c_, static_cast<std::uint64_t>(at), visitor, user, nullptr, e);
-        });
-    }
-    template <class F> returns<updated> update_with(hashmere::uid at, F &&f) {
-        return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_uid_update_with(c_, static_cast<std::uint32_t>(at), visitor, user, nullptr, e);
-        });
-    }
-    /// @}
-
-    /// @name Keys with a hash of the caller's
-    /// @{
-
-    returns<std::optional<std::string>> get(const hashed &k) const {
-        return text([&](void *to, std::size_t room, std::size_t &len, hm_error *e) {
-            return hm_hashed_get(c_, k.key.data(), k.key.size(), k.hash, to, room, &len, e);
-        });
-    }
-    returns<std::optional<item>> get_item(const hashed &k) const {
-        return whole_item([&](void *to, std::size_t room, hm_metadata &m, hm_error *e) {
-            return hm_hashed_get_item(c_, k.key.data(), k.key.size(), k.hash, to, room, &m, e);
-        });
-    }
-    returns<bool> contains(const hashed &k) const {
-        return yes([&](hm_error *e) { return hm_hashed_contains(c_, k.key.data(), k.key.size(), k.hash, e); });
-    }
-    returns<std::optional<hashmere::uid>> uid_of(const hashed &k) const {
-        std::uint32_t n = 0;
-        return base::template maybe<hashmere::uid>(
-            [&](hm_error *e) { return hm_hashed_uid_of(c_, k.key.data(), k.key.size(), k.hash, &n, e); },
-            [&] { return hashmere::uid(n); });
-    }
-    returns<stored> set(const hashed &k, bytes value, const attributes &with = {}) {
-        hm_stored s = {};
-        return base::template answer<stored>(
-            [&](hm_error *e) {
-                return hm_hashed_set(c_, k.key.data(), k.key.size(), k.hash, value.data(), value.size(), &with.c(), &s,
-                                     e);
-            },
-            [&](int) { return s; });
-    }
-    returns<std::optional<stored>> add(const hashed &k, bytes value, const attributes &with = {}) {
-        return write([&](hm_stored *s, hm_error *e) {
-            return hm_hashed_add(c_, k.key.data(), k.key.size(), k.hash, value.data(), value.size(), &with.c(), s, e);
-        });
-    }
-    returns<bool> erase(const hashed &k) {
-        return yes([&](hm_error *e) { return hm_hashed_delete(c_, k.key.data(), k.key.size(), k.hash, e); });
-    }
-    returns<std::optional<std::uint64_t>> incr(const hashed &k, std::uint64_t by = 1,
-                                               std::optional<counter> create = {}) {
-        return count([&](std::uint64_t *now, hm_error *e) {
-            return hm_hashed_incr(c_, k.key.data(), k.key.size(), k.hash, by, create ? &create->c : nullptr, now, e);
-        });
-    }
-    template <class F> returns<updated> update_with(const hashed &k, F &&f) {
-        return visit(f, [&](hm_visitor visitor, void *user, hm_error *e) {
-            return hm_hashed_update_with(c_, k.key.data(), k.key.size(), k.hash, visitor, user, nullptr, e);
-        });
-    }
-    /// @}
 
     /// @name All keys
     /// @{
@@ -265,12 +143,7 @@ protected:
     using typename by_key<Policy>::base;
     using by_key<Policy>::by_key;
     using base::c_;
-    using base::count;
     using base::done;
-    using base::text;
-    using base::visit;
-    using base::whole_item;
-    using base::write;
     using base::yes;
     using base::sure;
     friend class store;

@@ -27,7 +27,7 @@ public:
     /// The value; good as long as this is held.
     hashmere::bytes bytes() const noexcept { return {c_.data, c_.len}; }
     /// Everything else, as it was when the view was taken.
-    const hashmere::metadata &metadata() const noexcept { return c_.metadata; }
+    hashmere::metadata metadata() const noexcept { return hashmere::metadata(c_.metadata); }
     /// Whether it looks into the file, rather than being a copy.
     bool is_zero_copy() const noexcept { return c_.zero_copy != 0; }
     const char *data() const noexcept { return static_cast<const char *>(c_.data); }
@@ -76,10 +76,10 @@ public:
 private:
     template <class Policy> typename Policy::template type<hashmere::stored> commit_as() {
         hm_error e;
-        hashmere::stored done = {};
+        hm_stored done = {};
         const int rc = hm_reservation_commit(&c_, &done, &e);
         if (rc > 0) return Policy::template fail<hashmere::stored>(failure(e));
-        return Policy::template ok<hashmere::stored>([&] { return done; });
+        return Policy::template ok<hashmere::stored>([&] { return hashmere::stored(done); });
     }
     hm_reservation c_;
 };

@@ -4,6 +4,7 @@
 #ifndef HASHMERE_TYPES_HPP
 #define HASHMERE_TYPES_HPP
 
+#include "key.hpp"
 #include "result.hpp"
 
 #include <chrono>
@@ -17,30 +18,28 @@
 
 namespace hashmere {
 
-/// Bytes that are borrowed: a `std::string_view` that is also made of containers of bytes.
-class bytes : public std::string_view {
-    template <class C, class V = typename C::value_type>
-    static constexpr bool is_bytes = sizeof(V) == 1 && std::is_trivially_copyable_v<V>;
+/// Everything about a present key except its bytes: see ::hm_metadata.
+struct metadata {
+    std::uint64_t value_len, version;
+    std::uint64_t expires_at_ms; ///< 0 is never.
+    hashmere::uid uid;
+    std::uint32_t flags;
 
-public:
-    using std::string_view::string_view;
-    constexpr bytes(std::string_view text) noexcept : std::string_view(text) {}
-    bytes(const std::string &text) noexcept : std::string_view(text) {}
-    bytes(const void *data, std::size_t size) noexcept : std::string_view(static_cast<const char *>(data), size) {}
-    /// Of a vector, an array or a span of bytes.
-    template <class C, class = std::enable_if_t<is_bytes<C>>, class = decltype(std::declval<const C &>().data())>
-    bytes(const C &container) noexcept : bytes(static_cast<const void *>(container.data()), container.size()) {}
-    /// The bytes of one plain value, in the order of this machine.
-    template <class T> static bytes of(const T &value) noexcept {
-        static_assert(std::is_trivially_copyable_v<T>, "only plain values have bytes that mean something elsewhere");
-        return bytes(static_cast<const void *>(&value), sizeof value);
-    }
+    metadata() noexcept : metadata(hm_metadata()) {}
+    explicit metadata(const hm_metadata &c) noexcept
+        : value_len(c.value_len), version(c.version), expires_at_ms(c.expires_at_ms), uid(hashmere::uid(c.uid)),
+          flags(c.flags) {}
 };
 
-/// Everything about a present key except its bytes: see ::hm_metadata.
-using metadata = hm_metadata;
 /// A write that took place: see ::hm_stored.
-using stored = hm_stored;
+struct stored {
+    std::uint64_t version;
+    hashmere::uid uid;
+    bool created; ///< The key was absent before.
+
+    explicit stored(const hm_stored &c) noexcept : version(c.version), uid(hashmere::uid(c.uid)), created(c.created != 0) {}
+};
+
 /// Statistics: see ::hm_stats.
 using stats = hm_stats;
 /// What a backup did: see ::hm_backup_report.
@@ -48,18 +47,8 @@ using backup_report = hm_backup_report;
 /// What becomes of a store that has the name of a backup.
 enum class if_there { refuse, replace };
 
-/// The stable 32-bit number of a present key.
-enum class uid : std::uint32_t {};
-/// A UID that notices when its key is gone.
-enum class entry_id : std::uint64_t {};
 /// Where a scan goes on.
 enum class cursor : std::uint64_t { start = 0 };
-
-/// A key with a hash that the caller supplies.
-struct hashed {
-    bytes key;
-    std::uint64_t hash;
-};
 
 /// When a record expires.
 class expiry {
