@@ -16,7 +16,7 @@ help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
 	@echo 'make test     all of: lint, unit, promise, bindings, two at a time; about ten minutes on two processors'
 	@echo 'make test-all the same, Miri, more interruptions, and C and C++ with every compiler and sanitizer'
-	@echo 'make unit     unit tests, crash enumeration, models'
+	@echo 'make unit     unit tests, crash enumeration, models, examples of the documentation'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small scenarios of the engine under a scheduler, every interleaving by chance'
 	@echo 'make miri     the memory abstraction and the calls of the engine under Miri'
@@ -63,11 +63,13 @@ lint:
 	@scripts/setup rust
 	cargo fmt --all --check
 	cargo clippy --quiet $(WHOLE) --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet $(WHOLE) --no-deps --document-private-items
 
 # HASHMERE_MODELS=20000 lets the models among them look longer.
 unit:
 	@scripts/setup rust
 	cargo test $(WHOLE) --quiet --no-fail-fast --lib --bins
+	cargo test $(WHOLE) --quiet --no-fail-fast --doc
 
 models:
 	@scripts/setup rust

@@ -1,4 +1,4 @@
-//! A worker process: walks over the chunks, claims, applies and finishes them (see [`job`](crate::job)).
+//! A worker process: walks over the chunks, claims, applies and finishes them (see [`job`]).
 
 use crate::failure::{Failure, Outcome};
 use crate::job::{self, Chunk, State, WordCount};

@@ -1,7 +1,7 @@
 //! Where in the address space the mappings of files begin, and what limits them.
 //!
 //! A mapping grows only where the addresses behind it are free, and the kernel packs what it places itself closely. So
-//! mappings of files begin at *positions*: [`POSITIONS`] addresses at equal distances in a part of the address space that
+//! mappings of files begin at *positions*: 16,384 addresses at equal distances in a part of the address space that
 //! programs leave alone. They are taken in bit-reversed order, each in the middle of a gap between two earlier ones: the fewer
 //! are taken, the further they are apart. Nothing is reserved: a position that something else occupies is skipped, and addresses
 //! that are merely free count towards no limit.

@@ -13,7 +13,7 @@ pub(in crate::engine) struct Held {
 }
 
 impl Held {
-    /// A key's lock alone, as [`Engine::lock_key`] returned it.
+    /// A key's lock alone, as [`Engine::lock_key`](crate::engine::Engine::lock_key) returned it.
     pub(in crate::engine) fn key((place, word): (Place, LockWord)) -> Held {
         Held { place, word, second: None }
     }
