@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile faults prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -26,6 +26,7 @@ help:
 	@echo 'make hold     a process stopped inside each critical section, for SECONDS=60 each'
 	@echo 'make storm    processes killed and stopped at random for MINUTES=10'
 	@echo 'make hostile  files damaged before or while they are used, for MINUTES=10; ASAN=1 with AddressSanitizer'
+	@echo 'make fuzz     fuzz targets of the memcached front end, for SECONDS=60 each; TARGET=text only that one'
 	@echo 'make faults   known faults of the engine, each of which some test must find'
 	@echo 'make python   the Python package: lint, types, stubs, tests, Django'"'"'s tests of a cache'
 	@echo 'make ruby     the gem: built, installed, its tests and samples'
@@ -64,6 +65,8 @@ lint:
 	cargo fmt --all --check
 	cargo clippy --quiet $(WHOLE) --all-targets -- -D warnings
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet $(WHOLE) --no-deps --document-private-items
+	cargo fmt --manifest-path fuzz/Cargo.toml --check
+	cargo clippy --quiet --manifest-path fuzz/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/fuzz --no-default-features -- -D warnings
 
 # HASHMERE_MODELS=20000 lets the models among them look longer.
 unit:
@@ -115,6 +118,10 @@ hostile:
 	@cargo build --quiet --release -p hashmere-testkit
 	@mkdir -p target/hostile
 	$(if $(ASAN),scripts/asan,target/release/hashmere-testkit-hostile) --minutes $(MINUTES) --keep target/hostile $(if $(SEED),--seed $(SEED))
+
+fuzz:
+	@scripts/setup rust
+	@scripts/fuzz $(SECONDS) $(TARGET)
 
 # One with any test: HASHMERE_FAULT=Name cargo test -p hashmere-engine --lib
 faults:
