@@ -2,6 +2,7 @@
 
 use super::{not_found, present, Outcome};
 use crate::args::{AttributeArgs, CreatorArgs, Escape, WriterArgs};
+use crate::failure::Failure;
 use crate::output::Output;
 use clap::Args;
 use hashmere::Stored;
@@ -24,20 +25,17 @@ pub struct PairArgs {
 }
 
 impl PairArgs {
-    fn key(&self) -> Result<Vec<u8>, crate::failure::Failure> {
-        self.escape.key(&self.key)
-    }
-
-    fn value(&self) -> Result<Vec<u8>, crate::failure::Failure> {
-        self.escape.value(self.value.as_ref())
-    }
-
-    fn done(&self, stored: &Stored) -> Outcome {
+    /// Calls `write` with the bytes of key and value, and prints what it did if that was asked for. Both are read before the
+    /// store is opened: a wrong argument creates none.
+    fn run(&self, write: impl FnOnce(&[u8], &[u8]) -> Result<Stored, Failure>) -> Outcome {
+        let key = self.escape.key(&self.key)?;
+        let value = self.escape.value(self.value.as_ref())?;
+        let stored = write(&key, &value)?;
         if !self.json {
             return Ok(());
         }
         let mut output = Output::new();
-        output.stored(stored)?;
+        output.stored(&stored)?;
         output.finish()
     }
 }
@@ -59,9 +57,10 @@ pub struct Set {
 impl Set {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        let (key, value) = (self.pair.key()?, self.pair.value()?);
-        let store = self.store.open(self.existing)?;
-        self.pair.done(&store.set_with(&key, &value, self.attributes.attributes())?)
+        self.pair.run(|key, value| {
+            let store = self.store.open(self.existing)?;
+            Ok(store.set_with(key, value, self.attributes.attributes())?)
+        })
     }
 }
 
@@ -82,12 +81,10 @@ pub struct Add {
 impl Add {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        let (key, value) = (self.pair.key()?, self.pair.value()?);
-        let store = self.store.open(self.existing)?;
-        match store.add(&key, &value, self.attributes.attributes())? {
-            Some(stored) => self.pair.done(&stored),
-            None => Err(present(&key)),
-        }
+        self.pair.run(|key, value| {
+            let store = self.store.open(self.existing)?;
+            store.add(key, value, self.attributes.attributes())?.ok_or_else(|| present(key))
+        })
     }
 }
 
@@ -105,11 +102,10 @@ pub struct Replace {
 impl Replace {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        let (key, value) = (self.pair.key()?, self.pair.value()?);
-        match self.store.writer()?.replace(&key, &value, self.attributes.attributes())? {
-            Some(stored) => self.pair.done(&stored),
-            None => Err(not_found(&key)),
-        }
+        self.pair.run(|key, value| {
+            let store = self.store.writer()?;
+            store.replace(key, value, self.attributes.attributes())?.ok_or_else(|| not_found(key))
+        })
     }
 }
 
@@ -125,11 +121,7 @@ pub struct Append {
 impl Append {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        let (key, tail) = (self.pair.key()?, self.pair.value()?);
-        match self.store.writer()?.append(&key, &tail)? {
-            Some(stored) => self.pair.done(&stored),
-            None => Err(not_found(&key)),
-        }
+        self.pair.run(|key, tail| self.store.writer()?.append(key, tail)?.ok_or_else(|| not_found(key)))
     }
 }
 
@@ -145,10 +137,6 @@ pub struct Prepend {
 impl Prepend {
     /// Runs it.
     pub fn run(self) -> Outcome {
-        let (key, head) = (self.pair.key()?, self.pair.value()?);
-        match self.store.writer()?.prepend(&key, &head)? {
-            Some(stored) => self.pair.done(&stored),
-            None => Err(not_found(&key)),
-        }
+        self.pair.run(|key, head| self.store.writer()?.prepend(key, head)?.ok_or_else(|| not_found(key)))
     }
 }
