@@ -81,7 +81,7 @@ fn use_it(store: &Store) {
         let _ = store.update_with(&key, |_| Update::Set(b"updated".to_vec()));
         let _ = (
             store.set_many(&[(key, b"batch")]),
-            store.reserve(key, 16, Attributes::NONE).map(drop),
+            store.reserve(&key, 16, Attributes::NONE).map(drop),
             store.delete(&key),
         );
     }
