@@ -1,8 +1,8 @@
 //! The search for an order: Wing and Gong's, with Lowe's memory of where it has been.
 
-use super::{step, Operation, State};
+use super::{step, Call, Operation, State};
 use crate::rng::mix;
-use std::collections::HashSet;
+use std::collections::HashMap;
 use std::fmt::Write;
 
 /// The outcome of [`check`].
@@ -26,7 +26,8 @@ const STEPS_MAX: u64 = 30_000_000;
 ///
 /// The operations with a reply stand in a list in the order of their calls, each call with its return. The search
 /// takes one operation after the other out of the list whose call is before the first return that is left.
-/// Operations without a reply are tried last, because most of them are not needed to explain anything.
+/// Operations without a reply are tried last, because most of them are not needed to explain anything, and only where they
+/// change something: one that did not is one that did not take place.
 pub fn check(initial: State, operations: &[Operation]) -> Verdict {
     Search::new(operations).run(initial)
 }
@@ -61,10 +62,13 @@ struct Search<'a> {
     events: Vec<Event>,
     /// Operations without reply, in the order of their calls, and whether they are taken.
     pending: Vec<(usize, bool)>,
-    /// Sets of taken operations (as the exclusive or of their random numbers) with the state they led to. At 128
-    /// bits a false match is out of the question.
-    seen: HashSet<(u128, State)>,
+    /// Which operations without reply were taken on the ways to each place: a set of taken operations with a reply (as the exclusive
+    /// or of their random numbers) and the state they led to. At 128 bits a false match is out of the question.
+    ///
+    /// A way that took all of those that another one took, and more, leads nowhere that the other does not: it has fewer left.
+    seen: HashMap<(u128, State), Vec<Bits>>,
     taken_set: u128,
+    taken_pending: Bits,
     deepest: (usize, usize),
 }
 
@@ -77,7 +81,7 @@ impl<'a> Search<'a> {
                 // At equal times calls come before returns: the two overlap.
                 moments.push((operation.called, 0, index));
                 moments.push((operation.returned, 1, index));
-            } else {
+            } else if operation.call != Call::Get {
                 pending.push((index, false));
             }
         }
@@ -99,7 +103,8 @@ impl<'a> Search<'a> {
             events.push(Event { operation, is_call: kind == 0, partner, next: this + 1, previous: position });
         }
         events.push(Event { operation: 0, is_call: false, partner: 0, next: end, previous: end - 1 });
-        Search { operations, events, pending, seen: HashSet::new(), taken_set: 0, deepest: (0, 1) }
+        let taken_pending = Bits::new(pending.len());
+        Search { operations, events, pending, seen: HashMap::new(), taken_set: 0, taken_pending, deepest: (0, 1) }
     }
 
     fn run(&mut self, initial: State) -> Verdict {
@@ -152,15 +157,26 @@ impl<'a> Search<'a> {
             }
         };
         let operation = &self.operations[index];
-        if let Some(after) = step(state, operation.call, operation.reply) {
-            let set = self.taken_set ^ number_of(index);
-            if self.seen.insert((set, after)) {
-                self.taken_set = set;
-                self.take(candidate);
+        let changes_something = |after: &State| operation.reply.is_some() || *after != state;
+        if let Some(after) = step(state, operation.call, operation.reply).filter(changes_something) {
+            self.take(candidate);
+            if self.is_new(after) {
                 return Follow::Take(after);
             }
+            self.put_back(candidate);
         }
         Follow::Next(self.after(candidate))
+    }
+
+    /// Whether no other way that left at least the same operations led here.
+    fn is_new(&mut self, state: State) -> bool {
+        let ways = self.seen.entry((self.taken_set, state)).or_default();
+        if ways.iter().any(|way| way.is_part_of(&self.taken_pending)) {
+            return false;
+        }
+        ways.retain(|way| !self.taken_pending.is_part_of(way));
+        ways.push(self.taken_pending.clone());
+        true
     }
 
     fn after(&self, candidate: Candidate) -> Candidate {
@@ -181,28 +197,31 @@ impl<'a> Search<'a> {
 
     fn take(&mut self, candidate: Candidate) {
         match candidate {
-            Candidate::Pending(number) => self.pending[number].1 = true,
+            Candidate::Pending(number) => {
+                self.pending[number].1 = true;
+                self.taken_pending.flip(number);
+            }
             Candidate::Event(call) => {
                 self.unlink(call);
                 self.unlink(self.events[call].partner);
+                self.taken_set ^= number_of(self.events[call].operation);
             }
         }
     }
 
     fn put_back(&mut self, candidate: Candidate) {
-        let index = match candidate {
+        match candidate {
             Candidate::Pending(number) => {
                 self.pending[number].1 = false;
-                self.pending[number].0
+                self.taken_pending.flip(number);
             }
             Candidate::Event(call) => {
                 // In the reverse order of the removal, so that each finds its neighbours as it left them.
                 self.relink(self.events[call].partner);
                 self.relink(call);
-                self.events[call].operation
+                self.taken_set ^= number_of(self.events[call].operation);
             }
-        };
-        self.taken_set ^= number_of(index);
+        }
     }
 
     fn unlink(&mut self, event: usize) {
@@ -234,6 +253,24 @@ impl<'a> Search<'a> {
             );
         }
         text
+    }
+}
+
+/// A set of small numbers.
+#[derive(Clone, Debug)]
+struct Bits(Box<[u64]>);
+
+impl Bits {
+    fn new(most: usize) -> Bits {
+        Bits(vec![0; most.div_ceil(64)].into())
+    }
+
+    fn flip(&mut self, number: usize) {
+        self.0[number / 64] ^= 1 << (number % 64);
+    }
+
+    fn is_part_of(&self, other: &Bits) -> bool {
+        self.0.iter().zip(&other.0).all(|(own, other)| own & !other == 0)
     }
 }
 

@@ -99,7 +99,7 @@ fn versions_must_rise_and_differ() {
 }
 
 /// A history that a real register produced, with every interval widened at random.
-fn simulated(rng: &mut Rng, count: u64, workers: u64) -> Vec<Operation> {
+fn simulated(rng: &mut Rng, count: u64, workers: u64, killed_percent: u64) -> Vec<Operation> {
     let mut state: State = None;
     let mut free_at = vec![0; workers as usize];
     let mut operations = Vec::new();
@@ -125,7 +125,7 @@ fn simulated(rng: &mut Rng, count: u64, workers: u64) -> Vec<Operation> {
             .chain([1, 0].map(|by| Found(state.map(|value| value.wrapping_add(by)).or(Some(moment)))));
         let (reply, after) = reply.filter_map(|reply| Some((reply, step(state, call, Some(reply))?))).next().unwrap();
         state = after;
-        let reply = (!rng.chance(2)).then_some(reply);
+        let reply = (!rng.chance(killed_percent)).then_some(reply);
         let returned = if reply.is_some() { returned } else { u64::MAX };
         let worker = worker as u32;
         operations.push(Operation { key: 0, worker, call, reply, version: 0, called, returned });
@@ -137,12 +137,25 @@ fn simulated(rng: &mut Rng, count: u64, workers: u64) -> Vec<Operation> {
 fn accepts_long_real_histories_and_notices_one_wrong_reply() {
     let mut rng = Rng::for_test("history");
     for round in 0..30 {
-        let mut operations = simulated(&mut rng, 600, 4);
+        let mut operations = simulated(&mut rng, 600, 4, 2);
         assert_eq!(check(None, &operations), Verdict::Linearizable, "round {round}");
         let reads: Vec<usize> =
             (0..operations.len()).filter(|&i| operations[i].call == Get && operations[i].reply.is_some()).collect();
         let changed = *rng.pick(&reads);
         operations[changed].reply = Some(Found(Some(u64::MAX)));
+        assert!(matches!(check(None, &operations), Verdict::Violated { .. }), "round {round}");
+    }
+}
+
+/// What was killed may have been, each for itself: all combinations are too many, so the search must leave most of them out.
+#[test]
+fn decides_about_many_killed_operations() {
+    let mut rng = Rng::for_test("killed");
+    for round in 0..10 {
+        let mut operations = simulated(&mut rng, 300, 4, 4);
+        assert_eq!(check(None, &operations), Verdict::Linearizable, "round {round}");
+        let last = operations.iter().rposition(|o| o.call == Get && o.reply.is_some()).unwrap();
+        operations[last].reply = Some(Found(Some(u64::MAX)));
         assert!(matches!(check(None, &operations), Verdict::Violated { .. }), "round {round}");
     }
 }
