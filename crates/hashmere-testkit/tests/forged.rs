@@ -16,7 +16,7 @@ use std::time::Duration;
 const KEYS: u64 = 60;
 /// What everything that is done with a file may add to it.
 const ROOM: u64 = 16 << 20;
-/// Values that stand at some limit or other, and beside it.
+/// Values at some limit or other, and beside it.
 const LIMITS: [u64; 17] = [
     0,
     1,
