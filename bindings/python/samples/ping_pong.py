@@ -17,7 +17,7 @@ def play(pool: hashmere.Pool, source: hashmere.Queue, target: hashmere.Queue, fi
             ball = endpoint.pop(source, timeout=PATIENCE)
             if ball is None:
                 sys.exit("the other player has gone")
-            with ball.view() as room:  # the bytes where they stand, without a copy
+            with ball.view() as room:  # the bytes in place, without a copy
                 (carried,) = NUMBER.unpack(room)
                 if carried != number:
                     sys.exit(f"the ball carries {carried} instead of {number}")

@@ -279,7 +279,7 @@ unsafe extern "C" fn set(this: Object, args: *const Object, count: ffi::Py_ssize
 }
 
 /// # Safety
-/// `names` is a tuple of texts, and as many live objects stand from `values` on.
+/// `names` is a tuple of texts, and as many live objects follow from `values` on.
 #[cold]
 unsafe fn attributes_of(names: Object, values: *const Object) -> Result<Attributes, Raised> {
     Python::attach(|py| {

@@ -113,7 +113,7 @@ fn pairs_of<'py>(pairs: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Pairs)> {
     Ok((kept, borrowed))
 }
 
-/// A list of the values, which stand one behind the other.
+/// A list of the values, which are stored one after the other.
 fn list_of<'py>(py: Python<'py>, all: &[u8], ends: &[(usize, bool)]) -> PyResult<Bound<'py, PyList>> {
     // SAFETY: a new list is filled to its end before other code sees it; each call takes the reference that it is given, and if there is no
     // memory for a value the list goes with what it has.

@@ -1,4 +1,4 @@
-//! Values where they stand in the file, as buffers.
+//! Values in place in the file, as buffers.
 
 use crate::bytes::Key;
 use crate::error::OrRaise;

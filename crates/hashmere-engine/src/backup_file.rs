@@ -1,4 +1,4 @@
-//! A backup and its file: made without a name beside the place where it is to stand, named when it is complete.
+//! A backup and its file: made without a name in the folder of its path, named when it is complete.
 
 use crate::engine::NewStore;
 use crate::error::{BackupError, OpenError, WriteError};
@@ -80,7 +80,7 @@ struct Copy {
 }
 
 impl Copy {
-    /// An empty store that is to stand at `path`, with the options and the seed of `source`, whose file is `from`.
+    /// An empty store for the path `path`, with the options and the seed of `source`, whose file is `from`.
     fn new(source: &FileEngine, from: &Path, path: &Path) -> Result<Copy, OpenError> {
         let io = |action, source| OpenError::Io { path: from.into(), action, source };
         let mode = source.mem.file().metadata().map_err(|e| io("look at", e))?.permissions().mode();

@@ -137,7 +137,7 @@ enum hm_result {
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
     HM_E_REENTERED = 39,           /**< A function given to an update writes the key that it is asked about. */
 
-    /* Backups. Those of queues, 60 to 69, stand in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
+    /* Backups. Those of queues, 60 to 69, are in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */
     HM_E_BACKUP_ABANDONED = 51, /**< A write needed the room that the backup held back. */
     HM_E_BACKUP_EXISTS = 52,    /**< There is a file under the name of the copy already. */
@@ -220,7 +220,7 @@ typedef struct hm_pair {
 /** Is shown a pair. `user` is what was passed with it. Return 0 to go on, anything else to end the call early. */
 typedef int (*hm_show)(void *user, const hm_pair *pair);
 
-/** Is told how far something is: so much of about so much. */
+/** Is called with the progress of a call: `done` of about `of`. */
 typedef void (*hm_progress)(void *user, uint64_t done, uint64_t of);
 /** @} */
 

@@ -45,7 +45,7 @@ impl Room {
         let room = self.0.as_ptr();
         let (state, place) = self.place();
         // SAFETY: the structure is the caller's to write during the call, and `Held` fits where it goes. The bytes do not move with
-        // it: they stand in the file.
+        // it: they are in the file.
         unsafe {
             (&raw mut (*room).data).write(held.reservation.as_mut_ptr().cast());
             (&raw mut (*room).len).write(held.reservation.len());

@@ -46,7 +46,7 @@ impl Room {
         let (data, len): (*const c_void, usize) = (view.as_ptr().cast(), view.len());
         let room = self.0.as_ptr();
         // SAFETY: the structure is the caller's to write during the call, and the view fits where it goes. Its bytes do not move
-        // with it: they stand in the file or on the heap.
+        // with it: they are in the file or on the heap.
         unsafe {
             (&raw mut (*room).data).write(data);
             (&raw mut (*room).len).write(len);

@@ -151,7 +151,7 @@ impl LockWord {
     pub fn has_waiters(self) -> bool {
         self.0 & Self::WAITERS != 0
     }
-    /// Whether a key of this bucket may stand in the overflow tree.
+    /// Whether a key of this bucket may be in the overflow tree.
     #[inline(always)]
     pub fn has_overflow(self) -> bool {
         self.0 & Self::OVERFLOW != 0

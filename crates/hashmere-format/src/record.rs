@@ -23,7 +23,7 @@ pub const VERSION_MAX: u64 = u64::MAX >> VERSION_SHIFT;
 
 /// Field bits.
 pub mod field {
-    /// The lengths stand in a word of their own.
+    /// The lengths are in a word of their own.
     pub const LONG: u64 = 1;
     /// There is an expiry word.
     pub const EXPIRES: u64 = 2;
@@ -254,7 +254,7 @@ impl RecordHeader {
         (self.lead + self.key_len + self.value_len + 7) & !7
     }
 
-    /// Bytes from the start of the record to its hash word, if it has one. (These words stand directly before the key.)
+    /// Bytes from the start of the record to its hash word, if it has one. (These words are directly before the key.)
     #[inline(always)]
     pub fn hash_at(self) -> u64 {
         self.lead - 8

@@ -1,4 +1,4 @@
-//! The root block of the index: where the two directories stand and where leaves come from.
+//! The root block of the index: where the two directories are and where leaves come from.
 //!
 //! A directory is an array of leaf offsets in least-significant-bit order, in chunks that never move: chunk 0 holds
 //! the entries below [`CHUNK_0`], chunk `k` those from `CHUNK_0 << (k-1)` to `CHUNK_0 << k`. Doubling appends a chunk and

@@ -34,7 +34,7 @@ hashmere_mem::seeded_faults! {
     OldestUnchecked,
     /// A reader of a process's name does not check whether the name was replaced in between.
     NameUnchecked,
-    /// The drainer's role is taken from the living.
+    /// The drainer's role is taken from a live one.
     DrainerOverwritten,
     /// The drainer's role is taken although another has taken it since the look.
     RoleStored,

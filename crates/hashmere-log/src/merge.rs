@@ -174,7 +174,7 @@ impl<M: Mem> Core<'_, M> {
         true
     }
 
-    /// Tells of what was dropped last by those who have left. When that was is known as well as this: behind all that was told before.
+    /// Reports what threads that have left dropped last. Its time is known only as after all that was reported before.
     fn tell_of_left(&self, into: &mut Into) {
         for ring in 0..self.rings_used() {
             let row = self.geometry.row(ring);

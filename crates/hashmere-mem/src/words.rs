@@ -2,7 +2,7 @@
 //!
 //! Every byte operation of [`Mem`](crate::Mem) is *defined* as what these functions do: relaxed
 //! loads and stores of the aligned words that cover the range, and of no others.
-//! [`HeapMem`](crate::HeapMem) runs them as they stand, and so do Miri, the sanitizers and every
+//! [`HeapMem`](crate::HeapMem) runs them as they are, and so do Miri, the sanitizers and every
 //! machine for which [`MapMem`](crate::MapMem) has no assembly; a memory of one's own (that of a
 //! tracer, or of a model checker) needs only implement [`Words`].
 //!

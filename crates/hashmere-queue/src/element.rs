@@ -20,7 +20,7 @@ macro_rules! plain {
     )*};
 }
 plain!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64);
-// SAFETY: elements of an array stand without gaps.
+// SAFETY: elements of an array have no gaps.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
 /// An element that this process holds: no other process reads or writes its bytes. Dropping it puts it back to where it came from.

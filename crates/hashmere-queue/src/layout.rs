@@ -1,4 +1,4 @@
-//! Every byte of a pool: where things stand in its region, and how each word is packed. `docs/internals/queues.md` draws it.
+//! Every byte of a pool: where things are in its region, and how each word is packed. `docs/internals/queues.md` draws it.
 
 use crate::error::QueueError;
 use hashmere_mem::Mem;
@@ -23,7 +23,7 @@ pub(crate) mod pool {
     pub(crate) const SIZE: u64 = 128;
 }
 
-/// Words of a queue's entry. Head, tail and sleepers stand two lines apart each: processors fetch lines in pairs.
+/// Words of a queue's entry. Head, tail and sleepers are two lines apart each: processors fetch lines in pairs.
 pub(crate) mod queue {
     /// 0: no queue; 1: a queue. The word that decides.
     pub(crate) const STATE: u64 = 0;
@@ -252,7 +252,7 @@ impl Geometry {
         self.element(self.elements)
     }
 
-    /// Writes an empty pool at `base`, where anything may stand, with all elements in the first queue.
+    /// Writes an empty pool at `base`, whatever is there, with all elements in the first queue.
     pub(crate) fn format<M: Mem>(&self, mem: &M, base: u64, on_death: u64) {
         mem.zero(base, self.ring(self.queues));
         let put = |at: u64, value: u64| mem.store(base + at, value, Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! What the tests of Hashmere share: a seeded generator, an oracle, a history checker, worker processes that can
 //! be killed and stopped, and scratch folders. Development only; nothing here ships.
 //!
-//! The tests stand in `tests/`, one file per promise. A test that needs another process starts
+//! The tests are in `tests/`, one file per promise. A test that needs another process starts
 //! [`worker!`](crate::worker), whose parts are in [`roles`].
 //!
 //! `HASHMERE_SEED` replays a run (each test prints the seed that it used), `HASHMERE_QUICK=1` leaves the longest
@@ -40,7 +40,7 @@ macro_rules! worker {
     };
 }
 
-/// Bytes that stand before the first segment of every file and count towards its maximum size (mostly holes).
+/// Bytes before the first segment of every file and count towards its maximum size (mostly holes).
 pub const BASE: u64 = 1 << 20;
 
 /// Options of the smallest store: splits and cleaning happen all the time.

@@ -27,7 +27,7 @@ pub fn value_bytes(key: u32, value: u64) -> Vec<u8> {
     }
 }
 
-/// The number that the bytes of a value stand for.
+/// The number that the bytes of a value encode.
 ///
 /// # Panics
 /// If they are not a value that was ever written whole.

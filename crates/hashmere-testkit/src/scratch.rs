@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, Once};
 
-/// Where they stand: a file system in memory, as most stores do.
+/// Where they are made: a file system in memory, as most stores do.
 const PARENT: &str = "/dev/shm";
 const PREFIX: &str = "hashmere-scratch-";
 

@@ -1,4 +1,4 @@
-//! Promise: a process opens ten thousand stores, and each grows as far as its file does, under views that stand still. Where a process
+//! Promise: a process opens ten thousand stores, and each grows as far as its file does, under views that do not change. Where a process
 //! may have no more addresses, what it returns is right or an error that says so: never damage, never a full store, never a panic;
 //! and others see nothing of it.
 //! Catches: a mapping that is too small, a second record of a key that was not seen, repairs that miss what is out of reach, tables with

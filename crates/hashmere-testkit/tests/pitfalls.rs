@@ -195,7 +195,10 @@ fn closing_a_second_handle_does_not_end_the_first() {
         visitor.expect("ok");
         visitor.say("pids");
         let pids = visitor.hear(LIMIT);
-        assert!(pids.split(' ').any(|pid| pid == std::process::id().to_string()), "not among the living: {pids}");
+        assert!(
+            pids.split(' ').any(|pid| pid == std::process::id().to_string()),
+            "not among the live processes: {pids}"
+        );
         visitor.finish(LIMIT).ok("visitor");
     }
     other.finish(LIMIT).ok("hammer");

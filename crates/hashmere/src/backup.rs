@@ -3,7 +3,7 @@
 use crate::{BackupError, BackupReport, Store};
 use std::path::{Path, PathBuf};
 
-/// Is told how many keys of about how many are copied.
+/// Called with the number of keys copied and the estimated total.
 type Progress<'a> = Box<dyn FnMut(u64, u64) + 'a>;
 
 /// A backup about to be made: see [`Store::backup`].
@@ -45,7 +45,7 @@ impl<'a> Backup<'a> {
         self
     }
 
-    /// Is told now and then how many keys of about how many are copied, first when the moment of the snapshot has passed.
+    /// `progress` is called with the number of keys copied and the estimated total, for the first time when the snapshot has been taken.
     pub fn on_progress(mut self, progress: impl FnMut(u64, u64) + 'a) -> Backup<'a> {
         self.progress = Box::new(progress);
         self

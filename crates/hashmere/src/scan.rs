@@ -52,7 +52,7 @@ impl Store {
     /// # Errors
     /// The first error of any thread.
     pub fn parallel_scan(&self, threads: usize, filter: &Filter, each: impl Fn(Pair) + Sync) -> Result<(), ReadError> {
-        // Parts are ranges of hashes, not of leaves: a leaf may split while two threads stand at its edges.
+        // Parts are ranges of hashes, not of leaves: a leaf may split while two threads are at its edges.
         let threads = threads.clamp(1, 1024) as u64;
         let failure = Mutex::new(None);
         std::thread::scope(|scope| {

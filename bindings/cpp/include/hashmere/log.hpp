@@ -110,7 +110,7 @@ public:
 private:
     hm_field c_ = {};
 };
-static_assert(sizeof(field) == sizeof(hm_field), "fields are handed over as they stand");
+static_assert(sizeof(field) == sizeof(hm_field), "fields are handed over as they are");
 
 /// The calls on an open log. `Policy` is `throwing` (as `log` has them) or `expecting` (as `log::expected()` has them); `returns<T>` is `T` or
 /// `result<T>`. Any number of threads may use it.

@@ -148,7 +148,7 @@ template <class T> struct as_is {
 
 } // namespace detail
 
-/// A format for these arguments: `{}` is a place for the next one, `{{` and `}}` are braces; nothing can stand within a place. From C++20
+/// A format for these arguments: `{}` is a place for the next one, `{{` and `}}` are braces; a place is always empty. From C++20
 /// on it must be a constant, with as many places as there are arguments. Before, a place without an argument stays as it is, and an
 /// argument without a place is appended.
 template <class... Args> class checked_format {
@@ -170,7 +170,7 @@ private:
 template <class... Args> using format_string = checked_format<typename detail::as_is<Args>::type...>;
 
 /// A line that is put together with `<<`, and logged when it goes, at the end of the statement. Nothing is written if its level is not
-/// wanted. A failure is thrown, unless there is an exception on its way; of `expected()` it is not told.
+/// wanted. A failure is thrown, unless there is an exception on its way; with `expected()` it is not reported.
 template <class Policy> class line_stream {
 public:
     line_stream(hm_log *log, int level) noexcept : log_(hm_log_enabled(log, level) ? log : nullptr), level_(level) {}

@@ -75,7 +75,7 @@ def level_of(number: int) -> Level:
 class LogHandler(logging.Handler):
     """Has a log take what a program logs through `logging`: the stream of all processes, in the order of time, nothing lost.
 
-    It is given a `Log`, or a store (or the name of one) and the options of `Log`, so that it can stand in the dict of
+    It is given a `Log`, or a store (or the name of one) and the options of `Log`, so that it can be named in the dict of
     `logging.config.dictConfig`:
 
         {"class": "hashmere.LogHandler", "store": "sessions", "name": "log", "on_no_drainer": "keep"}

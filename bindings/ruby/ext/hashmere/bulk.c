@@ -3,7 +3,7 @@
 #include "binding.h"
 #include <stdlib.h>
 
-/* The frozen Strings live in `kept`, and stand behind the result in `room` as well, where they are not moved by a compaction, as those of an
+/* The frozen Strings live in `kept`, and in `room` behind the result as well, where they are not moved by a compaction, as those of an
  * Array are. */
 hm_bytes *bytes_of_all(VALUE array, VALUE *kept, VALUE *room, int keys) {
     long count = RARRAY_LEN(array);

@@ -158,7 +158,7 @@ module Hashmere
     end
 
     # @private
-    # A line of this severity of Logger; those that have no level of their own are told apart by a field.
+    # A line of this severity of Logger; those that have no level of their own are distinguished by a field.
     def severed(severity, text, fields)
       number = SEVERITIES.fetch(severity, 1)
       return false unless _enabled?(number)

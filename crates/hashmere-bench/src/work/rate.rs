@@ -1,6 +1,6 @@
 //! Operations in a fixed time, for several processes at once: each says `ready` when it has warmed up, reads the
 //! common start time (nanoseconds since 1970) from its standard input, spins until then, and works for as long as
-//! it was told. So all of them work during the whole of the measurement.
+//! its arguments say. So all of them work during the whole of the measurement.
 
 use super::{say, Call};
 use crate::tables::{must_hold, Table};

@@ -1,4 +1,4 @@
-//! JSON lines: one object a line. Bytes that are not UTF-8 stand in base64 under another name.
+//! JSON lines: one object a line. Bytes that are not UTF-8 are written in base64 under another name.
 
 use super::Record;
 use base64::engine::general_purpose::STANDARD as BASE64;

@@ -22,7 +22,7 @@ fn write(actor: &Actor, who: u64, policy: Policy, lines: u32, logged: &Mutex<Vec
     actor.core().release(&cursor);
 }
 
-/// What came out is what was logged, the oldest lines perhaps given up, and as many as are told.
+/// What came out is what was logged, the oldest lines perhaps given up, and as many as are reported.
 fn compare(came_out: &[String], logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
     let is_loss = |line: &&String| line.starts_with("lost");
     let lines: Vec<_> = came_out.iter().filter(|line| !is_loss(line)).cloned().collect();

@@ -23,7 +23,7 @@ fn log(actor: &Actor, cursor: &mut Cursor, who: u64, from: u32, lines: u32, poli
     }
 }
 
-/// How many lines of each came out or were told to be lost; those of several threads are of 0.
+/// How many lines of each came out or were reported lost; those of several threads are of 0.
 fn told(lines: &[String]) -> BTreeMap<u64, u32> {
     let mut told = BTreeMap::new();
     for line in lines {

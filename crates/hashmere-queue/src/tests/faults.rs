@@ -19,7 +19,7 @@ const HUNTS: &[Hunt] = &[
     (Fault::RolesRetained, DEATHS, crash::death_at_every_store_and_during_its_repair),
     (
         Fault::LiveOwnerRecovered,
-        "queues: recovery beside the living",
+        "queues: recovery beside live owners",
         transfer::no_client_takes_the_endpoint_of_a_live_one,
     ),
 ];

@@ -49,7 +49,7 @@ pub enum Outcome {
     Failed(WriteError),
 }
 
-/// The number that a value begins with: spaces may stand before it, and behind it too, as counting down leaves them.
+/// The number that a value begins with: spaces may be before it, and behind it too, as counting down leaves them.
 fn number_of(value: &[u8]) -> Option<u64> {
     let text = value.trim_ascii_start();
     let end = text.iter().position(u8::is_ascii_whitespace).unwrap_or(text.len());

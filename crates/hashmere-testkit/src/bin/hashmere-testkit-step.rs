@@ -78,7 +78,7 @@ fn hold_all(seconds: u64) -> ExitCode {
     for scenario in &SCENARIOS[..HELD] {
         match hold(&program, scenario, Duration::from_secs(seconds), &mut rng) {
             Ok(Held {
-                told,
+                refusal,
                 reads: [(reads, median, longest), (_, alone, alone_longest)],
                 writes: (writes, refused),
             }) => {
@@ -87,7 +87,7 @@ fn hold_all(seconds: u64) -> ExitCode {
                     "{:<24} {reads:>11} {median:>6} ns {longest:>6} us {alone:>15} ns {alone_longest:>6} us {writes:>10} {refused:>7}",
                     scenario.name
                 );
-                println!("    {told}");
+                println!("    {refusal}");
             }
             Err(text) => {
                 failures += 1;

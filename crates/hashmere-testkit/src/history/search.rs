@@ -24,7 +24,7 @@ const STEPS_MAX: u64 = 30_000_000;
 
 /// Checks the operations on one key.
 ///
-/// The operations with a reply stand in a list in the order of their calls, each call with its return. The search
+/// The operations with a reply are in a list in the order of their calls, each call with its return. The search
 /// takes one operation after the other out of the list whose call is before the first return that is left.
 /// Operations without a reply are tried last, because most of them are not needed to explain anything, and only where they
 /// change something: one that did not is one that did not take place.

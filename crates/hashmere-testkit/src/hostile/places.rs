@@ -1,4 +1,4 @@
-//! Where the words of a file stand that its readers trust least: found by following the format.
+//! The words of a file that its readers trust least: found by following the format.
 
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{Slot, LINE, LOCK_WORD};

@@ -90,7 +90,7 @@ fn read(store: &Store, count: u64, counts: &mut Counts) {
             }
         }
     }
-    // Taken while the mapping had many lengths, all of them stand still.
+    // Taken while the mapping had many lengths, none of them has changed.
     for (number, view) in views {
         assert!(view[..] == payload::encode_len(number, LEN)[..], "the view of {number}");
     }

@@ -20,8 +20,8 @@ const TRIES: u64 = 300;
 /// What a stop was like.
 #[derive(Debug)]
 pub struct Held {
-    /// What the writer of the key was told.
-    pub told: String,
+    /// The error that the writer of the key got.
+    pub refusal: String,
     /// Reads while it was stopped: how many, median and longest in nanoseconds; and the same without a stopped process.
     pub reads: [(usize, u64, u64); 2],
     /// Writes of other keys while it was stopped, and how many of them were refused.
@@ -43,8 +43,8 @@ pub fn hold(program: &str, scenario: &Scenario, time: Duration, rng: &mut Rng) -
         route.lead(&tracee, rng.below(length));
         let stopped = tracee.leave_stopped();
         let key = case.judge.key.as_ref().ok_or("an operation without a key")?;
-        if let Some(told) = probe(&live, key, &stopped)? {
-            let outcome = stand(&live, &case.judge.before, time, told);
+        if let Some(refusal) = probe(&live, key, &stopped)? {
+            let outcome = read_and_write_beside(&live, &case.judge.before, time, refusal);
             stopped.finish();
             let now = dump(&live)?;
             if now != case.judge.after {
@@ -72,7 +72,7 @@ fn probe(live: &Store, key: &[u8], stopped: &Stopped) -> Result<Option<String>, 
 }
 
 /// Reads and writes while it is stopped.
-fn stand(live: &Store, state: &State, time: Duration, told: String) -> Result<Held, String> {
+fn read_and_write_beside(live: &Store, state: &State, time: Duration, refusal: String) -> Result<Held, String> {
     let end = now_ns() + time.as_nanos() as u64;
     let (mut waits, mut writes, mut refused) = (Vec::new(), 0, 0);
     while now_ns() < end {
@@ -97,7 +97,7 @@ fn stand(live: &Store, state: &State, time: Duration, told: String) -> Result<He
     while alone.len() < reads.div_ceil(8) {
         read_all(live, state, &mut alone)?;
     }
-    Ok(Held { told, reads: [beside, summary(alone)], writes: (writes, refused) })
+    Ok(Held { refusal, reads: [beside, summary(alone)], writes: (writes, refused) })
 }
 
 fn read_all(live: &Store, state: &State, waits: &mut Vec<u64>) -> Result<(), String> {

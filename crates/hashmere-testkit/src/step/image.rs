@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 const PAGE: usize = 4096;
-/// Where the rows of the clients stand (see `docs/internals/format.md`).
+/// Where the client rows are (see `docs/internals/format.md`).
 const ROWS: std::ops::Range<usize> = 320 << 10..832 << 10;
 const ROW: usize = 512;
 /// Process id and time of the claim in a row: for messages only, and different in each process.

@@ -5,13 +5,13 @@
 //! compiler made of it, on a real mapping, with the kernel dropping the locks of a process that really died. Operations on keys are in
 //! `scenario`, those on queues in `queues`.
 
+mod beside;
 mod hold;
 mod image;
 mod queues;
 mod route;
 mod run;
 mod scenario;
-mod stand;
 mod trace;
 mod verify;
 mod walk;

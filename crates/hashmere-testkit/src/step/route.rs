@@ -4,7 +4,7 @@
 //! the last such address and the k-th instruction is stepped through. So to be killed behind each of `n` instructions takes a
 //! multiple of `n` steps, not `n * n / 2`.
 
-use super::trace::{Stand, Tracee};
+use super::trace::{Stop, Tracee};
 use std::collections::HashSet;
 
 /// Twice as many instructions without a new address are a long loop: one that copies bytes, word by word.
@@ -25,7 +25,7 @@ impl Route {
             if let Some(address) = tracee.address().filter(|address| passed.insert(*address) && count > 0) {
                 route.firsts.push((count, address));
             }
-            if tracee.steps(1).1 == Stand::Marker {
+            if tracee.steps(1).1 == Stop::Marker {
                 return (route, count);
             }
         }
@@ -47,14 +47,14 @@ impl Route {
 
     /// Executes the first `at` instructions of a run that has just begun, fewer if it ends before: its instruction then.
     /// (A run whose way differs from the one that was followed, by a clock or a lock, may end up some instructions away.)
-    pub(super) fn lead(&self, tracee: &Tracee, at: u64) -> Stand {
+    pub(super) fn lead(&self, tracee: &Tracee, at: u64) -> Stop {
         let near = self.firsts.partition_point(|(count, _)| *count <= at);
         let Some((count, address)) = near.checked_sub(1).and_then(|near| self.firsts.get(near)) else {
             return tracee.steps(at).1;
         };
         match tracee.run_to(*address) {
-            Some(Stand::Marker) => Stand::Marker,
-            Some(Stand::Stepped) => tracee.steps(at - count).1,
+            Some(Stop::Marker) => Stop::Marker,
+            Some(Stop::Stepped) => tracee.steps(at - count).1,
             // No breakpoint can be set there.
             None => tracee.steps(at).1,
         }

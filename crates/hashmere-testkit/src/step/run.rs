@@ -4,7 +4,7 @@ use super::image::Image;
 use super::queues::QueueScenario;
 use super::route::Route;
 use super::scenario::Scenario;
-use super::trace::{stay_on_one_processor, Stand, Stopped, Tracee};
+use super::trace::{stay_on_one_processor, Stop, Stopped, Tracee};
 use super::verify::{dump, Frame};
 use crate::rng::Rng;
 use crate::scratch::Scratch;
@@ -178,28 +178,28 @@ impl<J: Judge> Case<'_, J> {
     }
 
     /// The process at its k-th instruction, and a client that was there before it.
-    fn at(&self, route: &Route, at: u64, path: &Path) -> Result<(Tracee, Stand, J::Survivor), String> {
+    fn at(&self, route: &Route, at: u64, path: &Path) -> Result<(Tracee, Stop, J::Survivor), String> {
         self.before.write(path);
         let options = Options::new().create(false).busy_timeout(BUSY);
         let survivor = self.judge.attend(options.open(path).map_err(|error| error.to_string())?)?;
         let tracee = self.start(path);
-        let stand = route.lead(&tracee, at);
-        Ok((tracee, stand, survivor))
+        let stop = route.lead(&tracee, at);
+        Ok((tracee, stop, survivor))
     }
 
     /// A death that leaves the same file as the one before it is not looked at again.
     fn die_behind(&self, route: &Route, at: u64, last: &mut Option<Image>, counts: &mut Counts) -> Result<u64, String> {
         let path = self.scratch.store("killed");
-        let (tracee, stand, mut survivor) = self.at(route, at, &path)?;
+        let (tracee, stop, mut survivor) = self.at(route, at, &path)?;
         drop(tracee);
         counts.deaths += 1;
         let image = Image::of(&path).without_labels();
-        if stand == Stand::Stepped && last.as_ref() == Some(&image) {
+        if stop == Stop::Stepped && last.as_ref() == Some(&image) {
             return Ok(0);
         }
         *last = Some(image);
         counts.states += 1;
-        self.judge.verify(&mut survivor, &self.scratch.store("copy"), stand == Stand::Marker)
+        self.judge.verify(&mut survivor, &self.scratch.store("copy"), stop == Stop::Marker)
     }
 
     /// It is stopped behind an instruction instead, and goes on later.

@@ -14,16 +14,16 @@ pub const MARKER: i32 = libc::SIGUSR1;
 #[cfg(target_arch = "x86_64")]
 const BREAKPOINT: u8 = 0xcc;
 
-/// How a traced process came to stand still.
+/// Where a traced process stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stand {
+pub enum Stop {
     /// Behind the instruction.
     Stepped,
     /// At a marker.
     Marker,
 }
 
-/// A traced process, standing still. Dropping it kills it.
+/// A traced process, stopped. Dropping it kills it.
 #[derive(Debug)]
 pub struct Tracee {
     pid: i32,
@@ -51,20 +51,20 @@ impl Tracee {
     }
 
     /// Executes up to `count` instructions, fewer if the end of the operation comes before: how many, and its next instruction.
-    pub fn steps(&self, count: u64) -> (u64, Stand) {
+    pub fn steps(&self, count: u64) -> (u64, Stop) {
         for done in 0..count {
-            if self.step() == Stand::Marker {
-                return (done, Stand::Marker);
+            if self.step() == Stop::Marker {
+                return (done, Stop::Marker);
             }
         }
-        (count, Stand::Stepped)
+        (count, Stop::Stepped)
     }
 
-    fn step(&self) -> Stand {
+    fn step(&self) -> Stop {
         self.request(libc::PTRACE_SINGLESTEP, 0);
         match self.wait() {
-            libc::SIGTRAP => Stand::Stepped,
-            MARKER => Stand::Marker,
+            libc::SIGTRAP => Stop::Stepped,
+            MARKER => Stop::Marker,
             signal => panic!("the operation was stopped by signal {signal}"),
         }
     }
@@ -80,7 +80,7 @@ impl Tracee {
     /// Runs at full speed until it is before the instruction at an address, or at a marker. `None`: no breakpoint can
     /// be set there, and nothing was executed.
     #[cfg(target_arch = "x86_64")]
-    pub(super) fn run_to(&self, address: u64) -> Option<Stand> {
+    pub(super) fn run_to(&self, address: u64) -> Option<Stop> {
         let memory = std::fs::File::options().read(true).write(true).open(format!("/proc/{}/mem", self.pid)).ok()?;
         let mut byte = [0];
         memory.read_exact_at(&mut byte, address).ok()?;
@@ -93,16 +93,16 @@ impl Tracee {
                 let mut registers = self.registers();
                 registers.rip = address;
                 self.request_at(libc::PTRACE_SETREGS, (&raw mut registers).cast());
-                Some(Stand::Stepped)
+                Some(Stop::Stepped)
             }
-            MARKER => Some(Stand::Marker),
+            MARKER => Some(Stop::Marker),
             signal => panic!("the operation was stopped by signal {signal}"),
         }
     }
 
     /// The same.
     #[cfg(not(target_arch = "x86_64"))]
-    pub(super) fn run_to(&self, _address: u64) -> Option<Stand> {
+    pub(super) fn run_to(&self, _address: u64) -> Option<Stop> {
         None
     }
 

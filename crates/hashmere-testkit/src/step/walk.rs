@@ -4,7 +4,7 @@
 //! length of an operation, where real deaths take the square of it; and the instructions between two changes need not be tried.
 
 use super::run::{Case, Counts, Judge};
-use super::trace::Stand;
+use super::trace::Stop;
 use std::fs::File;
 use std::os::fd::AsRawFd;
 use std::path::Path;
@@ -24,7 +24,7 @@ impl<J: Judge> Case<'_, J> {
                 counts.states += 1;
                 counts.add(at, self.judge.verify_copy(&path, &copy));
             }
-            if tracee.steps(1).1 == Stand::Marker {
+            if tracee.steps(1).1 == Stop::Marker {
                 counts.walked = at;
                 return;
             }

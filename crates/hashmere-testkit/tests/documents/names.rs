@@ -23,13 +23,13 @@ fn columns(table: &str) -> [Names; 6] {
     columns
 }
 
-/// The identifiers that stand directly behind `mark`, ends with `?` and `=` of Ruby included.
+/// The identifiers directly behind `mark`, ends with `?` and `=` of Ruby included.
 fn behind(text: &str, mark: &str) -> Names {
     let end = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '?' | '[' | ']' | '=');
     text.split(mark).skip(1).map(|rest| rest[..rest.find(end).unwrap_or(rest.len())].to_string()).collect()
 }
 
-/// The identifiers that stand directly before a bracket.
+/// The identifiers directly before a bracket.
 fn called(text: &str) -> Names {
     let before = |rest: &str| rest.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().map(String::from);
     text.split('(').filter_map(before).filter(|name| !name.is_empty()).collect()

@@ -1,4 +1,4 @@
-//! Imports between the crates of the workspace point one way, and the crates that stand in a user's process depend on few
+//! Imports between the crates of the workspace point one way, and the crates that are linked into a user's process depend on few
 //! others.
 
 use crate::source::{those, Source};

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 pub(super) type Take<'a> = dyn FnMut(u64, &Head, u64) -> Result<(), BackupError> + 'a;
 
 /// A segment that cannot be reused while it is looked at.
-struct Stand {
+struct Pinned {
     pin: Pin,
     /// Bytes of whole records in it.
     used: u64,
@@ -44,9 +44,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn take_all_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {
         let mut segment = 0;
         while segment < self.segments() {
-            if let Some(stand) = self.stand_on(writer, segment)? {
-                let taken = self.take_marks_in(writer, segment, stand.used, take);
-                self.unpin(stand.pin);
+            if let Some(pinned) = self.pin_records(writer, segment)? {
+                let taken = self.take_marks_in(writer, segment, pinned.used, take);
+                self.unpin(pinned.pin);
                 taken?;
             }
             segment += 1;
@@ -72,7 +72,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Pins a segment of records, or takes it, as its state allows. `None`: no kept record is in it.
-    fn stand_on(&self, writer: &Writer, segment: u64) -> Result<Option<Stand>, BackupError> {
+    fn pin_records(&self, writer: &Writer, segment: u64) -> Result<Option<Pinned>, BackupError> {
         let start = self.host.monotonic();
         for looks in 0u64.. {
             let Some(pin) = self.raise_pin(writer.row, segment) else {
@@ -102,7 +102,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
             };
             if let Some(used) = used {
-                return Ok(Some(Stand { pin, used }));
+                return Ok(Some(Pinned { pin, used }));
             }
             self.unpin(pin);
             self.await_owner(segment, word, start, looks)?;

@@ -259,7 +259,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.root() == root {
             return Ok(Some(floor));
         }
-        // Cleared, before or after that moment: it cannot be told.
+        // Cleared, before or after that moment: which of the two is not known.
         self.turn_snapshot(slot, |_| true, |seen| Snapshot(Snapshot::idle(seen.floor(), true).held_by(slot).0))?;
         Ok(None)
     }

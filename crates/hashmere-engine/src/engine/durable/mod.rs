@@ -2,7 +2,7 @@
 //!
 //! Order of a write under the key's lock: the head with its version; the sum with the stamp *never*; the head of the
 //! segment passes; COMMIT; the stamp *alive*; then the superseded record is stamped with the number of the sync to come. So in every
-//! segment whole records stand without gaps, and whatever the medium kept of them, a record that died before a
+//! segment whole records follow each other without gaps, and whatever the medium kept of them, a record that died before a
 //! completed sync is known to be dead. `docs/internals/durability.md` has the proof.
 
 pub(super) mod log_scan;

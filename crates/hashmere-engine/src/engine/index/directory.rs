@@ -61,7 +61,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.put(row::offset(slot) + row::at::LEAF, 0);
     }
 
-    /// Where the next `bytes` of the arena stand, with memory behind them; the caller moves the arena on. Needs the index lock.
+    /// The offset of the next `bytes` of the arena, with memory behind them; the caller moves the arena on. Needs the index lock.
     fn arena_room(&self, slot: u32, root: u64, bytes: u64) -> Result<u64, WriteError> {
         let block = self.root_block(root);
         let next = self.word(block + root::at::ARENA);

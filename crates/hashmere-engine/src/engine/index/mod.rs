@@ -1,7 +1,7 @@
 //! Where a key's slot is.
 //!
 //! hash -> directory entry -> leaf -> two candidate buckets of seven slots; a bucket whose keys did not all
-//! fit says so in its lock word, and they stand in the overflow tree, which is the same thing under another hash.
+//! fit says so in its lock word, and they are in the overflow tree, which is the same thing under another hash.
 
 pub(super) mod clear;
 pub(super) mod directory;
@@ -65,7 +65,7 @@ pub(super) struct Path {
     depth: u64,
 }
 
-/// The two buckets in which a hash may stand.
+/// The two buckets in which a hash may be.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(super) leaf: u64,

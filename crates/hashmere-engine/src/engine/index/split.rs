@@ -291,7 +291,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(row::offset(slot) + row::at::SPLIT, 0, Ordering::Release);
     }
 
-    /// Clears the entries of a leaf that stand in the new one.
+    /// Clears the entries of a leaf that are in the new one.
     fn clear_moved(&self, old: u64, bit: u32) {
         for slot_offset in self.leaf_slots(old) {
             let entry = self.slot(slot_offset);

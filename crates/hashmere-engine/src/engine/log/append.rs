@@ -42,13 +42,13 @@ impl Draft {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Records above this stand in segments of their own, and fill at least half of them. What a shorter one leaves unused at the
+    /// Records above this get segments of their own, and fill at least half of them. What a shorter one leaves unused at the
     /// end of a segment is for others that fit there, if it is more than a quarter.
     pub(in crate::engine) fn is_large(&self, bytes: u64) -> bool {
         bytes > self.segment_bytes() / 2
     }
 
-    /// Where the next record of up to `bytes` bytes of this writer will stand. Makes room if need be.
+    /// The offset of this writer's next record of up to `bytes` bytes. Makes room if need be.
     #[inline(always)]
     pub(in crate::engine) fn room(&self, writer: &mut Writer, bytes: u64) -> Result<u64, WriteError> {
         if let Some(open) = &writer.open {

@@ -138,7 +138,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Makes sure that the next `n` segments have entries. A chunk of the table beyond the first takes segments of its own, just
-    /// before the segments that need it; its own entries may stand in itself.
+    /// before the segments that need it; its own entries may be in itself.
     fn extend_table(&self, n: u64, max: u64) -> Result<(), WriteError> {
         loop {
             let total = self.segments();
@@ -186,7 +186,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.back(self.new_entry(segment) & !(PAGE - 1), PAGE).map_err(back_error)
     }
 
-    /// Where the entry of a segment will stand that does not count yet; its chunk need not either. What a damaged pointer leads
+    /// The offset of the entry of a segment that does not count yet; its chunk need not either. What a damaged pointer leads
     /// to is not touched.
     fn new_entry(&self, segment: u64) -> u64 {
         let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire) & !7;

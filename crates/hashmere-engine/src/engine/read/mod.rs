@@ -35,7 +35,7 @@ enum Seen<R> {
     Torn,
 }
 
-/// Where a key may stand: under its hash in the first tree, and under two in the overflow tree.
+/// Where a key may be: under its hash in the first tree, and under two in the overflow tree.
 const CANDIDATES: usize = 3;
 
 /// Attempts by generation before a read gives up: each failure means that *this* record's segment was

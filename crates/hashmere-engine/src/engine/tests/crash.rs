@@ -299,7 +299,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// What the count should be. How much of what expires was cleaned away already cannot be told.
+    /// What the count should be. How much of what expires was cleaned away already is not known.
     pub(super) fn count(&self, survivor: &Client, state: &State) -> u64 {
         if self.rule == Rule::Evicts {
             survivor.check().items

@@ -39,7 +39,7 @@ struct Case {
     timeout: Duration,
 }
 
-/// The one who goes on, and what it was told.
+/// The client that goes on, and the results it got.
 struct Other {
     client: Client,
     fixture: Arc<Fixture>,
@@ -104,8 +104,8 @@ impl Other {
         Ok(())
     }
 
-    /// What it was told is what is there.
-    fn is_as_told(&self) -> Result<(), String> {
+    /// The store holds what its results say.
+    fn holds_its_results(&self) -> Result<(), String> {
         for (key, value) in &self.state {
             let seen = self.client.t_get(key).map_err(|e| format!("get: {e}"))?;
             if seen.as_ref() != Some(value) && !(self.evicts && seen.is_none()) {
@@ -170,7 +170,7 @@ impl Case {
         let (hooked, concurrent) = (other.clone(), self.concurrent);
         actor.probe.interrupt(at, move || {
             let (other, told) = &mut *hooked.lock().unwrap();
-            *told = concurrent(other).and_then(|()| other.is_as_told());
+            *told = concurrent(other).and_then(|()| other.holds_its_results());
         });
         actor.probe.be_lenient();
         (self.act)(&mut actor);
@@ -182,7 +182,7 @@ impl Case {
 
     /// The stopped one has gone on.
     fn go_on(&self, fixture: &Fixture, other: &mut Other) -> Result<(), String> {
-        other.is_as_told().map_err(|e| format!("when it has gone on: {e}"))?;
+        other.holds_its_results().map_err(|e| format!("when it has gone on: {e}"))?;
         let before = other.uids();
         let busy = std::mem::take(&mut other.busy);
         for i in 0..60 {

@@ -18,7 +18,7 @@ impl Held {
         Held { place, word, second: None }
     }
 
-    /// Whether what is not in the buckets that are locked may stand in those of the next hash.
+    /// Whether what is not in the buckets that are locked may be in those of the next hash.
     pub(in crate::engine) fn goes_on(&self) -> bool {
         self.second.map_or(self.word, |(_, word)| word).has_overflow()
     }

@@ -55,7 +55,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// Makes room for the index while a draft waits, which may stand elsewhere afterwards. `false`: there is none to be had.
+    /// Makes room for the index while a draft waits, which may be elsewhere afterwards. `false`: there is none to be had.
     #[cold]
     fn make_index_room(&self, writer: &mut Writer, draft: &mut Draft) -> Result<bool, WriteError> {
         if draft.is_large() {

@@ -14,7 +14,7 @@ use hashmere_format::header::at;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// Where a key was seen to stand, or not to.
+/// Where a key was found, or found absent.
 struct Lookup {
     epoch: u64,
     root: u64,

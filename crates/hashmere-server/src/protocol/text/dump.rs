@@ -27,7 +27,7 @@ pub enum Shape {
     Delete,
 }
 
-/// Whether a key can stand in a line of text as it is.
+/// Whether a key can be written in a line of text as it is.
 fn is_plain(key: &[u8]) -> bool {
     let breaks = |byte: &u8| matches!(byte, b' ' | b'\r' | b'\n' | 0);
     !key.is_empty() && key.len() <= KEY_MAX && !key.iter().any(breaks)

@@ -22,7 +22,7 @@ pub(super) use tidying::{
     clean_while_what_lives_is_overwritten, compact_while_large_records_come_and_go, expire_while_it_is_touched,
 };
 
-/// What a client does, and what it makes of the store as far as it was told.
+/// What a client does, and what the store holds after it, by the results it got.
 type Act = fn(&Client, &mut State) -> Result<(), String>;
 
 struct Case {
@@ -31,7 +31,7 @@ struct Case {
     setup: fn(&Fixture, &Client, &Client, &mut State),
     act: Act,
     concurrent: Act,
-    /// Whether the store must hold what both were told in the end: not if it was cleared in between, or evicts.
+    /// Whether the store must hold what the results of both say in the end: not if it was cleared in between, or evicts.
     exact: bool,
 }
 

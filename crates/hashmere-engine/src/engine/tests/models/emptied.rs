@@ -52,7 +52,7 @@ pub(super) fn writer(play: &Play, name: &str, room: usize) -> Player {
     let writer = play.client();
     for (i, bytes) in [1024, 1024, 1024, 1024 - room * RECORD].into_iter().enumerate() {
         let key = format!("{FILL}{name}{i}");
-        // Two words stand before the key of a record that is this long.
+        // Two words precede the key of a record that is this long.
         writer.t_set(key.as_bytes(), &vec![b'f'; bytes - 16 - key.len()]).unwrap();
     }
     assert!(writer
