@@ -15,7 +15,7 @@ pub struct HmError {
     pub text: [c_char; 1008],
 }
 
-/// `hm_bytes`. Where a caller provides it, nothing says yet that it is valid: see `arg::Many`.
+/// `hm_bytes`. Where a caller provides it, nothing says yet that it is valid: see `arrays::Many`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct HmBytes {

@@ -1,7 +1,7 @@
 //! Expiry and marks.
 
 use crate::abi::{HmAttributes, HmMetadata, HmStored};
-use crate::arg::{Attached, Buffer, Bytes, Expiry, Maybe, Open, Out, Plain, Seen};
+use crate::args::{Attached, Buffer, Bytes, Expiry, Maybe, Open, Out, Plain, Seen};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::reading::{copied_item, present};
@@ -11,7 +11,7 @@ use hashmere::Item;
 use hashmere_engine::StoreHandle;
 use std::ffi::{c_int, c_void};
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_touch | hm_touch_at(
         store,
@@ -39,7 +39,7 @@ entry_by_key! {
     }
 }
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_set_marked(
         store: Open = (store: *mut HmStore),

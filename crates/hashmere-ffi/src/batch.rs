@@ -1,14 +1,14 @@
 //! `hashmere_queue.h`: moves of several elements, or of two at once; waits and looks that take none.
 
 use crate::abi::HmElement;
-use crate::arg::{Buffer, Out, Owned, Plain, Shared};
+use crate::args::{Buffer, Out, Owned, Plain, Shared};
 use crate::queue::{endpoint_of, none, HmEndpoint, HmQueue};
 use crate::reading::fits;
 use crate::result::{ABSENT, OK, QUEUE_FULL, TIMEOUT};
 use std::ffi::c_void;
 use std::time::Duration;
 
-entry! {
+export! {
     /// See `hashmere_queue.h`.
     fn hm_queue_pop_many(
         endpoint: Owned = (endpoint: *mut HmEndpoint),

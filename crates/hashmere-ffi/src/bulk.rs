@@ -1,10 +1,10 @@
 //! Several keys at once.
 
 use crate::abi::{HmAttributes, HmBytes, HmShowValue};
-use crate::arg::{Attached, Callback, Maybe, Open, Plain};
+use crate::args::{Attached, Callback, Maybe, Open, Plain};
+use crate::arrays::{Many, Pairs};
 use crate::handle::HmStore;
 use crate::result::OK;
-use crate::several::{Many, Pairs};
 use hashmere::{Attributes, Store, WriteError};
 use std::ffi::c_void;
 use std::ptr;
@@ -25,7 +25,7 @@ fn set_plain<B: AsRef<[u8]>>(store: &Store, keys: &[B], values: &[B]) -> Result<
     Ok(())
 }
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_get_many(
         store: Open = (store: *mut HmStore),

@@ -1,7 +1,7 @@
 //! Conditional changes and visitors.
 
 use crate::abi::{HmAttributes, HmChange, HmPair, HmStored, HmVisitor};
-use crate::arg::{Attached, Bytes, Callback, Maybe, Plain};
+use crate::args::{Attached, Bytes, Callback, Maybe, Plain};
 use crate::failure::Failure;
 use crate::result::{ABSENT, MISMATCH, OK, REMOVED, UNCHANGED};
 use hashmere::{Attributes, CasOutcome, Change, Expected, Item, Key, Store, Update, Updated, Version, WriteError};
@@ -113,7 +113,7 @@ fn to<'a>(value: &'a [u8], attributes: Attributes) -> Change<'a> {
     Change::SetWith(value, attributes)
 }
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_cas_version | hm_cas_version_at(
         store,

@@ -1,7 +1,7 @@
 //! Counters and references.
 
 use crate::abi::HmCounter;
-use crate::arg::{Create, Maybe, Plain};
+use crate::args::{Create, Maybe, Plain};
 use crate::result::{ABSENT, OK};
 use std::ffi::c_int;
 
@@ -12,7 +12,7 @@ pub(crate) fn counted(number: Option<u64>, now: &Maybe<u64>) -> c_int {
     OK
 }
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_incr | hm_incr_at(
         store,

@@ -215,7 +215,7 @@ impl Write for Cut<'_> {
     }
 }
 
-/// Runs the body of an entry. A panic becomes [`result::INTERNAL`].
+/// Runs the body of an exported function. A panic becomes [`result::INTERNAL`].
 ///
 /// # Safety
 /// `error` is NULL or valid for writes.

@@ -1,7 +1,7 @@
 //! Keys with a hash that the caller supplies.
 
 use crate::abi::{HmAttributes, HmCounter, HmMetadata, HmStored, HmVisitor};
-use crate::arg::{Attached, Buffer, Bytes, Callback, Create, Maybe, Open, Out, Plain};
+use crate::args::{Attached, Buffer, Bytes, Callback, Create, Maybe, Open, Out, Plain};
 use crate::conditions::Asked;
 use crate::counters::counted;
 use crate::handle::HmStore;
@@ -11,7 +11,7 @@ use crate::writing::written;
 use hashmere::Key;
 use std::ffi::c_void;
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_hashed_get(
         store: Open = (store: *mut HmStore),

@@ -1,7 +1,7 @@
 //! Keys of every kind, and what names them.
 
 use crate::abi::HmKey;
-use crate::arg::{Buffer, Bytes, Open, Out};
+use crate::args::{Buffer, Bytes, Open, Out};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::reading::fits;
@@ -19,7 +19,7 @@ const ID: u32 = 3;
 pub(crate) struct Named;
 impl Named {
     /// # Safety
-    /// That of `arg`.
+    /// That of `args`.
     #[inline(always)]
     pub(crate) unsafe fn read<'a>(name: &'static str, key: *const HmKey) -> Result<Key<'a>, Failure> {
         let wrong = |what| Err(Failure::Argument(name, what));
@@ -47,7 +47,7 @@ impl Named {
     }
 }
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_key_of_at(
         store: Open = (store: *mut HmStore),
@@ -64,7 +64,7 @@ entry! {
     }
 }
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_uid_of | hm_uid_of_at(store, key, uid: Out<u32> = (uid: *mut u32)) {
         let Some(found) = store.metadata(key)? else { return Ok(ABSENT) };

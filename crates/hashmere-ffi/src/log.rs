@@ -1,6 +1,6 @@
 //! `hashmere_log.h`: logs, and lines.
 
-use crate::arg::{Bytes, Filled, Input, Label, Open, Out, Plain, Shared};
+use crate::args::{Bytes, Filled, Input, Label, Open, Out, Plain, Shared};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::log_abi::{level_of, Fields, HmField, HmLogOptions, HmLogStats, Of};
@@ -66,7 +66,7 @@ fn options_of(given: &HmLogOptions) -> Result<(LogOptions, bool, Option<c_int>),
     Ok((options, given.flags & EXISTING != 0, level))
 }
 
-entry! {
+export! {
     /// See `hashmere_log.h`.
     fn hm_log_open(
         store: Open = (store: *mut HmStore),
@@ -149,7 +149,7 @@ entry! {
     }
 }
 
-/// See `hashmere_log.h`. Not an `entry!`: it is one load, in front of every line, and nothing in it can fail.
+/// See `hashmere_log.h`. Not an `export!`: it is one load, in front of every line, and nothing in it can fail.
 #[no_mangle]
 pub unsafe extern "C" fn hm_log_enabled(log: *const HmLog, level: c_int) -> c_int {
     // SAFETY: as the header says: NULL or an open log.

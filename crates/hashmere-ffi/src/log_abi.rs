@@ -3,7 +3,7 @@
 #![allow(missing_docs)]
 
 use crate::abi::HmBytes;
-use crate::arg::{Bytes, Versioned};
+use crate::args::{Bytes, Versioned};
 use crate::failure::Failure;
 use hashmere_log::{Level, LogLine, LogStats, RingStats, Value};
 use std::ffi::{c_char, c_int, c_void};

@@ -1,6 +1,6 @@
 //! `hashmere_log.h`: writing lines out, and following them.
 
-use crate::arg::{Input, Maybe, Out, Owned, Plain, Shared};
+use crate::args::{Input, Maybe, Out, Owned, Plain, Shared};
 use crate::failure::Failure;
 use crate::log::HmLog;
 use crate::log_abi::{level_of, HmDrainOptions, HmField, HmLine, HmShowLine};
@@ -101,7 +101,7 @@ pub(crate) fn sink_of(given: &HmDrainOptions) -> Result<Sink, Failure> {
     Ok(if least == Level::Trace { sink } else { sink.only(move |record| record.level() <= least) })
 }
 
-entry! {
+export! {
     /// See `hashmere_log.h`.
     fn hm_log_drain(
         log: Shared = (log: *mut HmLog),

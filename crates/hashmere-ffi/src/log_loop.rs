@@ -1,7 +1,7 @@
 //! `hashmere_log.h`: draining and following in a loop of the caller's, and what logs and rings there are.
 
 use crate::abi::HmBytes;
-use crate::arg::{Callback, Input, Maybe, Open, Out, Owned, Plain, Shared};
+use crate::args::{Callback, Input, Maybe, Open, Out, Owned, Plain, Shared};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::log::HmLog;
@@ -17,7 +17,7 @@ use std::time::Duration;
 /// `hm_log_drain`'s sister, in the hands of the caller: `hm_manual_drainer`.
 pub struct HmManualDrainer(ManualDrainer);
 
-entry! {
+export! {
     /// See `hashmere_log.h`.
     fn hm_manual_drainer_open(
         log: Shared = (log: *mut HmLog),

@@ -1,7 +1,7 @@
 //! Access by UID and by entry id.
 
 use crate::abi::{HmMetadata, HmStored, HmVisitor};
-use crate::arg::{Buffer, Bytes, Callback, Maybe, Open, Out, Plain};
+use crate::args::{Buffer, Bytes, Callback, Maybe, Open, Out, Plain};
 use crate::conditions::Asked;
 use crate::handle::HmStore;
 use crate::reading::fits;
@@ -34,7 +34,7 @@ fn key_at(store: &Store, at: impl Into<Address>, buffer: &mut [u8]) -> Result<us
 /// The same calls by two kinds of number.
 macro_rules! by_number {
     ($number:ident: $type:ty => $address:expr, $get:ident, $key:ident, $set:ident, $delete:ident, $update:ident) => {
-        entry! {
+        export! {
             /// See `hashmere.h`.
             fn $get(
                 store: Open = (store: *mut HmStore),

@@ -1,7 +1,7 @@
 //! Opening and closing.
 
 use crate::abi::{HmOptions, HmProgress};
-use crate::arg::{Input, Name, Open, Out, Plain};
+use crate::args::{Input, Name, Open, Out, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
@@ -90,7 +90,7 @@ struct Text;
 impl Text {
     unsafe fn read<'a>(name: &'static str, text: *mut c_char, room: usize) -> Result<&'a mut [u8], Failure> {
         // SAFETY: as for any buffer.
-        unsafe { crate::arg::Buffer::read(name, text.cast(), room) }
+        unsafe { crate::args::Buffer::read(name, text.cast(), room) }
     }
 }
 
@@ -107,7 +107,7 @@ fn put_path(path: &Path, buffer: &mut [u8], len: &Out<usize>) -> c_int {
     }
 }
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_open(
         name: Name = (name: *const c_char),

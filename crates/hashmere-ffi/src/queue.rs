@@ -1,7 +1,7 @@
 //! `hashmere_queue.h`: pools, queues, endpoints.
 
 use crate::abi::{HmElement, HmPoolOptions, HmPoolStats, HmQueueOptions};
-use crate::arg::{Filled, Input, Label, Maybe, Open, Out, Owned, Plain, Shared};
+use crate::args::{Filled, Input, Label, Maybe, Open, Out, Owned, Plain, Shared};
 use crate::failure::{guard, Failure};
 use crate::handle::HmStore;
 use crate::result::{ABSENT, OK, QUEUE_FULL, TIMEOUT};
@@ -150,7 +150,7 @@ fn queue_options(given: &HmQueueOptions) -> Result<QueueOptions, Failure> {
     Ok(if given.bound == 0 { options } else { options.bound(given.bound) })
 }
 
-entry! {
+export! {
     /// See `hashmere_queue.h`.
     fn hm_pool_open(
         store: Open = (store: *mut HmStore),

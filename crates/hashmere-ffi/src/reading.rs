@@ -1,7 +1,7 @@
 //! Reading.
 
 use crate::abi::HmMetadata;
-use crate::arg::{Buffer, Maybe, Out};
+use crate::args::{Buffer, Maybe, Out};
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, OK};
 use hashmere::{Expiry, Key, Metadata, ReadError, Store, View};
 use hashmere_engine::{Address, FileEngine, StoreHandle};
@@ -70,7 +70,7 @@ pub(crate) fn present(is: bool) -> c_int {
     }
 }
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_get | hm_get_at(
         store,

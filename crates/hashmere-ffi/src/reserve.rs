@@ -1,7 +1,7 @@
 //! Values written in place, in room that the caller provides.
 
 use crate::abi::{HmAttributes, HmReservation, HmStored};
-use crate::arg::{Attached, Maybe, Plain};
+use crate::args::{Attached, Maybe, Plain};
 use crate::failure::Failure;
 use crate::result::OK;
 use hashmere::{Reservation, Store};
@@ -79,7 +79,7 @@ impl Taken {
     }
 }
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_reserve | hm_reserve_at(
         store,
@@ -97,7 +97,7 @@ entry_by_key! {
     }
 }
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_reservation_commit(
         held: Taken = (reservation: *mut HmReservation),

@@ -1,7 +1,7 @@
 //! All keys.
 
 use crate::abi::{HmFilter, HmPair, HmShow};
-use crate::arg::{Bytes, Callback, Input, Open, Out, Plain};
+use crate::args::{Bytes, Callback, Input, Open, Out, Plain};
 use crate::failure::{guard, Failure};
 use crate::handle::HmStore;
 use crate::result::{ABSENT, END, OK};
@@ -59,7 +59,7 @@ impl Show {
     }
 }
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_scan_open(
         store: Open = (store: *mut HmStore),

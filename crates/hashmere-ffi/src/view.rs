@@ -1,7 +1,7 @@
 //! Zero-copy views, in room that the caller provides.
 
 use crate::abi::{HmMetadata, HmView};
-use crate::arg::Out;
+use crate::args::Out;
 use crate::failure::guard;
 use crate::result::{ABSENT, OK};
 use hashmere::View;
@@ -59,7 +59,7 @@ impl Room {
     }
 }
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_view_acquire | hm_view_acquire_at(
         store,

@@ -1,13 +1,13 @@
 //! `hashmere_queue.h`: waiting for each other.
 
 use crate::abi::{HmBytes, HmCompute};
-use crate::arg::{Buffer, Bytes, Callback, Maybe, Open, Out, Owned, Plain};
+use crate::args::{Buffer, Bytes, Callback, Maybe, Open, Out, Owned, Plain};
+use crate::arrays::Watched;
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::queue::close;
 use crate::reading::fits;
 use crate::result::{ABSENT, OK, REMOVED, TIMEOUT, UNCHANGED};
-use crate::several::Watched;
 use hashmere::{Version, WaitAnyOutcome, WaitOutcome};
 use hashmere_queue::{once, once_holder, Barrier, Holder, Mutex, MutexGuard, QueueError};
 use std::ffi::{c_int, c_void};
@@ -53,7 +53,7 @@ fn told(holder: Option<Holder>, pid: &Out<u32>) -> c_int {
     OK
 }
 
-entry! {
+export! {
     /// See `hashmere_queue.h`.
     fn hm_wait(
         store: Open = (store: *mut HmStore),

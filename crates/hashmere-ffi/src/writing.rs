@@ -1,7 +1,7 @@
 //! Writing one key.
 
 use crate::abi::{HmAttributes, HmMetadata, HmStored};
-use crate::arg::{Attached, Buffer, Bytes, Maybe, Out};
+use crate::args::{Attached, Buffer, Bytes, Maybe, Out};
 use crate::reading::{item_into, present};
 use crate::result::{ABSENT, BUFFER_TOO_SMALL, EXISTS, OK};
 use hashmere::{CasOutcome, Change, Expected, Stored};
@@ -14,7 +14,7 @@ pub(crate) fn written(done: Option<Stored>, otherwise: c_int, stored: &Maybe<HmS
     OK
 }
 
-entry_by_key! {
+export_by_key! {
     /// See `hashmere.h`.
     fn hm_set | hm_set_at(
         store,

@@ -94,8 +94,8 @@ fn constant(text: &str) -> Option<(String, i64)> {
     Some((name.trim().to_string(), number))
 }
 
-/// The entries of a source file, with the parameters of C that they have.
-pub fn collect_entries(source: &str, into: &mut BTreeMap<String, Parameters>) {
+/// The exported functions of a source file, with the parameters of C that they have.
+pub fn collect_exports(source: &str, into: &mut BTreeMap<String, Parameters>) {
     let mut sources = vec![source.to_string()];
     // Calls by number are written once, for two kinds of number.
     for line in source.lines().filter(|line| line.starts_with("by_number!(")) {
@@ -108,9 +108,9 @@ pub fn collect_entries(source: &str, into: &mut BTreeMap<String, Parameters>) {
         sources.push(text);
     }
     for source in &sources {
-        for entry in source.split("fn hm_").skip(1) {
-            let (names, rest) = entry.split_once('(').expect("parameters");
-            // The parameters end where the body begins; functions that are not entries have a result type there.
+        for function in source.split("fn hm_").skip(1) {
+            let (names, rest) = function.split_once('(').expect("parameters");
+            // The parameters end where the body begins; functions that are not exported have a result type there.
             let Some((parameters, _)) = rest.split_once(") {\n") else { continue };
             match names.split_once(" | ") {
                 Some((name, sister)) => {
@@ -126,7 +126,7 @@ pub fn collect_entries(source: &str, into: &mut BTreeMap<String, Parameters>) {
     }
 }
 
-/// How the first parameters of `entry_by_key!` begin, in C.
+/// How the first parameters of `export_by_key!` begin, in C.
 const KEY_BYTES: &[&str] = &["hm_store *store", "const void *key", "size_t key_len"];
 const KEY_OF_ANY_KIND: &[&str] = &["hm_store *store", "const hm_key *key"];
 

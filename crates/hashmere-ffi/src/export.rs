@@ -2,10 +2,10 @@
 
 /// Defines a function of the header that returns a result.
 ///
-/// Each argument is written as what the body sees, the kind of argument (a type of `arg` with a function `read`), and the
+/// Each argument is written as what the body sees, the kind of argument (a type of `args` with a function `read`), and the
 /// parameters of C that it is made of. The body is a `Result<c_int, Failure>`. Panics, in the reading of arguments too, become
 /// errors.
-macro_rules! entry {
+macro_rules! export {
     ($(
         $(#[$doc:meta])*
         fn $name:ident($( $arg:ident: $kind:ty = ($($raw:ident: $type:ty),+) ),* $(,)?) $body:block
@@ -27,23 +27,23 @@ macro_rules! entry {
 
 /// Defines two functions of the header from one body: one to which the key is named by its bytes, and its sister `..._at`, to which it
 /// is named by an `hm_key`. To the body the key is something that becomes a `Key`.
-macro_rules! entry_by_key {
+macro_rules! export_by_key {
     ($(
         $(#[$doc:meta])*
         fn $name:ident | $at:ident($store:ident, $key:ident
             $(, $arg:ident: $kind:ty = ($($raw:ident: $type:ty),+))* $(,)?) $body:block
     )*) => {$(
-        entry! {
+        export! {
             $(#[$doc])*
             fn $name(
-                $store: $crate::arg::Open = (store: *mut $crate::handle::HmStore),
-                $key: $crate::arg::Bytes = (key: *const std::ffi::c_void, key_len: usize),
+                $store: $crate::args::Open = (store: *mut $crate::handle::HmStore),
+                $key: $crate::args::Bytes = (key: *const std::ffi::c_void, key_len: usize),
                 $($arg: $kind = ($($raw: $type),+),)*
             ) $body
 
             $(#[$doc])*
             fn $at(
-                $store: $crate::arg::Open = (store: *mut $crate::handle::HmStore),
+                $store: $crate::args::Open = (store: *mut $crate::handle::HmStore),
                 $key: $crate::key::Named = (key: *const $crate::abi::HmKey),
                 $($arg: $kind = ($($raw: $type),+),)*
             ) $body

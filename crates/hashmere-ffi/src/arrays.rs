@@ -1,10 +1,10 @@
 //! Several arguments in arrays: keys, keys with values, keys with versions.
 //!
 //! # Safety
-//! That of `arg`.
+//! That of `args`.
 
 use crate::abi::HmBytes;
-use crate::arg::Bytes;
+use crate::args::Bytes;
 use crate::failure::Failure;
 use std::mem::size_of;
 

@@ -1,7 +1,7 @@
 //! The whole store.
 
 use crate::abi::{HmBackupReport, HmBytes, HmClient, HmProgress, HmReport, HmShowClient, HmShowProblem, HmStats};
-use crate::arg::{Callback, Filled, Maybe, MaybeFilled, Name, Open, Out, Plain};
+use crate::args::{Callback, Filled, Maybe, MaybeFilled, Name, Open, Out, Plain};
 use crate::failure::Failure;
 use crate::handle::HmStore;
 use crate::result::{MISMATCH, OK};
@@ -71,7 +71,7 @@ fn client_from(c: &ClientStats) -> HmClient {
     }
 }
 
-entry! {
+export! {
     /// See `hashmere.h`.
     fn hm_len(store: Open = (store: *mut HmStore), count: Out<u64> = (count: *mut u64)) {
         count.put(store.len());

@@ -1,4 +1,4 @@
-/* Calls on many keys and on the whole store: bulk, scans, statistics, check, options, names. */
+/* Calls on many keys and on the store as a whole: bulk, scans, statistics, check, options, names. */
 #include "test.h"
 #include <pthread.h>
 #include <sys/wait.h>
@@ -113,7 +113,7 @@ static int each_problem(void *user, hm_bytes code, uint64_t offset, hm_bytes tex
     FAIL("%.*s: %.*s %p", (int)code.len, (const char *)code.data, (int)text.len, (const char *)text.data, user);
 }
 
-static void whole(void) {
+static void store_wide(void) {
     uint64_t n;
     hm_stats stats = {.size = sizeof stats};
     hm_report report = {.size = sizeof report};
@@ -197,12 +197,12 @@ static void growth(void) {
         uint64_t later;
     } asked = {{.size = sizeof asked, .flags = HM_NO_CREATE}, 0};
     hm_store *again;
-    EXPECT(HM_OK, hm_open("whole", &asked.options, &again, &error));
+    EXPECT(HM_OK, hm_open("store", &asked.options, &again, &error));
     EXPECT(HM_OK, hm_close(again, &error));
     asked.later = 1;
-    EXPECT(HM_E_ARGUMENT, hm_open("whole", &asked.options, &again, &error));
+    EXPECT(HM_E_ARGUMENT, hm_open("store", &asked.options, &again, &error));
     hm_options shorter = {.size = offsetof(hm_options, max_bytes), .flags = HM_NO_CREATE, .max_bytes = 1};
-    EXPECT(HM_OK, hm_open("whole", &shorter, &again, &error));
+    EXPECT(HM_OK, hm_open("store", &shorter, &again, &error));
     EXPECT(HM_OK, hm_close(again, &error));
 }
 
@@ -211,15 +211,15 @@ static void names(void) {
     size_t len, same_len;
     EXPECT(HM_OK, hm_path(store, path, sizeof path, &len, &error));
     CHECK(strlen(path) == len);
-    EXPECT(HM_OK, hm_path_of("whole", same, sizeof same, &same_len, &error));
+    EXPECT(HM_OK, hm_path_of("store", same, sizeof same, &same_len, &error));
     CHECK(strcmp(path, same) == 0 && len == same_len);
     EXPECT(HM_BUFFER_TOO_SMALL, hm_path(store, path, len, &len, &error)); /* no place for the NUL */
-    EXPECT(HM_BUFFER_TOO_SMALL, hm_path_of("whole", NULL, 0, &len, &error));
+    EXPECT(HM_BUFFER_TOO_SMALL, hm_path_of("store", NULL, 0, &len, &error));
     EXPECT(HM_ABSENT, hm_is_read_only(store, &error));
     EXPECT(HM_ABSENT, hm_remove("absent", &error));
     hm_options only = {.size = sizeof only, .flags = HM_READ_ONLY};
     hm_store *reader;
-    EXPECT(HM_OK, hm_open("whole", &only, &reader, &error));
+    EXPECT(HM_OK, hm_open("store", &only, &reader, &error));
     EXPECT(HM_OK, hm_is_read_only(reader, &error));
     EXPECT(HM_E_READ_ONLY, hm_set(reader, KEY("x"), KEY("y"), &error));
     hm_view view;
@@ -307,10 +307,10 @@ static void another_maximum(void) {
 
 int main(void) {
     CHECK(hm_version() == HM_VERSION_MAJOR * 10000 + HM_VERSION_MINOR * 100 + HM_VERSION_PATCH);
-    store = new_store("whole", 0);
+    store = new_store("store", 0);
     bulk();
     scans();
-    whole();
+    store_wide();
     expired();
     last_close();
     growth();
