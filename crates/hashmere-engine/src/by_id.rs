@@ -48,7 +48,7 @@ impl SharedEngine {
             };
             let read = engine.read_slot(root, at.uid.0, slot_offset, slot, |found| {
                 if let Some(wanted) = at.fingerprint {
-                    if fingerprint(self.key_hash(found).hash) != wanted && !fault::is(Fault::HandleUnchecked) {
+                    if fingerprint(self.key_hash(found).hash) != wanted && !fault::is(Fault::EntryIdUnchecked) {
                         return Ok(None);
                     }
                 }

@@ -73,8 +73,10 @@ hashmere_mem::seeded_faults! {
     CursorSlips,
     /// A UID means whatever key is in its place.
     UidUnchecked,
-    /// A handle means whatever key its UID means.
-    HandleUnchecked,
+    /// An entry id means whatever key its UID means.
+    EntryIdUnchecked,
+    /// What was reserved for an entry becomes the value of another entry that its key has by then.
+    ReservedForAny,
 
     // Splitting and the directory.
     /// A split clears the entries that moved before the directory leads to where they are.

@@ -1,5 +1,5 @@
-//! Promise: a key keeps its UID as long as it exists, through overwriting, growth and cleaning, for every process; a
-//! handle whose key is gone is reported as stale.
+//! Promise: a key keeps its UID as long as it exists, through overwriting, growth and cleaning, for every process; an
+//! entry id whose key is gone is reported as stale.
 //! Catches: UIDs that move with the record or with a split, two keys with one UID, stale entry ids that lead elsewhere.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
@@ -102,21 +102,21 @@ fn stale_ids_are_noticed() {
     for round in 0..30_000u64 {
         let key = payload::key(round);
         store.set(&key, &payload::encode(round)).unwrap();
-        let handle = store.id_of(&key).unwrap().unwrap();
-        assert_eq!(store.key_of(handle).unwrap().as_deref(), Some(&key[..]));
+        let id = store.id_of(&key).unwrap().unwrap();
+        assert_eq!(store.key_of(id).unwrap().as_deref(), Some(&key[..]));
         if rng.chance(80) {
             store.delete(&key).unwrap();
-            gone.push((round, handle));
+            gone.push((round, id));
         }
         // Their places have been given to other keys many times by now.
         for _ in 0..3 {
             if gone.is_empty() {
                 break;
             }
-            let &(number, handle) = rng.pick(&gone);
-            let found = store.get(handle).unwrap();
+            let &(number, id) = rng.pick(&gone);
+            let found = store.get(id).unwrap();
             assert!(found.is_none(), "the id of deleted key {number} leads to {found:?}");
-            all_do_nothing(&store, handle.into(), rng.below(CALLS));
+            all_do_nothing(&store, id.into(), rng.below(CALLS));
         }
     }
     assert_eq!(store.len(), 30_000 - gone.len() as u64, "a stale entry id removed another key");

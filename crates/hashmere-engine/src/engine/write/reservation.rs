@@ -3,6 +3,7 @@
 use crate::engine::write::draft::When;
 use crate::engine::{Decision, Draft, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use crate::types::Uid;
 use hashmere_mem::{Host, Mem};
 
@@ -50,8 +51,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         uid: Uid,
     ) -> Result<Outcome, WriteError> {
         self.mutate(writer, key, kh, |current| {
-            let is_it = current.is_some_and(|found| self.meta_of_found(found).uid == uid);
-            Ok(if is_it { Decision::Put(draft) } else { Decision::Keep })
+            let is_it = |found| self.meta_of_found(found).uid == uid || fault::is(Fault::ReservedForAny);
+            Ok(if current.is_some_and(is_it) { Decision::Put(draft) } else { Decision::Keep })
         })
     }
 
