@@ -13,7 +13,6 @@
 
 mod backup;
 mod budget;
-mod histogram;
 mod machine;
 mod report;
 mod serve;

@@ -6,10 +6,10 @@ mod connection;
 mod jobs;
 mod local;
 
-use crate::histogram::Histogram;
-use crate::workload::Random;
+use crate::workload::{durations, Random};
 use crate::Outcome;
 use connection::Connection;
+use hdrhistogram::Histogram;
 use jobs::Job;
 use mio::{Events, Poll, Token};
 use std::time::{Duration, Instant};
@@ -48,8 +48,8 @@ pub fn main(arguments: &[String]) -> Outcome {
             job.name,
             measured.requests as f64 / measured.time.as_secs_f64(),
             cpu as f64 * 1e9 / TICKS_A_SECOND as f64 / requests as f64,
-            measured.times.quantile(0.5) as f64 / 1e3,
-            measured.times.quantile(0.99) as f64 / 1e3,
+            measured.times.value_at_quantile(0.5) as f64 / 1e3,
+            measured.times.value_at_quantile(0.99) as f64 / 1e3,
         );
     }
     Ok(())
@@ -78,7 +78,7 @@ fn load(address: &str) -> Outcome {
 struct Measured {
     requests: u64,
     time: Duration,
-    times: Histogram,
+    times: Histogram<u64>,
 }
 
 fn run(job: &Job, address: &str, time: Duration, random: &mut Random) -> Outcome<Measured> {
@@ -92,7 +92,7 @@ fn run(job: &Job, address: &str, time: Duration, random: &mut Random) -> Outcome
     }
     let mut answered = vec![0u64; connections.len()];
     let start = Instant::now();
-    let mut measured = Measured { requests: 0, time, times: Histogram::new() };
+    let mut measured = Measured { requests: 0, time, times: durations()? };
     for (number, connection) in connections.iter_mut().enumerate() {
         job.ask(connection, random, number, 0)?;
     }
@@ -108,7 +108,7 @@ fn run(job: &Job, address: &str, time: Duration, random: &mut Random) -> Outcome
                 continue;
             };
             while connection.receive()? {
-                measured.times.add(connection.asked.elapsed().as_nanos() as u64);
+                measured.times.saturating_record(connection.asked.elapsed().as_nanos() as u64);
                 measured.requests += job.requests();
                 *answered += 1;
                 let over = match job.answers() {
