@@ -1,7 +1,7 @@
 //! What tests look at from outside a store: sizes, contents, folders, and small file systems.
 
 use hashmere_format::header::at;
-use std::ffi::CString;
+use nix::mount::{mount, umount2, MntFlags, MsFlags};
 use std::fs;
 use std::io::Write;
 use std::os::unix::fs::{FileExt, MetadataExt};
@@ -29,11 +29,6 @@ pub(crate) fn write_stderr(text: &str) {
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }
 
-/// A path as the text that is handed to system calls.
-pub(crate) fn c_path(path: &Path) -> CString {
-    CString::new(path.as_os_str().as_encoded_bytes()).expect("a path without NUL")
-}
-
 /// Name of the mount point of a [`SmallDisk`].
 const DISK: &str = "disk";
 
@@ -49,13 +44,8 @@ impl SmallDisk {
     pub fn mount(parent: &Path, bytes: u64) -> Option<SmallDisk> {
         let path = parent.join(DISK);
         fs::create_dir(&path).expect("make a mount point");
-        let data = CString::new(format!("size={bytes},mode=700")).expect("no NUL");
-        let target = c_path(&path);
-        // SAFETY: all four strings are NUL-terminated and live across the call.
-        let result =
-            unsafe { libc::mount(c"tmpfs".as_ptr(), target.as_ptr(), c"tmpfs".as_ptr(), 0, data.as_ptr().cast()) };
-        if result != 0 {
-            let reason = std::io::Error::last_os_error();
+        let options = format!("size={bytes},mode=700");
+        if let Err(reason) = mount(Some("tmpfs"), &path, Some("tmpfs"), MsFlags::empty(), Some(options.as_str())) {
             println!("skipped: cannot mount a small tmpfs here ({reason})");
             return None;
         }
@@ -104,7 +94,6 @@ pub(crate) fn unmount_in(parent: &Path) {
 }
 
 fn unmount(path: &Path) {
-    let target = c_path(path);
-    // SAFETY: a NUL-terminated path. Detaching works while something still maps a file of it.
-    unsafe { libc::umount2(target.as_ptr(), libc::MNT_DETACH) };
+    // This works while something still maps a file of it.
+    let _ = umount2(path, MntFlags::MNT_DETACH);
 }

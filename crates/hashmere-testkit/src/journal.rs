@@ -11,8 +11,9 @@ use crate::history::{Call, Operation, Reply, State};
 use crate::limits::now_ns;
 use crate::register;
 use hashmere::{Store, WriteError};
+use nix::sys::mman::{mmap, MapFlags, ProtFlags};
 use std::fs::{File, OpenOptions};
-use std::os::fd::AsRawFd;
+use std::num::NonZeroUsize;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -41,12 +42,12 @@ impl Journal {
         let file = options.read(true).write(true).create_new(true).open(path).expect("create a journal");
         let bytes = (capacity + 1) * RECORD_BYTES;
         file.set_len(bytes as u64).expect("size the journal");
-        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let size = NonZeroUsize::new(bytes).expect("a journal has room");
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping, of a file that has this length and is not shortened.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), bytes, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
-        assert_ne!(start, libc::MAP_FAILED, "map the journal");
+        let start = unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, file, 0) }.expect("map the journal");
         // SAFETY: the mapping has this many words, is aligned to pages, and stays to the end of the process.
-        let words = unsafe { std::slice::from_raw_parts(start.cast(), bytes / 8) };
+        let words = unsafe { std::slice::from_raw_parts(start.cast().as_ptr(), bytes / 8) };
         Journal { words, used: 0, capacity }
     }
 

@@ -14,6 +14,7 @@
 )]
 
 pub mod files;
+pub mod forked;
 pub mod history;
 pub mod hostile;
 pub mod journal;

@@ -1,22 +1,21 @@
 //! Time, time limits, and what the machine has.
 
+use nix::time::{clock_gettime, ClockId};
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 /// Nanoseconds of the monotonic clock that all processes of the machine share.
 pub fn now_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the call to fill.
-    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    read(ClockId::CLOCK_MONOTONIC).as_nanos() as u64
 }
 
 /// Processor time that this thread has used.
 pub fn thread_cpu() -> Duration {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the call to fill.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+    read(ClockId::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn read(clock: ClockId) -> Duration {
+    clock_gettime(clock).expect("read a clock").into()
 }
 
 /// Wall-clock milliseconds since 1970.

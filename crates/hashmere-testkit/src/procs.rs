@@ -1,5 +1,8 @@
 //! Worker processes: started, spoken to over pipes, stopped, killed, and always reaped.
 
+use nix::sys::prctl::set_pdeathsig;
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
@@ -42,8 +45,8 @@ impl Ended {
     }
 
     /// Whether this signal killed it.
-    pub fn killed_by(&self, signal: i32) -> bool {
-        self.status.signal() == Some(signal)
+    pub fn killed_by(&self, signal: Signal) -> bool {
+        self.status.signal() == Some(signal as i32)
     }
 
     fn tail(&self) -> &[String] {
@@ -91,9 +94,9 @@ impl Worker {
     ///
     /// # Panics
     /// If it has none or several.
-    pub fn only_child(&self) -> i32 {
+    pub fn only_child(&self) -> Pid {
         let path = format!("/proc/{0}/task/{0}/children", self.pid());
-        std::fs::read_to_string(path).expect("its children").trim().parse().expect("one child")
+        Pid::from_raw(std::fs::read_to_string(path).expect("its children").trim().parse().expect("one child"))
     }
 
     /// The next line that it says.
@@ -155,21 +158,21 @@ impl Worker {
     ///
     /// # Panics
     /// If that fails.
-    pub fn signal(&self, signal: i32) {
-        // SAFETY: no memory is involved; the child is not reaped yet, so the pid is still its own.
-        let result = unsafe { libc::kill(self.pid() as i32, signal) };
-        assert_eq!(result, 0, "signal {signal} to {}: {}", self.pid(), std::io::Error::last_os_error());
+    pub fn signal(&self, signal: Signal) {
+        // The child is not reaped yet, so the pid is still its own.
+        let sent = kill(Pid::from_raw(self.pid() as i32), signal);
+        sent.unwrap_or_else(|error| panic!("{signal} to {}: {error}", self.pid()));
     }
 
     /// Stops it and returns when it is stopped.
     pub fn stop(&self) {
-        self.signal(libc::SIGSTOP);
+        self.signal(Signal::SIGSTOP);
         crate::limits::wait_until("the worker is stopped", LIMIT, || self.state() == 'T');
     }
 
     /// Lets it go on after [`stop`](Self::stop).
     pub fn go_on(&self) {
-        self.signal(libc::SIGCONT);
+        self.signal(Signal::SIGCONT);
     }
 
     /// Its state as the kernel names it: R, S, D, T, Z ...
@@ -238,6 +241,5 @@ fn read_lines(pipe: impl Read, sender: &mpsc::Sender<String>) {
 
 /// Ends this process when the thread that started it ends. To be called first in a worker.
 pub fn die_with_parent() {
-    // SAFETY: no memory is involved.
-    unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
+    set_pdeathsig(Signal::SIGKILL).expect("end with the parent");
 }

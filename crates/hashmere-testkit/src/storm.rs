@@ -8,6 +8,7 @@ use crate::procs::{Worker, LIMIT};
 use crate::rng::Rng;
 use crate::scratch::Scratch;
 use hashmere::{Options, Store, WriteError};
+use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -111,7 +112,7 @@ impl Storm<'_> {
         let victim = self.rng.index(self.alive.len());
         if self.rng.chance(STOPS) {
             self.stops.push(now_ns());
-            self.alive[victim].signal(libc::SIGSTOP);
+            self.alive[victim].signal(Signal::SIGSTOP);
             std::thread::sleep(Duration::from_micros(self.rng.below(STOP_US)));
             if self.rng.chance(50) {
                 self.alive[victim].go_on();
@@ -120,7 +121,7 @@ impl Storm<'_> {
         }
         self.deaths.push(now_ns());
         let ended = self.alive.swap_remove(victim).kill();
-        assert!(ended.killed_by(libc::SIGKILL), "a worker had failed by itself: {ended:?}");
+        assert!(ended.killed_by(Signal::SIGKILL), "a worker had failed by itself: {ended:?}");
         self.add_worker();
     }
 

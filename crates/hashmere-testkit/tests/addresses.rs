@@ -13,6 +13,7 @@ use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::roles::confined::{LEN, OWN};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, payload, worker};
+use nix::sys::resource::{getrlimit, Resource};
 
 /// Two rounds of growth, after each of which every process with few addresses uses the store: below the first count all that they
 /// might see, then far beyond.
@@ -97,10 +98,7 @@ fn ten_thousand_stores() {
 
 /// How many descriptors a process may have.
 fn descriptors() -> u64 {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the pointer is to an rlimit.
-    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) }, 0);
-    limit.rlim_max
+    getrlimit(Resource::RLIMIT_NOFILE).unwrap().1
 }
 
 /// Threads of one process make the mapping grow again and again; what each has pinned stays where it is.

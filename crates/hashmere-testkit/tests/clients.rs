@@ -9,6 +9,8 @@ use hashmere_testkit::procs::{namespaces_allowed, Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, payload, tiny, worker};
+use nix::sys::signal::{kill, Signal};
+use nix::unistd::Pid;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -88,14 +90,13 @@ fn a_stopped_process_of_another_namespace_is_named_by_its_own_name() {
     let mut worker = Worker::start_in_namespace(worker!(), "hammer", &[&store.path().display(), &KEYS, &"incr"]);
     worker.expect("ready");
     let pid = worker.only_child();
-    // SAFETY: no memory is involved; the process lives as long as `worker`.
-    let signal = |signal| assert_eq!(unsafe { libc::kill(pid, signal) }, 0);
+    let signal = |signal| kill(pid, signal).unwrap();
     // Until it is stopped inside a critical section.
     loop {
         std::thread::sleep(Duration::from_micros(rng.below(500)));
-        signal(libc::SIGSTOP);
+        signal(Signal::SIGSTOP);
         let refused = (0..KEYS).find_map(|key| store.incr(&payload::key(key), 1, Counter::or_create(1)).err());
-        signal(libc::SIGCONT);
+        signal(Signal::SIGCONT);
         if let Some(error) = refused {
             let text = error.to_string();
             assert!(matches!(error, WriteError::Busy { pid: 1, .. }), "{text}");
@@ -117,8 +118,8 @@ fn an_idle_child_does_not_keep_its_dead_parent_alive() {
         std::thread::sleep(Duration::from_micros(rng.below(3000)));
         parent.kill();
         write_all(&store, &format!("round {round}"));
-        // SAFETY: no memory is involved. The child of our worker ends itself only much later.
-        assert_eq!(unsafe { libc::kill(child, libc::SIGKILL) }, 0, "the child was to be there all the time");
+        // The child of our worker ends itself only much later.
+        kill(Pid::from_raw(child), Signal::SIGKILL).expect("the child is there all the time");
     }
     assert_clean(&store);
 }

@@ -12,6 +12,7 @@ use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, assert_there, small, tiny, worker, BASE};
+use nix::sys::signal::Signal;
 
 /// What the caller has, and the maximum that gives it.
 const ROOM: u64 = 1 << 20;
@@ -180,7 +181,7 @@ fn raising_the_maximum_makes_room() {
 /// Runs it; each time around it must have met this error, and gone on.
 fn run_filler(worker: Worker, code: i32) {
     let ended = worker.finish(LIMIT);
-    assert!(!ended.killed_by(libc::SIGBUS) && !ended.killed_by(libc::SIGXFSZ), "{ended:?}");
+    assert!(!ended.killed_by(Signal::SIGBUS) && !ended.killed_by(Signal::SIGXFSZ), "{ended:?}");
     let lines = ended.ok("fill");
     let full = lines.iter().filter(|line| **line == format!("full {code}")).count();
     assert!(full == 3 && lines.last().map(String::as_str) == Some("end"), "{lines:?}");
@@ -208,7 +209,7 @@ fn file_system_filled_by_someone_else() {
     }
     let filler = disk.path().join("filler");
     let error = std::fs::write(&filler, vec![1; 16 << 20]).unwrap_err();
-    assert_eq!(error.raw_os_error(), Some(libc::ENOSPC));
+    assert_eq!(error.kind(), std::io::ErrorKind::StorageFull);
     let mut refused = 0;
     for _ in 0..3 {
         for number in 0..1000 {
@@ -293,6 +294,6 @@ fn file_size_limit() {
     run_filler(Worker::start(worker!(), "fill", &[&scratch.store("full").display(), &1000, &(6 << 20), &0]), 12);
     let tiny_limit = Worker::start(worker!(), "fill", &[&scratch.store("none").display(), &1000, &4096, &0]);
     let ended = tiny_limit.finish(LIMIT);
-    assert!(!ended.killed_by(libc::SIGXFSZ), "{ended:?}");
+    assert!(!ended.killed_by(Signal::SIGXFSZ), "{ended:?}");
     assert_eq!(ended.ok("fill"), ["open 12"], "creating below a tiny file size limit");
 }

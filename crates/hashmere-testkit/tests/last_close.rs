@@ -9,6 +9,7 @@ use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::worker;
+use nix::sys::signal::Signal;
 use std::path::Path;
 
 fn marked() -> Options {
@@ -45,7 +46,7 @@ fn an_exit_removes_it_and_a_death_leaves_nothing_to_the_next() {
         let leave = || {
             let mut worker = user(&path, end);
             if end == "kill" {
-                assert!(worker.kill().killed_by(libc::SIGKILL));
+                assert!(worker.kill().killed_by(Signal::SIGKILL));
             } else {
                 worker.no_more();
                 drop(worker.finish(LIMIT));

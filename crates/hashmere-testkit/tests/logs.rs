@@ -12,8 +12,10 @@ use hashmere_testkit::rng::Rng;
 use hashmere_testkit::roles::log::{acknowledged, OPTIONS};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{small, worker};
+use nix::sys::signal::Signal;
+use nix::sys::stat::Mode;
+use nix::unistd::mkfifo;
 use std::collections::BTreeMap;
-use std::ffi::CString;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -60,7 +62,7 @@ fn storm(name: &'static str, out: &Path, take: impl FnOnce() -> String) {
         let (group, is_logger) = if rng.chance(33) { (&mut loggers, true) } else { (&mut drainers, false) };
         let victim = rng.index(group.len());
         let ended = group.swap_remove(victim).kill();
-        assert!(ended.killed_by(libc::SIGKILL), "a worker had failed by itself: {ended:?}");
+        assert!(ended.killed_by(Signal::SIGKILL), "a worker had failed by itself: {ended:?}");
         group.push(if is_logger { logger(&mut index) } else { drainer() });
         kills += 1;
     }
@@ -107,9 +109,7 @@ fn killed_loggers_and_drainers_to_a_file() {
 fn killed_loggers_and_drainers_to_a_pipe() {
     let scratch = Scratch::new("log-pipe");
     let out = scratch.path().join("fifo");
-    let path = CString::new(out.to_str().unwrap()).unwrap();
-    // SAFETY: a C string that lives.
-    assert_eq!(unsafe { libc::mkfifo(path.as_ptr(), 0o600) }, 0);
+    mkfifo(&out, Mode::S_IRWXU).unwrap();
     // Open for both: it has no end before we say so.
     let mut fifo = File::options().read(true).write(true).open(&out).unwrap();
     let keep = fifo.try_clone().unwrap();

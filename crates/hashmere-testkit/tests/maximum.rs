@@ -7,6 +7,7 @@
 
 use hashmere::{Error, Mode, OpenError, Options, Store, WriteError};
 use hashmere_testkit::files::allocated;
+use hashmere_testkit::forked::{fork, wait};
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
@@ -207,16 +208,7 @@ fn a_forked_child_does_not_change_it_back() {
     let scratch = Scratch::new("maximum-fork");
     let store = cache(9 * MIB).open(scratch.store("cache")).unwrap();
     store.set_max_bytes(3 * MIB).unwrap();
-    // SAFETY: the child uses the store, which is made for it, and leaves without running anything of the parent's.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let done = store.set(b"of the child", b"1").is_ok();
-        // SAFETY: ends the child only.
-        unsafe { libc::_exit(i32::from(!done)) }
-    }
-    let mut status = 0;
-    // SAFETY: waits for our own child.
-    assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
-    assert_eq!((status, store.stats().bytes_max), (0, 3 * MIB));
+    wait(fork(|| _ = store.set(b"of the child", b"1").unwrap()));
+    assert_eq!(store.stats().bytes_max, 3 * MIB);
     assert!(store.contains_key(b"of the child").unwrap());
 }

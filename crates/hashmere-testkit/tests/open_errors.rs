@@ -9,7 +9,8 @@ use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::small;
-use std::ffi::CString;
+use nix::sys::stat::Mode;
+use nix::unistd::{mkfifo, Uid};
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
@@ -46,9 +47,7 @@ fn each_kind_of_file_has_its_own_words() {
     let directory = scratch.store("directory");
     std::fs::create_dir(&directory).unwrap();
     let fifo = scratch.store("fifo");
-    let name = CString::new(fifo.to_str().unwrap()).unwrap();
-    // SAFETY: a NUL-terminated path.
-    assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+    mkfifo(&fifo, Mode::S_IRWXU).unwrap();
     let target = scratch.store("target");
     a_store(&target);
     let link = scratch.store("link");
@@ -181,8 +180,7 @@ fn each_foreign_format_has_its_own_words() {
 
 #[test]
 fn another_users_file_and_an_open_folder_are_not_trusted() {
-    // SAFETY: no memory is involved.
-    if unsafe { libc::geteuid() } != 0 {
+    if !Uid::effective().is_root() {
         println!("skipped: only root can make a file of another user");
         return;
     }

@@ -5,13 +5,16 @@
 
 use hashmere::{Options, Store};
 use hashmere_queue::{Endpoint, Kind, OnDeath, Pool, PoolOptions, QueueError, QueueOptions};
+use hashmere_testkit::forked::{fork, wait};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{tiny, worker};
+use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
+use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 const ELEMENTS: u64 = 40;
@@ -71,11 +74,11 @@ fn storm(name: &'static str, on_death: OnDeath, kind: Kind) {
         std::thread::sleep(Duration::from_micros(3000 + rng.below(12_000)));
         let victim = rng.index(workers.len());
         if rng.chance(30) {
-            workers[victim].signal(libc::SIGSTOP);
+            workers[victim].signal(Signal::SIGSTOP);
             std::thread::sleep(Duration::from_micros(rng.below(3000)));
         }
         let ended = workers.swap_remove(victim).kill();
-        assert!(ended.killed_by(libc::SIGKILL), "a worker had failed by itself: {ended:?}");
+        assert!(ended.killed_by(Signal::SIGKILL), "a worker had failed by itself: {ended:?}");
         kills += 1;
         workers.push(start(&mut rng));
         if kills % 16 == 0 {
@@ -233,23 +236,22 @@ fn a_descriptor_is_readable_while_there_is_something_to_pop() {
     let (_store, pool) = small(&scratch);
     let queue = pool.queue("events").unwrap();
     let ready = queue.ready_fd().unwrap();
-    let poll = |milliseconds| {
-        let mut entry = libc::pollfd { fd: ready.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one entry that lives.
-        unsafe { libc::poll(&mut entry, 1, milliseconds) == 1 }
+    let poll = |limit| {
+        let mut entries = [PollFd::new(ready.as_fd(), PollFlags::POLLIN)];
+        poll(&mut entries, PollTimeout::try_from(limit).unwrap()).unwrap() == 1
     };
-    assert!(!poll(20));
+    assert!(!poll(Duration::from_millis(20)));
     let endpoint = pool.endpoint().unwrap();
     for round in 0..20 {
         std::thread::sleep(Duration::from_millis(round));
         for _ in 0..2 {
             endpoint.pop(pool.free()).unwrap().unwrap().push(&queue).unwrap();
         }
-        assert!(poll(LIMIT.as_millis() as i32));
+        assert!(poll(LIMIT));
         ready.acknowledge();
         assert!(endpoint.pop(&queue).unwrap().is_some());
         // One is left: readable again without a push.
-        assert!(poll(LIMIT.as_millis() as i32));
+        assert!(poll(LIMIT));
         ready.acknowledge();
         assert!(endpoint.pop(&queue).unwrap().is_some());
     }
@@ -301,17 +303,7 @@ fn values_in_elements() {
     assert_eq!(*element.view::<u64>(), 2 << 32 | 1);
     let wide = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| *element.view::<[u64; 3]>()));
     assert!(wide.is_err(), "longer than the element");
-    // SAFETY: the child only looks and exits.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let refused = matches!(endpoint.pop(pool.free()), Err(QueueError::Forked));
-        // SAFETY: ends the child without running anything else of the test.
-        unsafe { libc::_exit(if refused { 0 } else { 1 }) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for that child.
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    assert_eq!(status, 0);
+    wait(fork(|| assert!(matches!(endpoint.pop(pool.free()), Err(QueueError::Forked)))));
     drop(element);
     drop(endpoint);
     assert_conserved_numbers(&pool);

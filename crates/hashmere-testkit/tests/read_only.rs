@@ -11,6 +11,7 @@ use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{tiny, worker};
+use nix::unistd::Uid;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
 
@@ -106,9 +107,7 @@ fn a_file_that_may_not_be_written() {
     let path = prepared(&scratch).path().to_owned();
     std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o400)).unwrap();
     // For root nothing is forbidden: read as another user, who owns the file.
-    // SAFETY: no memory is involved.
-    let user =
-        if unsafe { libc::geteuid() } == 0 { NOBODY } else { std::fs::metadata(&path).map(|m| owner(&m)).unwrap() };
+    let user = if Uid::effective().is_root() { NOBODY } else { std::fs::metadata(&path).map(|m| owner(&m)).unwrap() };
     if user == NOBODY {
         std::os::unix::fs::chown(&path, Some(NOBODY), Some(NOBODY)).unwrap();
     }

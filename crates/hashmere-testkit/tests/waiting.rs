@@ -4,6 +4,7 @@
 
 use hashmere::{Options, Store, WaitAnyOutcome, WaitOutcome, WriteError};
 use hashmere_queue::{once, once_holder, Barrier, Mutex, QueueError};
+use hashmere_testkit::forked::{fork, wait};
 use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -190,7 +191,7 @@ fn a_mutex_taken_twice_by_one_thread_is_refused() {
     let held = same.lock(LONG).unwrap().unwrap();
     twice(&mutex);
     // A child holds nothing, and waits like any other.
-    assert!(in_a_child(|| matches!(mutex.lock(Duration::from_millis(10)), Ok(None))));
+    wait(fork(|| assert!(matches!(mutex.lock(Duration::from_millis(10)), Ok(None)))));
     drop(held);
     assert!(is_free(&mutex));
 }
@@ -279,21 +280,6 @@ fn a_barrier_opens_for_all_and_without_the_crashed() {
     assert!(!store.contains_key(b"race").unwrap(), "the last to leave takes the key along");
 }
 
-/// Runs something in a forked child, which then ends without running anything else of the test; whether it was true.
-fn in_a_child(act: impl FnOnce() -> bool) -> bool {
-    // SAFETY: the child touches nothing that another thread of the test could hold locked.
-    let child = unsafe { libc::fork() };
-    if child == 0 {
-        let good = act();
-        // SAFETY: as above.
-        unsafe { libc::_exit(i32::from(!good)) };
-    }
-    let mut status = 0;
-    // SAFETY: waits for that child.
-    unsafe { libc::waitpid(child, &mut status, 0) };
-    status == 0
-}
-
 #[test]
 fn what_a_forked_child_inherits_is_not_its_to_let_go() {
     let _watchdog = Watchdog::start("waiting-forked");
@@ -303,13 +289,13 @@ fn what_a_forked_child_inherits_is_not_its_to_let_go() {
     let mut barrier = Barrier::join(&store, b"barrier", 2).unwrap();
     let mut other = Barrier::join(&store, b"barrier", 2).unwrap();
     let (mutex, mut guard, mut child_barrier) = (&mutex, Some(guard), Some(&mut barrier));
-    assert!(in_a_child(|| {
+    wait(fork(|| {
         drop(guard.take());
         // SAFETY: a copy of what the child inherited, whose other copy the child never drops.
         let mut inherited = unsafe { std::ptr::read(child_barrier.take().unwrap()) };
-        let refused = matches!(inherited.wait(Duration::ZERO), Err(QueueError::Forked));
+        assert!(matches!(inherited.wait(Duration::ZERO), Err(QueueError::Forked)));
         drop(inherited);
-        refused && mutex.lock(Duration::from_millis(10)).unwrap().is_none()
+        assert!(mutex.lock(Duration::from_millis(10)).unwrap().is_none());
     }));
     assert!(!elsewhere(|| is_free(mutex)), "the child let the parent's lock go");
     drop(guard);

@@ -6,7 +6,9 @@ use super::shapes::{COLLIDING, KEYS};
 use crate::limits::{now_ns, queued_ns};
 use crate::payload;
 use crate::rng::Rng;
+use crate::roles::limit;
 use hashmere::{Attributes, Change, Counter, Cursor, Expected, Filter, Key, Options, Store, Ttl, Uid, Update, Version};
+use nix::sys::resource::{Resource, RLIM_INFINITY};
 use std::io::BufRead;
 use std::time::Duration;
 
@@ -28,12 +30,10 @@ const CALL_NS: u64 = 20_000_000_000;
 /// If a call takes too long.
 pub fn drive() {
     crate::procs::die_with_parent();
-    let heap = if std::env::var_os("ASAN_OPTIONS").is_some() { libc::RLIM_INFINITY } else { HEAP };
-    for (what, bytes) in [(libc::RLIMIT_DATA, heap), (libc::RLIMIT_FSIZE, FILE), (libc::RLIMIT_CORE, 0)] {
-        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-        // SAFETY: `limit` is a valid rlimit.
-        assert_eq!(unsafe { libc::setrlimit(what, &limit) }, 0, "set a limit");
-    }
+    let heap = if std::env::var_os("ASAN_OPTIONS").is_some() { RLIM_INFINITY } else { HEAP };
+    limit(Resource::RLIMIT_DATA, heap);
+    limit(Resource::RLIMIT_FSIZE, FILE);
+    limit(Resource::RLIMIT_CORE, 0);
     for line in std::io::stdin().lock().lines() {
         let line = line.expect("a line");
         let (seed, path) = line.split_once(' ').expect("a seed and a path");

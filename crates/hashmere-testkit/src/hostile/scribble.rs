@@ -7,8 +7,10 @@
 use super::damage::Victim;
 use super::places::KINDS;
 use crate::rng::Rng;
-use std::os::fd::AsRawFd;
+use nix::sys::mman::{mmap, munmap, MapFlags, ProtFlags};
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Turns of an empty loop, at most, that a change stays, and that pass until the next one. (A turn takes a few nanoseconds, or forty, by
@@ -55,7 +57,7 @@ fn turns(count: u64) {
 
 /// A file, mapped to be scribbled on.
 struct Words {
-    start: *mut AtomicU64,
+    start: NonNull<AtomicU64>,
     len: usize,
 }
 
@@ -68,18 +70,18 @@ impl Words {
     fn of(path: &Path) -> Words {
         let file = std::fs::File::options().read(true).write(true).open(path).expect("open a file to scribble on");
         let len = file.metadata().expect("look at it").len() as usize & !7;
-        let access = libc::PROT_READ | libc::PROT_WRITE;
+        let size = NonZeroUsize::new(len).expect("a file that is not empty");
+        let access = ProtFlags::PROT_READ | ProtFlags::PROT_WRITE;
         // SAFETY: a new mapping of a file that no process shortens.
-        let start = unsafe { libc::mmap(std::ptr::null_mut(), len, access, libc::MAP_SHARED, file.as_raw_fd(), 0) };
-        assert_ne!(start, libc::MAP_FAILED, "map a file to scribble on");
-        Words { start: start.cast(), len }
+        let start = unsafe { mmap(None, size, access, MapFlags::MAP_SHARED, file, 0) };
+        Words { start: start.expect("map a file to scribble on").cast(), len }
     }
 
     /// The word at an offset, if the file has it.
     fn word(&self, offset: u64) -> Option<&AtomicU64> {
         let index = offset as usize / 8;
         // SAFETY: inside the mapping, and aligned.
-        (index < self.len / 8).then(|| unsafe { &*self.start.add(index) })
+        (index < self.len / 8).then(|| unsafe { self.start.add(index).as_ref() })
     }
 
     fn load(&self, offset: u64) -> u64 {
@@ -94,6 +96,6 @@ impl Words {
 impl Drop for Words {
     fn drop(&mut self) {
         // SAFETY: the mapping was made in `of`, with this length, and nothing refers to it any more.
-        unsafe { libc::munmap(self.start.cast(), self.len) };
+        let _ = unsafe { munmap(self.start.cast(), self.len) };
     }
 }

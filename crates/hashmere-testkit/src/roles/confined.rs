@@ -9,6 +9,7 @@ use crate::payload;
 use hashmere::{Options, Store};
 use hashmere_log::{Level, Log, LogOptions, OnNoDrainer};
 use hashmere_queue::Pool;
+use nix::sys::resource::Resource;
 use std::io::BufRead;
 use std::path::PathBuf;
 
@@ -51,7 +52,7 @@ macro_rules! told {
 
 pub(super) fn run(arguments: &mut Arguments) {
     let path: PathBuf = arguments.next();
-    limit(libc::RLIMIT_AS, arguments.next());
+    limit(Resource::RLIMIT_AS, arguments.next());
     let mut next: u64 = OWN + (arguments.next::<u64>() << 20);
     let store = match Options::new().create(false).open(&path) {
         Ok(store) => store,

@@ -7,6 +7,8 @@
 //! microseconds of the slowest, and those of processor time that all took together. They end with standard input.
 
 use super::Arguments;
+use crate::forked::{fork, wait};
+use crate::limits::thread_cpu;
 use crate::rng::Rng;
 use hashmere::{Counter, Options};
 use std::io::{Read, Write};
@@ -40,7 +42,7 @@ pub(super) fn passers(arguments: &mut Arguments) {
     let mut rng = Rng::from_seed(arguments.next());
     for _ in 0..count {
         let closes = rng.chance(50);
-        super::fork::wait(super::fork::fork(|| {
+        wait(fork(|| {
             let store = Options::new().create(false).open(&path).expect("open");
             store.incr(b"passers", 1, Counter::or_create(1)).expect("increment");
             if !closes {
@@ -80,7 +82,7 @@ pub(super) fn burst(arguments: &mut Arguments) {
     let mut ends = Some((start, end));
     let mut children = Vec::new();
     for number in 0..count {
-        children.push(super::fork::fork(|| {
+        children.push(fork(|| {
             drop(ends.take());
             let wait = |reader: &mut std::io::PipeReader| assert_eq!(reader.read(&mut [0]).expect("read a pipe"), 0);
             wait(&mut go);
@@ -106,14 +108,11 @@ pub(super) fn burst(arguments: &mut Arguments) {
     println!("{} {} {}", sums[0], sums[1], sums[2]);
     let _ = std::io::read_to_string(std::io::stdin());
     drop(end);
-    children.into_iter().for_each(super::fork::wait);
+    children.into_iter().for_each(wait);
     println!("done");
 }
 
 /// Time that this thread was on a processor.
 fn processor_ns() -> u64 {
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: `time` is a valid timespec for the call to fill.
-    unsafe { libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time) };
-    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+    thread_cpu().as_nanos() as u64
 }

@@ -7,6 +7,7 @@
 use super::{limit, Arguments};
 use crate::payload;
 use hashmere::{Options, Store, WriteError};
+use nix::sys::resource::Resource;
 
 /// How often it is filled and emptied.
 const CYCLES: u64 = 3;
@@ -16,7 +17,7 @@ pub(super) fn run(arguments: &mut Arguments) {
     let len: usize = arguments.next();
     // Made here: when the store has all addresses that it may have, there are few for others.
     let long = vec![1; 1 << 26];
-    for what in [libc::RLIMIT_FSIZE, libc::RLIMIT_AS] {
+    for what in [Resource::RLIMIT_FSIZE, Resource::RLIMIT_AS] {
         let bytes: u64 = arguments.next();
         if bytes != 0 {
             limit(what, bytes);

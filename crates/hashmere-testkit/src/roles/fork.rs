@@ -1,12 +1,12 @@
 //! Forks with the store open: `fork STORE SCENARIO`. This process has one thread, unless the scenario says otherwise.
 
 use super::Arguments;
+use crate::forked::{fork, wait, CHILD_SECONDS};
 use crate::payload;
 use hashmere::{Counter, Store};
+use nix::unistd::{close, pause};
+use std::os::unix::process::parent_id;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Seconds after which a child that hangs is ended by its alarm.
-const CHILD_SECONDS: u32 = 300;
 
 pub(super) fn run(arguments: &mut Arguments) {
     let store = arguments.store();
@@ -37,10 +37,9 @@ fn both(store: &Store) {
 /// The parent ends while the child goes on; it is the child that says `done`.
 fn parent_first(store: Store) {
     write(&store, "parent", 200);
-    let parent = std::process::id() as i32;
+    let parent = std::process::id();
     fork(|| {
-        // SAFETY: no memory is involved.
-        while unsafe { libc::getppid() } == parent {
+        while parent_id() == parent {
             write(&store, "child", 1);
         }
         write(&store, "child", 2000);
@@ -56,7 +55,7 @@ fn parent_first(store: Store) {
 /// Many children, one after the other and side by side.
 fn many(store: &Store) {
     for batch in 0..20 {
-        let children: Vec<i32> = (0..5).map(|n| fork(|| write(store, &format!("{batch}-{n}"), 50))).collect();
+        let children: Vec<_> = (0..5).map(|n| fork(|| write(store, &format!("{batch}-{n}"), 50))).collect();
         write(store, &format!("parent-{batch}"), 50);
         children.into_iter().for_each(wait);
     }
@@ -95,10 +94,9 @@ fn view(store: &Store) {
 fn idle(store: &Store) {
     let child = fork(|| {
         // What waits for the end of the parent's output is not to wait for the child.
-        // SAFETY: nothing in this child uses the standard streams.
-        (0..3).for_each(|descriptor| _ = unsafe { libc::close(descriptor) });
-        // SAFETY: no memory is involved. The alarm ends it, unless it has ended before.
-        unsafe { libc::pause() };
+        (0..3).for_each(|descriptor| _ = close(descriptor));
+        // The alarm ends it, unless it has ended before.
+        pause();
     });
     println!("{child}");
     add_for_ever(store);
@@ -161,27 +159,4 @@ fn verify(store: &Store, who: &str, count: u64) {
         let found = store.get(format!("{who}-{number}").as_bytes()).expect("get");
         assert_eq!(found, Some(payload::encode(number)), "{who}-{number}");
     }
-}
-
-/// Runs it in a child, which ends with status 0 unless it panics.
-pub(super) fn fork(child: impl FnOnce()) -> i32 {
-    // SAFETY: the child runs Rust code after a fork. Where other threads exist, it uses nothing whose locks they might
-    // hold but the allocator, which the C library makes usable in the child.
-    let pid = unsafe { libc::fork() };
-    assert!(pid >= 0, "fork: {}", std::io::Error::last_os_error());
-    if pid == 0 {
-        // SAFETY: no memory is involved.
-        unsafe { libc::alarm(CHILD_SECONDS) };
-        let result = std::panic::catch_unwind(std::panic::AssertUnwindSafe(child));
-        // SAFETY: ends the process without running what is the parent's to run.
-        unsafe { libc::_exit(i32::from(result.is_err())) };
-    }
-    pid
-}
-
-pub(super) fn wait(child: i32) {
-    let mut status = 0;
-    // SAFETY: `status` is a valid place for the result.
-    let pid = unsafe { libc::waitpid(child, &mut status, 0) };
-    assert_eq!((pid, status), (child, 0), "child {child} failed");
 }

@@ -19,7 +19,7 @@ pub(super) fn run(arguments: &mut Arguments) {
         "exit" => std::process::exit(0),
         "abort" => std::process::abort(),
         // SAFETY: ends the process; nothing of it is used any more.
-        "_exit" => unsafe { libc::_exit(0) },
+        "_exit" => unsafe { nix::libc::_exit(0) },
         other => panic!("ending {other:?}"),
     }
 }

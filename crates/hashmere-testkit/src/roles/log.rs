@@ -11,6 +11,7 @@
 //! `log-fork STORE LOG`: logs, forks, and parent and child log.
 
 use super::{input_closed, Arguments};
+use crate::forked::{fork, wait};
 use crate::procs::LIMIT;
 use hashmere::Store;
 use hashmere_engine::{Region, StoreHandle};
@@ -99,19 +100,12 @@ pub(super) fn forker(arguments: &mut Arguments) {
         }
     };
     write(0);
-    // SAFETY: this process has one thread here.
-    match unsafe { libc::fork() } {
-        0 => {
-            write(1);
-            std::process::exit(0);
-        }
-        child => {
-            write(2);
-            let mut status = 0;
-            // SAFETY: waits for that child.
-            assert_eq!(unsafe { libc::waitpid(child, &mut status, 0) }, child);
-            assert_eq!(status, 0, "the child failed");
-        }
-    }
+    let child = fork(|| {
+        write(1);
+        // Not as other children end: what a program does at its end is done.
+        std::process::exit(0);
+    });
+    write(2);
+    wait(child);
     println!("done");
 }

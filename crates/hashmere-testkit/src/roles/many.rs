@@ -5,8 +5,10 @@
 //! a store has; then `used`, `grown`, and `forked`.
 
 use super::{limit, Arguments};
+use crate::forked::{fork, wait};
 use crate::payload;
 use hashmere::Store;
+use nix::sys::resource::Resource;
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -17,7 +19,7 @@ pub(super) fn run(arguments: &mut Arguments) {
     let folder: PathBuf = arguments.next();
     let count: usize = arguments.next();
     let grown: usize = arguments.next();
-    limit(libc::RLIMIT_NOFILE, count as u64 * 2 + 100);
+    limit(Resource::RLIMIT_NOFILE, count as u64 * 2 + 100);
     let before = used();
     let mut times = Vec::new();
     let stores: Vec<Store> = (0..count)
@@ -40,22 +42,11 @@ pub(super) fn run(arguments: &mut Arguments) {
     println!("used");
     grow(&stores[..grown], 1);
     println!("grown");
-    // SAFETY: this process has no other thread that could hold a lock.
-    match unsafe { libc::fork() } {
-        0 => {
-            let some: Vec<Store> = stores.iter().step_by(50).cloned().collect();
-            use_all(&some, 2);
-            grow(&stores[..grown], 2);
-            // SAFETY: ends this child at once; what it had open is its parent's.
-            unsafe { libc::_exit(0) }
-        }
-        child => {
-            let mut status = 0;
-            // SAFETY: the pointer is to an int.
-            unsafe { libc::waitpid(child, &mut status, 0) };
-            assert_eq!(status, 0, "the child");
-        }
-    }
+    wait(fork(|| {
+        let some: Vec<Store> = stores.iter().step_by(50).cloned().collect();
+        use_all(&some, 2);
+        grow(&stores[..grown], 2);
+    }));
     for round in 1..3 {
         stores[..grown].iter().for_each(|store| verify(store, round));
     }

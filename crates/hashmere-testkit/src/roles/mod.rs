@@ -19,6 +19,7 @@ mod viewer;
 
 use crate::procs::LIMIT;
 use hashmere::{Options, Store};
+use nix::sys::resource::{setrlimit, Resource};
 use std::io::BufRead;
 use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,9 +101,6 @@ fn input_closed() -> Arc<AtomicBool> {
 }
 
 /// Sets one of the limits of this process.
-fn limit(what: libc::__rlimit_resource_t, bytes: u64) {
-    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
-    // SAFETY: `limit` is a valid rlimit.
-    let result = unsafe { libc::setrlimit(what, &limit) };
-    assert_eq!(result, 0, "setrlimit: {}", std::io::Error::last_os_error());
+pub(crate) fn limit(what: Resource, most: u64) {
+    setrlimit(what, most, most).unwrap_or_else(|error| panic!("limit {what:?} to {most}: {error}"));
 }

@@ -6,6 +6,7 @@
 
 use super::Arguments;
 use hashmere::{Counter, Cursor, Error, Filter, Mode, Options, Store};
+use nix::unistd::{setgid, setgroups, setuid, Gid, Uid};
 use std::io::BufRead;
 
 pub(super) fn run(arguments: &mut Arguments) {
@@ -93,9 +94,9 @@ fn scan(store: &Store, from: Cursor, limit: u64) -> Result<String, Error> {
 }
 
 fn become_user(user: u32) {
-    // SAFETY: no memory is involved. The group first: afterwards it would not be allowed.
-    let results = unsafe { (libc::setgroups(0, std::ptr::null()), libc::setgid(user), libc::setuid(user)) };
-    assert_eq!(results, (0, 0, 0), "become user {user}: {}", std::io::Error::last_os_error());
+    // The group first: afterwards it would not be allowed.
+    let groups = setgroups(&[]).and_then(|()| setgid(Gid::from_raw(user)));
+    groups.and_then(|()| setuid(Uid::from_raw(user))).unwrap_or_else(|error| panic!("become user {user}: {error}"));
     // Changing the user switches it off.
     crate::procs::die_with_parent();
 }

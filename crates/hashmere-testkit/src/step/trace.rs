@@ -1,5 +1,12 @@
 //! A child process that is executed one machine instruction at a time.
 
+use crate::forked::wait;
+use nix::sched::{sched_getcpu, sched_setaffinity, CpuSet};
+use nix::sys::personality::{self, Persona};
+use nix::sys::ptrace;
+use nix::sys::signal::{kill, Signal};
+use nix::sys::wait::{waitpid, WaitPidFlag, WaitStatus};
+use nix::unistd::Pid;
 use std::io;
 #[cfg(target_arch = "x86_64")]
 use std::os::unix::fs::FileExt;
@@ -8,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 /// The signal with which a traced process says that the operation begins, and that it is over. It ignores it otherwise.
-pub const MARKER: i32 = libc::SIGUSR1;
+pub const MARKER: Signal = Signal::SIGUSR1;
 
 /// The instruction that stops a traced process.
 #[cfg(target_arch = "x86_64")]
@@ -26,7 +33,7 @@ pub enum Stop {
 /// A traced process, stopped. Dropping it kills it.
 #[derive(Debug)]
 pub struct Tracee {
-    pid: i32,
+    pid: Pid,
 }
 
 impl Tracee {
@@ -41,11 +48,11 @@ impl Tracee {
         // SAFETY: only system calls between fork and exec.
         unsafe { command.pre_exec(be_traced) };
         let child = command.spawn().expect("start the program that is to be traced");
-        let tracee = Tracee { pid: child.id() as i32 };
-        assert_eq!(tracee.wait(), libc::SIGTRAP, "the stop at exec");
+        let tracee = Tracee { pid: Pid::from_raw(child.id() as i32) };
+        assert_eq!(tracee.wait(), Signal::SIGTRAP, "the stop at exec");
         // Without it, the end of this process would let the tracee go on.
-        tracee.request(libc::PTRACE_SETOPTIONS, libc::PTRACE_O_EXITKILL as usize);
-        tracee.request(libc::PTRACE_CONT, 0);
+        ptrace::setoptions(tracee.pid, ptrace::Options::PTRACE_O_EXITKILL).expect("set the option");
+        tracee.go_on();
         assert_eq!(tracee.wait(), MARKER, "the begin of the operation");
         tracee
     }
@@ -61,9 +68,9 @@ impl Tracee {
     }
 
     fn step(&self) -> Stop {
-        self.request(libc::PTRACE_SINGLESTEP, 0);
+        ptrace::step(self.pid, None).expect("step");
         match self.wait() {
-            libc::SIGTRAP => Stop::Stepped,
+            Signal::SIGTRAP => Stop::Stepped,
             MARKER => Stop::Marker,
             signal => panic!("the operation was stopped by signal {signal}"),
         }
@@ -85,14 +92,14 @@ impl Tracee {
         let mut byte = [0];
         memory.read_exact_at(&mut byte, address).ok()?;
         memory.write_all_at(&[BREAKPOINT], address).ok()?;
-        self.request(libc::PTRACE_CONT, 0);
+        self.go_on();
         let signal = self.wait();
         memory.write_all_at(&byte, address).expect("take the breakpoint away");
         match signal {
-            libc::SIGTRAP => {
+            Signal::SIGTRAP => {
                 let mut registers = self.registers();
                 registers.rip = address;
-                self.request_at(libc::PTRACE_SETREGS, (&raw mut registers).cast());
+                ptrace::setregs(self.pid, registers).expect("go back to the instruction");
                 Some(Stop::Stepped)
             }
             MARKER => Some(Stop::Marker),
@@ -107,41 +114,27 @@ impl Tracee {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn registers(&self) -> libc::user_regs_struct {
-        // SAFETY: numbers only, which may all be zero.
-        let mut registers: libc::user_regs_struct = unsafe { std::mem::zeroed() };
-        self.request_at(libc::PTRACE_GETREGS, (&raw mut registers).cast());
-        registers
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    fn request_at(&self, request: libc::c_uint, registers: *mut libc::c_void) {
-        // SAFETY: the only requests used here read or fill a `user_regs_struct`, which is what the pointer leads to.
-        let result = unsafe { libc::ptrace(request, self.pid, 0usize, registers) };
-        assert_eq!(result, 0, "ptrace request {request}: {}", io::Error::last_os_error());
+    fn registers(&self) -> nix::libc::user_regs_struct {
+        ptrace::getregs(self.pid).expect("read the registers")
     }
 
     /// Lets go of it in such a way that it stays stopped as any stopped process does. It is to be reaped by the caller.
     pub fn leave_stopped(self) -> Stopped {
-        self.request(libc::PTRACE_DETACH, libc::SIGSTOP as usize);
+        ptrace::detach(self.pid, Signal::SIGSTOP).expect("let go");
         let stopped = Stopped { pid: self.pid };
         std::mem::forget(self);
         stopped
     }
 
-    fn wait(&self) -> i32 {
-        let mut status = 0;
-        // SAFETY: `status` is a valid place for the result.
-        let pid = unsafe { libc::waitpid(self.pid, &mut status, libc::__WALL) };
-        assert_eq!(pid, self.pid, "waitpid: {}", io::Error::last_os_error());
-        assert!(libc::WIFSTOPPED(status), "the traced process ended by itself: status {status:#x}");
-        libc::WSTOPSIG(status)
+    fn go_on(&self) {
+        ptrace::cont(self.pid, None).expect("let it go on");
     }
 
-    fn request(&self, request: libc::c_uint, data: usize) {
-        // SAFETY: none of the requests used here writes to memory of this process.
-        let result = unsafe { libc::ptrace(request, self.pid, 0usize, data) };
-        assert_eq!(result, 0, "ptrace request {request}: {}", io::Error::last_os_error());
+    fn wait(&self) -> Signal {
+        match waitpid(self.pid, Some(WaitPidFlag::__WALL)) {
+            Ok(WaitStatus::Stopped(_, signal)) => signal,
+            other => panic!("the traced process ended by itself: {other:?}"),
+        }
     }
 }
 
@@ -154,13 +147,13 @@ impl Drop for Tracee {
 /// A process that is stopped and not traced. Dropping it kills it.
 #[derive(Debug)]
 pub struct Stopped {
-    pid: i32,
+    pid: Pid,
 }
 
 impl Stopped {
     /// Its process id.
     pub fn pid(&self) -> u32 {
-        self.pid as u32
+        self.pid.as_raw() as u32
     }
 
     /// Lets it go on, to its end.
@@ -168,13 +161,9 @@ impl Stopped {
     /// # Panics
     /// If it does not end well.
     pub fn finish(self) {
-        let mut status = 0;
-        // SAFETY: `status` is a valid place for the result; the process is our child and not reaped yet.
-        let reaped = unsafe {
-            libc::kill(self.pid, libc::SIGCONT);
-            libc::waitpid(self.pid, &mut status, 0)
-        };
-        assert_eq!((reaped, status), (self.pid, 0), "it ended with status {status:#x} after it was stopped");
+        // It is our child and not reaped yet.
+        kill(self.pid, Signal::SIGCONT).expect("let it go on");
+        wait(self.pid);
         std::mem::forget(self);
     }
 }
@@ -185,27 +174,21 @@ impl Drop for Stopped {
     }
 }
 
-fn kill_and_reap(pid: i32) {
-    let mut status = 0;
-    // SAFETY: the process is our child and was not reaped yet; `status` is a valid place for the result.
-    unsafe {
-        libc::kill(pid, libc::SIGKILL);
-        while libc::waitpid(pid, &mut status, libc::__WALL) == pid && !libc::WIFSIGNALED(status) {}
+/// Of a child that was not reaped yet.
+fn kill_and_reap(pid: Pid) {
+    let _ = kill(pid, Signal::SIGKILL);
+    while let Ok(status) = waitpid(pid, Some(WaitPidFlag::__WALL)) {
+        if matches!(status, WaitStatus::Signaled(..)) {
+            break;
+        }
     }
 }
 
 /// Runs in the child before exec. Addresses are the same in every run, so that the instructions are, too.
 fn be_traced() -> io::Result<()> {
-    // SAFETY: no memory is involved.
-    let results = unsafe {
-        libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong);
-        libc::ptrace(libc::PTRACE_TRACEME, 0, 0usize, 0usize)
-    };
-    if results == 0 {
-        Ok(())
-    } else {
-        Err(io::Error::last_os_error())
-    }
+    // Some containers forbid it.
+    let _ = personality::set(Persona::ADDR_NO_RANDOMIZE);
+    Ok(ptrace::traceme()?)
 }
 
 /// Whether processes may be traced here; says so if not.
@@ -228,11 +211,8 @@ pub fn is_allowed() -> bool {
 /// Keeps this process and those that it starts on one processor: a step is two changes of process, and on two processors
 /// each of them would have to be woken up.
 pub fn stay_on_one_processor() {
-    // SAFETY: a cpu_set_t may be all zero; the calls read and write only that.
-    unsafe {
-        let mut set: libc::cpu_set_t = std::mem::zeroed();
-        let processor = libc::sched_getcpu().max(0) as usize;
-        libc::CPU_SET(processor, &mut set);
-        libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &set);
-    }
+    let mut one = CpuSet::new();
+    let chosen = sched_getcpu().and_then(|processor| one.set(processor));
+    // It is slower if that fails.
+    let _ = chosen.and_then(|()| sched_setaffinity(Pid::from_raw(0), &one));
 }

@@ -5,9 +5,11 @@
 
 use super::run::{Case, Counts, Judge};
 use super::trace::Stop;
+use nix::sys::mman::{mmap, munmap, MapFlags, ProtFlags};
 use std::fs::File;
-use std::os::fd::AsRawFd;
+use std::num::NonZeroUsize;
 use std::path::Path;
+use std::ptr::NonNull;
 
 const PAGE: usize = 4096;
 
@@ -34,7 +36,7 @@ impl<J: Judge> Case<'_, J> {
 
 /// A file with what it held when it was last looked at.
 struct Watch {
-    start: *const u8,
+    start: NonNull<u8>,
     held: Vec<u8>,
 }
 
@@ -42,11 +44,10 @@ impl Watch {
     fn start(path: &Path) -> Watch {
         let file = File::open(path).expect("open the store that is worked on");
         let len = file.metadata().expect("look at it").len() as usize;
+        let size = NonZeroUsize::new(len).expect("a store is not empty");
         // SAFETY: a new mapping of a file that is not shortened.
-        let start =
-            unsafe { libc::mmap(std::ptr::null_mut(), len, libc::PROT_READ, libc::MAP_SHARED, file.as_raw_fd(), 0) };
-        assert_ne!(start, libc::MAP_FAILED, "map the store");
-        let mut watch = Watch { start: start.cast(), held: vec![0; len] };
+        let start = unsafe { mmap(None, size, ProtFlags::PROT_READ, MapFlags::MAP_SHARED, file, 0) };
+        let mut watch = Watch { start: start.expect("map the store").cast(), held: vec![0; len] };
         watch.has_changed();
         watch
     }
@@ -57,7 +58,7 @@ impl Watch {
         let mut changed = false;
         for (page, held) in self.held.chunks_mut(PAGE).enumerate() {
             // SAFETY: inside the mapping, and the only process that writes to it is stopped.
-            let now = unsafe { std::slice::from_raw_parts(self.start.add(page * PAGE), held.len()) };
+            let now = unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(page * PAGE), held.len()) };
             if now != held {
                 held.copy_from_slice(now);
                 changed = true;
@@ -70,6 +71,6 @@ impl Watch {
 impl Drop for Watch {
     fn drop(&mut self) {
         // SAFETY: the mapping was made in `start`, with this length, and nothing refers to it any more.
-        unsafe { libc::munmap(self.start.cast_mut().cast(), self.held.len()) };
+        let _ = unsafe { munmap(self.start.cast(), self.held.len()) };
     }
 }

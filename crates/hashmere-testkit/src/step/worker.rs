@@ -4,6 +4,7 @@ use super::queues::{self, QueueScenario};
 use super::scenario::Scenario;
 use super::trace::MARKER;
 use hashmere::{Options, Store};
+use nix::sys::signal::{raise, signal, SigHandler};
 use std::path::Path;
 
 /// Opens the store, does the operation between two markers, and ends.
@@ -35,12 +36,11 @@ pub fn work_queue(scenario: &QueueScenario, path: &Path) {
 fn be_ready() {
     crate::procs::die_with_parent();
     // SAFETY: no handler runs. A tracer sees the signal all the same; without one it must do nothing.
-    unsafe { libc::signal(MARKER, libc::SIG_IGN) };
+    unsafe { signal(MARKER, SigHandler::SigIgn) }.expect("ignore the marker");
 }
 
 fn mark() {
-    // SAFETY: no memory is involved.
-    unsafe { libc::raise(MARKER) };
+    raise(MARKER).expect("mark");
 }
 
 fn between_markers(operation: impl FnOnce()) {
