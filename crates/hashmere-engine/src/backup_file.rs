@@ -38,7 +38,7 @@ impl SharedEngine {
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<BackupReport, BackupError> {
         let engine = self.engine();
-        if engine.read_only {
+        if engine.access.read_only {
             return Err(WriteError::ReadOnly.into());
         }
         may_be_named(path, replace, self.path())?;
@@ -85,15 +85,12 @@ impl Copy {
         let io = |action, source| OpenError::Io { path: from.into(), action, source };
         let mode = source.mem.file().metadata().map_err(|e| io("look at", e))?.permissions().mode();
         let new = NewStore {
-            shape: source.shape,
-            fixed: source.fixed,
+            // The seed too: supplied hashes are stored spread, and it says how.
+            layout: source.layout.clone(),
             max_bytes: source.max_bytes(),
-            // Supplied hashes are stored spread, and the seed says how.
-            seed: source.seed,
             uuid: boot::random_uuid().map_err(|e| io("draw a random UUID", e))?,
             life: 0,
             boot: open::boot_words(),
-            durable: source.is_durable(),
         };
         let options = Options { permissions: Some(mode & 0o777 | 0o600), ..Options::default() };
         let (unnamed, opened) = open::format(path, &new, &options)?;

@@ -112,7 +112,7 @@ impl SharedEngine {
     /// See [`ReadError`].
     pub fn view_of(self: &Arc<Self>, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
         let engine = self.engine();
-        let mut exhausted = engine.read_only;
+        let mut exhausted = engine.access.read_only;
         loop {
             let root = engine.root_word();
             if exhausted {

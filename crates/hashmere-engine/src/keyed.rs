@@ -206,7 +206,7 @@ impl SharedEngine {
     /// [`ReadOnly`](WriteError::ReadOnly), [`InvalidState`](WriteError::InvalidState) without a key, and those of reading.
     pub fn wait_any(&self, keys: &[(&[u8], Option<Version>)], timeout: Duration) -> Result<WaitAnyOutcome, Error> {
         let engine = self.engine();
-        if engine.read_only {
+        if engine.access.read_only {
             return Err(WriteError::ReadOnly.into());
         }
         if keys.is_empty() {

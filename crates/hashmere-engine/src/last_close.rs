@@ -41,7 +41,7 @@ fn open_now() -> Option<MutexGuard<'static, Vec<Weak<SharedEngine>>>> {
 /// From now on an exit that does not close this store removes it, if it is marked so and no other process has it open.
 pub(crate) fn watch(shared: &Arc<SharedEngine>) {
     let engine = shared.engine();
-    if engine.read_only || engine.life() & flag::REMOVE_ON_LAST_CLOSE == 0 {
+    if engine.access.read_only || engine.life() & flag::REMOVE_ON_LAST_CLOSE == 0 {
         return;
     }
     if let Some(mut list) = open_now() {

@@ -7,7 +7,7 @@ pub(crate) use create::{folder_of, format};
 pub(crate) use fit::boot_words;
 
 use crate::backup_file::path_with_slash;
-use crate::engine::{leaves_for, Access, Engine, Refusal, Resized, Writer};
+use crate::engine::{Access, Engine, Refusal, Resized, Writer};
 use crate::error::{Error, OpenError, WriteError};
 use crate::last_close;
 use crate::lease::Leases;
@@ -45,7 +45,7 @@ pub(crate) struct Opened {
 impl Opened {
     /// Brings everything to the medium, being the only one to have the store open.
     pub(crate) fn is_flushed(&self) -> bool {
-        if self.engine.is_durable() {
+        if self.engine.layout.is_durable() {
             return self.engine.sweep().and_then(|()| self.engine.sync_alone()).is_ok();
         }
         self.engine.mem.file().sync_all().is_ok()
@@ -53,12 +53,12 @@ impl Opened {
 
     /// Gives the client slots back; the last to close a store marks it clean, or removes it if that was asked for.
     pub(crate) fn close(mut self, path: &Path) {
-        if !self.engine.read_only {
+        if !self.engine.access.read_only {
             self.engine.retire();
         }
         let poisoned = self.engine.life() & flag::POISONED != 0;
         let engine = &self.engine;
-        if engine.read_only || !self.is_last() {
+        if engine.access.read_only || !self.is_last() {
             return;
         }
         let life = engine.life();
@@ -271,7 +271,7 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
     let engine = Engine::examine(mem, host, length, access(options)).map_err(refused)?;
     let opened = Opened { engine, presence, leases: Leases::default() };
     let fits = || opened.engine.check_extent(length).and_then(|()| opened.engine.check_max()).map_err(refused);
-    if opened.engine.is_durable() {
+    if opened.engine.layout.is_durable() {
         // What is refused stays as it was, so this comes first; but only a rebuild finds out what is in a store that was torn.
         if opened.engine.life() & flag::CLEAN != 0 {
             fits()?;
@@ -298,7 +298,7 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
 
 /// Gives an open store another maximum size.
 pub(crate) fn resize(engine: &FileEngine, writer: &mut Writer, path: &Path, asked: u64) -> Result<(), Error> {
-    check_max(asked, engine.shape, engine.fixed, engine.is_durable())?;
+    check_max(asked, &engine.layout)?;
     let had = engine.max_bytes();
     match engine.set_maximum(writer, asked)? {
         Resized::Done => Ok(()),
@@ -315,7 +315,7 @@ impl Opened {
     /// Registers this client, repairs what dead ones left, honours the options that may change.
     fn prepare(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
         let engine = &self.engine;
-        if engine.read_only {
+        if engine.access.read_only {
             return Ok(());
         }
         let was_clean = engine.life() & flag::CLEAN != 0;
@@ -333,8 +333,8 @@ impl Opened {
             None => engine.shrink(&mut writer).map_err(|error| open_write(path, error))?,
         }
         if let Some(items) = options.expected_items {
-            let leaves = leaves_for(engine.shape, items).unwrap_or(1);
-            space::refuse_what_cannot_fit(engine.mem.file().as_fd(), leaves << engine.shape.leaf_shift)
+            let leaves = engine.layout.leaves_for(items).unwrap_or(1);
+            space::refuse_what_cannot_fit(engine.mem.file().as_fd(), leaves * engine.leaf_bytes())
                 .map_err(|source| open_io(path, "make the index of", source))?;
             engine.presize(&mut writer, items).map_err(|error| open_write(path, error))?;
         }
@@ -351,37 +351,37 @@ impl Opened {
         let mismatch = |option, store: String, asked: String| {
             Err(OpenError::OptionMismatch { path: path.into(), option, store, asked })
         };
-        if let Some(asked) = options.durable.filter(|d| *d != engine.is_durable()) {
-            return mismatch("durable", engine.is_durable().to_string(), asked.to_string());
+        if let Some(asked) = options.durable.filter(|d| *d != engine.layout.is_durable()) {
+            return mismatch("durable", engine.layout.is_durable().to_string(), asked.to_string());
         }
-        let mode = if engine.shape.cache { Mode::Cache } else { Mode::Strict };
+        let mode = if engine.layout.is_cache() { Mode::Cache } else { Mode::Strict };
         if let Some(asked) = options.mode.filter(|m| *m != mode) {
             return mismatch("mode", format!("{mode:?}"), format!("{asked:?}"));
         }
         let none = || "none".to_string();
         for (option, has, asked) in [
-            ("fixed_key_len", engine.fixed.0, options.fixed_key_len),
-            ("fixed_value_len", engine.fixed.1, options.fixed_value_len),
+            ("fixed_key_len", engine.layout.fixed.0, options.fixed_key_len),
+            ("fixed_value_len", engine.layout.fixed.1, options.fixed_value_len),
         ] {
             if let Some(asked) = asked.filter(|a| Some(*a) != has) {
                 return mismatch(option, has.map_or_else(none, |h| h.to_string()), asked.to_string());
             }
         }
-        let (segment, leaf) = (1u32 << engine.shape.segment_shift, 1u32 << engine.shape.leaf_shift);
+        let (segment, leaf) = (engine.segment_bytes(), engine.leaf_bytes());
         for (option, has, asked) in
             [("segment_bytes", segment, options.segment_bytes), ("leaf_bytes", leaf, options.leaf_bytes)]
         {
-            if let Some(asked) = asked.filter(|a| *a != has) {
+            if let Some(asked) = asked.filter(|a| u64::from(*a) != has) {
                 return mismatch(option, has.to_string(), asked.to_string());
             }
         }
-        if engine.read_only {
+        if engine.access.read_only {
             return Ok(());
         }
         if let Some(asked) = options.max_bytes {
-            check_max(asked, engine.shape, engine.fixed, engine.is_durable())?;
+            check_max(asked, &engine.layout)?;
         }
-        check_items(options, engine.shape, options.max_bytes.unwrap_or(engine.max_bytes()))
+        check_items(options, &engine.layout, options.max_bytes.unwrap_or(engine.max_bytes()))
     }
 
     /// Whether the file lost its name between our finding and our locking it.

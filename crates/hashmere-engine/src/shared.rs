@@ -69,12 +69,12 @@ impl SharedEngine {
 
     /// Whether it was opened read-only.
     pub fn is_read_only(&self) -> bool {
-        self.engine().read_only
+        self.engine().access.read_only
     }
 
     /// Whether it refuses when it is full, or evicts.
     pub fn mode(&self) -> Mode {
-        if self.engine().shape.cache {
+        if self.engine().layout.is_cache() {
             Mode::Cache
         } else {
             Mode::Strict

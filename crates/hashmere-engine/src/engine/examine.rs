@@ -1,11 +1,10 @@
 //! Believing nothing in the header of an existing store.
 
 use crate::engine::create::{Access, FROZEN};
-use crate::engine::log::segments::RESERVE;
+use crate::engine::layout::Layout;
 use crate::engine::Engine;
 use hashmere_format::hash::HASH_ID;
 use hashmere_format::header::{self, at, feature, limit, RootWord, Shape, PAGE};
-use hashmere_format::record::{Head, Lengths};
 use hashmere_format::root;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -13,36 +12,6 @@ use std::sync::atomic::Ordering;
 /// Why a file is not opened: text for [`OpenError::NotAStore`](crate::OpenError::NotAStore).
 #[derive(Debug)]
 pub(crate) struct Refusal(pub(crate) String);
-
-/// Whether lengths and kind of a store go together: the reason if not.
-pub(crate) fn fits(shape: Shape, fixed: (Option<u32>, Option<u32>), durable: bool) -> Result<(), String> {
-    if durable && shape.cache {
-        return Err("it is a cache and durable, and no store is both".into());
-    }
-    let (key, value) = (fixed.0.map_or(0, u64::from), fixed.1.map_or(0, u64::from));
-    if key + value > limit::PAYLOAD {
-        return Err(format!(
-            "its keys have {key} bytes and its values {value}, which is more than the {} that a record can hold",
-            limit::PAYLOAD
-        ));
-    }
-    Ok(())
-}
-
-/// The least maximum size with which such a store can be used: an index, and room to clean, for a record of its lengths.
-pub(crate) fn least_max(shape: Shape, fixed: (Option<u32>, Option<u32>), durable: bool) -> u64 {
-    let segment = 1u64 << shape.segment_shift;
-    let least = at::DATA + 8 * segment;
-    let lengths = match fixed {
-        (Some(key), Some(value)) => Lengths::fixed(key, value),
-        _ => Lengths::VARIABLE,
-    };
-    let lengths = if durable { lengths.with_sums() } else { lengths };
-    let (key_len, value_len) = (fixed.0.map_or(0, u64::from), fixed.1.map_or(0, u64::from));
-    let record = Head { key_len, value_len, ..Head::default() }.record_bytes(lengths);
-    // One segment is the index's, and some are the cleaner's.
-    least.max(at::DATA + (record.div_ceil(segment) + 1 + RESERVE) * segment)
-}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Opens what another process wrote. Nothing is scanned.
@@ -116,10 +85,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let fixed = ((fixed as u32).checked_sub(1), ((fixed >> 32) as u32).checked_sub(1));
         let seed = get(at::SEED);
         let durable = get(at::INCOMPAT) & feature::DURABLE != 0;
-        if let Err(reason) = fits(shape, fixed, durable) {
+        let layout = Layout::new(shape, fixed, durable, seed);
+        if let Some(reason) = layout.contradiction() {
             return refuse(format!("{reason}; the file is damaged"));
         }
-        Ok(Engine::assemble(mem, host, shape, fixed, seed, durable, access))
+        Ok(Engine::assemble(mem, host, layout, access))
     }
 
     /// Refuses a file that is shorter than its header says.
@@ -145,10 +115,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Refuses a maximum size that no store of this shape can have.
     pub(crate) fn check_max(&self) -> Result<(), Refusal> {
         let max = self.max_bytes();
-        if max == 0 && self.shape.cache {
+        if max == 0 && self.layout.is_cache() {
             return Err(Refusal("it is a cache without a maximum size, and there is none; the file is damaged".into()));
         }
-        let least = least_max(self.shape, self.fixed, self.is_durable());
+        let least = self.layout.least_max();
         if max != 0 && max < least {
             return Err(Refusal(format!(
                 "its maximum size is {max} bytes, and with its segments and lengths it needs {least}; the file is damaged"

@@ -12,6 +12,7 @@ mod create;
 mod durable;
 mod examine;
 mod index;
+mod layout;
 mod log;
 mod read;
 mod reclaim;
@@ -28,9 +29,10 @@ pub(crate) use client::thread::Lender;
 pub use client::writer::{OperationCounts, WriterGuard};
 pub use client::writer_state::Writer;
 pub(crate) use create::{Access, NewStore};
-pub(crate) use examine::{fits, least_max, Refusal};
+pub(crate) use examine::Refusal;
 pub use index::found::Found;
 pub use index::scan::Step as ScanStep;
+pub(crate) use layout::Layout;
 pub(crate) use log::append::Draft;
 pub(crate) use log::maximum::Resized;
 pub(crate) use log::pin::Pin;
@@ -39,7 +41,6 @@ pub use log::region::RegionInfo;
 pub(crate) use read::fetch::{Fetched, PIN_FROM};
 pub(crate) use read::Probe;
 pub use stats::{ClientStats, Stats};
-pub(crate) use store_state::leaves_for;
 pub use write::counter::{number_of, Tick};
 pub use write::draft::When;
 pub use write::fairness::Rounds;
@@ -47,52 +48,24 @@ pub(crate) use write::{Current, Decision, Outcome};
 
 use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
-use client::writer::Writers;
-use hashmere_format::hash::Hasher;
-use hashmere_format::header::{at, RootWord, Shape};
-use hashmere_format::record::Lengths;
+use client::Clients;
+use hashmere_format::header::{at, RootWord};
 use hashmere_mem::{BackError, Host, Mem};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
+use index::Index;
+use log::Log;
+use reclaim::eviction_log::EvictionLog;
+use std::sync::atomic::Ordering;
 
 /// One store, mapped.
 pub struct Engine<M: Mem, H: Host> {
     pub(crate) mem: M,
     pub(crate) host: H,
-    pub(crate) shape: Shape,
-    pub(crate) lengths: Lengths,
-    /// Fixed key length and fixed value length, each on its own.
-    pub(crate) fixed: (Option<u32>, Option<u32>),
-    /// Whether any of the two is fixed.
-    has_fixed: bool,
-    pub(crate) hasher: Hasher,
-    pub(crate) seed: u64,
-    pub(crate) busy_timeout: Duration,
-    sync_every: Option<Duration>,
-    pub(crate) read_only: bool,
-    /// Bytes of a segment and of a leaf, as the shape says.
-    segment_bytes: u64,
-    leaf_bytes: u64,
-    /// Lines of a leaf, its first bucket line, its buckets.
-    lines: u64,
-    first: u64,
-    buckets: u64,
-    /// Bytes of the segments known to exist, and to have addresses here: every offset from the file is compared with it.
-    known: AtomicU64,
-    /// How often this process had no addresses for a part of the file.
-    refusals: AtomicU64,
-    /// The last root word whose block was found to lie within the file.
-    trusted_root: AtomicU64,
-    /// A segment that this process knows to be free (see `keep_spare`).
-    spare: AtomicU64,
-    refused: log::backing::Refused,
-    /// While a store is rebuilt it may outgrow its maximum size.
-    unlimited: AtomicBool,
-    /// This process's last look for dead clients; 0: it has not looked yet.
-    look: AtomicU64,
-    evicted: reclaim::eviction_log::Log,
-    stalled: client::stalled::Stalled,
-    writers: Writers,
+    pub(crate) layout: Layout,
+    pub(crate) access: Access,
+    clients: Clients,
+    log: Log,
+    index: Index,
+    evictions: EvictionLog,
 }
 
 /// A key's hash, and whether the caller supplied it (then records carry it).
@@ -114,12 +87,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The hash of a key.
     #[inline(always)]
     pub fn hash(&self, key: &[u8]) -> KeyHash {
-        KeyHash { hash: self.hasher.key(key), is_supplied: false }
+        KeyHash { hash: self.layout.hasher.key(key), is_supplied: false }
     }
 
     /// The hash used for one the caller supplied.
     pub fn supplied(&self, hash: u64) -> KeyHash {
-        KeyHash { hash: self.hasher.supplied(hash), is_supplied: true }
+        KeyHash { hash: self.layout.hasher.supplied(hash), is_supplied: true }
     }
 
     #[inline(always)]
@@ -140,43 +113,43 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.is_inside(block, hashmere_format::root::BYTES) {
             block
         } else {
-            self.root_block(self.trusted_root.load(Ordering::Relaxed))
+            self.root_block(self.index.trusted_root())
         }
     }
 
     /// Bytes of a segment.
     #[inline(always)]
     pub fn segment_bytes(&self) -> u64 {
-        self.segment_bytes
+        self.layout.segment_bytes()
     }
 
     #[inline(always)]
     pub(crate) fn leaf_bytes(&self) -> u64 {
-        self.leaf_bytes
+        self.layout.leaf_bytes()
     }
 
     #[inline(always)]
     fn segment_offset(&self, segment: u64) -> u64 {
-        at::DATA + (segment << self.shape.segment_shift)
+        self.layout.segment_offset(segment)
     }
 
     #[inline(always)]
     fn segment_of(&self, offset: u64) -> u64 {
-        offset.wrapping_sub(at::DATA) >> self.shape.segment_shift
+        self.layout.segment_of(offset)
     }
 
     /// Whether `len` bytes at `offset` lie within segments that exist. The file may have grown since we last looked.
     #[inline(always)]
     fn is_inside(&self, offset: u64, len: u64) -> bool {
         let at = offset.wrapping_sub(at::DATA);
-        let known = self.known.load(Ordering::Relaxed);
+        let known = self.log.known();
         at < known && len <= known - at || self.is_inside_now(at, len) || fault::is(Fault::BoundsIgnored)
     }
 
     #[cold]
     #[inline(never)]
     fn is_inside_now(&self, at: u64, len: u64) -> bool {
-        let said = self.segments_said() << self.shape.segment_shift;
+        let said = self.layout.bytes_of(self.segments_said());
         if at >= said || len > said - at {
             return false;
         }

@@ -72,7 +72,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         };
         if happened {
-            if self.is_durable() {
+            if self.layout.is_durable() {
                 self.complete_sums(leaf::Slot(new), leaf::Slot(old));
             }
             self.mark_large_dead(old);

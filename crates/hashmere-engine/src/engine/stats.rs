@@ -158,7 +158,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let root = self.root();
         let total = |stat| self.total(stat);
         let mut stats = Stats {
-            mode: if self.shape.cache { Mode::Cache } else { Mode::Strict },
+            mode: if self.layout.is_cache() { Mode::Cache } else { Mode::Strict },
             items: self.items(),
             bytes_live: self.sum_of(row::at::LIVE),
             bytes_dead: 0,
@@ -194,9 +194,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             read_retries: total(Stat::Retries),
             clears: RootWord::unpack(root).generation.saturating_sub(1),
             recycle_epoch: self.mem.load(at::EPOCH, Ordering::Relaxed),
-            durable: self.is_durable(),
+            durable: self.layout.is_durable(),
             syncs: self.mem.load(at::SYNC_DONE, Ordering::Acquire),
-            last_sync_ms: if self.is_durable() { self.last_point().0.time } else { 0 },
+            last_sync_ms: if self.layout.is_durable() { self.last_point().0.time } else { 0 },
             segments_waiting: 0,
             segments_offline: 0,
             poisoned: self.life() & flag::POISONED != 0,
@@ -218,7 +218,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     stats.segments_free += 1;
                     stats.bytes_free += self.segment_bytes();
                 }
-                State::PendingFree if self.is_durable() => stats.segments_waiting += u64::from(word.length),
+                State::PendingFree if self.layout.is_durable() => stats.segments_waiting += u64::from(word.length),
                 State::Open | State::Partial | State::Sealed | State::Cleaning | State::PendingFree => {
                     stats.segments_log += 1;
                     stats.bytes_dead = stats.bytes_dead.saturating_add(dead);
@@ -244,7 +244,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn count_slots(&self, root: u64, stats: &mut Stats) {
         for tree in [Tree::First, Tree::Overflow] {
             for leaf in self.leaves(root, tree) {
-                stats.index_slots += self.buckets * SLOTS;
+                stats.index_slots += self.layout.buckets * SLOTS;
                 let used = self.leaf_slots(leaf).filter(|s| !self.slot(*s).is_empty()).count() as u64;
                 stats.index_used += used;
                 if tree == Tree::Overflow {

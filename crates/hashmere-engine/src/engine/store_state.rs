@@ -3,18 +3,10 @@
 use crate::engine::index::Tree;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
-use hashmere_format::header::{at, Shape};
-use hashmere_format::leaf::{self, Identity, SLOTS};
+use hashmere_format::header::at;
+use hashmere_format::leaf::Identity;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
-
-/// Leaves of an index for this many items, a power of two; `None` if no index has room for them.
-pub(crate) fn leaves_for(shape: Shape, items: u64) -> Option<u64> {
-    let lines = (1u64 << shape.leaf_shift) / leaf::LINE;
-    let buckets = lines - leaf::first_bucket(lines, shape.cache);
-    let leaves = items.div_ceil((buckets * SLOTS * 3 / 4).max(1)).max(1).checked_next_power_of_two()?;
-    (leaves <= 1 << Tree::First.depth_max()).then_some(leaves)
-}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Flags of [`hashmere_format::header::flag`].
@@ -50,7 +42,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Splits an index that is smaller than `items` need, level by level.
     pub(crate) fn presize(&self, writer: &mut Writer, items: u64) -> Result<(), WriteError> {
-        let depth = leaves_for(self.shape, items).map_or(Tree::First.depth_max(), u64::ilog2);
+        let depth = self.layout.leaves_for(items).map_or(Tree::First.depth_max(), u64::ilog2);
         let root = self.enter(writer);
         let mut result = Ok(());
         'levels: for level in 0..depth {

@@ -2,7 +2,7 @@
 
 use super::fit::boot_words;
 use super::{access, open_io, open_write, parts, Opened};
-use crate::engine::{fits, least_max, leaves_for, Engine, NewStore};
+use crate::engine::{Engine, Layout, NewStore};
 use crate::error::OpenError;
 use crate::lease::Leases;
 use crate::options::{Create, Mode, Options};
@@ -61,23 +61,21 @@ pub(super) fn create(path: &Path, options: &Options) -> Result<Opened, OpenError
         leaf_shift: leaf.trailing_zeros(),
         cache: options.mode == Some(Mode::Cache),
     };
-    let fixed = (options.fixed_key_len, options.fixed_value_len);
-    if let Err(reason) = fits(shape, fixed, durable) {
+    let seed = boot::random_u64().map_err(io("draw a random seed"))?;
+    let layout = Layout::new(shape, (options.fixed_key_len, options.fixed_value_len), durable, seed);
+    if let Some(reason) = layout.contradiction() {
         return Err(OpenError::BadOption { option: "fixed_value_len", reason });
     }
     if let Some(max) = options.max_bytes {
-        check_max(max, shape, fixed, durable)?;
+        check_max(max, &layout)?;
     }
-    check_items(options, shape, options.max_bytes.unwrap_or(0))?;
+    check_items(options, &layout, options.max_bytes.unwrap_or(0))?;
     let new = NewStore {
-        shape,
-        fixed,
+        layout,
         max_bytes: options.max_bytes.unwrap_or(0),
-        seed: boot::random_u64().map_err(io("draw a random seed"))?,
         uuid: boot::random_uuid().map_err(io("draw a random UUID"))?,
         life: if options.remove_on_last_close { flag::REMOVE_ON_LAST_CLOSE } else { 0 },
         boot: boot_words(),
-        durable,
     };
     let (unnamed, opened) = format(path, &new, options)?;
     if durable {
@@ -95,16 +93,13 @@ pub(super) fn create(path: &Path, options: &Options) -> Result<Opened, OpenError
 }
 
 /// Refuses an index that the format or the maximum size has no room for. Nothing is built then.
-pub(super) fn check_items(options: &Options, shape: Shape, max: u64) -> Result<(), OpenError> {
+pub(super) fn check_items(options: &Options, layout: &Layout, max: u64) -> Result<(), OpenError> {
     let Some(items) = options.expected_items else { return Ok(()) };
     let bad = |reason| Err(OpenError::BadOption { option: "expected_items", reason });
-    let Some(leaves) = leaves_for(shape, items) else {
-        return bad(format!(
-            "{items} items are more than an index with leaves of {} bytes holds",
-            1 << shape.leaf_shift
-        ));
+    let Some(leaves) = layout.leaves_for(items) else {
+        return bad(format!("{items} items are more than an index with leaves of {} bytes holds", layout.leaf_bytes()));
     };
-    let bytes = at::DATA + (leaves << shape.leaf_shift);
+    let bytes = at::DATA + leaves * layout.leaf_bytes();
     if max != 0 && bytes > max {
         return bad(format!("an index for {items} items takes {bytes} bytes, and the maximum size is {max}"));
     }
@@ -112,17 +107,12 @@ pub(super) fn check_items(options: &Options, shape: Shape, max: u64) -> Result<(
 }
 
 /// Refuses a maximum size that no store of this shape and these lengths can have.
-pub(super) fn check_max(
-    max: u64,
-    shape: Shape,
-    fixed: (Option<u32>, Option<u32>),
-    durable: bool,
-) -> Result<(), OpenError> {
-    let least = least_max(shape, fixed, durable);
+pub(super) fn check_max(max: u64, layout: &Layout) -> Result<(), OpenError> {
+    let least = layout.least_max();
     if max >= least {
         return Ok(());
     }
-    let segment = 1u64 << shape.segment_shift;
+    let segment = layout.segment_bytes();
     let reason = format!(
         "{max} is too small; a store with segments of {segment} bytes and records of these lengths needs at least {least}"
     );

@@ -42,13 +42,13 @@ impl Opened {
             return Ok(());
         }
         let copied = !self.is_same_file().map_err(io)?;
-        Err(OpenError::NotCleanlyClosed { path: path.into(), durable: self.engine.is_durable(), copied })
+        Err(OpenError::NotCleanlyClosed { path: path.into(), durable: self.engine.layout.is_durable(), copied })
     }
 
     /// A durable store: one opener at a time looks whether the machine went down while it was open, or whether it is a copy, rebuilds
     /// it then, and says on the medium that it is open, before any client writes.
     pub(super) fn make_fit(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
-        if self.engine.read_only {
+        if self.engine.access.read_only {
             return self.check_boot(path);
         }
         let io = |source| open_io(path, "lock", source);

@@ -62,13 +62,13 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         // A record has two words at least: a count that says more is damaged, and would make the copy's index as large.
         let expected = source.items().min(source.segments() * source.segment_bytes() / 16);
         progress(0, expected);
-        target.unlimited.store(true, Ordering::Relaxed);
+        target.log.lift_maximum(true);
         target.rise_to(self.floor).map_err(BackupError::Target)?;
         target.presize(to, expected).map_err(BackupError::Target)?;
         let mut sink = Sink { engine: target, writer: to, key: Vec::new(), value: Vec::new() };
         self.copy_index(writer, &mut sink, &mut |done| progress(done, expected))?;
         self.copy_kept(writer, &mut sink)?;
-        target.unlimited.store(false, Ordering::Relaxed);
+        target.log.lift_maximum(false);
         let items = target.items();
         progress(items, items);
         let thinned = Cell::new(false);
@@ -263,7 +263,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         fill(draft.value);
         self.seal(&draft);
         self.mem.store(draft.offset, draft.word | head.version << VERSION_SHIFT, Ordering::Relaxed);
-        if self.is_durable() {
+        if self.layout.is_durable() {
             self.finish_sum(draft.offset);
         }
         let root = self.enter(writer);
@@ -274,7 +274,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             (true, true) => self.settle_large(&draft, root),
             (false, true) => self.abandon(writer, &draft),
             (false, false) => {
-                if self.is_durable() {
+                if self.layout.is_durable() {
                     self.stamp(draft.offset);
                 }
                 self.count_dead(draft.offset, draft.bytes);

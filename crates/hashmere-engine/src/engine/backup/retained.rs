@@ -137,7 +137,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(());
         }
         let waited = self.host.monotonic().saturating_sub(start);
-        if waited >= self.busy_timeout {
+        if waited >= self.access.busy_timeout {
             return Err(self.busy(owner, waited));
         }
         self.mem.wait(self.entry_of(segment) + segment::at::STATE, word.pack() as u32, LOOK);

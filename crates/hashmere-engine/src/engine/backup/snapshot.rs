@@ -123,7 +123,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn is_full_cache(&self) -> bool {
-        self.shape.cache && self.segments() + crate::engine::log::segments::RESERVE >= self.segments_max()
+        self.layout.is_cache() && self.segments() + crate::engine::log::segments::RESERVE >= self.segments_max()
     }
 
     /// Whether an emptied segment is held back by a backup. The dead are withdrawn on the way.
@@ -297,7 +297,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 break;
             }
             let waited = self.host.monotonic().saturating_sub(start);
-            if waited >= self.busy_timeout {
+            if waited >= self.access.busy_timeout {
                 return Err(self.busy(slot, waited));
             }
             self.mem.wait(active, seen as u32, LOOK);

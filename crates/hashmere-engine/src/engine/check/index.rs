@@ -141,7 +141,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Look::Wrong("slot-to-dead", format!("the slot leads to {record}, a record that was superseded"));
         }
         let counts = || self.is_whole(record, &head) && self.sum(record).stamp() == ALIVE;
-        if self.is_durable() && !counts() && !self.is_intended(slot_offset) {
+        if self.layout.is_durable() && !counts() && !self.is_intended(slot_offset) {
             return Look::Wrong(
                 "sum-wrong",
                 format!("a power cut would lose the record at {record}: its sum is wrong"),
@@ -152,7 +152,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let hash = match tree {
             Tree::First => self.hash_of(&head, &key).hash,
             Tree::Overflow => {
-                let [first, second] = self.hasher.overflow(&key);
+                let [first, second] = self.layout.hasher.overflow(&key);
                 // One is the complement of the other, so at most one has this tag.
                 if Slot::new(second, record) == slot {
                     second
@@ -161,8 +161,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
             }
         };
-        let (a, b) = buckets(hash, self.buckets);
-        let line = (slot_offset - leaf) / LINE - self.first;
+        let (a, b) = buckets(hash, self.layout.buckets);
+        let line = (slot_offset - leaf) / LINE - self.layout.first;
         if Slot::new(hash, record) != slot || line != a && line != b {
             return Look::Wrong(
                 "slot-misplaced",

@@ -47,7 +47,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     #[inline(never)]
     pub(super) fn acquire_slowly(&self, slot: u32, offset: u64) -> Result<LockWord, WriteError> {
-        self.acquire_within(slot, offset, self.busy_timeout)?
+        self.acquire_within(slot, offset, self.access.busy_timeout)?
             .map_err(|blocked| self.busy(blocked.owner, blocked.waited))
     }
 

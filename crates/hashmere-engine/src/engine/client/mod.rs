@@ -11,3 +11,19 @@ pub(super) mod thread;
 pub(super) mod wait;
 pub(super) mod writer;
 pub(super) mod writer_state;
+
+use std::sync::atomic::AtomicU64;
+
+/// What this process knows of the clients of the store.
+pub(super) struct Clients {
+    writers: writer::Writers,
+    stalled: stalled::Stalled,
+    /// This process's last look for dead clients; 0: it has not looked yet.
+    look: AtomicU64,
+}
+
+impl Clients {
+    pub(super) fn new() -> Clients {
+        Clients { writers: writer::Writers::new(), stalled: stalled::Stalled::default(), look: AtomicU64::new(0) }
+    }
+}

@@ -12,9 +12,9 @@ use std::sync::atomic::Ordering;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a free client slot, or one whose owner is dead, after repairing what it left.
     pub(super) fn claim_slot(&self) -> Result<u32, WriteError> {
-        let _one_at_a_time = self.writers.claims();
+        let _one_at_a_time = self.clients.writers.claims();
         // Clients found alive since the last sweep of this process are not checked again. If that leaves no slot, all are.
-        for look in [self.look.load(Ordering::Relaxed), 0] {
+        for look in [self.clients.look.load(Ordering::Relaxed), 0] {
             let look = if look == 0 { self.begin_look() } else { look };
             for slot in 0..limit::CLIENTS {
                 if self.claim_if_free(slot, look)? {
@@ -49,7 +49,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// kernel about all the others: so a process that finds a client alive notes it, for all sweeps that had begun by then.
     pub(in crate::engine) fn begin_look(&self) -> u64 {
         let look = self.mem.fetch_add(at::SWEEPS, 1, Ordering::AcqRel).wrapping_add(1);
-        self.look.store(look, Ordering::Relaxed);
+        self.clients.look.store(look, Ordering::Relaxed);
         look
     }
 
@@ -106,7 +106,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let look = self.begin_look();
         for slot in self.rows() {
             if self.is_active(slot) && !self.is_known_alive(slot, look) {
-                let _one_at_a_time = self.writers.claims();
+                let _one_at_a_time = self.clients.writers.claims();
                 if self.try_claim(slot, "probe a client")? {
                     let done = self.recover(slot);
                     self.host.release(slot);
@@ -124,7 +124,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if u64::from(slot) >= self.mem.load(at::CLIENTS_HIGH, Ordering::Acquire) || is_other() {
             return Ok(true);
         }
-        let _one_at_a_time = self.writers.claims();
+        let _one_at_a_time = self.clients.writers.claims();
         if !self.host.try_claim(slot).map_err(|source| WriteError::Io { action: "probe a client", source })? {
             return Ok(is_other());
         }

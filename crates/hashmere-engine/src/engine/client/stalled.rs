@@ -29,7 +29,7 @@ const KNOWN: usize = 8;
 
 /// The stalled locks that this process knows.
 #[derive(Default)]
-pub(in crate::engine) struct Stalled {
+pub(super) struct Stalled {
     /// Offset of the lock and what it held; offset 0: none.
     known: [(AtomicU64, AtomicU64); KNOWN],
     next: AtomicUsize,
@@ -56,7 +56,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if let Some(blocked) = self.stalled_within(slot, offset, 1)? {
             return Ok(Err(blocked));
         }
-        let done = self.acquire_within(slot, offset, limit.min(self.busy_timeout))?;
+        let done = self.acquire_within(slot, offset, limit.min(self.access.busy_timeout))?;
         if done.is_err() {
             self.note_stalled(offset);
         }
@@ -69,7 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn acquire_key_slowly(&self, writer: &Writer, offset: u64) -> Result<LockWord, WriteError> {
         let acquired = match writer.is_cleaning() {
             true => self.acquire_soon(writer.slot, offset, BRIEF)?,
-            false => self.acquire_after(writer.slot, offset, self.busy_timeout, self.courtesy_of(writer))?,
+            false => self.acquire_after(writer.slot, offset, self.access.busy_timeout, self.courtesy_of(writer))?,
         };
         acquired.map_err(|blocked| self.busy(blocked.owner, blocked.waited))
     }
@@ -79,9 +79,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if LockWord(word).is_free() {
             return;
         }
-        let known = &self.stalled.known;
+        let known = &self.clients.stalled.known;
         let same = known.iter().position(|(at, _)| at.load(Ordering::Relaxed) == offset);
-        let place = same.unwrap_or_else(|| self.stalled.next.fetch_add(1, Ordering::Relaxed) % KNOWN);
+        let place = same.unwrap_or_else(|| self.clients.stalled.next.fetch_add(1, Ordering::Relaxed) % KNOWN);
         // Two words that two threads mix up are a hint that says nothing.
         known[place].1.store(word | LockWord::WAITERS, Ordering::Relaxed);
         known[place].0.store(offset, Ordering::Relaxed);
@@ -89,7 +89,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// This process had the lock, so it is not stalled. For a lock whose word does not tell one time that its owner holds it from another.
     pub(in crate::engine) fn forget_stalled(&self, offset: u64) {
-        let known = self.stalled.known.iter().filter(|(at, _)| at.load(Ordering::Relaxed) == offset);
+        let known = self.clients.stalled.known.iter().filter(|(at, _)| at.load(Ordering::Relaxed) == offset);
         known.for_each(|(at, _)| at.store(0, Ordering::Relaxed));
     }
 
@@ -120,11 +120,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let WriteError::Busy { pid, holder, waited } = error else { return Err(error) };
         let now = self.host.monotonic();
         let waited = now.saturating_sub(*since.get_or_insert(now.saturating_sub(waited)));
-        if waited >= self.busy_timeout || fault::is(Fault::RefusedEarly) {
+        if waited >= self.access.busy_timeout || fault::is(Fault::RefusedEarly) {
             return Err(WriteError::Busy { pid, holder, waited });
         }
         // It waits for no word in particular. The epoch moves when segments become free.
-        let sleep = (waited / 4).clamp(LOOK, SLEEP_MAX).min(self.busy_timeout - waited);
+        let sleep = (waited / 4).clamp(LOOK, SLEEP_MAX).min(self.access.busy_timeout - waited);
         self.mem.wait(at::EPOCH, self.mem.load(at::EPOCH, Ordering::Relaxed) as u32, sleep);
         Ok(())
     }
@@ -136,7 +136,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         start: u64,
         bytes: u64,
     ) -> Result<Option<Blocked>, WriteError> {
-        for (at, word) in &self.stalled.known {
+        for (at, word) in &self.clients.stalled.known {
             let at = at.load(Ordering::Relaxed);
             if at == 0 || at < start || at - start >= bytes {
                 continue;

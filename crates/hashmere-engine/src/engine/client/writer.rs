@@ -23,7 +23,7 @@ const POOL: usize = 32;
 const OWN_STATS: [Stat; 4] = [Stat::Hits, Stat::Misses, Stat::Sets, Stat::Deletes];
 
 /// The writers of this process.
-pub(in crate::engine) struct Writers {
+pub(super) struct Writers {
     cells: Box<[WriterCell]>,
     /// Identifies this process for as long as it has the store open, whichever of its threads end.
     identity: WriterCell,
@@ -115,7 +115,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Writers {
-    pub(in crate::engine) fn new() -> Writers {
+    pub(super) fn new() -> Writers {
         static IDS: AtomicU64 = AtomicU64::new(0);
         Writers {
             cells: (0..OWN + POOL).map(|_| WriterCell::new()).collect(),
@@ -213,7 +213,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// taken, or it has none.
     #[inline(always)]
     fn writer_unless(&self, look: impl FnOnce() -> Result<(), WriteError>) -> Result<WriterGuard<'_>, WriteError> {
-        if let Some(writer) = self.writers.take_own() {
+        if let Some(writer) = self.clients.writers.take_own() {
             if writer.row != 0 {
                 return Ok(writer);
             }
@@ -225,21 +225,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// This thread's own writer, if it has one and does not hold it already.
     pub(in crate::engine) fn take_own_writer(&self) -> Option<WriterGuard<'_>> {
-        self.writers.take_own()
+        self.clients.writers.take_own()
     }
 
     #[cold]
     fn find_writer(&self) -> Result<WriterGuard<'_>, WriteError> {
-        if self.writers.disowned.load(Ordering::Acquire) {
+        if self.clients.writers.disowned.load(Ordering::Acquire) {
             return Err(Self::disowned());
         }
-        self.writers.borrow();
+        self.clients.writers.borrow();
         let start = self.host.monotonic();
         loop {
-            if let Some(writer) = self.writers.take_pooled() {
+            if let Some(writer) = self.clients.writers.take_pooled() {
                 return if writer.row != 0 { Ok(writer) } else { self.claim_writer(writer) };
             }
-            if self.host.monotonic().saturating_sub(start) > self.busy_timeout {
+            if self.host.monotonic().saturating_sub(start) > self.access.busy_timeout {
                 return Err(WriteError::InvalidState(
                     "too many reservations and writing threads at a time in this process",
                 ));
@@ -250,8 +250,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// In a forked child that could not open the store again: nothing may be written in the parent's name.
     pub(crate) fn disown(&self) {
-        self.writers.disowned.store(true, Ordering::Release);
-        for cell in self.writers.all() {
+        self.clients.writers.disowned.store(true, Ordering::Release);
+        for cell in self.clients.writers.all() {
             cell.taken.store(true, Ordering::Release);
             cell.row.store(0, Ordering::Release);
         }
@@ -260,12 +260,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives a new writer its client slot.
     #[cold]
     fn claim_writer<'a>(&self, mut writer: WriterGuard<'a>) -> Result<WriterGuard<'a>, WriteError> {
-        if self.read_only {
+        if self.access.read_only {
             return Err(WriteError::ReadOnly);
         }
-        self.writers.borrow();
+        self.clients.writers.borrow();
         let claimed = self.claim_slot();
-        self.writers.refused.store(claimed.is_err(), Ordering::Relaxed);
+        self.clients.writers.refused.store(claimed.is_err(), Ordering::Relaxed);
         writer.slot = claimed?;
         writer.row = row::offset(writer.slot);
         for (before, stat) in writer.cell.before.iter().zip(OWN_STATS) {
@@ -278,22 +278,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Gives every writer back. Only for the process that claimed them, when no thread uses the engine any more.
     pub(crate) fn retire(&mut self) {
-        for cell in self.writers.cells.iter_mut().chain([&mut self.writers.identity]) {
+        for cell in self.clients.writers.cells.iter_mut().chain([&mut self.clients.writers.identity]) {
             cell.taken.store(false, Ordering::Relaxed);
         }
-        self.writers.all().filter_map(WriterCell::take).for_each(|writer| self.give_back(writer));
+        self.clients.writers.all().filter_map(WriterCell::take).for_each(|writer| self.give_back(writer));
     }
 
     /// What is called when a thread ends that uses this store. The one that opened it is noted.
     pub(crate) fn set_lender(&self, lender: Weak<dyn Lender>) {
-        let _ = self.writers.lender.set(lender);
-        self.writers.borrow();
+        let _ = self.clients.writers.lender.set(lender);
+        self.clients.writers.borrow();
     }
 
     /// Gives back the writer of a thread that ends, and with `all` those that threads share: see [`Lender::thread_ended`].
     pub(crate) fn thread_ended(&self, number: usize, all: bool) {
-        let own = self.writers.cells.get(number).filter(|_| number < OWN);
-        let shared = self.writers.cells.iter().skip(OWN).filter(|_| all);
+        let own = self.clients.writers.cells.get(number).filter(|_| number < OWN);
+        let shared = self.clients.writers.cells.iter().skip(OWN).filter(|_| all);
         own.into_iter().chain(shared).for_each(|cell| self.return_writer(cell));
         self.return_left(|_| true, all);
     }
@@ -312,20 +312,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 cell.left.store(false, Ordering::Relaxed);
                 self.give_back(writer);
             }
-            _ => self.writers.any_left.store(true, Ordering::SeqCst),
+            _ => self.clients.writers.any_left.store(true, Ordering::SeqCst),
         }
     }
 
     /// Gives back those writers that ended threads have left, if they are not in use any more.
     fn return_left(&self, which: impl Fn(&WriterCell) -> bool, all: bool) {
-        if !self.writers.any_left.swap(false, Ordering::SeqCst) {
+        if !self.clients.writers.any_left.swap(false, Ordering::SeqCst) {
             return;
         }
-        for (number, cell) in self.writers.cells.iter().enumerate() {
+        for (number, cell) in self.clients.writers.cells.iter().enumerate() {
             if !cell.left.load(Ordering::Relaxed) {
                 continue;
             }
-            self.writers.any_left.store(true, Ordering::Relaxed);
+            self.clients.writers.any_left.store(true, Ordering::Relaxed);
             if !which(cell) {
                 continue;
             }
@@ -340,7 +340,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// After the last of its pins is gone: gives a row back whose thread has ended.
     #[inline(always)]
     pub(in crate::engine) fn return_if_left(&self, row: u64) {
-        if self.writers.any_left.load(Ordering::Relaxed) {
+        if self.clients.writers.any_left.load(Ordering::Relaxed) {
             self.return_row(row);
         }
     }
@@ -358,7 +358,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if writer.row == 0 {
             return;
         }
-        for (gone, since) in self.writers.gone.iter().zip(self.since(writer.cell, writer.row)) {
+        for (gone, since) in self.clients.writers.gone.iter().zip(self.since(writer.cell, writer.row)) {
             gone.fetch_add(since, Ordering::Relaxed);
         }
         writer.cell.row.store(0, Ordering::Release);
@@ -369,10 +369,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// This process's identity for others: the slot of a writer that no thread has, and how often that was claimed.
     pub(crate) fn identity(&self) -> Result<(u32, u64), WriteError> {
         loop {
-            if self.writers.disowned.load(Ordering::Acquire) {
+            if self.clients.writers.disowned.load(Ordering::Acquire) {
                 return Err(Self::disowned());
             }
-            let cell = &self.writers.identity;
+            let cell = &self.clients.writers.identity;
             let row = cell.row.load(Ordering::Acquire);
             if row != 0 {
                 let slot = (row - row::offset(0)) / row::BYTES;
@@ -413,7 +413,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The row of this thread's own writer, which no other thread counts in; 0 if it has none.
     #[inline(always)]
     pub(super) fn row_of_thread(&self) -> u64 {
-        self.writers.cells.get(thread_number()).map_or(0, |cell| cell.row.load(Ordering::Relaxed))
+        self.clients.writers.cells.get(thread_number()).map_or(0, |cell| cell.row.load(Ordering::Relaxed))
     }
 
     /// What the threads of this process did since they claimed their writers.
@@ -422,13 +422,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut add = |figures: [u64; OWN_STATS.len()]| {
             sums.iter_mut().zip(figures).for_each(|(sum, figure)| *sum = sum.wrapping_add(figure));
         };
-        for cell in self.writers.all() {
+        for cell in self.clients.writers.all() {
             let row = cell.row.load(Ordering::Acquire);
             if row != 0 {
                 add(self.since(cell, row));
             }
         }
-        add(self.writers.gone.each_ref().map(|figure| figure.load(Ordering::Relaxed)));
+        add(self.clients.writers.gone.each_ref().map(|figure| figure.load(Ordering::Relaxed)));
         let [hits, misses, sets, deletes] = sums;
         OperationCounts { hits, misses, sets, deletes }
     }
@@ -444,22 +444,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a row belongs to a writer of this process.
     pub(in crate::engine) fn has_row(&self, row: u64) -> bool {
-        self.writers.all().any(|cell| cell.row.load(Ordering::Relaxed) == row)
+        self.clients.writers.all().any(|cell| cell.row.load(Ordering::Relaxed) == row)
     }
 
     /// Claims this thread's writer for its row, or finds one that it shares with others; 0 if there is none.
     #[cold]
     pub(super) fn claim_row(&self) -> u64 {
-        if self.read_only
-            || self.writers.refused.load(Ordering::Relaxed)
-            || self.writers.disowned.load(Ordering::Relaxed)
+        if self.access.read_only
+            || self.clients.writers.refused.load(Ordering::Relaxed)
+            || self.clients.writers.disowned.load(Ordering::Relaxed)
         {
             return 0;
         }
         // A row of the pool serves as well, which others use at the same time: pins are taken with compare-exchange, and counted is there
         // by addition.
-        let pooled =
-            self.writers.cells.iter().skip(OWN).map(|cell| cell.row.load(Ordering::Relaxed)).find(|row| *row != 0);
+        let pooled = self
+            .clients
+            .writers
+            .cells
+            .iter()
+            .skip(OWN)
+            .map(|cell| cell.row.load(Ordering::Relaxed))
+            .find(|row| *row != 0);
         match thread_number() {
             number if number < OWN => self.writer().map_or(0, |writer| writer.row),
             SHARES => pooled.unwrap_or_else(|| self.writer().map_or(0, |writer| writer.row)),

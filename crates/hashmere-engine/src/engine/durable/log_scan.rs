@@ -73,7 +73,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn whole_large(&self, segment: u64) -> Option<(Head, u64)> {
         let record = self.segment_offset(segment);
         let (head, _) = self.parse(record)?;
-        let bytes = head.record_bytes(self.lengths);
+        let bytes = head.record_bytes(self.layout.lengths);
         let is_one = head.version != 0 && self.is_large(bytes) && self.is_whole(record, &head);
         is_one.then(|| (head, bytes.div_ceil(self.segment_bytes())))
     }
@@ -133,7 +133,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                     segment += 1;
                 }
                 Content::Large { length } => {
-                    let bytes = self.parse(start).map_or(0, |(head, _)| head.record_bytes(self.lengths));
+                    let bytes = self.parse(start).map_or(0, |(head, _)| head.record_bytes(self.layout.lengths));
                     self.erase(start + bytes, start + u64::from(length) * self.segment_bytes())?;
                     segment += u64::from(length);
                 }

@@ -20,16 +20,10 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Whether this store is durable.
-    #[inline(always)]
-    pub(crate) fn is_durable(&self) -> bool {
-        self.lengths.have_sums()
-    }
-
     /// Durable stores: refuses to write once a flush has failed.
     #[inline(always)]
     pub(super) fn refuse_if_poisoned(&self) -> Result<(), WriteError> {
-        if self.is_durable() && self.life() & flag::POISONED != 0 {
+        if self.layout.is_durable() && self.life() & flag::POISONED != 0 {
             return Err(WriteError::Poisoned);
         }
         Ok(())
@@ -50,13 +44,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn record_sum(&self, record: u64, payload: u32) -> u32 {
-        sum::of_record(payload, self.mem.load(record, Ordering::Relaxed), record, self.seed)
+        sum::of_record(payload, self.mem.load(record, Ordering::Relaxed), record, self.layout.seed)
     }
 
     /// Sums up what a draft holds, outside the lock: under it only the version is added.
     #[inline(always)]
     pub(super) fn seal(&self, draft: &Draft) {
-        if self.is_durable() {
+        if self.layout.is_durable() {
             self.seal_payload(draft);
         }
     }
@@ -108,7 +102,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a record's bytes are what was committed.
     pub(super) fn is_whole(&self, record: u64, head: &Head) -> bool {
-        let payload = self.payload_sum(record, head.record_bytes(self.lengths));
+        let payload = self.payload_sum(record, head.record_bytes(self.layout.lengths));
         self.record_sum(record, payload) == self.sum(record).checksum()
     }
 }

@@ -35,14 +35,14 @@ enum Adopted {
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Rebuilds a durable store of `file_len` bytes from its log. `progress` is called with the bytes done and the total.
     pub(crate) fn rebuild(&self, file_len: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, WriteError> {
-        self.unlimited.store(true, Ordering::Relaxed);
+        self.log.lift_maximum(true);
         let rebuilt = self.rebuild_all(file_len, progress);
-        self.unlimited.store(false, Ordering::Relaxed);
+        self.log.lift_maximum(false);
         rebuilt
     }
 
     fn rebuild_all(&self, file_len: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, WriteError> {
-        let total = (file_len.saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS);
+        let total = self.layout.segments_in(file_len.saturating_sub(at::DATA)).min(limit::SEGMENTS);
         let generation = RootWord::unpack(self.root()).generation.max(1);
         self.mem.store(at::SEGMENTS, total, Ordering::Release);
         let mut report = |done: u64, pass: u64| {
@@ -191,7 +191,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn adopt_large(&self, writer: &mut Writer, segment: u64) -> Result<(), WriteError> {
         let record = self.segment_offset(segment);
         let Some((head, key)) = self.parse(record) else { return Ok(()) };
-        self.set_field(segment, segment::at::USED, head.record_bytes(self.lengths));
+        self.set_field(segment, segment::at::USED, head.record_bytes(self.layout.lengths));
         self.count_expiry(segment, &head);
         self.adopt_record(writer, record, &head, key)
     }
@@ -201,7 +201,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let entry = self.entry_of(segment);
             self.lower(entry + segment::at::EXPIRE_MIN, expires);
             self.raise(entry + segment::at::EXPIRE_MAX, expires);
-            let bytes = head.record_bytes(self.lengths);
+            let bytes = head.record_bytes(self.layout.lengths);
             self.mem.fetch_add(entry + segment::at::EXPIRING, bytes, Ordering::Relaxed);
         }
     }
@@ -225,7 +225,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer.key = name;
         if !won? {
             self.stamp(record);
-            self.count_dead(record, head.record_bytes(self.lengths));
+            self.count_dead(record, head.record_bytes(self.layout.lengths));
         }
         // Those that lost are found by their marks.
         (writer.dead_large, writer.made_dead) = (None, 0);
@@ -277,7 +277,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(full) => return Ok(Adopted::NoSlot(Tree::Overflow, full)),
             }
         }
-        let draft = self.copied(record, head, head.record_bytes(self.lengths));
+        let draft = self.copied(record, head, head.record_bytes(self.layout.lengths));
         Ok(match self.commit_record(writer, root, &draft, &site) {
             Some(_) => Adopted::Done(true),
             None => Adopted::NoSlot(site.tree, site.hash),

@@ -19,7 +19,7 @@ const WAITING_MOST: u64 = 256;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes everything acknowledged so far survive a power cut. Returns the number of the sync that did it.
     pub fn sync(&self, writer: &Writer) -> Result<u64, WriteError> {
-        if !self.is_durable() {
+        if !self.layout.is_durable() {
             return Err(WriteError::InvalidState(
                 "the store is not durable; only one that was created so can be synced",
             ));
@@ -43,9 +43,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// error here is returned by the next sync, or it is tried again.
     #[inline(always)]
     pub(in crate::engine) fn sync_if_due(&self, writer: &Writer) {
-        if let Some(period) = self.sync_every {
+        if let Some(period) = self.access.sync_every {
             let (last, now) = (self.mem.load(at::SYNC_TIME, Ordering::Relaxed), self.host.now_ms());
-            if self.is_durable() && u128::from(now.saturating_sub(last)) >= period.as_millis() {
+            if self.layout.is_durable() && u128::from(now.saturating_sub(last)) >= period.as_millis() {
                 // The next writer waits for a period, not for us.
                 self.mem.store(at::SYNC_TIME, now, Ordering::Relaxed);
                 let _ = self.sync(writer);
@@ -88,7 +88,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn last_point(&self) -> (SyncPoint, Option<u64>) {
         let read = |slot: u64| {
             let words = [0, 8, 16, 24].map(|word| self.mem.load(slot + word, Ordering::Acquire));
-            SyncPoint::unpack(words, self.seed).map(|point| (point, Some(slot)))
+            SyncPoint::unpack(words, self.layout.seed).map(|point| (point, Some(slot)))
         };
         at::SYNC_POINTS.into_iter().filter_map(read).max_by_key(|(point, _)| point.number).unwrap_or_default()
     }
@@ -98,7 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let last = self.last_point().1;
         let [first, second] = at::SYNC_POINTS;
         let slot = if (last == Some(first)) != fault::is(Fault::PointInPlace) { second } else { first };
-        for (word, value) in point.pack(self.seed).into_iter().enumerate() {
+        for (word, value) in point.pack(self.layout.seed).into_iter().enumerate() {
             self.mem.store(slot + 8 * word as u64, value, Ordering::Release);
         }
     }
@@ -142,7 +142,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(());
             }
             let waited = self.host.monotonic().saturating_sub(start);
-            if waited >= self.busy_timeout {
+            if waited >= self.access.busy_timeout {
                 return Err(self.busy(slot, waited));
             }
             self.mem.wait(row::offset(slot) + row::at::INTENT, seen[0] as u32, LOOK);
@@ -163,7 +163,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a segment that is pending free has the sync behind it that it waits for.
     pub(in crate::engine) fn is_synced(&self, segment: u64) -> bool {
-        !self.is_durable()
+        !self.layout.is_durable()
             || self.field(segment, segment::at::AWAITS) <= self.mem.load(at::SYNC_DONE, Ordering::Acquire)
     }
 
@@ -181,7 +181,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Syncs if segments wait for it, and says whether that freed any.
     pub(in crate::engine) fn sync_for_room(&self, writer: &Writer) -> Result<bool, WriteError> {
-        if !self.is_durable() || !(0..self.segments()).any(|s| self.state(s).state == State::PendingFree) {
+        if !self.layout.is_durable() || !(0..self.segments()).any(|s| self.state(s).state == State::PendingFree) {
             return Ok(false);
         }
         let before = self.vacant();
@@ -194,6 +194,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether so much waits for a sync that the file should not grow before one.
     pub(in crate::engine) fn is_much_waiting(&self) -> bool {
         let waiting = self.mem.load(at::WAITING, Ordering::Relaxed);
-        self.is_durable() && waiting >= WAITING_MOST && waiting >= self.segments() / 2
+        self.layout.is_durable() && waiting >= WAITING_MOST && waiting >= self.segments() / 2
     }
 }

@@ -158,7 +158,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Entries that the file has room for: a damaged depth says more.
     pub(in crate::engine) fn entries_max(&self) -> u64 {
-        self.segments() << self.shape.segment_shift >> 3
+        self.layout.bytes_of(self.segments()) >> 3
     }
 
     /// Offset of a directory entry that may be stored to.
@@ -204,7 +204,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn blank_leaf(&self, leaf: u64, identity: Identity, version: u64) {
         self.mem.zero(leaf, self.leaf_bytes());
         let word = LockWord(version << hashmere_format::record::VERSION_SHIFT);
-        for line in self.first..self.lines {
+        for line in self.layout.first..self.layout.lines {
             self.mem.store(leaf + line * LINE + LOCK_WORD, word.0, Ordering::Relaxed);
         }
         self.mem.store(leaf + leaf::at::IDENTITY, identity.pack(), Ordering::Release);

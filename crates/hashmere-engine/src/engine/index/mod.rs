@@ -15,10 +15,24 @@ use hashmere_format::hash::{buckets, TAG_MASK};
 use hashmere_format::leaf::{Slot, LINE, SLOTS};
 use hashmere_format::root;
 use hashmere_mem::{Host, Mem};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const SLOTS_MASK: u32 = (1 << SLOTS) - 1;
 const _: () = assert!(TAG_MASK <= u32::MAX as u64);
+
+/// What this process knows of the index.
+#[derive(Debug, Default)]
+pub(super) struct Index {
+    /// The last root word whose block was found to lie within the file.
+    trusted_root: AtomicU64,
+}
+
+impl Index {
+    #[inline(always)]
+    pub(super) fn trusted_root(&self) -> u64 {
+        self.trusted_root.load(Ordering::Relaxed)
+    }
+}
 
 /// Which of the two trees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -121,7 +135,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn path_of(&self, root_word: u64, tree: Tree, hash: u64) -> Result<Option<Path>, ReadError> {
         let block = self.root_block(root_word);
-        if self.trusted_root.load(Ordering::Relaxed) != root_word {
+        if self.index.trusted_root() != root_word {
             self.trust(root_word, block)?;
         }
         let Some(depth) = self.depth(block, tree) else { return Ok(None) };
@@ -154,15 +168,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.is_inside(block, root::BYTES) {
             return Err(self.outside("the root block lies outside the file", block));
         }
-        self.trusted_root.store(root_word, Ordering::Relaxed);
+        self.index.trusted_root.store(root_word, Ordering::Relaxed);
         Ok(())
     }
 
     /// The buckets of a hash in a leaf.
     #[inline(always)]
     pub(super) fn place(&self, leaf: u64, hash: u64) -> Place {
-        let (a, b) = buckets(hash, self.buckets);
-        let base = leaf + self.first * LINE;
+        let (a, b) = buckets(hash, self.layout.buckets);
+        let base = leaf + self.layout.first * LINE;
         let place = Place { leaf, first: base + a * LINE, second: base + b * LINE };
         // The second line is needed about every other time: fetch both at once.
         self.mem.prefetch(place.first);

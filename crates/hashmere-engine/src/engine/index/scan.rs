@@ -33,7 +33,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let bits = depth_max(from.tree);
         let fresh = from.line == 0;
         let line = u64::from(from.line);
-        if !fresh && (line < self.first || line >= self.lines) || from.reached >> bits != 0 {
+        if !fresh && (line < self.layout.first || line >= self.layout.lines) || from.reached >> bits != 0 {
             return Err(ReadError::BadCursor);
         }
         let most = std::mem::replace(places, places.saturating_sub(1)).max(1);
@@ -49,7 +49,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             };
             // A leaf of less depth than the interval: the store was cleared since, and nothing is left to be seen twice.
             let depth = if fresh { id.depth } else { from.depth.min(id.depth) };
-            let at = Scan { depth, line: if fresh { self.first as u32 } else { from.line }, ..from };
+            let at = Scan { depth, line: if fresh { self.layout.first as u32 } else { from.line }, ..from };
             let (passed, slot_offset, slot) = self.first_entry(leaf, at, if depth == id.depth { most } else { 1 });
             let place = u64::from(at.line) * SLOTS + u64::from(at.slot) + passed;
             let at = Scan { line: (place / SLOTS) as u32, slot: (place % SLOTS) as u32, ..at };
@@ -77,7 +77,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             let slot_offset = leaf + line * LINE + 8 * slot;
             let word = self.slot(slot_offset);
-            if !word.is_empty() || passed + 1 >= most as u64 || line + 1 == self.lines && slot + 1 == SLOTS {
+            if !word.is_empty() || passed + 1 >= most as u64 || line + 1 == self.layout.lines && slot + 1 == SLOTS {
                 return (passed, slot_offset, word);
             }
             passed += 1;
@@ -112,7 +112,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if u64::from(at.slot) + 1 < SLOTS {
             return Scan { reached: origin, slot: at.slot + 1, ..at };
         }
-        if u64::from(at.line) + 1 < self.lines {
+        if u64::from(at.line) + 1 < self.layout.lines {
             return Scan { reached: origin, slot: 0, line: at.line + 1, ..at };
         }
         if origin + interval < 1 << bits {
@@ -164,7 +164,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub fn slot_of_uid(&self, root: u64, uid: u32) -> Result<Option<(u64, Slot)>, ReadError> {
         let place = hashmere_format::uid::Place::from_uid(uid);
         let tree = Tree::from_number(place.tree);
-        if u64::from(place.slot) >= SLOTS || u64::from(place.line) < self.first || u64::from(place.line) >= self.lines {
+        if u64::from(place.slot) >= SLOTS
+            || u64::from(place.line) < self.layout.first
+            || u64::from(place.line) >= self.layout.lines
+        {
             return Ok(None);
         }
         loop {
@@ -205,7 +208,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let pick = (random >> 40) % self.leaves_of(root).max(leaves);
         let tree = if pick < leaves { Tree::First } else { Tree::Overflow };
         let Some(leaf) = self.leaf_of(root, tree, random & 0xf_ffff)? else { return Ok(None) };
-        let line = self.first + (random >> 20 & 0xffff) % self.buckets;
+        let line = self.layout.first + (random >> 20 & 0xffff) % self.layout.buckets;
         let slot_offset = leaf + line * LINE + 8 * ((random >> 36 & 0xffff) % SLOTS);
         let slot = self.slot(slot_offset);
         Ok((!slot.is_empty()).then(|| (self.uid(tree, leaf, slot_offset, slot.tag()), slot_offset, slot)))

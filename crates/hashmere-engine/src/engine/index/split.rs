@@ -59,7 +59,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // room for one key. The next key asks again. (A cache evicts.)
             // So has one that finds the space lock stalled.
             let refused = match &made {
-                Err(WriteError::NoSpace(_)) => !self.shape.cache,
+                Err(WriteError::NoSpace(_)) => !self.layout.is_cache(),
                 Err(WriteError::Busy { .. }) => true,
                 _ => false,
             };
@@ -91,7 +91,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if let Some(blocked) = self.stalled_within(writer.slot, leaf, self.leaf_bytes())? {
             return Ok(Growth::Stalled(blocked));
         }
-        let slots = self.buckets * SLOTS;
+        let slots = self.layout.buckets * SLOTS;
         if tree == Tree::First && self.is_clearly_sparse(leaf) {
             return Ok(Growth::Useless);
         }
@@ -125,12 +125,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether 32 buckets spread over the leaf say that it is far from filled.
     fn is_clearly_sparse(&self, leaf: u64) -> bool {
         const SAMPLE: u64 = 32;
-        if self.buckets < 4 * SAMPLE {
+        if self.layout.buckets < 4 * SAMPLE {
             return false;
         }
-        let step = self.buckets / SAMPLE;
+        let step = self.layout.buckets / SAMPLE;
         let used: u64 = (0..SAMPLE)
-            .map(|i| leaf + (self.first + i * step) * LINE)
+            .map(|i| leaf + (self.layout.first + i * step) * LINE)
             .map(|bucket| Self::slots(bucket).map(|s| u64::from(!self.slot(s).is_empty())).sum::<u64>())
             .sum();
         // Two slots of a hundred below, so that the sample's own error leaves the split where it was.
@@ -153,7 +153,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Offsets of all buckets of a leaf.
     pub(in crate::engine) fn leaf_buckets(&self, leaf: u64) -> impl Iterator<Item = u64> {
-        (self.first..self.lines).map(move |line| leaf + line * LINE)
+        (self.layout.first..self.layout.lines).map(move |line| leaf + line * LINE)
     }
 
     pub(in crate::engine) fn split(
@@ -194,7 +194,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes every lock of a leaf, in order. For one that does not come at once it waits without the others, which are those of
     /// keys that have nothing to do with it.
     fn lock_leaf(&self, slot: u32, leaf: u64) -> Result<Growth, WriteError> {
-        let limit = LOCK_WAIT.min(self.busy_timeout);
+        let limit = LOCK_WAIT.min(self.access.busy_timeout);
         let start = self.host.monotonic();
         loop {
             let mut missing = None;
@@ -247,8 +247,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes the new leaf: the entries whose next hash bit is one, at their places; every bucket locked in our name.
     fn build(&self, slot: u32, old: u64, new: u64, id: Identity) {
         let child = Identity { depth: id.depth + 1, prefix: id.prefix | 1 << id.depth, ..id };
-        self.mem.zero(new, self.first * LINE);
-        for word in (LINE..self.first * LINE).step_by(8) {
+        self.mem.zero(new, self.layout.first * LINE);
+        for word in (LINE..self.layout.first * LINE).step_by(8) {
             self.mem.store(new + word, self.mem.load(old + word, Ordering::Relaxed), Ordering::Relaxed);
         }
         for (from, to) in self.leaf_buckets(old).zip(self.leaf_buckets(new)) {

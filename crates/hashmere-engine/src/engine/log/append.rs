@@ -200,11 +200,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
         capacity: u64,
     ) -> Result<Draft, WriteError> {
-        let header = head.header(self.lengths);
+        let header = head.header(self.layout.lengths);
         let bytes = if capacity == head.value_len {
             header.bytes()
         } else {
-            Head { value_len: capacity, ..head }.record_bytes(self.lengths)
+            Head { value_len: capacity, ..head }.record_bytes(self.layout.lengths)
         };
         if self.is_large(bytes) {
             let large = self.draft_large(writer, key, kh, Head { ..head }, bytes)?;
@@ -218,7 +218,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(in crate::engine) fn write_head(&self, offset: u64, key: &[u8], kh: KeyHash, head: Head, large: bool) -> Draft {
         debug_assert!(head.hash == kh.word() && head.version == 0 && head.dead == 0);
-        self.write_with_header(offset, key, head, head.header(self.lengths), large)
+        self.write_with_header(offset, key, head, head.header(self.layout.lengths), large)
     }
 
     #[inline(always)]
@@ -227,7 +227,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // The padding of the last word is zero: equal records are equal bytes.
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
         let store = |word, value| self.mem.store(offset + 8 * word, value, Ordering::Relaxed);
-        head.write(self.lengths, header, store);
+        head.write(self.layout.lengths, header, store);
         self.mem.write(offset + header.lead, key);
         let value = offset + header.lead + key.len() as u64;
         let expires = head.expires.unwrap_or(u64::MAX);
@@ -237,7 +237,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// A draft that is a copy of a whole record.
     pub(in crate::engine) fn copied(&self, offset: u64, head: &Head, bytes: u64) -> Draft {
         let expires = head.expires.unwrap_or(u64::MAX);
-        Draft { offset, word: head.pack(self.lengths), bytes, value: offset, expires, least: 0, large: 0 }
+        Draft { offset, word: head.pack(self.layout.lengths), bytes, value: offset, expires, least: 0, large: 0 }
     }
 
     /// Advances the writer over a draft that is about to be committed. From here on the bytes count as a record, live or not.

@@ -27,7 +27,7 @@ const HAND: u64 = u32::MAX as u64;
 
 /// What the file system refused this process last.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Refused {
+pub(super) struct Refused {
     /// When to ask again, in milliseconds of the monotonic clock; 0: at once.
     until: AtomicU64,
     /// The smallest request that was refused.
@@ -47,9 +47,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn note_refusal(&self, bytes: u64) {
         let now = self.monotonic_ms();
-        let fresh = self.refused.until.swap(now + ASK_AGAIN_MS, Ordering::Relaxed) > now;
-        let least = if fresh { self.refused.bytes.load(Ordering::Relaxed).min(bytes) } else { bytes };
-        self.refused.bytes.store(least, Ordering::Relaxed);
+        let fresh = self.log.refused.until.swap(now + ASK_AGAIN_MS, Ordering::Relaxed) > now;
+        let least = if fresh { self.log.refused.bytes.load(Ordering::Relaxed).min(bytes) } else { bytes };
+        self.log.refused.bytes.store(least, Ordering::Relaxed);
         self.say_refused();
     }
 
@@ -74,7 +74,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Why the file system need not be asked for this many bytes more: it says itself that it has less, or it just refused
     /// them to a cache, which can do without. A strict store and a cleaner are never refused from memory.
     pub(in crate::engine) fn foreseen(&self, need: Need, bytes: u64) -> Option<WriteError> {
-        let known = self.shape.cache && need == Need::Normal && self.remembers(bytes);
+        let known = self.layout.is_cache() && need == Need::Normal && self.remembers(bytes);
         if !known && self.mem.left().is_none_or(|left| bytes <= left) {
             return None;
         }
@@ -83,13 +83,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn remembers(&self, bytes: u64) -> bool {
-        let until = self.refused.until.load(Ordering::Relaxed);
-        until != 0 && bytes >= self.refused.bytes.load(Ordering::Relaxed) && self.monotonic_ms() < until
+        let until = self.log.refused.until.load(Ordering::Relaxed);
+        until != 0 && bytes >= self.log.refused.bytes.load(Ordering::Relaxed) && self.monotonic_ms() < until
     }
 
     /// Forgets what was refused; `false`: there was nothing. For a cache in which nothing can go instead.
     pub(in crate::engine) fn forget_refusal(&self) -> bool {
-        self.refused.until.swap(0, Ordering::Relaxed) != 0
+        self.log.refused.until.swap(0, Ordering::Relaxed) != 0
     }
 
     /// How much memory a new segment of the log gets at first.

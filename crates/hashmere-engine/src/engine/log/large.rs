@@ -70,7 +70,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.set_state(segment, word);
             return Ok(false);
         }
-        if self.is_durable() {
+        if self.layout.is_durable() {
             self.stamp(self.segment_offset(segment));
         }
         self.free_records(segment, slot)

@@ -12,7 +12,7 @@ use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::LockWord;
 use hashmere_format::segment::{State, Word};
 use hashmere_mem::{Host, Mem};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// Free segments that stay in use however small the maximum: the reserve, and one for the next writer.
 const KEPT_FREE: u64 = RESERVE + 1;
@@ -26,6 +26,22 @@ pub(crate) enum Resized {
     Needs(u64),
 }
 
+/// Whether the maximum size counts.
+#[derive(Debug, Default)]
+pub(super) struct Maximum {
+    is_lifted: AtomicBool,
+}
+
+impl Maximum {
+    pub(super) fn is_lifted(&self) -> bool {
+        self.is_lifted.load(Ordering::Relaxed)
+    }
+
+    pub(super) fn lift(&self, is_lifted: bool) {
+        self.is_lifted.store(is_lifted, Ordering::Relaxed);
+    }
+}
+
 impl<M: Mem, H: Host> Engine<M, H> {
     /// The maximum size in bytes; 0 is none.
     pub(crate) fn max_bytes(&self) -> u64 {
@@ -34,7 +50,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whole segments in a file of this many bytes.
     fn segments_within(&self, bytes: u64) -> u64 {
-        (bytes.min(limit::ADDRESS).saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS)
+        self.layout.segments_in(bytes.min(limit::ADDRESS).saturating_sub(at::DATA)).min(limit::SEGMENTS)
     }
 
     /// Segments that are offline.
@@ -57,19 +73,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.reach_file()?;
         let target = self.segments_within(bytes);
         if self.segments_in_use() > target {
-            let needed = if self.shape.cache { self.least_of_cache() } else { self.compact_to(writer, target)? };
+            let needed = if self.layout.is_cache() { self.least_of_cache() } else { self.compact_to(writer, target)? };
             if needed > target {
                 return Ok(Resized::Needs(self.segment_offset(needed)));
             }
             // Leaves never go one by one: an index for many more keys would leave no room for any.
-            if self.shape.cache && 2 * self.immovable() > target {
+            if self.layout.is_cache() && 2 * self.immovable() > target {
                 self.clear(writer)?;
             }
         }
         let before = self.max_bytes();
         self.store_maximum(writer.slot, bytes)?;
         self.shrink(writer)?;
-        if !self.shape.cache && self.is_above_maximum() {
+        if !self.layout.is_cache() && self.is_above_maximum() {
             // Other clients wrote during the shrinking, and what they wrote stays.
             self.store_maximum(writer.slot, before)?;
             return Ok(Resized::Needs(self.segment_offset(self.segments_in_use())));

@@ -14,7 +14,23 @@ use crate::error::ReadError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_mem::{Host, Mem};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How far this process can reach.
+#[derive(Debug, Default)]
+pub(super) struct Reach {
+    /// Bytes of the segments known to exist, and to have addresses here: every offset from the file is compared with it.
+    known: AtomicU64,
+    /// How often this process had no addresses for a part of the file.
+    refusals: AtomicU64,
+}
+
+impl Reach {
+    #[inline(always)]
+    pub(super) fn known(&self) -> u64 {
+        self.known.load(Ordering::Relaxed)
+    }
+}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// The header says that there are `said` bytes of segments, more than are known: the file has grown, and the file grew first. Or
@@ -24,11 +40,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let whole = |bytes: u64| bytes.saturating_sub(at::DATA) & !(self.segment_bytes() - 1);
         let there = said.min(whole(self.mem.size()));
         if !self.mem.extend(at::DATA + there) {
-            self.refusals.fetch_add(1, Ordering::AcqRel);
+            self.log.reach.refusals.fetch_add(1, Ordering::AcqRel);
         }
         let known = there.min(whole(self.mem.capacity()));
         // Release: a thread that sees it finds the addresses mapped.
-        self.known.store(known, Ordering::Release);
+        self.log.reach.known.store(known, Ordering::Release);
         known
     }
 
@@ -38,17 +54,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if fault::is(Fault::RefusalIgnored) {
             return 0;
         }
-        self.refusals.load(Ordering::Acquire)
+        self.log.reach.refusals.load(Ordering::Acquire)
     }
 
     /// Makes sure that this process can reach every segment that there is at this moment.
     pub(in crate::engine) fn reach_file(&self) -> Result<(), ReadError> {
-        let said = self.segments_said() << self.shape.segment_shift;
+        let said = self.layout.bytes_of(self.segments_said());
         let before = self.refusals();
         if fault::is(Fault::ReachUnasked) {
             return Ok(());
         }
-        if said > self.known.load(Ordering::Relaxed) && self.learn(said) < said && self.refusals() != before {
+        if said > self.log.known() && self.learn(said) < said && self.refusals() != before {
             return Err(self.unreachable());
         }
         Ok(())

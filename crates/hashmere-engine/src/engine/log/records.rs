@@ -92,7 +92,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         let word = self.mem.load(record, Ordering::Relaxed);
-        if let Some(small) = RecordHeader::small(self.lengths, word) {
+        if let Some(small) = RecordHeader::small(self.layout.lengths, word) {
             // Where lengths are fixed they may be those of a large record.
             if small.lead + small.key_len + small.value_len <= room {
                 return Some(small);
@@ -106,7 +106,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be one.
     #[inline(never)]
     fn long_header(&self, record: u64, word: u64, room: u64) -> (u64, u64) {
-        let header = RecordHeader::read(self.lengths, word, |index| {
+        let header = RecordHeader::read(self.layout.lengths, word, |index| {
             // Only the last words of a segment can be reached here, and only by a damaged or torn record.
             if 8 * index + 8 <= room {
                 self.mem.load(record + 8 * index, Ordering::Relaxed)

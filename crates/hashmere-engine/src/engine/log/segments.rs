@@ -73,10 +73,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     fn shortened(&self, segment: u64, word: Word) -> Word {
         let said = self.segments_said();
-        let there = if said << self.shape.segment_shift <= self.known.load(Ordering::Relaxed) {
+        let there = if self.layout.bytes_of(said) <= self.log.known() {
             said
         } else {
-            said.min(self.mem.size().saturating_sub(at::DATA) >> self.shape.segment_shift)
+            said.min(self.layout.segments_in(self.mem.size().saturating_sub(at::DATA)))
         };
         let most = there.saturating_sub(segment).max(1);
         word.long(u64::from(word.length).min(most) as u32)
@@ -99,10 +99,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// How many segments the file has, as far as this process can reach them.
     pub(in crate::engine) fn segments(&self) -> u64 {
         let said = self.segments_said();
-        if said << self.shape.segment_shift <= self.known.load(Ordering::Relaxed) {
+        if self.layout.bytes_of(said) <= self.log.known() {
             said
         } else {
-            self.learn(said << self.shape.segment_shift) >> self.shape.segment_shift
+            self.layout.segments_in(self.learn(self.layout.bytes_of(said)))
         }
     }
 
@@ -115,11 +115,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn segments_max(&self) -> u64 {
         let max_bytes = match self.mem.load(at::MAX_BYTES, Ordering::Relaxed) {
             0 => u64::MAX,
-            _ if self.unlimited.load(Ordering::Relaxed) => u64::MAX,
+            _ if self.log.maximum.is_lifted() => u64::MAX,
             bytes => bytes,
         };
         let bytes = max_bytes.min(limit::ADDRESS).min(self.mem.capacity_limit());
-        (bytes.saturating_sub(at::DATA) >> self.shape.segment_shift).min(limit::SEGMENTS)
+        self.layout.segments_in(bytes.saturating_sub(at::DATA)).min(limit::SEGMENTS)
     }
 
     /// Free segments, exactly when few.
@@ -260,7 +260,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Frees a segment that held records and holds none that live: in a durable store after the next sync, for what the
     /// medium has of it may still be needed. The caller owns it.
     pub(in crate::engine) fn free_records(&self, segment: u64, slot: u32) -> Result<bool, WriteError> {
-        if !self.is_durable() || fault::is(Fault::QuarantineSkipped) {
+        if !self.layout.is_durable() || fault::is(Fault::QuarantineSkipped) {
             return self.free_unless_held(segment, slot);
         }
         // SYNC(dead): every stamp in it was stored before its death was counted or its cleaner passed.
@@ -294,7 +294,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let end = self.segment_offset(segment + u64::from(length));
         let unreachable = length > 1 && !self.is_inside(end - 8, 8);
         if unreachable || self.is_held_back(segment)? {
-            if self.is_durable() {
+            if self.layout.is_durable() {
                 self.set_field(segment, segment::at::AWAITS, 0);
             }
             self.set_state(segment, Word::new(State::PendingFree).long(length));

@@ -97,7 +97,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Notes that a record was used (cache mode; a hint, set only if it is not).
     #[inline(always)]
     pub fn visit(&self, found: &Found) {
-        if self.shape.cache && !self.read_only {
+        if self.layout.is_cache() && !self.access.read_only {
             let (word, bit) = self.mark(found.leaf, found.slot_offset);
             // Reads right after the write, while its segment is still open, say nothing about whether it will be wanted later (what
             // S3-FIFO's small queue is for).

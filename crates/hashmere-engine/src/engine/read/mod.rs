@@ -204,7 +204,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn candidate(&self, n: usize, key: &[u8], kh: KeyHash) -> (Tree, u64) {
         match n.checked_sub(1) {
             None => (Tree::First, kh.hash),
-            Some(second) => (Tree::Overflow, self.hasher.overflow(key)[second]),
+            Some(second) => (Tree::Overflow, self.layout.hasher.overflow(key)[second]),
         }
     }
 

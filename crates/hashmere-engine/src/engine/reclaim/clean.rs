@@ -192,7 +192,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 let head = self.head_at(record.offset, record.header);
                 match self.settle(writer, record.offset, &head, record.key(), &mut policy) {
                     // Whatever the reason that nothing leads to it: what is about to be freed is dead.
-                    Ok(()) if self.is_durable() => self.stamp(record.offset),
+                    Ok(()) if self.layout.is_durable() => self.stamp(record.offset),
                     Ok(()) => {}
                     Err(error @ WriteError::Busy { .. }) => busy = Some(error),
                     Err(error) => return Err(error),
@@ -224,7 +224,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Room first: finding it may take system calls, which have no place under a lock.
         let target = match policy {
             Policy::Evict { budget: 0 } => Ok(0),
-            _ => self.room(writer, head.record_bytes(self.lengths)),
+            _ => self.room(writer, head.record_bytes(self.layout.lengths)),
         };
         let mut evicted = None;
         let done = target.and_then(|target| {
@@ -291,7 +291,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         policy: &mut Policy,
         held: &mut Held,
     ) -> bool {
-        let (record, bytes) = (found.record, head.record_bytes(self.lengths));
+        let (record, bytes) = (found.record, head.record_bytes(self.layout.lengths));
         // As it is now, under the lock: it may have been touched since it was first looked at.
         let expired = self.is_past(found);
         if expired || !self.may_stay(found, bytes, policy) {
@@ -306,17 +306,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let word = self.mem.load(target, Ordering::Relaxed) & !(field::DEAD | field::KEPT);
         self.mem.store(target, word, Ordering::Relaxed);
         let moved = Slot::new(found.slot.tag(), target);
-        if self.is_durable() {
+        if self.layout.is_durable() {
             self.sum_copy(target, bytes);
         }
         self.advance(writer, &self.copied(target, &self.head_of(found), bytes));
-        if self.is_durable() {
+        if self.layout.is_durable() {
             // Of the two records one must be dead for the medium, also if we die in between: so a move is announced like a write.
             self.announce(writer, root, found.slot_offset, found.slot, moved, 0, 0);
         }
         // SYNC(commit): the copy is seen by every reader that sees the slot.
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
-        if self.is_durable() {
+        if self.layout.is_durable() {
             self.bring_to_life(target);
             self.stamp(record);
             self.counted(writer);

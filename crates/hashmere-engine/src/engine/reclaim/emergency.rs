@@ -8,14 +8,9 @@ use crate::engine::reclaim::clean::Policy;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
-use hashmere_format::header::{at, limit};
+use hashmere_format::header::at;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
-use std::sync::atomic::Ordering;
-
-/// From this many segments on a free one with memory behind it is kept for the cleaner, so that it can work where the file
-/// system has no room. In a smaller store that would be much beside what it holds.
-const SPARE_FROM: u64 = 8;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes room for one record when no segment is to be had: cleans or evicts, if need be into the reserve.
@@ -146,7 +141,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Frees a segment more if that is possible.
     pub(in crate::engine) fn free_one_more(&self, writer: &mut Writer) -> Result<bool, WriteError> {
-        if self.shape.cache {
+        if self.layout.is_cache() {
             return self.evict(writer);
         }
         if self.drop_expired(writer, 1)? {
@@ -169,7 +164,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             1 => self.by_force(writer, |writer| {
                 let freed = self.free_one_more(writer)?;
                 // Durable: whatever was emptied is to be had after a sync.
-                Ok(self.sync_for_room(writer)? || freed && !self.is_durable())
+                Ok(self.sync_for_room(writer)? || freed && !self.layout.is_durable())
             }),
             // What others take of it before the index does is made again.
             n => self.make_run(writer, n, &mut None).map(|run| {
@@ -179,8 +174,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         match freed {
             Ok(true) => Ok(true),
-            Ok(false) if self.shape.cache => self.evict_beside(writer),
-            Err(error) if error.is_no_room() && self.shape.cache => self.evict_beside(writer),
+            Ok(false) if self.layout.is_cache() => self.evict_beside(writer),
+            Err(error) if error.is_no_room() && self.layout.is_cache() => self.evict_beside(writer),
             Err(error) if error.is_no_room() => Ok(false),
             other => other,
         }
@@ -191,33 +186,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let block = self.block_within(self.root());
         let depth = [Tree::First, Tree::Overflow].map(|tree| self.depth(block, tree).unwrap_or(0));
         (8u64 << depth[0].max(depth[1])).div_ceil(self.segment_bytes())
-    }
-
-    /// Makes sure that one segment is free, and so has memory behind it, if that can be had.
-    pub(in crate::engine) fn keep_spare(&self, slot: u32) {
-        let total = self.segments();
-        let known = self.spare.load(Ordering::Relaxed);
-        if total < SPARE_FROM || known != 0 && self.spare_word(known & (limit::SEGMENTS - 1)) == known {
-            return;
-        }
-        let ring = (0..at::FREE_RING_LEN).filter_map(|i| {
-            let hint = self.mem.load(at::FREE_RING + 8 * i, Ordering::Relaxed);
-            hint.checked_sub(1).filter(|segment| *segment < total)
-        });
-        let spare = ring.chain(0..total).map(|segment| self.spare_word(segment)).find(|word| *word != 0);
-        if let Some(word) = spare {
-            self.spare.store(word, Ordering::Relaxed);
-        } else if let Ok(Some(segment)) = self.claim(slot, Need::Reserve, self.segment_bytes(), &mut None) {
-            self.free(segment, 1, slot, Memory::All);
-            self.spare.store(self.spare_word(segment), Ordering::Relaxed);
-        }
-    }
-
-    /// A free segment and its generation in one word: while that is the same, no client has had it. 0 if it is not free.
-    fn spare_word(&self, segment: u64) -> u64 {
-        if segment >= self.segments() || self.state(segment).state != State::Free {
-            return 0;
-        }
-        self.generation(segment).wrapping_add(1) << limit::SEGMENTS.trailing_zeros() | segment
     }
 }

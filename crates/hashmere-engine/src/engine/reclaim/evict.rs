@@ -26,7 +26,7 @@ const LOOK_AGAIN_MS: u64 = 1000;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Gets one segment back that is above the maximum: in a cache what was not used goes, else what lives moves.
     pub(in crate::engine) fn empty_one(&self, writer: &mut Writer, segment: u64) -> Result<bool, WriteError> {
-        if self.shape.cache {
+        if self.layout.is_cache() {
             return self.evict_segment(writer, segment);
         }
         self.free_if_dead(writer, segment)?;
@@ -85,7 +85,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Cleans a segment. Where there is no room for those that would move, a cache that needs room lets go of them as well: so it
     /// gains a segment also when nothing is free, not even the reserve.
     fn clean_or_let_go(&self, writer: &mut Writer, segment: u64, policy: Policy) -> Result<bool, WriteError> {
-        let may_let_go = self.shape.cache && writer.cleaning == Cleaning::Forced;
+        let may_let_go = self.layout.is_cache() && writer.cleaning == Cleaning::Forced;
         match self.clean_segment(writer, segment, policy) {
             Err(error) if error.is_no_room() && may_let_go => {
                 self.clean_segment(writer, segment, Policy::Evict { budget: 0 })

@@ -30,10 +30,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let start = self.host.monotonic();
         loop {
             let made = self.make_run_now(writer, n, refused)?;
-            let may_come = made.is_none() && self.shape.cache;
+            let may_come = made.is_none() && self.layout.is_cache();
             let Some(holder) = may_come.then(|| self.in_the_way(writer.slot, n)).flatten() else { return Ok(made) };
             let waited = self.host.monotonic().saturating_sub(start);
-            if waited >= self.busy_timeout {
+            if waited >= self.access.busy_timeout {
                 return Err(self.busy(holder, waited));
             }
             self.mem.wait(at::EPOCH, self.mem.load(at::EPOCH, Ordering::Relaxed) as u32, LOOK);
@@ -95,7 +95,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(Some(first));
             }
         }
-        if n == 1 || !self.shape.cache {
+        if n == 1 || !self.layout.is_cache() {
             return self.clean_for_run(writer, n, refused);
         }
         self.evict_for_run(writer, n, whose, refused)
@@ -112,7 +112,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(None);
         }
         // Durable: what a window would be emptied of may still be needed on the medium, so it cannot be kept.
-        let by_window = !self.shape.cache && !self.is_durable();
+        let by_window = !self.layout.is_cache() && !self.layout.is_durable();
         let mut left = Vec::new();
         for _ in 0..=self.segments() {
             if let Some(first) = if by_window { self.roomiest_window(n, &left) } else { None } {
@@ -343,7 +343,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             State::Large => self.drop_large(writer, segment, Lot::Any)?,
             _ => match self.empty_segment(writer, segment, policy) {
                 // No room for those that would move: a cache lets go of them as well.
-                Err(error) if error.is_no_room() && self.shape.cache => {
+                Err(error) if error.is_no_room() && self.layout.is_cache() => {
                     self.empty_segment(writer, segment, Policy::Evict { budget: 0 })?;
                 }
                 done => done?,

@@ -82,7 +82,7 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
         }
     }
     audit_offline(engine, audit.offline)?;
-    if engine.is_durable() {
+    if engine.layout.is_durable() {
         audit_sums(engine, &live)?;
     }
     audit.lost_index = lost_index(engine, audit.index)?;
@@ -148,7 +148,7 @@ fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
         };
         let (mut end, mut wrong) = (0, None);
         let mut look = |record: u64, head: &Head| {
-            end += head.record_bytes(engine.lengths);
+            end += head.record_bytes(engine.layout.lengths);
             let says = engine.sum(record).stamp() == hashmere_format::sum::ALIVE;
             if !engine.is_whole(record, head) {
                 wrong = wrong.take().or(Some(format!("the record at {record} has a wrong sum")));

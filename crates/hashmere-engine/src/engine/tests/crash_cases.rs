@@ -303,7 +303,7 @@ fn overflow_under_the_second_hash() {
     }
     fn act(victim: &mut Client) {
         let key = format!("#x{}", steps());
-        let [hash, second] = victim.hasher.overflow(key.as_bytes());
+        let [hash, second] = victim.layout.hasher.overflow(key.as_bytes());
         let _third = holder(victim, Tree::Overflow, hash);
         STEP(victim, steps());
         let uid = uid_of(victim, &key);

@@ -2,7 +2,7 @@
 
 use super::disk::Disk;
 use super::probe::{Probe, ProbeMem};
-use crate::engine::{Access, Engine, NewStore};
+use crate::engine::{Access, Engine, Layout, NewStore};
 use hashmere_format::header::{at, Shape};
 use hashmere_mem::{HeapMem, LocalHost, LocalPeers, Mem, Scribbler};
 use std::ops::Deref;
@@ -84,14 +84,11 @@ impl Fixture {
         let peers = LocalPeers::new();
         let shape = Shape { segment_shift: 12, leaf_shift: geometry.leaf_shift, cache: geometry.cache };
         let new = NewStore {
-            shape,
-            fixed: geometry.fixed,
+            layout: Layout::new(shape, geometry.fixed, geometry.durable, 7),
             max_bytes: bytes,
-            seed: 7,
             uuid: [8, 9],
             life: 0,
             boot: [1, 2],
-            durable: geometry.durable,
         };
         let fixture = Fixture { heap, peers, disk, plain };
         Engine::format(fixture.mem(), LocalHost::new(&fixture.peers), &new, ACCESS).unwrap();

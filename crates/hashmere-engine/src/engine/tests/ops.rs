@@ -33,7 +33,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Reads a value under a pin.
     pub(super) fn t_view(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
-        let mut exhausted = self.read_only;
+        let mut exhausted = self.access.read_only;
         loop {
             let root = self.root_word();
             if exhausted {

@@ -96,7 +96,7 @@ fn accounted(fixture: &Fixture, client: &Client) -> Result<(), String> {
 fn room(client: &Client) -> usize {
     let fill = |i: &usize| {
         let done = set(client, format!("fill{i}").as_bytes(), 500);
-        assert!(done.is_ok() || !client.shape.cache, "a cache was full after {i}: {done:?}");
+        assert!(done.is_ok() || !client.layout.is_cache(), "a cache was full after {i}: {done:?}");
         done.is_ok()
     };
     (0..300).take_while(fill).count()

@@ -32,7 +32,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             version = self.heed_snapshot(old, version, keep_version.is_some());
         }
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
-        if self.is_durable() {
+        if self.layout.is_durable() {
             self.finish_sum(draft.offset);
         }
         if !fault::is(Fault::HeadLate) {
@@ -67,13 +67,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Option<u64> {
         let new = Slot::new(site.hash, draft.offset);
         if let Some(old) = &site.found {
-            if self.is_durable() && fault::is(Fault::StampEarly) {
+            if self.layout.is_durable() && fault::is(Fault::StampEarly) {
                 self.stamp(old.record);
             }
             self.announce(writer, root, old.slot_offset, old.slot, new, 0, self.grown(draft, Some(old)));
             // SYNC(commit): the record's words are seen by every reader that sees the slot.
             self.mem.store(old.slot_offset, new.0, Ordering::Release);
-            if self.is_durable() {
+            if self.layout.is_durable() {
                 self.bring_to_life(draft.offset);
             }
             self.mark_dead(writer, old);
@@ -84,7 +84,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         while let Some(slot_offset) = free {
             self.announce(writer, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
             if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || fault::is(Fault::SlotBelieved) {
-                if self.is_durable() {
+                if self.layout.is_durable() {
                     self.bring_to_life(draft.offset);
                 }
                 self.counted(writer);
@@ -169,7 +169,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn mark_dead(&self, writer: &mut Writer, old: &Found) {
         let bytes = old.bytes();
-        if self.is_durable() {
+        if self.layout.is_durable() {
             self.stamp(old.record);
         }
         let word = self.mem.load(old.record, Ordering::Relaxed);

@@ -78,7 +78,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Bytes of the longest counter of this store. Where values are longer than any number nothing can be counted: that is
     /// said before room is made for such a value.
     fn counter_len(&self) -> Result<u64, WriteError> {
-        match self.fixed.1.map(u64::from) {
+        match self.layout.fixed.1.map(u64::from) {
             Some(fixed) if fixed > DIGITS => Err(WriteError::WrongLength { what: "value", given: DIGITS, fixed }),
             Some(fixed) => Ok(fixed),
             None => Ok(DIGITS),
@@ -95,7 +95,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 break;
             }
         }
-        if let Some(fixed) = self.fixed.1.map(|f| f as usize) {
+        if let Some(fixed) = self.layout.fixed.1.map(|f| f as usize) {
             let given = buffer.len() - at;
             if given > fixed {
                 return Err(WriteError::WrongLength { what: "value", given: given as u64, fixed: fixed as u64 });

@@ -51,7 +51,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Refuses keys and values that this store cannot hold.
     #[inline(always)]
     pub fn admit(&self, key_len: u64, value_len: u64) -> Result<(), WriteError> {
-        if self.has_fixed {
+        if self.layout.has_fixed {
             self.admit_fixed(key_len, value_len)?;
         }
         let bytes = key_len.saturating_add(value_len);
@@ -63,7 +63,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[cold]
     fn admit_fixed(&self, key_len: u64, value_len: u64) -> Result<(), WriteError> {
-        for (what, given, fixed) in [("key", key_len, self.fixed.0), ("value", value_len, self.fixed.1)] {
+        for (what, given, fixed) in [("key", key_len, self.layout.fixed.0), ("value", value_len, self.layout.fixed.1)] {
             if let Some(fixed) = fixed.map(u64::from).filter(|f| *f != given) {
                 return Err(WriteError::WrongLength { what, given, fixed });
             }

@@ -319,7 +319,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let place = held.place;
         let found = self.look(key, kh, kh.hash, place, Tree::First)?;
         if found.is_none() && held.word.has_overflow() {
-            for hash in self.hasher.overflow(key) {
+            for hash in self.layout.hasher.overflow(key) {
                 let place = self.lock_overflow(writer, root, hash, held)?;
                 let found = self.look(key, kh, hash, place, Tree::Overflow)?;
                 if found.is_some() {
@@ -384,7 +384,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if first.is_some() || !held.word.has_overflow() {
             return Ok(first);
         }
-        for hash in self.hasher.overflow(key) {
+        for hash in self.layout.hasher.overflow(key) {
             let place = self.lock_overflow(writer, root, hash, held)?;
             let found = self.slot_of_record(place, Slot::new(hash, record), Tree::Overflow);
             if found.is_some() || !held.goes_on() {
@@ -461,7 +461,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         held: &mut Held,
         reach: Reach,
     ) -> Result<Result<Site, u64>, WriteError> {
-        let [mut hash, second] = self.hasher.overflow(key);
+        let [mut hash, second] = self.layout.hasher.overflow(key);
         if self.leaf_of(root, Tree::Overflow, hash)?.is_none() {
             return Ok(Err(hash));
         }

@@ -135,7 +135,7 @@ fn tolerate<T>(result: Result<T, WriteError>) -> Result<(), String> {
 /// The key `prefix` with the `i`-th number of those that need another lock than `a0`: the one who is interrupted may hold
 /// that one.
 fn apart(c: &Client, prefix: &str, i: u64) -> String {
-    let bucket = |key: &str| hashmere_format::hash::buckets(c.hash(key.as_bytes()).hash, c.buckets).0;
+    let bucket = |key: &str| hashmere_format::hash::buckets(c.hash(key.as_bytes()).hash, c.layout.buckets).0;
     let mut keys = (0..).map(|n| format!("{prefix}{n}")).filter(|key| bucket(key) != bucket("a0"));
     keys.nth(i as usize).unwrap()
 }
