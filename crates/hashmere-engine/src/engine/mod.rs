@@ -1,13 +1,14 @@
 //! The engine: what happens to the bytes. Generic over memory and host, so the same code runs on a real mapping, under
 //! Miri and under a model checker.
 //!
-//! Each folder is a part, and imports only from those before it: [`client`] (writers and their locks), [`log`] (where records
-//! are), [`index`] (where a key's slot is), [`read`], [`mod@write`], [`reclaim`]; for durable stores [`durable`], for backups
+//! Each folder is a part, and imports and calls only those before it: [`client`] (writers and their locks), [`log`] (where records
+//! are), [`index`] (where a key's slot is), [`read`], [`commit`], [`reclaim`], [`mod@write`]; for durable stores [`durable`], for backups
 //! [`backup`]; [`check`] reads it all and names what contradicts itself. [`recover`] repairs what a crashed process left.
 
 mod backup;
 mod check;
 mod client;
+mod commit;
 mod create;
 mod durable;
 mod examine;
@@ -34,12 +35,12 @@ pub use index::found::Found;
 pub use index::scan::Step as ScanStep;
 pub(crate) use layout::Layout;
 pub(crate) use log::append::Draft;
-pub(crate) use log::maximum::Resized;
 pub(crate) use log::pin::Pin;
 pub(crate) use log::region::Place;
 pub use log::region::RegionInfo;
 pub(crate) use read::fetch::{Fetched, PIN_FROM};
 pub(crate) use read::Probe;
+pub(crate) use reclaim::resize::Resized;
 pub use stats::{ClientStats, Stats};
 pub use write::counter::{number_of, Tick};
 pub use write::draft::When;
@@ -50,6 +51,7 @@ use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
 use client::Clients;
 use hashmere_format::header::{at, RootWord};
+use hashmere_format::leaf::Slot;
 use hashmere_mem::{BackError, Host, Mem};
 use index::Index;
 use log::Log;
@@ -115,6 +117,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         } else {
             self.root_block(self.index.trusted_root())
         }
+    }
+
+    /// The slot word at an offset.
+    #[inline(always)]
+    pub(crate) fn slot(&self, offset: u64) -> Slot {
+        // SYNC(commit): pairs with the store of a slot: the words of the record that it leads to are seen as they were written.
+        Slot(self.mem.load(offset, Ordering::Acquire))
     }
 
     /// Bytes of a segment.

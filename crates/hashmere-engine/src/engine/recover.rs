@@ -6,7 +6,7 @@
 
 use crate::engine::index::Tree;
 use crate::engine::log::segments::Memory;
-use crate::engine::Engine;
+use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, RootWord};
@@ -270,5 +270,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
         } else {
             self.free(segment, length, slot, Memory::Most);
         }
+    }
+
+    /// A large record whose writer died: it counts if the index leads to it.
+    pub(in crate::engine) fn recover_large(&self, segment: u64, slot: u32) -> Result<(), WriteError> {
+        let offset = self.segment_offset(segment);
+        let word = self.state(segment);
+        if self.is_referred(offset) && !fault::is(Fault::LargeUnasked) {
+            self.set_field(segment, segment::at::BORN, self.born_until_now());
+            self.set_state(segment, Word { state: State::Large, owner: 0, ..word });
+            return Ok(());
+        }
+        self.free_unless_held(segment, slot).map(|_| ())
+    }
+
+    pub(in crate::engine) fn retire_writer(&self, mut writer: Writer) {
+        self.withdraw_snapshot(writer.slot);
+        self.retire_segment(&mut writer);
+        for pin in 0..row::PINS {
+            self.mem.store(writer.row + row::at::PINS + 8 * pin, 0, Ordering::Release);
+        }
+        let state = self.mem.load(writer.row + row::at::STATE, Ordering::Relaxed);
+        self.mem.store(writer.row + row::at::STATE, state & !1, Ordering::Release);
+        self.host.release(writer.slot);
     }
 }

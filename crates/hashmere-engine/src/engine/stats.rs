@@ -6,7 +6,7 @@ use crate::engine::index::Tree;
 use crate::engine::Engine;
 use crate::options::Mode;
 use hashmere_format::header::{at, flag, RootWord};
-use hashmere_format::leaf::{LockWord, LOCK_WORD, SLOTS};
+use hashmere_format::leaf::SLOTS;
 use hashmere_format::row::{self, Stat};
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -134,25 +134,6 @@ pub struct ClientStats {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Keys in the store: exact while no client writes.
-    pub fn items(&self) -> u64 {
-        self.sum_of(row::at::ITEMS)
-    }
-
-    fn sum_of(&self, field: u64) -> u64 {
-        let generation = RootWord::unpack(self.root()).generation;
-        let sum = self.rows().map(row::offset).fold(0i64, |sum, row| {
-            let counted = self.mem.load(row + row::at::COUNTED, Ordering::Acquire) == generation;
-            sum.wrapping_add(if counted { self.mem.load(row + field, Ordering::Relaxed) as i64 } else { 0 })
-        });
-        sum.max(0) as u64
-    }
-
-    /// Sum of a statistic over all rows.
-    pub(super) fn total(&self, stat: Stat) -> u64 {
-        self.rows().map(|slot| self.figure(row::offset(slot), stat)).fold(0, u64::wrapping_add)
-    }
-
     /// Everything, except what only the file system knows.
     pub(crate) fn stats(&self, bytes_file: u64, bytes_allocated: u64) -> Stats {
         let root = self.root();
@@ -270,18 +251,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
             deletes: get(Stat::Deletes),
             pins,
         }
-    }
-
-    /// The owners of the locks of the index that are held at this moment.
-    pub(super) fn held_locks(&self, root: u64) -> Vec<u32> {
-        let mut held = Vec::new();
-        for tree in [Tree::First, Tree::Overflow] {
-            for leaf in self.leaves(root, tree) {
-                for bucket in self.leaf_buckets(leaf) {
-                    held.extend(LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Relaxed)).owner());
-                }
-            }
-        }
-        held
     }
 }

@@ -1,10 +1,7 @@
 //! The few words of the header that change over the life of a store, and growing its index in advance.
 
-use crate::engine::index::Tree;
-use crate::engine::{Engine, Writer};
-use crate::error::WriteError;
+use crate::engine::Engine;
 use hashmere_format::header::at;
-use hashmere_format::leaf::Identity;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -38,26 +35,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     pub(crate) fn set_file_identity(&self, identity: u64) {
         self.mem.store(at::FILE, identity, Ordering::Release);
-    }
-
-    /// Splits an index that is smaller than `items` need, level by level.
-    pub(crate) fn presize(&self, writer: &mut Writer, items: u64) -> Result<(), WriteError> {
-        let depth = self.layout.leaves_for(items).map_or(Tree::First.depth_max(), u64::ilog2);
-        let root = self.enter(writer);
-        let mut result = Ok(());
-        'levels: for level in 0..depth {
-            for prefix in 0..1u64 << level {
-                let Ok(Some(leaf)) = self.leaf_of(root, Tree::First, prefix) else { continue };
-                let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire));
-                if let Some(id) = id.filter(|id| id.depth == level) {
-                    result = self.split(writer, root, Tree::First, leaf, id).map(|_| ());
-                    if result.is_err() {
-                        break 'levels;
-                    }
-                }
-            }
-        }
-        self.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
-        result
     }
 }

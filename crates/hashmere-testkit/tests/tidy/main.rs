@@ -7,6 +7,7 @@
 // The lint spares functions marked as tests, but not what they call.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+mod calls;
 mod crates;
 mod cycles;
 mod length;

@@ -25,16 +25,6 @@ struct Pinned {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    fn is_kept(&self, record: u64) -> bool {
-        self.mem.load(record, Ordering::Relaxed) & field::KEPT != 0
-    }
-
-    /// Whether a segment holds a kept record. Of one that is not the caller's the answer may be of any moment.
-    pub(in crate::engine) fn has_kept(&self, segment: u64) -> bool {
-        let used = self.field(segment, segment::at::USED);
-        self.records_with_large(segment, used).any(|record| self.is_kept(record.offset))
-    }
-
     /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until no writer marks
     /// any more.
     pub(super) fn take_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {

@@ -10,8 +10,8 @@ use crate::engine::{Engine, Writer};
 use crate::error::{BackupError, ReadError, WriteError};
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit};
-use hashmere_format::leaf::{LockWord, Slot, LOCK_WORD};
-use hashmere_format::record::{field, VERSION_MAX, VERSION_SHIFT};
+use hashmere_format::leaf::{LockWord, LOCK_WORD};
+use hashmere_format::record::VERSION_MAX;
 use hashmere_format::row;
 use hashmere_format::snapshot::Snapshot;
 use hashmere_mem::{Host, Mem};
@@ -49,100 +49,6 @@ impl<M: Mem, H: Host> Drop for Held<'_, M, H> {
         }
         self.engine.withdraw_snapshot(self.slot);
         self.engine.mem.store(row::offset(self.slot) + row::at::ACTIVE, 0, Ordering::Release);
-    }
-}
-
-/// The hooks of those who write.
-impl<M: Mem, H: Host> Engine<M, H> {
-    /// The word.
-    #[inline(always)]
-    pub(in crate::engine) fn snapshot(&self) -> Snapshot {
-        Snapshot(self.mem.load(at::SNAPSHOT, Ordering::SeqCst))
-    }
-
-    /// Before a commit while a backup begins or is in force: the version to be given, and what is superseded is kept.
-    //
-    // Words in registers: a reference would have every write put what it found into memory.
-    #[cold]
-    #[inline(never)]
-    pub(in crate::engine) fn heed_snapshot(&self, old: Slot, version: u64, refresh: bool) -> u64 {
-        let mut seen = self.snapshot();
-        while seen.is_watching() && version > seen.floor() {
-            // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind it.
-            match self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.plain().0) {
-                Err(now) if !fault::is(Fault::MomentMissed) => seen = Snapshot(now),
-                _ => return version,
-            }
-        }
-        if !seen.is_marking() {
-            return version;
-        }
-        if !old.is_empty() {
-            self.keep_for_snapshot(old);
-        }
-        if refresh || fault::is(Fault::VersionsUnraised) {
-            version
-        } else {
-            version.max((seen.floor() + 1) & VERSION_MAX)
-        }
-    }
-
-    /// Marks a record from before the snapshot. The caller holds its key's lock and is about to supersede it.
-    ///
-    /// Killed after it, before the commit: the record is the key's and is kept, too: the backup meets it twice.
-    #[cold]
-    #[inline(never)]
-    pub(in crate::engine) fn keep_for_snapshot(&self, old: Slot) {
-        let seen = self.snapshot();
-        let left_out = fault::is(Fault::KeptUnmarked) || fault::is(Fault::KeptLate);
-        let word = self.mem.load(old.offset(), Ordering::Relaxed);
-        if seen.is_marking() && word >> VERSION_SHIFT <= seen.floor() && !left_out {
-            self.mem.store(old.offset(), word | field::KEPT, Ordering::Release);
-        }
-    }
-
-    /// Called by a writer that needs room which a backup may hold back: the backup ends with an error. A cache that has reached
-    /// its maximum size takes no notice of backups in the first place.
-    pub(in crate::engine) fn give_up_snapshot(&self) {
-        let seen = self.snapshot();
-        if seen.is_held() && !self.is_full_cache() {
-            let _ = self.mem.compare_exchange(at::SNAPSHOT, seen.0, Snapshot::idle(seen.floor(), true).0);
-        }
-    }
-
-    /// Ends the snapshot of a client that is dead or done with it, if there is one.
-    pub(in crate::engine) fn withdraw_snapshot(&self, slot: u32) {
-        let mut seen = self.snapshot();
-        while seen.owner() == Some(slot) {
-            let idle = Snapshot::idle(seen.floor(), true);
-            match self.mem.compare_exchange(at::SNAPSHOT, seen.0, idle.0) {
-                Ok(_) => return,
-                Err(now) => seen = Snapshot(now),
-            }
-        }
-    }
-
-    fn is_full_cache(&self) -> bool {
-        self.layout.is_cache() && self.segments() + crate::engine::log::segments::RESERVE >= self.segments_max()
-    }
-
-    /// Whether an emptied segment is held back by a backup. The dead are withdrawn on the way.
-    pub(in crate::engine) fn is_kept_back(&self, segment: u64) -> Result<bool, WriteError> {
-        let seen = self.snapshot();
-        if !seen.is_held() || fault::is(Fault::KeptReused) || !self.has_kept(segment) {
-            return Ok(false);
-        }
-        if self.is_full_cache() {
-            // What it drops it might have dropped a moment earlier. The backup shall know.
-            if !seen.is_thinned() {
-                let _ = self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.thinned().0);
-            }
-            return Ok(false);
-        }
-        match seen.owner() {
-            Some(owner) if owner < limit::CLIENTS => Ok(!self.recover_if_dead(owner)?),
-            _ => Ok(false),
-        }
     }
 }
 

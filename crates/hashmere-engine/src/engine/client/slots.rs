@@ -1,7 +1,6 @@
 //! Clients: rows of the client table. See [`crate::engine::client::writer`] for what a process does with them.
 
-use crate::engine::back_error;
-use crate::engine::Engine;
+use crate::engine::{back_error, Engine};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, limit, PAGE};
@@ -197,5 +196,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(seen) => now = seen,
             }
         }
+    }
+
+    pub(in crate::engine) fn recover_if_dead(&self, slot: u32) -> Result<bool, WriteError> {
+        let probe = |source| WriteError::Io { action: "probe the owner of a commit", source };
+        let dead = self.host.try_claim(slot).map_err(probe)?;
+        if dead {
+            let done = self.recover(slot);
+            self.host.release(slot);
+            done?;
+        }
+        Ok(dead)
     }
 }

@@ -2,29 +2,23 @@
 //! writer looks at that word after its commit, which costs a load of a line that is not written while there is no waiter.
 //!
 //! A wake-up can be lost in two ways: a writer on a machine of weak ordering looks before its commit is seen, and a writer dies
-//! between taking the bit off and counting the event. So no waiter sleeps longer than [`SLEEP_MAX`] before it looks again.
+//! between taking the bit off and counting the event. So no waiter sleeps longer than 128 ms before it looks again.
 
 use crate::engine::{Engine, KeyHash};
-use crate::error::ReadError;
 use crate::types::Version;
 use hashmere_format::header::{at, WAIT_GROUPS};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
-/// The first sleep; the next ones are twice as long each.
-const SLEEP_MIN: Duration = Duration::from_millis(1);
-/// The longest.
-const SLEEP_MAX: Duration = Duration::from_millis(128);
 /// The group of those who wait for several keys.
-const SEVERAL: u64 = WAIT_GROUPS - 1;
+pub(in crate::engine) const SEVERAL: u64 = WAIT_GROUPS - 1;
 
 /// A key, and the version it had when the caller last looked; `None`: it was not there.
 pub(crate) type Seen<'a> = (&'a [u8], KeyHash, Option<Version>);
 
 /// The group of a key: bits of its hash that nothing else uses.
 #[inline(always)]
-fn group(hash: u64) -> u64 {
+pub(in crate::engine) fn group(hash: u64) -> u64 {
     (hash >> 26 & (WAIT_GROUPS - 1)).min(SEVERAL - 1)
 }
 
@@ -67,40 +61,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.fetch_add(event, 1, Ordering::AcqRel);
                 self.mem.wake(event);
             }
-        }
-    }
-
-    /// Waits until one of these keys has another version than it was seen with; returns which, and what it has now. `None`:
-    /// none had when the time was up.
-    pub(crate) fn wait_for_change(
-        &self,
-        keys: &[Seen],
-        timeout: Duration,
-    ) -> Result<Option<(usize, Option<Version>)>, ReadError> {
-        let groups = keys.iter().fold(0u64, |bits, (_, kh, _)| bits | 1 << group(kh.hash));
-        let (bits, event) = match keys.len() {
-            1 => (groups, at::EVENTS + 8 * u64::from(groups.trailing_zeros())),
-            _ => (groups | 1 << SEVERAL, at::EVENTS + 8 * SEVERAL),
-        };
-        let start = self.host.monotonic();
-        let mut sleep = SLEEP_MIN;
-        loop {
-            let before = self.mem.load(event, Ordering::Acquire);
-            // SYNC(waited): our bit is seen by every writer that changes a key after we have looked at it.
-            self.mem.fetch_or(at::WAITED, bits, Ordering::SeqCst);
-            self.mem.fence(Ordering::SeqCst);
-            for (i, (key, kh, seen)) in keys.iter().enumerate() {
-                let now = self.peek(key, *kh)?.map(|meta| meta.version);
-                if now != *seen {
-                    return Ok(Some((i, now)));
-                }
-            }
-            let left = timeout.saturating_sub(self.host.monotonic().saturating_sub(start));
-            if left.is_zero() {
-                return Ok(None);
-            }
-            self.mem.wait(event, before as u32, sleep.min(left));
-            sleep = (sleep * 2).min(SLEEP_MAX);
         }
     }
 }

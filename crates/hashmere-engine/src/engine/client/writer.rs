@@ -390,17 +390,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         WriteError::Io { action: "write after a fork", source }
     }
 
-    fn retire_writer(&self, mut writer: Writer) {
-        self.withdraw_snapshot(writer.slot);
-        self.retire_segment(&mut writer);
-        for pin in 0..row::PINS {
-            self.mem.store(writer.row + row::at::PINS + 8 * pin, 0, Ordering::Release);
-        }
-        let state = self.mem.load(writer.row + row::at::STATE, Ordering::Relaxed);
-        self.mem.store(writer.row + row::at::STATE, state & !1, Ordering::Release);
-        self.host.release(writer.slot);
-    }
-
     /// The row of this thread's writer, for statistics and pins; 0 if it has none (then one is claimed, if that is possible).
     #[inline(always)]
     pub(in crate::engine) fn own_row(&self) -> u64 {

@@ -3,11 +3,11 @@
 //! Nothing here overwrites a record that may live, so whatever becomes of a rebuild - killed, cut off, a second power cut -
 //! the next one begins with the same records and ends with the same store. The caller is alone with the file.
 
+use crate::engine::commit::held::Held;
+use crate::engine::commit::locate::Reach;
 use crate::engine::durable::log_scan::{Content, Survey};
 use crate::engine::index::Tree;
 use crate::engine::log::segments::Need;
-use crate::engine::write::held::Held;
-use crate::engine::write::Reach;
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};

@@ -5,16 +5,12 @@ use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, flag};
-use hashmere_format::root;
-use hashmere_format::row;
-use hashmere_format::segment::{self, State};
+use hashmere_format::segment::State;
 use hashmere_format::sum::STAMP_MAX;
 use hashmere_format::sync::SyncPoint;
+use hashmere_format::{root, row};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
-
-/// From this many segments that wait for a sync on, and at half of the file, a write syncs before the file grows.
-const WAITING_MOST: u64 = 256;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes everything acknowledged so far survive a power cut. Returns the number of the sync that did it.
@@ -150,23 +146,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    pub(in crate::engine) fn recover_if_dead(&self, slot: u32) -> Result<bool, WriteError> {
-        let probe = |source| WriteError::Io { action: "probe the owner of a commit", source };
-        let dead = self.host.try_claim(slot).map_err(probe)?;
-        if dead {
-            let done = self.recover(slot);
-            self.host.release(slot);
-            done?;
-        }
-        Ok(dead)
-    }
-
-    /// Whether a segment that is pending free has the sync behind it that it waits for.
-    pub(in crate::engine) fn is_synced(&self, segment: u64) -> bool {
-        !self.layout.is_durable()
-            || self.field(segment, segment::at::AWAITS) <= self.mem.load(at::SYNC_DONE, Ordering::Acquire)
-    }
-
     /// Frees what waited for a sync that is completed.
     fn end_waiting(&self, slot: u32) -> Result<(), WriteError> {
         let mut waiting = 0;
@@ -189,11 +168,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Whatever the hint says: those who wait are looked for.
         self.end_waiting(writer.slot)?;
         Ok(self.vacant() > before)
-    }
-
-    /// Whether so much waits for a sync that the file should not grow before one.
-    pub(in crate::engine) fn is_much_waiting(&self) -> bool {
-        let waiting = self.mem.load(at::WAITING, Ordering::Relaxed);
-        self.layout.is_durable() && waiting >= WAITING_MOST && waiting >= self.segments() / 2
     }
 }

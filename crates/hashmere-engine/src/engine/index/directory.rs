@@ -24,7 +24,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes a leaf for the client `slot` and notes it in the client's row. Needs the index lock. Its content is anything.
-    pub(super) fn take_leaf(&self, slot: u32, root: u64) -> Result<u64, WriteError> {
+    pub(in crate::engine) fn take_leaf(&self, slot: u32, root: u64) -> Result<u64, WriteError> {
         let block = self.root_block(root);
         let note = row::offset(slot) + row::at::LEAF;
         // One that could not be given back when it was not needed after all.
@@ -88,7 +88,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// How much memory a new segment of the index gets when it needs `bytes` of it.
-    pub(super) fn index_step(&self, bytes: u64) -> u64 {
+    pub(in crate::engine) fn index_step(&self, bytes: u64) -> u64 {
         if self.segments() >= WHOLE_FROM {
             self.segment_bytes()
         } else {
@@ -98,7 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Claims segments for the index, with memory for `bytes`. Index growth may use the reserve's place in a full store no more
     /// than writers may.
-    pub(super) fn claim_index(&self, slot: u32, n: u64, bytes: u64) -> Result<u64, WriteError> {
+    pub(in crate::engine) fn claim_index(&self, slot: u32, n: u64, bytes: u64) -> Result<u64, WriteError> {
         let mut refused = None;
         let claimed = match n {
             1 => self.claim(slot, Need::Normal, self.index_step(bytes), &mut refused)?,
@@ -124,7 +124,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Doubles a directory if its depth is still `depth`. Needs the index lock.
-    pub(super) fn double(&self, slot: u32, root: u64, tree: Tree, depth: u32) -> Result<(), WriteError> {
+    pub(in crate::engine) fn double(&self, slot: u32, root: u64, tree: Tree, depth: u32) -> Result<(), WriteError> {
         let block = self.root_block(root);
         if self.depth(block, tree) != Some(depth) {
             return Ok(());
@@ -162,7 +162,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Offset of a directory entry that may be stored to.
-    pub(super) fn entry_inside(&self, block: u64, tree: Tree, index: u64) -> Result<u64, WriteError> {
+    pub(in crate::engine) fn entry_inside(&self, block: u64, tree: Tree, index: u64) -> Result<u64, WriteError> {
         let offset = self.entry(block, tree, index);
         if offset & 7 == 0 && self.is_inside(offset, 8) {
             return Ok(offset);
@@ -170,7 +170,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Err(self.outside("a directory entry lies outside the file", offset).into())
     }
 
-    pub(super) fn set_depth(&self, block: u64, tree: Tree, depth: u32) {
+    pub(in crate::engine) fn set_depth(&self, block: u64, tree: Tree, depth: u32) {
         match tree {
             Tree::First => self.put(block + root::at::DEPTH_0, u64::from(depth)),
             Tree::Overflow => self.put(block + root::at::DEPTH_1, u64::from(depth) + 1),
@@ -178,7 +178,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Creates the overflow tree if it is not there.
-    pub(super) fn plant_overflow(&self, slot: u32, root: u64) -> Result<(), WriteError> {
+    pub(in crate::engine) fn plant_overflow(&self, slot: u32, root: u64) -> Result<(), WriteError> {
         self.acquire_global(slot, at::INDEX_LOCK)?;
         let planted = self.plant_locked(slot, root);
         self.release_global(at::INDEX_LOCK);
@@ -201,7 +201,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Writes an empty leaf whose buckets start from a version.
-    pub(super) fn blank_leaf(&self, leaf: u64, identity: Identity, version: u64) {
+    pub(in crate::engine) fn blank_leaf(&self, leaf: u64, identity: Identity, version: u64) {
         self.mem.zero(leaf, self.leaf_bytes());
         let word = LockWord(version << hashmere_format::record::VERSION_SHIFT);
         for line in self.layout.first..self.layout.lines {
@@ -229,5 +229,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn is_in_index(&self, root: u64, leaf: u64) -> bool {
         let Some(id) = Identity::unpack(self.word(leaf + leaf::at::IDENTITY)) else { return false };
         matches!(self.leaf_of(root, Tree::from_number(id.tree), u64::from(id.prefix)), Ok(Some(found)) if found == leaf)
+    }
+
+    /// Leaves of a tree, each once.
+    pub(in crate::engine) fn leaves(&self, root_word: u64, tree: Tree) -> impl Iterator<Item = u64> + '_ {
+        let block = self.block_within(root_word);
+        let depth = self.depth(block, tree);
+        let entries = depth.map_or(0, |d| (1u64 << d).min(self.entries_max()));
+        (0..entries).filter_map(move |index| {
+            let leaf = self.leaf_of(root_word, tree, index).ok().flatten()?;
+            let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire))?;
+            (u64::from(id.prefix) == index & ((1 << id.depth) - 1) && index >> id.depth == 0).then_some(leaf)
+        })
+    }
+
+    /// The owners of the locks of the index that are held at this moment.
+    pub(in crate::engine) fn held_locks(&self, root: u64) -> Vec<u32> {
+        let mut held = Vec::new();
+        for tree in [Tree::First, Tree::Overflow] {
+            for leaf in self.leaves(root, tree) {
+                for bucket in self.leaf_buckets(leaf) {
+                    held.extend(LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Relaxed)).owner());
+                }
+            }
+        }
+        held
     }
 }

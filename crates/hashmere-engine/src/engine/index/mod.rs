@@ -3,16 +3,17 @@
 //! hash -> directory entry -> leaf -> two candidate buckets of seven slots; a bucket whose keys did not all
 //! fit says so in its lock word, and they are in the overflow tree, which is the same thing under another hash.
 
-pub(super) mod clear;
 pub(super) mod directory;
 pub(super) mod found;
+pub(super) mod plant;
 pub(super) mod scan;
 pub(super) mod split;
+pub(super) mod version_floor;
 
 use crate::engine::Engine;
 use crate::error::ReadError;
 use hashmere_format::hash::{buckets, TAG_MASK};
-use hashmere_format::leaf::{Slot, LINE, SLOTS};
+use hashmere_format::leaf::{LINE, SLOTS};
 use hashmere_format::root;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -182,13 +183,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.prefetch(place.first);
         self.mem.prefetch(place.second);
         place
-    }
-
-    /// The slot word at an offset.
-    #[inline(always)]
-    pub(super) fn slot(&self, offset: u64) -> Slot {
-        // SYNC(commit): pairs with the store of a slot: the words of the record that it leads to are seen as they were written.
-        Slot(self.mem.load(offset, Ordering::Acquire))
     }
 
     /// Which slots of a place hold a tag: one bit each, eight for each bucket. A hint: what they lead to is for the caller to load and

@@ -311,4 +311,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         }
     }
+
+    /// Splits an index that is smaller than `items` need, level by level.
+    pub(crate) fn presize(&self, writer: &mut Writer, items: u64) -> Result<(), WriteError> {
+        let depth = self.layout.leaves_for(items).map_or(Tree::First.depth_max(), u64::ilog2);
+        let root = self.enter(writer);
+        let mut result = Ok(());
+        'levels: for level in 0..depth {
+            for prefix in 0..1u64 << level {
+                let Ok(Some(leaf)) = self.leaf_of(root, Tree::First, prefix) else { continue };
+                let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire));
+                if let Some(id) = id.filter(|id| id.depth == level) {
+                    result = self.split(writer, root, Tree::First, leaf, id).map(|_| ());
+                    if result.is_err() {
+                        break 'levels;
+                    }
+                }
+            }
+        }
+        self.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+        result
+    }
 }

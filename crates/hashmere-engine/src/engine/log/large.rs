@@ -3,7 +3,6 @@
 use crate::engine::log::segments::Memory;
 use crate::engine::{Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
-use crate::fault::{self, Fault};
 use hashmere_format::header::RootWord;
 use hashmere_format::record::Head;
 use hashmere_format::segment::{self, State, Word};
@@ -74,17 +73,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.stamp(self.segment_offset(segment));
         }
         self.free_records(segment, slot)
-    }
-
-    /// A large record whose writer died: it counts if the index leads to it.
-    pub(in crate::engine) fn recover_large(&self, segment: u64, slot: u32) -> Result<(), WriteError> {
-        let offset = self.segment_offset(segment);
-        let word = self.state(segment);
-        if self.is_referred(offset) && !fault::is(Fault::LargeUnasked) {
-            self.set_field(segment, segment::at::BORN, self.born_until_now());
-            self.set_state(segment, Word { state: State::Large, owner: 0, ..word });
-            return Ok(());
-        }
-        self.free_unless_held(segment, slot).map(|_| ())
     }
 }

@@ -12,12 +12,15 @@ pub(super) mod extent;
 pub(super) mod growth;
 pub(super) mod large;
 pub(super) mod maximum;
+pub(super) mod pending_sync;
 pub(super) mod pin;
 pub(super) mod reach;
 pub(super) mod records;
 pub(super) mod region;
 pub(super) mod segments;
+pub(super) mod snapshot;
 mod spare;
+pub(super) mod sums;
 
 /// What this process knows of the segments.
 #[derive(Debug, Default)]

@@ -6,8 +6,8 @@
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
-use hashmere_format::header::{at, limit};
-use hashmere_format::segment::{self, State, Word, CHUNK_ENTRIES};
+use hashmere_format::header::{at, limit, RootWord};
+use hashmere_format::segment::{self, Born, State, Word, CHUNK_ENTRIES};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -134,7 +134,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Claims a free segment, unless it is one of the reserve.
-    pub(super) fn claim_free(&self, slot: u32, need: Need) -> Option<u64> {
+    pub(in crate::engine) fn claim_free(&self, slot: u32, need: Need) -> Option<u64> {
         let floor = if need == Need::Reserve || fault::is(Fault::ReserveSpent) { 0 } else { RESERVE };
         if self.free_segments() <= floor {
             return None;
@@ -196,7 +196,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Like [`free`](Self::free), but the segments stay with `slot`, each claimed on its own, memory and all.
-    pub(super) fn keep(&self, segment: u64, length: u64, slot: u32) {
+    pub(in crate::engine) fn keep(&self, segment: u64, length: u64, slot: u32) {
         self.recycle(segment, length, slot, |part| self.blank(part));
         // SYNC(recycle): as when a free segment is taken.
         self.mem.fence(Ordering::Release);
@@ -225,12 +225,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// How many free segments keep their memory.
-    pub(super) fn keep_most(&self) -> u64 {
+    pub(in crate::engine) fn keep_most(&self) -> u64 {
         (self.segments() / 16).clamp(2 * RESERVE, KEEP_MAX)
     }
 
     /// An entry says nothing any more about the former content of its segment.
-    pub(super) fn blank(&self, segment: u64) {
+    pub(in crate::engine) fn blank(&self, segment: u64) {
         self.set_field(segment, segment::at::DEAD, 0);
         self.set_field(segment, segment::at::USED, 0);
         self.set_field(segment, segment::at::EXPIRE_MIN, u64::MAX);
@@ -319,5 +319,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(false);
         }
         self.free_unless_held(segment, slot)
+    }
+
+    #[inline(always)]
+    pub(in crate::engine) fn generation(&self, segment: u64) -> u64 {
+        self.mem.load(self.entry_of(segment) + segment::at::GENERATION, Ordering::Acquire)
+    }
+
+    /// Whether everything in a segment belongs to an index of the past. Freeing it still waits for the operations
+    /// that began under that index.
+    pub(in crate::engine) fn is_stale(&self, segment: u64) -> bool {
+        let now = RootWord::unpack(self.root());
+        Born::unpack(self.field(segment, segment::at::BORN)).last < now.generation && segment != now.segment
     }
 }

@@ -4,6 +4,7 @@
 //! reused. When segments are being recycled all the time, the generation of the one segment decides.
 
 pub(super) mod fetch;
+pub(super) mod wait;
 
 use crate::engine::index::{Place, Tree};
 use crate::engine::{corrupt, Engine, Found, KeyHash};
@@ -13,7 +14,6 @@ use hashmere_format::header::at;
 use hashmere_format::leaf::{LockWord, Slot, LOCK_WORD};
 use hashmere_format::record::{field, Head, RecordHeader};
 use hashmere_format::row::Stat;
-use hashmere_format::segment;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -94,7 +94,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// What a slot leads to, if that is this key's record. It may be recycled at any moment: the caller proves that it was not.
     #[inline(always)]
-    pub(super) fn found_at(
+    pub(in crate::engine) fn found_at(
         &self,
         key: &[u8],
         kh: KeyHash,
@@ -122,7 +122,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a record is this key's: the whole key counts, and whether the caller supplied its hash.
     #[inline(always)]
-    pub(super) fn is_named(&self, record: u64, header: RecordHeader, key: &[u8], kh: KeyHash) -> bool {
+    pub(in crate::engine) fn is_named(&self, record: u64, header: RecordHeader, key: &[u8], kh: KeyHash) -> bool {
         header.key_len as usize == key.len()
             && self.has_hash(record, header, kh)
             && self.mem.matches(record + header.lead, key)
@@ -209,7 +209,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// All of them.
-    pub(super) fn candidates(&self, key: &[u8], kh: KeyHash) -> [(Tree, u64); CANDIDATES] {
+    pub(in crate::engine) fn candidates(&self, key: &[u8], kh: KeyHash) -> [(Tree, u64); CANDIDATES] {
         std::array::from_fn(|n| self.candidate(n, key, kh))
     }
 
@@ -271,19 +271,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(same.then_some(generation))
     }
 
-    #[inline(always)]
-    pub(super) fn generation(&self, segment: u64) -> u64 {
-        self.mem.load(self.entry_of(segment) + segment::at::GENERATION, Ordering::Acquire)
-    }
-
     /// The whole head of a record.
-    pub(super) fn head_of(&self, found: &Found) -> Head {
+    pub(in crate::engine) fn head_of(&self, found: &Found) -> Head {
         self.head_at(found.record, found.header)
     }
 
     /// The caller's flags of a record, and the marks above them.
     #[inline(always)]
-    pub(super) fn flags_of(&self, found: &Found) -> u64 {
+    pub(in crate::engine) fn flags_of(&self, found: &Found) -> u64 {
         if !found.header.has(field::FLAGS) {
             return 0;
         }
@@ -292,7 +287,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Wall clock of a record's expiry; `None` is never.
     #[inline(always)]
-    pub(super) fn expiry_of(&self, found: &Found) -> Option<u64> {
+    pub(in crate::engine) fn expiry_of(&self, found: &Found) -> Option<u64> {
         self.expiry(found.record, found.header).filter(|at| *at != u64::MAX)
     }
 
@@ -308,7 +303,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[inline(always)]
-    pub(super) fn is_expired(&self, record: u64, header: RecordHeader) -> bool {
+    pub(in crate::engine) fn is_expired(&self, record: u64, header: RecordHeader) -> bool {
         match self.expiry(record, header) {
             None => false,
             Some(at) => at <= self.host.now_ms() && !fault::is(Fault::ExpiryIgnored),
@@ -342,5 +337,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut mask = self.matching(place, kh.hash);
         // No match, or an empty slot: some line of the file is fetched, or none; a hint does no harm.
         self.mem.prefetch(self.slot(place.take_slot(&mut mask)).offset());
+    }
+
+    /// The hash under which a record was stored.
+    pub(in crate::engine) fn hash_of(&self, head: &Head, key: &[u8]) -> KeyHash {
+        match head.hash {
+            Some(hash) => KeyHash { hash, is_supplied: true },
+            None => self.hash(key),
+        }
     }
 }

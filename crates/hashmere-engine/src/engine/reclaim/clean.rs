@@ -2,14 +2,14 @@
 //! all this.
 
 use crate::engine::client::writer_state::Cleaning;
-use crate::engine::write::held::Held;
+use crate::engine::commit::held::Held;
 use crate::engine::{Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::leaf::{LockWord, Slot};
 use hashmere_format::record::{field, Head};
-use hashmere_format::row::Stat;
+use hashmere_format::row::{self, Stat};
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
@@ -33,6 +33,16 @@ const WINDOW: u64 = 64;
 const COMPACTION_THRESHOLD: u64 = 6;
 
 impl<M: Mem, H: Host> Engine<M, H> {
+    /// The operation is over: nothing is held back for it any more, and what it left is tidied.
+    #[inline(always)]
+    pub(in crate::engine) fn leave(&self, writer: &mut Writer) {
+        self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
+        if writer.dead_large.is_some() || writer.made_dead >= self.segment_bytes() {
+            self.tidy(writer);
+        }
+        self.sync_if_due(writer);
+    }
+
     /// After an operation: what it left to be tidied.
     #[cold]
     #[inline(never)]
@@ -329,14 +339,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Release);
         self.count_at(writer.row, Stat::Moved, 1);
         false
-    }
-
-    /// The hash under which a record was stored.
-    pub(in crate::engine) fn hash_of(&self, head: &Head, key: &[u8]) -> KeyHash {
-        match head.hash {
-            Some(hash) => KeyHash { hash, is_supplied: true },
-            None => self.hash(key),
-        }
     }
 
     fn may_stay(&self, found: &Found, bytes: u64, policy: &mut Policy) -> bool {

@@ -8,18 +8,13 @@
 
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
-use crate::fault::{self, Fault};
 use hashmere_format::leaf::{LockWord, LOCK_WORD};
 use hashmere_format::row;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
-use std::time::Duration;
 
 /// Rounds that an update loses before it asks others to yield.
 const LOST_BEFORE: u32 = 16;
-/// How long a writer yields: long enough for a function that only computes, also on a busy machine; not noticed when it
-/// is in vain.
-const COURTESY: Duration = Duration::from_millis(5);
 
 /// The rounds that an operation lost that commits only what is still as it was seen.
 #[derive(Clone, Copy, Debug, Default)]
@@ -73,23 +68,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         locked.map(|_| ())
-    }
-
-    /// How long this writer yields to those who ask.
-    pub(in crate::engine) fn courtesy_of(&self, writer: &Writer) -> Duration {
-        if writer.insists || fault::is(Fault::YieldIgnored) {
-            return Duration::ZERO;
-        }
-        COURTESY
-    }
-
-    /// Leaves a free lock to the update that asks for it, and returns what is left of the courtesy.
-    pub(in crate::engine) fn give_way(&self, offset: u64, seen: LockWord, courtesy: Duration) -> Duration {
-        let start = self.host.monotonic();
-        let noted = seen.0 | LockWord::WAITERS;
-        if seen.0 == noted || self.mem.compare_exchange(offset, seen.0, noted).is_ok() {
-            self.mem.wait(offset, noted as u32, courtesy);
-        }
-        courtesy.saturating_sub(self.host.monotonic().saturating_sub(start))
     }
 }

@@ -4,9 +4,9 @@
 //! is out of the ordinary (a split, a clear, a key in the overflow tree, no free slot) is left to `mutate`, which begins
 //! again. What passes by reference to such a cold call would have to live in memory all the way, so only words do.
 
+use crate::engine::commit::locate::Site;
 use crate::engine::index::{Path, Place, Tree};
 use crate::engine::write::draft::When;
-use crate::engine::write::Site;
 use crate::engine::{Decision, Draft, Engine, Found, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};

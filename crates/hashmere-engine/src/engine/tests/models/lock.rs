@@ -5,8 +5,8 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
+use crate::engine::commit::held::Held;
 use crate::engine::tests::fixture::strict;
-use crate::engine::write::held::Held;
 use crate::error::WriteError;
 use crate::fault::Fault;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};

@@ -28,7 +28,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Killed after the store: versions begin higher than they had to.
     #[cold]
     #[inline(never)]
-    pub(super) fn ask_version(&self, writer: &Writer, least: u64) -> Result<(), WriteError> {
+    pub(in crate::engine) fn ask_version(&self, writer: &Writer, least: u64) -> Result<(), WriteError> {
         if least > Version::MIN_VERSION_MAX.0 {
             return Err(WriteError::InvalidState(
                 "a version that a write asks for is at most 2^41 (2199023255552): the rest is for counting; ask for a smaller one",

@@ -1,6 +1,12 @@
 //! The commit: one store of one slot, and what is written down before and after it, so that a repair can complete it.
+//!
+//! [`key_lock`] locks the key, and [`locate`] finds its slot or a free one.
 
-use crate::engine::write::Site;
+pub(super) mod held;
+pub(super) mod key_lock;
+pub(super) mod locate;
+
+use crate::engine::commit::locate::Site;
 use crate::engine::{Draft, Engine, Found, Writer};
 use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
@@ -16,7 +22,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `word` what the lock
     /// word will hold. `false`: the free slots were taken by other keys.
     #[inline(always)]
-    pub(super) fn commit_draft(
+    pub(in crate::engine) fn commit_draft(
         &self,
         writer: &mut Writer,
         root: u64,
@@ -167,7 +173,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Marks a superseded record and counts its bytes. A cleaner that meets the mark needs no lock of ours, so until ours
     /// is released our row holds its segment back: it names it in the intent.
     #[inline(always)]
-    pub(super) fn mark_dead(&self, writer: &mut Writer, old: &Found) {
+    pub(in crate::engine) fn mark_dead(&self, writer: &mut Writer, old: &Found) {
         let bytes = old.bytes();
         if self.layout.is_durable() {
             self.stamp(old.record);

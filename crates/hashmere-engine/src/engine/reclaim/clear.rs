@@ -3,17 +3,15 @@
 //! A writer that had begun before may still commit into the old index: it then happened before the clear. What the
 //! old index led to is freed afterwards, once no operation is under way that began under it.
 
-use crate::engine::index::Tree;
 use crate::engine::log::segments::{Memory, Need};
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, RootWord};
-use hashmere_format::leaf::Identity;
 use hashmere_format::record::VERSION_MAX;
 use hashmere_format::root;
 use hashmere_format::row::Stat;
-use hashmere_format::segment::{self, Born, State, Word};
+use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -75,48 +73,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let writes =
             [Stat::Sets, Stat::Deletes, Stat::Evicted, Stat::Expired, Stat::Takeovers].map(|stat| self.total(stat));
         writes.iter().fold(base, |sum, writes| sum.wrapping_add(*writes)).wrapping_add(1 << 20)
-    }
-
-    /// Bytes that a new index has at first.
-    pub(in crate::engine) fn plant_bytes(&self) -> u64 {
-        let start = root::BYTES.next_multiple_of(self.leaf_bytes());
-        (start + self.leaf_bytes()).min(self.segment_bytes())
-    }
-
-    /// Writes an index of one empty leaf into a claimed segment. Versions in it are larger than `version`; records up to
-    /// `floor` are of an index of the past.
-    pub(in crate::engine) fn plant(&self, word: RootWord, version: u64, floor: u64) -> Result<(), WriteError> {
-        let block = self.segment_offset(word.segment);
-        let start = root::BYTES.next_multiple_of(self.leaf_bytes());
-        self.back(block, self.plant_bytes())?;
-        self.mem.zero(block, root::BYTES);
-        let put = |at: u64, value: u64| self.mem.store(block + at, value, Ordering::Relaxed);
-        put(root::at::DIR_0, block + root::at::ENTRIES_0);
-        put(root::at::VERSION, version);
-        put(root::at::FLOOR, floor);
-        put(root::at::ARENA, block + start + self.leaf_bytes());
-        put(root::at::ARENA_END, block + self.segment_bytes());
-        put(root::at::ENTRIES_0, block + start);
-        self.blank_leaf(block + start, Identity { depth: 0, tree: 0, prefix: 0 }, version);
-        Ok(())
-    }
-
-    /// Whether everything in a segment belongs to an index of the past. Freeing it still waits for the operations
-    /// that began under that index.
-    pub(in crate::engine) fn is_stale(&self, segment: u64) -> bool {
-        let now = RootWord::unpack(self.root());
-        Born::unpack(self.field(segment, segment::at::BORN)).last < now.generation && segment != now.segment
-    }
-
-    /// Leaves of a tree, each once.
-    pub(in crate::engine) fn leaves(&self, root_word: u64, tree: Tree) -> impl Iterator<Item = u64> + '_ {
-        let block = self.block_within(root_word);
-        let depth = self.depth(block, tree);
-        let entries = depth.map_or(0, |d| (1u64 << d).min(self.entries_max()));
-        (0..entries).filter_map(move |index| {
-            let leaf = self.leaf_of(root_word, tree, index).ok().flatten()?;
-            let id = Identity::unpack(self.mem.load(leaf, Ordering::Acquire))?;
-            (u64::from(id.prefix) == index & ((1 << id.depth) - 1) && index >> id.depth == 0).then_some(leaf)
-        })
     }
 }
