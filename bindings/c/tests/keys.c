@@ -301,6 +301,9 @@ int main(void) {
         gone(&keys[1]);
         gone(&keys[2]);
     }
+    /* Numbers that never were any. */
+    const hm_key never[4] = {hm_key_uid(UINT32_MAX), hm_key_uid(0), hm_key_id(UINT64_MAX), hm_key_id(0)};
+    for (int i = 0; i < 4; i++) gone(&never[i]);
     gone_between();
     hashes();
     bad_keys();
