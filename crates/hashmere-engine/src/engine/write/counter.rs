@@ -136,8 +136,10 @@ pub fn number_of(text: &[u8]) -> Result<u64, WriteError> {
     if text.is_empty() {
         return Err(WriteError::NotANumber);
     }
-    text.iter().try_fold(0u64, |number, byte| {
-        let digit = byte.checked_sub(b'0').filter(|d| *d < 10).ok_or(WriteError::NotANumber)?;
-        number.checked_mul(10).and_then(|n| n.checked_add(u64::from(digit))).ok_or(WriteError::NotANumber)
-    })
+    // An error made for each digit would be dropped for each: a quarter of the instructions of an increment.
+    let number = text.iter().try_fold(0u64, |number, byte| {
+        let digit = byte.checked_sub(b'0').filter(|d| *d < 10)?;
+        number.checked_mul(10)?.checked_add(u64::from(digit))
+    });
+    number.ok_or(WriteError::NotANumber)
 }
