@@ -22,6 +22,15 @@ pub fn attributes(
     Ok(Some(Attributes { flags, ttl: expiry(ttl, expires_at)?, ..Attributes::NONE }))
 }
 
+/// The same where none means neither flags nor expiry.
+pub fn given(
+    ttl: Option<&Bound<'_, PyAny>>,
+    expires_at: Option<&Bound<'_, PyAny>>,
+    flags: Option<&Bound<'_, PyAny>>,
+) -> PyResult<Attributes> {
+    Ok(attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE))
+}
+
 /// An expiry from the arguments `ttl` and `expires_at`.
 pub fn expiry(ttl: Option<&Bound<'_, PyAny>>, expires_at: Option<&Bound<'_, PyAny>>) -> PyResult<Ttl> {
     match (ttl, expires_at) {

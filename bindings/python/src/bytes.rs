@@ -1,4 +1,4 @@
-//! Keys and values as they come from Python.
+//! Bytes as they come from Python, and values.
 
 use crate::raw;
 use pyo3::exceptions::PyTypeError;
@@ -102,20 +102,6 @@ pub fn value<'a>(object: Borrowed<'a, '_, PyAny>) -> PyResult<Bytes<'a>> {
         // A buffer that is not contiguous, or a released memoryview: its own words are the best.
         Some(error) if !error.is_instance_of::<PyTypeError>(object.py()) => Err(error),
         _ => Err(refused(&object, VALUE)),
-    }
-}
-
-/// A key argument.
-pub struct Key<'a>(pub &'a [u8]);
-
-/// What a key may be.
-pub const KEY: &str = "a key must be bytes or str";
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Key<'a> {
-    type Error = PyErr;
-    fn extract(object: Borrowed<'a, 'py, PyAny>) -> PyResult<Key<'a>> {
-        // SAFETY: borrowed for 'a.
-        unsafe { fixed(object.as_ptr()) }.map(Key).ok_or_else(|| refused(&object, KEY))
     }
 }
 

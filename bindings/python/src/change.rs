@@ -1,11 +1,12 @@
 //! Reading and changing one key, beyond `hot`.
 
-use crate::attributes::{attributes, expiry, unsigned};
-use crate::bytes::{self, Key, Value};
+use crate::attributes::{attributes, expiry, given, unsigned};
+use crate::bytes::{self, Value};
 use crate::error::OrRaise;
-use crate::item::{item, seconds};
+use crate::item::seconds;
+use crate::key::Key;
 use crate::store::StoreBase;
-use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Item, Ttl, Update, Updated, Version};
+use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Item, Stored, Ttl, Update, Updated, Version};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -24,7 +25,7 @@ fn condition<'a>(version: Any<'_, '_>, expected: Option<&'a Value<'_>>) -> PyRes
 /// What is attached to a counter that is created.
 fn counter(initial: Any<'_, '_>, ttl: Any<'_, '_>, expires_at: Any<'_, '_>, flags: Any<'_, '_>) -> PyResult<Counter> {
     let initial = initial.map(|n| unsigned(n, "initial")).transpose()?;
-    Ok(Counter { initial, attributes: attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE) })
+    Ok(Counter { initial, attributes: given(ttl, expires_at, flags)? })
 }
 
 /// A signed step.
@@ -39,48 +40,53 @@ fn step(by: &Bound<'_, PyAny>) -> PyResult<Result<u64, i64>> {
     }
 }
 
+/// The version of what was stored, if it was.
+fn version_of(stored: Option<Stored>) -> Option<u64> {
+    stored.map(|stored| stored.version.0)
+}
+
+/// Calls that store a value with attributes, or not.
+macro_rules! stores {
+    ($($(#[$($doc:tt)*])* $name:ident)*) => {$(
+        #[pymethods]
+        impl StoreBase {
+            $(#[$($doc)*])*
+            #[pyo3(signature = (key, value, /, *, ttl=None, expires_at=None, flags=None))]
+            fn $name(
+                &self,
+                py: Python<'_>,
+                key: Key<'_>,
+                value: Value<'_>,
+                ttl: Any<'_, '_>,
+                expires_at: Any<'_, '_>,
+                flags: Any<'_, '_>,
+            ) -> PyResult<Option<u64>> {
+                let with = given(ttl, expires_at, flags)?;
+                self.enter(py)?.$name(key.0, &value.0, with).or_raise(py).map(version_of)
+            }
+        }
+    )*};
+}
+
+stores! {
+    /// Stores a value if the key is absent. The version, or ``None``: it is there, and stays as it is.
+    add
+    /// Stores a value if the key is there. The version, or ``None``: it is absent, and stays so.
+    replace
+}
+
 #[pymethods]
 impl StoreBase {
-    /// Stores a value if the key is absent. The version, or ``None``: it is there, and stays as it is.
-    #[pyo3(signature = (key, value, /, *, ttl=None, expires_at=None, flags=None))]
-    fn add(
-        &self,
-        py: Python<'_>,
-        key: Key<'_>,
-        value: Value<'_>,
-        ttl: Any<'_, '_>,
-        expires_at: Any<'_, '_>,
-        flags: Any<'_, '_>,
-    ) -> PyResult<Option<u64>> {
-        let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
-        Ok(self.enter(py)?.add(key.0, &value.0, with).or_raise(py)?.map(|stored| stored.version.0))
-    }
-
-    /// Stores a value if the key is there. The version, or ``None``: it is absent, and stays so.
-    #[pyo3(signature = (key, value, /, *, ttl=None, expires_at=None, flags=None))]
-    fn replace(
-        &self,
-        py: Python<'_>,
-        key: Key<'_>,
-        value: Value<'_>,
-        ttl: Any<'_, '_>,
-        expires_at: Any<'_, '_>,
-        flags: Any<'_, '_>,
-    ) -> PyResult<Option<u64>> {
-        let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
-        Ok(self.enter(py)?.replace(key.0, &value.0, with).or_raise(py)?.map(|stored| stored.version.0))
-    }
-
     /// Puts bytes behind a value; flags and expiry stay. The version, or ``None``: the key is absent.
     #[pyo3(signature = (key, tail, /))]
     fn append(&self, py: Python<'_>, key: Key<'_>, tail: Value<'_>) -> PyResult<Option<u64>> {
-        Ok(self.enter(py)?.append(key.0, &tail.0).or_raise(py)?.map(|stored| stored.version.0))
+        self.enter(py)?.append(key.0, &tail.0).or_raise(py).map(version_of)
     }
 
     /// Puts bytes in front of a value; flags and expiry stay. The version, or ``None``: the key is absent.
     #[pyo3(signature = (key, head, /))]
     fn prepend(&self, py: Python<'_>, key: Key<'_>, head: Value<'_>) -> PyResult<Option<u64>> {
-        Ok(self.enter(py)?.prepend(key.0, &head.0).or_raise(py)?.map(|stored| stored.version.0))
+        self.enter(py)?.prepend(key.0, &head.0).or_raise(py).map(version_of)
     }
 
     /// Removes a key, given a condition only if it has that ``version`` or the ``expected`` value. Whether it was removed.
@@ -127,11 +133,11 @@ impl StoreBase {
         expires_at: Any<'_, '_>,
         flags: Any<'_, '_>,
     ) -> PyResult<Option<u64>> {
-        let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
+        let with = given(ttl, expires_at, flags)?;
         let condition = condition(version, expected.as_ref())?;
         let change = Change::SetWith(&value.0, with);
         Ok(match self.enter(py)?.compare_and_set(key.0, condition, change).or_raise(py)? {
-            CasOutcome::Stored(stored) => Some(stored.version.0),
+            CasOutcome::Stored(stored) => version_of(Some(stored)),
             _ => None,
         })
     }
@@ -211,13 +217,6 @@ impl StoreBase {
         self.enter(py)?.dec_ref(key.0).or_raise(py)
     }
 
-    /// A key with its value, version, flags, expiry and UID as a ``Item``; ``None``: absent.
-    #[pyo3(signature = (key, /))]
-    fn get_item<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        let found = self.enter(py)?.get_item(key.0).or_raise(py)?;
-        found.map(|found| item(py, key.0, &found.value, &found.metadata)).transpose()
-    }
-
     /// The version of a key's value; ``None``: absent.
     #[pyo3(signature = (key, /))]
     fn version(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u64>> {
@@ -269,18 +268,18 @@ impl StoreBase {
 }
 
 /// A Python function that is asked what becomes of a key.
-pub struct Visitor<'a, 'py> {
-    pub f: &'a Bound<'py, PyAny>,
-    pub with: Option<Attributes>,
-    pub failed: Option<PyErr>,
+struct Visitor<'a, 'py> {
+    f: &'a Bound<'py, PyAny>,
+    with: Option<Attributes>,
+    failed: Option<PyErr>,
     /// The value that it was last shown, and the one that it last returned.
-    pub seen: Option<Vec<u8>>,
-    pub said: Option<Vec<u8>>,
+    seen: Option<Vec<u8>>,
+    said: Option<Vec<u8>>,
 }
 
 impl<'py> Visitor<'_, 'py> {
     /// What it says. If it raises, the key is left as it is.
-    pub fn ask(&mut self, item: Option<&Item>) -> Update {
+    fn ask(&mut self, item: Option<&Item>) -> Update {
         self.try_ask(item).unwrap_or_else(|error| {
             self.failed = Some(error);
             Update::Keep
@@ -314,7 +313,7 @@ impl<'py> Visitor<'_, 'py> {
     }
 
     /// The value that is there after the update.
-    pub fn outcome(self, updated: Updated) -> PyResult<Option<Bound<'py, PyBytes>>> {
+    fn outcome(self, updated: Updated) -> PyResult<Option<Bound<'py, PyBytes>>> {
         if let Some(error) = self.failed {
             return Err(error);
         }

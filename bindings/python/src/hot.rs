@@ -4,13 +4,14 @@
 //! They hold the interpreter: letting go of it costs more than they do. Values that take longer than that to copy are copied
 //! without it, and so is every wait for a lock (`handle::let_others_run`).
 
-use crate::attributes::attributes;
+use crate::attributes::given;
 use crate::bytes::{self, fixed, Bytes};
 use crate::error::{self, raised};
 use crate::handle::{Handle, Use};
+use crate::key;
 use crate::raw::{self, slot};
 use crate::store::StoreBase;
-use hashmere::{Attributes, Error, View};
+use hashmere::{Attributes, Error, Key, View};
 use hashmere_engine::{Roomed, StoreHandle};
 use pyo3::exceptions::{PyKeyError, PySystemError, PyTypeError};
 use pyo3::ffi;
@@ -64,14 +65,6 @@ unsafe fn enter<'a>(this: Object) -> Result<Use<'a>, Raised> {
 }
 
 /// # Safety
-/// As [`fixed`].
-#[inline(always)]
-unsafe fn key<'a>(object: Object) -> Result<&'a [u8], Raised> {
-    // SAFETY: the caller's word.
-    unsafe { fixed(object) }.ok_or_else(|| raise(|py| bytes::refused(&unsafe { any(py, object) }, bytes::KEY)))
-}
-
-/// # Safety
 /// A live object.
 unsafe fn any(py: Python<'_>, object: Object) -> Bound<'_, PyAny> {
     // SAFETY: the caller's word.
@@ -121,8 +114,13 @@ impl Drop for Fresh {
 }
 
 /// The value of a key as `bytes`; null: it is not there.
+///
+/// # Safety
+/// A live object.
 #[inline(always)]
-fn fetch(store: &Use<'_>, key: &[u8]) -> Result<Object, Raised> {
+unsafe fn fetch(store: &Use<'_>, name: Object) -> Result<Object, Raised> {
+    // SAFETY: the caller's word.
+    let Some(key) = (unsafe { fixed(name) }) else { return unsafe { fetch_named(store, name) } };
     match store.shared().get_in(key, Fresh::new) {
         Ok(Roomed::Copied(value)) => Ok(value.finish()),
         Ok(Roomed::Absent) => Ok(null_mut()),
@@ -131,6 +129,45 @@ fn fetch(store: &Use<'_>, key: &[u8]) -> Result<Object, Raised> {
         Err(_) if pending() => Err(Raised),
         Err(error) => Err(raise_engine(error)),
     }
+}
+
+/// Values up to this length are copied by way of the stack where the key is no bytes.
+const SHORT: usize = 512;
+
+/// # Safety
+/// As [`fetch`].
+#[cold]
+unsafe fn fetch_named(store: &Use<'_>, name: Object) -> Result<Object, Raised> {
+    // SAFETY: the caller's word.
+    let key = unsafe { named(name) }?;
+    // Asked first, for what reads the value is counted, and a long one is read in another way.
+    let metadata = store.metadata(key).map_err(raise_engine)?;
+    if metadata.is_some_and(|metadata| metadata.value_len > SHORT as u64) {
+        return store.view(key).map_err(raise_engine)?.map_or(Ok(null_mut()), |view| long_value(&view));
+    }
+    let mut short = [0; SHORT];
+    match store.get_into(key, &mut short).map_err(raise_engine)? {
+        None => Ok(null_mut()),
+        Some(len) if len <= SHORT => {
+            let mut fresh = Fresh::new(len).ok_or(Raised)?;
+            fresh.as_mut().copy_from_slice(&short[..len]);
+            Ok(fresh.finish())
+        }
+        // It was overwritten by a long one since.
+        // SAFETY: as above.
+        Some(_) => unsafe { fetch_named(store, name) },
+    }
+}
+
+/// The key that an object names which is neither `bytes` nor `str`.
+///
+/// # Safety
+/// A live object, which outlives what is returned.
+#[cold]
+unsafe fn named<'a>(name: Object) -> Result<Key<'a>, Raised> {
+    // SAFETY: the interpreter is attached in all of this file; otherwise the caller's word.
+    let name = unsafe { Borrowed::from_ptr(Python::assume_attached(), name) };
+    key::named(name).map_err(|error| raise(|_| error))
 }
 
 #[cold]
@@ -152,33 +189,55 @@ fn long_value(view: &View) -> Result<Object, Raised> {
 }
 
 /// Stores a value, with attributes or without; returns the version.
+///
+/// # Safety
+/// Live objects.
 #[inline(always)]
-fn store_value(store: &Use<'_>, key: &[u8], value: Object, with: Attributes) -> Result<u64, Raised> {
-    // SAFETY: the caller holds it.
-    let stored = match unsafe { fixed(value) } {
-        Some(bytes) if bytes.len() < LONG => store.set_with(key, bytes, with),
-        Some(bytes) => {
-            let store: &hashmere::Store = store;
-            Python::attach(|py| py.detach(|| store.set_with(key, bytes, with)))
+unsafe fn store_value(store: &Use<'_>, name: Object, value: Object, with: Attributes) -> Result<u64, Raised> {
+    // SAFETY: the caller's word.
+    unsafe {
+        let key = fixed(name);
+        if let Some(key) = key {
+            if let Some(bytes) = fixed(value).filter(|bytes| bytes.len() < LONG) {
+                return match store.set_with(key, bytes, with) {
+                    Ok(stored) => Ok(stored.version.0),
+                    Err(error) => Err(raise_engine(error)),
+                };
+            }
         }
-        None => return store_exported(store, key, value, with),
-    };
-    match stored {
-        Ok(stored) => Ok(stored.version.0),
-        Err(error) => Err(raise_engine(error)),
+        store_otherwise(store, key, name, value, with)
     }
 }
 
+/// A long value, an object with a buffer, or a key that is no bytes.
+///
+/// # Safety
+/// As [`store_value`].
 #[cold]
-fn store_exported(store: &Use<'_>, key: &[u8], value: Object, with: Attributes) -> Result<u64, Raised> {
+unsafe fn store_otherwise(
+    store: &Use<'_>,
+    key: Option<&[u8]>,
+    name: Object,
+    value: Object,
+    with: Attributes,
+) -> Result<u64, Raised> {
     if pending() {
+        // A text without UTF-8.
         return Err(Raised);
     }
+    // SAFETY: the caller's word.
+    let key = key.map_or_else(|| unsafe { named(name) }, |key| Ok(Key::Bytes(key)))?;
     Python::attach(|py| {
-        // SAFETY: the caller holds it.
+        // SAFETY: the caller's word.
         let value: Bytes<'_> = bytes::value(unsafe { Borrowed::from_ptr(py, value) })?;
-        let stored = store.set_with(key, &value, with).map_err(|error| raised(py, error))?;
-        Ok(stored.version.0)
+        let store: &hashmere::Store = store;
+        let set = |bytes: &[u8]| store.set_with(key, bytes, with);
+        let stored = match value {
+            Bytes::Fixed(bytes) if bytes.len() >= LONG => py.detach(|| set(bytes)),
+            // A buffer of the caller's may be written to while others run.
+            other => set(&other),
+        };
+        Ok(stored.map_err(|error| raised(py, error))?.version.0)
     })
     .map_err(|error: PyErr| raise(|_| error))
 }
@@ -187,8 +246,7 @@ fn store_exported(store: &Use<'_>, key: &[u8], value: Object, with: Attributes) 
 unsafe extern "C" fn subscript(this: Object, name: Object) -> Object {
     answer(null_mut(), || {
         // SAFETY: Python passes live objects.
-        let (store, key) = unsafe { (enter(this)?, key(name)?) };
-        let value = fetch(&store, key)?;
+        let value = unsafe { fetch(&enter(this)?, name) }?;
         if value.is_null() {
             return Err(no_key(name));
         }
@@ -206,16 +264,22 @@ fn no_key(name: Object) -> Raised {
 unsafe extern "C" fn ass_subscript(this: Object, name: Object, value: Object) -> c_int {
     answer(-1, || {
         // SAFETY: Python passes live objects, or null for a deletion.
-        let (store, key) = unsafe { (enter(this)?, key(name)?) };
-        if value.is_null() {
-            return match store.delete(key) {
-                Ok(true) => Ok(0),
-                Ok(false) => Err(no_key(name)),
-                Err(error) => Err(raise_engine(error)),
-            };
+        let store = unsafe { enter(this) }?;
+        if !value.is_null() {
+            // SAFETY: as above.
+            return unsafe { store_value(&store, name, value, Attributes::NONE) }.map(|_| 0);
         }
-        store_value(&store, key, value, Attributes::NONE)?;
-        Ok(0)
+        // SAFETY: as above.
+        let deleted = match unsafe { fixed(name) } {
+            Some(key) => store.delete(key),
+            // SAFETY: as above.
+            None => store.delete(unsafe { named(name) }?),
+        };
+        match deleted {
+            Ok(true) => Ok(0),
+            Ok(false) => Err(no_key(name)),
+            Err(error) => Err(raise_engine(error)),
+        }
     })
 }
 
@@ -223,8 +287,14 @@ unsafe extern "C" fn ass_subscript(this: Object, name: Object, value: Object) ->
 unsafe extern "C" fn contains(this: Object, name: Object) -> c_int {
     answer(-1, || {
         // SAFETY: Python passes live objects.
-        let (store, key) = unsafe { (enter(this)?, key(name)?) };
-        store.contains_key(key).map(c_int::from).map_err(raise_engine)
+        let store = unsafe { enter(this) }?;
+        // SAFETY: as above.
+        let found = match unsafe { fixed(name) } {
+            Some(key) => store.contains_key(key),
+            // SAFETY: as above.
+            None => store.contains_key(unsafe { named(name) }?),
+        };
+        found.map(c_int::from).map_err(raise_engine)
     })
 }
 
@@ -237,8 +307,7 @@ unsafe extern "C" fn get(this: Object, args: *const Object, count: ffi::Py_ssize
         // SAFETY: `count` live objects.
         let args = unsafe { std::slice::from_raw_parts(args, count as usize) };
         // SAFETY: live objects.
-        let (store, key) = unsafe { (enter(this)?, key(args[0])?) };
-        let value = fetch(&store, key)?;
+        let value = unsafe { fetch(&enter(this)?, args[0]) }?;
         if !value.is_null() {
             return Ok(value);
         }
@@ -271,8 +340,7 @@ unsafe extern "C" fn set(this: Object, args: *const Object, count: ffi::Py_ssize
             unsafe { attributes_of(names, args.add(2)) }?
         };
         // SAFETY: live objects.
-        let (store, key) = unsafe { (enter(this)?, key(name)?) };
-        let version = store_value(&store, key, value, with)?;
+        let version = unsafe { store_value(&enter(this)?, name, value, with) }?;
         // SAFETY: the interpreter is attached.
         Ok(unsafe { ffi::PyLong_FromUnsignedLongLong(version) })
     })
@@ -285,7 +353,7 @@ unsafe fn attributes_of(names: Object, values: *const Object) -> Result<Attribut
     Python::attach(|py| {
         // SAFETY: the caller's word.
         let names = unsafe { any(py, names) };
-        let mut given = [const { None }; 3];
+        let mut values_of = [const { None }; 3];
         for i in 0..names.len()? {
             let name = names.get_item(i)?;
             let name: String = name.extract()?;
@@ -294,10 +362,10 @@ unsafe fn attributes_of(names: Object, values: *const Object) -> Result<Attribut
                 return Err(PyTypeError::new_err(format!("set() got an unexpected keyword argument '{name}'")));
             };
             // SAFETY: the caller's word.
-            given[place] = Some(unsafe { any(py, *values.add(i)) });
+            values_of[place] = Some(unsafe { any(py, *values.add(i)) });
         }
-        let [ttl, expires_at, flags] = &given;
-        Ok(attributes(ttl.as_ref(), expires_at.as_ref(), flags.as_ref())?.unwrap_or(Attributes::NONE))
+        let [ttl, expires_at, flags] = &values_of;
+        given(ttl.as_ref(), expires_at.as_ref(), flags.as_ref())
     })
     .map_err(|error: PyErr| raise(|_| error))
 }

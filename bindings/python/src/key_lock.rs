@@ -1,6 +1,6 @@
 //! Who computes the value of a key: a lock of the kernel's on a byte behind the end of the file, which goes with its process.
 
-use crate::bytes::Key;
+use crate::key::PlainKey;
 use crate::store::StoreBase;
 use hashmere_os::ByteLocks;
 use pyo3::prelude::*;
@@ -27,7 +27,7 @@ pub struct KeyLock {
 impl StoreBase {
     /// A lock for a key, not yet taken.
     #[pyo3(signature = (key, /))]
-    fn key_lock(&self, py: Python<'_>, key: Key<'_>) -> PyResult<KeyLock> {
+    fn key_lock(&self, py: Python<'_>, key: PlainKey<'_>) -> PyResult<KeyLock> {
         let path: PathBuf = self.enter(py)?.path().into();
         let file = std::fs::OpenOptions::new().read(true).write(true).open(path)?;
         Ok(KeyLock { locks: ByteLocks::new(file.as_fd())?, number: number(key.0) })

@@ -5,22 +5,20 @@
 
 mod attributes;
 mod backup;
-mod by_number;
 mod bytes;
 mod change;
 mod endpoint;
 mod error;
 mod handle;
-mod hashed;
 mod hot;
 mod item;
+mod key;
 mod key_lock;
 mod log;
 mod log_drain;
 mod log_line;
 mod log_manual_drainer;
 mod many;
-mod marks;
 mod pool;
 mod raw;
 mod reserve;
@@ -41,7 +39,7 @@ mod _hashmere {
     #[pymodule_export]
     use crate::endpoint::{Element, Endpoint};
     #[pymodule_export]
-    use crate::hashed::Hashed;
+    use crate::key::HashedKey;
     #[pymodule_export]
     use crate::key_lock::KeyLock;
     #[pymodule_export]

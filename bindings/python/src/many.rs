@@ -2,15 +2,17 @@
 //! counterpart of a transaction of a thousand elsewhere, and what is done for each of them counts.
 
 use crate::attributes::attributes;
-use crate::bytes::{self, fixed, refused, Bytes, KEY};
+use crate::bytes::{self, fixed, Bytes};
 use crate::error::OrRaise;
+use crate::key::named;
 use crate::store::StoreBase;
-use hashmere::{Store, WriteError};
+use hashmere::{Attributes, Key, ReadError, Store, WriteError};
 use hashmere_engine::StoreHandle;
 use pyo3::exceptions::PyTypeError;
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyString, PyTuple};
+use std::collections::BTreeMap;
 
 /// From this many keys on the interpreter is let go of.
 const MANY: usize = 256;
@@ -21,12 +23,25 @@ struct Kept<'py> {
     objects: Vec<Bound<'py, PyAny>>,
     /// Buffers of values such as a `bytearray`; their bytes may change while they are read, but not go away.
     buffers: Vec<Bytes<'static>>,
+    /// Keys that are no bytes, by their places; mostly there are none, and all keys go to the engine in one call.
+    named: Named,
 }
 
+type Named = BTreeMap<usize, Key<'static>>;
+
 impl<'py> Kept<'py> {
-    fn key(&mut self, object: Bound<'py, PyAny>) -> PyResult<&'static [u8]> {
+    /// The bytes of the key at a place; of one that is in `named`, none.
+    fn key(&mut self, place: usize, object: Bound<'py, PyAny>) -> PyResult<&'static [u8]> {
         // SAFETY: `bytes` and `str` do not change, and the user of what is returned keeps `self`, which keeps the object.
-        let bytes = unsafe { fixed(object.as_ptr()) }.ok_or_else(|| refused(&object, KEY))?;
+        let bytes = match unsafe { fixed(object.as_ptr()) } {
+            Some(bytes) => bytes,
+            None => {
+                // SAFETY: as above, for a `HashedKey` does not change either.
+                let key = unsafe { std::mem::transmute::<Key<'_>, Key<'static>>(named(object.as_borrowed())?) };
+                self.named.insert(place, key);
+                &[]
+            }
+        };
         self.objects.push(object);
         Ok(bytes)
     }
@@ -78,7 +93,7 @@ fn keys_of<'py>(objects: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Vec<&'stati
     let (mut kept, mut keys) = (Kept::default(), Vec::with_capacity(len));
     kept.objects.reserve(len);
     for_each(objects, |object| {
-        keys.push(kept.key(object)?);
+        keys.push(kept.key(keys.len(), object)?);
         Ok(())
     })?;
     Ok((kept, keys))
@@ -91,7 +106,7 @@ fn pairs_of<'py>(pairs: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Pairs)> {
     let (mut kept, mut borrowed) = (Kept::default(), Vec::with_capacity(len));
     kept.objects.reserve(2 * len);
     let mut add = |key: Bound<'py, PyAny>, value: Bound<'py, PyAny>| -> PyResult<()> {
-        borrowed.push((kept.key(key)?, kept.value(value)?));
+        borrowed.push((kept.key(borrowed.len(), key)?, kept.value(value)?));
         Ok(())
     };
     if let Ok(dict) = pairs.cast_exact::<PyDict>() {
@@ -137,6 +152,29 @@ fn list_of<'py>(py: Python<'py>, all: &[u8], ends: &[(usize, bool)]) -> PyResult
     }
 }
 
+/// Keys: these bytes, except where there is a named one.
+fn each<'a>(
+    named: &'a Named,
+    bytes: impl Iterator<Item = &'static [u8]> + 'a,
+) -> impl Iterator<Item = Key<'static>> + 'a {
+    bytes.enumerate().map(|(place, bytes)| named.get(&place).copied().unwrap_or(Key::Bytes(bytes)))
+}
+
+/// Puts the values of keys one behind the other, and where each ends, and whether it was there.
+fn get_each(
+    store: &Store,
+    keys: impl Iterator<Item = Key<'static>>,
+    bytes: &mut Vec<u8>,
+    ends: &mut Vec<(usize, bool)>,
+) -> Result<(), ReadError> {
+    for key in keys {
+        let value = store.get(key)?;
+        bytes.extend(value.iter().flatten());
+        ends.push((bytes.len(), value.is_some()));
+    }
+    Ok(())
+}
+
 #[pymethods]
 impl StoreBase {
     /// The values of several keys as a list in their order, ``None`` where there is none. In a large store this is several
@@ -147,8 +185,12 @@ impl StoreBase {
         let store = self.enter(py)?;
         let store: &Store = &store;
         let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
-        let mut get = || store.shared().get_many_joined(&keys, &mut bytes, &mut ends);
-        if keys.len() < MANY { get() } else { py.detach(get) }.or_raise(py)?;
+        if kept.named.is_empty() {
+            let mut get = || store.shared().get_many_joined(&keys, &mut bytes, &mut ends);
+            if keys.len() < MANY { get() } else { py.detach(get) }.or_raise(py)?;
+        } else {
+            get_each(store, each(&kept.named, keys.into_iter()), &mut bytes, &mut ends).or_raise(py)?;
+        }
         drop(kept);
         list_of(py, &bytes, &ends)
     }
@@ -169,8 +211,12 @@ impl StoreBase {
         let store = self.enter(py)?;
         let store: &Store = &store;
         let set = || -> Result<usize, WriteError> {
-            let Some(with) = with else { return store.set_many(&pairs) };
-            pairs.iter().try_for_each(|(key, value)| store.set_with(key, value, with).map(|_| ()))?;
+            if with.is_none() && kept.named.is_empty() {
+                return store.set_many(&pairs);
+            }
+            let with = with.unwrap_or(Attributes::NONE);
+            let keys = each(&kept.named, pairs.iter().map(|(key, _)| *key));
+            keys.zip(&pairs).try_for_each(|(key, (_, value))| store.set_with(key, value, with).map(|_| ()))?;
             Ok(pairs.len())
         };
         // A buffer of the caller's may be written to while others run.
@@ -186,7 +232,13 @@ impl StoreBase {
         let (kept, keys) = keys_of(keys)?;
         let store = self.enter(py)?;
         let store: &Store = &store;
-        let delete = || -> Result<usize, WriteError> { store.delete_many(&keys) };
+        let delete = || -> Result<usize, WriteError> {
+            if kept.named.is_empty() {
+                return store.delete_many(&keys);
+            }
+            each(&kept.named, keys.iter().copied())
+                .try_fold(0, |deleted, key| Ok(deleted + usize::from(store.delete(key)?)))
+        };
         let deleted = if keys.len() < MANY { delete() } else { py.detach(delete) }.or_raise(py);
         drop(kept);
         deleted

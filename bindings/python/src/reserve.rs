@@ -1,11 +1,11 @@
 //! Values written in place in the file, before any reader sees them.
 
-use crate::attributes::attributes;
-use crate::bytes::Key;
+use crate::attributes::given;
 use crate::error::{misuse, OrRaise};
+use crate::key::Key;
 use crate::raw;
 use crate::store::StoreBase;
-use hashmere::{Attributes, Store};
+use hashmere::Store;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -146,7 +146,7 @@ impl StoreBase {
         expires_at: Option<&Bound<'_, PyAny>>,
         flags: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let with = attributes(ttl, expires_at, flags)?.unwrap_or(Attributes::NONE);
+        let with = given(ttl, expires_at, flags)?;
         let object = make(py)?.call0()?;
         let store: Store = self.enter(py)?.clone();
         let mut room = store.reserve(key.0, value_len, with).or_raise(py)?;

@@ -98,7 +98,7 @@ fn yields(what: &str) -> PyResult<Yield> {
         "keys" => Ok(Yield::Key),
         "pairs" => Ok(Yield::Pair),
         "items" => Ok(Yield::Item),
-        _ => Err(PyValueError::new_err(format!("a scan yields \"keys\", \"pairs\" or \"records\", not {what:?}"))),
+        _ => Err(PyValueError::new_err(format!("a scan yields \"keys\", \"pairs\" or \"items\", not {what:?}"))),
     }
 }
 

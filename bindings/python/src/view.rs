@@ -1,8 +1,8 @@
 //! Values in place in the file, as buffers.
 
-use crate::bytes::Key;
 use crate::error::OrRaise;
 use crate::item::seconds;
+use crate::key::Key;
 use crate::raw::{self, slot};
 use crate::store::StoreBase;
 use pyo3::exceptions::{PyBufferError, PyTypeError};

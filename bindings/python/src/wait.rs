@@ -2,8 +2,9 @@
 //!
 //! A thread that sleeps lets other Python threads run, and wakes often enough to handle signals.
 
-use crate::bytes::{Key, Value};
+use crate::bytes::Value;
 use crate::error::{misuse, QueueResult};
+use crate::key::PlainKey;
 use crate::store::StoreBase;
 use hashmere::{Store, Version, WaitAnyOutcome};
 use hashmere_queue::{MutexGuard, QueueError};
@@ -117,7 +118,13 @@ impl StoreBase {
     /// Waits until a key has another version than ``seen`` (``None``: it was absent), in whatever process it is changed. Without a
     /// ``timeout`` in seconds it waits forever.
     #[pyo3(signature = (key, seen, /, *, timeout=None))]
-    fn wait(&self, py: Python<'_>, key: Key<'_>, seen: Option<u64>, timeout: Option<f64>) -> PyResult<WaitOutcome> {
+    fn wait(
+        &self,
+        py: Python<'_>,
+        key: PlainKey<'_>,
+        seen: Option<u64>,
+        timeout: Option<f64>,
+    ) -> PyResult<WaitOutcome> {
         let store = self.enter(py)?;
         let store: &Store = &store;
         let seen = self::seen(seen);
@@ -135,7 +142,7 @@ impl StoreBase {
             keys.try_iter()?.map(|pair| pair?.extract()).collect::<PyResult<_>>()?;
         let mut keys = Vec::with_capacity(pairs.len());
         for (key, version) in &pairs {
-            keys.push((key.as_borrowed().extract::<Key<'_>>()?.0, self::seen(*version)));
+            keys.push((key.as_borrowed().extract::<PlainKey<'_>>()?.0, self::seen(*version)));
         }
         let store = self.enter(py)?;
         let store: &Store = &store;
@@ -157,7 +164,7 @@ impl StoreBase {
     fn once(
         &self,
         py: Python<'_>,
-        key: Key<'_>,
+        key: PlainKey<'_>,
         compute: &Bound<'_, PyAny>,
         timeout: Option<f64>,
     ) -> PyResult<Option<Vec<u8>>> {
@@ -179,7 +186,7 @@ impl StoreBase {
     /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: none, or one that is gone; 0: one whose
     /// name went when the store was cleared.
     #[pyo3(signature = (key, /))]
-    fn once_holder(&self, py: Python<'_>, key: Key<'_>) -> PyResult<Option<u32>> {
+    fn once_holder(&self, py: Python<'_>, key: PlainKey<'_>) -> PyResult<Option<u32>> {
         let store = self.enter(py)?;
         Ok(hashmere_queue::once_holder(&*store, key.0).or_raise_queue(py)?.map(|holder| holder.pid))
     }
@@ -234,7 +241,7 @@ impl Mutex {
     /// The mutex of a key.
     #[new]
     #[pyo3(signature = (store, key, /))]
-    fn new(py: Python<'_>, store: &Bound<'_, StoreBase>, key: Key<'_>) -> PyResult<Mutex> {
+    fn new(py: Python<'_>, store: &Bound<'_, StoreBase>, key: PlainKey<'_>) -> PyResult<Mutex> {
         let store = store.get().enter(py)?;
         let mutex = hashmere_queue::Mutex::new(&*store, key.0).or_raise_queue(py)?;
         Ok(Mutex { held: Guarded::new(None), mutex: Box::new(mutex) })
@@ -316,7 +323,7 @@ impl Barrier {
     /// Joins the barrier of a key; the first to come makes it.
     #[new]
     #[pyo3(signature = (store, key, size, /))]
-    fn new(py: Python<'_>, store: &Bound<'_, StoreBase>, key: Key<'_>, size: u64) -> PyResult<Barrier> {
+    fn new(py: Python<'_>, store: &Bound<'_, StoreBase>, key: PlainKey<'_>, size: u64) -> PyResult<Barrier> {
         let store = store.get().enter(py)?;
         let barrier = hashmere_queue::Barrier::join(&*store, key.0, size).or_raise_queue(py)?;
         Ok(Barrier { barrier: Some(barrier), pid: std::process::id() })

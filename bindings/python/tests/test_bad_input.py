@@ -23,11 +23,11 @@ def test_keys_of_wrong_types(store, key):
         lambda: store.incr(key),
         lambda: store.view(key),
         lambda: store.update_with(key, lambda old: old),
-        lambda: store.hashed.get(key, 1),
-        lambda: store.key_lock(key),
+        lambda: store.key_of(key),
+        lambda: store.get_many([key]),
     ]
     for call in calls:
-        with pytest.raises(TypeError, match="a key must be bytes or str, not "):
+        with pytest.raises(TypeError, match="a key must be bytes, str, or a hashmere.Uid, EntryId or HashedKey, not "):
             call()
 
 
@@ -76,9 +76,6 @@ def test_numbers_out_of_range(store):
         lambda: hashmere.open("x", max_bytes=-1),
         lambda: hashmere.open("x", max_bytes=HUGE),
         lambda: hashmere.open("x", segment_bytes=2**32),
-        lambda: store.get_at(hashmere.Uid(2**32)),
-        lambda: store.get_at(hashmere.EntryId(-1)),
-        lambda: store.hashed.get("n", -1),
     ):
         with pytest.raises(OverflowError):
             call()
@@ -120,7 +117,8 @@ def test_wrong_arguments(store):
         lambda: store.update_with("k", lambda: "v"),
         lambda: store.update_with("k", lambda old: 5),
         lambda: store.update_with("k", lambda old: None),
-        lambda: store.get_at(5),
+        lambda: hashmere.HashedKey("k"),
+        lambda: hashmere.HashedKey(["k"], 7),
         lambda: store.scan(prefix=5),
         lambda: hashmere.open(),
         lambda: hashmere.open("x", nonsense=True),
@@ -143,7 +141,7 @@ def test_numbers_that_are_none(store):
 
 def test_a_closed_handle(store):
     store["k"] = "v"
-    scan, view, hashed = store.scan(), store.view("k"), store.hashed
+    scan, view, uid = store.scan(), store.view("k"), store.uid_of("k")
     store.close()
     store.close()
     assert store.closed and repr(store) == "<hashmere.Store closed>"
@@ -165,7 +163,8 @@ def test_a_closed_handle(store):
         lambda: store.path,
         lambda: store.get_many(["k"]),
         lambda: store.update_with("k", lambda old: old),
-        lambda: hashed.get("k", 1),
+        lambda: store[uid],
+        lambda: store.get_item(uid),
         lambda: store.remove(),
         lambda: pickle.dumps(store),
     ):

@@ -115,9 +115,12 @@ def test_modify_of_its_own_key(store):
     with pytest.raises(hashmere.Reentered):
         store.update_with("k", lambda old: store.set("k", "x"))
     with pytest.raises(hashmere.Reentered):
-        store.update_with_at(store.uid_of("k"), lambda old: store.set("k", "x"))
+        store.update_with(store.uid_of("k"), lambda old: store.set("k", "x"))
     with pytest.raises(hashmere.Reentered):
-        store.hashed.update_with("k", 7, lambda old: store.hashed.set("k", 7, "x"))
+        store.update_with(store.id_of("k"), lambda old: store.set(store.uid_of("k"), "x"))
+    with pytest.raises(hashmere.Reentered):
+        hashed = hashmere.HashedKey("k", 7)
+        store.update_with(hashed, lambda old: store.set(hashed, "x"))
     store["k"] = "free"
     with hashmere.open("test") as again, pytest.raises(hashmere.InvalidState, match="1,000"):
         store.update_with("k", lambda old: again.append("k", "x") and None or b"never")
@@ -162,7 +165,7 @@ def test_time_to_live(store, in_time):
 def test_flags_and_records(store):
     version = store.set("k", "v", flags=2**32 - 1)
     record = store.get_item("k")
-    assert record == (b"k", b"v", version, 2**32 - 1, None, store.uid_of("k"), 0) and record.key == b"k"
+    assert record == (b"k", b"v", version, 2**32 - 1, None, store.uid_of("k")) and record.key == b"k"
     assert store.get_item("absent") is None and store.value_len("absent") is None
     store["k"] = "w"
     assert store.get_item("k").flags == 0
@@ -211,35 +214,6 @@ def test_many(store):
             store.delete_many(wrong)
     with pytest.raises((TypeError, ValueError)):
         store.set_many([("a", "b", "c")])
-
-
-def test_numbers_of_keys(store):
-    store["k"] = "v"
-    uid, handle = store.uid_of("k"), store.id_of("k")
-    assert isinstance(uid, hashmere.Uid) and isinstance(handle, hashmere.EntryId) and handle.uid == uid
-    for at in (uid, handle):
-        assert store.get_at(at) == store["k"] and store.get_item_at(at).key == b"k"
-        assert store.set_at(at, "w") == store.version("k") and store["k"] == b"w"
-        assert store.update_with_at(at, lambda old: old + b"!") == b"w!"
-    assert store.uid_of("k") == uid
-    store.delete_at(handle)
-    assert "k" not in store and store.uid_of("k") is None and store.id_of("k") is None
-    for call in (store.get_at, store.get_item_at, store.delete_at, lambda at: store.set_at(at, "x")):
-        with pytest.raises(hashmere.Stale):
-            call(handle)
-
-
-def test_supplied_hashes(store):
-    h = store.hashed
-    assert h.uid_of("k", 1) is None and h.set("k", 1, "v") and isinstance(h.uid_of("k", 1), hashmere.Uid)
-    assert h.delete("k", 1)
-    assert h.set("k", 7, "v", flags=2) and h.get("k", 7) == b"v" and h.get("k", 8) is None and h.get("k", 8, 1) == 1
-    assert "k" not in store and h.contains_key("k", 7) and h.get_item("k", 7).flags == 2
-    assert h.add("k", 7, "w") is None and h.incr("n", 1, initial=4) == 4 and h.incr("n", 1) == 5
-    assert h.update_with("k", 7, lambda old: old + b"!") == b"v!"
-    assert h.delete("k", 7) and not h.delete("k", 7)
-    with pytest.raises(OverflowError):
-        h.get("k", 2**64)
 
 
 def test_scans(store):
@@ -351,25 +325,6 @@ def test_durable(tmp_path):
     with hashmere.open(tmp_path / "d.mere", on_recovery=lambda done, of: told.append((done, of))) as store:
         assert store["k"] == b"v"
     assert told and all(done <= of for done, of in told)
-
-
-def test_marks(store):
-    assert store.marks("k") is None
-    version = store.set_marked("k", "old", 5, seen=None, flags=7, ttl=100)
-    seen = store.get_item("k")
-    assert (seen.version, seen.marks, seen.flags, seen.value, store.marks("k")) == (version, 5, 7, b"old", 5)
-    assert store.set_marked("k", "x", 1, seen=None) is None
-    assert store.remark("k", seen, 6) and not store.remark("k", seen, 8)
-    now = store.get_item("k")
-    assert now == seen._replace(marks=6)
-    assert store.set_marked("k", "new", 9, seen=seen) is None and store.set_marked("k", "new", 9, seen=now) > version
-    store["k"] = "plain"
-    assert store.marks("k") == 0
-    for wrong in (-1, 2**32):
-        with pytest.raises(OverflowError):
-            store.set_marked("k", "x", wrong, seen=None)
-    with pytest.raises(AttributeError):
-        store.remark("k", None, 1)
 
 
 def test_sync_of_a_volatile_store(store):

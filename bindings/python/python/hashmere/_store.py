@@ -7,9 +7,10 @@ from collections.abc import ItemsView, KeysView, MutableMapping, ValuesView
 from typing import Any, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar, Union, overload
 
 from . import _hashmere, _open
-from ._types import Item
+from ._types import EntryId, Item, Uid
 
-Key = Union[bytes, str]
+Text = Union[bytes, str]
+Key = Union[bytes, str, Uid, EntryId, _hashmere.HashedKey]
 Value = Union[bytes, bytearray, memoryview, str]
 Path = Union[str, bytes, "os.PathLike[str]", "os.PathLike[bytes]"]
 T = TypeVar("T")
@@ -23,6 +24,11 @@ class Store(_hashmere.Store):
 
     Keys are `bytes` or `str`, which is the same key as its UTF-8. Values are `bytes`, `str` or anything with the buffer
     protocol; what is read is `bytes`. For other objects see `coded`.
+
+    A key may also be named by a `Uid` or an `EntryId`, by which a call finds that very entry without hashing or comparing its key, or
+    by a `HashedKey`. By a number a call never creates a key: if the entry is gone, it is absent, and what would have to create it
+    (`set`, `add`, `reserve`, `incr` with ``initial``, `inc_ref`), or ask what becomes of it (`update_with`), raises `Stale`. What
+    sleeps or locks (`wait`, `once`, `Mutex`, `Barrier`) takes `bytes` and `str` only.
 
     The handle may be used from any number of threads. A forked child goes on using it; pickled, it is opened again where it
     is unpickled. It is closed by `close`, by `with`, or at the end of the process.
@@ -64,7 +70,7 @@ class Store(_hashmere.Store):
     # Scans
 
     def scan(
-        self, *, cursor: int = 0, prefix: Optional[Key] = None, glob: Optional[Key] = None
+        self, *, cursor: int = 0, prefix: Optional[Text] = None, glob: Optional[Text] = None
     ) -> _hashmere.Scan[Tuple[bytes, bytes]]:
         """An iterator over ``(key, value)``, from a cursor on, of keys with a prefix or matching a pattern.
 
@@ -74,13 +80,13 @@ class Store(_hashmere.Store):
         return self._scan("pairs", cursor, prefix, glob)
 
     def scan_keys(
-        self, *, cursor: int = 0, prefix: Optional[Key] = None, glob: Optional[Key] = None
+        self, *, cursor: int = 0, prefix: Optional[Text] = None, glob: Optional[Text] = None
     ) -> _hashmere.Scan[bytes]:
         """The same over keys."""
         return self._scan("keys", cursor, prefix, glob)
 
     def scan_items(
-        self, *, cursor: int = 0, prefix: Optional[Key] = None, glob: Optional[Key] = None
+        self, *, cursor: int = 0, prefix: Optional[Text] = None, glob: Optional[Text] = None
     ) -> _hashmere.Scan[Item]:
         """The same over `Item`."""
         return self._scan("items", cursor, prefix, glob)
@@ -112,7 +118,8 @@ class Store(_hashmere.Store):
             record = self.random()
             if record is None:
                 raise KeyError("popitem(): the store is empty")
-            if self.delete(record.key, version=record.version):
+            # By its UID, for it may have been stored with a hash.
+            if self.delete(record.uid, version=record.version):
                 return record.key, record.value
 
     def setdefault(self, key: Key, default: Value = b"", /) -> bytes:

@@ -1,7 +1,33 @@
 """Small values that calls take and return."""
 
 import enum
-from typing import Any, Dict, Final, NamedTuple, Optional, Tuple, Type, Union
+from typing import Any, Dict, Final, NamedTuple, Optional, Tuple, Union
+
+
+class Uid(int):
+    """The number of a present key: it stays as long as the key exists, and may mean another key afterwards.
+
+    Calls that take a key take it as well, and find the entry without hashing or comparing the key. It is an `int`, equal to the number
+    that it has; a plain number is no key."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Uid({int(self)})"
+
+
+class EntryId(int):
+    """A `Uid` with a fingerprint of the key: a stale one is noticed (but for one in 2^32). Otherwise as a `Uid`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"EntryId({int(self)})"
+
+    @property
+    def uid(self) -> Uid:
+        """The UID in it."""
+        return Uid(int(self) & 0xFFFFFFFF)
 
 
 class Item(NamedTuple):
@@ -15,32 +41,8 @@ class Item(NamedTuple):
     """32 bits of the caller."""
     expires_at: Optional[float]
     """Seconds since 1970, if it expires."""
-    uid: int
-    """See `Store.uid_of`."""
-    marks: int = 0
-    """See `Store.set_marked`."""
-
-
-class Uid(int):
-    """The number of a present key: it stays as long as the key exists, and may mean another key afterwards."""
-
-    def __repr__(self) -> str:
-        return f"Uid({int(self)})"
-
-
-class EntryId(int):
-    """A `Uid` with a fingerprint of the key: a stale one is noticed (but for one in 2^32)."""
-
-    def __repr__(self) -> str:
-        return f"EntryId({int(self)})"
-
-    @property
-    def uid(self) -> Uid:
-        """The UID in it."""
-        return Uid(int(self) & 0xFFFFFFFF)
-
-    def __reduce__(self) -> Tuple[Type["EntryId"], Tuple[int]]:
-        return EntryId, (int(self),)
+    uid: Uid
+    """By which it is found as long as it exists: see `Uid`."""
 
 
 class Verdict(enum.Enum):

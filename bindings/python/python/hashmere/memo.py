@@ -11,7 +11,7 @@ import weakref
 from typing import Any, Callable, Generic, List, Mapping, Optional, Tuple, TypeVar, Union
 from urllib.parse import quote
 
-from ._store import Key, Store
+from ._store import Store, Text
 from .coders import JSON, Coder
 from .errors import AddressSpace, Full, NoSpace
 
@@ -32,7 +32,7 @@ class Memoized(Generic[R]):
     """A function whose results are kept: see `memoize`."""
 
     def __init__(
-        self, f: F[R], store: Store, ttl: Optional[float], key: Callable[..., Key], coder: Coder[R], wait: float
+        self, f: F[R], store: Store, ttl: Optional[float], key: Callable[..., Text], coder: Coder[R], wait: float
     ) -> None:
         functools.update_wrapper(self, f)
         self._f, self._store, self._ttl, self._key, self._coder, self._wait = f, store, ttl, key, coder, wait
@@ -45,7 +45,7 @@ class Memoized(Generic[R]):
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else BoundMemoized(self, instance)
 
-    def cache_key(self, *args: Any, **kwargs: Any) -> Key:
+    def cache_key(self, *args: Any, **kwargs: Any) -> Text:
         """The key under which the result for these arguments is kept."""
         return self._key(*args, **kwargs)
 
@@ -57,7 +57,7 @@ class Memoized(Generic[R]):
         """Computes the result again and keeps it."""
         return self._compute(self.cache_key(*args, **kwargs), args, kwargs)
 
-    def _computed(self, key: Key, args: Tuple[Any, ...], kwargs: Any) -> R:
+    def _computed(self, key: Text, args: Tuple[Any, ...], kwargs: Any) -> R:
         """The result that another process has computed by now, or our own. One process computes at a time; the lock of one that dies
         is free at once, and one that takes too long is not waited for."""
         lock = self._store.key_lock(key)
@@ -79,7 +79,7 @@ class Memoized(Generic[R]):
             if held:
                 lock.release()
 
-    def _compute(self, key: Key, args: Tuple[Any, ...], kwargs: Any) -> R:
+    def _compute(self, key: Text, args: Tuple[Any, ...], kwargs: Any) -> R:
         result = self._f(*args, **kwargs)
         data = self._coder.dumps(result)
         try:
@@ -100,7 +100,7 @@ class BoundMemoized(Generic[R]):
     def __call__(self, *args: Any, **kwargs: Any) -> R:
         return self._function(self._instance, *args, **kwargs)
 
-    def cache_key(self, *args: Any, **kwargs: Any) -> Key:
+    def cache_key(self, *args: Any, **kwargs: Any) -> Text:
         """See `Memoized.cache_key`."""
         return self._function.cache_key(self._instance, *args, **kwargs)
 
@@ -119,7 +119,7 @@ def memoize(
     ttl: Optional[float] = None,
     name: Optional[str] = None,
     version: Union[str, int, None] = None,
-    key: Optional[Callable[..., Key]] = None,
+    key: Optional[Callable[..., Text]] = None,
     coder: Optional[Coder[Any]] = None,
     wait: float = 30.0,
 ) -> Callable[[F[R]], Memoized[R]]:

@@ -83,6 +83,7 @@ fn declared() -> [(Names, Names); 6] {
     // `open` is another name of `Store`, and `code` is an attribute of each error.
     let of_module = behind(&read("bindings/python/python/hashmere/__init__.py"), "\n");
     let python = &(&python | &of_module) | &behind(&read("bindings/python/python/hashmere/errors.py"), "\n    ");
+    let python = &python | &behind(&(stub.clone() + &read("bindings/python/python/hashmere/_types.py")), "\nclass ");
     let mut python_needed = behind(between(&stub, "\nclass Store:", "\nclass "), "    def ");
     python_needed.retain(|name| !name.starts_with('_'));
 
