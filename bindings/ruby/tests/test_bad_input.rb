@@ -11,7 +11,7 @@ class TestBadInput < StoreTest
 
   def test_wrong_types
     [nil, 1, 1.5, [], {}, Object.new].each do |wrong|
-      raises(TypeError, /String/) { @store[wrong] }
+      raises(TypeError, /String, a Symbol.*Uid.*not #{wrong.class}/) { @store[wrong] }
       raises(TypeError, /String/) { @store[wrong] = "x" }
       raises(TypeError, /String/) { @store["x"] = wrong }
       raises(TypeError) { @store.key?(wrong) }
@@ -42,10 +42,18 @@ class TestBadInput < StoreTest
     raises(RangeError) { @store.incr("x", -2**70) }
     raises(RangeError) { @store.incr("x", initial: -1) }
     raises(RangeError) { @store.cas("x", "", version: -(2**65)) }
-    raises(RangeError) { @store.uid_get(-1) }
-    raises(RangeError) { @store.id_get(2**64) }
-    raises(Hashmere::Error) { @store.id_get(2**64 - 1) }
-    raises(Hashmere::Error) { @store.uid_get(2**32 - 1) }
+    raises(RangeError, /UID.*negative/) { Hashmere::Uid.new(-1) }
+    raises(RangeError, /UID.*2\*\*32/) { Hashmere::Uid.new(2**32) }
+    raises(RangeError, /entry id.*2\*\*64/) { Hashmere::EntryId.new(2**64) }
+    raises(RangeError, /hash.*negative/) { Hashmere::HashedKey.new("a", -1) }
+    raises(TypeError, /hash.*Integer/) { Hashmere::HashedKey.new("a", "7") }
+    raises(TypeError, /String or a Symbol.*Integer/) { Hashmere::HashedKey.new(7, 7) }
+    raises(TypeError, /UID.*Integer/) { Hashmere::Uid.new("7") }
+    [Hashmere::Uid.new(2**32 - 1), Hashmere::EntryId.new(2**64 - 1)].each do |none|
+      assert_nil @store[none]
+      raises(Hashmere::Stale) { @store[none] = "x" }
+    end
+    [Hashmere::Uid, Hashmere::EntryId, Hashmere::HashedKey].each { |kind| raises(TypeError) { @store[kind.allocate] } }
     raises(RangeError) { @store.scan(cursor: -1) { nil } }
     raises(Hashmere::BadCursor) { @store.scan(cursor: 2**64 - 1) { nil } }
     raises(ArgumentError) { @store.scan(limit: 0) { nil } }

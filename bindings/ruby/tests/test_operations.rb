@@ -67,8 +67,8 @@ class TestOperations < StoreTest
     other = Hashmere.open(@store.path)
     assert_raises(Hashmere::InvalidState) { @store.update_with("a") { |old| other["a"] = old.succ } }
     other.close
-    hashed = @store.hashed
-    assert_raises(Hashmere::Reentered) { hashed.update_with("a", 7) { hashed.set("a", 7, "x") } }
+    hashed = Hashmere::HashedKey.new("a", 7)
+    assert_raises(Hashmere::Reentered) { @store.update_with(hashed) { @store.set(hashed, "x") } }
     assert_raises(Hashmere::Closed) do
       @store.update_with("a") do
         @store.close
@@ -124,51 +124,12 @@ class TestOperations < StoreTest
     assert_equal [1, 1], [@store.size, @store.len_exact]
   end
 
-  def test_hashed
-    hashed = @store.hashed
-    assert_nil hashed.get("a", 7)
-    version = hashed.set("a", 7, "1", ttl: 60, flags: 3)
-    assert_equal ["1", nil, nil], [hashed.get("a", 7), hashed.get("a", 8), @store["a"]]
-    assert_equal [version, 3], [hashed.get_item("a", 7).version, hashed.get_item("a", 7).flags]
-    assert_nil hashed.add("a", 7, "2")
-    assert_kind_of Integer, hashed.add("a", 8, "x" * 5000)
-    assert_equal 5000, hashed.get("a", 8).size
-    assert hashed.key?("a", 7)
-    assert_equal "1", @store.uid_get(hashed.uid_of("a", 7))
-    assert_equal 2, hashed.incr("a", 7)
-    assert_equal 5, hashed.incr("n", 2**64 - 1, 3, initial: 5)
-    assert_nil hashed.incr("no", 1)
-    assert hashed.update_with("a", 7) { |old| "#{old}!" }
-    assert_equal "2!", hashed.get("a", 7)
-    refute hashed.update_with("a", 7) { nil }
-    assert_raises(KeyError) { hashed.update_with("a", 7) { raise KeyError } }
-    assert_raises(TypeError) { hashed.update_with("a", 7) { 1 } }
-    assert_equal :out, hashed.update_with("a", 7) { break :out }
-    assert hashed.update_with("a", 7) { Hashmere::REMOVE }
-    refute hashed.key?("a", 7)
-    assert hashed.delete?("a", 8)
-    refute hashed.delete?("a", 8)
-    assert_raises(RangeError) { hashed.get("a", -1) }
-    assert_raises(TypeError) { hashed.get("a", "7") }
-  end
-
-  def test_marks
+  def test_get_and_touch
     assert_nil @store.get_and_touch("a", ttl: 1)
     @store.set("a", "1", flags: 5)
     seen = @store.get_and_touch("a", ttl: 60)
-    assert_equal ["1", 5, 0], [seen.value, seen.flags, seen.marks]
+    assert_equal ["1", 5, @store.version("a")], [seen.value, seen.flags, seen.version]
     assert_in_delta 60, @store.ttl("a"), 50
-    assert @store.remark("a", seen, 1)
-    refute @store.remark("a", seen, 2)
-    assert_equal [1, seen.version, 5], [@store.marks("a"), @store.version("a"), @store.flags("a")]
-    assert_nil @store.set_marked("a", "2", 9, seen: seen)
-    assert @store.set_marked("a", "2", 9, seen: @store.get_item("a"))
-    assert_nil @store.set_marked("a", "3", 9, seen: nil)
-    assert_equal ["2", 9], [@store["a"], @store.marks("a")]
-    @store["a"] = "3"
-    assert_equal 0, @store.marks("a")
-    assert @store.set_marked("b", "1", 2**32 - 1, seen: nil)
-    assert_raises(RangeError) { @store.set_marked("b", "1", 2**32, seen: nil) }
   end
 
   def test_parallel_scan
@@ -226,22 +187,10 @@ class TestOperations < StoreTest
     refute @store.key?("c")
   end
 
-  def test_records_and_numbers
+  def test_records
     @store.set("a", "1", flags: 2**32 - 1)
     record = @store.get_item("a")
-    assert_equal ["1", 2**32 - 1, nil], [record.value, record.flags, record.expires_at]
-    uid = @store.uid_of("a")
-    handle = @store.id_of("a")
-    assert_equal record.uid, uid
-    assert_equal %w[1 1 a a], [@store.uid_get(uid), @store.id_get(handle), @store.uid_key(uid), @store.id_key(handle)]
-    @store.uid_set(uid, "x" * 500)
-    assert_equal 500, @store.id_get(handle).size
-    @store.id_set(handle, "2")
-    assert_equal "2", @store["a"]
-    @store.id_delete(handle)
-    assert_raises(Hashmere::Stale) { @store.id_get(handle) }
-    assert_raises(Hashmere::Stale) { @store.uid_get(uid) }
-    assert_nil @store.uid_of("a")
+    assert_equal ["1", 2**32 - 1, nil, @store.uid_of("a")], [record.value, record.flags, record.expires_at, record.uid]
   end
 
   def test_random

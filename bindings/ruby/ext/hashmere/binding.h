@@ -27,7 +27,7 @@ typedef struct store {
 typedef struct call {
     int (*run)(struct call *);
     hm_store *hm;
-    hm_bytes key;
+    hm_key key;
     hm_bytes value;
     hm_bytes old;
     hm_attributes attributes;
@@ -80,8 +80,9 @@ uint32_t to_u32(VALUE number, const char *what);
 hm_attributes to_attributes(VALUE flags, VALUE expiry, VALUE ms);
 VALUE from_meta(const hm_metadata *meta, VALUE value);
 
-/* The bytes of a key: a String, a Symbol, or what has `to_str`. `*key` becomes the String that holds them. */
-VALUE string_of(VALUE key);
+/* The String of a name: a String, a Symbol, or what has `to_str`. */
+VALUE string_of(VALUE name);
+/* Its bytes. `*string` becomes the String that holds them. */
 static inline hm_bytes bytes_of(VALUE *string) {
     if (RB_UNLIKELY(!RB_TYPE_P(*string, T_STRING)))
         *string = string_of(*string);
@@ -93,6 +94,23 @@ static inline hm_bytes frozen_bytes_of(VALUE *string) {
     *string = rb_str_new_frozen(*string);
     return bytes_of(string);
 }
+
+/* key.c */
+/* What a key is that is no String. `*key` becomes what holds its bytes, if it has any. */
+hm_key other_key_of(VALUE *key);
+/* A key: a String, a Symbol, what has `to_str`, or a Uid, EntryId or HashedKey. */
+static inline hm_key key_of(VALUE *key) {
+    if (RB_UNLIKELY(!RB_TYPE_P(*key, T_STRING)))
+        return other_key_of(key);
+    return hm_key_bytes(RSTRING_PTR(*key), (size_t)RSTRING_LEN(*key));
+}
+/* The same, whose bytes stay as they are while other threads run. */
+hm_key frozen_key_of(VALUE *key);
+/* The String of a key that can be nothing but bytes. */
+VALUE string_key_of(VALUE key);
+VALUE new_uid(uint32_t uid);
+VALUE new_entry_id(uint64_t id);
+void init_key(void);
 
 /* Strings (keys, or else values) of an Array as the library wants them: freeze and keep them in `kept`, free `room`. (bulk.c) */
 hm_bytes *bytes_of_all(VALUE array, VALUE *kept, VALUE *room, int keys);
@@ -106,7 +124,7 @@ static inline VALUE tag(const store *s, VALUE string) {
 }
 /* Puts a key, and a value unless that is Qundef, into a call on the store of a receiver. */
 static inline store *prepare(VALUE self, call *c, VALUE *key, VALUE *value) {
-    c->key = frozen_bytes_of(key);
+    c->key = frozen_key_of(key);
     c->value = (hm_bytes){NULL, 0};
     if (*value != Qundef) {
         StringValue(*value);
@@ -129,20 +147,20 @@ static inline VALUE new_string(const store *s, const void *bytes, size_t len) {
 VALUE sealed_class(VALUE outer, const char *name);
 
 /* Bytes that are collected while the library is on the stack, where no Ruby object can be made. */
-typedef struct texts {
-    char *bytes;
+typedef struct collected {
+    char *data;
     size_t len, room;
     int failed; /* There was no memory. */
-} texts;
+} collected;
 /* Not 0: it failed. */
-int texts_append(texts *t, const void *bytes, size_t len);
-/* Behind a call of the library: raises what went wrong while texts were collected. */
-void texts_collected(const texts *t);
+int collect_bytes(collected *c, const void *bytes, size_t len);
+/* Behind a call of the library: raises what went wrong while they were collected. */
+void raise_if_failed(const collected *c);
 
 /* What a list is made of, and what is collected for it. */
 typedef struct listing {
     VALUE self;
-    texts texts;
+    collected bytes;
 } listing;
 /* What `make` returns for a listing of `self`, which it is given as its argument. What was collected is freed behind it, whatever it raises. */
 VALUE make_list(VALUE (*make)(VALUE), VALUE self);
@@ -150,11 +168,9 @@ VALUE make_list(VALUE (*make)(VALUE), VALUE self);
 void init_hot(void);
 void init_write(void);
 void init_bulk(void);
-void init_hashed(void);
-void init_marks(void);
-void init_number(void);
+void init_update(void);
 void init_scan(void);
-void init_whole(void);
+void init_store_wide(void);
 void init_view(void);
 void init_endpoint(void);
 void init_queue(void);

@@ -10,7 +10,9 @@ hm_bytes *bytes_of_all(VALUE array, VALUE *kept, VALUE *room, int keys) {
     *kept = rb_ary_new_capa(count);
     for (long i = 0; i < count; i++) {
         VALUE string = rb_ary_entry(array, i);
-        if (!keys)
+        if (keys)
+            string = string_key_of(string);
+        else
             StringValue(string);
         frozen_bytes_of(&string);
         rb_ary_push(*kept, string);

@@ -31,6 +31,6 @@ hm_attributes to_attributes(VALUE flags, VALUE expiry, VALUE ms) {
 
 VALUE from_meta(const hm_metadata *meta, VALUE value) {
     VALUE parts[] = {value, ULL2NUM(meta->version), UINT2NUM(meta->uid), UINT2NUM(meta->flags),
-                     ULL2NUM(meta->expires_at_ms), ULL2NUM(meta->value_len), UINT2NUM(meta->marks)};
-    return rb_ary_new_from_values(7, parts);
+                     ULL2NUM(meta->expires_at_ms), ULL2NUM(meta->value_len)};
+    return rb_ary_new_from_values(6, parts);
 }

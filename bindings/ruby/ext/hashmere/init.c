@@ -14,14 +14,13 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     hashmere_module = rb_define_module("Hashmere");
     init_errors();
     init_store();
+    init_key();
     init_hot();
     init_write();
     init_bulk();
-    init_hashed();
-    init_marks();
-    init_number();
+    init_update();
     init_scan();
-    init_whole();
+    init_store_wide();
     init_view();
     init_endpoint();
     init_queue();

@@ -5,20 +5,20 @@
 
 /* A name: its length, its bytes. */
 static int keep_name(void *user, hm_bytes name) {
-    texts *t = user;
-    return texts_append(t, &name.len, sizeof name.len) || texts_append(t, name.data, name.len);
+    collected *into = user;
+    return collect_bytes(into, &name.len, sizeof name.len) || collect_bytes(into, name.data, name.len);
 }
 static VALUE list_names(VALUE argument) {
     listing *l = (listing *)argument;
     hm_error error;
-    settle(hm_each_log(open_store(l->self)->hm, keep_name, &l->texts, &error), &error);
-    texts_collected(&l->texts);
+    settle(hm_each_log(open_store(l->self)->hm, keep_name, &l->bytes, &error), &error);
+    raise_if_failed(&l->bytes);
     VALUE all = rb_ary_new();
-    for (size_t at = 0; at < l->texts.len;) {
+    for (size_t at = 0; at < l->bytes.len;) {
         size_t len;
-        memcpy(&len, l->texts.bytes + at, sizeof len);
+        memcpy(&len, l->bytes.data + at, sizeof len);
         at += sizeof len;
-        rb_ary_push(all, rb_utf8_str_new(l->texts.bytes + at, (long)len));
+        rb_ary_push(all, rb_utf8_str_new(l->bytes.data + at, (long)len));
         at += len;
     }
     return all;
@@ -31,25 +31,25 @@ static VALUE log_list(VALUE class, VALUE in) {
 
 /* A ring: the structure, the name of its process. */
 static int keep_ring(void *user, const hm_ring *ring) {
-    texts *t = user;
-    return texts_append(t, ring, sizeof *ring) || texts_append(t, ring->process.data, ring->process.len);
+    collected *into = user;
+    return collect_bytes(into, ring, sizeof *ring) || collect_bytes(into, ring->process.data, ring->process.len);
 }
 static VALUE list_rings(VALUE argument) {
     listing *l = (listing *)argument;
     hm_error error;
-    settle(hm_each_ring(log_of(l->self)->hm, keep_ring, &l->texts, &error), &error);
-    texts_collected(&l->texts);
+    settle(hm_each_ring(log_of(l->self)->hm, keep_ring, &l->bytes, &error), &error);
+    raise_if_failed(&l->bytes);
     VALUE all = rb_ary_new();
-    for (size_t at = 0; at < l->texts.len;) {
+    for (size_t at = 0; at < l->bytes.len;) {
         hm_ring ring;
-        memcpy(&ring, l->texts.bytes + at, sizeof ring);
+        memcpy(&ring, l->bytes.data + at, sizeof ring);
         at += sizeof ring;
         VALUE one = rb_hash_new();
 #define F(NAME) rb_hash_aset(one, ID2SYM(rb_intern(#NAME)), ULL2NUM(ring.NAME));
         F(ring) F(thread) F(pid) F(bytes_waiting) F(unreported_drops)
 #undef F
         rb_hash_aset(one, ID2SYM(rb_intern("owned")), RBOOL(ring.is_owned));
-        rb_hash_aset(one, ID2SYM(rb_intern("process")), rb_utf8_str_new(l->texts.bytes + at, (long)ring.process.len));
+        rb_hash_aset(one, ID2SYM(rb_intern("process")), rb_utf8_str_new(l->bytes.data + at, (long)ring.process.len));
         at += ring.process.len;
         rb_ary_push(all, one);
     }

@@ -47,10 +47,11 @@ static const rb_data_type_t reservation_type = {
 static VALUE store_acquire(VALUE self, VALUE key) {
     view *v;
     VALUE object = TypedData_Make_Struct(view_class, view, &view_type, v);
-    hm_bytes k = bytes_of(&key);
+    hm_key k = key_of(&key);
     store *s = open_store(self);
     hm_error error;
-    int result = hm_view_acquire(s->hm, k.data, k.len, &v->hm, &error);
+    int result = hm_view_acquire_at(s->hm, &k, &v->hm, &error);
+    RB_GC_GUARD(key);
     if (result > 0)
         raise_error(&error);
     if (result == HM_ABSENT)
@@ -117,7 +118,7 @@ static VALUE view_release(VALUE self) {
 }
 
 static int run_reserve(call *c) {
-    return hm_reserve(c->hm, c->key.data, c->key.len, c->number, &c->attributes, c->output, &c->error);
+    return hm_reserve_at(c->hm, &c->key, c->number, &c->attributes, c->output, &c->error);
 }
 
 /* _reserve(key, size, flags, expiry, ms) */
@@ -129,7 +130,7 @@ static VALUE store_reserve(VALUE self, VALUE key, VALUE size, VALUE flags, VALUE
     c.number = to_u64(size, "size");
     c.attributes = to_attributes(flags, expiry, ms);
     c.output = &r->hm;
-    c.key = frozen_bytes_of(&key);
+    c.key = frozen_key_of(&key);
     store *s = open_store(self);
     c.hm = s->hm;
     perform(s, &c, 0);

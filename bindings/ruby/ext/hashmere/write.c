@@ -8,7 +8,7 @@ static VALUE version_or_nil(int result, const call *c) {
 
 #define PUT(NAME)                                                                                                       \
     static int run_##NAME(call *c) {                                                                                    \
-        return hm_##NAME(c->hm, c->key.data, c->key.len, c->value.data, c->value.len, &c->attributes, &c->stored,       \
+        return hm_##NAME##_at(c->hm, &c->key, c->value.data, c->value.len, &c->attributes, &c->stored,       \
                          &c->error);                                                                                    \
     }                                                                                                                   \
     static VALUE store_##NAME(VALUE self, VALUE key, VALUE value, VALUE flags, VALUE expiry, VALUE ms) {                \
@@ -27,7 +27,7 @@ PUT(replace)
 
 #define JOIN(NAME)                                                                                                      \
     static int run_##NAME(call *c) {                                                                                    \
-        return hm_##NAME(c->hm, c->key.data, c->key.len, c->value.data, c->value.len, &c->stored, &c->error);           \
+        return hm_##NAME##_at(c->hm, &c->key, c->value.data, c->value.len, &c->stored, &c->error);           \
     }                                                                                                                   \
     static VALUE store_##NAME(VALUE self, VALUE key, VALUE value) {                                                     \
         call c;                                                                                                         \
@@ -42,7 +42,7 @@ JOIN(append)
 JOIN(prepend)
 
 static int run_cas_version(call *c) {
-    return hm_cas_version(c->hm, c->key.data, c->key.len, c->number, c->value.data, c->value.len, &c->attributes,
+    return hm_cas_version_at(c->hm, &c->key, c->number, c->value.data, c->value.len, &c->attributes,
                           &c->stored, &c->error);
 }
 
@@ -59,7 +59,7 @@ static VALUE store_cas_version(VALUE self, VALUE key, VALUE version, VALUE value
 }
 
 static int run_cas_value(call *c) {
-    return hm_cas_value(c->hm, c->key.data, c->key.len, c->old.data, c->old.len, c->value.data, c->value.len,
+    return hm_cas_value_at(c->hm, &c->key, c->old.data, c->old.len, c->value.data, c->value.len,
                         &c->attributes, &c->stored, &c->error);
 }
 
@@ -78,13 +78,13 @@ static VALUE store_cas_value(VALUE self, VALUE key, VALUE old, VALUE value, VALU
 }
 
 static int run_delete(call *c) {
-    return hm_delete(c->hm, c->key.data, c->key.len, &c->error);
+    return hm_delete_at(c->hm, &c->key, &c->error);
 }
 static int run_delete_version(call *c) {
-    return hm_delete_version(c->hm, c->key.data, c->key.len, c->number, &c->error);
+    return hm_delete_version_at(c->hm, &c->key, c->number, &c->error);
 }
 static int run_delete_value(call *c) {
-    return hm_delete_value(c->hm, c->key.data, c->key.len, c->value.data, c->value.len, &c->error);
+    return hm_delete_value_at(c->hm, &c->key, c->value.data, c->value.len, &c->error);
 }
 
 /* _remove(key, version or nil, expected value or nil) */
@@ -101,16 +101,16 @@ static VALUE store_remove(VALUE self, VALUE key, VALUE version, VALUE expected) 
 }
 
 static int run_incr(call *c) {
-    return hm_incr(c->hm, c->key.data, c->key.len, c->number, c->input, c->output, &c->error);
+    return hm_incr_at(c->hm, &c->key, c->number, c->input, c->output, &c->error);
 }
 static int run_decr(call *c) {
-    return hm_decr(c->hm, c->key.data, c->key.len, c->number, c->input, c->output, &c->error);
+    return hm_decr_at(c->hm, &c->key, c->number, c->input, c->output, &c->error);
 }
 static int run_retain(call *c) {
-    return hm_inc_ref(c->hm, c->key.data, c->key.len, c->output, &c->error);
+    return hm_inc_ref_at(c->hm, &c->key, c->output, &c->error);
 }
 static int run_release(call *c) {
-    return hm_dec_ref(c->hm, c->key.data, c->key.len, c->output, &c->error);
+    return hm_dec_ref_at(c->hm, &c->key, c->output, &c->error);
 }
 
 static VALUE count(VALUE self, VALUE key, call *c) {
@@ -150,7 +150,7 @@ static VALUE store_dec_ref(VALUE self, VALUE key) {
 }
 
 static int run_touch(call *c) {
-    return hm_touch(c->hm, c->key.data, c->key.len, c->attributes.expiry, c->attributes.expiry_ms, &c->error);
+    return hm_touch_at(c->hm, &c->key, c->attributes.expiry, c->attributes.expiry_ms, &c->error);
 }
 
 static VALUE store_touch(VALUE self, VALUE key, VALUE expiry, VALUE ms) {
@@ -165,7 +165,7 @@ static VALUE store_touch(VALUE self, VALUE key, VALUE expiry, VALUE ms) {
 }
 
 static int run_item(call *c) {
-    return hm_get_item(c->hm, c->key.data, c->key.len, c->output, c->room, (hm_metadata *)c->input, &c->error);
+    return hm_get_item_at(c->hm, &c->key, c->output, c->room, (hm_metadata *)c->input, &c->error);
 }
 
 /* _item(key): [value, version, uid, flags, expiry in ms, length], or nil. */
@@ -179,13 +179,30 @@ static VALUE store_item(VALUE self, VALUE key) {
     return parts;
 }
 
+static int run_get_and_touch(call *c) {
+    return hm_get_and_touch_at(c->hm, &c->key, c->attributes.expiry, c->attributes.expiry_ms, c->output, c->room,
+                            (hm_metadata *)c->input, &c->error);
+}
+
+/* _get_and_touch(key, expiry, ms): the parts of a record, or nil. */
+static VALUE store_get_and_touch(VALUE self, VALUE key, VALUE expiry, VALUE ms) {
+    call c;
+    VALUE none = Qundef;
+    c.run = run_get_and_touch;
+    c.attributes = to_attributes(INT2FIX(0), expiry, ms);
+    prepare(self, &c, &key, &none);
+    VALUE parts = item_of(self, &c);
+    RB_GC_GUARD(key);
+    return parts;
+}
+
 /* _metadata(key): the same without the value. */
 static VALUE store_metadata(VALUE self, VALUE key) {
     store *s = open_store(self);
-    hm_bytes k = bytes_of(&key);
+    hm_key k = key_of(&key);
     hm_metadata meta;
     hm_error error;
-    int result = hm_get_metadata(s->hm, k.data, k.len, &meta, &error);
+    int result = hm_get_metadata_at(s->hm, &k, &meta, &error);
     if (result > 0)
         raise_error(&error);
     return result == HM_OK ? from_meta(&meta, Qnil) : Qnil;
@@ -194,10 +211,10 @@ static VALUE store_metadata(VALUE self, VALUE key) {
 /* _ttl(key): milliseconds, -1 forever, nil absent. */
 static VALUE store_ttl(VALUE self, VALUE key) {
     store *s = open_store(self);
-    hm_bytes k = bytes_of(&key);
+    hm_key k = key_of(&key);
     int64_t ms;
     hm_error error;
-    int result = hm_ttl(s->hm, k.data, k.len, &ms, &error);
+    int result = hm_ttl_at(s->hm, &k, &ms, &error);
     if (result > 0)
         raise_error(&error);
     return result == HM_OK ? LL2NUM(ms) : Qnil;
@@ -217,6 +234,7 @@ void init_write(void) {
     rb_define_method(store_class, "dec_ref", store_dec_ref, 1);
     rb_define_private_method(store_class, "_touch", store_touch, 3);
     rb_define_private_method(store_class, "_item", store_item, 1);
+    rb_define_private_method(store_class, "_get_and_touch", store_get_and_touch, 3);
     rb_define_private_method(store_class, "_metadata", store_metadata, 1);
     rb_define_private_method(store_class, "_ttl", store_ttl, 1);
 }

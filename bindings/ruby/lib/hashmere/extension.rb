@@ -17,28 +17,12 @@ module Hashmere
     #   Takes one more reference of a key, which is created with the first. @return [Integer] how many there are now
     # @!method dec_ref(key)
     #   Gives a reference back; with the last one the key goes. @return [Integer, nil] how many are left; nil: the key is absent
-    # @!method marks(key)
-    #   The marks of a key: see {#set_marked}. @return [Integer, nil]
     # @!method uid_of(key)
-    #   The number of a key as long as it exists; it is found faster by that. @return [Integer, nil]
+    #   The number of a key as long as it exists: as a key of other calls it is found faster. @return [Uid, nil]
     # @!method id_of(key)
-    #   As {#uid}, but noticed (`Stale`) when it has come to mean another key. @return [Integer, nil]
-    # @!method uid_get(uid)
-    #   The value of what a UID names. @return [String] @raise [Stale]
-    # @!method uid_key(uid)
-    #   The key that a UID names. @return [String] @raise [Stale]
-    # @!method uid_set(uid, value)
-    #   Stores a value without attributes. @return [Integer] its version @raise [Stale]
-    # @!method uid_delete(uid)
-    #   Removes the key. @return [nil] @raise [Stale]
-    # @!method id_get(id)
-    #   As {#uid_get}.
-    # @!method id_key(id)
-    #   As {#uid_key}.
-    # @!method id_set(id, value)
-    #   As {#uid_set}.
-    # @!method id_delete(id)
-    #   As {#uid_delete}.
+    #   The same, but noticed when it has come to mean another key. @return [EntryId, nil]
+    # @!method key_of(key)
+    #   The key that a {Uid} or {EntryId} names. @return [String, nil]
     # @!method random
     #   Key and value, each with nearly the same chance. @return [Array(String, String), nil] nil: the store is empty
     # @!method size

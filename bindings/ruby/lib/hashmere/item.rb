@@ -2,16 +2,13 @@
 
 module Hashmere
   # A value with everything that belongs to it. `version` grows with every change of the key; `uid` is the key's number as long as
-  # it exists; `expires_at` is a Time, or nil for never; `marks` are those of {Store#set_marked}.
-  Item = Struct.new(:value, :version, :uid, :flags, :expires_at, :marks, keyword_init: true) do
+  # it exists ({Uid}); `expires_at` is a Time, or nil for never.
+  Item = Struct.new(:value, :version, :uid, :flags, :expires_at, keyword_init: true) do
     # @private
     def self.from(parts)
-      value, version, uid, flags, expires_ms, _, marks = parts
-      new(value: value, version: version, uid: uid, flags: flags, expires_at: time(expires_ms), marks: marks)
+      value, version, uid, flags, expires_ms, = parts
+      new(value: value, version: version, uid: Uid.new(uid), flags: flags, expires_at: time(expires_ms))
     end
-
-    # @private
-    def seen = [version, marks, flags, expires_at ? (expires_at.to_r * 1000).round : 0]
 
     # @private
     def self.time(milliseconds)
@@ -45,7 +42,7 @@ module Hashmere
 
     def bytes = each_byte.to_a
     def version = _meta[1]
-    def uid = _meta[2]
+    def uid = Uid.new(_meta[2])
     def flags = _meta[3]
     def expires_at = Item.time(_meta[4])
 

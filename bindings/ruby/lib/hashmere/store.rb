@@ -178,20 +178,6 @@ module Hashmere
       parts && Item.from(parts)
     end
 
-    # Stores a value with marks if the key is still as the {Item} `seen` (nil: absent). Marks are 32 bits that say something about one
-    # value: that it is stale, that a process computes the next. Any other write clears them; a touch keeps them.
-    # @return [Integer, nil] its version; nil: another writer changed it
-    def set_marked(key, value, marks, seen:, ttl: nil, expires_at: nil, flags: 0)
-      _set_marked(key, value, marks, seen&.seen, flags, *Attributes.expiry(ttl, expires_at))
-    end
-
-    # Gives a key other marks if it is still the {Item} that was seen; all else stays. Of several that saw the same, one succeeds.
-    # @return [Boolean] whether it was
-    def remark(key, seen, marks) = _remark(key, seen.value, marks, seen.seen)
-
-    # The calls on keys for which the caller has a hash: {Hashed}.
-    def hashed = Hashed.new(self)
-
     # Copies the store to a new file as it is at one moment, while others go on. A block is called with the number of keys
     # copied and about how many there are.
     # @param replace [Boolean] replaces a store of that name, when the copy is complete; otherwise `BackupExists`

@@ -4,29 +4,29 @@
 #include <stdlib.h>
 #include <string.h>
 
-int texts_append(texts *t, const void *bytes, size_t len) {
-    if (t->room - t->len < len) {
-        size_t room = t->room * 2 + len + 1024;
-        char *larger = realloc(t->bytes, room);
+int collect_bytes(collected *c, const void *bytes, size_t len) {
+    if (c->room - c->len < len) {
+        size_t room = c->room * 2 + len + 1024;
+        char *larger = realloc(c->data, room);
         if (!larger) {
-            t->failed = 1;
+            c->failed = 1;
             return 1;
         }
-        t->bytes = larger;
-        t->room = room;
+        c->data = larger;
+        c->room = room;
     }
-    memcpy(t->bytes + t->len, bytes, len);
-    t->len += len;
+    memcpy(c->data + c->len, bytes, len);
+    c->len += len;
     return 0;
 }
 
-void texts_collected(const texts *t) {
-    if (t->failed)
+void raise_if_failed(const collected *c) {
+    if (c->failed)
         rb_memerror();
 }
 
 static VALUE release(VALUE argument) {
-    free(((listing *)argument)->texts.bytes);
+    free(((listing *)argument)->bytes.data);
     return Qnil;
 }
 

@@ -80,53 +80,53 @@ static VALUE store_stats(VALUE self) {
 }
 
 static int keep_problem(void *user, hm_bytes code, uint64_t offset, hm_bytes text) {
-    texts *t = user;
+    collected *into = user;
     char at[48];
     int len = snprintf(at, sizeof at, " at %llu: ", (unsigned long long)offset);
-    return texts_append(t, code.data, code.len) || texts_append(t, at, (size_t)len) || texts_append(t, text.data, text.len) ||
-           texts_append(t, "\n", 1);
+    return collect_bytes(into, code.data, code.len) || collect_bytes(into, at, (size_t)len) || collect_bytes(into, text.data, text.len) ||
+           collect_bytes(into, "\n", 1);
 }
 
 static int run_check(call *c) {
-    texts *t = c->output;
-    t->len = 0;
-    return hm_check(c->hm, NULL, keep_problem, t, &c->error);
+    collected *into = c->output;
+    into->len = 0;
+    return hm_check(c->hm, NULL, keep_problem, into, &c->error);
 }
 
 static VALUE check(VALUE argument) {
     listing *l = (listing *)argument;
-    whole(l->self, run_check, &l->texts);
-    texts_collected(&l->texts);
-    VALUE text = rb_utf8_str_new(l->texts.bytes, (long)l->texts.len);
+    whole(l->self, run_check, &l->bytes);
+    raise_if_failed(&l->bytes);
+    VALUE text = rb_utf8_str_new(l->bytes.data, (long)l->bytes.len);
     return rb_str_split(text, "\n");
 }
 
 /* A client as bytes: the numbers, the length of its name, the name. */
 static int keep_client(void *user, const hm_client *client) {
-    texts *t = user;
-    return texts_append(t, client, sizeof *client) || texts_append(t, client->name.data, client->name.len);
+    collected *into = user;
+    return collect_bytes(into, client, sizeof *client) || collect_bytes(into, client->name.data, client->name.len);
 }
 
 static int run_clients(call *c) {
-    texts *t = c->output;
-    t->len = 0;
-    return hm_each_client(c->hm, keep_client, t, &c->error);
+    collected *into = c->output;
+    into->len = 0;
+    return hm_each_client(c->hm, keep_client, into, &c->error);
 }
 
 static VALUE clients(VALUE argument) {
     listing *l = (listing *)argument;
-    whole(l->self, run_clients, &l->texts);
-    texts_collected(&l->texts);
+    whole(l->self, run_clients, &l->bytes);
+    raise_if_failed(&l->bytes);
     VALUE all = rb_ary_new();
-    for (size_t at = 0; at < l->texts.len;) {
+    for (size_t at = 0; at < l->bytes.len;) {
         hm_client client;
-        memcpy(&client, l->texts.bytes + at, sizeof client);
+        memcpy(&client, l->bytes.data + at, sizeof client);
         at += sizeof client;
         VALUE one = rb_hash_new();
 #define F(NAME) rb_hash_aset(one, ID2SYM(rb_intern(#NAME)), ULL2NUM(client.NAME));
         F(slot) F(pid) F(since_ms) F(hits) F(misses) F(sets) F(deletes) F(pins)
 #undef F
-        rb_hash_aset(one, ID2SYM(rb_intern("name")), rb_utf8_str_new(l->texts.bytes + at, (long)client.name.len));
+        rb_hash_aset(one, ID2SYM(rb_intern("name")), rb_utf8_str_new(l->bytes.data + at, (long)client.name.len));
         at += client.name.len;
         rb_ary_push(all, one);
     }
@@ -193,7 +193,7 @@ static VALUE store_clients(VALUE self) {
     return make_list(clients, self);
 }
 
-void init_whole(void) {
+void init_store_wide(void) {
     rb_define_method(store_class, "size", store_size, 0);
     rb_define_method(store_class, "len_exact", store_len_exact, 0);
     rb_define_method(store_class, "clear", store_clear, 0);
