@@ -89,7 +89,7 @@ fn declared() -> [(Names, Names); 6] {
 
     let ruby_files = all_of("bindings/ruby/lib/hashmere", &["rb"]) + &read("bindings/ruby/lib/hashmere.rb");
     let extension = all_of("bindings/ruby/ext/hashmere", &["c"]);
-    let mut ruby = behind(&ruby_files, "def ");
+    let mut ruby = &behind(&ruby_files, "def ") | &behind(&ruby_files, "\n  class ");
     for mark in ["def self.", "alias ", "@!method ", "NAMES.each_key { |level| define_method(:"] {
         ruby.extend(behind(&ruby_files, mark));
     }
