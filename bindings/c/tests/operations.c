@@ -258,7 +258,7 @@ static void counters(void) {
 static void attributes(void) {
     hm_attributes soon = {1, HM_AFTER, 60000, 0};
     char buffer[8];
-    hm_metadata meta, seen;
+    hm_metadata meta;
     int64_t ms;
     EXPECT(HM_OK, hm_set_with(store, KEY("t"), KEY("x"), &soon, NULL, &error));
     EXPECT(HM_OK, hm_ttl(store, KEY("t"), &ms, &error));
@@ -274,83 +274,19 @@ static void attributes(void) {
     EXPECT(HM_ABSENT, hm_get_and_touch(store, KEY("no"), HM_NEVER, 0, NULL, 0, &meta, &error));
     EXPECT(HM_OK, hm_touch(store, KEY("t"), HM_AFTER, 0, &error)); /* at once */
     EXPECT(HM_ABSENT, hm_contains(store, KEY("t"), &error));
-
-    EXPECT(HM_OK, hm_set_marked(store, KEY("m"), KEY("v"), NULL, 2, NULL, NULL, &error));
-    EXPECT(HM_MISMATCH, hm_set_marked(store, KEY("m"), KEY("v"), NULL, 2, NULL, NULL, &error));
-    EXPECT(HM_OK, hm_get_metadata(store, KEY("m"), &seen, &error));
-    CHECK(seen.marks == 2);
-    EXPECT(HM_OK, hm_remark(store, KEY("m"), KEY("v"), &seen, 3, &error));
-    EXPECT(HM_MISMATCH, hm_remark(store, KEY("m"), KEY("v"), &seen, 4, &error));
-    EXPECT(HM_E_ARGUMENT, hm_remark(store, KEY("m"), KEY("v"), NULL, 4, &error));
-    EXPECT(HM_OK, hm_get_metadata(store, KEY("m"), &meta, &error));
-    CHECK(meta.marks == 3 && meta.version == seen.version);
-    EXPECT(HM_OK, hm_set_marked(store, KEY("m"), KEY("w"), NULL, 0, &meta, NULL, &error));
 }
 
-static void by_number(void) {
-    char buffer[16];
-    size_t len;
+static void numbers(void) {
     uint32_t uid;
     uint64_t id;
     hm_metadata meta;
-    hm_stored stored;
-    struct visit visit = {HM_SET, 0, {NULL, 0}, ""};
     EXPECT(HM_ABSENT, hm_uid_of(store, KEY("no"), &uid, &error));
     EXPECT(HM_ABSENT, hm_id_of(store, KEY("no"), &id, &error));
     EXPECT(HM_OK, hm_set(store, KEY("number"), KEY("one"), &error));
     EXPECT(HM_OK, hm_uid_of(store, KEY("number"), &uid, &error));
     EXPECT(HM_OK, hm_id_of(store, KEY("number"), &id, &error));
-    CHECK((uint32_t)id == uid);
-    EXPECT(HM_OK, hm_id_get(store, id, buffer, sizeof buffer, &len, &meta, &error));
-    EQUAL(buffer, len, "one");
-    CHECK(meta.uid == uid);
-    EXPECT(HM_OK, hm_id_key(store, id, buffer, sizeof buffer, &len, &error));
-    EQUAL(buffer, len, "number");
-    EXPECT(HM_BUFFER_TOO_SMALL, hm_id_key(store, id, buffer, 1, &len, &error));
-    EXPECT(HM_OK, hm_id_set(store, id, KEY("two"), &stored, &error));
-    EXPECT(HM_OK, hm_uid_get(store, uid, buffer, sizeof buffer, &len, NULL, &error));
-    EQUAL(buffer, len, "two");
-    EXPECT(HM_BUFFER_TOO_SMALL, hm_uid_get(store, uid, buffer, 1, &len, NULL, &error));
-    EXPECT(HM_OK, hm_uid_key(store, uid, buffer, sizeof buffer, &len, &error));
-    EXPECT(HM_OK, hm_uid_set(store, uid, KEY("three"), NULL, &error));
-    EXPECT(HM_OK, hm_uid_update_with(store, uid, visitor, &visit, NULL, &error));
-    EQUAL(visit.text, visit.seen.len, "three");
-    EXPECT(HM_OK, hm_id_update_with(store, id, visitor, &visit, &stored, &error));
-    EXPECT(HM_OK, hm_uid_delete(store, uid, &error));
-    EXPECT(HM_E_STALE, hm_uid_delete(store, uid, &error));
-    EXPECT(HM_E_STALE, hm_id_get(store, id, buffer, sizeof buffer, &len, NULL, &error));
-    EXPECT(HM_E_STALE, hm_id_update_with(store, id, visitor, &visit, NULL, &error));
-    EXPECT(HM_OK, hm_set(store, KEY("number"), KEY("again"), &error));
-    EXPECT(HM_OK, hm_id_of(store, KEY("number"), &id, &error));
-    EXPECT(HM_OK, hm_id_delete(store, id, &error));
-    EXPECT(HM_E_STALE, hm_id_set(store, id, KEY("x"), NULL, &error));
-    EXPECT(HM_E_STALE, hm_uid_get(store, UINT32_MAX, buffer, 1, &len, NULL, &error));
-}
-
-static void hashed(void) {
-    char buffer[16];
-    size_t len;
-    uint32_t uid;
-    uint64_t now;
-    hm_metadata meta;
-    const hm_counter create = {1, {0, HM_NEVER, 0, 0}};
-    struct visit visit = {HM_REMOVE, 0, {NULL, 0}, ""};
-    EXPECT(HM_OK, hm_hashed_set(store, KEY("h"), 1, KEY("one"), NULL, NULL, &error));
-    EXPECT(HM_OK, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));
-    EXPECT(HM_EXISTS, hm_hashed_add(store, KEY("h"), 2, KEY("two"), NULL, NULL, &error));
-    EXPECT(HM_ABSENT, hm_contains(store, KEY("h"), &error));
-    EXPECT(HM_OK, hm_hashed_get(store, KEY("h"), 1, buffer, sizeof buffer, &len, &error));
-    EQUAL(buffer, len, "one");
-    EXPECT(HM_BUFFER_TOO_SMALL, hm_hashed_get_item(store, KEY("h"), 2, buffer, 1, &meta, &error));
-    EXPECT(HM_OK, hm_hashed_contains(store, KEY("h"), 2, &error));
-    EXPECT(HM_ABSENT, hm_hashed_contains(store, KEY("h"), 3, &error));
-    EXPECT(HM_OK, hm_hashed_uid_of(store, KEY("h"), 2, &uid, &error));
-    CHECK(uid == meta.uid);
-    EXPECT(HM_OK, hm_hashed_incr(store, KEY("count"), 9, 1, &create, &now, &error));
-    CHECK(now == 1);
-    EXPECT(HM_REMOVED, hm_hashed_update_with(store, KEY("h"), 1, visitor, &visit, NULL, &error));
-    EXPECT(HM_OK, hm_hashed_delete(store, KEY("h"), 2, &error));
-    EXPECT(HM_ABSENT, hm_hashed_delete(store, KEY("h"), 2, &error));
+    EXPECT(HM_OK, hm_get_metadata(store, KEY("number"), &meta, &error));
+    CHECK((uint32_t)id == uid && meta.uid == uid);
 }
 
 int main(void) {
@@ -364,8 +300,7 @@ int main(void) {
     visiting_itself();
     counters();
     attributes();
-    by_number();
-    hashed();
+    numbers();
     EXPECT(HM_OK, hm_check(store, NULL, NULL, NULL, &error));
     EXPECT(HM_OK, hm_close(store, &error));
     return 0;

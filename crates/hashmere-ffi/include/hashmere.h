@@ -199,8 +199,7 @@ typedef struct hm_metadata {
     uint64_t expires_at_ms; /**< Wall-clock expiry in milliseconds since 1970; 0 is never. */
     uint32_t uid;           /**< The key's UID. */
     uint32_t flags;         /**< Your flags. */
-    uint32_t marks;         /**< Marks: see ::hm_set_marked. */
-    uint32_t reserved;      /**< 0. */
+    uint64_t reserved;      /**< 0. */
 } hm_metadata;
 
 /** A write that took place. */
@@ -519,7 +518,7 @@ int hm_inc_ref(hm_store *store, const void *key, size_t key_len, uint64_t *now, 
 int hm_dec_ref(hm_store *store, const void *key, size_t key_len, uint64_t *now, hm_error *error);
 /** @} */
 
-/** @defgroup attributes Expiry and marks
+/** @defgroup expiry Expiry
  * @{ */
 
 /** Gives a key another expiry; its version stays. `expiry` is one of ::hm_expiry. @return #HM_OK, #HM_ABSENT */
@@ -528,25 +527,6 @@ int hm_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64
 /** Touches a key and copies its value as ::hm_get_item does. On #HM_BUFFER_TOO_SMALL it has been touched all the same. */
 int hm_get_and_touch(hm_store *store, const void *key, size_t key_len, int expiry, int64_t expiry_ms, void *buffer,
                      size_t room, hm_metadata *meta, hm_error *error);
-
-/**
- * Stores a value with *marks* if the key is still as it was `seen` (NULL: absent).
- *
- * Marks are 32 bits beside the flags. Any other write of the key clears them; a touch keeps them. They say something about one
- * value of the key: that it is stale, or that a process is computing the next one.
- * @return #HM_OK, #HM_MISMATCH (`stored` is not written)
- */
-int hm_set_marked(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
-                  const hm_attributes *attributes, uint32_t marks, const hm_metadata *seen, hm_stored *stored,
-                  hm_error *error);
-
-/**
- * Gives a key other marks, if it is still as it was `seen`; value, flags, expiry and version stay. `value` is the value that was
- * seen. Of several that saw the same, one succeeds.
- * @return #HM_OK, #HM_MISMATCH
- */
-int hm_remark(hm_store *store, const void *key, size_t key_len, const void *value, size_t value_len,
-              const hm_metadata *seen, uint32_t marks, hm_error *error);
 /** @} */
 
 /** @defgroup bulk Several keys at once
@@ -714,70 +694,6 @@ int hm_get_and_touch_at(hm_store *store, const hm_key *key, int expiry, int64_t 
 int hm_uid_of_at(hm_store *store, const hm_key *key, uint32_t *uid, hm_error *error);
 /** As ::hm_id_of. */
 int hm_id_of_at(hm_store *store, const hm_key *key, uint64_t *id, hm_error *error);
-/** @} */
-
-/** @defgroup numbers Access by number
- *
- * Every key has a 32-bit *UID*, by which it is found faster than by its bytes for as long as it exists. An *entry id* is a UID with
- * a fingerprint of the key: it is noticed (#HM_E_STALE) when the UID has come to mean another key. The same calls by both.
- * @{ */
-
-/** Copies the value into a buffer. `meta` may be NULL. @return #HM_OK, #HM_BUFFER_TOO_SMALL, #HM_E_STALE */
-int hm_id_get(hm_store *store, uint64_t id, void *buffer, size_t room, size_t *len, hm_metadata *meta,
-                  hm_error *error);
-/** Copies the key into a buffer. @return #HM_OK, #HM_BUFFER_TOO_SMALL, #HM_E_STALE */
-int hm_id_key(hm_store *store, uint64_t id, void *buffer, size_t room, size_t *len, hm_error *error);
-/** Stores a value without attributes. @return #HM_OK, #HM_E_STALE */
-int hm_id_set(hm_store *store, uint64_t id, const void *value, size_t value_len, hm_stored *stored,
-                  hm_error *error);
-/** Removes the key. @return #HM_OK, #HM_E_STALE */
-int hm_id_delete(hm_store *store, uint64_t id, hm_error *error);
-/** As ::hm_update_with. @return #HM_OK, #HM_UNCHANGED, #HM_REMOVED, #HM_E_STALE */
-int hm_id_update_with(hm_store *store, uint64_t id, hm_visitor visitor, void *user, hm_stored *stored,
-                     hm_error *error);
-
-/** As ::hm_id_get, without noticing that the UID means another key by now. */
-int hm_uid_get(hm_store *store, uint32_t uid, void *buffer, size_t room, size_t *len, hm_metadata *meta, hm_error *error);
-/** As ::hm_id_key. */
-int hm_uid_key(hm_store *store, uint32_t uid, void *buffer, size_t room, size_t *len, hm_error *error);
-/** As ::hm_id_set. */
-int hm_uid_set(hm_store *store, uint32_t uid, const void *value, size_t value_len, hm_stored *stored, hm_error *error);
-/** As ::hm_id_delete. */
-int hm_uid_delete(hm_store *store, uint32_t uid, hm_error *error);
-/** As ::hm_id_update_with. */
-int hm_uid_update_with(hm_store *store, uint32_t uid, hm_visitor visitor, void *user, hm_stored *stored, hm_error *error);
-/** @} */
-
-/** @defgroup hashed Keys with a hash of yours
- *
- * For callers that have a 64-bit hash of each key already. A key stored with a hash is found with the same hash only; the same
- * bytes stored without one, or with another, are another key.
- * @{ */
-
-/** As ::hm_get. */
-int hm_hashed_get(hm_store *store, const void *key, size_t key_len, uint64_t hash, void *buffer, size_t room,
-                  size_t *len, hm_error *error);
-/** As ::hm_get_item. */
-int hm_hashed_get_item(hm_store *store, const void *key, size_t key_len, uint64_t hash, void *buffer, size_t room,
-                       hm_metadata *meta, hm_error *error);
-/** As ::hm_contains. */
-int hm_hashed_contains(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_error *error);
-/** As ::hm_uid_of. */
-int hm_hashed_uid_of(hm_store *store, const void *key, size_t key_len, uint64_t hash, uint32_t *uid, hm_error *error);
-/** As ::hm_set_with. */
-int hm_hashed_set(hm_store *store, const void *key, size_t key_len, uint64_t hash, const void *value, size_t value_len,
-                  const hm_attributes *attributes, hm_stored *stored, hm_error *error);
-/** As ::hm_add. */
-int hm_hashed_add(hm_store *store, const void *key, size_t key_len, uint64_t hash, const void *value, size_t value_len,
-                  const hm_attributes *attributes, hm_stored *stored, hm_error *error);
-/** As ::hm_delete. */
-int hm_hashed_delete(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_error *error);
-/** As ::hm_incr. */
-int hm_hashed_incr(hm_store *store, const void *key, size_t key_len, uint64_t hash, uint64_t by,
-                   const hm_counter *create, uint64_t *now, hm_error *error);
-/** As ::hm_update_with. */
-int hm_hashed_update_with(hm_store *store, const void *key, size_t key_len, uint64_t hash, hm_visitor visitor, void *user,
-                     hm_stored *stored, hm_error *error);
 /** @} */
 
 /** @defgroup scanning All keys

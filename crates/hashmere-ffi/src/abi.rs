@@ -59,8 +59,7 @@ pub struct HmMetadata {
     pub expires_at_ms: u64,
     pub uid: u32,
     pub flags: u32,
-    pub marks: u32,
-    pub reserved: u32,
+    pub reserved: u64,
 }
 
 impl From<Metadata> for HmMetadata {
@@ -71,21 +70,7 @@ impl From<Metadata> for HmMetadata {
             expires_at_ms: meta.expires_at_ms.unwrap_or(0),
             uid: meta.uid.0,
             flags: meta.flags,
-            marks: meta.marks,
             reserved: 0,
-        }
-    }
-}
-
-impl From<HmMetadata> for Metadata {
-    fn from(meta: HmMetadata) -> Metadata {
-        Metadata {
-            value_len: meta.value_len,
-            flags: meta.flags,
-            marks: meta.marks,
-            version: hashmere::Version(meta.version),
-            expires_at_ms: (meta.expires_at_ms != 0).then_some(meta.expires_at_ms),
-            uid: hashmere::Uid(meta.uid),
         }
     }
 }

@@ -7,12 +7,12 @@
 //! for as long as what was read is used; or they are NULL.
 
 use crate::abi::{
-    HmAttributes, HmBackupReport, HmCounter, HmFilter, HmMetadata, HmOptions, HmPoolOptions, HmPoolStats,
-    HmQueueOptions, HmReport, HmStats,
+    HmAttributes, HmBackupReport, HmCounter, HmFilter, HmOptions, HmPoolOptions, HmPoolStats, HmQueueOptions, HmReport,
+    HmStats,
 };
 use crate::failure::Failure;
 use crate::handle::HmStore;
-use hashmere::{Attributes, Counter, Metadata, Store, Ttl, Version};
+use hashmere::{Attributes, Counter, Store, Ttl, Version};
 use std::ffi::{c_char, c_void, CStr, OsStr};
 use std::mem::size_of;
 use std::os::unix::ffi::OsStrExt;
@@ -218,15 +218,6 @@ impl Create {
             None => Ok(Counter::EXISTING),
             Some(c) => Ok(Counter { initial: Some(c.initial), attributes: c.attributes.check()? }),
         }
-    }
-}
-
-/// What was seen of a key; NULL: that it was absent.
-pub(crate) struct Seen;
-impl Seen {
-    pub(crate) unsafe fn read(_: &'static str, seen: *const HmMetadata) -> Result<Option<Metadata>, Failure> {
-        // SAFETY: NULL or valid.
-        Ok(unsafe { seen.as_ref() }.map(|meta| Metadata::from(*meta)))
     }
 }
 

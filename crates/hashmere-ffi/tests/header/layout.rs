@@ -62,7 +62,7 @@ pub fn from_rust() -> String {
         HmError hm_error: code os_error pid text_len text;
         HmBytes hm_bytes: data len;
         HmAttributes hm_attributes: flags expiry expiry_ms min_version;
-        HmMetadata hm_metadata: value_len version expires_at_ms uid flags marks reserved;
+        HmMetadata hm_metadata: value_len version expires_at_ms uid flags reserved;
         HmStored hm_stored: version uid created;
         HmPair hm_pair: key value metadata;
         HmOptions hm_options: size flags max_bytes expected_items busy_timeout_ms sync_every_ms segment_bytes leaf_bytes

@@ -96,32 +96,19 @@ fn constant(text: &str) -> Option<(String, i64)> {
 
 /// The exported functions of a source file, with the parameters of C that they have.
 pub fn collect_exports(source: &str, into: &mut BTreeMap<String, Parameters>) {
-    let mut sources = vec![source.to_string()];
-    // Calls by number are written once, for two kinds of number.
-    for line in source.lines().filter(|line| line.starts_with("by_number!(")) {
-        let arguments: Vec<_> = line.split(['(', ')', ',', ':', '=']).map(|a| a.trim_matches([' ', '>'])).collect();
-        let (number, kind) = (arguments[1], arguments[2]);
-        let mut text = source.replace("$number", number).replace("$type", kind);
-        for (at, placeholder) in ["$get", "$key", "$set", "$delete", "$update"].iter().enumerate() {
-            text = text.replace(&format!("fn {placeholder}("), &format!("fn {}(", arguments[4 + at]));
-        }
-        sources.push(text);
-    }
-    for source in &sources {
-        for function in source.split("fn hm_").skip(1) {
-            let (names, rest) = function.split_once('(').expect("parameters");
-            // The parameters end where the body begins; functions that are not exported have a result type there.
-            let Some((parameters, _)) = rest.split_once(") {\n") else { continue };
-            match names.split_once(" | ") {
-                Some((name, sister)) => {
-                    into.insert(format!("hm_{name}"), in_c(KEY_BYTES, parameters));
-                    into.insert(sister.into(), in_c(KEY_OF_ANY_KIND, parameters));
-                }
-                None if !parameters.contains("->") && parameters.contains(" = (") => {
-                    into.insert(format!("hm_{names}"), in_c(&[], parameters));
-                }
-                None => {}
+    for function in source.split("fn hm_").skip(1) {
+        let (names, rest) = function.split_once('(').expect("parameters");
+        // The parameters end where the body begins; functions that are not exported have a result type there.
+        let Some((parameters, _)) = rest.split_once(") {\n") else { continue };
+        match names.split_once(" | ") {
+            Some((name, sister)) => {
+                into.insert(format!("hm_{name}"), in_c(KEY_BYTES, parameters));
+                into.insert(sister.into(), in_c(KEY_OF_ANY_KIND, parameters));
             }
+            None if !parameters.contains("->") && parameters.contains(" = (") => {
+                into.insert(format!("hm_{names}"), in_c(&[], parameters));
+            }
+            None => {}
         }
     }
 }
