@@ -6,7 +6,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { SUMS = 2000, STEPS = 200, PATIENCE_MS = 600000, BYTES = 256 };
+enum { SUMS = 2000, STEPS = 200, PATIENCE_MS = 600000, BYTES = 256, HASH = 7 };
 
 static hm_error error;
 static hm_store *store;
@@ -84,6 +84,30 @@ static void put_behind(void *user, const hm_pair *old, hm_change *change) {
     change->value = (hm_bytes){text, len + more};
 }
 
+/* The same bytes with a hash are another key: the name of the peer, which also said what entry id it has. */
+static void read_name(const char *peer) {
+    char found[64];
+    size_t len = 0;
+    const char *bytes = joined("from:", peer);
+    const hm_key hashed = hm_key_hashed(bytes, strlen(bytes), HASH);
+    must(check(hm_get_at(store, &hashed, found, sizeof found, &len, &error)) == HM_OK, "no key with that hash");
+    must(len == strlen(peer) && memcmp(found, peer, len) == 0, "another language stored another name");
+    const hm_key id = hm_key_id(number(joined("id:", peer)));
+    must(check(hm_get_at(store, &id, found, sizeof found, &len, &error)) == HM_OK, "another language's entry id is stale");
+    must(len == strlen(peer) && memcmp(found, peer, len) == 0, "another language's entry id means another key");
+}
+
+static void store_name(const char *me) {
+    char digits[24];
+    uint64_t id;
+    const char *bytes = joined("from:", me);
+    const hm_key hashed = hm_key_hashed(bytes, strlen(bytes), HASH);
+    check(hm_set_at(store, &hashed, me, strlen(me), &error));
+    must(check(hm_id_of_at(store, &hashed, &id, &error)) == HM_OK, "no entry id of a key that was stored");
+    const int len = snprintf(digits, sizeof digits, "%" PRIu64, id);
+    check(hm_set(store, joined("id:", me), 3 + strlen(me), digits, (size_t)len, &error));
+}
+
 static void read_of(const char *peer) {
     char wanted[512], found[512];
     const char *key = joined("from:", peer);
@@ -99,6 +123,7 @@ static void read_of(const char *peer) {
     must(meta.flags == strlen(peer), "another language stored other flags");
     check(hm_ttl(store, key, key_len, &ms, &error));
     must(ms > 2000 * 1000 && ms <= 3600 * 1000, "another language stored another time to live");
+    read_name(peer);
 }
 
 static void forever(const char *me) {
@@ -136,6 +161,7 @@ int main(int argc, char **argv) {
         next_number();
         check(hm_update_with(store, "log", 3, put_behind, line, NULL, &error));
     }
+    store_name(me);
     char mine[512];
     const hm_attributes hour = {.flags = (uint32_t)strlen(me), .expiry = HM_AFTER, .expiry_ms = 3600 * 1000};
     const size_t len = greeting(me, mine);

@@ -36,6 +36,9 @@ static void next_number(hashmere::store &store) {
     }
 }
 
+/// The same bytes with a hash are another key.
+static hashmere::key with_hash(const std::string &bytes) { return hashmere::key(bytes, 7); }
+
 static void read_of(hashmere::store &store, const std::string &peer) {
     const auto key = "from:" + peer;
     wait_until("a value of another language never came", [&] { return store.contains(key); });
@@ -44,6 +47,9 @@ static void read_of(hashmere::store &store, const std::string &peer) {
     must(item.metadata.flags == peer.size(), "another language stored other flags");
     const auto ttl = store.ttl(key).value();
     must(ttl > 2000s && ttl <= 3600s, "another language stored another time to live");
+    must(store.get(with_hash(key)) == peer, "another language's key with a hash is another one");
+    const hashmere::entry_id id{std::stoull(store.get("id:" + peer).value())};
+    must(store.get(id) == peer && store.key_of(id) == key, "another language's entry id means another key");
 }
 
 [[noreturn]] static void forever(hashmere::store &store, const std::string &me) {
@@ -70,8 +76,11 @@ static void work(hashmere::store &store, const std::string &me, const std::vecto
             return hashmere::change::set((old ? std::string(old->value) : "") + me + ";");
         });
     }
+    const std::string mine = "from:" + me;
+    store.set(with_hash(mine), me);
+    store.set("id:" + me, std::to_string(static_cast<std::uint64_t>(store.id_of(with_hash(mine)).value())));
     const auto flags = static_cast<std::uint32_t>(me.size());
-    store.set("from:" + me, greeting(me), hashmere::attributes().flags(flags).after(1h));
+    store.set(mine, greeting(me), hashmere::attributes().flags(flags).after(1h));
     for (const auto &peer : all) read_of(store, peer);
 
     store.set("brief:" + me, "x", hashmere::attributes().after(50ms));

@@ -8,6 +8,7 @@ from typing import Callable, List
 import hashmere
 
 SUMS, STEPS, PATIENCE = 2000, 200, 600.0
+HASH = 7  # the same bytes with a hash are another key
 
 
 def wait_until(what: str, f: Callable[[], bool]) -> None:
@@ -36,6 +37,10 @@ def read_of(store: hashmere.Store, peer: str) -> None:
     assert record is not None and record.value == greeting(peer), "another language stored other bytes"
     assert record.flags == len(peer), "another language stored other flags"
     assert 2000 < (store.ttl(key) or 0) <= 3600, "another language stored another time to live"
+    assert store[hashmere.HashedKey(key, HASH)] == peer.encode(), "another language's key with a hash is another one"
+    number = hashmere.EntryId(int(store[f"id:{peer}"]))
+    assert store[number] == peer.encode(), "another language's entry id means another value"
+    assert store.key_of(number) == key.encode(), "another language's entry id means another key"
 
 
 def forever(store: hashmere.Store, me: str) -> None:
@@ -57,6 +62,9 @@ def work(store: hashmere.Store, me: str, all_names: List[str]) -> None:
     for _ in range(STEPS):
         next_number(store)
         store.update_with("log", lambda old: (old or b"") + f"{me};".encode())
+    named = hashmere.HashedKey(f"from:{me}", HASH)
+    store[named] = me
+    store[f"id:{me}"] = str(int(store.id_of(named) or 0))
     store.set(f"from:{me}", greeting(me), flags=len(me), ttl=3600)
     for peer in all_names:
         read_of(store, peer)

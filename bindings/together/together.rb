@@ -6,6 +6,7 @@ require "hashmere"
 SUMS = 2000
 STEPS = 200
 PATIENCE = 600
+HASH = 7 # the same bytes with a hash are another key
 
 def now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
 
@@ -34,6 +35,12 @@ def read_of(store, peer)
   raise "another language stored other bytes" unless record.value.b == greeting(peer)
   raise "another language stored other flags" unless record.flags == peer.size
   raise "another language stored another time to live" unless (2000..3600).cover?(store.ttl(key))
+
+  named = store[Hashmere::HashedKey.new(key, HASH)]
+  raise "another language's key with a hash is another one" unless named == peer
+
+  id = Hashmere::EntryId.new(Integer(store["id:#{peer}"]))
+  raise "another language's id is another key's" unless store[id] == peer && store.key_of(id) == key
 end
 
 def forever(store, me)
@@ -57,6 +64,9 @@ def work(store, me, all)
     next_number(store)
     store.update_with("log") { |old| "#{old}#{me};" }
   end
+  named = Hashmere::HashedKey.new("from:#{me}", HASH)
+  store[named] = me
+  store["id:#{me}"] = store.id_of(named).to_i.to_s
   store.set("from:#{me}", greeting(me), flags: me.size, ttl: 3600)
   all.each { |peer| read_of(store, peer) }
 

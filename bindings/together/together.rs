@@ -1,12 +1,14 @@
 //! One of the programs of `bindings/together/README.md`.
 
-use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Expiry, Store, Ttl, Update};
+use hashmere::{Attributes, CasOutcome, Change, Counter, EntryId, Expected, Expiry, Key, Store, Ttl, Update};
 use std::error::Error;
 use std::time::{Duration, Instant};
 
 const SUMS: u32 = 2000;
 const STEPS: u32 = 200;
 const PATIENCE: Duration = Duration::from_secs(600);
+/// The same bytes with a hash are another key.
+const HASH: u64 = 7;
 
 type Done = Result<(), Box<dyn Error>>;
 
@@ -57,7 +59,11 @@ fn read_of(store: &Store, peer: &str) -> Done {
     must(item.metadata.flags as usize == peer.len(), "another language stored other flags")?;
     let hour = Duration::from_secs(2000)..=Duration::from_secs(3600);
     let lives = matches!(store.ttl(key)?, Some(Expiry { remaining: Some(left) }) if hour.contains(&left));
-    must(lives, "another language stored another time to live")
+    must(lives, "another language stored another time to live")?;
+    let named = store.get(Key::with_hash(key, HASH))?;
+    must(named.as_deref() == Some(peer.as_bytes()), "another language's key with a hash is another one")?;
+    let id = EntryId(number(&store.get(&format!("id:{peer}"))?.unwrap_or_default())?);
+    must(store.get(id)? == named && store.key_of(id)?.as_deref() == Some(key), "another language's id is another key's")
 }
 
 fn forever(store: &Store, me: &str) -> Done {
@@ -93,7 +99,11 @@ fn work(store: &Store, me: &str, all: &[&str]) -> Done {
         })?;
     }
     let hour = Attributes::NONE.flags(me.len() as u32).ttl(Ttl::After(Duration::from_secs(3600)));
-    store.set_with(format!("from:{me}").as_bytes(), &greeting(me), hour)?;
+    let mine = format!("from:{me}");
+    store.set(Key::with_hash(&mine, HASH), me.as_bytes())?;
+    let id = store.id_of(Key::with_hash(&mine, HASH))?.ok_or("no id of a key that was stored")?;
+    store.set(&format!("id:{me}"), id.0.to_string().as_bytes())?;
+    store.set_with(&mine, &greeting(me), hour)?;
     for peer in all {
         read_of(store, peer)?;
     }
