@@ -10,12 +10,13 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help demo test test-all test-more test-soak lint unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
 	@echo 'make test     all of: lint, unit, promise, bindings, two at a time; about ten minutes on two processors'
 	@echo 'make test-all the same, Miri, more interruptions, and C and C++ with every compiler and sanitizer'
+	@echo 'make lint     format and clippy; make lint-more: links of the documentation, the fuzz targets'
 	@echo 'make unit     unit tests, crash enumeration, models, examples of the documentation'
 	@echo 'make promise  the tests of each promise with many processes, and of the command'
 	@echo 'make models   small scenarios of the engine under a scheduler, every interleaving by chance'
@@ -53,7 +54,7 @@ test-all:
 	@$(MAKE) --no-print-directory test
 	@$(MAKE) --no-print-directory test-more
 
-test-more: miri
+test-more: lint-more miri
 	@scripts/setup compilers
 	@scripts/setup python
 	HASHMERE_INTERRUPTIONS=2000 cargo test $(WHOLE) --quiet --lib -- interleaving
@@ -64,6 +65,10 @@ lint:
 	@scripts/setup rust
 	cargo fmt --all --check
 	cargo clippy --quiet $(WHOLE) --all-targets -- -D warnings
+
+# The documents of the code and what is outside the workspace.
+lint-more:
+	@scripts/setup rust
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet $(WHOLE) --no-deps --document-private-items
 	cargo fmt --manifest-path fuzz/Cargo.toml --check
 	cargo clippy --quiet --manifest-path fuzz/Cargo.toml --target-dir $(or $(CARGO_TARGET_DIR),target)/fuzz --no-default-features -- -D warnings

@@ -121,6 +121,8 @@ hashmere_mem::seeded_faults! {
     DropUnfinished,
     /// The head of a large record forgets a tail before the tail has an owner.
     TailForgotten,
+    /// The later segments of one that takes several stay claimed by the client that took them.
+    TailUnjoined,
     /// The index of before a clear goes before the new one is complete.
     RootEarly,
     /// What was seen to have expired is removed without a look under the lock whether it was touched since.

@@ -12,7 +12,7 @@ use crate::engine::Engine;
 use hashmere_format::header::{at, limit};
 use hashmere_format::leaf::{Identity, LockWord};
 use hashmere_format::row;
-use hashmere_format::segment::{self, State};
+use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -119,6 +119,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             if !tail {
                 covered = segment + u64::from(word.length);
+                self.check_rest(segment, word, report);
             }
             if covered > total {
                 report.add(
@@ -136,6 +137,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             if u64::from(word.owner) > u64::from(limit::CLIENTS) {
                 report.add("bad-owner", at, format!("segment {segment} is owned by a client that cannot exist"));
+            }
+        }
+    }
+
+    /// What continues a segment that has no owner is nothing of its own: taken for itself, it would be freed and filled again.
+    fn check_rest(&self, segment: u64, word: Word, report: &mut CheckReport) {
+        if word.owner != 0 || word.length == 1 {
+            return;
+        }
+        let generation = self.generation(segment);
+        for rest in (segment + 1..segment + u64::from(word.length)).take_while(|rest| *rest < self.segments()) {
+            let found = self.stated(rest);
+            // Freed since the first look: not ours to judge.
+            let stays = || self.stated(segment) == word && self.generation(segment) == generation;
+            if found.state != State::Tail && stays() {
+                let text =
+                    format!("segment {rest} is the rest of segment {segment}, and {:?} at the same time", found.state);
+                report.add("rest-taken", self.entry_of(rest), text);
             }
         }
     }

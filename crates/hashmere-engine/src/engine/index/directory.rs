@@ -78,7 +78,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let segment = self.claim_index(slot, n, bytes)?;
         let offset = self.segment_offset(segment);
         self.set_field(segment, segment::at::BORN, RootWord::unpack(root).generation);
-        self.set_state(segment, Word::owned(State::Index, slot).long(n as u32));
+        self.join(segment, n, Word::owned(State::Index, slot));
         // End first zero, then the start, then the end: in between the arena is empty, never wrong.
         self.put(block + root::at::ARENA_END, 0);
         self.put(block + root::at::ARENA, offset);

@@ -5,6 +5,7 @@ use crate::engine::client::writer_state::Cleaning;
 use crate::engine::log::segments::{Memory, Need, RESERVE};
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
+use crate::fault::{self, Fault};
 use hashmere_format::header::PAGE;
 use hashmere_format::segment::{State, Word};
 use hashmere_mem::{Host, Mem};
@@ -26,10 +27,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let first = self.patiently(writer.cleaning, || self.claim_run_now(writer, n))?;
         // Only now: a repair after our death reads what a new large record has.
-        self.set_state(first, Word::owned(State::LargeNew, writer.slot).long(n as u32));
-        (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
+        self.join(first, n, Word::owned(State::LargeNew, writer.slot));
         self.keep_spare(writer.slot);
         Ok(first)
+    }
+
+    /// Makes one extent of `n` segments that its owner has claimed, each on its own.
+    ///
+    /// The first comes first: at a death in between it says how many are freed with it, and a segment that is claimed yet is
+    /// freed by name, before or after it.
+    pub(in crate::engine) fn join(&self, first: u64, n: u64, word: Word) {
+        self.set_state(first, word.long(n as u32));
+        if !fault::is(Fault::TailUnjoined) {
+            (1..n).for_each(|tail| self.set_state(first + tail, Word::new(State::Tail)));
+        }
     }
 
     fn claim_run_now(&self, writer: &mut Writer, n: u64) -> Result<u64, WriteError> {

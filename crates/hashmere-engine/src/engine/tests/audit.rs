@@ -7,7 +7,7 @@ use hashmere_format::leaf;
 use hashmere_format::record::Head;
 use hashmere_format::root;
 use hashmere_format::row;
-use hashmere_format::segment::{self, State};
+use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
@@ -38,6 +38,11 @@ pub(super) fn audit(engine: &TestEngine) -> Result<Audit, String> {
     for number in 0..engine.segments() {
         let word = engine.state(number);
         let held = word.owner != 0;
+        for tail in number + 1..number + u64::from(word.length) {
+            if engine.state(tail) != Word::new(State::Tail) {
+                return Err(format!("segment {tail} is {:?}, although it is the rest of {number}", engine.state(tail)));
+            }
+        }
         if held && !engine.host.is_claimed(word.owner - 1).unwrap() {
             return Err(format!(
                 "segment {number} is {:?} and belongs to client {}, who is dead",

@@ -6,6 +6,7 @@ use super::probe::until_death;
 use crate::engine::index::Tree;
 use hashmere_format::hash::TAG_BITS;
 use hashmere_format::header::at;
+use hashmere_format::segment::{State, Word};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -53,4 +54,22 @@ fn a_slot_that_leads_below_the_segments_is_damage() {
     client.mem.store(slot, whole, Ordering::Relaxed);
     assert!(client.check().is_clean());
     assert_eq!(client.t_get(b"key").unwrap().unwrap(), b"value");
+}
+
+/// The rest of a large record, taken for a segment of its own, would be filled again: that is found before it is.
+#[test]
+fn the_rest_of_a_large_record_taken_for_itself_is_damage() {
+    let fixture = Fixture::new(strict(64));
+    let client = fixture.client();
+    client.t_set(b"large", &[b'L'; 9000]).unwrap();
+    let large = (0..client.segments()).find(|s| client.state(*s).state == State::Large).unwrap();
+    for rest in 1..u64::from(client.state(large).length) {
+        for state in [State::Free, State::Claimed, State::Sealed] {
+            client.set_state(large + rest, Word::new(state));
+            let problems = client.check().problems;
+            assert!(problems.iter().any(|p| p.code == "rest-taken"), "{rest} is {state:?}: {problems:?}");
+        }
+        client.set_state(large + rest, Word::new(State::Tail));
+    }
+    assert!(client.check().is_clean());
 }

@@ -200,15 +200,29 @@ fn doubling_into_a_new_chunk() {
         cast.victim.presize(&mut cast.victim.writer().unwrap(), 15 * 64).unwrap();
         cast
     }
-    run("doubling", strict(40).small_leaves(), deep, |c| {
-        let mut writer = c.writer().unwrap();
-        let root = c.enter(&mut writer);
-        let leaf = c.leaf_of(root, Tree::First, c.hash(b"key1").hash).unwrap().unwrap();
-        let id = Identity::unpack(c.mem.load(leaf, Ordering::Acquire)).unwrap();
-        assert_eq!(id.depth, 6);
-        assert!(matches!(c.split(&mut writer, root, Tree::First, leaf, id).unwrap(), Growth::Grown));
-        c.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
-    });
+    run("doubling", strict(40).small_leaves(), deep, |c| double(c, 6));
+}
+
+/// Splits the leaf of a key whose depth is that of the directory.
+fn double(c: &Client, depth: u32) {
+    let mut writer = c.writer().unwrap();
+    let root = c.enter(&mut writer);
+    let leaf = c.leaf_of(root, Tree::First, c.hash(b"key1").hash).unwrap().unwrap();
+    let id = Identity::unpack(c.mem.load(leaf, Ordering::Acquire)).unwrap();
+    assert_eq!(id.depth, depth);
+    assert!(matches!(c.split(&mut writer, root, Tree::First, leaf, id).unwrap(), Growth::Grown));
+    c.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
+}
+
+/// The new half of the directory is as long as two segments.
+#[test]
+pub(super) fn doubling_into_several_segments() {
+    fn deep(fixture: &Fixture) -> Cast {
+        let cast = few(fixture);
+        cast.victim.presize(&mut cast.victim.writer().unwrap(), 15 * 1024).unwrap();
+        cast
+    }
+    run("doubling, two segments", strict(90).small_leaves(), deep, |c| double(c, 10));
 }
 
 #[test]

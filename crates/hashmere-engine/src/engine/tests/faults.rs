@@ -50,6 +50,7 @@ const SEGMENTS: &[Hunt] = &[
     (Fault::LargeUnasked, "deaths: large records", crash_cases::large_records),
     (Fault::DropUnfinished, "deaths: drop region", regions::death_while_one_is_dropped),
     (Fault::TailForgotten, "deaths: large records", crash_cases::large_records),
+    (Fault::TailUnjoined, "deaths: a directory of several segments", crash_cases::doubling_into_several_segments),
     (Fault::RootEarly, "deaths: clear", crash_cases::clearing),
     (Fault::OfflineUncounted, "deaths: shrink", maximum::deaths_of_who_takes_segments_out_of_use),
     (Fault::OverBelieved, "one interruption: trim", maximum::two_take_segments_out_of_use),
