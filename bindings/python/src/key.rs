@@ -158,7 +158,7 @@ impl StoreBase {
         item_of(py, &self.enter(py)?, key.0)
     }
 
-    /// The ``Uid`` of a key: a number by which it is found faster than by its bytes, as long as it exists. ``None``: absent.
+    /// The ``Uid`` of a key: a number by which it is found without its bytes, as long as it exists. ``None``: absent.
     #[pyo3(signature = (key, /))]
     fn uid_of<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let metadata = self.enter(py)?.metadata(key.0).or_raise(py)?;
