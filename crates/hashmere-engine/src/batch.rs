@@ -1,14 +1,12 @@
 //! Several keys at once: their cache misses overlap.
 
-use crate::engine::{KeyHash, When};
+use crate::engine::{KeyHash, When, Writer, BATCH};
 use crate::error::{ReadError, WriteError};
+use crate::open::FileEngine;
 use crate::shared::SharedEngine;
 use crate::types::Attributes;
+use hashmere_format::row::Stat;
 use std::sync::Arc;
-
-/// Keys whose cache misses overlap: enough to hide memory latency, few enough that what was fetched is still there when it is
-/// used.
-pub const BATCH: usize = 32;
 
 impl SharedEngine {
     /// The values of several keys, one behind the other in `bytes`, and in `ends` where each of them ends and whether its key is there. What was in
@@ -42,30 +40,39 @@ impl SharedEngine {
     ) -> Result<(), ReadError> {
         let engine = self.engine();
         for keys in keys.chunks(BATCH) {
-            for (key, kh) in keys.iter().zip(self.hash_and_fetch(keys).into_iter().flatten()) {
-                let found = self.fetch_bytes(engine, key.as_ref(), kh, bytes)?;
+            let all = engine.look_ahead(keys.iter().map(AsRef::as_ref));
+            let mut hits = 0;
+            for (key, ahead) in keys.iter().zip(all.each()) {
+                let key = key.as_ref();
+                let found = if engine.fetch_ahead(key, (&all, ahead), bytes) {
+                    hits += 1;
+                    true
+                } else {
+                    self.fetch_alone(engine, key, ahead.hash(), bytes)?
+                };
                 ends.push((bytes.len(), found));
             }
+            engine.count(Stat::Hits, hits);
         }
         Ok(())
     }
 
-    /// The hashes of at most [`BATCH`] keys, whose buckets and records are asked for on the way.
-    #[inline(always)]
-    pub fn hash_and_fetch<K: AsRef<[u8]>>(&self, keys: &[K]) -> [Option<KeyHash>; BATCH] {
-        let engine = self.engine();
-        let mut hashes = [None; BATCH];
-        let mut places = [None; BATCH];
-        for ((key, hash), place) in keys.iter().zip(&mut hashes).zip(&mut places) {
-            let kh = engine.hash(key.as_ref());
-            (*hash, *place) = (Some(kh), engine.fetch_buckets(kh));
-        }
-        for (hash, place) in hashes.iter().zip(places) {
-            if let (Some(kh), Some(place)) = (hash, place) {
-                engine.fetch_record(*kh, place);
-            }
-        }
-        hashes
+    #[cold]
+    #[inline(never)]
+    fn fetch_alone(
+        self: &Arc<Self>,
+        engine: &FileEngine,
+        key: &[u8],
+        kh: KeyHash,
+        bytes: &mut Vec<u8>,
+    ) -> Result<bool, ReadError> {
+        self.fetch_bytes(engine, key, kh, bytes)
+    }
+
+    /// Asks for the cache lines that looking up these keys needs, at most [`BATCH`] of them: for a caller that will read or write
+    /// them one by one, soon.
+    pub fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) {
+        self.engine().look_ahead(keys.iter().map(AsRef::as_ref));
     }
 
     /// Stores several pairs, in order, without attributes. Returns how many there were.
@@ -75,16 +82,25 @@ impl SharedEngine {
     pub fn set_many<K: AsRef<[u8]>, V: AsRef<[u8]>>(&self, pairs: &[(K, V)]) -> Result<usize, WriteError> {
         let engine = self.engine();
         for batch in pairs.chunks(BATCH) {
-            let mut hashes = [None; BATCH];
-            for ((key, _), hash) in batch.iter().zip(&mut hashes) {
-                let kh = engine.hash(key.as_ref());
-                engine.fetch_buckets(kh);
-                *hash = Some(kh);
-            }
-            let names = || batch.iter().map(|(key, _)| key.as_ref()).zip(hashes.iter().flatten().copied());
-            let mut writer = engine.writer_for_many(names())?;
-            for ((key, value), kh) in batch.iter().zip(hashes.into_iter().flatten()) {
-                engine.store(&mut writer, (key.as_ref(), kh), value.as_ref(), Attributes::NONE, When::Always)?;
+            let all = engine.look_ahead(batch.iter().map(|(key, _)| key.as_ref()));
+            let hashed = || {
+                batch.iter().zip(all.each()).map(|((key, value), ahead)| (key.as_ref(), ahead.hash(), value.as_ref()))
+            };
+            let store = |writer: &mut Writer, key, kh, value| {
+                engine.store(writer, (key, kh), value, Attributes::NONE, When::Always)
+            };
+            match engine.writer_for_many(hashed().map(|(key, kh, _)| (key, kh))) {
+                Ok(mut writer) => {
+                    for (key, kh, value) in hashed() {
+                        store(&mut writer, key, kh, value)?;
+                    }
+                }
+                // One of these keys may not be written by this thread now: those before it are stored.
+                Err(_) => {
+                    for (key, kh, value) in hashed() {
+                        store(&mut *engine.writer_for(key, kh)?, key, kh, value)?;
+                    }
+                }
             }
         }
         Ok(pairs.len())
@@ -98,12 +114,20 @@ impl SharedEngine {
         let engine = self.engine();
         let mut removed = 0;
         for batch in keys.chunks(BATCH) {
-            for key in batch {
-                engine.fetch_buckets(engine.hash(key.as_ref()));
-            }
-            for key in batch {
-                let (key, kh) = (key.as_ref(), engine.hash(key.as_ref()));
-                removed += usize::from(engine.remove(&mut *engine.writer_for(key, kh)?, key, kh, None)?);
+            let all = engine.look_ahead(batch.iter().map(AsRef::as_ref));
+            let keys = || batch.iter().map(AsRef::as_ref).zip(all.each().map(|ahead| ahead.hash()));
+            match engine.writer_for_many(keys()) {
+                Ok(mut writer) => {
+                    for (key, kh) in keys() {
+                        removed += usize::from(engine.remove(&mut writer, key, kh, None)?);
+                    }
+                }
+                // As in `set_many`.
+                Err(_) => {
+                    for (key, kh) in keys() {
+                        removed += usize::from(engine.remove(&mut *engine.writer_for(key, kh)?, key, kh, None)?);
+                    }
+                }
             }
         }
         Ok(removed)

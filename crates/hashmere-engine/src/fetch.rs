@@ -31,7 +31,7 @@ impl FileEngine {
     }
 
     /// Copies its value to the end of a buffer.
-    #[inline]
+    #[inline(always)]
     pub fn append_value(&self, found: &Found, buffer: &mut Vec<u8>) {
         self.mem.append_to(found.value(), found.value_len(), buffer);
     }
@@ -110,8 +110,19 @@ impl SharedEngine {
     ///
     /// # Errors
     /// See [`ReadError`].
+    #[inline(always)]
     pub fn view_of(self: &Arc<Self>, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
         let engine = self.engine();
+        if let Some((found, pin)) = engine.pin_key(key, kh) {
+            engine.visit(&found);
+            return Ok(Some(View::pinned(self, engine, pin, found.value(), engine.meta_of_found(&found))));
+        }
+        self.view_slowly(engine, key, kh)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn view_slowly(self: &Arc<Self>, engine: &FileEngine, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
         let mut exhausted = engine.access.read_only;
         loop {
             let root = engine.root_word();
@@ -133,7 +144,7 @@ impl SharedEngine {
                     continue;
                 };
                 engine.visit(&found);
-                return Ok(Some(View::pinned(self, pin, found.value(), engine.meta_of_found(&found))));
+                return Ok(Some(View::pinned(self, engine, pin, found.value(), engine.meta_of_found(&found))));
             }
         }
     }

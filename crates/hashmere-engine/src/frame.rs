@@ -1,7 +1,6 @@
 //! Reading into a reply: what goes before a value, then the value, into one buffer without another copy.
 
-use crate::batch::BATCH;
-use crate::engine::{Fetched, KeyHash, PIN_FROM};
+use crate::engine::{Ahead, Fetched, Found, KeyHash, Lookahead, BATCH, PIN_FROM};
 use crate::error::ReadError;
 use crate::shared::SharedEngine;
 use crate::types::Metadata;
@@ -35,7 +34,7 @@ impl SharedEngine {
         buffer: &mut Vec<u8>,
         frame: impl Fn(&Metadata, &mut Vec<u8>),
     ) -> Result<Framed, ReadError> {
-        self.framed(key, self.engine().hash(key), buffer, frame)
+        self.framed((key, self.engine().hash(key)), None, buffer, frame)
     }
 
     /// The same for any number of keys, with overlapping cache misses. `each` gets the outcome of each key, in order, and
@@ -51,9 +50,11 @@ impl SharedEngine {
         mut each: impl FnMut(usize, Framed, &mut Vec<u8>) -> bool,
     ) -> Result<(), ReadError> {
         for (batch, keys) in keys.chunks(BATCH).enumerate() {
-            let hashes = self.hash_and_fetch(keys).into_iter().flatten();
-            for (i, (key, kh)) in keys.iter().zip(hashes).enumerate() {
-                let framed = self.framed(key, kh, buffer, |meta, buffer| frame(key, meta, buffer))?;
+            let all = self.engine().look_ahead(keys.iter().copied());
+            for (i, (key, ahead)) in keys.iter().zip(all.each()).enumerate() {
+                let framed = self.framed((key, ahead.hash()), Some((&all, ahead)), buffer, |meta, buffer| {
+                    frame(key, meta, buffer);
+                })?;
                 if !each(batch * BATCH + i, framed, buffer) {
                     return Ok(());
                 }
@@ -65,14 +66,14 @@ impl SharedEngine {
     #[inline(always)]
     fn framed(
         self: &Arc<Self>,
-        key: &[u8],
-        kh: KeyHash,
+        (key, kh): (&[u8], KeyHash),
+        ahead: Option<(&Lookahead, &Ahead)>,
         buffer: &mut Vec<u8>,
         frame: impl Fn(&Metadata, &mut Vec<u8>),
     ) -> Result<Framed, ReadError> {
         let engine = self.engine();
         let start = buffer.len();
-        let fetched = engine.read(key, kh, |found| {
+        let mut take = |found: &Found| {
             buffer.truncate(start);
             if found.header.value_len > PIN_FROM {
                 return Ok(Fetched::Long);
@@ -82,7 +83,15 @@ impl SharedEngine {
             engine.mem.append_to(found.value(), found.value_len(), buffer);
             engine.visit(found);
             Ok(Fetched::Copied(meta))
+        };
+        let taken = ahead.and_then(|(all, ahead)| {
+            let taken = take(&engine.found_ahead(key, ahead)?);
+            engine.validate_epoch(all.epoch).then_some(taken)
         });
+        let fetched = match taken {
+            Some(taken) => taken.map(Some),
+            None => engine.read(key, kh, take),
+        };
         let framed = match fetched {
             Ok(Some(Fetched::Copied(meta))) => Framed::Copied(meta),
             Ok(Some(Fetched::Long)) => self.view_of(key, kh)?.map_or(Framed::Absent, Framed::Long),

@@ -32,10 +32,9 @@ mod types;
 mod view;
 
 pub use backup_file::BackupReport;
-pub use batch::BATCH;
 pub use engine::{
     number_of, CheckReport, ClientStats, Engine, Found, KeyHash, OperationCounts, Problem, RegionInfo, Rounds,
-    ScanStep, Stats, Tick, When, Writer, WriterGuard,
+    ScanStep, Stats, Tick, When, Writer, WriterGuard, BATCH,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
 pub use frame::Framed;

@@ -39,8 +39,14 @@ impl View {
         View { bytes: Bytes::Owned(bytes), meta }
     }
 
-    pub(crate) fn pinned(shared: &Arc<SharedEngine>, pin: Pin, offset: u64, meta: Metadata) -> View {
-        let engine: *const FileEngine = shared.engine();
+    #[inline(always)]
+    pub(crate) fn pinned(
+        shared: &Arc<SharedEngine>,
+        engine: *const FileEngine,
+        pin: Pin,
+        offset: u64,
+        meta: Metadata,
+    ) -> View {
         let len = meta.value_len as usize;
         let bytes = Bytes::Pinned { shared: shared.clone(), engine, pin, offset, len, born: fork::generation() };
         View { bytes, meta }
@@ -60,6 +66,7 @@ impl View {
 impl Deref for View {
     type Target = [u8];
 
+    #[inline]
     fn deref(&self) -> &[u8] {
         match &self.bytes {
             Bytes::Owned(bytes) => bytes,
@@ -85,6 +92,7 @@ impl std::fmt::Debug for View {
 }
 
 impl Drop for View {
+    #[inline]
     fn drop(&mut self) {
         if let Bytes::Pinned { engine, pin, born, shared, .. } = &self.bytes {
             // In a forked child the pin is the parent's.

@@ -115,11 +115,12 @@ pub trait Mem: Send + Sync + 'static {
     fn load(&self, off: u64, order: Ordering) -> u64;
     /// Stores the word at `off`.
     fn store(&self, off: u64, value: u64, order: Ordering);
-    /// Which of the eight words from `off` (a multiple of 64) on agree with `pattern` in the low bits that `mask` names:
-    /// one bit each. The words are loaded one by one, in no order: a hint of where to look.
-    fn agreeing(&self, off: u64, pattern: u32, mask: u32) -> u32 {
-        (0..8).fold(0, |found, i| {
-            let word = self.load(off + 8 * i, Ordering::Acquire) as u32;
+    /// Which of the words of two lines (offsets that are multiples of 64) agree with `pattern` in the low bits that `mask` names: one bit
+    /// each, the eight of the first line below. The words are loaded one by one, in no order: a hint of where to look.
+    fn agreeing(&self, first: u64, second: u64, pattern: u32, mask: u32) -> u32 {
+        (0..16).fold(0, |found, i| {
+            let line = if i < 8 { first } else { second };
+            let word = self.load(line + 8 * (i & 7), Ordering::Acquire) as u32;
             found | u32::from((word ^ pattern) & mask == 0) << i
         })
     }

@@ -185,9 +185,9 @@ impl Mem for MapMem {
 
     #[cfg(not(any(hashmere_words, miri)))]
     #[inline(always)]
-    fn agreeing(&self, off: u64, pattern: u32, mask: u32) -> u32 {
-        debug_assert!(off % 64 == 0 && self.holds(off, 64));
-        bytes::agreeing(&self.raw, off, pattern, mask)
+    fn agreeing(&self, first: u64, second: u64, pattern: u32, mask: u32) -> u32 {
+        debug_assert!([first, second].iter().all(|off| off % 64 == 0 && self.holds(*off, 64)));
+        bytes::agreeing(&self.raw, first, second, pattern, mask)
     }
 
     #[inline(always)]

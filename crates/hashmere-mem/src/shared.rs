@@ -40,8 +40,8 @@ impl<M: Mem> Mem for Arc<M> {
     }
 
     #[inline]
-    fn agreeing(&self, off: u64, pattern: u32, mask: u32) -> u32 {
-        (**self).agreeing(off, pattern, mask)
+    fn agreeing(&self, first: u64, second: u64, pattern: u32, mask: u32) -> u32 {
+        (**self).agreeing(first, second, pattern, mask)
     }
 
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {

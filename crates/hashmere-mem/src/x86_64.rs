@@ -15,7 +15,7 @@ use crate::map::Raw;
 use core::arch::asm;
 use core::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_castps_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_packs_epi16,
-    _mm_packs_epi32, _mm_set1_epi32, _mm_setzero_si128, _mm_shuffle_ps, _mm_xor_si128,
+    _mm_packs_epi32, _mm_set1_epi32, _mm_shuffle_ps,
 };
 
 /// From here on one `rep movsb` beats a loop of 16-byte moves. Measured on a processor with fast
@@ -310,22 +310,34 @@ unsafe fn matches_long(at: *const u8, bytes: &[u8]) -> bool {
     }
 }
 
-/// Which of the eight words of the line at `off` agree with `pattern` under `mask`: see `Mem::agreeing`.
+/// # Safety
+/// 64 bytes at `at` are mapped.
+#[inline(always)]
+unsafe fn low_halves(at: *const u8) -> [__m128i; 2] {
+    let (a, b, c, d);
+    // SAFETY: as in `load16`, four times; SSE2 belongs to x86-64.
+    unsafe {
+        asm!("movdqu {a}, xmmword ptr [{at}]", "movdqu {b}, xmmword ptr [{at} + 16]",
+            "movdqu {c}, xmmword ptr [{at} + 32]", "movdqu {d}, xmmword ptr [{at} + 48]",
+            at = in(reg) at, a = out(xmm_reg) a, b = out(xmm_reg) b, c = out(xmm_reg) c, d = lateout(xmm_reg) d,
+            options(nostack, preserves_flags, readonly));
+        let low = |a, b| _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(_mm_castsi128_ps(a), _mm_castsi128_ps(b)));
+        [low(a, b), low(c, d)]
+    }
+}
+
+/// Which of the words of two lines agree with `pattern` under `mask`: see `Mem::agreeing`.
 ///
 /// Only the low halves count, and an aligned half is never torn, however wide the load.
 #[inline(always)]
-pub(crate) fn agreeing(raw: &Raw, off: u64, pattern: u32, mask: u32) -> u32 {
-    let at = raw.at(off);
-    // SAFETY: `Raw` is 64 valid bytes; SSE2 belongs to x86-64.
+pub(crate) fn agreeing(raw: &Raw, first: u64, second: u64, pattern: u32, mask: u32) -> u32 {
+    // SAFETY: each `Raw` is 64 valid bytes; SSE2 belongs to x86-64.
     unsafe {
-        let (pattern, mask) = (_mm_set1_epi32(pattern as i32), _mm_set1_epi32(mask as i32));
-        let halves = |i: usize| {
-            let (a, b) = (_mm_castsi128_ps(load16(at.add(i))), _mm_castsi128_ps(load16(at.add(i + 16))));
-            let low = _mm_castps_si128(_mm_shuffle_ps::<0b10_00_10_00>(a, b));
-            _mm_cmpeq_epi32(_mm_and_si128(_mm_xor_si128(low, pattern), mask), _mm_setzero_si128())
-        };
-        let words = _mm_packs_epi32(halves(0), halves(32));
-        _mm_movemask_epi8(_mm_packs_epi16(words, _mm_setzero_si128())) as u32
+        let (pattern, mask) = (_mm_set1_epi32((pattern & mask) as i32), _mm_set1_epi32(mask as i32));
+        let agree = |low| _mm_cmpeq_epi32(_mm_and_si128(low, mask), pattern);
+        let [a, b] = low_halves(raw.at(first)).map(agree);
+        let [c, d] = low_halves(raw.at(second)).map(agree);
+        _mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(a, b), _mm_packs_epi32(c, d))) as u32
     }
 }
 

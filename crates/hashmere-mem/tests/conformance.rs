@@ -154,22 +154,22 @@ fn matching_ignores_neighbours(mem: &impl Mem) {
     }
 }
 
-/// Each of the eight words with its own share in the pattern, each bit of the mask by itself.
+/// Each of the words with its own share in the pattern, each bit of the mask by itself.
 fn agreeing(mem: &impl Mem) {
     mem.back(0, PAGE).unwrap();
-    let bytes = pattern(16, 3);
-    let mut random = bytes.chunks_exact(8).map(|word| u64::from_le_bytes(word.try_into().unwrap()));
-    let (wanted, noise) = (random.next().unwrap() as u32, random.next().unwrap());
+    let word = |seed| u64::from_le_bytes(pattern(8, seed).try_into().unwrap());
+    let (wanted, noise) = (word(3) as u32, word(4));
     for mask in (0..32).map(|bit| 1 << bit).chain([0, u32::MAX, (1 << 26) - 1]) {
-        for chosen in [0u32, 1, 0x80, 0x55, 0xaa, 0xff, 0x7f, 0x1c] {
-            for i in 0..8 {
-                // Only what the mask names and the low half count.
+        for chosen in [0u32, 1, 0x80, 0x55, 0xaa, 0xff, 0x7f, 0x1c, 0x100, 0x8000, 0x5555, 0xaa55, 0xffff, 0x1c7f] {
+            // Two lines that are not neighbours; only what the mask names and the low halves count.
+            for i in 0..16 {
                 let same = noise & !u64::from(mask) | u64::from(wanted & mask);
                 let word = if chosen >> i & 1 == 1 { same } else { same ^ u64::from(mask & mask.wrapping_neg()) };
-                mem.store(64 + 8 * i, word, Relaxed);
+                mem.store(64 + 8 * i + 128 * (i / 8), word, Relaxed);
             }
-            let expected = if mask == 0 { 0xff } else { chosen };
-            assert_eq!(mem.agreeing(64, wanted, mask), expected, "mask {mask:#x}");
+            let expected = if mask == 0 { 0xffff } else { chosen };
+            assert_eq!(mem.agreeing(64, 256, wanted, mask), expected, "mask {mask:#x}");
+            assert_eq!(mem.agreeing(256, 64, wanted, mask), (expected as u16).swap_bytes().into(), "mask {mask:#x}");
         }
     }
 }

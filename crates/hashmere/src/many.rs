@@ -2,6 +2,10 @@
 
 use crate::{ReadError, Store, WriteError};
 
+/// Bytes that a value is expected to have, and the most that is asked for before the values are known.
+const SHORT: usize = 32;
+const ROOM_MAX: usize = 64 << 10;
+
 impl Store {
     /// The values of several keys, in order. Their cache misses overlap, so in a table larger than the caches this is several
     /// times as fast as one by one. Each key is read atomically, not all of them together; but a [`clear`](Self::clear) is seen for
@@ -24,7 +28,8 @@ impl Store {
         keys: &[K],
         mut each: impl FnMut(usize, Option<&[u8]>),
     ) -> Result<(), ReadError> {
-        let (mut bytes, mut ends) = (Vec::new(), Vec::with_capacity(keys.len()));
+        let room = (keys.len() * SHORT).min(ROOM_MAX);
+        let (mut bytes, mut ends) = (Vec::with_capacity(room), Vec::with_capacity(keys.len()));
         self.shared.get_many_joined(keys, &mut bytes, &mut ends)?;
         let mut start = 0;
         for (i, (end, found)) in ends.into_iter().enumerate() {

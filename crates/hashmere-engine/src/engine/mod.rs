@@ -38,6 +38,8 @@ pub(crate) use log::append::Draft;
 pub(crate) use log::pin::Pin;
 pub(crate) use log::region::Place;
 pub use log::region::RegionInfo;
+pub use read::ahead::BATCH;
+pub(crate) use read::ahead::{Ahead, Lookahead};
 pub(crate) use read::fetch::{Fetched, PIN_FROM};
 pub(crate) use read::Probe;
 pub(crate) use reclaim::resize::Resized;

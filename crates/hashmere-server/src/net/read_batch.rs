@@ -52,7 +52,7 @@ impl Batch {
                 found += 1;
             }
         }
-        store.shared().hash_and_fetch(&keys[..found]);
+        store.shared().prefetch(&keys[..found]);
     }
 
     /// Empties it: each connection, and the input that was read of it.

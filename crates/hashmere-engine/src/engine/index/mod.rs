@@ -18,7 +18,8 @@ use hashmere_format::root;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const SLOTS_MASK: u32 = (1 << SLOTS) - 1;
+/// Of the eight words of each bucket the last is its lock.
+const SLOTS_MASK: u32 = ((1 << SLOTS) - 1) * 0x101;
 const _: () = assert!(TAG_MASK <= u32::MAX as u64);
 
 /// What this process knows of the index.
@@ -68,6 +69,14 @@ impl Tree {
             Tree::Overflow => root::at::DIR_1,
         }
     }
+}
+
+/// A directory, as deep as it was at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Directory {
+    block: u64,
+    tree: Tree,
+    depth: u32,
 }
 
 /// How a hash leads to its leaf.
@@ -135,14 +144,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// What is read here is only made to lie within the file: a damaged entry leads to a wrong place, never outside.
     #[inline(always)]
     pub(super) fn path_of(&self, root_word: u64, tree: Tree, hash: u64) -> Result<Option<Path>, ReadError> {
+        match self.directory(root_word, tree)? {
+            Some(directory) => self.path_in(directory, hash).map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The directory of a tree as deep as it is now; `None` if the overflow tree does not exist.
+    #[inline(always)]
+    pub(super) fn directory(&self, root_word: u64, tree: Tree) -> Result<Option<Directory>, ReadError> {
         let block = self.root_block(root_word);
         if self.index.trusted_root() != root_word {
             self.trust(root_word, block)?;
         }
-        let Some(depth) = self.depth(block, tree) else { return Ok(None) };
+        Ok(self.depth(block, tree).map(|depth| Directory { block, tree, depth }))
+    }
+
+    /// How a hash leads to its leaf in a directory. Of one that was doubled since then the entries of before still count: they lead
+    /// to the leaf that a key had then.
+    #[inline(always)]
+    pub(super) fn path_in(&self, directory: Directory, hash: u64) -> Result<Path, ReadError> {
         // A damaged depth is below 32: its pointer is still within the root block.
-        let index = hash & ((1 << depth) - 1);
-        let entry = self.entry(block, tree, index) & !7;
+        let index = hash & ((1 << directory.depth) - 1);
+        let entry = self.entry(directory.block, directory.tree, index) & !7;
         if !self.is_inside(entry, 8) {
             return Err(self.outside("a directory entry lies outside the file", entry));
         }
@@ -150,7 +174,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.is_inside(leaf, self.leaf_bytes()) {
             return Err(self.outside("a leaf lies outside the file", leaf));
         }
-        Ok(Some(Path { leaf, entry, depth: u64::from(depth) }))
+        Ok(Path { leaf, entry, depth: u64::from(directory.depth) })
     }
 
     /// Whether the same hash would lead the same way now: neither was the leaf split, nor the directory doubled, nor the
@@ -192,9 +216,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// that is taken wrongly costs more than a line that was asked for anyway.
     #[inline(always)]
     pub(super) fn matching(&self, place: Place, tag: u64) -> u32 {
-        let [first, second] =
-            [place.first, place.second].map(|bucket| self.mem.agreeing(bucket, tag as u32, TAG_MASK as u32));
-        first & SLOTS_MASK | (second & SLOTS_MASK) << 8
+        self.mem.agreeing(place.first, place.second, tag as u32, TAG_MASK as u32) & SLOTS_MASK
     }
 
     /// Offsets of the slots of a bucket.

@@ -22,6 +22,7 @@ const COUNT: u64 = 1 << 32;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Pins the segment that a slot points into, provided that it still does. `None`: it does not, or this client has no
     /// pin left (`exhausted`).
+    #[inline(always)]
     pub(crate) fn pin(&self, slot_offset: u64, slot: Slot, root: u64, exhausted: &mut bool) -> Option<Pin> {
         let row = self.own_row();
         let pin = if row == 0 { None } else { self.raise_pin(row, self.segment_of(slot.offset())) };
@@ -39,7 +40,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
         None
     }
 
+    /// Pins a segment: in a word that its number says, if that is free or has it already, else in any. (So one segment may be in
+    /// several words, each with views of its own.)
+    #[inline(always)]
     pub(in crate::engine) fn raise_pin(&self, row: u64, segment: u64) -> Option<Pin> {
+        let offset = row + row::at::PINS + 8 * (segment % row::PINS);
+        let word = self.mem.load(offset, Ordering::Relaxed);
+        let more = word as u32 == segment as u32 + 1 && word >> 32 < u64::from(u32::MAX);
+        if word == 0 || more {
+            let next = if more { word + COUNT } else { COUNT | (segment + 1) };
+            if self.mem.compare_exchange(offset, word, next).is_ok() {
+                return Some(Pin(offset));
+            }
+        }
+        self.raise_any_pin(row, segment)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn raise_any_pin(&self, row: u64, segment: u64) -> Option<Pin> {
         let mut free = None;
         for i in 0..row::PINS {
             let offset = row + row::at::PINS + 8 * i;
@@ -59,10 +78,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Some(Pin(offset));
         }
         // Another thread took that word: look again from the start.
-        self.raise_pin(row, segment)
+        self.raise_any_pin(row, segment)
     }
 
     /// Lets a pin go.
+    #[inline(always)]
     pub(crate) fn unpin(&self, pin: Pin) {
         let mut word = self.mem.load(pin.0, Ordering::Relaxed);
         loop {

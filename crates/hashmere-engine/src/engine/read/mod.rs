@@ -3,7 +3,9 @@
 //! The fast way is one epoch: load it, find, copy, and if it is still the same, nothing that was read had been
 //! reused. When segments are being recycled all the time, the generation of the one segment decides.
 
+pub(super) mod ahead;
 pub(super) mod fetch;
+pub(super) mod pinned;
 pub(super) mod wait;
 
 use crate::engine::index::{Place, Tree};
@@ -103,10 +105,23 @@ impl<M: Mem, H: Host> Engine<M, H> {
         slot_offset: u64,
         fault: Fault,
     ) -> Option<Found> {
-        let slot = self.slot(slot_offset);
+        self.found_in(key, kh, (tree, place.leaf), slot_offset, self.slot(slot_offset), fault)
+    }
+
+    /// The same for a slot that was loaded already.
+    #[inline(always)]
+    fn found_in(
+        &self,
+        key: &[u8],
+        kh: KeyHash,
+        (tree, leaf): (Tree, u64),
+        slot_offset: u64,
+        slot: Slot,
+        fault: Fault,
+    ) -> Option<Found> {
         let record = slot.offset();
         let header = self.header(record)?;
-        let found = Found { header, record, slot_offset, slot, leaf: place.leaf, tree };
+        let found = Found { header, record, slot_offset, slot, leaf, tree };
         let is_alike = header.key_len as usize == key.len() && self.has_hash(record, header, kh);
         (is_alike && (fault::is(fault) || self.mem.matches(record + header.lead, key))).then_some(found)
     }
@@ -320,23 +335,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub fn is_past(&self, found: &Found) -> bool {
         self.is_expired(found.record, found.header)
-    }
-
-    /// Asks for the cache lines of a hash's buckets.
-    #[inline(always)]
-    pub(crate) fn fetch_buckets(&self, kh: KeyHash) -> Option<Place> {
-        match self.leaf_of(self.root(), Tree::First, kh.hash) {
-            Ok(Some(leaf)) => Some(self.place(leaf, kh.hash)),
-            _ => None,
-        }
-    }
-
-    /// Asks for the cache line of the record that these buckets most likely lead to.
-    #[inline(always)]
-    pub(crate) fn fetch_record(&self, kh: KeyHash, place: Place) {
-        let mut mask = self.matching(place, kh.hash);
-        // No match, or an empty slot: some line of the file is fetched, or none; a hint does no harm.
-        self.mem.prefetch(self.slot(place.take_slot(&mut mask)).offset());
     }
 
     /// The hash under which a record was stored.

@@ -33,6 +33,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Reads a value under a pin.
     pub(super) fn t_view(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
+        if let Some((found, pin)) = self.pin_key(key, kh) {
+            let item = self.t_copy(&found);
+            self.unpin(pin);
+            return Ok(Some(item));
+        }
         let mut exhausted = self.access.read_only;
         loop {
             let root = self.root_word();
@@ -59,6 +64,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     pub(super) fn t_get(&self, key: &[u8]) -> Result<Option<Vec<u8>>, ReadError> {
         Ok(self.t_item(key, self.t_hash(key))?.map(|item| item.value))
+    }
+
+    /// Reads several keys, looked up ahead.
+    pub(super) fn t_get_many(&self, keys: &[&[u8]]) -> Result<Vec<Option<Vec<u8>>>, ReadError> {
+        let all = self.look_ahead(keys.iter().copied());
+        let get = |(key, ahead): (&&[u8], &_)| {
+            let mut value = b"what was there".to_vec();
+            let start = value.len();
+            if self.fetch_ahead(key, (&all, ahead), &mut value) {
+                return Ok(Some(value.split_off(start)));
+            }
+            assert_eq!(value, b"what was there");
+            self.t_get(key)
+        };
+        keys.iter().zip(all.each()).map(get).collect()
     }
 
     pub(super) fn t_put(

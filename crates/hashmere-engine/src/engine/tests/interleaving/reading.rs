@@ -25,6 +25,27 @@ fn get_while_everything_is_recycled() {
         .run();
 }
 
+fn get_many(c: &Client, state: &mut State) -> Result<(), String> {
+    let got = c.t_get_many(&[b"a0", b"never there", b"other"]).map_err(|e| format!("get: {e}"))?;
+    let [Some(first), None, Some(second)] = &got[..] else { return Err("a present key was missed".into()) };
+    let good = [wide("first"), wide("second"), wide("third")].contains(first) && second == &state[&b"other"[..]];
+    good.then_some(()).ok_or_else(|| format!("got {}", first[..first.len().min(30)].escape_ascii()))
+}
+
+/// The same for several keys, which are looked up before the first of them is read.
+#[test]
+fn get_many_while_everything_is_recycled() {
+    let (act, name) = (get_many, "get many/churn");
+    Case { name, geometry: strict(12), setup: filled, act, concurrent: churn_all, exact: true }.run();
+}
+
+/// Catches keys that are looked up in the leaf of before a split.
+#[test]
+fn get_many_while_the_index_grows() {
+    let (act, name, geometry) = (get_many, "get many/split", strict(24).small_leaves());
+    Case { name, geometry, setup: filled, act, concurrent: many, exact: true }.run();
+}
+
 /// The value of a key says its own length and flags.
 fn self_describing(c: &Client, state: &mut State, n: u32) -> Result<(), String> {
     let value = vec![b'0' + n as u8; 300 + 40 * n as usize];

@@ -6,6 +6,7 @@ use super::emptied::{is_value, overwrite, stage, value, writer};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOR_EVER};
 use crate::engine::tests::crash::State;
+use crate::engine::Found;
 use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::Mem;
@@ -19,17 +20,7 @@ fn view(client: &Player) {
         let Ok(Some(found)) = client.read(key, kh, |found| Ok(*found)) else { wrong("the key was missed") };
         let Some(pin) = client.pin(found.slot_offset, found.slot, root, &mut exhausted) else { continue };
         let again = client.look_again(&found, key, kh);
-        if let Some(found) = &again {
-            let looks = [(); 2].map(|()| {
-                let mut bytes = Vec::new();
-                client.mem.append_to(found.value(), found.value_len(), &mut bytes);
-                is_value("key", &bytes);
-                bytes
-            });
-            if looks[0] != looks[1] {
-                wrong("the view changed");
-            }
-        }
+        again.iter().for_each(|found| look_twice(client, found));
         client.unpin(pin);
         if again.is_some() {
             return;
@@ -37,7 +28,30 @@ fn view(client: &Player) {
     }
 }
 
-fn while_overwritten() -> impl Fn() + Send + Sync + 'static {
+/// The same by the one look-up that suffices if nothing is in its way.
+fn view_at_once(client: &Player) {
+    match client.pin_key(b"key", client.hash(b"key")) {
+        Some((found, pin)) => {
+            look_twice(client, &found);
+            client.unpin(pin);
+        }
+        None => view(client),
+    }
+}
+
+fn look_twice(client: &Player, found: &Found) {
+    let looks = [(); 2].map(|()| {
+        let mut bytes = Vec::new();
+        client.mem.append_to(found.value(), found.value_len(), &mut bytes);
+        is_value("key", &bytes);
+        bytes
+    });
+    if looks[0] != looks[1] {
+        wrong("the view changed");
+    }
+}
+
+fn while_overwritten(view: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
     // With room for one more segment, for as long as the view holds back the one that would be recycled.
     let stage = stage(2);
     move || {
@@ -60,15 +74,18 @@ fn while_overwritten() -> impl Fn() + Send + Sync + 'static {
 
 #[test]
 fn a_view_stays_what_it_was() {
-    explore("pin/overwrite", while_overwritten());
+    explore("pin/overwrite", while_overwritten(view));
+    explore("pin/overwrite, at once", while_overwritten(view_at_once));
 }
 
 #[test]
 fn finds_a_pin_that_is_ignored() {
-    must_find(Fault::PinIgnored, while_overwritten());
+    must_find(Fault::PinIgnored, while_overwritten(view));
+    must_find(Fault::PinIgnored, while_overwritten(view_at_once));
 }
 
 #[test]
 fn finds_a_pin_that_comes_too_late() {
-    must_find(Fault::PinBelieved, while_overwritten());
+    must_find(Fault::PinBelieved, while_overwritten(view));
+    must_find(Fault::PinBelieved, while_overwritten(view_at_once));
 }

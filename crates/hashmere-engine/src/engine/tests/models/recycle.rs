@@ -23,6 +23,14 @@ fn get(client: &Player) {
     }
 }
 
+/// Reads it as one of several, looked up ahead of its turn.
+fn get_ahead(client: &Player) {
+    match client.t_get_many(&[b"absent", b"key"]).as_deref() {
+        Ok([None, Some(bytes)]) => is_value("key", bytes),
+        other => wrong(format!("the key was missed: {other:?}")),
+    }
+}
+
 /// Reads it while another client recycles another segment, so that only the generation of its own decides.
 fn get_by_generation(client: &Player) {
     let mut others = 1;
@@ -101,12 +109,14 @@ fn while_moved(read: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
 fn a_value_stays_whole_while_it_is_overwritten() {
     explore("recycle/overwrite", while_overwritten(get));
     explore("recycle/overwrite, by generation", while_overwritten(get_by_generation));
+    explore("recycle/overwrite, ahead", while_overwritten(get_ahead));
 }
 
 #[test]
 fn a_key_is_found_while_it_moves() {
     explore("recycle/move", while_moved(get));
     explore("recycle/move, by generation", while_moved(get_by_generation));
+    explore("recycle/move, ahead", while_moved(get_ahead));
 }
 
 #[test]
@@ -122,6 +132,7 @@ fn finds_a_set_that_believes_what_it_saw_before_the_lock() {
 #[test]
 fn finds_a_reader_that_ignores_the_epoch() {
     must_find(Fault::EpochIgnored, while_overwritten(get));
+    must_find(Fault::EpochIgnored, while_overwritten(get_ahead));
 }
 
 #[test]
