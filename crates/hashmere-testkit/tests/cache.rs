@@ -9,7 +9,7 @@ use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, tiny, worker, BASE};
+use hashmere_testkit::{assert_clean, small, tiny, worker, BASE};
 use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
@@ -74,7 +74,7 @@ fn stays_within_its_size_and_keeps_what_is_read() {
     // The space is used, although the longest of these values take a segment each.
     let live = store.stats().bytes_live;
     assert!(live * 3 > ROOM, "a cache of {ROOM} bytes holds {live} bytes in {count} values");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn never_full_and_odd_sizes() {
             assert!(apparent(store.path()) <= MAX + ROUNDING);
         }
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// A value finds its row of segments although everything is in use: small records, long ones, what other writers have open.
@@ -161,7 +161,7 @@ fn a_long_value_makes_its_row() {
         drop(closed);
     });
     assert!(apparent(store.path()) <= MAX + ROUNDING);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 fn make_rows(store: &Store, rng: &mut Rng) {
@@ -204,7 +204,7 @@ fn several_processes_evict() {
         assert!(apparent(store.path()) <= BASE + (512 << 10) + ROUNDING);
     }
     workers.into_iter().for_each(|worker| drop(worker.finish(LIMIT).ok("hammer")));
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]

@@ -5,6 +5,7 @@
 use hashmere::{Key, Options, Store, WriteError};
 use hashmere_format::hash::Hasher;
 use hashmere_format::header::at;
+use hashmere_testkit::assert_clean;
 use hashmere_testkit::files::apparent;
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::rng::Rng;
@@ -49,7 +50,7 @@ fn run(name: &'static str, count: u64, hash: impl Fn(u64) -> u64) -> u64 {
     for &number in deleted.iter().take(1000) {
         assert!(store.set(Key::with_hash(&key(number), hash(number)), b"again").unwrap().created);
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     let file = apparent(&path);
     println!("{name}: {taken} keys in {file} bytes");
     assert!(file < (8 << 20) + taken * 400, "{taken} keys take {file} bytes");
@@ -121,7 +122,7 @@ fn flooded_by_one_who_knows_the_seed() {
     for (number, key) in keys.iter().enumerate() {
         assert_eq!(store.get(key).unwrap().as_deref(), Some(&value(number as u64)[..]));
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     let file = apparent(&path);
     println!("flooded: {FLOOD} keys in {file} bytes");
     assert!(file < 8 << 20, "{FLOOD} keys take {file} bytes");

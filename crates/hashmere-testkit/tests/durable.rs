@@ -7,7 +7,7 @@
 use hashmere::{Attributes, Counter, Mode, OpenError, Options, Store, Ttl, WriteError};
 use hashmere_engine::StoreHandle;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, tiny};
+use hashmere_testkit::{assert_clean, small, tiny};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -38,7 +38,7 @@ fn expect(store: &Store, n: u32) {
         let there = (i % 3 != 0).then(|| value(i));
         assert_eq!(store.get(&key(i)).unwrap(), there, "key {i}");
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 fn fill(store: &Store, n: u32) {
@@ -67,7 +67,7 @@ fn marked_records_are_rebuilt() {
     store.incr(b"counter", 3, Counter::or_create(1)).unwrap();
     store.append(b"plain", b", and more").unwrap();
     store.set(b"last", b"of all").unwrap();
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     store.sync().unwrap();
     drop(store);
     reboot(&path);

@@ -7,7 +7,7 @@ use hashmere::Store;
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{tiny, worker};
+use hashmere_testkit::{assert_clean, tiny, worker};
 
 /// Runs a scenario of the role `fork`; the store and the pid of the parent.
 fn scenario(name: &'static str, what: &str, says: &[&str]) -> (Scratch, Store, u32) {
@@ -18,7 +18,7 @@ fn scenario(name: &'static str, what: &str, says: &[&str]) -> (Scratch, Store, u
     says.iter().for_each(|line| worker.expect(line));
     let pid = worker.pid();
     worker.finish(LIMIT).ok(what);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     (scratch, store, pid)
 }
 

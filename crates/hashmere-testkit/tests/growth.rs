@@ -9,7 +9,7 @@ use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, tiny};
+use hashmere_testkit::{assert_clean, small, tiny};
 
 fn put_and_get(store: &Store, count: u64) {
     for number in 0..count {
@@ -25,7 +25,7 @@ fn put_and_get(store: &Store, count: u64) {
     }
     assert_eq!(store.len(), count);
     assert_eq!(store.keys().count() as u64, count);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn deletes_give_memory_back_without_reopening() {
             let found = store.get(&payload::key(*number)).unwrap();
             assert_eq!(found, Some(payload::encode_len(*number, 200)), "key {number}");
         }
-        assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+        assert_clean(&store);
     }
 }
 
@@ -112,7 +112,7 @@ fn endless_overwriting_is_bounded() {
         let live = 2000 * 400;
         assert!(late < early * 13 / 10 + (1 << 20), "{name}: grows under overwriting: {early}, {late}");
         assert!(late < live * 4 + (2 << 20), "{name}: {late} bytes for {live} bytes of records");
-        assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+        assert_clean(&store);
     }
 }
 

@@ -10,7 +10,7 @@ use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::storm::storm;
-use hashmere_testkit::{payload, tiny, worker};
+use hashmere_testkit::{assert_clean, payload, tiny, worker};
 use std::time::Duration;
 
 fn run(name: &'static str, options: &Options, time: Duration) {
@@ -63,7 +63,7 @@ fn reopening_2000_times_leaks_no_client() {
     // A hundred dead and two thousand closed clients, each with a segment of its own for a time.
     let grown = after.bytes_file - before.bytes_file;
     assert!(grown <= 16 * 4096, "the file has grown by {grown} bytes");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// A death must also be noticed by one that already waits for the lock of the killed one.
@@ -95,7 +95,7 @@ fn counters_of_survivors_stay_exact() {
     assert_eq!(store.len(), 3);
     // The survivor may have ended before it needed what the last one held.
     store.compact().unwrap();
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// A process is stopped first, and killed only if a write shows that it is inside a critical section: there the

@@ -4,6 +4,7 @@
 
 use hashmere::{OpenError, Options, Store};
 use hashmere_format::header::{self, at};
+use hashmere_testkit::assert_clean;
 use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::Rng;
@@ -104,7 +105,7 @@ fn a_truncated_store_is_refused_or_whole() {
                 let found = store.get(&payload::key(number)).unwrap();
                 assert_eq!(found, Some(payload::encode(number)), "key {number}, cut at {len} of {}", whole.len());
             }
-            assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+            assert_clean(&store);
             store.set(b"more", &[7; 10_000]).unwrap();
             continue;
         }

@@ -9,7 +9,7 @@ use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::threads::{Background, Gate};
-use hashmere_testkit::{small, tiny, worker, BASE};
+use hashmere_testkit::{assert_clean, small, tiny, worker, BASE};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ fn two_writers_of_a_new_key_do_not_make_two() {
     keys.sort();
     keys.dedup();
     assert_eq!(keys.len() as u64, rounds, "a scan found a key twice");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// Trap: the bits of a slot return to what they were while a reader sleeps; a segment is reused under a reader.
@@ -157,7 +157,7 @@ fn a_failed_write_leaves_the_old_value() {
     drop(store.reserve(b"key", 100, Attributes::NONE).unwrap());
     assert_eq!(store.get_item(b"key").unwrap().unwrap(), before);
     assert_eq!(store.len(), 1);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// Trap: comparing only lengths or hashes returns another key's value.

@@ -5,6 +5,7 @@
 
 use hashmere::{Options, Store};
 use hashmere_queue::{Endpoint, Kind, Pool, PoolOptions, QueueError, QueueOptions};
+use hashmere_testkit::assert_clean;
 use hashmere_testkit::limits::{quick, thread_cpu, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
@@ -59,7 +60,7 @@ fn look_on(store: Store) -> Background {
             }
         }
         if round % 4 == 0 {
-            assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+            assert_clean(&store);
         }
     })
 }
@@ -114,7 +115,7 @@ fn a_clear_leaves_pools_as_they_are() {
         assert!(element.push(pool.free()).unwrap().is_none());
     }
     assert!(endpoint.pop(&queue).unwrap().is_none() && Pool::open(&again, "pool").unwrap().stats().held == 0);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]

@@ -10,7 +10,7 @@ use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{tiny, worker};
+use hashmere_testkit::{assert_clean, tiny, worker};
 use nix::poll::{poll, PollFd, PollFlags, PollTimeout};
 use nix::sys::signal::Signal;
 use std::collections::BTreeMap;
@@ -94,7 +94,7 @@ fn storm(name: &'static str, on_death: OnDeath, kind: Kind) {
     let stats = pool.stats();
     println!("{name}: {kills} kills, {} elements given back, {moved} moves of the last workers", stats.recovered);
     assert!(stats.recovered > 0, "this run has shown nothing");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]

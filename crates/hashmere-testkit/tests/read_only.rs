@@ -10,7 +10,7 @@ use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{tiny, worker};
+use hashmere_testkit::{assert_clean, tiny, worker};
 use nix::unistd::Uid;
 use std::os::unix::fs::PermissionsExt;
 use std::time::{Duration, Instant};
@@ -155,7 +155,7 @@ fn reads_are_right_while_another_process_writes() {
     }
     println!("{reads} reads beside a writer");
     writer.finish(LIMIT).ok("hammer");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]

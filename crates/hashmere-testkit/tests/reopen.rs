@@ -8,7 +8,7 @@ use hashmere_testkit::limits::Watchdog;
 use hashmere_testkit::payload;
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, tiny, worker};
+use hashmere_testkit::{assert_clean, small, tiny, worker};
 use std::path::Path;
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ fn assert_intact(store: &Store) {
         assert_eq!(store.get(&payload::key(number)).unwrap(), Some(payload::encode(number)), "key {number}");
     }
     assert_eq!(store.len(), 200);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn survives_every_way_to_exit() {
         assert_eq!(store.len(), 100 * (round as u64 + 1), "after a process {way}");
         let key = format!("{way}-99").replace("is killed", "killed");
         assert_eq!(store.get(key.as_bytes()).unwrap().as_deref(), Some(&b"value-99"[..]));
-        assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+        assert_clean(&store);
     }
 }
 

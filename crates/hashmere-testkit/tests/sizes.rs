@@ -7,7 +7,7 @@ use hashmere_testkit::limits::{memory_available, Watchdog};
 use hashmere_testkit::payload;
 use hashmere_testkit::rng::mix;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{small, tiny};
+use hashmere_testkit::{assert_clean, small, tiny};
 
 const KEYS: [usize; 10] = [0, 1, 7, 8, 127, 128, 250, 251, 255, 65_536];
 const VALUES: [usize; 12] = [0, 1, 7, 8, 9, 255, 256, 4095, 4096, 4097, 70_000, 1 << 20];
@@ -40,7 +40,7 @@ fn all_pairs(name: &'static str, options: Options) {
         assert_eq!(store.take(&key(key_len)).unwrap(), Some(value(0, 23)));
     }
     assert_eq!(store.len(), 0);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 fn check(store: &Store, key: &[u8], expected: &[u8]) {
@@ -78,7 +78,7 @@ fn growing_by_append_and_prepend_through_every_length() {
         }
         assert!(store.get(b"k").unwrap().as_ref() == Some(&expected), "{} bytes", expected.len());
     }
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_hundred_megabytes() {
     assert_eq!(store.get(b"small").unwrap().as_deref(), Some(&b"neighbour"[..]));
     store.delete(b"large").unwrap();
     store.compact().unwrap();
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     // Overwritten and deleted large values are given back: three were written.
     let allocated = hashmere_testkit::files::allocated(store.path());
     assert!(allocated < 50_000_000, "{allocated} bytes are allocated for one small key");
@@ -136,7 +136,7 @@ fn three_gibibytes() {
     assert!(store.delete(b"big").unwrap());
     store.compact().unwrap();
     assert_eq!(store.get(b"small").unwrap().as_deref(), Some(&b"neighbour"[..]));
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -196,5 +196,5 @@ fn fixed_lengths_are_enforced() {
     let stale = store.delete(&1u64.to_le_bytes()).and_then(|_| store.delete(&1u64.to_le_bytes())).unwrap();
     assert!(!stale);
     assert!(!matches!(store.get(&1u64.to_le_bytes()), Err(ReadError::Corrupt { .. })));
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }

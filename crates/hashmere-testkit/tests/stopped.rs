@@ -8,7 +8,7 @@ use hashmere_testkit::limits::{quick, Watchdog};
 use hashmere_testkit::procs::{Worker, LIMIT};
 use hashmere_testkit::rng::Rng;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{payload, tiny, worker};
+use hashmere_testkit::{assert_clean, payload, tiny, worker};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -85,7 +85,7 @@ fn readers_go_on_and_writers_are_told_who_it_is() {
     }
     println!("{refused} writes refused");
     worker.finish(LIMIT).ok("hammer");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// Were a lock stolen from a stopped owner, one of the two increments would be lost.
@@ -170,7 +170,7 @@ fn stopped_then_killed_is_taken_over() {
     }
     // The killed ones also wrote keys that no other process has needed since.
     stage.store.compact().unwrap();
-    assert!(stage.store.check().is_clean(), "{:#?}", stage.store.check().problems);
+    assert_clean(&stage.store);
 }
 
 /// Wherever a process is stopped that fills a store in order, in the middle of a split or a clear, all others see exactly the
@@ -200,7 +200,7 @@ fn a_stopped_split_shows_every_key_once() {
     worker.finish(LIMIT).ok("hammer");
     let stats = store.stats();
     println!("{} splits, {} clears", stats.splits, stats.clears);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 /// Thousands of new keys beside a process that is stopped inside a write: the only leaf of a small store must split again
@@ -305,5 +305,5 @@ fn all_there(store: &Store, new: u64) {
     }
     let more = store.stats().index_overflow - before;
     assert!(more <= new / 20, "{more} of {new} keys went to the overflow tree when no process was stopped");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }

@@ -6,7 +6,7 @@
 use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Expiry, Key, Options, Store, Ttl, Update};
 use hashmere_testkit::limits::wall_ms;
 use hashmere_testkit::scratch::Scratch;
-use hashmere_testkit::{payload, small, tiny, BASE};
+use hashmere_testkit::{assert_clean, payload, small, tiny, BASE};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ fn counted_or_not_and_dropped_on_request() {
     store.compact().unwrap();
     assert_eq!((store.len(), store.len_exact().unwrap()), (1, 1));
     assert_eq!(store.stats().expiries - before, 1003);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     assert_eq!(store.get(b"stays").unwrap().as_deref(), Some(&b"1"[..]));
     // What has not expired stays, also what was touched in time.
     store.set_with(b"later", b"1", after(60_000)).unwrap();
@@ -113,7 +113,7 @@ fn gone_for_every_call() {
     assert!(store.add(k(13), b"new", Attributes::NONE).unwrap().is_some());
     assert!(store.set(k(14), b"new").unwrap().created);
     assert_eq!(store.delete_many(&[k(15), k(0)]).unwrap(), 0);
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
 
 #[test]
@@ -228,7 +228,7 @@ fn expired_records_are_cleaned() {
     assert_eq!(store.iter().count(), 0);
     assert_eq!(store.len(), 0, "after compact, which removes what has expired");
     assert!(store.stats().expiries >= 5000, "{:?}", store.stats());
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
     drop(store);
     assert_eq!(Options::new().open(scratch.store("ttl")).unwrap().iter().count(), 0);
 }
@@ -255,5 +255,5 @@ fn touched_in_time() {
         assert!(store.get(name.as_bytes()).unwrap() == Some(payload::encode_len(n, 5000)), "{name} is lost or wrong");
     }
     assert_eq!(store.len(), 40, "what was not touched is gone: those beside it do not hide it");
-    assert!(store.check().is_clean(), "{:#?}", store.check().problems);
+    assert_clean(&store);
 }
