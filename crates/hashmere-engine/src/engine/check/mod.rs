@@ -107,29 +107,32 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn check_segments(&self, report: &mut CheckReport) {
-        let total = self.segments();
         let mut covered = 0;
-        for segment in 0..total {
+        for segment in 0..self.segments() {
             report.segments += 1;
-            let word = self.stated(segment);
+            let (generation, word) = (self.generation(segment), self.stated(segment));
             let at = self.entry_of(segment);
+            let used = self.field(segment, segment::at::USED);
+            // Freed or taken since the first look: not ours to judge. (One that comes back to a state in the same generation holds what it held.)
+            let stays = || self.stated(segment) == word && self.generation(segment) == generation;
             let tail = word.state == State::Tail;
             if tail && segment >= covered && !self.has_head(segment) {
                 report.add("tail-without-head", at, format!("segment {segment} continues something that is not there"));
             }
             if !tail {
                 covered = segment + u64::from(word.length);
-                self.check_rest(segment, word, report);
+                self.check_rest(segment, word, stays, report);
             }
-            if covered > total {
+            // The file may have grown since its segments were counted.
+            let total = self.segments();
+            if !tail && covered > total && stays() {
                 report.add(
                     "segment-too-long",
                     at,
                     format!("segment {segment} claims {} segments of {total}", word.length),
                 );
             }
-            let used = self.field(segment, segment::at::USED);
-            if used > self.segment_bytes() * u64::from(word.length) {
+            if used > self.segment_bytes() * u64::from(word.length) && stays() {
                 report.add("used-too-large", at, format!("segment {segment} claims {used} bytes in use"));
             }
             if matches!(word.state, State::Sealed | State::Partial) {
@@ -142,18 +145,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// What continues a segment that has no owner is nothing of its own: taken for itself, it would be freed and filled again.
-    fn check_rest(&self, segment: u64, word: Word, report: &mut CheckReport) {
+    fn check_rest(&self, segment: u64, word: Word, stays: impl Fn() -> bool, report: &mut CheckReport) {
         if word.owner != 0 || word.length == 1 {
             return;
         }
-        let generation = self.generation(segment);
         for rest in (segment + 1..segment + u64::from(word.length)).take_while(|rest| *rest < self.segments()) {
-            let found = self.stated(rest);
-            // Freed since the first look: not ours to judge.
-            let stays = || self.stated(segment) == word && self.generation(segment) == generation;
-            if found.state != State::Tail && stays() {
-                let text =
-                    format!("segment {rest} is the rest of segment {segment}, and {:?} at the same time", found.state);
+            let found = self.stated(rest).state;
+            if found != State::Tail && stays() {
+                let text = format!("segment {rest} is the rest of segment {segment}, and {found:?} at the same time");
                 report.add("rest-taken", self.entry_of(rest), text);
             }
         }

@@ -3,6 +3,7 @@
 //! Of all interleavings of two clients these are the ones with one interruption: few enough to try every one
 //! (`make test-all` tries ten times as many as `make test`), and most races show in one of them.
 
+mod checking;
 mod reading;
 mod tidying;
 mod writing;
