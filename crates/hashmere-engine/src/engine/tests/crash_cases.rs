@@ -136,7 +136,15 @@ pub(super) fn deletion() {
 
 #[test]
 fn counting() {
+    /// One that a touch could change in place: it is counted by the whole protocol.
+    fn expiring(fixture: &Fixture) -> Cast {
+        let cast = few(fixture);
+        let expires = Attributes { ttl: Ttl::At(50_000), ..Attributes::NONE };
+        cast.victim.t_put(b"e", b"7", expires, crate::engine::When::Always).unwrap();
+        cast
+    }
     run("counter", strict(24), few, |c| assert_eq!(c.t_incr(b"n", 1, None).unwrap(), Some(10)));
+    run("counter, expires", strict(24), expiring, |c| assert_eq!(c.t_incr(b"e", 1, None).unwrap(), Some(8)));
     run("counter, new", strict(24), few, |c| assert_eq!(c.t_incr(b"m", 1, Some(3)).unwrap(), Some(3)));
     run("counter, removed", strict(24), few, |c| {
         let tick = c.tick(&mut c.writer().unwrap(), b"n", c.hash(b"n"), Counter::EXISTING, |_| Tick::Delete);

@@ -1,14 +1,13 @@
-//! Counters: decimal text, so that every face reads the same.
+//! Counters: decimal text, so that every language and protocol reads the same.
 
+use crate::engine::write::decimal::{self, DIGITS};
+use crate::engine::write::draft::When;
 use crate::engine::{Current, Decision, Draft, Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use crate::types::Counter;
-use hashmere_format::record::Head;
+use hashmere_format::record::{field, Head};
 use hashmere_mem::{Host, Mem};
-
-/// Digits of the largest counter.
-const DIGITS: u64 = 20;
 
 /// What a counter call makes of a present counter.
 pub enum Tick {
@@ -19,7 +18,8 @@ pub enum Tick {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Counts: reads a decimal number, lets `tick` say what becomes of it, writes it back, under the key's lock.
+    /// Counts: reads a decimal number, lets `tick` say what it becomes, and stores that, as one step.
+    #[inline(always)]
     pub fn tick(
         &self,
         writer: &mut Writer,
@@ -27,6 +27,62 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         counter: Counter,
         tick: impl Fn(u64) -> Tick,
+    ) -> Result<Option<u64>, WriteError> {
+        let least = counter.attributes.min_version.0;
+        match self.tick_looked_up(writer, key, kh, least, &tick)? {
+            Some(number) => Ok(Some(number)),
+            None => self.tick_slowly(writer, key, kh, counter, &tick),
+        }
+    }
+
+    /// Counts straight through: the number is read and the new one written before the key is locked, and under the lock one word says
+    /// whether the key still has the record that was read. `None`: it has not, or the record is none that says only a number (a touch
+    /// may change the expiry of one that expires in place, and the word would be the same).
+    #[inline(always)]
+    fn tick_looked_up(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        kh: KeyHash,
+        least: u64,
+        tick: &impl Fn(u64) -> Tick,
+    ) -> Result<Option<u64>, WriteError> {
+        const MORE: u64 = field::LONG | field::EXPIRES | field::FLAGS | field::HASHED;
+        let Some(lookup) = self.look_up(key, kh) else { return Ok(None) };
+        let Some(found) = lookup.found.as_ref().filter(|found| !found.header.has(MORE)) else { return Ok(None) };
+        let number = self.number(found);
+        if !self.validate_epoch(lookup.epoch) {
+            return Ok(None);
+        }
+        let Tick::Set(next) = tick(number?) else { return Ok(None) };
+        let mut digits = [0u8; DIGITS];
+        let text = self.digits(next, &mut digits)?;
+        let head = Head { version: least, ..Self::plain_head(key, kh, text.len() as u64) };
+        let draft = self.begin_with(writer, key, kh, head)?;
+        self.mem.write(draft.value, text);
+        self.seal(&draft);
+        self.refuse_if_poisoned()?;
+        match self.put_looked_up(writer, Some(lookup), kh, &draft, When::Present) {
+            Ok(None) => {
+                self.abandon(writer, &Draft { ..draft });
+                self.leave(writer);
+                Ok(None)
+            }
+            Ok(Some(outcome)) => self.conclude(writer, draft, Ok(outcome)).map(|_| Some(next)),
+            Err(error) => self.conclude(writer, draft, Err(error)).map(|_| None),
+        }
+    }
+
+    /// The same by the whole protocol, under the key's lock.
+    #[cold]
+    #[inline(never)]
+    fn tick_slowly(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        kh: KeyHash,
+        counter: Counter,
+        tick: &dyn Fn(u64) -> Tick,
     ) -> Result<Option<u64>, WriteError> {
         let wide = self.counter_len()?;
         self.admit(key.len() as u64, wide)?;
@@ -63,7 +119,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 },
             };
             value = Some(next);
-            let mut digits = [0u8; DIGITS as usize];
+            let mut digits = [0u8; DIGITS];
             let text = self.digits(next, &mut digits)?;
             let head = Head { value_len: text.len() as u64, dead: 0, version: 0, ..head };
             let draft = Draft { least, ..self.write_head(room.offset, key, kh, head, room.is_large()) };
@@ -78,37 +134,37 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Bytes of the longest counter of this store. Where values are longer than any number nothing can be counted: that is
     /// said before room is made for such a value.
     fn counter_len(&self) -> Result<u64, WriteError> {
+        let most = DIGITS as u64;
         match self.layout.fixed.1.map(u64::from) {
-            Some(fixed) if fixed > DIGITS => Err(WriteError::WrongLength { what: "value", given: DIGITS, fixed }),
+            Some(fixed) if fixed > most => Err(WriteError::WrongLength { what: "value", given: most, fixed }),
             Some(fixed) => Ok(fixed),
-            None => Ok(DIGITS),
+            None => Ok(most),
         }
     }
 
-    fn digits<'a>(&self, mut number: u64, buffer: &'a mut [u8; DIGITS as usize]) -> Result<&'a [u8], WriteError> {
-        let mut at = buffer.len();
-        loop {
-            at -= 1;
-            buffer[at] = b'0' + (number % 10) as u8;
-            number /= 10;
-            if number == 0 {
-                break;
-            }
-        }
-        if let Some(fixed) = self.layout.fixed.1.map(|f| f as usize) {
-            let given = buffer.len() - at;
-            if given > fixed {
-                return Err(WriteError::WrongLength { what: "value", given: given as u64, fixed: fixed as u64 });
-            }
-            // In a store of fixed lengths a counter is filled up with zeros in front.
-            let start = buffer.len() - fixed;
-            buffer[start..at].fill(b'0');
-            at = start;
+    #[inline(always)]
+    fn digits<'a>(&self, number: u64, buffer: &'a mut [u8; DIGITS]) -> Result<&'a [u8], WriteError> {
+        let mut at = decimal::format(number, buffer);
+        if self.layout.has_fixed {
+            at = self.pad(at, buffer)?;
         }
         Ok(&buffer[at..])
     }
 
+    /// In a store of fixed lengths a counter is filled up with zeros in front. Returns where it begins then.
+    #[cold]
+    fn pad(&self, at: usize, buffer: &mut [u8; DIGITS]) -> Result<usize, WriteError> {
+        let Some(fixed) = self.layout.fixed.1.map(|fixed| fixed as usize) else { return Ok(at) };
+        let given = DIGITS - at;
+        if given > fixed {
+            return Err(WriteError::WrongLength { what: "value", given: given as u64, fixed: fixed as u64 });
+        }
+        buffer[DIGITS - fixed..at].fill(b'0');
+        Ok(DIGITS - fixed)
+    }
+
     /// The number that a value spells.
+    #[inline(always)]
     fn number(&self, current: &Current) -> Result<u64, WriteError> {
         let mut text = [0u8; 32];
         let len = current.value_len();
@@ -122,7 +178,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// # Errors
     /// [`WriteError::WrongLength`] if values of this store have another length.
     pub fn counter_text(&self, number: u64) -> Result<Vec<u8>, WriteError> {
-        let mut digits = [0u8; DIGITS as usize];
+        let mut digits = [0u8; DIGITS];
         Ok(self.digits(number, &mut digits)?.to_vec())
     }
 }
@@ -131,15 +187,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 ///
 /// # Errors
 /// [`WriteError::NotANumber`].
+#[inline]
 pub fn number_of(text: &[u8]) -> Result<u64, WriteError> {
-    let text = text.trim_ascii_end();
-    if text.is_empty() {
-        return Err(WriteError::NotANumber);
-    }
     // An error made for each digit would be dropped for each: a quarter of the instructions of an increment.
-    let number = text.iter().try_fold(0u64, |number, byte| {
-        let digit = byte.checked_sub(b'0').filter(|d| *d < 10)?;
-        number.checked_mul(10)?.checked_add(u64::from(digit))
-    });
-    number.ok_or(WriteError::NotANumber)
+    decimal::parse(text).or_else(|| decimal::parse(text.trim_ascii_end())).ok_or(WriteError::NotANumber)
 }

@@ -5,6 +5,7 @@
 
 pub(super) mod conditional;
 pub(super) mod counter;
+mod decimal;
 pub(super) mod draft;
 pub(super) mod fairness;
 pub(super) mod marks;

@@ -15,12 +15,12 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 /// Where a key was found, or found absent.
-struct Lookup {
-    epoch: u64,
+pub(super) struct Lookup {
+    pub(super) epoch: u64,
     root: u64,
     path: Path,
     place: Place,
-    found: Option<Found>,
+    pub(super) found: Option<Found>,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -36,18 +36,34 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Outcome, WriteError> {
         self.refuse_if_poisoned()?;
         let lookup = self.look_up(key, kh);
+        match self.put_looked_up(writer, lookup, kh, &draft, when)? {
+            Some(outcome) => Ok(outcome),
+            None => self.put_slowly(writer, key, kh, Draft { ..draft }, when),
+        }
+    }
+
+    /// The same for a key that was looked up. `None`: nothing has changed, and `mutate` is to do it.
+    #[inline(always)]
+    pub(super) fn put_looked_up(
+        &self,
+        writer: &mut Writer,
+        lookup: Option<Lookup>,
+        kh: KeyHash,
+        draft: &Draft,
+        when: When,
+    ) -> Result<Option<Outcome>, WriteError> {
         let root = self.enter(writer);
         let done = match lookup {
-            Some(lookup) if lookup.root == root => self.put_after_lookup(writer, lookup, kh, &draft, when),
+            Some(lookup) if lookup.root == root => self.put_after_lookup(writer, lookup, kh, draft, when),
             _ => Ok(None),
         };
         match done {
             Ok(Some(outcome)) => {
                 self.changed(kh.hash);
                 self.leave(writer);
-                Ok(outcome)
+                Ok(Some(outcome))
             }
-            Ok(None) => self.put_slowly(writer, key, kh, Draft { ..draft }, when),
+            Ok(None) => Ok(None),
             Err(error) => {
                 self.leave(writer);
                 Err(error)
@@ -58,7 +74,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Finds the key before its lock is taken. The exchanges of `enter` and of the lock keep the processor from doing this ahead of
     /// them, so the look goes first, beside the writing of the record, and under the lock one word is compared.
     #[inline(always)]
-    fn look_up(&self, key: &[u8], kh: KeyHash) -> Option<Lookup> {
+    pub(super) fn look_up(&self, key: &[u8], kh: KeyHash) -> Option<Lookup> {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
         let root = self.root();
         let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else { return None };

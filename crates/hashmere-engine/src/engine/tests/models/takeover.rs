@@ -28,10 +28,21 @@ fn step(client: &Player) -> Option<u64> {
     }
 }
 
+/// Whether the key is there before the first step. Then a step looks it up before it takes the lock.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Counter {
+    New,
+    Present,
+}
+
 /// Three clients with a writer and an open segment each, and how many accesses a step of theirs takes.
-fn cast(play: &Play) -> ([Player; 3], u64) {
+fn cast(play: &Play, counter: Counter) -> ([Player; 3], u64) {
     let players = [play.client(), play.client(), play.client()];
     players.iter().for_each(|player| player.t_set(b"open", b"").unwrap());
+    if counter == Counter::Present {
+        players[0].t_set(b"n", b"0").unwrap();
+        players[0].t_set(b"trial", b"0").unwrap();
+    }
     let length = players[0].accesses(|player| drop(player.t_incr(b"trial", 1, Some(1))));
     players[0].t_del(b"trial").unwrap();
     (players, length)
@@ -53,11 +64,11 @@ fn all_different(told: impl IntoIterator<Item = Option<u64>>) -> u64 {
     told.len() as u64
 }
 
-fn owner_dies() -> impl Fn() + Send + Sync + 'static {
+fn owner_dies(counter: Counter) -> impl Fn() + Send + Sync + 'static {
     let stage = stage();
     move || {
         let play = stage.play(FOR_EVER);
-        let ([owner, a, b], length) = cast(&play);
+        let ([owner, a, b], length) = cast(&play, counter);
         owner.die_at(thread_rng().gen_range(0..length));
         play.begin();
         let others = [a, b].map(|player| thread::spawn(move || (step(&player), player)));
@@ -70,11 +81,11 @@ fn owner_dies() -> impl Fn() + Send + Sync + 'static {
     }
 }
 
-fn owner_stops() -> impl Fn() + Send + Sync + 'static {
+fn owner_stops(counter: Counter) -> impl Fn() + Send + Sync + 'static {
     let stage = stage();
     move || {
         let play = stage.play(Duration::from_millis(4));
-        let ([owner, a, b], length) = cast(&play);
+        let ([owner, a, b], length) = cast(&play, counter);
         let gate = Arc::new(Gate::default());
         owner.stop_at(thread_rng().gen_range(0..length), &gate);
         play.begin();
@@ -92,25 +103,32 @@ fn owner_stops() -> impl Fn() + Send + Sync + 'static {
 
 #[test]
 fn no_step_is_lost_when_one_dies() {
-    explore("takeover/death", owner_dies());
+    explore("takeover/death", owner_dies(Counter::New));
+    explore("takeover/death, present", owner_dies(Counter::Present));
 }
 
 #[test]
 fn no_step_is_lost_when_one_stops() {
-    explore("takeover/stop", owner_stops());
+    explore("takeover/stop", owner_stops(Counter::New));
+    explore("takeover/stop, present", owner_stops(Counter::Present));
 }
 
 #[test]
 fn finds_a_commit_that_is_not_completed() {
-    must_find(Fault::CommitForgotten, owner_dies());
+    must_find(Fault::CommitForgotten, owner_dies(Counter::New));
 }
 
 #[test]
 fn finds_a_robbed_owner() {
-    must_find(Fault::OwnerRobbed, owner_stops());
+    must_find(Fault::OwnerRobbed, owner_stops(Counter::New));
 }
 
 #[test]
 fn finds_a_counter_that_is_read_too_early() {
-    must_find(Fault::CountEarly, owner_stops());
+    must_find(Fault::CountEarly, owner_stops(Counter::New));
+}
+
+#[test]
+fn finds_a_counter_that_believes_what_it_saw_before_the_lock() {
+    must_find(Fault::LookupBelieved, owner_stops(Counter::Present));
 }
