@@ -267,7 +267,7 @@ impl StoreBase {
     }
 }
 
-/// A Python function that is asked what becomes of a key.
+/// A Python function that is asked what a key is to become.
 struct Visitor<'a, 'py> {
     f: &'a Bound<'py, PyAny>,
     with: Option<Attributes>,

@@ -17,12 +17,12 @@ use std::time::{Duration, Instant};
 const SLICE: Duration = Duration::from_millis(50);
 
 /// The longest wait, in seconds: three hundred years.
-const FOR_EVER: f64 = 1e10;
+const FOREVER: f64 = 1e10;
 
 /// A number of seconds.
 pub fn seconds(timeout: f64) -> PyResult<Duration> {
-    if timeout > FOR_EVER {
-        return Ok(Duration::from_secs_f64(FOR_EVER));
+    if timeout > FOREVER {
+        return Ok(Duration::from_secs_f64(FOREVER));
     }
     Duration::try_from_secs_f64(timeout)
         .map_err(|_| PyValueError::new_err(format!("timeout must be a number of seconds from 0 on, and is {timeout}")))
@@ -34,7 +34,7 @@ pub fn in_slices<T>(
     timeout: Option<f64>,
     mut wait: impl FnMut(Duration) -> PyResult<Option<T>>,
 ) -> PyResult<Option<T>> {
-    let timeout = timeout.filter(|timeout| *timeout <= FOR_EVER || timeout.is_nan()).map(seconds).transpose()?;
+    let timeout = timeout.filter(|timeout| *timeout <= FOREVER || timeout.is_nan()).map(seconds).transpose()?;
     let end = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
     loop {
         let left = end.map_or(SLICE, |end| end.saturating_duration_since(Instant::now()));

@@ -109,7 +109,7 @@ impl Copy {
         if !opened.is_flushed() {
             return Err(open::open_io(path, "write to disk", io::Error::last_os_error()));
         }
-        opened.engine.change_life(flag::CLEAN, 0);
+        opened.engine.change_status(flag::CLEAN, 0);
         let io = |action: &'static str| move |source: io::Error| open::open_io(path, action, source);
         opened.engine.mem.file().sync_all().map_err(io("write to disk"))?;
         if replace {

@@ -52,7 +52,7 @@ impl SharedEngine {
                         return Ok(None);
                     }
                 }
-                if engine.is_past(found) {
+                if engine.has_expired(found) {
                     return Ok(None);
                 }
                 take(found).map(Some)

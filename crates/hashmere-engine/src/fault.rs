@@ -137,7 +137,7 @@ hashmere_mem::seeded_faults! {
     // Durable stores.
     /// What took a record's place is committed after the record is said to be dead.
     StampEarly,
-    /// The dead are not stamped.
+    /// Records that died are not stamped.
     DeathUnstamped,
     /// A record lives before its commit.
     BornEarly,

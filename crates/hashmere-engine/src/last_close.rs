@@ -41,7 +41,7 @@ fn open_now() -> Option<MutexGuard<'static, Vec<Weak<SharedEngine>>>> {
 /// From now on an exit that does not close this store removes it, if it is marked so and no other process has it open.
 pub(crate) fn watch(shared: &Arc<SharedEngine>) {
     let engine = shared.engine();
-    if engine.access.read_only || engine.life() & flag::REMOVE_ON_LAST_CLOSE == 0 {
+    if engine.access.read_only || engine.status() & flag::REMOVE_ON_LAST_CLOSE == 0 {
         return;
     }
     if let Some(mut list) = open_now() {
@@ -57,7 +57,7 @@ extern "C" fn remove_at_exit() {
     let list = open_now().map(|mut list| std::mem::take(&mut *list)).unwrap_or_default();
     for shared in list.iter().filter_map(Weak::upgrade).filter(|shared| shared.is_ours()) {
         let opened = shared.opened();
-        if opened.engine.life() & flag::REMOVE_ON_LAST_CLOSE != 0 && opened.is_last() {
+        if opened.engine.status() & flag::REMOVE_ON_LAST_CLOSE != 0 && opened.is_last() {
             opened.remove(&shared.path);
         }
         // Other threads run on until the process ends, so nothing is unmapped.
@@ -74,7 +74,7 @@ impl Opened {
 
     /// Removes the file, being the last to have it open: a process that found it before it lost its name sees that it is gone.
     pub(crate) fn remove(&self, path: &Path) {
-        self.engine.change_life(flag::REMOVED, 0);
+        self.engine.change_status(flag::REMOVED, 0);
         if is_file_of(self.engine.mem.file(), path) {
             let _ = std::fs::remove_file(path);
         }

@@ -56,16 +56,16 @@ impl Opened {
         if !self.engine.access.read_only {
             self.engine.retire();
         }
-        let poisoned = self.engine.life() & flag::POISONED != 0;
+        let poisoned = self.engine.status() & flag::POISONED != 0;
         let engine = &self.engine;
         if engine.access.read_only || !self.is_last() {
             return;
         }
-        let life = engine.life();
+        let life = engine.status();
         if life & flag::REMOVE_ON_LAST_CLOSE != 0 {
             self.remove(path);
         } else if life & flag::CLEAN == 0 && !poisoned && self.is_flushed() {
-            engine.change_life(flag::CLEAN, 0);
+            engine.change_status(flag::CLEAN, 0);
             let _ = engine.mem.file().sync_all();
         }
     }
@@ -273,7 +273,7 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
     let fits = || opened.engine.check_extent(length).and_then(|()| opened.engine.check_max()).map_err(refused);
     if opened.engine.layout.is_durable() {
         // What is refused stays as it was, so this comes first; but only a rebuild finds out what is in a store that was torn.
-        if opened.engine.life() & flag::CLEAN != 0 {
+        if opened.engine.status() & flag::CLEAN != 0 {
             fits()?;
         }
         opened.compare(path, options)?;
@@ -318,9 +318,9 @@ impl Opened {
         if engine.access.read_only {
             return Ok(());
         }
-        let was_clean = engine.life() & flag::CLEAN != 0;
+        let was_clean = engine.status() & flag::CLEAN != 0;
         self.claim_file().map_err(|source| open_io(path, "look at", source))?;
-        engine.change_life(0, flag::CLEAN);
+        engine.change_status(0, flag::CLEAN);
         if was_clean {
             // The medium must not say that the store is clean when the first write is on it.
             engine.flush().map_err(|error| open_write(path, error))?;
@@ -340,7 +340,7 @@ impl Opened {
         }
         // Last: an open that is refused deletes nothing.
         if options.remove_on_last_close {
-            engine.change_life(flag::REMOVE_ON_LAST_CLOSE, 0);
+            engine.change_status(flag::REMOVE_ON_LAST_CLOSE, 0);
         }
         Ok(())
     }
@@ -386,7 +386,7 @@ impl Opened {
 
     /// Whether the file lost its name between our finding and our locking it.
     fn is_removed(&self, path: &Path) -> bool {
-        self.engine.life() & flag::REMOVED != 0 && !is_file_of(self.engine.mem.file(), path)
+        self.engine.status() & flag::REMOVED != 0 && !is_file_of(self.engine.mem.file(), path)
     }
 }
 

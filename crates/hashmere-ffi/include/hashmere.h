@@ -176,7 +176,7 @@ typedef struct hm_bytes {
 /** When a record expires: hm_attributes::expiry and the argument of ::hm_touch. */
 enum hm_expiry {
     HM_NEVER = 0, /**< Never; the time is ignored. */
-    HM_AFTER = 1, /**< So many milliseconds from now; zero expires at once. */
+    HM_AFTER = 1, /**< A number of milliseconds from now; zero expires at once. */
     HM_AT = 2     /**< At this wall-clock time, in milliseconds since 1970. */
 };
 

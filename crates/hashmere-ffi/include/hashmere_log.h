@@ -73,20 +73,20 @@ enum hm_log_flags {
     HM_LOG_EXISTING = 1 << 0 /**< Only open: #HM_E_LOG_NOT_FOUND if there is none. */
 };
 
-/** What becomes of a line for which the thread's ring has no room: hm_log_options::on_full. */
+/** What happens to a line for which the thread's ring has no room: hm_log_options::on_full. */
 enum hm_log_on_full {
     HM_LOG_BLOCK = 0,    /**< The thread waits for the drainer, as long as hm_log_options::full_timeout_ms. */
     HM_LOG_DROP = 1,     /**< The line is dropped (#HM_SKIPPED) and counted; how many were is reported with the thread's next line, or when it has ended. */
     HM_LOG_OVERWRITE = 2 /**< The thread's oldest lines that were not drained are given up, and counted in the same way. */
 };
 
-/** What becomes of lines when no process drains: hm_log_options::on_no_drainer. */
+/** What happens to lines when no process drains: hm_log_options::on_no_drainer. */
 enum hm_log_on_no_drainer {
     HM_LOG_STDOUT = 0, /**< The thread that logs a line writes all there is to the standard output of its process, in order. */
     HM_LOG_KEEP = 1   /**< They stay in the log until a process drains it; a full ring does what ::hm_log_on_full says. */
 };
 
-/** What becomes of a line that is longer than hm_log_stats::line_max: hm_log_options::on_too_long. */
+/** What happens to a line that is longer than hm_log_stats::line_max: hm_log_options::on_too_long. */
 enum hm_log_on_too_long {
     HM_LOG_SPLIT = 0, /**< It becomes several lines that are marked as such. Records with fields are refused all the same. */
     HM_LOG_REFUSE = 1 /**< #HM_E_LOG_TOO_LONG. */

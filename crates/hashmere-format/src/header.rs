@@ -248,7 +248,7 @@ pub fn layout_hash() -> u64 {
         crate::region::DATA,
         u64::from(crate::hash::TAG_BITS),
         crate::record::VERSION_SHIFT.into(),
-        crate::record::field::KEPT,
+        crate::record::field::RETAINED,
         at::SNAPSHOT,
         at::RAISED,
     ])

@@ -3,6 +3,7 @@
 //! This crate knows no memory, no process and no clock: it turns words into meanings and back. `docs/internals/format.md` draws
 //! what is said here; a change of anything in this crate that moves a byte changes [`header::FORMAT`].
 
+pub mod checksum;
 pub mod crc32c;
 pub mod hash;
 pub mod header;
@@ -13,6 +14,5 @@ pub mod root;
 pub mod row;
 pub mod segment;
 pub mod snapshot;
-pub mod sum;
 pub mod sync;
 pub mod uid;

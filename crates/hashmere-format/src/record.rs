@@ -34,7 +34,7 @@ pub mod field {
     /// The record was superseded or deleted. Set after the fact: a hint for the cleaner.
     pub const DEAD: u64 = 16;
     /// The record was there when a backup began and is about to be superseded, or was: the backup still wants it.
-    pub const KEPT: u64 = 32;
+    pub const RETAINED: u64 = 32;
 }
 
 const KEY_BITS: u32 = 7;
@@ -44,12 +44,12 @@ const KEY_SHIFT: u32 = 6;
 const VALUE_SHIFT: u32 = KEY_SHIFT + KEY_BITS;
 
 /// What a record's head does not say because it is the same for all records of a file: the lengths, if they are fixed, and
-/// whether there is a sum word.
+/// whether there is a checksum word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
     /// Bytes of each key and of each value; `None`: each record says its own.
     fixed: Option<(u32, u32)>,
-    /// Bytes of the head word and of the sum word, if there is one.
+    /// Bytes of the head word and of the checksum word, if there is one.
     lead: u64,
 }
 
@@ -62,12 +62,12 @@ impl Lengths {
         Lengths { fixed: Some((key, value)), lead: 8 }
     }
 
-    /// The same with a sum word behind the head word.
+    /// The same with a checksum word behind the head word.
     pub const fn with_sums(self) -> Lengths {
         Lengths { lead: 16, ..self }
     }
 
-    /// Whether records have a sum word.
+    /// Whether records have a checksum word.
     #[inline(always)]
     pub fn have_sums(self) -> bool {
         self.lead != 8

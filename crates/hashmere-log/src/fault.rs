@@ -16,7 +16,7 @@ hashmere_mem::seeded_faults! {
     HalfTwice,
     /// A ring is taken from a living writer.
     RingStolen,
-    /// A dead writer's ring is free before it is settled.
+    /// A dead writer's ring is free before it is recovered.
     RingEarly,
     /// The next owner of a ring does not say whose the lines before were.
     SuccessorOmitted,

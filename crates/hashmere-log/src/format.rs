@@ -133,7 +133,7 @@ fn text(record: &LogLine, colour: Option<&str>, out: &mut Vec<u8>) {
         time(record.time_ns, out);
         let _ = write!(out, " {on}WARN {off} ");
         who(record, out);
-        let _ = writeln!(out, ": {} lines were lost handle: the ring was full", record.lost);
+        let _ = writeln!(out, ": {} lines were lost here: the ring was full", record.lost);
     }
     if record.is_note() {
         return;
@@ -260,17 +260,14 @@ mod tests {
         later.time_ns += 1_000_000_000;
         later.lost = 7;
         let line = written(Format::Text, &later);
-        assert!(line.starts_with("2000-02-29T00:00:00.123456Z WARN  web[4711] 3: 7 lines were lost handle"), "{line}");
+        assert!(line.starts_with("2000-02-29T00:00:00.123456Z WARN  web[4711] 3: 7 lines were lost here"), "{line}");
     }
 
     #[test]
     fn a_note_is_one_line() {
         let mut note = LogLine { level: 0, lost: 7, ..record(b"") };
         let line = written(Format::Text, &note);
-        assert_eq!(
-            line,
-            "2000-02-28T23:59:59.123456Z WARN  web[4711] 3: 7 lines were lost handle: the ring was full\n"
-        );
+        assert_eq!(line, "2000-02-28T23:59:59.123456Z WARN  web[4711] 3: 7 lines were lost here: the ring was full\n");
         assert!(written(Format::Json, &note).ends_with(",\"thread\":3,\"text\":\"\",\"lost\":7,\"note\":true}\n"));
         (note.who, note.name) = (0, [0; 16]);
         assert!(written(Format::Text, &note).contains("Z WARN  several threads: 7 lines were lost"));

@@ -111,7 +111,7 @@ impl ManualDrainer {
         let moment = Moment::now(&core);
         let (handle, stopped) = (&self.handle, &mut self.stopped);
         let horizon = moment.horizon().min(youngest);
-        let merged = core.merge(horizon, &moment, |ring| settled_tail(handle, stopped, ring))?;
+        let merged = core.merge(horizon, &moment, |ring| recovered_tail(handle, stopped, ring))?;
         let delivered = self.sink.deliver(&core, &mut self.scratch)?;
         Ok((merged, delivered || merged.lines + merged.notes > 0))
     }
@@ -204,7 +204,7 @@ impl Drop for ManualDrainer {
 }
 
 /// The tail of a ring as soon as no line is being written behind it, or its writer is found to be dead or stopped.
-fn settled_tail(handle: &Handle, stopped: &mut HashMap<u64, u64>, ring: u64) -> u64 {
+fn recovered_tail(handle: &Handle, stopped: &mut HashMap<u64, u64>, ring: u64) -> u64 {
     let core = handle.core();
     let word = core.geometry.row(ring) + row::TAIL;
     let mut spins = 0;

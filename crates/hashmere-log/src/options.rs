@@ -1,9 +1,9 @@
-//! How a log is opened: sizes, and what becomes of lines that have no place to go.
+//! How a log is opened: sizes, and what happens to lines that have no place to go.
 
 use crate::layout::Geometry;
 use std::time::Duration;
 
-/// What becomes of a line for which a thread's ring has no room.
+/// What happens to a line for which a thread's ring has no room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnFull {
     /// The thread waits for the drainer, at most this long; then [`LogError::Full`](crate::LogError::Full).
@@ -14,7 +14,7 @@ pub enum OnFull {
     Overwrite,
 }
 
-/// What becomes of lines when no process drains the log.
+/// What happens to lines when no process drains the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnNoDrainer {
     /// The thread that logs a line writes all there is to the standard output of its process, in order.
@@ -23,7 +23,7 @@ pub enum OnNoDrainer {
     Keep,
 }
 
-/// What becomes of a line that is too long: [`Log::line_max`](crate::Log::line_max).
+/// What happens to a line that is too long: [`Log::line_max`](crate::Log::line_max).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnTooLong {
     /// It becomes several lines that are marked as such.

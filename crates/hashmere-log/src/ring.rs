@@ -1,4 +1,4 @@
-//! Rings: claimed, written to, settled after a death. Generic over memory: the tests cut each operation off at every store.
+//! Rings: claimed, written to, recovered after a death. Generic over memory: the tests cut each operation off at every store.
 
 use crate::fault::{self, Fault};
 use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY, POSITION};
@@ -200,7 +200,7 @@ impl<M: Mem> Core<'_, M> {
 
     /// The cursor of a ring that we have just claimed.
     fn begin(&self, ring: u64, who: u64) -> Cursor {
-        self.settle(ring);
+        self.recover(ring);
         let row = self.row(ring);
         let word = |at: u64| self.mem.load(row + at, Ordering::Acquire);
         let (span, head) = (self.ring(ring), word(row::HEAD) & POSITION);
@@ -244,7 +244,7 @@ impl<M: Mem> Core<'_, M> {
 
     /// Skips the half line that a dead writer left, and counts it, once however often this is cut off. The caller has put
     /// its own name in the place of the owner's, or is alone in some other way.
-    pub(crate) fn settle(&self, ring: u64) {
+    pub(crate) fn recover(&self, ring: u64) {
         let row = self.row(ring);
         let tail = self.mem.load(row + row::TAIL, Ordering::Acquire);
         if tail & BUSY == 0 {
@@ -273,7 +273,7 @@ impl<M: Mem> Core<'_, M> {
         Ok(())
     }
 
-    /// Whether the owner of a ring is gone; then it is settled and free.
+    /// Whether the owner of a ring is gone; then it is recovered and free.
     pub(crate) fn recover_ring(&self, ring: u64, me: ClientId, peers: &impl Peers) -> Result<bool, WriteError> {
         let owner = self.row(ring) + row::OWNER;
         let word = self.mem.load(owner, Ordering::Acquire);
@@ -292,7 +292,7 @@ impl<M: Mem> Core<'_, M> {
         if fault::is(Fault::RingEarly) {
             self.mem.store(owner, 0, Ordering::Release);
         }
-        self.settle(ring);
+        self.recover(ring);
         self.mem.store(owner, 0, Ordering::Release);
         Ok(true)
     }

@@ -13,7 +13,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// A file that lines are appended to, and what becomes of it when it is large.
+/// A file that lines are appended to, and what happens to it when it is large.
 #[derive(Clone, Debug)]
 pub struct LogFile {
     path: PathBuf,

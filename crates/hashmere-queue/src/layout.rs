@@ -16,7 +16,7 @@ pub(crate) mod pool {
     pub(crate) const QUEUES: u64 = 32;
     pub(crate) const HANDS: u64 = 40;
     pub(crate) const BATCH: u64 = 48;
-    /// What becomes of elements whose holder dies: 0: back to where they came from; else to this queue, less one.
+    /// What happens to elements whose holder dies: 0: back to where they came from; else to this queue, less one.
     pub(crate) const ON_DEATH: u64 = 56;
     /// Elements that were given back from crashed processes.
     pub(crate) const RECOVERED: u64 = 64;

@@ -17,7 +17,7 @@ fn no_room(error: WriteError, bytes: u64) -> QueueError {
     }
 }
 
-/// What becomes of the elements that a process held when it died.
+/// What happens to the elements that a process held when it died.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OnDeath {
     /// Each goes to the end of the queue that it was popped from; if that has a single producer or is full, to `free`.
@@ -65,7 +65,7 @@ impl PoolOptions {
         PoolOptions { batch, ..self }
     }
 
-    /// What becomes of the elements that a process held when it died. Default: [`OnDeath::Origin`].
+    /// What happens to the elements that a process held when it died. Default: [`OnDeath::Origin`].
     pub fn on_death(self, on_death: OnDeath) -> PoolOptions {
         PoolOptions { on_death, ..self }
     }

@@ -1,4 +1,4 @@
-//! What becomes of an endpoint whose owner is gone: the operation that it died in is completed or undone, what it held goes back.
+//! What happens to an endpoint whose owner is gone: the operation that it died in is completed or undone, what it held goes back.
 //!
 //! The process that recovers has put its own name in the place of the crashed owner's, so it is alone; if it dies as well the next one
 //! does the same to it. It acts as the endpoint itself, with the same four operations, so every step may be cut off and done again.

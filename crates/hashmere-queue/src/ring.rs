@@ -75,7 +75,7 @@ impl Ring {
 
     /// Whether a cell holds the element of this position.
     #[inline(always)]
-    pub(crate) fn is_there(&self, position: u64, cell: u64) -> bool {
+    pub(crate) fn is_present(&self, position: u64, cell: u64) -> bool {
         (cell >> 32) as u32 == self.tag(position) || fault::is(Fault::CellUnchecked)
     }
 

@@ -53,7 +53,7 @@ pub(crate) fn pop_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, s
         let position = head.position();
         // SYNC(cell): pairs with the store of `push`. Whatever was written to the element before is seen.
         let cell = mem.load(ring.cell(position), Ordering::Acquire);
-        if !ring.is_there(position, cell) {
+        if !ring.is_present(position, cell) {
             if !ring.kind.has_one_consumer() && ring.head(mem) != head {
                 continue;
             }
@@ -275,8 +275,8 @@ pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64)
         // SYNC(cell): as in `pop_one`.
         let cell = mem.load(ring.cell(head.position()), Ordering::Acquire);
         let element = u64::from(cell as u32);
-        let is_there = ring.is_there(head.position(), cell) && element < geometry.elements;
-        let bytes = is_there.then(|| {
+        let is_present = ring.is_present(head.position(), cell) && element < geometry.elements;
+        let bytes = is_present.then(|| {
             let mut bytes = vec![0; geometry.bytes as usize];
             mem.read(base + geometry.element(element), &mut bytes);
             bytes

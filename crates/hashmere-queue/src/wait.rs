@@ -32,7 +32,7 @@ pub(crate) fn rest<M: Mem>(mem: &M) {
 #[inline(always)]
 pub(crate) fn is_ready<M: Mem>(mem: &M, ring: &Ring) -> bool {
     let head = ring.head(mem).position();
-    ring.is_there(head, mem.load(ring.cell(head), Ordering::Acquire))
+    ring.is_present(head, mem.load(ring.cell(head), Ordering::Acquire))
 }
 
 /// Sleeps until something is pushed, at most `timeout`; may return early for no reason.

@@ -38,7 +38,7 @@ fn expect(store: &Store, n: u32) {
         let there = (i % 3 != 0).then(|| value(i));
         assert_eq!(store.get(&key(i)).unwrap(), there, "key {i}");
     }
-    assert_clean(&store);
+    assert_clean(store);
 }
 
 fn fill(store: &Store, n: u32) {

@@ -25,7 +25,7 @@ fn put_and_get(store: &Store, count: u64) {
     }
     assert_eq!(store.len(), count);
     assert_eq!(store.keys().count() as u64, count);
-    assert_clean(&store);
+    assert_clean(store);
 }
 
 #[test]

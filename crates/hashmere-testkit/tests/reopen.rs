@@ -24,7 +24,7 @@ fn assert_intact(store: &Store) {
         assert_eq!(store.get(&payload::key(number)).unwrap(), Some(payload::encode(number)), "key {number}");
     }
     assert_eq!(store.len(), 200);
-    assert_clean(&store);
+    assert_clean(store);
 }
 
 #[test]

@@ -85,7 +85,7 @@ fn readers_go_on_and_writers_are_told_who_it_is() {
     }
     println!("{refused} writes refused");
     worker.finish(LIMIT).ok("hammer");
-    assert_clean(&store);
+    assert_clean(store);
 }
 
 /// Were a lock stolen from a stopped owner, one of the two increments would be lost.
@@ -200,7 +200,7 @@ fn a_stopped_split_shows_every_key_once() {
     worker.finish(LIMIT).ok("hammer");
     let stats = store.stats();
     println!("{} splits, {} clears", stats.splits, stats.clears);
-    assert_clean(&store);
+    assert_clean(store);
 }
 
 /// Thousands of new keys beside a process that is stopped inside a write: the only leaf of a small store must split again
@@ -305,5 +305,5 @@ fn all_there(store: &Store, new: u64) {
     }
     let more = store.stats().index_overflow - before;
     assert!(more <= new / 20, "{more} of {new} keys went to the overflow tree when no process was stopped");
-    assert_clean(&store);
+    assert_clean(store);
 }

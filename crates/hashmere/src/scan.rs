@@ -151,7 +151,7 @@ impl Store {
         let mut slot = slot;
         loop {
             let read = engine.read_slot(root, uid, slot_offset, slot, |found: &Found| {
-                if engine.is_past(found) {
+                if engine.has_expired(found) {
                     return Ok(None);
                 }
                 let key = engine.key_of(found);

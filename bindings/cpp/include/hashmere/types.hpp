@@ -44,7 +44,7 @@ struct stored {
 using stats = hm_stats;
 /// What a backup did: see ::hm_backup_report.
 using backup_report = hm_backup_report;
-/// What becomes of a store that has the name of a backup.
+/// What happens to a store that has the name of a backup.
 enum class if_there { refuse, replace };
 
 /// Where a scan goes on.

@@ -27,7 +27,7 @@ class Store(_hashmere.Store):
 
     A key may also be named by a `Uid` or an `EntryId`, by which a call finds that very entry without hashing or comparing its key, or
     by a `HashedKey`. By a number a call never creates a key: if the entry is gone, it is absent, and what would have to create it
-    (`set`, `add`, `reserve`, `incr` with ``initial``, `inc_ref`), or ask what becomes of it (`update_with`), raises `Stale`. What
+    (`set`, `add`, `reserve`, `incr` with ``initial``, `inc_ref`), or ask what it is to become (`update_with`), raises `Stale`. What
     sleeps or locks (`wait`, `once`, `Mutex`, `Barrier`) takes `bytes` and `str` only.
 
     The handle may be used from any number of threads. A forked child goes on using it; pickled, it is opened again where it

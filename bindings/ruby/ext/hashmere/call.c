@@ -57,7 +57,7 @@ static void wait_for(store *s, call *c) {
     }
 }
 
-static int settle(const call *c) {
+static int finish_call(const call *c) {
     if (c->result > 0)
         raise_error(&c->error);
     return c->result;
@@ -67,14 +67,14 @@ int perform_on(store *s, call *c, int result) {
     c->result = result;
     if (result == HM_E_BUSY)
         wait_for(s, c);
-    return settle(c);
+    return finish_call(c);
 }
 
 int perform(store *s, call *c, int release) {
     if (!release)
         return perform_on(s, c, c->run(c));
     wait_for(s, c);
-    return settle(c);
+    return finish_call(c);
 }
 
 VALUE item_of(VALUE self, call *c) {

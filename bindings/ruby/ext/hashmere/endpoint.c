@@ -85,7 +85,7 @@ static VALUE end_pop(VALUE argument) {
 static int wait_to_pop(pop *p) {
     p->endpoint->busy = 1;
     enter_queue(p->queue);
-    return settle(FIX2INT(rb_ensure(run_pop, (VALUE)p, end_pop, (VALUE)p)), &p->slice.error);
+    return checked(FIX2INT(rb_ensure(run_pop, (VALUE)p, end_pop, (VALUE)p)), &p->slice.error);
 }
 
 static VALUE element_made(VALUE endpoint, const hm_element *popped) {
@@ -100,7 +100,7 @@ static VALUE element_made(VALUE endpoint, const hm_element *popped) {
 static VALUE endpoint_pop(VALUE self, VALUE from, VALUE ms) {
     pop p = {.slice = {.run = wait_for_element, .left_ms = to_u64(ms, "timeout")}, .endpoint = endpoint_of(self), .queue = queue_of(from)};
     p.from = p.queue->hm;
-    int result = settle(hm_queue_pop(p.endpoint->hm, p.from, &p.element, &p.slice.error), &p.slice.error);
+    int result = checked(hm_queue_pop(p.endpoint->hm, p.from, &p.element, &p.slice.error), &p.slice.error);
     if (result == HM_ABSENT && p.slice.left_ms > 0)
         result = wait_to_pop(&p);
     if (result != HM_OK)
@@ -113,7 +113,7 @@ static VALUE endpoint_pop(VALUE self, VALUE from, VALUE ms) {
 static uint64_t batch_size(endpoint *h) {
     uint64_t count;
     hm_error error;
-    settle(hm_batch_len(h->hm, &count, &error), &error);
+    checked(hm_batch_len(h->hm, &count, &error), &error);
     return count;
 }
 
@@ -123,7 +123,7 @@ static VALUE endpoint_pop_many(VALUE self, VALUE from, VALUE max, VALUE ms) {
     p.endpoint = endpoint_of(self);
     p.queue = queue_of(from);
     p.from = p.queue->hm;
-    int result = settle(pop_batch(&p), &p.slice.error);
+    int result = checked(pop_batch(&p), &p.slice.error);
     if (result == HM_ABSENT && p.slice.left_ms > 0 && p.max > 0 && batch_size(p.endpoint) == 0)
         result = wait_to_pop(&p);
     if (result != HM_OK)
@@ -136,7 +136,7 @@ static VALUE endpoint_pop_many(VALUE self, VALUE from, VALUE max, VALUE ms) {
 static VALUE endpoint_push_many(VALUE self, VALUE to, VALUE max) {
     uint64_t most = to_u64(max, "max"), count;
     hm_error error;
-    settle(hm_queue_push_many(endpoint_of(self)->hm, queue_of(to)->hm, most, &count, &error), &error);
+    checked(hm_queue_push_many(endpoint_of(self)->hm, queue_of(to)->hm, most, &count, &error), &error);
     return ULL2NUM(count);
 }
 
@@ -145,7 +145,7 @@ static VALUE endpoint_push_pop_many(VALUE self, VALUE to, VALUE from, VALUE max)
     uint64_t most = to_u64(max, "max"), pushed, popped;
     queue *source = queue_of(from);
     hm_error error;
-    settle(hm_queue_push_pop_many(endpoint_of(self)->hm, queue_of(to)->hm, source->hm, most, &pushed, &popped, &error), &error);
+    checked(hm_queue_push_pop_many(endpoint_of(self)->hm, queue_of(to)->hm, source->hm, most, &pushed, &popped, &error), &error);
     if (popped == 0)
         found_nothing(source);
     return rb_assoc_new(ULL2NUM(pushed), ULL2NUM(popped));
@@ -155,7 +155,7 @@ static VALUE endpoint_drain(VALUE self, VALUE from, VALUE to) {
     uint64_t moved;
     queue *source = queue_of(from);
     hm_error error;
-    settle(hm_queue_drain(endpoint_of(self)->hm, source->hm, queue_of(to)->hm, &moved, &error), &error);
+    checked(hm_queue_drain(endpoint_of(self)->hm, source->hm, queue_of(to)->hm, &moved, &error), &error);
     found_nothing(source);
     return ULL2NUM(moved);
 }
@@ -174,7 +174,7 @@ static VALUE element_push(VALUE self, VALUE to) {
     endpoint *h;
     element *e = element_of(self, &h);
     hm_error error;
-    return RBOOL(settle(hm_queue_push(h->hm, &e->hm, queue_of(to)->hm, &error), &error) == HM_OK);
+    return RBOOL(checked(hm_queue_push(h->hm, &e->hm, queue_of(to)->hm, &error), &error) == HM_OK);
 }
 
 /* The next element; nil: it was pushed, and there is none; false: it could not be pushed. */
@@ -188,7 +188,7 @@ static VALUE element_push_pop(VALUE self, VALUE to, VALUE from) {
     if (result == HM_QUEUE_FULL)
         return Qfalse;
     e->hm = (hm_element){NULL, 0, 0, 0};
-    if (settle(result, &error) == HM_OK)
+    if (checked(result, &error) == HM_OK)
         return element_made(e->endpoint, &passed);
     found_nothing(source);
     return Qnil;
@@ -198,7 +198,7 @@ static VALUE element_give_back(VALUE self) {
     endpoint *h;
     element *e = element_of(self, &h);
     hm_error error;
-    settle(hm_queue_give_back(h->hm, &e->hm, &error), &error);
+    checked(hm_queue_give_back(h->hm, &e->hm, &error), &error);
     return Qnil;
 }
 
@@ -242,7 +242,7 @@ static char *batch_at(VALUE self, VALUE index, size_t *len) {
     endpoint *h = endpoint_of(self);
     void *data;
     hm_error error;
-    if (settle(hm_batch_at(h->hm, number, &data, len, &error), &error) == HM_ABSENT)
+    if (checked(hm_batch_at(h->hm, number, &data, len, &error), &error) == HM_ABSENT)
         rb_raise(rb_eIndexError, "element %" PRIu64 " of a batch of %" PRIu64, number, batch_size(h));
     return data;
 }

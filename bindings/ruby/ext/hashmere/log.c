@@ -46,7 +46,7 @@ static VALUE log_open(VALUE class, VALUE in, VALUE name, VALUE numbers) {
     made->timeout_ms = timeout_ms;
     made->writes = made->alone = options.on_no_drainer == HM_LOG_STDOUT;
     hm_error error;
-    settle(hm_log_open(open_store(in)->hm, text, &options, &made->hm, &error), &error);
+    checked(hm_log_open(open_store(in)->hm, text, &options, &made->hm, &error), &error);
     RB_GC_GUARD(name);
     return object;
 }
@@ -56,7 +56,7 @@ static VALUE log_remove(VALUE class, VALUE in, VALUE name) {
     hm_error error;
     const char *text = StringValueCStr(name);
     rb_check_typeddata(in, &store_type);
-    VALUE removed = RBOOL(settle(hm_log_remove(open_store(in)->hm, text, &error), &error) == HM_OK);
+    VALUE removed = RBOOL(checked(hm_log_remove(open_store(in)->hm, text, &error), &error) == HM_OK);
     RB_GC_GUARD(name);
     return removed;
 }
@@ -158,7 +158,7 @@ static VALUE enter(entry *e) {
         result = append(&e->slice);
     if (RB_UNLIKELY(result == HM_E_LOG_FULL))
         result = patiently(e, HM_E_LOG_FULL);
-    return RBOOL(settle(result, &e->slice.error) == HM_OK);
+    return RBOOL(checked(result, &e->slice.error) == HM_OK);
 }
 
 /* _line(level, text) */
@@ -220,7 +220,7 @@ static VALUE log_line_fields(VALUE self, VALUE level, VALUE text, VALUE parts) {
 static VALUE log_flush(VALUE self, VALUE ms) {
     entry e = {.slice = {.run = flush, .left_ms = to_u64(ms, "timeout")}, .log = log_of(self)};
     e.hm = e.log->hm;
-    return RBOOL(settle(patiently(&e, HM_TIMEOUT), &e.slice.error) == HM_OK);
+    return RBOOL(checked(patiently(&e, HM_TIMEOUT), &e.slice.error) == HM_OK);
 }
 
 static VALUE log_enabled(VALUE self, VALUE level) {
@@ -229,19 +229,19 @@ static VALUE log_enabled(VALUE self, VALUE level) {
 static VALUE log_get_level(VALUE self) {
     int level;
     hm_error error;
-    settle(hm_log_get_level(log_of(self)->hm, &level, &error), &error);
+    checked(hm_log_get_level(log_of(self)->hm, &level, &error), &error);
     return INT2FIX(level);
 }
 static VALUE log_set_level(VALUE self, VALUE level) {
     hm_error error;
-    settle(hm_log_set_level(log_of(self)->hm, NUM2INT(level), &error), &error);
+    checked(hm_log_set_level(log_of(self)->hm, NUM2INT(level), &error), &error);
     return level;
 }
 
 static VALUE log_stats(VALUE self) {
     hm_log_stats stats = {.size = sizeof stats};
     hm_error error;
-    settle(hm_log_get_stats(log_of(self)->hm, &stats, &error), &error);
+    checked(hm_log_get_stats(log_of(self)->hm, &stats, &error), &error);
     VALUE hash = rb_hash_new();
 #define F(NAME) rb_hash_aset(hash, ID2SYM(rb_intern(#NAME)), ULL2NUM(stats.NAME));
     F(bytes) F(rings) F(ring_bytes) F(history_bytes) F(line_max) F(rings_used) F(bytes_waiting) F(bytes_undelivered)

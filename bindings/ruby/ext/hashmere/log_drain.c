@@ -43,7 +43,7 @@ static VALUE log_drain(VALUE self, VALUE where, VALUE numbers) {
     VALUE object = TypedData_Make_Struct(drainer_class, drainer, &drainer_type, made);
     logbook *log = log_of(self);
     hm_error error;
-    settle(hm_log_drain(log->hm, &options, &made->hm, &error), &error);
+    checked(hm_log_drain(log->hm, &options, &made->hm, &error), &error);
     made->pid = getpid();
     log->looked_ms = 0;
     RB_GC_GUARD(where);
@@ -74,7 +74,7 @@ static VALUE drainer_stop(VALUE self) {
     stop s = {.hm = d->hm};
     d->hm = NULL;
     rb_thread_call_without_gvl(run_stop, &s, NULL, NULL);
-    settle(s.result, &s.error);
+    checked(s.result, &s.error);
     return ULL2NUM(s.lines);
 }
 
@@ -102,7 +102,7 @@ static VALUE log_follow(VALUE self, VALUE last) {
     uint64_t back = to_u64(last, "last");
     VALUE object = TypedData_Make_Struct(follower_class, follower, &follower_type, made);
     hm_error error;
-    settle(hm_log_follow(log_of(self)->hm, back, &made->hm, &error), &error);
+    checked(hm_log_follow(log_of(self)->hm, back, &made->hm, &error), &error);
     return object;
 }
 
@@ -138,7 +138,7 @@ static VALUE value_of(const hm_field *field) {
 static VALUE follower_next(VALUE self, VALUE ms) {
     step n = {.slice = {.run = wait_for_line, .left_ms = to_u64(ms, "timeout")}, .follower = follower_of(self)};
     n.follower->busy = 1;
-    if (settle(FIX2INT(rb_ensure(run_step, (VALUE)&n, end_step, (VALUE)&n)), &n.slice.error) == HM_TIMEOUT)
+    if (checked(FIX2INT(rb_ensure(run_step, (VALUE)&n, end_step, (VALUE)&n)), &n.slice.error) == HM_TIMEOUT)
         return Qnil;
     const hm_line *line = &n.line;
     VALUE fields = rb_hash_new();
@@ -156,14 +156,14 @@ static VALUE follower_next(VALUE self, VALUE ms) {
 static VALUE follower_missed(VALUE self) {
     uint64_t bytes;
     hm_error error;
-    settle(hm_follower_missed(follower_of(self)->hm, &bytes, &error), &error);
+    checked(hm_follower_missed(follower_of(self)->hm, &bytes, &error), &error);
     return ULL2NUM(bytes);
 }
 /* _fileno: readable while there is a line. */
 static VALUE follower_fileno(VALUE self) {
     int fd;
     hm_error error;
-    settle(hm_follower_fd(follower_of(self)->hm, &fd, &error), &error);
+    checked(hm_follower_fd(follower_of(self)->hm, &fd, &error), &error);
     return INT2FIX(fd);
 }
 static VALUE follower_close(VALUE self) {

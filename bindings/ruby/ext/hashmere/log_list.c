@@ -11,7 +11,7 @@ static int keep_name(void *user, hm_bytes name) {
 static VALUE list_names(VALUE argument) {
     listing *l = (listing *)argument;
     hm_error error;
-    settle(hm_each_log(open_store(l->self)->hm, keep_name, &l->bytes, &error), &error);
+    checked(hm_each_log(open_store(l->self)->hm, keep_name, &l->bytes, &error), &error);
     raise_if_failed(&l->bytes);
     VALUE all = rb_ary_new();
     for (size_t at = 0; at < l->bytes.len;) {
@@ -37,7 +37,7 @@ static int keep_ring(void *user, const hm_ring *ring) {
 static VALUE list_rings(VALUE argument) {
     listing *l = (listing *)argument;
     hm_error error;
-    settle(hm_each_ring(log_of(l->self)->hm, keep_ring, &l->bytes, &error), &error);
+    checked(hm_each_ring(log_of(l->self)->hm, keep_ring, &l->bytes, &error), &error);
     raise_if_failed(&l->bytes);
     VALUE all = rb_ary_new();
     for (size_t at = 0; at < l->bytes.len;) {

@@ -34,7 +34,7 @@ static VALUE log_drain_manual(VALUE self, VALUE where, VALUE numbers) {
     manual_drainer *made;
     VALUE object = TypedData_Make_Struct(manual_drainer_class, manual_drainer, &manual_drainer_type, made);
     hm_error error;
-    settle(hm_manual_drainer_open(log_of(self)->hm, &options, &made->hm, &error), &error);
+    checked(hm_manual_drainer_open(log_of(self)->hm, &options, &made->hm, &error), &error);
     RB_GC_GUARD(where);
     return object;
 }
@@ -59,7 +59,7 @@ static VALUE manual_drainer_poll(VALUE self) {
     p->busy = 1;
     rb_thread_call_without_gvl(make_stroke, &s, NULL, NULL);
     p->busy = 0;
-    settle(s.result, &s.error);
+    checked(s.result, &s.error);
     return ULL2NUM(s.lines);
 }
 static VALUE manual_drainer_finish(VALUE self) {
@@ -67,7 +67,7 @@ static VALUE manual_drainer_finish(VALUE self) {
     stroke s = {.run = hm_manual_drainer_finish, .hm = p->hm};
     p->hm = NULL;
     rb_thread_call_without_gvl(make_stroke, &s, NULL, NULL);
-    settle(s.result, &s.error);
+    checked(s.result, &s.error);
     return ULL2NUM(s.lines);
 }
 
@@ -75,7 +75,7 @@ static VALUE manual_drainer_finish(VALUE self) {
 static VALUE manual_drainer_fileno(VALUE self) {
     int fd;
     hm_error error;
-    settle(hm_manual_drainer_fd(manual_drainer_of(self)->hm, &fd, &error), &error);
+    checked(hm_manual_drainer_fd(manual_drainer_of(self)->hm, &fd, &error), &error);
     return INT2FIX(fd);
 }
 static VALUE manual_drainer_finished(VALUE self) {

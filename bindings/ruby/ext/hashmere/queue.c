@@ -95,7 +95,7 @@ static VALUE pool_open(VALUE class, VALUE in, VALUE name, VALUE sizes, VALUE on_
     pool *made;
     VALUE object = TypedData_Make_Struct(class, pool, &pool_type, made);
     hm_error error;
-    settle(hm_pool_open(open_store(in)->hm, text, NIL_P(sizes) ? NULL : &options, &made->hm, &error), &error);
+    checked(hm_pool_open(open_store(in)->hm, text, NIL_P(sizes) ? NULL : &options, &made->hm, &error), &error);
     RB_GC_GUARD(name);
     RB_GC_GUARD(on_death);
     return object;
@@ -106,7 +106,7 @@ static VALUE pool_remove(VALUE class, VALUE in, VALUE name) {
     hm_error error;
     const char *text = StringValueCStr(name);
     rb_check_typeddata(in, &store_type);
-    VALUE removed = RBOOL(settle(hm_pool_remove(open_store(in)->hm, text, &error), &error) == HM_OK);
+    VALUE removed = RBOOL(checked(hm_pool_remove(open_store(in)->hm, text, &error), &error) == HM_OK);
     RB_GC_GUARD(name);
     return removed;
 }
@@ -119,7 +119,7 @@ static VALUE pool_queue(VALUE self, VALUE name, VALUE kind, VALUE bound) {
     VALUE object = TypedData_Make_Struct(queue_class, queue, &queue_type, made);
     made->io = Qnil;
     hm_error error;
-    settle(hm_queue_open(pool_of(self)->hm, text, &options, &made->hm, &error), &error);
+    checked(hm_queue_open(pool_of(self)->hm, text, &options, &made->hm, &error), &error);
     RB_GC_GUARD(name);
     return object;
 }
@@ -128,7 +128,7 @@ static VALUE pool_endpoint(VALUE self) {
     endpoint *made;
     VALUE object = TypedData_Make_Struct(endpoint_class, endpoint, &endpoint_type, made);
     hm_error error;
-    settle(hm_endpoint_open(pool_of(self)->hm, &made->hm, &error), &error);
+    checked(hm_endpoint_open(pool_of(self)->hm, &made->hm, &error), &error);
     return object;
 }
 
@@ -136,14 +136,14 @@ static VALUE pool_endpoint(VALUE self) {
 static VALUE pool_recover(VALUE self) {
     uint64_t given_back;
     hm_error error;
-    settle(hm_pool_recover(pool_of(self)->hm, &given_back, &error), &error);
+    checked(hm_pool_recover(pool_of(self)->hm, &given_back, &error), &error);
     return ULL2NUM(given_back);
 }
 
 static VALUE pool_stats(VALUE self) {
     hm_pool_stats stats = {.size = sizeof stats};
     hm_error error;
-    settle(hm_pool_get_stats(pool_of(self)->hm, &stats, &error), &error);
+    checked(hm_pool_get_stats(pool_of(self)->hm, &stats, &error), &error);
     VALUE hash = rb_hash_new();
 #define F(NAME) rb_hash_aset(hash, ID2SYM(rb_intern(#NAME)), ULL2NUM(stats.NAME));
     F(elements) F(bytes) F(bytes_all) F(endpoints) F(max_endpoints) F(queues) F(max_queues) F(held) F(recovered)
@@ -154,7 +154,7 @@ static VALUE pool_stats(VALUE self) {
 static VALUE queue_size(VALUE self) {
     uint64_t count;
     hm_error error;
-    settle(hm_queue_len(queue_of(self)->hm, &count, &error), &error);
+    checked(hm_queue_len(queue_of(self)->hm, &count, &error), &error);
     return ULL2NUM(count);
 }
 
@@ -164,7 +164,7 @@ static VALUE queue_peek(VALUE self) {
     hm_error error;
     for (;;) {
         size_t len;
-        int result = settle(hm_queue_peek(queue_of(self)->hm, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), &len, &error), &error);
+        int result = checked(hm_queue_peek(queue_of(self)->hm, RSTRING_PTR(bytes), (size_t)RSTRING_LEN(bytes), &len, &error), &error);
         if (result == HM_ABSENT)
             return Qnil;
         rb_str_resize(bytes, (long)len);
@@ -181,7 +181,7 @@ static VALUE queue_to_io(VALUE self) {
         return q->io;
     int event;
     hm_error error;
-    settle(hm_ready_fd_open(q->hm, &q->ready, &event, &error), &error);
+    checked(hm_ready_fd_open(q->hm, &q->ready, &event, &error), &error);
     int fd = rb_cloexec_dup(event);
     if (fd < 0) {
         hm_ready_fd_close(q->ready);

@@ -67,7 +67,7 @@ static int held_wait(VALUE self, keyed *k) {
     held h = {open_store(self), k};
     k->hm = h.store->hm;
     enter_store(h.store);
-    return settle(FIX2INT(rb_ensure(run_keyed, (VALUE)&h, leave, (VALUE)&h)), &k->slice.error);
+    return checked(FIX2INT(rb_ensure(run_keyed, (VALUE)&h, leave, (VALUE)&h)), &k->slice.error);
 }
 
 static int keyed_wait(VALUE self, keyed *k, VALUE *key) {
@@ -147,7 +147,7 @@ static VALUE holder_of(VALUE self, VALUE key, int (*ask)(hm_store *, const void 
     hm_bytes k = frozen_bytes_of(&key);
     uint32_t pid = 0;
     hm_error error;
-    int result = settle(ask(open_store(self)->hm, k.data, k.len, &pid, &error), &error);
+    int result = checked(ask(open_store(self)->hm, k.data, k.len, &pid, &error), &error);
     RB_GC_GUARD(key);
     return result == HM_OK ? UINT2NUM(pid) : Qnil;
 }
@@ -188,7 +188,7 @@ static VALUE barrier_join(VALUE class, VALUE in, VALUE key, VALUE size) {
     barrier *made;
     VALUE object = TypedData_Make_Struct(class, barrier, &barrier_type, made);
     hm_error error;
-    settle(hm_barrier_join(open_store(in)->hm, k.data, k.len, number, &made->hm, &error), &error);
+    checked(hm_barrier_join(open_store(in)->hm, k.data, k.len, number, &made->hm, &error), &error);
     RB_GC_GUARD(key);
     return object;
 }
@@ -224,7 +224,7 @@ static barrier *idle_barrier(VALUE self) {
 static VALUE barrier_wait(VALUE self, VALUE ms) {
     arrival a = {.slice = {.run = wait_for_others, .left_ms = to_u64(ms, "timeout")}, .barrier = idle_barrier(self)};
     a.barrier->busy = 1;
-    int result = settle(FIX2INT(rb_ensure(run_arrival, (VALUE)&a, end_arrival, (VALUE)&a)), &a.slice.error);
+    int result = checked(FIX2INT(rb_ensure(run_arrival, (VALUE)&a, end_arrival, (VALUE)&a)), &a.slice.error);
     return result == HM_OK ? rb_assoc_new(ULL2NUM(a.round), ULL2NUM(a.lost)) : Qnil;
 }
 

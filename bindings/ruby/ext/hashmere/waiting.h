@@ -19,7 +19,7 @@ typedef struct slice {
 int in_slices(slice *s, int again);
 
 /* Raises what is an error. */
-static inline int settle(int result, const hm_error *error) {
+static inline int checked(int result, const hm_error *error) {
     if (RB_UNLIKELY(result > 0))
         raise_error(error);
     return result;

@@ -9,7 +9,7 @@ module Hashmere
     AT = 2
     # About 292 million years; what is beyond it is a mistake.
     LONGEST_MS = 2**63 - 1
-    FOR_EVER = 2**64 - 1
+    FOREVER = 2**64 - 1
 
     module_function
 
@@ -23,7 +23,7 @@ module Hashmere
     end
 
     # How long to wait; nil: forever.
-    def timeout_ms(timeout) = timeout.nil? ? FOR_EVER : milliseconds(timeout, "timeout")
+    def timeout_ms(timeout) = timeout.nil? ? FOREVER : milliseconds(timeout, "timeout")
 
     # Rounded up, so that nothing lives shorter than it was said.
     def milliseconds(seconds, what)

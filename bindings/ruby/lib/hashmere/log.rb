@@ -40,11 +40,11 @@ module Hashmere
 
     # Opens a log, and creates it if it is missing. Sizes count when it is created, the rest is for this handle.
     # @param level [Symbol, nil] as {#level=}; nil: as it is, :trace if the log is created
-    # @param on_full [:block, :drop, :overwrite] what becomes of a line for which this thread's ring has no room: the thread waits for the drainer,
+    # @param on_full [:block, :drop, :overwrite] what happens to a line for which this thread's ring has no room: the thread waits for the drainer,
     #   as long as `full_timeout` says, then `LogFull` is raised; the line is dropped; the thread's oldest lines are. What was lost is reported
     #   with its next line, or when it has ended.
-    # @param on_no_drainer [:stdout, :keep] what becomes of lines without a drainer: the thread that logs one writes them to standard output, or they stay
-    # @param on_too_long [:split, :refuse] what becomes of a line of more than `stats[:line_max]` bytes
+    # @param on_no_drainer [:stdout, :keep] what happens to lines without a drainer: the thread that logs one writes them to standard output, or they stay
+    # @param on_too_long [:split, :refuse] what happens to a line of more than `stats[:line_max]` bytes
     # @param rings [Integer, nil] how many threads of all processes can log at a time
     # @param ring_bytes [Integer, nil] room for lines that were not drained, for each thread
     # @param history_bytes [Integer, nil] room for lines that were drained and can still be followed
@@ -245,7 +245,7 @@ module Hashmere
     # The same for a loop of the program's own.
     # @param last [Integer, nil] as of {#follow}
     # @return [Follower]
-    def follower(last: 0) = _follow(last || Attributes::FOR_EVER)
+    def follower(last: 0) = _follow(last || Attributes::FOREVER)
 
     # @!method rings
     #   Who has a ring of this log, or had it last, at about this moment: `ring` (a number), `owned`, `process`, `pid`, `thread`, the `bytes_waiting` in it to be

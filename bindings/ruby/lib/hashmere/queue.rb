@@ -84,7 +84,7 @@ module Hashmere
 
     # Pushes the first `max` elements of the {#batch} (nil: all of them) in one operation, in their order.
     # @return [Integer] how many it were; fewer than there are: the queue has reached its bound
-    def push_many(to, max = nil) = _push_many(to, max || Attributes::FOR_EVER)
+    def push_many(to, max = nil) = _push_many(to, max || Attributes::FOREVER)
 
     # @!method push_pop_many(to, from, max)
     #   Pushes the whole {#batch}, as far as the queue takes it, then takes up to `max` elements from another.

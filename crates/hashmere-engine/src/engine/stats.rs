@@ -180,7 +180,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             last_sync_ms: if self.layout.is_durable() { self.last_point().0.time } else { 0 },
             segments_waiting: 0,
             segments_offline: 0,
-            poisoned: self.life() & flag::POISONED != 0,
+            poisoned: self.status() & flag::POISONED != 0,
             backup_pid: self.backup_pid(),
             clients: self.rows().filter(|s| self.is_active(*s)).map(|s| self.client_stats(s)).collect(),
         };

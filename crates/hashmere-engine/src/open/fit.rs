@@ -38,7 +38,7 @@ impl Opened {
     /// A volatile store may be torn if the machine went down while it was open, or if it is a copy.
     pub(super) fn check_boot(&self, path: &Path) -> Result<(), OpenError> {
         let io = |source| open_io(path, "look at", source);
-        if self.engine.life() & flag::CLEAN != 0 || self.is_whole().map_err(io)? {
+        if self.engine.status() & flag::CLEAN != 0 || self.is_whole().map_err(io)? {
             return Ok(());
         }
         let copied = !self.is_same_file().map_err(io)?;
@@ -76,7 +76,7 @@ impl Opened {
 
     /// Whether others have it open, or died with it, and have said so on the medium.
     fn is_fit(&self) -> io::Result<bool> {
-        Ok(self.engine.life() & flag::CLEAN == 0 && self.is_whole()?)
+        Ok(self.engine.status() & flag::CLEAN == 0 && self.is_whole()?)
     }
 
     fn make_fit_locked(&self, options: &Options) -> Result<(), WriteError> {
@@ -85,13 +85,13 @@ impl Opened {
         if self.is_fit().map_err(io)? {
             return Ok(());
         }
-        if engine.life() & flag::CLEAN == 0 {
+        if engine.status() & flag::CLEAN == 0 {
             let len = engine.mem.file_len().map_err(|source| WriteError::Io { action: "measure", source })?;
             let progress = |done, of| options.on_recovery.iter().for_each(|told| (told.0)(done, of));
             engine.rebuild(len, &mut { progress })?;
         }
         self.claim_file().map_err(io)?;
-        engine.change_life(0, flag::CLEAN);
+        engine.change_status(0, flag::CLEAN);
         engine.flush()
     }
 }

@@ -1,4 +1,4 @@
-//! Death at every store: of writers, of the process that settles what they left, of drainers one after the other; and drainers that are
+//! Death at every store: of writers, of the process that recovers what they left, of drainers one after the other; and drainers that are
 //! interrupted by writers at every access. What was logged comes out once and in order; what was lost is reported.
 
 use super::fixture::{client, lost, Actor, Fixture, Gone, Policy};
@@ -58,7 +58,7 @@ pub(super) fn a_writer_dies_at_every_store() {
                 victim.mem.die_at(at);
                 let lived = until_death(|| write(&victim, 0, policy, lines, &logged)).is_some();
                 assert_eq!(lived, at == stores);
-                settle_and_look(&fixture, &logged.into_inner().unwrap(), policy, lines)
+                recover_and_look(&fixture, &logged.into_inner().unwrap(), policy, lines)
                     .unwrap_or_else(|error| panic!("{policy:?}, {lines} lines, death at {at}: {error}"));
                 deaths += 1;
             }
@@ -67,8 +67,8 @@ pub(super) fn a_writer_dies_at_every_store() {
     println!("{deaths} deaths of writers");
 }
 
-/// The process that settles the ring dies at each store as well; then another drains, and another thread uses the ring.
-fn settle_and_look(fixture: &Fixture, logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
+/// The process that recovers the ring dies at each store as well; then another drains, and another thread uses the ring.
+fn recover_and_look(fixture: &Fixture, logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
     let gone = || Gone(vec![client(0), client(1)]);
     let halves = {
         let fixture = fixture.image();

@@ -6,7 +6,7 @@ use crate::fault::{assert_hunted, hunt, Fault, Hunt};
 const DRAINERS: &str = "log: deaths of two drainers";
 
 const HUNTS: &[Hunt] = &[
-    (Fault::HalfTwice, "log: deaths of a writer and of who settles", crash::a_writer_dies_at_every_store),
+    (Fault::HalfTwice, "log: deaths of a writer and of who recovers", crash::a_writer_dies_at_every_store),
     (Fault::SuccessorOmitted, "log: owners of a ring one after another", loss::the_next_owner_of_a_ring_is_not_blamed),
     (
         Fault::NameUnchecked,

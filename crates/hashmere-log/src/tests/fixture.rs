@@ -206,8 +206,8 @@ impl<M: Mem> Actor<M> {
                 out.extend_from_slice(format!("lost {} of w{}\n", record.lost(), record.pid()).as_bytes());
             }
             // The name of a thread is kept until this many others have come.
-            let is_kept = u64::from(record.thread()) + core.geometry.names() > core.get(at::THREADS);
-            assert_eq!(record.process(), if is_kept && record.thread() > 0 { &b"test"[..] } else { b"" });
+            let is_retained = u64::from(record.thread()) + core.geometry.names() > core.get(at::THREADS);
+            assert_eq!(record.process(), if is_retained && record.thread() > 0 { &b"test"[..] } else { b"" });
             if record.is_note() {
                 return;
             }

@@ -34,7 +34,7 @@ pub struct Counted {
     pub expires_at_ms: Option<u64>,
 }
 
-/// What came of it.
+/// The result.
 #[derive(Debug)]
 pub enum Outcome {
     /// It was counted.

@@ -85,12 +85,10 @@ impl Model {
             }
             Action::Incr(by, counter) => self.count(key, counter, |n| n.wrapping_add(*by)),
             Action::Decr(by, counter) => self.count(key, counter, |n| n.saturating_sub(*by)),
-            Action::AddSigned(by, counter) if *by < 0 => {
-                self.count(key, counter, |n| n.saturating_sub(by.unsigned_abs()))
-            }
-            Action::AddSigned(by, counter) => self.count(key, counter, |n| n.wrapping_add(*by as u64)),
-            Action::RetainRef => self.count(key, &Counter::or_create(1), |n| n.wrapping_add(1)),
-            Action::ReleaseRef => {
+            Action::IncrBy(by, counter) if *by < 0 => self.count(key, counter, |n| n.saturating_sub(by.unsigned_abs())),
+            Action::IncrBy(by, counter) => self.count(key, counter, |n| n.wrapping_add(*by as u64)),
+            Action::IncRef => self.count(key, &Counter::or_create(1), |n| n.wrapping_add(1)),
+            Action::DecRef => {
                 let outcome = self.count(key, &Counter::EXISTING, |n| n.saturating_sub(1));
                 if outcome == Outcome::Number(0) {
                     self.remove(key);

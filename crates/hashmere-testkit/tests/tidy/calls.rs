@@ -21,9 +21,9 @@ const CALLBACKS: &[(&str, &str)] = &[
     ("recover", "a lock or a pin is waited for, and its owner turns out to have crashed: all that it left is repaired"),
     ("moved_on", "the lock word that such an owner left says nothing about the writes that it missed"),
     ("retire_writer", "a thread ends: what its writer has open or held back goes, in every part"),
-    ("make_room_by_force", "an append finds no segment: records are moved or dropped"),
+    ("make_room_in_emergency", "an append finds no segment: records are moved or dropped"),
     ("clean_what_pays", "the same before the file grows"),
-    ("make_run", "the same for several segments side by side"),
+    ("make_extent", "the same for several segments side by side"),
     ("sync_for_room", "the same in a durable store, where segments wait for a sync"),
     ("sync_if_due", "an operation ends, and the last sync is older than was asked for"),
 ];

@@ -67,7 +67,7 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
         target.presize(to, expected).map_err(BackupError::Target)?;
         let mut sink = Sink { engine: target, writer: to, key: Vec::new(), value: Vec::new() };
         self.copy_index(writer, &mut sink, &mut |done| progress(done, expected))?;
-        self.copy_kept(writer, &mut sink)?;
+        self.copy_retained(writer, &mut sink)?;
         target.log.lift_maximum(false);
         let items = target.items();
         progress(items, items);
@@ -176,7 +176,11 @@ impl<M: Mem, H: Host> Held<'_, M, H> {
     }
 
     /// Copies what was superseded since the snapshot, and takes the marks off.
-    fn copy_kept<N: Mem, I: Host>(&self, writer: &mut Writer, sink: &mut Sink<'_, N, I>) -> Result<(), BackupError> {
+    fn copy_retained<N: Mem, I: Host>(
+        &self,
+        writer: &mut Writer,
+        sink: &mut Sink<'_, N, I>,
+    ) -> Result<(), BackupError> {
         let source = self.engine;
         // What is superseded from here on was copied already.
         if !source.turn_snapshot(self.slot, Snapshot::is_marking, Snapshot::plain)? {
@@ -271,7 +275,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let won = self.adopt_by_name(writer, draft.offset, &Head { dead: 0, ..*head }, key);
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         match (won?, draft.is_large()) {
-            (true, true) => self.settle_large(&draft, root),
+            (true, true) => self.finish_large(&draft, root),
             (false, true) => self.abandon(writer, &draft),
             (false, false) => {
                 if self.layout.is_durable() {

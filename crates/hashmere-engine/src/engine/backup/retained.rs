@@ -52,7 +52,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         take: &mut Take<'_>,
     ) -> Result<(), BackupError> {
         for Record { offset, header } in self.records_with_large(segment, used) {
-            if self.is_kept(offset) {
+            if self.is_retained(offset) {
                 let (head, key) = (self.head_at(offset, header), offset + header.lead);
                 take(offset, &head, key)?;
                 self.unmark(writer, offset, &head, key)?;
@@ -163,7 +163,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn unmark_word(&self, record: u64) {
         let mut word = self.mem.load(record, Ordering::Relaxed);
-        while let Err(now) = self.mem.compare_exchange(record, word, word & !field::KEPT) {
+        while let Err(now) = self.mem.compare_exchange(record, word, word & !field::RETAINED) {
             word = now;
         }
     }

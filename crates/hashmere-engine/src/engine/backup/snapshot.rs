@@ -182,7 +182,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// Waits until every operation that began before this call has ended. The dead are repaired.
+    /// Waits until every operation that began before this call has ended. Crashed clients are repaired.
     pub(super) fn wait_for_writers(&self, own: u32) -> Result<(), WriteError> {
         self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_writer(slot))
     }

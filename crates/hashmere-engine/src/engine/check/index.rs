@@ -3,12 +3,12 @@
 use crate::engine::check::CheckReport;
 use crate::engine::index::Tree;
 use crate::engine::Engine;
+use hashmere_format::checksum::ALIVE;
 use hashmere_format::hash::buckets;
 use hashmere_format::header::at;
 use hashmere_format::leaf::{self, LockWord, Slot, LINE, LOCK_WORD};
 use hashmere_format::row;
 use hashmere_format::segment::State;
-use hashmere_format::sum::ALIVE;
 use hashmere_mem::{Host, Mem};
 use std::collections::HashMap;
 use std::sync::atomic::Ordering;

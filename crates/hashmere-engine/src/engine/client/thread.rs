@@ -163,12 +163,12 @@ fn stop_sharing(one_of_them: bool) -> bool {
 #[inline(always)]
 pub(super) fn borrow_from(id: u64, lender: impl FnOnce() -> Option<Weak<dyn Lender>>) {
     if LAST.get() != id {
-        borrow_anew(id, lender);
+        borrow_again(id, lender);
     }
 }
 
 #[cold]
-fn borrow_anew(id: u64, lender: impl FnOnce() -> Option<Weak<dyn Lender>>) {
+fn borrow_again(id: u64, lender: impl FnOnce() -> Option<Weak<dyn Lender>>) {
     let Some(lender) = lender() else { return };
     let noted = STAY.try_with(|stay| {
         let mut stay = stay.borrow_mut();

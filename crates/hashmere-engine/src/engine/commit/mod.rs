@@ -35,7 +35,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(snapshot): loaded after `enter`, so a snapshot that waits for us to leave knows that we saw it or are before it.
         if self.snapshot().concerns_writers() {
             let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
-            version = self.heed_snapshot(old, version, keep_version.is_some());
+            version = self.apply_snapshot(old, version, keep_version.is_some());
         }
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         if self.layout.is_durable() {
@@ -45,14 +45,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.advance(writer, draft);
         }
         let Some(slot_offset) = self.commit_record(writer, root, draft, site) else {
-            self.take_back(writer, draft);
+            self.roll_back(writer, draft);
             return false;
         };
         if fault::is(Fault::HeadLate) {
             self.advance(writer, draft);
         }
         if draft.is_large() {
-            self.settle_large(draft, root);
+            self.finish_large(draft, root);
         }
         if keep_version.is_none() {
             *word = LockWord(word.0 & !VERSION_MASK | version << VERSION_SHIFT);
@@ -80,7 +80,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // SYNC(commit): the record's words are seen by every reader that sees the slot.
             self.mem.store(old.slot_offset, new.0, Ordering::Release);
             if self.layout.is_durable() {
-                self.bring_to_life(draft.offset);
+                self.mark_live(draft.offset);
             }
             self.mark_dead(writer, old);
             self.counted(writer);
@@ -91,7 +91,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.announce(writer, root, slot_offset, Slot::EMPTY, new, 1, self.grown(draft, None));
             if self.mem.compare_exchange(slot_offset, 0, new.0).is_ok() || fault::is(Fault::SlotBelieved) {
                 if self.layout.is_durable() {
-                    self.bring_to_life(draft.offset);
+                    self.mark_live(draft.offset);
                 }
                 self.counted(writer);
                 return Some(slot_offset);
@@ -105,7 +105,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(in crate::engine) fn commit_removal(&self, writer: &mut Writer, root: u64, old: &Found) {
         if self.snapshot().concerns_writers() {
-            self.keep_for_snapshot(old.slot);
+            self.retain_for_snapshot(old.slot);
         }
         let gone = old.bytes() as i64;
         self.announce(writer, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
@@ -180,7 +180,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let word = self.mem.load(old.record, Ordering::Relaxed);
         let late = fault::is(Fault::KeptLate) && self.snapshot().is_marking();
-        let word = if late { word | field::KEPT } else { word };
+        let word = if late { word | field::RETAINED } else { word };
         self.mem.store(old.record, word | field::DEAD, Ordering::Release);
         // SYNC(dead): a segment whose dead bytes equal its used bytes is freed without a walk, so the mark comes first.
         let number = self.segment_of(old.record);
@@ -193,7 +193,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Takes an advanced draft back that was not committed.
-    fn take_back(&self, writer: &mut Writer, draft: &Draft) {
+    fn roll_back(&self, writer: &mut Writer, draft: &Draft) {
         if let Some(open) = writer.open.as_mut().filter(|_| !draft.is_large()) {
             open.head = draft.offset;
             self.mem.store(writer.row + row::at::HEAD, draft.offset, Ordering::Release);

@@ -7,9 +7,9 @@
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
+use hashmere_format::checksum::ALIVE;
 use hashmere_format::header::{at, PAGE};
 use hashmere_format::record::Head;
-use hashmere_format::sum::ALIVE;
 use hashmere_format::sync::SyncPoint;
 use hashmere_mem::{Host, Mem};
 

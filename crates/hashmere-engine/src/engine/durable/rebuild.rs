@@ -58,7 +58,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.write_entry(segment as u64, *content, generation);
         }
         let mut writer = self.writer()?;
-        self.plant_anew(&writer, generation, &survey)?;
+        self.plant_again(&writer, generation, &survey)?;
         if self.max_bytes() == 0 {
             self.presize(&mut writer, survey.candidates)?;
         }
@@ -98,7 +98,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         ];
         let ring = (0..at::FREE_RING_LEN).map(|i| at::FREE_RING + 8 * i);
         words.into_iter().chain(ring).for_each(|word| self.mem.store(word, 0, Ordering::Relaxed));
-        self.change_life(0, flag::POISONED);
+        self.change_status(0, flag::POISONED);
         self.mem.store(at::SYNC_NEXT, survey.point.number.max(survey.stamp) + 1, Ordering::Relaxed);
         self.mem.store(at::SYNC_DONE, survey.point.number, Ordering::Relaxed);
         self.erase(at::CLIENTS, at::CLIENTS + u64::from(limit::CLIENTS) * row::BYTES)
@@ -161,7 +161,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// An empty index, in place of whatever there was.
-    fn plant_anew(&self, writer: &Writer, generation: u64, survey: &Survey) -> Result<(), WriteError> {
+    fn plant_again(&self, writer: &Writer, generation: u64, survey: &Survey) -> Result<(), WriteError> {
         let segment = self.claim_patiently(writer.slot, Need::Reserve, self.plant_bytes())?;
         let word = RootWord { generation, segment };
         // What a backup left in the header, and what writes asked for, is of some moment since the last sync, or before: a lower bound.
@@ -219,7 +219,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         name.clear();
         self.mem.append_to(key, head.key_len as usize, &mut name);
         let word = self.mem.load(record, Ordering::Relaxed);
-        self.mem.store(record, word & !(field::DEAD | field::KEPT), Ordering::Relaxed);
+        self.mem.store(record, word & !(field::DEAD | field::RETAINED), Ordering::Relaxed);
         let won = self.adopt_by_name(writer, record, head, &name);
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         writer.key = name;

@@ -4,9 +4,9 @@ use crate::engine::client::stalled::LOOK;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
+use hashmere_format::checksum::STAMP_MAX;
 use hashmere_format::header::{at, flag};
 use hashmere_format::segment::State;
-use hashmere_format::sum::STAMP_MAX;
 use hashmere_format::sync::SyncPoint;
 use hashmere_format::{root, row};
 use hashmere_mem::{Host, Mem};
@@ -104,13 +104,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(crate) fn flush(&self) -> Result<(), WriteError> {
         self.mem.sync().map_err(|source| {
             if !fault::is(Fault::PoisonIgnored) {
-                self.change_life(flag::POISONED, 0);
+                self.change_status(flag::POISONED, 0);
             }
             WriteError::Io { action: "write the store to disk", source }
         })
     }
 
-    /// Waits until every commit that may be visible already is complete. The dead are repaired.
+    /// Waits until every commit that may be visible already is complete. Crashed clients are repaired.
     fn wait_for_commits(&self, own: u32) -> Result<(), WriteError> {
         if fault::is(Fault::CommitsUnawaited) {
             return Ok(());

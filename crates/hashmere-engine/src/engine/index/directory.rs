@@ -102,7 +102,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut refused = None;
         let claimed = match n {
             1 => self.claim(slot, Need::Normal, self.index_step(bytes), &mut refused)?,
-            n => self.find_run(slot, n, &mut refused)?,
+            n => self.find_extent(slot, n, &mut refused)?,
         };
         claimed.ok_or_else(|| self.full(refused))
     }

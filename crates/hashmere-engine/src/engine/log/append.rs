@@ -287,7 +287,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if writer.cleaning != Cleaning::No {
             return Err(self.full(refused));
         }
-        self.make_room_by_force(writer, bytes, refused)
+        self.make_room_in_emergency(writer, bytes, refused)
     }
 
     /// Claims a segment for records. Returns how much memory it has.

@@ -217,8 +217,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Makes a claimed segment free with all its memory if few are free, else a hole.
     pub(super) fn vacate(&self, segment: u64, memory: Memory, slot: u32) {
-        let is_kept = self.mem.load(at::FREE_COUNT, Ordering::Relaxed) < self.keep_most();
-        if !is_kept || !self.is_whole_with(segment, memory) {
+        let is_retained = self.mem.load(at::FREE_COUNT, Ordering::Relaxed) < self.keep_most();
+        if !is_retained || !self.is_whole_with(segment, memory) {
             self.leave_hole(segment);
             // The file system has this much more now.
             self.forget_refusal();

@@ -21,7 +21,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Draft, WriteError> {
         self.refuse_if_poisoned()?;
         let n = bytes.div_ceil(self.segment_bytes());
-        let segment = self.claim_run(writer, n)?;
+        let segment = self.claim_extent(writer, n)?;
         let offset = self.segment_offset(segment);
         self.set_field(segment, segment::at::BORN, RootWord::unpack(self.root()).generation);
         self.set_field(segment, segment::at::DEAD, 0);
@@ -38,7 +38,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// After its commit a large record has no owner.
     #[cold]
-    pub(in crate::engine) fn settle_large(&self, draft: &Draft, root: u64) {
+    pub(in crate::engine) fn finish_large(&self, draft: &Draft, root: u64) {
         let segment = self.segment_of(draft.offset);
         self.set_field(segment, segment::at::USED, draft.bytes);
         self.set_field(segment, segment::at::BORN, RootWord::unpack(root).generation);

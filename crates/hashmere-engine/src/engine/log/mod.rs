@@ -8,6 +8,7 @@
 
 pub(super) mod append;
 pub(super) mod backing;
+pub(super) mod checksums;
 pub(super) mod extent;
 pub(super) mod growth;
 pub(super) mod large;
@@ -20,7 +21,6 @@ pub(super) mod region;
 pub(super) mod segments;
 pub(super) mod snapshot;
 mod spare;
-pub(super) mod sums;
 
 /// What this process knows of the segments.
 #[derive(Debug, Default)]

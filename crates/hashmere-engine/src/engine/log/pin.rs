@@ -110,7 +110,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// operation that began before the store was cleared, when the segment was in use already: the locks of the index of
     /// today do not keep it out. Dead ones are repaired on the way.
     pub(in crate::engine) fn is_held_back(&self, segment: u64) -> Result<bool, WriteError> {
-        if self.is_kept_back(segment)? {
+        if self.is_retained_by_backup(segment)? {
             return Ok(true);
         }
         let root = self.root();

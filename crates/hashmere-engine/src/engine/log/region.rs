@@ -78,7 +78,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.refuse_without_pin()?;
         let n = total.div_ceil(self.segment_bytes());
-        let segment = self.claim_run(writer, n)?;
+        let segment = self.claim_extent(writer, n)?;
         // Not a record: a repair after us must not look for one there.
         self.set_state(segment, Word::owned(State::Claimed, writer.slot).long(n as u32));
         let spot = self.fill_region(segment, (kind, name), bytes);

@@ -23,7 +23,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     // Words in registers: a reference would have every write put what it found into memory.
     #[cold]
     #[inline(never)]
-    pub(in crate::engine) fn heed_snapshot(&self, old: Slot, version: u64, refresh: bool) -> u64 {
+    pub(in crate::engine) fn apply_snapshot(&self, old: Slot, version: u64, refresh: bool) -> u64 {
         let mut seen = self.snapshot();
         while seen.is_watching() && version > seen.floor() {
             // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind it.
@@ -36,7 +36,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return version;
         }
         if !old.is_empty() {
-            self.keep_for_snapshot(old);
+            self.retain_for_snapshot(old);
         }
         if refresh || fault::is(Fault::VersionsUnraised) {
             version
@@ -50,12 +50,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Killed after it, before the commit: the record is the key's and is kept, too: the backup meets it twice.
     #[cold]
     #[inline(never)]
-    pub(in crate::engine) fn keep_for_snapshot(&self, old: Slot) {
+    pub(in crate::engine) fn retain_for_snapshot(&self, old: Slot) {
         let seen = self.snapshot();
         let left_out = fault::is(Fault::KeptUnmarked) || fault::is(Fault::KeptLate);
         let word = self.mem.load(old.offset(), Ordering::Relaxed);
         if seen.is_marking() && word >> VERSION_SHIFT <= seen.floor() && !left_out {
-            self.mem.store(old.offset(), word | field::KEPT, Ordering::Release);
+            self.mem.store(old.offset(), word | field::RETAINED, Ordering::Release);
         }
     }
 
@@ -84,10 +84,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.layout.is_cache() && self.segments() + crate::engine::log::segments::RESERVE >= self.segments_max()
     }
 
-    /// Whether an emptied segment is held back by a backup. The dead are withdrawn on the way.
-    pub(in crate::engine) fn is_kept_back(&self, segment: u64) -> Result<bool, WriteError> {
+    /// Whether an emptied segment is held back by a backup. The backup of a crashed client is withdrawn on the way.
+    pub(in crate::engine) fn is_retained_by_backup(&self, segment: u64) -> Result<bool, WriteError> {
         let seen = self.snapshot();
-        if !seen.is_held() || fault::is(Fault::KeptReused) || !self.has_kept(segment) {
+        if !seen.is_held() || fault::is(Fault::KeptReused) || !self.has_retained(segment) {
             return Ok(false);
         }
         if self.is_full_cache() {
@@ -103,13 +103,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    pub(in crate::engine) fn is_kept(&self, record: u64) -> bool {
-        self.mem.load(record, Ordering::Relaxed) & field::KEPT != 0
+    pub(in crate::engine) fn is_retained(&self, record: u64) -> bool {
+        self.mem.load(record, Ordering::Relaxed) & field::RETAINED != 0
     }
 
     /// Whether a segment holds a kept record. Of one that is not the caller's the answer may be of any moment.
-    pub(in crate::engine) fn has_kept(&self, segment: u64) -> bool {
+    pub(in crate::engine) fn has_retained(&self, segment: u64) -> bool {
         let used = self.field(segment, segment::at::USED);
-        self.records_with_large(segment, used).any(|record| self.is_kept(record.offset))
+        self.records_with_large(segment, used).any(|record| self.is_retained(record.offset))
     }
 }

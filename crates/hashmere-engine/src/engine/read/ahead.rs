@@ -2,7 +2,7 @@
 //!
 //! Three passes over a batch. The first hashes each key and asks for the lines of its buckets; the second looks for its tag there and
 //! asks for the line of the record; the third takes the keys in order, compares, copies, and proves that nothing was recycled since
-//! before the first pass. Nothing is walked twice. A key that this does not settle (absent, overflowed, expired, with a tag that
+//! before the first pass. Nothing is walked twice. A key that this does not decide (absent, overflowed, expired, with a tag that
 //! another key has too, or moved) is read alone, by the whole protocol.
 //!
 //! A value is thereby one that its key had at some moment of the call, as for each read.
@@ -101,7 +101,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let (slot, kh) = (Slot(ahead.slot), ahead.hash());
         let found =
             self.found_in(key, kh, (Tree::First, ahead.leaf), ahead.slot_offset, slot, Fault::ReadUncompared)?;
-        (!self.is_past(&found)).then_some(found)
+        (!self.has_expired(&found)).then_some(found)
     }
 
     /// Copies the value of a key that was looked up to the end of `buffer`. `false`: nothing was copied, and the key is to be read alone.

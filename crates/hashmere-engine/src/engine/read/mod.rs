@@ -76,10 +76,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let place = self.place(path.leaf, kh.hash);
         let mut mask = self.matching(place, kh.hash);
         if mask != 0 {
-            // Not this key's, no record, or expired: the long way finds out which, whether that is damage, and whether another slot
+            // Not this key's, no record, or expired: the full protocol finds out which, whether that is damage, and whether another slot
             // is the right one. No loop here: it would have its invariants computed for every look-up, and nearly none needs it.
             return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::ReadUncompared) {
-                Some(found) if !self.is_past(&found) => Probe::At(found, epoch),
+                Some(found) if !self.has_expired(&found) => Probe::At(found, epoch),
                 _ => Probe::Unsure,
             };
         }
@@ -333,7 +333,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a record has expired.
     #[inline(always)]
-    pub fn is_past(&self, found: &Found) -> bool {
+    pub fn has_expired(&self, found: &Found) -> bool {
         self.is_expired(found.record, found.header)
     }
 

@@ -27,7 +27,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let pin = self.pin(slot_offset, slot, root, &mut false)?;
         let found = self.found_in(key, kh, (Tree::First, place.leaf), slot_offset, slot, Fault::ReadUncompared);
-        match found.filter(|found| !self.is_past(found)) {
+        match found.filter(|found| !self.has_expired(found)) {
             Some(found) => Some((found, pin)),
             None => {
                 self.unpin(pin);

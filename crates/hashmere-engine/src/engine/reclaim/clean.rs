@@ -90,7 +90,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let before = writer.cleaning;
         writer.cleaning = Cleaning::InPassing;
         // What a backup holds back would not become free.
-        let frees = |(_, segment): &(u64, u64)| !self.snapshot().is_held() || !self.has_kept(*segment);
+        let frees = |(_, segment): &(u64, u64)| !self.snapshot().is_held() || !self.has_retained(*segment);
         for (dead, segment) in best.into_iter().filter(frees) {
             // To walk over what is dead is an eighth of the work of moving it.
             let work = self.segment_bytes().saturating_sub(dead) + self.segment_bytes() / 8;
@@ -200,7 +200,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // Most of them are: of what is passed over only the first word is read.
             if !record.header.has(field::DEAD) {
                 let head = self.head_at(record.offset, record.header);
-                match self.settle(writer, record.offset, &head, record.key(), &mut policy) {
+                match self.relocate(writer, record.offset, &head, record.key(), &mut policy) {
                     // Whatever the reason that nothing leads to it: what is about to be freed is dead.
                     Ok(()) if self.layout.is_durable() => self.stamp(record.offset),
                     Ok(()) => {}
@@ -219,7 +219,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Moves one record, or drops it, if the index leads to it.
-    fn settle(
+    fn relocate(
         &self,
         writer: &mut Writer,
         record: u64,
@@ -239,7 +239,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut evicted = None;
         let done = target.and_then(|target| {
             self.mutate_record(writer, (&name, kh), record, |engine, writer, root, found, held| {
-                if engine.settle_locked(writer, root, found, head, target, policy, held) {
+                if engine.relocate_locked(writer, root, found, head, target, policy, held) {
                     evicted = engine.describe_evicted(found);
                 }
             })
@@ -291,7 +291,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// With the key locked: drops the record or moves it to `target`. `true`: it was dropped though it had not expired.
     #[allow(clippy::too_many_arguments)]
-    fn settle_locked(
+    fn relocate_locked(
         &self,
         writer: &mut Writer,
         root: u64,
@@ -303,7 +303,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> bool {
         let (record, bytes) = (found.record, head.record_bytes(self.layout.lengths));
         // As it is now, under the lock: it may have been touched since it was first looked at.
-        let expired = self.is_past(found);
+        let expired = self.has_expired(found);
         if expired || !self.may_stay(found, bytes, policy) {
             self.commit_removal(writer, root, found);
             held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
@@ -313,7 +313,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.copy(record, target, bytes);
         // The mark of death may have come between the look and the lock only from ourselves, in an earlier life; that of being
         // kept, from one who died before its commit.
-        let word = self.mem.load(target, Ordering::Relaxed) & !(field::DEAD | field::KEPT);
+        let word = self.mem.load(target, Ordering::Relaxed) & !(field::DEAD | field::RETAINED);
         self.mem.store(target, word, Ordering::Relaxed);
         let moved = Slot::new(found.slot.tag(), target);
         if self.layout.is_durable() {
@@ -327,7 +327,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(commit): the copy is seen by every reader that sees the slot.
         self.mem.store(found.slot_offset, moved.0, Ordering::Release);
         if self.layout.is_durable() {
-            self.bring_to_life(target);
+            self.mark_live(target);
             self.stamp(record);
             self.counted(writer);
         }

@@ -15,13 +15,13 @@ use hashmere_mem::{Host, Mem};
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes room for one record when no segment is to be had: cleans or evicts, if need be into the reserve.
     #[cold]
-    pub(in crate::engine) fn make_room_by_force(
+    pub(in crate::engine) fn make_room_in_emergency(
         &self,
         writer: &mut Writer,
         bytes: u64,
         refused: Option<WriteError>,
     ) -> Result<(), WriteError> {
-        self.by_force(writer, |writer| {
+        self.in_emergency(writer, |writer| {
             let partial = (0..self.segments()).any(|segment| {
                 self.state(segment).state == State::Partial
                     && self.adopt_one(writer, segment, bytes)
@@ -37,7 +37,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Lets a writer clean by force: until then it alone may use the reserve.
-    pub(in crate::engine) fn by_force<R>(
+    pub(in crate::engine) fn in_emergency<R>(
         &self,
         writer: &mut Writer,
         act: impl FnOnce(&mut Writer) -> Result<R, WriteError>,
@@ -61,7 +61,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Where the file cannot grow, the reserve is made good. Where it may, but the file system has no room, what is left of
         // it is kept: cleaning needs one segment to move to.
         if self.is_above_maximum() {
-            self.shrink_in_passing(writer)?;
+            self.shrink_incrementally(writer)?;
         }
         let holes = self.vacant().saturating_sub(self.free_segments());
         let may_grow = self.segments() + RESERVE <= self.segments_max() + holes;
@@ -161,13 +161,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     fn free_for_index_now(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         let freed = match self.next_chunk() {
-            1 => self.by_force(writer, |writer| {
+            1 => self.in_emergency(writer, |writer| {
                 let freed = self.free_one_more(writer)?;
                 // Durable: whatever was emptied is to be had after a sync.
                 Ok(self.sync_for_room(writer)? || freed && !self.layout.is_durable())
             }),
             // What others take of it before the index does is made again.
-            n => self.make_run(writer, n, &mut None).map(|run| {
+            n => self.make_extent(writer, n, &mut None).map(|run| {
                 run.iter().for_each(|first| self.free(*first, n, writer.slot, Memory::All));
                 run.is_some()
             }),

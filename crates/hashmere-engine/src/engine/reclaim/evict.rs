@@ -123,7 +123,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let (mut is_gone, mut evicted) = (false, None);
         self.mutate_record(writer, (&key, kh), record, |engine, writer, root, found, held| {
             is_gone = true;
-            let expired = engine.is_past(found);
+            let expired = engine.has_expired(found);
             engine.commit_removal(writer, root, found);
             held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
             engine.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);

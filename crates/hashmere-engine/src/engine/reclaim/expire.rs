@@ -22,7 +22,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let Some((uid, slot_offset, slot)) = step.entry else { continue };
             // One that moves or changes just then is left to the next request.
             let past = self.read_slot(root, uid, slot_offset, slot, |found| {
-                if !self.is_past(found) {
+                if !self.has_expired(found) {
                     return Ok(None);
                 }
                 let mut key = Vec::new();
@@ -43,7 +43,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn expire_record(&self, writer: &mut Writer, key: &[u8], kh: KeyHash, record: u64) -> Result<(), WriteError> {
         let done = self.mutate_record(writer, (key, kh), record, |engine, writer, root, found, held| {
             // As it is now, under the lock: it may have been touched.
-            if engine.is_past(found) || fault::is(Fault::PastBelieved) {
+            if engine.has_expired(found) || fault::is(Fault::PastBelieved) {
                 engine.commit_removal(writer, root, found);
                 held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
                 engine.count_at(writer.row, Stat::Expired, 1);

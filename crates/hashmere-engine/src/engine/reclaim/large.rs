@@ -35,7 +35,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let (mut referred, mut evicted) = (false, None);
         self.mutate_record(writer, (&key, kh), record, |engine, writer, root, found, held| {
             referred = true;
-            let expired = engine.is_past(found);
+            let expired = engine.has_expired(found);
             let goes = match whose {
                 Lot::Expired => false,
                 Lot::Unvisited => !engine.use_up_mark(found),

@@ -54,13 +54,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if !self.is_above_maximum() {
                 return Ok(());
             }
-            match self.by_force(writer, |writer| self.empty_one(writer, segment)) {
+            match self.in_emergency(writer, |writer| self.empty_one(writer, segment)) {
                 Err(WriteError::Busy { .. }) => break,
                 emptied => went(emptied)?,
             };
         }
         for _ in 0..=2 * self.segments() {
-            if !self.is_above_maximum() || !went(self.by_force(writer, |writer| self.free_one_more(writer)))? {
+            if !self.is_above_maximum() || !went(self.in_emergency(writer, |writer| self.free_one_more(writer)))? {
                 break;
             }
         }
@@ -70,7 +70,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// What is left to do of a shrinking is done by writers that need room, each of which frees a segment more than it needs.
     #[cold]
-    pub(in crate::engine) fn shrink_in_passing(&self, writer: &mut Writer) -> Result<(), WriteError> {
+    pub(in crate::engine) fn shrink_incrementally(&self, writer: &mut Writer) -> Result<(), WriteError> {
         let before = self.offline();
         // Of a segment that is evicted half may stay.
         for _ in 0..2 * KEPT_FREE {
@@ -103,7 +103,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         self.retire_segment(writer);
         for _ in 0..=2 * self.segments() {
-            if needed(self) <= target || !went(self.by_force(writer, |writer| self.free_one_more(writer)))? {
+            if needed(self) <= target || !went(self.in_emergency(writer, |writer| self.free_one_more(writer)))? {
                 break;
             }
         }

@@ -1,11 +1,11 @@
 //! Several segments side by side, made by emptying segments that are neighbours.
 //!
-//! A *window* is a row of segments that could be emptied. All of them are taken before the first is emptied, so that no writer
+//! A *window* is an extent of segments that could be emptied. All of them are taken before the first is emptied, so that no writer
 //! appends to one of them, and what moves out of one does not move into the next. At a death they
 //! are claimed (and freed by the repair) or in state cleaning (and go back to what they were).
 
 use crate::engine::client::stalled::LOOK;
-use crate::engine::log::extent::Run;
+use crate::engine::log::extent::Extent;
 use crate::engine::log::segments::{Memory, Need, RESERVE};
 use crate::engine::reclaim::clean::Policy;
 use crate::engine::reclaim::large::Lot;
@@ -18,10 +18,10 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Claims `n` segments in a row by making them free. `None`: there are none that can be. A cache in which others are writing
+    /// Claims `n` adjacent segments by making them free. `None`: there are none that can be. A cache in which others are writing
     /// waits until what they hold can go as well.
     #[cold]
-    pub(in crate::engine) fn make_run(
+    pub(in crate::engine) fn make_extent(
         &self,
         writer: &mut Writer,
         n: u64,
@@ -29,7 +29,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<u64>, WriteError> {
         let start = self.host.monotonic();
         loop {
-            let made = self.make_run_now(writer, n, refused)?;
+            let made = self.make_extent_now(writer, n, refused)?;
             let may_come = made.is_none() && self.layout.is_cache();
             let Some(holder) = may_come.then(|| self.in_the_way(writer.slot, n)).flatten() else { return Ok(made) };
             let waited = self.host.monotonic().saturating_sub(start);
@@ -40,16 +40,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Another client that is filling or emptying segments, in a file in which `n` in a row could be had but for those. (A segment that
+    /// Another client that is filling or emptying segments, in a file in which `n` adjacent ones could be had but for those. (A segment that
     /// a client appends to may stay its own for any time.)
     fn in_the_way(&self, own: u32, n: u64) -> Option<u32> {
-        let (mut row, mut longest, mut holder) = (0, 0, None);
+        let (mut free, mut longest, mut holder) = (0, 0, None);
         for segment in 0..self.segments() {
             let word = self.state(segment);
             let stays = matches!(word.state, State::Open | State::Index | State::Table | State::Region)
-                || word.state == State::Tail && row == 0;
-            row = if stays { 0 } else { row + 1 };
-            longest = longest.max(row);
+                || word.state == State::Tail && free == 0;
+            free = if stays { 0 } else { free + 1 };
+            longest = longest.max(free);
             // A damaged word names an owner that cannot exist.
             let owner = word.owner.checked_sub(1).filter(|owner| *owner != own && *owner < limit::CLIENTS);
             if !stays && owner.is_some() {
@@ -59,19 +59,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         holder.filter(|_| longest >= n)
     }
 
-    fn make_run_now(
+    fn make_extent_now(
         &self,
         writer: &mut Writer,
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
-        self.by_force(writer, |writer| {
-            let mut made = self.make_run_once(writer, n, Lot::Unvisited, refused);
+        self.in_emergency(writer, |writer| {
+            let mut made = self.make_extent_once(writer, n, Lot::Unvisited, refused);
             let in_vain = |error: &WriteError| error.is_no_room() || matches!(error, WriteError::Busy { .. });
             if made.as_ref().map_or_else(in_vain, Option::is_none) {
                 // Our own segment may be in the way, or what dead clients hold; or all that was left is beside a stalled lock.
                 self.retire_segment(writer);
-                made = self.sweep().and_then(|()| self.make_run_once(writer, n, Lot::Any, refused));
+                made = self.sweep().and_then(|()| self.make_extent_once(writer, n, Lot::Any, refused));
             }
             match made {
                 Err(error) if error.is_no_room() => {
@@ -83,7 +83,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    fn make_run_once(
+    fn make_extent_once(
         &self,
         writer: &mut Writer,
         n: u64,
@@ -91,24 +91,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
         if n > 1 && self.complete_file(writer.slot, n, refused) {
-            if let Some(first) = self.find_run(writer.slot, n, refused)? {
+            if let Some(first) = self.find_extent(writer.slot, n, refused)? {
                 return Ok(Some(first));
             }
         }
         if n == 1 || !self.layout.is_cache() {
-            return self.clean_for_run(writer, n, refused);
+            return self.clean_for_extent(writer, n, refused);
         }
-        self.evict_for_run(writer, n, whose, refused)
+        self.evict_for_extent(writer, n, whose, refused)
     }
 
     /// Frees segment after segment until `n` of them are neighbours.
-    fn clean_for_run(
+    fn clean_for_extent(
         &self,
         writer: &mut Writer,
         n: u64,
         refused: &mut Option<WriteError>,
     ) -> Result<Option<u64>, WriteError> {
-        if !self.could_hold_run(n) {
+        if !self.could_hold_extent(n) {
             return Ok(None);
         }
         // Durable: what a window would be emptied of may still be needed on the medium, so it cannot be kept.
@@ -117,8 +117,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         for _ in 0..=self.segments() {
             if let Some(first) = if by_window { self.roomiest_window(n, &left) } else { None } {
                 match self.empty_window(writer, first, n, Policy::Move, &mut left) {
-                    Ok(Some(run)) => {
-                        if let Some(first) = self.back_run(run, writer.slot, refused) {
+                    Ok(Some(extent)) => {
+                        if let Some(first) = self.back_extent(extent, writer.slot, refused) {
                             return Ok(Some(first));
                         }
                     }
@@ -134,7 +134,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 break;
             }
             self.sync_for_room(writer)?;
-            if let Some(first) = self.find_run(writer.slot, n, refused)? {
+            if let Some(first) = self.find_extent(writer.slot, n, refused)? {
                 return Ok(Some(first));
             }
         }
@@ -142,7 +142,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Whether all that is dead or free would come to `n` segments: if not, there is no use in moving anything.
-    fn could_hold_run(&self, n: u64) -> bool {
+    fn could_hold_extent(&self, n: u64) -> bool {
         let room = (0..self.segments()).map(|segment| {
             let word = self.state(segment);
             let all = u64::from(word.length) * self.segment_bytes();
@@ -190,7 +190,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         windows.filter(fits).min_by_key(|i| live(*i)).map(|i| i as u64)
     }
 
-    /// A file that may still grow, but by less than `n` segments, grows to its end: the rest of the row is found before it.
+    /// A file that may still grow, but by less than `n` segments, grows to its end: the rest of the extent is found before it.
     /// `false`: it did not.
     fn complete_file(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) -> bool {
         let rest = self.segments_max().saturating_sub(self.segments());
@@ -205,7 +205,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Evicts neighbours, in the order of the hand.
-    fn evict_for_run(
+    fn evict_for_extent(
         &self,
         writer: &mut Writer,
         n: u64,
@@ -230,8 +230,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
             self.mem.store(at::EVICT_HAND, (first + n) % total, Ordering::Relaxed);
             match self.empty_window(writer, first, n, policy, &mut Vec::new()) {
-                Ok(Some(run)) => {
-                    if let Some(first) = self.back_run(run, writer.slot, refused) {
+                Ok(Some(extent)) => {
+                    if let Some(first) = self.back_extent(extent, writer.slot, refused) {
                         self.restore_reserve(writer);
                         return Ok(Some(first));
                     }
@@ -278,7 +278,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(None)
     }
 
-    /// What was taken of the reserve to make a row is made good. Where that fails now, the next one to need it does it.
+    /// What was taken of the reserve to make an extent is made good. Where that fails now, the next one to need it does it.
     fn restore_reserve(&self, writer: &mut Writer) {
         for _ in 0..2 * RESERVE {
             if self.free_segments() >= RESERVE || !matches!(self.evict(writer), Ok(true)) {
@@ -287,7 +287,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes `n` segments in a row, empties them, and keeps them, each claimed. `None`: they were not to be had. One that
+    /// Takes `n` adjacent segments, empties them, and keeps them, each claimed. `None`: they were not to be had. One that
     /// cannot be emptied, because the lock of a record in it does not come, is noted in `left`.
     fn empty_window(
         &self,
@@ -296,12 +296,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         n: u64,
         policy: Policy,
         left: &mut Vec<u64>,
-    ) -> Result<Option<Run>, WriteError> {
+    ) -> Result<Option<Extent>, WriteError> {
         let mut taken = Vec::new();
         let mut next = first;
         while next < first + n {
             let word = self.state(next);
-            if !self.take_for_run(next, word, writer.slot) {
+            if !self.take_for_extent(next, word, writer.slot) {
                 break;
             }
             taken.push((next, word));
@@ -320,13 +320,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // The last one may have been larger than what was left.
             (first + n..next).for_each(|segment| self.free(segment, 1, writer.slot, Memory::All));
             let holes = taken.iter().filter(|(_, word)| word.state == State::Hole).map(|(segment, _)| *segment);
-            return Ok(Some(Run { first, n, holes: holes.collect() }));
+            return Ok(Some(Extent { first, n, holes: holes.collect() }));
         }
         taken.into_iter().for_each(|(segment, word)| self.put_back(segment, word, writer.slot));
         done.map(|_| None)
     }
 
-    fn take_for_run(&self, segment: u64, word: Word, slot: u32) -> bool {
+    fn take_for_extent(&self, segment: u64, word: Word, slot: u32) -> bool {
         match word.state {
             State::Free | State::Hole => self.take_vacant(segment, word.state, slot),
             State::Sealed | State::Partial | State::Large => {
@@ -353,7 +353,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.keep_unless_held(segment, writer.slot)
     }
 
-    /// A segment that was taken for a row which did not come about.
+    /// A segment that was taken for an extent which did not come about.
     fn put_back(&self, segment: u64, word: Word, slot: u32) {
         for part in segment..segment + u64::from(word.length) {
             let now = self.state(part);

@@ -154,7 +154,7 @@ fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
         let (mut end, mut wrong) = (0, None);
         let mut look = |record: u64, head: &Head| {
             end += head.record_bytes(engine.layout.lengths);
-            let says = engine.sum(record).stamp() == hashmere_format::sum::ALIVE;
+            let says = engine.sum(record).stamp() == hashmere_format::checksum::ALIVE;
             if !engine.is_whole(record, head) {
                 wrong = wrong.take().or(Some(format!("the record at {record} has a wrong sum")));
             } else if says != live.contains(&record) && !engine.is_stale(number) && head.version > floor {

@@ -359,7 +359,7 @@ fn wide(fixture: &Fixture) -> Cast {
     cast
 }
 
-/// So many that their segments are worth cleaning in passing once they are deleted.
+/// Enough of them that their segments are worth cleaning in passing once they are deleted.
 const WIDER: u64 = 90;
 
 fn wider(fixture: &Fixture) -> Cast {

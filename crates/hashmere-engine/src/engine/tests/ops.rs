@@ -162,7 +162,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let read = self.read_slot(root, uid, slot_offset, slot, |found| {
                 let mut key = Vec::new();
                 self.mem.append_to(found.key(), found.key_len(), &mut key);
-                Ok((!self.is_past(found)).then(|| (key, self.t_copy(found).value)))
+                Ok((!self.has_expired(found)).then(|| (key, self.t_copy(found).value)))
             })?;
             if let Some(read) = read {
                 pair = read;

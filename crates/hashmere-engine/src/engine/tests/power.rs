@@ -266,7 +266,7 @@ pub(super) fn a_disk_that_fails_poisons() {
     }
     assert!(one.t_clear().is_err() && one.t_compact().is_err() && one.t_touch(b"a", Ttl::At(9)).is_err());
     assert_eq!(other.t_get(b"b").unwrap().unwrap(), b"2");
-    assert_ne!(one.life() & flag::POISONED, 0);
+    assert_ne!(one.status() & flag::POISONED, 0);
     let moment = history.disk().now();
     history.disk().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
         let fixture = Fixture::after_cut(heap, 1000);

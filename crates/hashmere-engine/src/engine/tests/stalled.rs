@@ -312,7 +312,7 @@ fn new_keys_beside_one_that_is_stopped_in_a_split() {
 /// Nothing can go from a cache in which one client holds the locks of all records: a writer that needs room waits as long as for any lock.
 #[test]
 pub(super) fn room_is_waited_for_beside_one_that_is_stopped_in_a_split() {
-    // So many that they fill their only leaf, which is split, and the file.
+    // Enough that they fill their only leaf, which is split, and the file.
     fn few(_: &Fixture, actor: &Client) {
         (0..16).for_each(|i| actor.t_set(format!("few{i}").as_bytes(), &[b'f'; 1900]).unwrap());
     }

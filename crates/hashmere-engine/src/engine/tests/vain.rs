@@ -157,7 +157,7 @@ fn a_region_for_a_thread_without_a_free_pin() {
 fn writes_to_a_store_that_is_poisoned() {
     let fixture = Fixture::new(strict(32).durable());
     let client = fixture.client();
-    client.change_life(flag::POISONED, 0);
+    client.change_status(flag::POISONED, 0);
     assert_eq!(client.mem.load(at::LIFE, Ordering::Relaxed), flag::POISONED);
     let long = vec![b'x'; 9000];
     in_vain(&client, 38, "large", || client.t_set(b"key", &long));

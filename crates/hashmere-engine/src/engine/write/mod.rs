@@ -41,7 +41,7 @@ pub(crate) enum Decision {
     Expire,
 }
 
-/// What came of it. The particulars of what was stored are left in the writer.
+/// The result of a change. The particulars of what was stored are left in the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     Kept,
@@ -155,7 +155,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
         let mut site = self.locate(writer, root, key, kh, held)?;
-        let live = site.found.as_ref().filter(|f| !self.is_past(f));
+        let live = site.found.as_ref().filter(|f| !self.has_expired(f));
         let created = live.is_none();
         let (draft, keep_version) = match decide(live)? {
             Decision::Keep => return Ok(Attempt::Done(Outcome::Kept)),
@@ -171,8 +171,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 return Ok(Attempt::Done(Outcome::Removed));
             }
             Decision::Expire => {
-                let is_past = created || fault::is(Fault::PastBelieved);
-                let Some(found) = site.found.filter(|_| is_past) else { return Ok(Attempt::Done(Outcome::Kept)) };
+                let has_expired = created || fault::is(Fault::PastBelieved);
+                let Some(found) = site.found.filter(|_| has_expired) else { return Ok(Attempt::Done(Outcome::Kept)) };
                 self.commit_removal(writer, root, &found);
                 held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
                 self.count_at(writer.row, Stat::Expired, 1);

@@ -112,7 +112,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 (free, free.is_some())
             }
         };
-        let created = found.as_ref().is_none_or(|found| self.is_past(found));
+        let created = found.as_ref().is_none_or(|found| self.has_expired(found));
         let mut done = None;
         if ordinary && !when.allows(!created) {
             done = Some(Outcome::Kept);

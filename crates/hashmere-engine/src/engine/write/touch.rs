@@ -81,7 +81,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Ok(Some(path)) = self.path_of(self.root(), Tree::First, kh.hash) else { return false };
         let place = self.place(path.leaf, kh.hash);
         match self.look(key, kh, kh.hash, place, Tree::First) {
-            Ok(Some(found)) => self.is_past(&found),
+            Ok(Some(found)) => self.has_expired(&found),
             Ok(None) => LockWord(self.mem.load(place.first + LOCK_WORD, Ordering::Relaxed)).has_overflow(),
             Err(_) => false,
         }

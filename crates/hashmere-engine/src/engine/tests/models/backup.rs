@@ -4,7 +4,7 @@
 //! in one backup and comes back in the next.
 
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Player, Stage, FOR_EVER};
+use super::stage::{Player, Stage, FOREVER};
 use crate::engine::tests::crash::{dump, State};
 use crate::engine::tests::fixture::{strict, Fixture};
 use crate::fault::Fault;
@@ -36,7 +36,7 @@ fn beside_writers() -> impl Fn() + Send + Sync + 'static {
         client.retire();
     });
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let players = [(); 3].map(|()| play.client());
         players.iter().for_each(|player| player.t_set(b"other", b"").unwrap());
         let [keeper, first, second] = players;

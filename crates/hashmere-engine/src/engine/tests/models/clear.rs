@@ -3,13 +3,13 @@
 //! Catches a writer that commits into an index, or marks a record in a segment, that was recycled under it.
 
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Player, Stage, FOR_EVER};
+use super::stage::{Player, Stage, FOREVER};
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::strict;
 use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 
-/// So many records of this size cover the root and the leaf of an index.
+/// How many records of this size cover the root and the leaf of an index.
 const WIDE_ONES: u8 = 3;
 const WIDE: usize = 1000;
 
@@ -32,7 +32,7 @@ fn while_written() -> impl Fn() + Send + Sync + 'static {
         client.retire();
     });
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let players = [(); 3].map(|()| play.client());
         players[0].t_set(b"other", b"").unwrap();
         players[1].t_set(b"more", b"").unwrap();

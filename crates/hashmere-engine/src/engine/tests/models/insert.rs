@@ -3,7 +3,7 @@
 //! Catches two who both create one key, and two keys of which one takes the slot that the other just took.
 
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Play, Player, Stage, FOR_EVER};
+use super::stage::{Play, Player, Stage, FOREVER};
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::{strict, Client, Fixture};
 use crate::engine::When;
@@ -26,7 +26,7 @@ fn cast(play: &Play) -> [Player; 2] {
 fn one_key() -> impl Fn() + Send + Sync + 'static {
     let stage = Stage::new(strict(8).small_leaves(), |_| {});
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let players = cast(&play);
         play.begin();
         let mut n = 0u8;
@@ -70,7 +70,7 @@ fn two_keys() -> impl Fn() + Send + Sync + 'static {
     });
     let names = names.unwrap();
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let players = cast(&play);
         play.begin();
         let mut keys = names.clone().into_iter();

@@ -4,7 +4,7 @@
 //! a client that lives, and two clients that both repair a dead one.
 
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
+use super::stage::{Gate, Play, Player, Stage, FOREVER};
 use crate::engine::commit::held::Held;
 use crate::engine::tests::fixture::strict;
 use crate::error::WriteError;
@@ -57,7 +57,7 @@ fn cast(play: &Play) -> ([Player; 3], u64) {
 fn owner_dies() -> impl Fn() + Send + Sync + 'static {
     let stage = stage();
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let ([owner, a, b], length) = cast(&play);
         owner.die_at(thread_rng().gen_range(0..length));
         let inside = Inside::default();
@@ -83,7 +83,7 @@ fn owner_dies() -> impl Fn() + Send + Sync + 'static {
 fn owner_is_dead() -> impl Fn() + Send + Sync + 'static {
     let stage = stage();
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let ([owner, a, b], length) = cast(&play);
         owner.die_at(thread_rng().gen_range(0..length));
         assert!(owner.until_death(|owner| section(owner, 1, &Inside::default())).is_none());

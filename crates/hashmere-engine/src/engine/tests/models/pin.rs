@@ -4,7 +4,7 @@
 
 use super::emptied::{is_value, overwrite, stage, value, writer};
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Player, FOR_EVER};
+use super::stage::{Player, FOREVER};
 use crate::engine::tests::crash::State;
 use crate::engine::Found;
 use crate::fault::Fault;
@@ -55,7 +55,7 @@ fn while_overwritten(view: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
     // With room for one more segment, for as long as the view holds back the one that would be recycled.
     let stage = stage(2);
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let (viewer, writer) = (play.client(), writer(&play, "a", 1));
         view(&viewer);
         play.begin();

@@ -5,7 +5,7 @@
 
 use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Player, FOR_EVER};
+use super::stage::{Player, FOREVER};
 use crate::engine::reclaim::clean::Policy;
 use crate::engine::tests::crash::State;
 use crate::error::WriteError;
@@ -53,7 +53,7 @@ fn after() -> State {
 fn while_overwritten(read: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
     let stage = stage(1);
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let (reader, writer) = (play.client(), writer(&play, "a", 1));
         read(&reader);
         play.begin();
@@ -84,7 +84,7 @@ fn clean(client: &Player) {
 fn while_moved(read: fn(&Player)) -> impl Fn() + Send + Sync + 'static {
     let stage = stage(2);
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let (reader, cleaner, writer) = (play.client(), writer(&play, "a", 1), writer(&play, "b", 1));
         read(&reader);
         play.begin();

@@ -4,7 +4,7 @@
 //! to its new place, and a write that goes into the leaf of before.
 
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Play, Player, Stage, FOR_EVER};
+use super::stage::{Play, Player, Stage, FOREVER};
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::{strict, Client, Fixture};
 use crate::fault::Fault;
@@ -72,7 +72,7 @@ fn split(client: &Player, full: &Full) {
 fn while_looked_up() -> impl Fn() + Send + Sync + 'static {
     let full = full();
     move || {
-        let play = full.stage.play(FOR_EVER);
+        let play = full.stage.play(FOREVER);
         let (writer, reader) = (writer(&play), play.client());
         let keys = full.some_keys(&reader);
         drop(reader.t_get(b"k0"));
@@ -100,7 +100,7 @@ fn while_looked_up() -> impl Fn() + Send + Sync + 'static {
 fn while_scanned() -> impl Fn() + Send + Sync + 'static {
     let full = full();
     move || {
-        let play = full.stage.play(FOR_EVER);
+        let play = full.stage.play(FOREVER);
         let (writer, reader) = (writer(&play), play.client());
         drop(reader.t_get(b"k0"));
         play.begin();
@@ -128,7 +128,7 @@ fn while_scanned() -> impl Fn() + Send + Sync + 'static {
 fn while_written() -> impl Fn() + Send + Sync + 'static {
     let full = full();
     move || {
-        let play = full.stage.play(FOR_EVER);
+        let play = full.stage.play(FOREVER);
         let (splitter, others) = (writer(&play), [writer(&play), writer(&play)]);
         let keys = full.some_keys(&splitter);
         let mut after = full.after();

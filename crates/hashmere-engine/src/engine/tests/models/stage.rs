@@ -39,7 +39,7 @@ impl Stage {
 }
 
 /// Longer than any scenario: no client gives up.
-pub(super) const FOR_EVER: Duration = Duration::from_secs(1 << 20);
+pub(super) const FOREVER: Duration = Duration::from_secs(1 << 20);
 
 /// What the keys begin with that only fill segments.
 pub(super) const FILL: &str = "fill";

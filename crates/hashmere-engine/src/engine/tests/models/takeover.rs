@@ -4,7 +4,7 @@
 //! by the client that recovers it, and what `lock` catches, through a whole operation.
 
 use super::explore::{explore, must_find, wrong};
-use super::stage::{Gate, Play, Player, Stage, FOR_EVER};
+use super::stage::{Gate, Play, Player, Stage, FOREVER};
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::strict;
 use crate::error::WriteError;
@@ -67,7 +67,7 @@ fn all_different(told: impl IntoIterator<Item = Option<u64>>) -> u64 {
 fn owner_dies(counter: Counter) -> impl Fn() + Send + Sync + 'static {
     let stage = stage();
     move || {
-        let play = stage.play(FOR_EVER);
+        let play = stage.play(FOREVER);
         let ([owner, a, b], length) = cast(&play, counter);
         owner.die_at(thread_rng().gen_range(0..length));
         play.begin();

@@ -1,4 +1,4 @@
-//! Sums and stamps: what makes a record of a durable store provable without the index.
+//! Checksums and stamps: what makes a record of a durable store provable without the index.
 //!
 //! Order of a write under the key's lock: the head with its version; the sum with the stamp *never*; the head of the
 //! segment passes; COMMIT; the stamp *alive*; then the superseded record is stamped with the number of the sync to come. So in every
@@ -8,10 +8,10 @@
 use crate::engine::{Draft, Engine};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
+use hashmere_format::checksum::{self, Checksum, ALIVE, NEVER};
 use hashmere_format::header::{at, flag};
 use hashmere_format::leaf::Slot;
 use hashmere_format::record::Head;
-use hashmere_format::sum::{self, Sum, ALIVE, NEVER};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -19,28 +19,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Durable stores: refuses to write once a flush has failed.
     #[inline(always)]
     pub(in crate::engine) fn refuse_if_poisoned(&self) -> Result<(), WriteError> {
-        if self.layout.is_durable() && self.life() & flag::POISONED != 0 {
+        if self.layout.is_durable() && self.status() & flag::POISONED != 0 {
             return Err(WriteError::Poisoned);
         }
         Ok(())
     }
 
-    /// The sum word of a record.
-    pub(in crate::engine) fn sum(&self, record: u64) -> Sum {
-        Sum(self.mem.load(record + sum::AT, Ordering::Acquire))
+    /// The checksum word of a record.
+    pub(in crate::engine) fn sum(&self, record: u64) -> Checksum {
+        Checksum(self.mem.load(record + checksum::AT, Ordering::Acquire))
     }
 
-    fn set_sum(&self, record: u64, sum: Sum) {
-        self.mem.store(record + sum::AT, sum.0, Ordering::Release);
+    fn set_sum(&self, record: u64, sum: Checksum) {
+        self.mem.store(record + checksum::AT, sum.0, Ordering::Release);
     }
 
     fn payload_sum(&self, record: u64, bytes: u64) -> u32 {
         let head = self.mem.load(record, Ordering::Relaxed);
-        sum::of_payload(head, bytes / 8, |word| self.mem.load(record + 8 * word, Ordering::Relaxed))
+        checksum::of_payload(head, bytes / 8, |word| self.mem.load(record + 8 * word, Ordering::Relaxed))
     }
 
     fn record_sum(&self, record: u64, payload: u32) -> u32 {
-        sum::of_record(payload, self.mem.load(record, Ordering::Relaxed), record, self.layout.seed)
+        checksum::of_record(payload, self.mem.load(record, Ordering::Relaxed), record, self.layout.seed)
     }
 
     /// Sums up what a draft holds, outside the lock: under it only the version is added.
@@ -53,22 +53,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(never)]
     fn seal_payload(&self, draft: &Draft) {
-        self.set_sum(draft.offset, Sum::new(self.payload_sum(draft.offset, draft.bytes), NEVER));
+        self.set_sum(draft.offset, Checksum::new(self.payload_sum(draft.offset, draft.bytes), NEVER));
     }
 
     /// Completes the sum of a sealed draft, whose version is there by now.
     pub(in crate::engine) fn finish_sum(&self, record: u64) {
         let stamp = if fault::is(Fault::BornEarly) { ALIVE } else { NEVER };
-        self.set_sum(record, Sum::new(self.record_sum(record, self.sum(record).checksum()), stamp));
+        self.set_sum(record, Checksum::new(self.record_sum(record, self.sum(record).checksum()), stamp));
     }
 
     /// Writes the sum of a copy that is about to be committed.
     pub(in crate::engine) fn sum_copy(&self, record: u64, bytes: u64) {
-        self.set_sum(record, Sum::new(self.record_sum(record, self.payload_sum(record, bytes)), NEVER));
+        self.set_sum(record, Checksum::new(self.record_sum(record, self.payload_sum(record, bytes)), NEVER));
     }
 
     /// After its commit: the record lives.
-    pub(in crate::engine) fn bring_to_life(&self, record: u64) {
+    pub(in crate::engine) fn mark_live(&self, record: u64) {
         self.set_sum(record, self.sum(record).stamped(ALIVE));
     }
 
@@ -89,7 +89,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return;
         }
         if !new.is_empty() && self.is_inside(new.offset(), 16) && self.sum(new.offset()).stamp() == NEVER {
-            self.bring_to_life(new.offset());
+            self.mark_live(new.offset());
         }
         if !old.is_empty() && self.is_inside(old.offset(), 16) {
             self.stamp(old.offset());

@@ -1,4 +1,4 @@
-//! The sum word of a record in a durable store: proof that the record is whole, and when it died.
+//! The checksum word of a record in a durable store: proof that the record is whole, and when it died.
 //!
 //! ```text
 //!  63                            32 31                             0
@@ -6,7 +6,7 @@
 //! | checksum                       | stamp                          |
 //! +--------------------------------+--------------------------------+
 //! ```
-//! The checksum (CRC-32C) covers the words behind the sum word except the expiry, which changes in place; then the head
+//! The checksum (CRC-32C) covers the words behind the checksum word except the expiry, which changes in place; then the head
 //! word without its marks of death and of being kept; then the offset of the record and the seed of the file. So an image of a record
 //! inside a value, or one that an older life of the segment left, is no record.
 
@@ -22,14 +22,14 @@ pub const NEVER: u64 = 1;
 /// The largest stamp, and so the last sync.
 pub const STAMP_MAX: u64 = u32::MAX as u64;
 
-/// The sum word.
+/// The checksum word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sum(pub u64);
+pub struct Checksum(pub u64);
 
-impl Sum {
+impl Checksum {
     /// Packs the word.
-    pub fn new(checksum: u32, stamp: u64) -> Sum {
-        Sum(u64::from(checksum) << 32 | stamp & STAMP_MAX)
+    pub fn new(checksum: u32, stamp: u64) -> Checksum {
+        Checksum(u64::from(checksum) << 32 | stamp & STAMP_MAX)
     }
     /// The checksum; 0 is none.
     pub fn checksum(self) -> u32 {
@@ -40,8 +40,8 @@ impl Sum {
         self.0 & STAMP_MAX
     }
     /// The same with another stamp.
-    pub fn stamped(self, stamp: u64) -> Sum {
-        Sum::new(self.checksum(), stamp)
+    pub fn stamped(self, stamp: u64) -> Checksum {
+        Checksum::new(self.checksum(), stamp)
     }
 }
 
@@ -50,7 +50,7 @@ pub fn expiry_word(head: u64) -> Option<u64> {
     (head & field::EXPIRES != 0).then_some(AT / 8 + 1 + (head & field::LONG))
 }
 
-/// The checksum of the words behind the sum word, `words` in all, head and sum included.
+/// The checksum of the words behind the checksum word, `words` in all, head and sum included.
 pub fn of_payload(head: u64, words: u64, mut load: impl FnMut(u64) -> u64) -> u32 {
     let skipped = expiry_word(head);
     let covered = (AT / 8 + 1..words).filter(|word| Some(*word) != skipped);
@@ -60,7 +60,7 @@ pub fn of_payload(head: u64, words: u64, mut load: impl FnMut(u64) -> u64) -> u3
 /// The checksum of the whole record, given that of its payload.
 pub fn of_record(payload: u32, head: u64, offset: u64, seed: u64) -> u32 {
     // Zero is the value of a word that was never written.
-    Crc::resume(payload).word(head & !(field::DEAD | field::KEPT)).word(offset ^ seed).value().max(1)
+    Crc::resume(payload).word(head & !(field::DEAD | field::RETAINED)).word(offset ^ seed).value().max(1)
 }
 
 #[cfg(test)]
@@ -89,11 +89,11 @@ mod tests {
     #[test]
     fn place_seed_and_version_count_and_marks_do_not() {
         let sum = of_record(1, 1 << 22, 4096, 7);
-        assert_eq!(sum, of_record(1, 1 << 22 | field::DEAD | field::KEPT, 4096, 7));
+        assert_eq!(sum, of_record(1, 1 << 22 | field::DEAD | field::RETAINED, 4096, 7));
         for other in [of_record(2, 1 << 22, 4096, 7), of_record(1, 2 << 22, 4096, 7), of_record(1, 1 << 22, 4104, 7)] {
             assert_ne!(sum, other);
         }
         assert_ne!(sum, of_record(1, 1 << 22, 4096, 8));
-        assert_eq!(Sum::new(5, 6).stamped(9), Sum::new(5, 9));
+        assert_eq!(Checksum::new(5, 6).stamped(9), Checksum::new(5, 9));
     }
 }
