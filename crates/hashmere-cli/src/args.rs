@@ -161,8 +161,8 @@ impl CreatorArgs {
     }
 
     /// Opens the store, creating it unless `existing`.
-    pub fn open(&self, existing: bool) -> Result<Store, Failure> {
-        let options = if existing { self.options().create(false) } else { self.options() };
+    pub fn open(&self, no_create: bool) -> Result<Store, Failure> {
+        let options = if no_create { self.options().create(false) } else { self.options() };
         Ok(options.open(&self.writer.store.store)?)
     }
 }
@@ -205,21 +205,21 @@ impl Escape {
     }
 }
 
-/// `--ttl` and `--expire-at`.
+/// `--ttl` and `--expires-at`.
 #[derive(Args, Debug, Clone, Copy)]
 pub struct TtlArgs {
     /// Expires this long from now: 250ms, 5s, 1m30s, 2h, 7d
-    #[arg(long, value_name = "TIME", value_parser = text::parse_duration, conflicts_with = "expire_at")]
+    #[arg(long, value_name = "TIME", value_parser = text::parse_duration, conflicts_with = "expires_at")]
     pub ttl: Option<Duration>,
     /// Expires at this time, in milliseconds since 1970
     #[arg(long, value_name = "MS")]
-    pub expire_at: Option<u64>,
+    pub expires_at: Option<u64>,
 }
 
 impl TtlArgs {
     /// The expiry asked for.
     pub fn ttl(self) -> Ttl {
-        match (self.ttl, self.expire_at) {
+        match (self.ttl, self.expires_at) {
             (Some(time), _) => Ttl::After(time),
             (_, Some(at)) => Ttl::At(at),
             _ => Ttl::Never,

@@ -88,7 +88,7 @@ pub fn buckets(hash: u64, buckets: u64) -> (u64, u64) {
     (first, second)
 }
 
-/// The fingerprint of a handle: bits that neither the UID nor the directory uses.
+/// The fingerprint of an entry id: bits that neither the UID nor the directory uses.
 #[inline(always)]
 pub fn fingerprint(hash: u64) -> u32 {
     (hash >> 32) as u32

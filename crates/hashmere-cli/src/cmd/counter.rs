@@ -17,11 +17,11 @@ pub struct CounterArgs {
     #[arg(value_name = "KEY")]
     key: OsString,
     /// A missing key is created with this value (default: as if it had been 0)
-    #[arg(long, value_name = "N", conflicts_with = "existing")]
+    #[arg(long, value_name = "N", conflicts_with = "no_create")]
     initial: Option<u64>,
     /// A missing key is left missing (exit 1), a missing store too (exit 3)
     #[arg(long)]
-    existing: bool,
+    no_create: bool,
     #[command(flatten)]
     attributes: AttributeArgs,
     #[command(flatten)]
@@ -33,10 +33,10 @@ impl CounterArgs {
     fn add(&self, by: i128, first: u64) -> Outcome {
         let key = self.escape.key(&self.key)?;
         let counter = Counter {
-            initial: if self.existing { None } else { Some(self.initial.unwrap_or(first)) },
+            initial: if self.no_create { None } else { Some(self.initial.unwrap_or(first)) },
             attributes: self.attributes.attributes(),
         };
-        let store = self.store.open(self.existing)?;
+        let store = self.store.open(self.no_create)?;
         let amount = u64::try_from(by.unsigned_abs()).map_err(|_| too_large())?;
         let new = if by < 0 { store.decr(&key, amount, counter)? } else { store.incr(&key, amount, counter)? };
         new.map_or_else(|| Err(not_found(&key)), |n| print_line(n.to_string()))

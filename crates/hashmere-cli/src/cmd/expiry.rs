@@ -9,9 +9,9 @@ use std::ffi::OsString;
 
 /// Change when a key expires.
 ///
-/// Exactly one of --ttl, --expire-at and --never says when.
+/// Exactly one of --ttl, --expires-at and --never says when.
 #[derive(Args, Debug)]
-#[command(group = clap::ArgGroup::new("when").required(true).args(["ttl", "expire_at", "never"]))]
+#[command(group = clap::ArgGroup::new("when").required(true).args(["ttl", "expires_at", "never"]))]
 pub struct Touch {
     #[command(flatten)]
     store: WriterArgs,

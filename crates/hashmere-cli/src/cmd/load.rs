@@ -32,7 +32,7 @@ pub struct Load {
     format: Option<Format>,
     /// Fail if the store does not exist, instead of creating it
     #[arg(long)]
-    existing: bool,
+    no_create: bool,
 }
 
 impl Load {
@@ -48,7 +48,7 @@ impl Load {
             }
         };
         let format = Format::choose(self.format, file);
-        let store = self.store.open(self.existing)?;
+        let store = self.store.open(self.no_create)?;
         let bar = bar(len, quiet);
         let mut loader = Loader { store: &store, batch: Vec::new(), bytes: 0, loaded: 0 };
         let source = file.map_or("standard input".to_string(), |path| path.display().to_string());

@@ -9,8 +9,8 @@ use std::ffi::OsString;
 
 /// Print the UID of a key, or what is at a UID.
 ///
-/// A UID is a 32-bit number that stays the same as long as the key exists. A handle is a UID with a fingerprint of the
-/// key: access through a handle whose key is gone is reported (E21), while a UID may come to mean another key.
+/// A UID is a 32-bit number that stays the same as long as the key exists. An entry id is a UID with a fingerprint of the
+/// key: access by an entry id whose key is gone is reported (E21), while a UID may come to mean another key.
 #[derive(Args, Debug)]
 pub struct UidOf {
     #[command(flatten)]
@@ -18,10 +18,10 @@ pub struct UidOf {
     /// The key
     #[arg(value_name = "KEY", required_unless_present = "at")]
     key: Option<OsString>,
-    /// Print the 64-bit handle instead
+    /// Print the 64-bit entry id instead
     #[arg(long)]
-    handle: bool,
-    /// Print what is at this UID (or at this handle, with --handle)
+    entry_id: bool,
+    /// Print what is at this UID (or at this entry id, with --entry-id)
     #[arg(long, value_name = "NUMBER", conflicts_with = "key")]
     at: Option<u64>,
     /// Print a line of JSON (with --at)
@@ -37,7 +37,7 @@ impl UidOf {
         let store = self.store.reader()?;
         if let Some(number) = self.at {
             let named: Key<'_> = match u32::try_from(number) {
-                Ok(uid) if !self.handle => Uid(uid).into(),
+                Ok(uid) if !self.entry_id => Uid(uid).into(),
                 _ => EntryId(number).into(),
             };
             let (Some(key), Some(item)) = (store.key_of(named)?, store.get_item(named)?) else {
@@ -49,8 +49,8 @@ impl UidOf {
             return output.finish();
         }
         let key = self.escape.key(&self.key.unwrap_or_default())?;
-        let number = match self.handle {
-            true => store.id_of(&key)?.map(|handle| handle.0),
+        let number = match self.entry_id {
+            true => store.id_of(&key)?.map(|id| id.0),
             false => store.metadata(&key)?.map(|meta| u64::from(meta.uid.0)),
         };
         print_line(number.ok_or_else(|| not_found(&key))?.to_string())

@@ -51,14 +51,14 @@ pub struct Set {
     attributes: AttributeArgs,
     /// Fail if the store does not exist, instead of creating it
     #[arg(long)]
-    existing: bool,
+    no_create: bool,
 }
 
 impl Set {
     /// Runs it.
     pub fn run(self) -> Outcome {
         self.pair.run(|key, value| {
-            let store = self.store.open(self.existing)?;
+            let store = self.store.open(self.no_create)?;
             Ok(store.set_with(key, value, self.attributes.attributes())?)
         })
     }
@@ -75,14 +75,14 @@ pub struct Add {
     attributes: AttributeArgs,
     /// Fail if the store does not exist, instead of creating it
     #[arg(long)]
-    existing: bool,
+    no_create: bool,
 }
 
 impl Add {
     /// Runs it.
     pub fn run(self) -> Outcome {
         self.pair.run(|key, value| {
-            let store = self.store.open(self.existing)?;
+            let store = self.store.open(self.no_create)?;
             store.add(key, value, self.attributes.attributes())?.ok_or_else(|| present(key))
         })
     }

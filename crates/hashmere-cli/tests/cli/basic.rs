@@ -14,7 +14,7 @@ fn set_and_get() {
     s.sh("get --quiet a nothing").fails(1, "");
     assert_eq!(s.sh("-q get a nothing").err(), "");
     s.sh("get nostore k").fails(3, "hashmere: error E1: ");
-    s.sh("set --existing nostore k v").fails(3, "error E1: ");
+    s.sh("set --no-create nostore k v").fails(3, "error E1: ");
     assert!(!s.path().join("ns/nostore.mere").exists());
 }
 
@@ -116,7 +116,7 @@ fn usage_errors_exit_with_2() {
         "get a",
         "set a",
         "set a k v --ttl 5",
-        "set a k v --ttl 5s --expire-at 5",
+        "set a k v --ttl 5s --expires-at 5",
         "cas a k v",
         "cas a k v --absent --version 3",
         "touch a k",

@@ -49,8 +49,8 @@ fn counters() {
     assert_eq!(s.sh("incr a n3 5 --initial 100").text(), "100\n");
     assert_eq!(s.sh("incr a n3 5 --initial 100").text(), "105\n");
     assert_eq!(s.sh("incr a n3 18446744073709551615").text(), "104\n", "wraps at 2^64");
-    s.sh("incr a n4 --existing").fails(1, "no key `n4`");
-    s.sh("incr nostore n4 --existing").fails(3, "E1");
+    s.sh("incr a n4 --no-create").fails(1, "no key `n4`");
+    s.sh("incr nostore n4 --no-create").fails(3, "E1");
     s.sh("set a text abc").text();
     s.sh("incr a text").fails(3, "E35");
     assert_eq!(s.sh("get a text").text(), "abc");
@@ -76,7 +76,7 @@ fn expiry() {
     assert_eq!(s.sh("ttl a k").text(), "forever\n");
     assert_eq!(s.sh("get a k --touch 30m").text(), "v");
     assert!(s.sh("ttl a k").text().starts_with("29m"));
-    s.sh("touch a k --expire-at 4000000000000").text();
+    s.sh("touch a k --expires-at 4000000000000").text();
     assert!(s.sh("get a k -j").text().contains("\"expires_at_ms\":4000000000000"));
     s.sh("touch a nothing --never").fails(1, "no key");
     s.sh("ttl a nothing").fails(1, "no key");
@@ -92,13 +92,13 @@ fn uids() {
     let s = Scratch::new();
     s.sh("set a k v").text();
     let uid = s.sh("uid a k").text();
-    let handle = s.sh("uid a k --handle").text();
+    let handle = s.sh("uid a k --entry-id").text();
     s.sh("set a k other").text();
     assert_eq!(s.sh("uid a k").text(), uid);
     assert_eq!(s.run(["uid", "a", "--at", uid.trim()]).text(), "k\tother\n");
-    assert_eq!(s.run(["uid", "a", "--handle", "--at", handle.trim()]).text(), "k\tother\n");
+    assert_eq!(s.run(["uid", "a", "--entry-id", "--at", handle.trim()]).text(), "k\tother\n");
     assert!(s.run(["uid", "a", "--json", "--at", uid.trim()]).text().contains("\"key\":\"k\""));
     s.sh("uid a nothing").fails(1, "no key");
     s.sh("del a k").text();
-    s.run(["uid", "a", "--handle", "--at", handle.trim()]).fails(3, "E21");
+    s.run(["uid", "a", "--entry-id", "--at", handle.trim()]).fails(3, "E21");
 }

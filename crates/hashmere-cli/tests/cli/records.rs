@@ -10,7 +10,7 @@ fn fill_with_everything(s: &Scratch) {
     s.run_with(["set", "a", "twice", "--flags", "4294967295"], &[all.as_slice(), all.as_slice()].concat()).text();
     s.run(["set", "a", "", "of the empty key", "--ttl", "1h"]).text();
     s.run(["set", "a", "empty value", ""]).text();
-    s.run(["set", "a", "é€\u{10ffff}", "\u{85}\u{7f}\u{2028}", "--expire-at", "4000000000000", "--flags", "1"]).text();
+    s.run(["set", "a", "é€\u{10ffff}", "\u{85}\u{7f}\u{2028}", "--expires-at", "4000000000000", "--flags", "1"]).text();
     let mut lines = Vec::new();
     for byte in 0..=255_u8 {
         lines.extend_from_slice(format!("\\x{byte:02x}key\\x{byte:02x}\t\\x{byte:02X}\n").as_bytes());
@@ -61,7 +61,7 @@ fn files_and_their_names() {
     s.sh("load b nowhere").fails(3, "E90: cannot open nowhere");
     s.sh("dump a /dev/null").text();
     s.sh("dump nostore").fails(3, "E1");
-    s.sh("load --existing nostore out.tsv").fails(3, "E1");
+    s.sh("load --no-create nostore out.tsv").fails(3, "E1");
     let left = std::fs::read_dir(s.path())
         .unwrap()
         .filter(|e| e.as_ref().is_ok_and(|e| e.file_name().to_string_lossy().contains("partial")));

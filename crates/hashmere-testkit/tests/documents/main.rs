@@ -4,6 +4,7 @@
 //! no program contains; a section or file that moved.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
+mod errors;
 mod faults;
 mod fragments;
 mod limits;
