@@ -36,15 +36,15 @@ static void one_after_the_other(hashmere::store &store, const key &k, const std:
     std::copy_n("room", 4, room.begin());
     CHECK(store.get(k) == "r" && room.commit().uid == uid && store.get(k) == "room");
 
-    CHECK(store.cas(k, 0, "no").outcome == outcome::different && store.cas(k, "r", "no").outcome == outcome::different);
+    CHECK(store.cas(k, 0, "no").outcome == outcome::mismatch && store.cas(k, "r", "no").outcome == outcome::mismatch);
     const auto done = store.cas(k, "room", "x");
-    CHECK(done && store.cas(k, done.stored.version, "y") && store.erase_version(k, 1) == outcome::different);
-    CHECK(store.erase_value(k, "x") == outcome::different);
+    CHECK(done && store.cas(k, done.stored.version, "y") && store.erase_version(k, 1) == outcome::mismatch);
+    CHECK(store.erase_value(k, "x") == outcome::mismatch);
     auto twice = [&](std::optional<hashmere::pair> old) {
         CHECK(old->key == (k.c().data ? name : ""));
         return change::set(std::string(old->value).append(old->value));
     };
-    CHECK(store.update_with(k, twice) == updated::written && store.get(k) == "yy");
+    CHECK(store.update_with(k, twice) == updated::stored && store.get(k) == "yy");
 
     store.set(k, "7");
     CHECK(store.incr(k, 5, counter(99)) == 12u && store.decr(k, 2) == 10u && store.incr_by(k, -9) == 1u);

@@ -68,19 +68,19 @@ static void writing(hashmere::store &store) {
 static void conditions(hashmere::store &store) {
     const auto first = store.cas("c", 0, "x");
     CHECK(first && first.stored.created);
-    CHECK(store.cas("c", 0, "y").outcome == outcome::different && store.cas("no", 1, "y").outcome == outcome::absent);
+    CHECK(store.cas("c", 0, "y").outcome == outcome::mismatch && store.cas("no", 1, "y").outcome == outcome::absent);
     CHECK(store.cas("c", 0, "y").stored.version == first.stored.version);
     const auto second = store.cas("c", first.stored.version, "y");
     CHECK(second && store.cas("c", "y", "z") && !store.cas("c", "y", "z"));
-    CHECK(store.erase_version("c", 1) == outcome::different && store.erase_value("c", "y") == outcome::different);
-    CHECK(store.erase_value("c", "z") == outcome::done && store.erase_version("c", 1) == outcome::absent);
+    CHECK(store.erase_version("c", 1) == outcome::mismatch && store.erase_value("c", "y") == outcome::mismatch);
+    CHECK(store.erase_value("c", "z") == outcome::stored && store.erase_version("c", 1) == outcome::absent);
 
     auto keep = [](std::optional<hashmere::pair> old) { return old ? change::remove() : change::keep(); };
-    CHECK(store.update_with("u", keep) == updated::kept);
+    CHECK(store.update_with("u", keep) == updated::unchanged);
     auto with = [](auto) { return change::set("1", hashmere::attributes().flags(4)); };
-    CHECK(store.update_with("u", with) == updated::written && store.metadata("u")->flags == 4);
+    CHECK(store.update_with("u", with) == updated::stored && store.metadata("u")->flags == 4);
     auto longer = [](std::optional<hashmere::pair> old) { return change::set(std::string(old->value) + "2"); };
-    CHECK(store.update_with("u", longer) == updated::written && store.get("u") == "12" && store.metadata("u")->flags == 4);
+    CHECK(store.update_with("u", longer) == updated::stored && store.get("u") == "12" && store.metadata("u")->flags == 4);
     CHECK(store.update_with("u", [](auto) { return change::remove(); }) == updated::removed && !store.contains("u"));
 }
 

@@ -318,7 +318,7 @@ impl<'py> Visitor<'_, 'py> {
             return Err(error);
         }
         let value = match updated {
-            Updated::Kept => self.seen,
+            Updated::Unchanged => self.seen,
             Updated::Stored(_) => self.said,
             Updated::Removed => None,
         };

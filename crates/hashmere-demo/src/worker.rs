@@ -114,7 +114,7 @@ impl Worker {
             count_of_word.marks[self.slot] = id;
             Update::Set(count_of_word.encode())
         })?;
-        bad.map_or(Ok(updated != Updated::Kept), Err)
+        bad.map_or(Ok(updated != Updated::Unchanged), Err)
     }
 }
 

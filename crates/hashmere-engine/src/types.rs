@@ -214,7 +214,7 @@ pub enum CasOutcome {
     /// The key is there, but not as expected; this is its version now.
     Mismatch(Version),
     /// The key is not there.
-    NotFound,
+    Absent,
 }
 
 /// What a visitor wants done with the key that it saw.
@@ -236,7 +236,7 @@ pub enum Update {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Updated {
     /// Nothing.
-    Kept,
+    Unchanged,
     /// Stored a value.
     Stored(Stored),
     /// Removed the key.

@@ -20,7 +20,7 @@ fn compared(done: CasOutcome, stored: &Maybe<HmStored>) -> c_int {
             stored.put(HmStored { version: version.0, uid: 0, created: 0 });
             MISMATCH
         }
-        CasOutcome::NotFound => ABSENT,
+        CasOutcome::Absent => ABSENT,
     }
 }
 
@@ -65,7 +65,7 @@ impl Asked {
             return Err(failure);
         }
         Ok(match updated {
-            Updated::Kept => UNCHANGED,
+            Updated::Unchanged => UNCHANGED,
             Updated::Removed => REMOVED,
             Updated::Stored(done) => {
                 stored.put(done);

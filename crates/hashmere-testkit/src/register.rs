@@ -100,7 +100,7 @@ fn cas(store: &Store, key: u32, expected: State, new: State) -> Result<(Reply, u
         CasOutcome::Stored(stored) => (Reply::Yes, stored.version.0),
         CasOutcome::Removed => (Reply::Yes, 0),
         CasOutcome::Mismatch(_) => (Reply::No, 0),
-        CasOutcome::NotFound => (Reply::NotFound, 0),
+        CasOutcome::Absent => (Reply::NotFound, 0),
     })
 }
 

@@ -99,7 +99,7 @@ fn gone_for_every_call() {
     assert_eq!(store.incr(k(7), 1, Counter::EXISTING).unwrap(), None);
     assert_eq!(store.incr(k(8), 1, Counter::or_create(100)).unwrap(), Some(100));
     assert_eq!(store.dec_ref(k(9)).unwrap(), None);
-    assert_eq!(store.compare_and_set(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), CasOutcome::NotFound);
+    assert_eq!(store.compare_and_set(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), CasOutcome::Absent);
     let absent = store.compare_and_set(k(11), Expected::Absent, Change::Set(b"new")).unwrap();
     assert!(matches!(absent, CasOutcome::Stored(stored) if stored.created), "{absent:?}");
     let mut seen = Some(());

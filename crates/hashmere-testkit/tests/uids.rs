@@ -80,7 +80,7 @@ fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
         15 => store.incr(gone, 1, existing).unwrap().is_none(),
         16 => store.decr(gone, 1, existing).unwrap().is_none(),
         17 => store.dec_ref(gone).unwrap().is_none(),
-        18 => store.compare_and_set(gone, Expected::Value(b"1"), Change::Set(b"2")).unwrap() == CasOutcome::NotFound,
+        18 => store.compare_and_set(gone, Expected::Value(b"1"), Change::Set(b"2")).unwrap() == CasOutcome::Absent,
         19 => stale(store.compare_and_set(gone, Expected::Absent, Change::Set(b"wrong"))),
         20 => stale(store.set(gone, b"wrong")),
         21 => stale(store.add(gone, b"wrong", none)),

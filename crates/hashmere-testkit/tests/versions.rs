@@ -132,7 +132,7 @@ fn version_0_is_that_of_an_absent_key() {
     let scratch = Scratch::new("versions-0");
     let store = small().open(scratch.store("versions")).unwrap();
     let absent = Expected::Version(Version(0));
-    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), CasOutcome::NotFound);
+    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), CasOutcome::Absent);
     let stored = store.compare_and_set(b"k", absent, Change::Set(b"A")).unwrap();
     assert!(matches!(stored, CasOutcome::Stored(stored) if stored.created), "{stored:?}");
     let seen = store.metadata(b"k").unwrap().unwrap().version;

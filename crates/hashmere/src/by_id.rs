@@ -153,7 +153,7 @@ impl Store {
         match if_there(self.shared.change_at_if(at, is_as_expected, change))? {
             Some(done) => Ok(done),
             None if wants_absent => Err(WriteError::Stale),
-            None => Ok(CasOutcome::NotFound),
+            None => Ok(CasOutcome::Absent),
         }
     }
 

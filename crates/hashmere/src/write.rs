@@ -116,7 +116,7 @@ impl Store {
         })?;
         Ok(match updated {
             Updated::Stored(stored) => Some(stored),
-            Updated::Kept | Updated::Removed => None,
+            Updated::Unchanged | Updated::Removed => None,
         })
     }
 

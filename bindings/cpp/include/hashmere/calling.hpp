@@ -78,7 +78,7 @@ protected:
         return maybe<std::uint64_t>([&](hm_error *e) { return call(&now, e); }, [&] { return now; });
     }
     static outcome outcome_of(int rc) noexcept {
-        return rc == HM_OK ? outcome::done : rc == HM_MISMATCH ? outcome::different : outcome::absent;
+        return rc == HM_OK ? outcome::stored : rc == HM_MISMATCH ? outcome::mismatch : outcome::absent;
     }
     template <class Call> static returns<cas_outcome> compare(Call &&call) {
         hm_stored s = {};
@@ -93,7 +93,7 @@ protected:
                 return v.wall.lift(), rc;
             },
             [](int rc) {
-                return rc == HM_OK ? updated::written : rc == HM_UNCHANGED ? updated::kept : updated::removed;
+                return rc == HM_OK ? updated::stored : rc == HM_UNCHANGED ? updated::unchanged : updated::removed;
             });
     }
 };

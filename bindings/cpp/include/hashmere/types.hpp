@@ -125,16 +125,16 @@ struct owned_pair {
 
 /// What a conditional change found.
 enum class outcome {
-    done,      ///< The key was as expected, and was changed.
-    different, ///< It is there, but not as expected; `stored::version` is its version now.
-    absent     ///< It is not there.
+    stored,   ///< The key was as expected, and was changed.
+    mismatch, ///< It is there, but not as expected; `stored::version` is its version now.
+    absent    ///< It is not there.
 };
 
 /// The outcome of a conditional change, with what was stored.
 struct cas_outcome {
     hashmere::outcome outcome;
     hashmere::stored stored;
-    explicit operator bool() const noexcept { return outcome == hashmere::outcome::done; }
+    explicit operator bool() const noexcept { return outcome == hashmere::outcome::stored; }
 };
 
 /// What a visitor wants done.
@@ -164,7 +164,7 @@ private:
 };
 
 /// What a visitor did.
-enum class updated { written, kept, removed };
+enum class updated { stored, unchanged, removed };
 
 /// How a store is opened: see ::hm_options.
 class options {

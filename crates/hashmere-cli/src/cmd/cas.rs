@@ -69,7 +69,7 @@ impl Cas {
                 super::shown(&key),
                 now.0
             ))),
-            CasOutcome::NotFound => Err(super::not_found(&key)),
+            CasOutcome::Absent => Err(super::not_found(&key)),
         }
     }
 }

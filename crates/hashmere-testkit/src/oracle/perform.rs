@@ -130,13 +130,13 @@ fn cas(result: CasOutcome) -> Done {
         CasOutcome::Stored(done) => stored(done),
         CasOutcome::Removed => plain(Outcome::Removed),
         CasOutcome::Mismatch(_) => plain(Outcome::Mismatch),
-        CasOutcome::NotFound => plain(Outcome::Absent),
+        CasOutcome::Absent => plain(Outcome::Absent),
     }
 }
 
 fn updated(result: Updated) -> Done {
     match result {
-        Updated::Kept => plain(Outcome::Kept),
+        Updated::Unchanged => plain(Outcome::Kept),
         Updated::Stored(done) => stored(done),
         Updated::Removed => plain(Outcome::Removed),
     }

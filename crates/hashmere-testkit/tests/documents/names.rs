@@ -117,9 +117,44 @@ fn declared() -> [(Names, Names); 6] {
     ]
 }
 
+/// All words of the sources of each language, but the command, which prints its results.
+fn words() -> [Names; 5] {
+    let words = |text: String| text.split(|c: char| !c.is_alphanumeric() && c != '_').map(String::from).collect();
+    [
+        read("crates/hashmere-engine/src/types.rs"),
+        all_of("crates/hashmere-ffi/include", &["h"]),
+        all_of("bindings/cpp/include/hashmere", &["hpp"]),
+        read("bindings/python/python/hashmere/_hashmere.pyi") + &read("bindings/python/python/hashmere/_types.py"),
+        all_of("bindings/ruby/lib/hashmere", &["rb"]),
+    ]
+    .map(words)
+}
+
+/// The section of results: types and values, not calls.
+fn results(page: &str) -> &str {
+    between(page, "\n## Results\n", "\n## ")
+}
+
+#[test]
+fn results_of_the_table_are_those_of_the_sources() {
+    let page = read("docs/reference/names.md");
+    let listed = columns(results(&page));
+    assert!(listed[0].len() > 10, "only {:?} are results of Rust", listed[0]);
+    for ((language, listed), words) in LANGUAGES.iter().zip(&listed).zip(&words()) {
+        let unknown = without(listed, words);
+        assert!(unknown.is_empty(), "{language}: results that are in no source: {unknown:?}");
+    }
+    // What C returns is named in the header, between the first and the last of these values.
+    let header = read("crates/hashmere-ffi/include/hashmere.h");
+    let values = between(&header, "HM_OK = 0", "HM_E_");
+    let of_c: Names = values.lines().filter_map(|line| Some(line.trim().split_once(" = -")?.0.to_string())).collect();
+    assert!(of_c.len() > 5 && without(&of_c, &listed[1]).is_empty(), "{:?}", without(&of_c, &listed[1]));
+}
+
 #[test]
 fn names_of_each_language_are_in_the_table_and_the_other_way_round() {
-    let columns = columns(&read("docs/reference/names.md"));
+    let page = read("docs/reference/names.md");
+    let columns = columns(&page.replace(results(&page), ""));
     let mut problems = String::new();
     for ((language, listed), (declared, needed)) in LANGUAGES.iter().zip(&columns).zip(&declared()) {
         assert!(listed.len() > 30, "{language}: only {} names are in the table", listed.len());

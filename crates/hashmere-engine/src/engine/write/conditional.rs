@@ -86,7 +86,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn refusal(&self, expected: Expected<'_>, current: Option<&Current>) -> Option<CasOutcome> {
         match (expected, current) {
             (Expected::Absent, None) => None,
-            (_, None) => Some(CasOutcome::NotFound),
+            (_, None) => Some(CasOutcome::Absent),
             (_, Some(c)) => (!self.is_as(c, expected)).then_some(CasOutcome::Mismatch(Version(c.version()))),
         }
     }
@@ -152,9 +152,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Updated>, WriteError> {
         let seen = seen.as_ref();
         Ok(match update {
-            Update::Keep => Some(Updated::Kept),
+            Update::Keep => Some(Updated::Unchanged),
             Update::Remove => match seen {
-                None => Some(Updated::Kept),
+                None => Some(Updated::Unchanged),
                 Some(item) => self.remove(writer, key, kh, Some(item.metadata.version))?.then_some(Updated::Removed),
             },
             Update::Set(value) => self.edit_seen(writer, key, kh, &value, Version(0), seen)?,

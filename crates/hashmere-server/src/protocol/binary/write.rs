@@ -68,14 +68,14 @@ pub fn delete(turn: &mut Turn<'_>, packet: &Packet<'_>) {
             if deleted {
                 CasOutcome::Removed
             } else {
-                CasOutcome::NotFound
+                CasOutcome::Absent
             }
         }),
         cas => turn.server.store.compare_and_set(packet.key, Expected::Version(Version(cas)), Change::Remove),
     };
     match done {
         Ok(CasOutcome::Mismatch(_)) => fail(turn, packet, status::EXISTS),
-        Ok(CasOutcome::NotFound) => fail(turn, packet, status::NOT_FOUND),
+        Ok(CasOutcome::Absent) => fail(turn, packet, status::NOT_FOUND),
         Ok(_) if packet.quiet => {}
         Ok(_) => reply(turn, packet, 0, b"", b"", b""),
         Err(error) => fail_write(turn, packet, &error),

@@ -49,7 +49,7 @@ fn remove(turn: &Turn<'_>, request: &Request<'_>) -> Outcome {
     };
     match store.compare_and_set(key, Expected::Version(Version(version)), Change::Remove) {
         Ok(CasOutcome::Mismatch(_)) => Outcome::Exists,
-        Ok(CasOutcome::NotFound) => Outcome::NotFound,
+        Ok(CasOutcome::Absent) => Outcome::NotFound,
         Ok(_) => Outcome::gone(),
         Err(error) => Outcome::Failed(error),
     }
