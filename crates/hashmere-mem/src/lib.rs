@@ -18,6 +18,7 @@ mod map;
 #[cfg(feature = "shuttle")]
 mod model_mem;
 mod os_host;
+mod raw;
 #[cfg(feature = "shuttle")]
 pub mod scenarios;
 #[cfg(feature = "shuttle")]

@@ -1,7 +1,8 @@
 //! The real memory: a shared mapping of the file.
 
+use crate::raw::Raw;
 use crate::{BackError, Mem, BLOCK};
-use hashmere_os::map::page_size;
+use hashmere_os::page::page_size;
 use hashmere_os::{futex, send, space, AddressLimit, Map};
 use std::fs::File;
 use std::io;
@@ -33,44 +34,6 @@ pub struct MapMem {
     map: Map,
 }
 
-/// The address of the mapping, for the byte routines. The caller has checked that
-/// the range of the operation lies in the mapping, and guarantees that it was backed.
-#[derive(Debug)]
-pub(crate) struct Raw(*mut u8);
-
-impl Raw {
-    #[inline(always)]
-    pub(crate) fn at(&self, off: u64) -> *mut u8 {
-        self.0.wrapping_add(off as usize)
-    }
-
-    #[inline(always)]
-    fn word(&self, off: u64) -> &AtomicU64 {
-        // SAFETY: an aligned word inside the mapping (see `Raw`), which stays mapped for as long as
-        // `MapMem` lives; all that processes share is accessed atomically.
-        unsafe { AtomicU64::from_ptr(self.at(off).cast()) }
-    }
-}
-
-#[cfg(any(hashmere_words, miri))]
-impl crate::words::Words for Raw {
-    #[inline(always)]
-    fn load_word(&self, off: u64) -> u64 {
-        self.word(off).load(Ordering::Relaxed)
-    }
-
-    #[inline(always)]
-    fn store_word(&self, off: u64, value: u64) {
-        self.word(off).store(value, Ordering::Relaxed);
-    }
-}
-
-// SAFETY: the address belongs to a `Map`, which may be used by any thread; every access through
-// it is atomic, or under the contract of `Mem::slice` and `Mem::slice_mut`.
-unsafe impl Send for Raw {}
-// SAFETY: as above.
-unsafe impl Sync for Raw {}
-
 impl MapMem {
     /// A memory on `map`, which must be a mapping of `file`.
     ///
@@ -78,7 +41,7 @@ impl MapMem {
     /// Storing to a mapping that is not writable raises `SIGSEGV`.
     pub fn new(file: impl Into<Arc<File>>, map: Map, writable: bool) -> MapMem {
         MapMem {
-            raw: Raw(map.as_ptr()),
+            raw: Raw::new(map.as_ptr()),
             writable: writable && map.writable(),
             file: file.into(),
             small_pages: AtomicBool::new(false),

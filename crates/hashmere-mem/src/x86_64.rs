@@ -11,7 +11,7 @@
 //! bytes with 4-byte ones, 8 to 16 with 8-byte ones, and so on. Of 1 to 3 bytes it is the first,
 //! the middle and the last.
 
-use crate::map::Raw;
+use crate::raw::Raw;
 use core::arch::asm;
 use core::arch::x86_64::{
     __m128i, _mm_and_si128, _mm_castps_si128, _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_movemask_epi8, _mm_packs_epi16,

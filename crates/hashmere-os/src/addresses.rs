@@ -6,7 +6,7 @@
 //! are taken, the further they are apart. Nothing is reserved: a position that something else occupies is skipped, and addresses
 //! that are merely free count towards no limit.
 
-use crate::map::{page_size, LARGE_PAGE};
+use crate::page::{page_size, LARGE_PAGE};
 use std::fmt;
 use std::io::{BufRead, BufReader};
 use std::sync::atomic::{AtomicU64, Ordering};

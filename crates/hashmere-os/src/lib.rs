@@ -21,6 +21,7 @@ pub mod file;
 pub mod fork;
 pub mod futex;
 pub mod map;
+pub mod page;
 pub mod process;
 pub mod send;
 pub mod space;

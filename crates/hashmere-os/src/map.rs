@@ -2,6 +2,7 @@
 
 use crate::addresses::{headroom, Position};
 use crate::fork;
+use crate::page::{page_size, LARGE_PAGE};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::ptr::NonNull;
@@ -11,8 +12,6 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 const MADV_POPULATE_WRITE: libc::c_int = 23;
 /// `MADV_COLLAPSE` of Linux 6.1.
 const MADV_COLLAPSE: libc::c_int = 25;
-/// A large page, and what a mapping must be aligned to for the kernel to use them.
-pub(crate) const LARGE_PAGE: usize = 2 << 20;
 
 /// What a mapping gets beyond what is asked for: a quarter, within these bounds, so that it need not grow often.
 const SLACK: (u64, u64) = (16 << 20, 64 << 30);
@@ -328,13 +327,6 @@ fn place(len: usize) -> io::Result<NonNull<u8>> {
         libc::munmap(end.cast(), start.add(wide).offset_from(end) as usize);
         NonNull::new(base).ok_or_else(|| io::Error::other("the kernel mapped the file at address zero"))
     }
-}
-
-/// The page size of this machine.
-pub fn page_size() -> u64 {
-    // SAFETY: sysconf takes a plain value.
-    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
-    u64::try_from(size).unwrap_or(4096)
 }
 
 #[cfg(test)]

@@ -137,3 +137,13 @@ impl Options {
         Ok(Store { shared: SharedEngine::open(name_or_path.as_ref(), &self.0)? })
     }
 }
+
+impl Store {
+    /// Opens a store by name or path with default options, creating it if it is missing: see [`Options::open`].
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn open(name_or_path: impl AsRef<Path>) -> Result<Store, OpenError> {
+        Options::new().open(name_or_path)
+    }
+}

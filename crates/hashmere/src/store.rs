@@ -1,9 +1,7 @@
 //! The handle, and reading.
 
 use crate::key::Name;
-use crate::{
-    CheckReport, Error, Expiry, Item, Key, Metadata, Mode, OpenError, Options, ReadError, Stats, View, WriteError,
-};
+use crate::{CheckReport, Error, Expiry, Item, Key, Metadata, Mode, OpenError, ReadError, Stats, View, WriteError};
 use hashmere_engine::{resolve, FileEngine, SharedEngine, StoreHandle};
 use hashmere_format::row::Stat;
 use std::path::{Path, PathBuf};
@@ -18,14 +16,6 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens a store by name or path with default options, creating it if it is missing: see [`Options::open`].
-    ///
-    /// # Errors
-    /// See [`OpenError`].
-    pub fn open(name_or_path: impl AsRef<Path>) -> Result<Store, OpenError> {
-        Options::new().open(name_or_path)
-    }
-
     /// Removes a store's file. Processes that have it open go on with the removed one; the process that opens the name next
     /// gets a new one. `false`: there was none.
     ///

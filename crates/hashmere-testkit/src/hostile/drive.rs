@@ -3,7 +3,7 @@
 
 use super::pool::use_pools;
 use super::shapes::{COLLIDING, KEYS};
-use crate::limits::{now_ns, queued_ns};
+use super::timed::timed;
 use crate::payload;
 use crate::rng::Rng;
 use crate::roles::limit;
@@ -21,8 +21,6 @@ const FILE: u64 = 256 << 20;
 const PAIRS: usize = 20_000;
 /// A lock whose owner seems to live is waited for so long.
 const BUSY: Duration = Duration::from_micros(200);
-/// No call may take longer, on a machine that is busy. (What a file can make endless takes minutes.)
-const CALL_NS: u64 = 20_000_000_000;
 
 /// Reads lines `SEED PATH` and says `done` after each.
 ///
@@ -54,15 +52,6 @@ pub fn drive() {
         }
         println!("done");
     }
-}
-
-/// Makes a call, which must not take too long. Waiting for a processor does not count.
-pub(super) fn timed<R>(what: &str, call: impl FnOnce() -> R) -> R {
-    let begin = now_ns() - queued_ns();
-    let result = call();
-    let took = now_ns().saturating_sub(queued_ns()).saturating_sub(begin);
-    assert!(took < CALL_NS, "{what} took {} ms", took / 1_000_000);
-    result
 }
 
 fn use_it(store: &Store, rng: &mut Rng) {

@@ -9,6 +9,7 @@ mod pool;
 mod run;
 mod scribble;
 mod shapes;
+mod timed;
 
 pub use drive::drive;
 pub use run::{run, Manner, Summary};

@@ -1,6 +1,6 @@
 //! What the child does with the queues of a hostile file.
 
-use super::drive::timed;
+use super::timed::timed;
 use crate::rng::Rng;
 use hashmere::Store;
 use hashmere_engine::StoreHandle;
