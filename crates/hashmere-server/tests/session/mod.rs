@@ -9,10 +9,10 @@ use std::path::PathBuf;
 const ROUNDS_MAX: u32 = 10_000;
 
 /// A server on a small cache at this path, which goes with it. Values stay short; versions, which two runs do not share, are
-/// not shown.
+/// not shown. Accesses are noted from the start: otherwise the first request for such a time would change what later ones say.
 pub fn server(dialects: Dialects, path: PathBuf) -> Server {
     let options = Options::new().mode(Mode::Cache).segment_bytes(8192).max_bytes(4 << 20).remove_on_last_close(true);
-    let config = Config { dialects, item_max: 4096, threads: 1, cas: false, ..Config::default() };
+    let config = Config { dialects, item_max: 4096, threads: 1, cas: false, access_times: true, ..Config::default() };
     Server::new(options.open(path).expect("a store"), config).expect("a server")
 }
 
