@@ -2,9 +2,9 @@
 
 use crate::engine::NewStore;
 use crate::error::{BackupError, OpenError, WriteError};
+use crate::fork_handle::SharedEngine;
 use crate::open::{self, FileEngine, Opened};
 use crate::options::Options;
-use crate::shared::SharedEngine;
 use hashmere_format::header::flag;
 use hashmere_os::boot;
 use hashmere_os::file::{self, Unpublished};

@@ -2,8 +2,8 @@
 
 use crate::engine::{KeyHash, When, Writer, BATCH};
 use crate::error::{ReadError, WriteError};
+use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
-use crate::shared::SharedEngine;
 use crate::types::Attributes;
 use hashmere_format::row::Stat;
 use std::sync::Arc;

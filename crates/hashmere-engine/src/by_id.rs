@@ -3,7 +3,7 @@
 use crate::engine::{Found, KeyHash};
 use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
-use crate::shared::SharedEngine;
+use crate::fork_handle::SharedEngine;
 use crate::types::{Address, CasOutcome, Change, EntryId, Expected, Item, Update, Updated};
 use hashmere_format::hash::fingerprint;
 use hashmere_format::row::Stat;

@@ -2,8 +2,8 @@
 
 use crate::engine::{Found, KeyHash, Probe, PIN_FROM};
 use crate::error::ReadError;
+use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
-use crate::shared::SharedEngine;
 use crate::view::View;
 use hashmere_format::row::Stat;
 use hashmere_mem::Mem;

@@ -2,8 +2,8 @@
 
 use crate::engine::{Fetched, Found, KeyHash};
 use crate::error::ReadError;
+use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
-use crate::shared::SharedEngine;
 use crate::types::{Item, Metadata};
 use crate::view::View;
 use hashmere_mem::Mem;

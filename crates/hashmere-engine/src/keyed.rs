@@ -2,8 +2,8 @@
 
 use crate::engine::{KeyHash, When};
 use crate::error::{Error, ReadError, WriteError};
+use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
-use crate::shared::SharedEngine;
 use crate::types::{
     Attributes, CasOutcome, Change, Expected, Item, Metadata, Stored, Update, Updated, Version, WaitAnyOutcome,
     WaitOutcome,

@@ -6,8 +6,8 @@
 //!
 //! [`Options::remove_on_last_close`]: crate::Options::remove_on_last_close
 
+use crate::fork_handle::SharedEngine;
 use crate::open::{is_file_of, Opened, PRESENCE};
-use crate::shared::SharedEngine;
 use hashmere_format::header::{at, flag, MAGIC};
 use hashmere_os::file::identity;
 use hashmere_os::process::at_exit;

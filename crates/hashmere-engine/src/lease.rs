@@ -4,7 +4,7 @@
 //! process the kernel does not distinguish threads; a set of what is taken does. For crates that build locks on it.
 
 use crate::error::WriteError;
-use crate::shared::SharedEngine;
+use crate::fork_handle::SharedEngine;
 use hashmere_os::fork;
 use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;

@@ -12,13 +12,15 @@
 mod backup_file;
 mod batch;
 mod by_id;
+mod caller_buffer;
 mod copy;
 mod engine;
 mod error;
 mod error_text;
 mod fault;
 mod fetch;
-mod frame;
+mod fork_handle;
+mod framed_read;
 mod keyed;
 mod last_close;
 mod lease;
@@ -26,24 +28,22 @@ mod marks;
 mod open;
 mod options;
 mod region;
-mod room;
-mod shared;
 mod types;
 mod view;
 
 pub use backup_file::BackupReport;
+pub use caller_buffer::Roomed;
 pub use engine::{
     number_of, CheckReport, ClientStats, Engine, Found, KeyHash, OperationCounts, Problem, RegionInfo, Rounds,
     ScanStep, Stats, Tick, When, Writer, WriterGuard, BATCH,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
-pub use frame::Framed;
+pub use fork_handle::{SharedEngine, StoreHandle};
+pub use framed_read::Framed;
 pub use lease::{Lease, LeaseState};
 pub use open::{remove, resolve, FileEngine};
 pub use options::{Create, Mode, OnRecovery, Options};
 pub use region::{ClientId, Region};
-pub use room::Roomed;
-pub use shared::{SharedEngine, StoreHandle};
 pub use types::{
     Address, Attributes, CasOutcome, Change, Counter, EntryId, Evicted, Expected, Expiry, Item, Metadata, Pair, Stored,
     Ttl, Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,

@@ -1,7 +1,7 @@
 //! Marks: what several readers agree on about a key, such as who computes it again. For the front ends, whose clients share them.
 
 use crate::error::WriteError;
-use crate::shared::SharedEngine;
+use crate::fork_handle::SharedEngine;
 use crate::types::{Attributes, Item, Metadata, Stored, Ttl};
 
 impl SharedEngine {

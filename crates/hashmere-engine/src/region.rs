@@ -1,10 +1,10 @@
 //! Regions of the file that objects other than keys live in: pools of queues, logs. For crates that build such objects; their
 //! users need not know regions.
 
-use crate::engine::{Place, RegionInfo};
+use crate::engine::{PinnedRegion, RegionInfo};
 use crate::error::WriteError;
+use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
-use crate::shared::SharedEngine;
 use hashmere_mem::MapMem;
 use hashmere_os::{fork, space};
 use std::os::fd::AsFd;
@@ -47,7 +47,7 @@ impl ClientId {
 pub struct Region {
     shared: Arc<SharedEngine>,
     engine: *const FileEngine,
-    place: Place,
+    place: PinnedRegion,
     born: u64,
 }
 
@@ -58,7 +58,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 impl Region {
-    fn new(shared: &Arc<SharedEngine>, place: Place) -> Region {
+    fn new(shared: &Arc<SharedEngine>, place: PinnedRegion) -> Region {
         Region { shared: shared.clone(), engine: shared.engine(), place, born: fork::generation() }
     }
 

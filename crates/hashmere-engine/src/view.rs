@@ -2,8 +2,8 @@
 
 use crate::engine::{Draft, KeyHash, Pin, WriterGuard};
 use crate::error::WriteError;
+use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
-use crate::shared::SharedEngine;
 use crate::types::{Address, Attributes, Metadata, Stored, Uid};
 use hashmere_mem::Mem;
 use hashmere_os::fork;

@@ -22,12 +22,12 @@ fn place(view: NonNull<HmView>) -> (*mut u64, *mut View) {
 }
 
 /// Room for a view.
-struct Room(NonNull<HmView>);
-impl Room {
-    unsafe fn read(name: &'static str, view: *mut HmView) -> Result<Room, crate::failure::Failure> {
+struct ViewSlot(NonNull<HmView>);
+impl ViewSlot {
+    unsafe fn read(name: &'static str, view: *mut HmView) -> Result<ViewSlot, crate::failure::Failure> {
         // SAFETY: as ours; only whether it is NULL is looked at.
         let _ = unsafe { Out::read(name, view) }?;
-        let room = NonNull::new(view).map(Room);
+        let room = NonNull::new(view).map(ViewSlot);
         let room = room.ok_or_else(|| crate::failure::Failure::Argument(name, "it is NULL"))?;
         room.empty();
         Ok(room)
@@ -64,7 +64,7 @@ export_by_key! {
     fn hm_view_acquire | hm_view_acquire_at(
         store,
         key,
-        view: Room = (view: *mut HmView),
+        view: ViewSlot = (view: *mut HmView),
     ) {
         let Some(taken) = store.view(key)? else { return Ok(ABSENT) };
         view.fill(taken);

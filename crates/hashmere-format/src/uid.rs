@@ -14,7 +14,7 @@ use crate::root::{DEPTH_MAX, DEPTH_MAX_1};
 
 /// A place in the index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct UidParts {
     /// 0, or 1 for the overflow tree.
     pub tree: u32,
     /// Low bits of the (tree's) hash: [`DEPTH_MAX`] or [`DEPTH_MAX_1`] of them.
@@ -25,7 +25,7 @@ pub struct Place {
     pub slot: u32,
 }
 
-impl Place {
+impl UidParts {
     /// The UID of the place.
     #[inline]
     pub fn uid(self) -> u32 {
@@ -37,11 +37,11 @@ impl Place {
     }
     /// The place that a UID names. The slot may be 7, which is no slot: such a UID names nothing.
     #[inline]
-    pub fn from_uid(uid: u32) -> Place {
+    pub fn from_uid(uid: u32) -> UidParts {
         if uid & 7 != 7 {
-            Place { tree: 0, bits: uid >> 12, line: uid >> 3 & 511, slot: uid & 7 }
+            UidParts { tree: 0, bits: uid >> 12, line: uid >> 3 & 511, slot: uid & 7 }
         } else {
-            Place { tree: 1, bits: uid >> 15, line: uid >> 6 & 511, slot: uid >> 3 & 7 }
+            UidParts { tree: 1, bits: uid >> 15, line: uid >> 6 & 511, slot: uid >> 3 & 7 }
         }
     }
 }
@@ -121,8 +121,8 @@ mod tests {
             for (line, slot) in [(0, 0), (511, 6), (1, 3)] {
                 let bits = (1u32 << depth_max(tree)) - 1;
                 for bits in [0, 1, bits] {
-                    let p = Place { tree, bits, line, slot };
-                    assert_eq!(Place::from_uid(p.uid()), p);
+                    let p = UidParts { tree, bits, line, slot };
+                    assert_eq!(UidParts::from_uid(p.uid()), p);
                 }
             }
         }

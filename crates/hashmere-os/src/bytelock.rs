@@ -169,7 +169,7 @@ fn range(start: u64, len: libc::off_t, kind: libc::c_int) -> io::Result<libc::fl
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{child, eventually, spawn, wait, Scratch};
+    use crate::test_util::{child, eventually, spawn, wait, Scratch};
     use std::fs::File;
     use std::io::{Read, Write};
     use std::os::fd::AsFd;

@@ -239,7 +239,7 @@ impl Drop for ForkClosedFd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::child;
+    use crate::test_util::child;
     use std::fs::File;
 
     fn open_null() -> io::Result<OwnedFd> {

@@ -74,7 +74,7 @@ pub fn wake(address: *const u32, count: u32) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{spawn, wait as wait_for, Scratch};
+    use crate::test_util::{spawn, wait as wait_for, Scratch};
     use crate::{space, Map};
     use std::os::fd::AsFd;
     use std::sync::atomic::{AtomicU32, Ordering};

@@ -28,7 +28,7 @@ pub mod space;
 
 mod sys;
 #[cfg(test)]
-mod testing;
+mod test_util;
 
 pub use addresses::AddressLimit;
 pub use bytelock::ByteLocks;

@@ -332,7 +332,7 @@ fn place(len: usize) -> io::Result<NonNull<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{child, Scratch};
+    use crate::test_util::{child, Scratch};
     use crate::{space, AddressLimit};
     use std::os::fd::AsFd;
 

@@ -182,7 +182,7 @@ fn parse(stat: &str) -> Option<Description> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{spawn, wait};
+    use crate::test_util::{spawn, wait};
 
     #[test]
     fn names_with_anything_in_them() {

@@ -45,7 +45,7 @@ pub fn wait_writable(to: BorrowedFd<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scratch;
+    use crate::test_util::Scratch;
     use std::io::Read;
     use std::os::fd::AsFd;
     use std::sync::atomic::Ordering;

@@ -199,7 +199,7 @@ fn consume_size_signal() {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{child, Scratch};
+    use crate::test_util::{child, Scratch};
     use std::fs::File;
     use std::os::fd::AsFd;
     use std::os::unix::fs::FileExt;

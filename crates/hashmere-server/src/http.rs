@@ -41,7 +41,7 @@ where
             }
         };
         let mut client = Client { stream, deadline: accepted + DEADLINE };
-        let Some(place) = Place::take(&clients) else {
+        let Some(place) = Permit::take(&clients) else {
             // The socket is new, so its buffer has room for this; the client may be gone.
             let _ = client.reply("503 Service Unavailable", "too many clients\n");
             continue;
@@ -60,20 +60,20 @@ where
 }
 
 /// One of the places for clients, given back when it is dropped.
-struct Place(Arc<AtomicUsize>);
+struct Permit(Arc<AtomicUsize>);
 
-impl Place {
-    fn take(clients: &Arc<AtomicUsize>) -> Option<Place> {
+impl Permit {
+    fn take(clients: &Arc<AtomicUsize>) -> Option<Permit> {
         let taken = clients.fetch_add(1, Ordering::Relaxed);
         if taken < CLIENTS_MAX {
-            return Some(Place(clients.clone()));
+            return Some(Permit(clients.clone()));
         }
         clients.fetch_sub(1, Ordering::Relaxed);
         None
     }
 }
 
-impl Drop for Place {
+impl Drop for Permit {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -165,10 +165,10 @@ mod tests {
     #[test]
     fn places_are_given_back() {
         let clients = Arc::new(AtomicUsize::new(0));
-        let mut places: Vec<Place> = (0..CLIENTS_MAX).map(|_| Place::take(&clients).unwrap()).collect();
-        assert!(Place::take(&clients).is_none());
+        let mut places: Vec<Permit> = (0..CLIENTS_MAX).map(|_| Permit::take(&clients).unwrap()).collect();
+        assert!(Permit::take(&clients).is_none());
         places.pop();
-        assert!(Place::take(&clients).is_some());
+        assert!(Permit::take(&clients).is_some());
         drop(places);
         assert_eq!(clients.load(Ordering::Relaxed), 0);
     }

@@ -36,7 +36,7 @@ pub use index::scan::Step as ScanStep;
 pub(crate) use layout::Layout;
 pub(crate) use log::append::Draft;
 pub(crate) use log::pin::Pin;
-pub(crate) use log::region::Place;
+pub(crate) use log::region::PinnedRegion;
 pub use log::region::RegionInfo;
 pub use read::ahead::BATCH;
 pub(crate) use read::ahead::{Ahead, Lookahead};

@@ -1,5 +1,5 @@
 use super::*;
-use crate::testing::Scratch;
+use crate::test_util::Scratch;
 use std::os::unix::fs::{symlink, FileExt};
 use std::os::unix::net::UnixListener;
 

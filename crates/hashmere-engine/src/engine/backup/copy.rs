@@ -1,7 +1,7 @@
 //! Copying a snapshot into another store: first what the index leads to, then what was kept.
 
 use crate::engine::backup::retained::Take;
-use crate::engine::backup::snapshot::Held;
+use crate::engine::backup::snapshot::HeldSnapshot;
 use crate::engine::read::fetch::PIN_FROM;
 use crate::engine::{corrupt, Engine, Writer};
 use crate::error::{BackupError, WriteError};
@@ -48,7 +48,7 @@ struct Sink<'a, M: Mem, H: Host> {
     value: Vec<u8>,
 }
 
-impl<M: Mem, H: Host> Held<'_, M, H> {
+impl<M: Mem, H: Host> HeldSnapshot<'_, M, H> {
     /// Copies everything that was there at the moment of the snapshot into `target`, which is empty and not shared, and
     /// ends the snapshot. `progress` is called with the number of keys copied and the estimated total.
     pub(crate) fn copy_to<N: Mem, I: Host>(

@@ -32,7 +32,7 @@ const ROOM: u64 = 1 << 32;
 const TRIES: u32 = 64;
 
 /// A snapshot in force. Dropped, it is withdrawn.
-pub(crate) struct Held<'a, M: Mem, H: Host> {
+pub(crate) struct HeldSnapshot<'a, M: Mem, H: Host> {
     pub(super) engine: &'a Engine<M, H>,
     pub(super) slot: u32,
     /// The index of that moment.
@@ -41,7 +41,7 @@ pub(crate) struct Held<'a, M: Mem, H: Host> {
     pub(crate) floor: u64,
 }
 
-impl<M: Mem, H: Host> Drop for Held<'_, M, H> {
+impl<M: Mem, H: Host> Drop for HeldSnapshot<'_, M, H> {
     fn drop(&mut self) {
         // A panic passes through, perhaps from the memory itself. The next backup of this client withdraws what it left.
         if std::thread::panicking() {
@@ -63,11 +63,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
 /// The way of a backup through the stages.
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a snapshot: every write acknowledged before this call is in it, none that begins after it returned.
-    pub(crate) fn begin_snapshot<'a>(&'a self, writer: &mut Writer) -> Result<Held<'a, M, H>, BackupError> {
+    pub(crate) fn begin_snapshot<'a>(&'a self, writer: &mut Writer) -> Result<HeldSnapshot<'a, M, H>, BackupError> {
         self.refuse_if_poisoned()?;
         self.claim_snapshot(writer.slot)?;
         // From here on withdrawn whatever happens.
-        let mut held = Held { engine: self, slot: writer.slot, root: 0, floor: 0 };
+        let mut held = HeldSnapshot { engine: self, slot: writer.slot, root: 0, floor: 0 };
         self.clear_old_marks(writer)?;
         for _ in 0..TRIES {
             let root = self.enter(writer);

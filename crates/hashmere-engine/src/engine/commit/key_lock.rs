@@ -1,6 +1,6 @@
 //! The lock of a key: that of its first bucket, and of one in the overflow tree if it overflows.
 
-use crate::engine::commit::held::Held;
+use crate::engine::commit::held::HeldKey;
 use crate::engine::index::{Path, Place, Tree};
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
@@ -53,7 +53,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    pub(in crate::engine) fn unlock_key(&self, writer: &Writer, held: &Held) {
+    pub(in crate::engine) fn unlock_key(&self, writer: &Writer, held: &HeldKey) {
         if let Some((bucket, word)) = held.second {
             self.release(bucket + LOCK_WORD, word);
             self.mem.store(writer.row + row::at::LOCK_2, 0, Ordering::Release);
@@ -76,7 +76,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer: &Writer,
         root: u64,
         hash: u64,
-        held: &mut Held,
+        held: &mut HeldKey,
     ) -> Result<Place, WriteError> {
         loop {
             let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else {

@@ -1,6 +1,6 @@
 //! Where a key that is locked is, or could go.
 
-use crate::engine::commit::held::Held;
+use crate::engine::commit::held::HeldKey;
 use crate::engine::index::{Place, Tree};
 use crate::engine::{Engine, Found, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};
@@ -40,7 +40,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         key: &[u8],
         kh: KeyHash,
-        held: &mut Held,
+        held: &mut HeldKey,
     ) -> Result<Site, WriteError> {
         let place = held.place;
         let found = self.look(key, kh, kh.hash, place, Tree::First)?;
@@ -111,7 +111,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         record: u64,
         (key, kh): (&[u8], KeyHash),
-        held: &mut Held,
+        held: &mut HeldKey,
     ) -> Result<Option<Found>, WriteError> {
         let first = self.slot_of_record(held.place, Slot::new(kh.hash, record), Tree::First);
         if first.is_some() || !held.word.has_overflow() {
@@ -159,7 +159,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer: &Writer,
         root: u64,
         key: &[u8],
-        held: &mut Held,
+        held: &mut HeldKey,
         reach: Reach,
     ) -> Result<Result<Site, u64>, WriteError> {
         let [mut hash, second] = self.layout.hasher.overflow(key);

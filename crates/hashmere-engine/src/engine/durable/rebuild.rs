@@ -3,7 +3,7 @@
 //! Nothing here overwrites a record that may live, so whatever becomes of a rebuild - killed, cut off, a second power cut -
 //! the next one begins with the same records and ends with the same store. The caller is alone with the file.
 
-use crate::engine::commit::held::Held;
+use crate::engine::commit::held::HeldKey;
 use crate::engine::commit::locate::Reach;
 use crate::engine::durable::log_scan::{Content, Survey};
 use crate::engine::index::Tree;
@@ -244,7 +244,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             let root = self.enter(writer);
             let Some(locked) = self.lock_key(writer, root, kh.hash)? else { continue };
-            let mut held = Held::key(locked);
+            let mut held = HeldKey::key(locked);
             let adopted = self.adopt_locked(writer, root, (record, head), (name, kh), reach, &mut held);
             self.unlock_key(writer, &held);
             match adopted? {
@@ -262,7 +262,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (record, head): (u64, &Head),
         (name, kh): (&[u8], KeyHash),
         reach: Reach,
-        held: &mut Held,
+        held: &mut HeldKey,
     ) -> Result<Adopted, WriteError> {
         let mut site = self.locate(writer, root, name, kh, held)?;
         if site.found.is_some_and(|found| !is_newer(head, &self.head_of(&found))) {

@@ -230,7 +230,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn uid(&self, tree: Tree, leaf: u64, slot_offset: u64, hash: u64) -> u32 {
         let within = slot_offset - leaf;
         let mask = (1u64 << tree.depth_max()) - 1;
-        hashmere_format::uid::Place {
+        hashmere_format::uid::UidParts {
             tree: tree.number(),
             bits: (hash & mask) as u32,
             line: (within / LINE) as u32,

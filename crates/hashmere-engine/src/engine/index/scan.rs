@@ -142,7 +142,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let taken = match self.header(slot.offset()) {
             None => None,
             Some(header) => {
-                let place = hashmere_format::uid::Place::from_uid(uid);
+                let place = hashmere_format::uid::UidParts::from_uid(uid);
                 let leaf = slot_offset - u64::from(place.line) * LINE - 8 * u64::from(place.slot);
                 let tree = Tree::from_number(place.tree);
                 let found = Found { header, record: slot.offset(), slot_offset, slot, leaf, tree };
@@ -162,7 +162,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The slot that a UID names, if something is there that the UID can mean.
     #[inline]
     pub fn slot_of_uid(&self, root: u64, uid: u32) -> Result<Option<(u64, Slot)>, ReadError> {
-        let place = hashmere_format::uid::Place::from_uid(uid);
+        let place = hashmere_format::uid::UidParts::from_uid(uid);
         let tree = Tree::from_number(place.tree);
         if u64::from(place.slot) >= SLOTS
             || u64::from(place.line) < self.layout.first

@@ -53,7 +53,7 @@ pub(crate) struct Spot {
 
 /// A region that was found or made, and the pin that holds it.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct PinnedRegion {
     pub(crate) spot: Spot,
     pub(crate) pin: Pin,
 }
@@ -66,7 +66,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (kind, name): (u64, &[u8]),
         bytes: u64,
         fill: impl FnOnce(Spot),
-    ) -> Result<Option<Place>, WriteError> {
+    ) -> Result<Option<PinnedRegion>, WriteError> {
         self.refuse_if_poisoned()?;
         if name.is_empty() || name.len() > NAME_MAX {
             return Err(WriteError::InvalidState("a name has 1 to 128 bytes"));
@@ -115,7 +115,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (kind, name): (u64, &[u8]),
         spot: Spot,
         n: u64,
-    ) -> Result<Option<Place>, WriteError> {
+    ) -> Result<Option<PinnedRegion>, WriteError> {
         let pin = self.pin_region(spot.segment)?;
         self.acquire_global(writer.slot, at::REGION_LOCK)?;
         let found = self.find_region(kind, name);
@@ -129,7 +129,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.unpin(pin);
             return found.map(|_| None).map_err(WriteError::from);
         }
-        Ok(Some(Place { spot, pin }))
+        Ok(Some(PinnedRegion { spot, pin }))
     }
 
     fn pin_region(&self, segment: u64) -> Result<Pin, WriteError> {
@@ -149,21 +149,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Opens a region by name.
-    pub(crate) fn open_region(&self, kind: u64, name: &[u8]) -> Result<Option<Place>, WriteError> {
+    pub(crate) fn open_region(&self, kind: u64, name: &[u8]) -> Result<Option<PinnedRegion>, WriteError> {
         loop {
             let Some(spot) = self.find_region(kind, name)? else { return Ok(None) };
             let pin = self.pin_region(spot.segment)?;
             // SYNC(pin): pairs with the fence in `goes`: either we see that it was dropped, or the client that frees it sees our pin.
             self.mem.fence(Ordering::SeqCst);
             if matches!(self.find_region(kind, name), Ok(Some(now)) if now == spot) {
-                return Ok(Some(Place { spot, pin }));
+                return Ok(Some(PinnedRegion { spot, pin }));
             }
             self.unpin(pin);
         }
     }
 
     /// Lets a region go. The last one to let go of a dropped region frees it.
-    pub(crate) fn close_region(&self, place: Place) {
+    pub(crate) fn close_region(&self, place: PinnedRegion) {
         let dropped = self.state(place.spot.segment).state == State::PendingFree;
         self.unpin(place.pin);
         if dropped {

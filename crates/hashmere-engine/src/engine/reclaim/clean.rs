@@ -2,7 +2,7 @@
 //! all this.
 
 use crate::engine::client::writer_state::Cleaning;
-use crate::engine::commit::held::Held;
+use crate::engine::commit::held::HeldKey;
 use crate::engine::{Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
@@ -255,7 +255,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer: &mut Writer,
         (key, kh): (&[u8], KeyHash),
         record: u64,
-        act: impl FnOnce(&Self, &mut Writer, u64, &Found, &mut Held),
+        act: impl FnOnce(&Self, &mut Writer, u64, &Found, &mut HeldKey),
     ) -> Result<(), WriteError> {
         let done = self.mutate_record_while_active(writer, (key, kh), record, act);
         self.mem.store(writer.row + hashmere_format::row::at::ACTIVE, 0, Ordering::Release);
@@ -267,19 +267,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer: &mut Writer,
         (key, kh): (&[u8], KeyHash),
         record: u64,
-        act: impl FnOnce(&Self, &mut Writer, u64, &Found, &mut Held),
+        act: impl FnOnce(&Self, &mut Writer, u64, &Found, &mut HeldKey),
     ) -> Result<(), WriteError> {
         let (root, mut held) = loop {
             let root = self.enter(writer);
             if let Some(locked) = self.lock_key(writer, root, kh.hash)? {
-                break (root, Held::key(locked));
+                break (root, HeldKey::key(locked));
             }
         };
         let found = self.find_record(writer, root, record, (key, kh), &mut held);
         if fault::is(Fault::MoveBelieved) {
             self.unlock_key(writer, &held);
             let Some(locked) = self.lock_key(writer, root, kh.hash)? else { return Ok(()) };
-            held = Held::key(locked);
+            held = HeldKey::key(locked);
         }
         if let Ok(Some(found)) = &found {
             act(self, writer, root, found, &mut held);
@@ -299,7 +299,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: &Head,
         target: u64,
         policy: &mut Policy,
-        held: &mut Held,
+        held: &mut HeldKey,
     ) -> bool {
         let (record, bytes) = (found.record, head.record_bytes(self.layout.lengths));
         // As it is now, under the lock: it may have been touched since it was first looked at.

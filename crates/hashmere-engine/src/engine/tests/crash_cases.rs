@@ -9,7 +9,7 @@ use crate::engine::Tick;
 use crate::fault;
 use crate::types::{Attributes, Change, Counter, Expected, Ttl};
 use hashmere_format::leaf::{Identity, LOCK_WORD};
-use hashmere_format::uid::Place;
+use hashmere_format::uid::UidParts;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::sync::OnceLock;
@@ -277,9 +277,9 @@ fn holder(c: &Client, tree: Tree, hash: u64) -> Client {
     third
 }
 
-fn uid_of(c: &Client, key: &str) -> Place {
+fn uid_of(c: &Client, key: &str) -> UidParts {
     let meta = c.peek(key.as_bytes(), c.t_hash(key.as_bytes())).unwrap().unwrap();
-    Place::from_uid(meta.uid.0)
+    UidParts::from_uid(meta.uid.0)
 }
 
 /// A lock does not come: the split is undone, the key goes to the overflow tree.

@@ -13,7 +13,7 @@ pub(super) mod reservation;
 pub(super) mod set;
 pub(super) mod touch;
 
-use crate::engine::commit::held::Held;
+use crate::engine::commit::held::HeldKey;
 use crate::engine::commit::locate::Reach;
 use crate::engine::index::split::Growth;
 use crate::engine::index::Tree;
@@ -136,7 +136,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
         let Some(locked) = self.lock_key(writer, root, kh.hash)? else { return Ok(Attempt::Moved) };
-        let mut held = Held::key(locked);
+        let mut held = HeldKey::key(locked);
         let attempt = self.change(writer, root, key, kh, reach, &mut held, decide);
         self.unlock_key(writer, &held);
         attempt
@@ -151,7 +151,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         key: &[u8],
         kh: KeyHash,
         reach: Reach,
-        held: &mut Held,
+        held: &mut HeldKey,
         decide: &mut dyn FnMut(Option<&Current>) -> Result<Decision, WriteError>,
     ) -> Result<Attempt, WriteError> {
         let mut site = self.locate(writer, root, key, kh, held)?;

@@ -5,7 +5,7 @@
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOREVER};
-use crate::engine::commit::held::Held;
+use crate::engine::commit::held::HeldKey;
 use crate::engine::tests::fixture::strict;
 use crate::error::WriteError;
 use crate::fault::Fault;
@@ -37,7 +37,7 @@ fn section(client: &Player, me: u64, inside: &Inside) -> Result<(), WriteError> 
     if inside.swap(0, Ordering::Relaxed) != me {
         wrong(format!("another client was let in while {me} was inside"));
     }
-    client.unlock_key(writer, &Held::key(locked));
+    client.unlock_key(writer, &HeldKey::key(locked));
     Ok(())
 }
 

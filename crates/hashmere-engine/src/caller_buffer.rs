@@ -2,7 +2,7 @@
 
 use crate::engine::{Fetched, PIN_FROM};
 use crate::error::ReadError;
-use crate::shared::SharedEngine;
+use crate::fork_handle::SharedEngine;
 use crate::view::View;
 use hashmere_format::row::Stat;
 use hashmere_mem::Mem;

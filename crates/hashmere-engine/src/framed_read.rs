@@ -2,7 +2,7 @@
 
 use crate::engine::{Ahead, Fetched, Found, KeyHash, Lookahead, BATCH, PIN_FROM};
 use crate::error::ReadError;
-use crate::shared::SharedEngine;
+use crate::fork_handle::SharedEngine;
 use crate::types::Metadata;
 use crate::view::View;
 use hashmere_format::row::Stat;
