@@ -90,6 +90,31 @@ fn its_own_key_is_refused_and_everything_else_allowed() {
     store.clear().unwrap();
 }
 
+/// What comes before the key that is refused is written, and what comes after it is not.
+#[test]
+fn several_keys_end_at_the_one_that_is_refused() {
+    let _watchdog = Watchdog::start("update-many");
+    let scratch = Scratch::new("update-many");
+    let store = tiny().open(scratch.store("many")).unwrap();
+    for key in [b"own", b"one", b"two"] {
+        store.set(key, b"before").unwrap();
+    }
+    let mut seen = Vec::new();
+    store
+        .update_with(b"own", |_| {
+            let pairs: [(&[u8], &[u8]); 4] = [(b"one", b"x"), (b"new", b"x"), (b"own", b"x"), (b"two", b"x")];
+            seen.push(is_refused(store.set_many(&pairs)));
+            let is = |key: &[u8], value: &[u8]| store.get(key).unwrap().as_deref() == Some(value);
+            seen.extend([is(b"one", b"x"), is(b"new", b"x"), is(b"own", b"before"), is(b"two", b"before")]);
+            seen.push(is_refused(store.delete_many(&[&b"one"[..], b"own", b"two"])));
+            let there = |key: &[u8]| store.contains_key(key).unwrap();
+            seen.extend([!there(b"one"), there(b"own"), there(b"two")]);
+            Update::Keep
+        })
+        .unwrap();
+    assert_eq!(seen, vec![true; 9]);
+}
+
 #[test]
 fn within_each_other() {
     let _watchdog = Watchdog::start("update-nested");
