@@ -133,8 +133,8 @@ fn a_long_value_for_a_key_that_is_not_as_expected() {
         let found = idle(&client, told, || compare(&client, expected, &long)).unwrap();
         assert!(format!("{found:?}").starts_with(told), "{found:?}");
     };
-    refused(Expected::Version(Version(7)), "NotFound");
-    refused(Expected::Value(b"this"), "NotFound");
+    refused(Expected::Version(Version(7)), "Absent");
+    refused(Expected::Value(b"this"), "Absent");
     client.t_set(b"key", b"that").unwrap();
     refused(Expected::Version(Version(7)), "Mismatch");
     refused(Expected::Value(b"this"), "Mismatch");
