@@ -226,43 +226,6 @@ pub fn checksum(words: &[u64]) -> u64 {
     words.iter().fold(0xcbf2_9ce4_8422_2325, |sum, w| (sum ^ w).wrapping_mul(0x0000_0100_0000_01b3).rotate_left(29))
 }
 
-/// Folds the constants of this crate, so that two builds that disagree on the layout refuse each other.
-pub fn layout_hash() -> u64 {
-    checksum(&[
-        at::CHECKSUM,
-        at::ROOT,
-        at::SPACE_LOCK,
-        at::INDEX_LOCK,
-        at::REGION_LOCK,
-        at::WAITED,
-        at::CHUNKS,
-        at::CHUNK_0,
-        at::CLIENTS,
-        at::DATA,
-        crate::row::BYTES,
-        crate::row::at::PINS,
-        crate::segment::BYTES,
-        crate::root::at::DIR_0,
-        crate::root::at::DIR_1,
-        crate::segment::State::Hole as u64,
-        crate::region::DATA,
-        u64::from(crate::hash::TAG_BITS),
-        crate::record::VERSION_SHIFT.into(),
-        crate::record::field::RETAINED,
-        at::SNAPSHOT,
-        at::RAISED,
-    ])
-}
-
-const _: () = {
-    assert!(at::CHUNKS + 8 * (limit::SEGMENTS / crate::segment::CHUNK_ENTRIES) <= at::CHUNK_0);
-    assert!(at::CHUNK_0 + crate::segment::CHUNK_BYTES <= at::CLIENTS);
-    assert!(at::CLIENTS + limit::CLIENTS as u64 * crate::row::BYTES <= at::DATA);
-    assert!(at::FREE_RING + 8 * at::FREE_RING_LEN <= at::SYNC_NEXT);
-    assert!(at::SYNC_POINTS[1] + crate::sync::BYTES <= at::WAITED);
-    assert!(at::EVENTS + 8 * WAIT_GROUPS <= at::CHUNKS);
-};
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -7,6 +7,7 @@ pub mod checksum;
 pub mod crc32c;
 pub mod hash;
 pub mod header;
+pub mod layout;
 pub mod leaf;
 pub mod record;
 pub mod region;

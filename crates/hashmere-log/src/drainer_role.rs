@@ -1,16 +1,16 @@
 //! The role of the drainer, and what wakes those who sleep. Generic over memory, as the rings are: models try every order.
 
 use crate::fault::{self, Fault};
-use crate::layout::{at, wake_flag, Core};
-use crate::ring::Peers;
+use crate::layout::{at, wake_flag, LogCore};
+use crate::ring::Liveness;
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> LogCore<'_, M> {
     /// Takes the role of the drainer for a client. `false`: a living client has it.
-    pub(crate) fn take_role(&self, me: ClientId, peers: &impl Peers) -> Result<bool, WriteError> {
+    pub(crate) fn take_role(&self, me: ClientId, peers: &impl Liveness) -> Result<bool, WriteError> {
         let word = self.base + at::DRAINER;
         loop {
             let owner = self.get(at::DRAINER);

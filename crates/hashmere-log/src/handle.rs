@@ -1,10 +1,10 @@
 //! A log as one process has it open.
 
 use crate::error::LogError;
-use crate::layout::{Core, Geometry};
+use crate::layout::{Geometry, LogCore};
 use crate::line::Level;
 use crate::options::LogOptions;
-use crate::ring::Peers;
+use crate::ring::Liveness;
 use crate::timestamp;
 use hashmere_engine::{ClientId, Region, SharedEngine, WriteError};
 use hashmere_format::region::kind;
@@ -73,13 +73,13 @@ impl Handle {
         let geometry = Geometry::read(region.mem(), region.offset(), region.len())?;
         let client = store.client()?;
         let clock =
-            Core { mem: region.mem(), base: region.offset(), geometry: &geometry }.get(crate::layout::at::CLOCK);
+            LogCore { mem: region.mem(), base: region.offset(), geometry: &geometry }.get(crate::layout::at::CLOCK);
         Ok(Handle { region, geometry, client, clock, store: store.clone(), in_vain: Mutex::new(None) })
     }
 
     #[inline(always)]
-    pub(crate) fn core(&self) -> Core<'_, MapMem> {
-        Core { mem: self.region.mem(), base: self.region.offset(), geometry: &self.geometry }
+    pub(crate) fn core(&self) -> LogCore<'_, MapMem> {
+        LogCore { mem: self.region.mem(), base: self.region.offset(), geometry: &self.geometry }
     }
 
     pub(crate) fn store(&self) -> &Arc<SharedEngine> {
@@ -87,7 +87,7 @@ impl Handle {
     }
 }
 
-impl Peers for Handle {
+impl Liveness for Handle {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         self.store.is_gone(client)
     }

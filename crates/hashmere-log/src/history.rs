@@ -2,7 +2,7 @@
 
 use crate::error::LogError;
 use crate::fault::{self, Fault};
-use crate::layout::{at, line, Core, Head, POSITION};
+use crate::layout::{at, line, Head, LogCore, POSITION};
 use crate::line::LogLine;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -18,7 +18,7 @@ pub(crate) enum Found {
     Gone(u64),
 }
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> LogCore<'_, M> {
     fn len_at(&self, position: u64) -> u64 {
         let span = self.history();
         let head = Head::unpack(self.mem.load(span.at(position), Ordering::Relaxed));

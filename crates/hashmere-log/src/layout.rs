@@ -282,20 +282,20 @@ impl Geometry {
 
 /// A log in memory.
 #[derive(Debug)]
-pub(crate) struct Core<'a, M> {
+pub(crate) struct LogCore<'a, M> {
     pub(crate) mem: &'a M,
     pub(crate) base: u64,
     pub(crate) geometry: &'a Geometry,
 }
 
-impl<M> Clone for Core<'_, M> {
+impl<M> Clone for LogCore<'_, M> {
     fn clone(&self) -> Self {
         *self
     }
 }
-impl<M> Copy for Core<'_, M> {}
+impl<M> Copy for LogCore<'_, M> {}
 
-impl<'a, M: Mem> Core<'a, M> {
+impl<'a, M: Mem> LogCore<'a, M> {
     #[inline(always)]
     pub(crate) fn get(&self, at: u64) -> u64 {
         self.mem.load(self.base + at, Ordering::Acquire)

@@ -1,7 +1,7 @@
 //! Whose lines were lost: a ring has one owner after another, and each loss is reported under the name of its owner at that time.
 
 use crate::fault::{self, Fault};
-use crate::layout::{past, row, Core, BUSY};
+use crate::layout::{past, row, LogCore, BUSY};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
@@ -18,7 +18,7 @@ fn is_behind(number: u32, other: u32) -> bool {
     (1..1 << 31).contains(&number.wrapping_sub(other))
 }
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> LogCore<'_, M> {
     fn past(&self, ring: u64) -> impl Iterator<Item = u64> {
         let first = self.row(ring) + row::PAST;
         (0..past::ENTRIES).map(move |index| first + index * past::SIZE)

@@ -2,7 +2,7 @@
 
 use crate::error::LogError;
 use crate::fault::{self, Fault};
-use crate::layout::{at, flag, line, row, Core, Head, COMMITTED, NOTE, POSITION};
+use crate::layout::{at, flag, line, row, Head, LogCore, COMMITTED, NOTE, POSITION};
 use crate::loss::Loss;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -47,7 +47,7 @@ pub(crate) trait Times {
     fn ns(&self, stamp: u64) -> u64;
 }
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> LogCore<'_, M> {
     /// Finishes or forgets the merge that a dead drainer was at.
     pub(crate) fn recover_merge(&self) {
         // SYNC(merge): pairs with the release store in `merge`: all that `apply` needs is there.

@@ -3,7 +3,7 @@
 use crate::error::LogError;
 use crate::fault::{self, Fault};
 use crate::history::Found;
-use crate::layout::{at, Core, COMMITTED, STAGE};
+use crate::layout::{at, LogCore, COMMITTED, STAGE};
 use crate::line::LogLine;
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -51,7 +51,7 @@ pub(crate) struct Scratch {
     text: Vec<u8>,
 }
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> LogCore<'_, M> {
     /// Sends what a drainer before us had on its way out, if anything. To something else than it was going to, the line that was cut
     /// off is sent from its start.
     pub(crate) fn resume(&self, to: &mut dyn Carrier<M>, scratch: &mut Scratch) -> Result<(), LogError> {

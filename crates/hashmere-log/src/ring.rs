@@ -1,14 +1,14 @@
 //! Rings: claimed, written to, recovered after a death. Generic over memory: the tests cut each operation off at every store.
 
 use crate::fault::{self, Fault};
-use crate::layout::{at, flag, line, name, row, Core, Head, Span, BUSY, POSITION};
+use crate::layout::{at, flag, line, name, row, Head, LogCore, Span, BUSY, POSITION};
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// Who can say whether a client is gone.
-pub(crate) trait Peers {
+pub(crate) trait Liveness {
     /// Whether it is, for certain.
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError>;
 }
@@ -140,7 +140,7 @@ impl Cursor {
     }
 }
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> LogCore<'_, M> {
     /// How many rings there may be something in: the lowest free one is claimed, so there are no more than there were claims.
     pub(crate) fn rings_used(&self) -> u64 {
         self.get(at::THREADS).min(self.geometry.rings)
@@ -266,7 +266,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     /// Gives back the rings of crashed processes, after settling them.
-    pub(crate) fn recover_rings(&self, me: ClientId, peers: &impl Peers) -> Result<(), WriteError> {
+    pub(crate) fn recover_rings(&self, me: ClientId, peers: &impl Liveness) -> Result<(), WriteError> {
         for ring in 0..self.rings_used() {
             self.recover_ring(ring, me, peers)?;
         }
@@ -274,7 +274,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     /// Whether the owner of a ring is gone; then it is recovered and free.
-    pub(crate) fn recover_ring(&self, ring: u64, me: ClientId, peers: &impl Peers) -> Result<bool, WriteError> {
+    pub(crate) fn recover_ring(&self, ring: u64, me: ClientId, peers: &impl Liveness) -> Result<bool, WriteError> {
         let owner = self.row(ring) + row::OWNER;
         let word = self.mem.load(owner, Ordering::Acquire);
         if word == 0 || word == me.pack() {

@@ -1,7 +1,7 @@
 //! What each ring of a log holds at about this moment.
 
 use crate::error::LogError;
-use crate::layout::{name, row, Core};
+use crate::layout::{name, row, LogCore};
 use crate::log::Log;
 use hashmere_engine::ClientId;
 use hashmere_mem::Mem;
@@ -26,7 +26,7 @@ pub struct RingStats {
     pub unreported_drops: u64,
 }
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> LogCore<'_, M> {
     /// Lines that were dropped behind the last one of a ring, as soon as that was drained.
     pub(crate) fn unreported_drops(&self, ring: u64) -> u64 {
         let row = self.geometry.row(ring);

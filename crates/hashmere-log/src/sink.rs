@@ -100,7 +100,7 @@ impl Sink {
     /// Delivers what there is in the history.
     pub(crate) fn deliver(
         &mut self,
-        core: &crate::layout::Core<'_, MapMem>,
+        core: &crate::layout::LogCore<'_, MapMem>,
         scratch: &mut crate::output::Scratch,
     ) -> Result<bool, LogError> {
         let Sink { to, format, filter } = self;

@@ -1,6 +1,6 @@
 //! Time stamps: what a line costs is one look at the processor's counter; what time that was is found out when lines are merged.
 
-use crate::layout::{at, clock, Core};
+use crate::layout::{at, clock, LogCore};
 use crate::merge::Times;
 use hashmere_mem::Mem;
 use hashmere_os::clock::{has_ticks, monotonic, ticks, wall};
@@ -42,7 +42,7 @@ pub(crate) struct Moment {
 
 impl Moment {
     /// Now, in a log.
-    pub(crate) fn now<M: Mem>(core: &Core<'_, M>) -> Moment {
+    pub(crate) fn now<M: Mem>(core: &LogCore<'_, M>) -> Moment {
         let (kind, anchor, anchor_ns) = (core.get(at::CLOCK), core.get(at::ANCHOR_TICKS), core.get(at::ANCHOR_NS));
         if kind != clock::TICKS {
             return Moment { stamp: now(kind), wall_ns: ns(wall()), rate: 1.0 };

@@ -3,7 +3,7 @@
 use crate::error::QueueError;
 use crate::layout::{Geometry, Kind};
 use crate::pool::{check_name, is_name, write_queue, Pool, FREE};
-use crate::recover::Core;
+use crate::recover::PoolCore;
 use hashmere_engine::{StoreHandle, WriteError};
 use hashmere_format::region::kind;
 use hashmere_mem::MapMem;
@@ -114,7 +114,7 @@ impl PoolOptions {
         let free = self.on_death == OnDeath::Queue(FREE);
         let fill = |mem: &MapMem, base: u64| {
             geometry.format(mem, base, if on_death.is_some() { 2 } else { u64::from(free) });
-            let core = Core { mem, base, geometry: &geometry };
+            let core = PoolCore { mem, base, geometry: &geometry };
             write_queue(&core, 0, FREE, Kind::Mpmc, geometry.elements);
             if let Some(name) = on_death {
                 write_queue(&core, 1, name, Kind::Mpmc, geometry.elements);

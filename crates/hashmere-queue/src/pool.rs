@@ -5,7 +5,7 @@ use crate::error::QueueError;
 use crate::layout::{endpoint, limit, pool, queue, Geometry, Kind};
 use crate::options::QueueOptions;
 use crate::queue::{Queue, QueueStats};
-use crate::recover::{Core, Peers};
+use crate::recover::{Liveness, PoolCore};
 use crate::ring::Ring;
 use hashmere_engine::{ClientId, Region, SharedEngine, StoreHandle, WriteError};
 use hashmere_format::region::kind;
@@ -29,7 +29,7 @@ pub(crate) fn check_name(name: &str) -> Result<(), QueueError> {
 }
 
 /// Writes the entry of a queue that does not exist yet; its last store makes it exist.
-pub(crate) fn write_queue<M: Mem>(core: &Core<M>, id: u64, name: &str, kind: Kind, bound: u64) {
+pub(crate) fn write_queue<M: Mem>(core: &PoolCore<M>, id: u64, name: &str, kind: Kind, bound: u64) {
     let entry = core.base + core.geometry.queue(id);
     core.mem.write(entry + queue::NAME, name.as_bytes());
     core.mem.store(entry + queue::NAME_LEN, name.len() as u64, Ordering::Relaxed);
@@ -51,8 +51,8 @@ impl Inner {
         self.region.mem()
     }
 
-    pub(crate) fn core(&self) -> Core<'_, MapMem> {
-        Core { mem: self.mem(), base: self.region.offset(), geometry: &self.geometry }
+    pub(crate) fn core(&self) -> PoolCore<'_, MapMem> {
+        PoolCore { mem: self.mem(), base: self.region.offset(), geometry: &self.geometry }
     }
 
     /// Clears up after crashed processes.
@@ -67,7 +67,7 @@ impl Inner {
 
 struct Others<'a>(&'a Arc<SharedEngine>);
 
-impl Peers for Others<'_> {
+impl Liveness for Others<'_> {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         self.0.is_gone(client)
     }

@@ -12,20 +12,20 @@ use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
 
 /// Who can say whether a client is gone.
-pub(crate) trait Peers {
+pub(crate) trait Liveness {
     /// Whether it is, for certain.
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError>;
 }
 
 /// A pool in memory.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Core<'a, M> {
+pub(crate) struct PoolCore<'a, M> {
     pub(crate) mem: &'a M,
     pub(crate) base: u64,
     pub(crate) geometry: &'a Geometry,
 }
 
-impl<M: Mem> Core<'_, M> {
+impl<M: Mem> PoolCore<'_, M> {
     pub(crate) fn word(&self, at: u64) -> u64 {
         self.mem.load(self.base + at, Ordering::Acquire)
     }
@@ -72,7 +72,7 @@ impl<M: Mem> Core<'_, M> {
     }
 
     /// Clears up after every endpoint whose owner is gone. Returns how many elements went back.
-    pub(crate) fn recover(&self, me: ClientId, peers: &impl Peers) -> Result<u64, WriteError> {
+    pub(crate) fn recover(&self, me: ClientId, peers: &impl Liveness) -> Result<u64, WriteError> {
         let mut returned = 0;
         for index in 0..self.geometry.endpoints {
             let word = self.mem.load(self.owner(index), Ordering::Acquire);

@@ -50,7 +50,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let put = |at: u64, value: u64| mem.store(at, value, Ordering::Relaxed);
         put(at::MAGIC, header::MAGIC);
         put(at::FORMAT, header::FORMAT);
-        put(at::LAYOUT, header::layout_hash());
+        put(at::LAYOUT, hashmere_format::layout::layout_hash());
         put(at::INCOMPAT, if layout.is_durable() { feature::DURABLE } else { 0 });
         put(at::HASH_ID, HASH_ID);
         put(at::SEED, layout.seed);

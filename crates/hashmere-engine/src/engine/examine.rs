@@ -69,7 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 get(at::RO_COMPAT)
             ));
         }
-        if get(at::LAYOUT) != header::layout_hash() || get(at::HASH_ID) != HASH_ID {
+        if get(at::LAYOUT) != hashmere_format::layout::layout_hash() || get(at::HASH_ID) != HASH_ID {
             return refuse(
                 "it was written by a build with another layout or hash function; dump it with that build".into(),
             );

@@ -1,11 +1,11 @@
 //! A log on heap memory, those who write to it and drain it, and what came out.
 
 use crate::error::LogError;
-use crate::layout::{at, clock, row, wake_flag, Core, Geometry, BUSY};
+use crate::layout::{at, clock, row, wake_flag, Geometry, LogCore, BUSY};
 use crate::line::LogLine;
 use crate::merge::{Merged, Times};
 use crate::output::{Carrier, Scratch, Sent};
-use crate::ring::{Cursor, Peers};
+use crate::ring::{Cursor, Liveness};
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::traced::Traced;
 use hashmere_mem::{HeapMem, Mem};
@@ -17,7 +17,7 @@ const BASE: u64 = 256;
 /// Those who are gone.
 pub(super) struct Gone(pub(super) Vec<ClientId>);
 
-impl Peers for Gone {
+impl Liveness for Gone {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         Ok(self.0.contains(&client))
     }
@@ -78,8 +78,8 @@ impl Fixture {
         Fixture { heap: self.heap.clone(), geometry: self.geometry, time: self.time.clone(), paper: self.paper.clone() }
     }
 
-    pub(super) fn core(&self) -> Core<'_, HeapMem> {
-        Core { mem: &*self.heap, base: BASE, geometry: &self.geometry }
+    pub(super) fn core(&self) -> LogCore<'_, HeapMem> {
+        LogCore { mem: &*self.heap, base: BASE, geometry: &self.geometry }
     }
 
     pub(super) fn actor(&self) -> Actor {
@@ -145,8 +145,8 @@ impl<M: Mem> Carrier<M> for Paper<'_> {
 }
 
 impl<M: Mem> Actor<M> {
-    pub(super) fn core(&self) -> Core<'_, M> {
-        Core { mem: &*self.mem, base: BASE, geometry: &self.geometry }
+    pub(super) fn core(&self) -> LogCore<'_, M> {
+        LogCore { mem: &*self.mem, base: BASE, geometry: &self.geometry }
     }
 
     pub(super) fn claim(&self, number: u64) -> Cursor {

@@ -5,7 +5,7 @@ use crate::history::Found;
 use crate::layout::{at, row, BUSY};
 use crate::line::LogLine;
 use crate::merge::{Merged, Times};
-use crate::ring::{Cursor, Peers};
+use crate::ring::{Cursor, Liveness};
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::scenarios::{self, wrong};
 use hashmere_mem::shuttle::thread;
@@ -42,7 +42,7 @@ pub(super) struct Play {
     pub(super) writing: Arc<AtomicU64>,
 }
 
-impl Peers for Play {
+impl Liveness for Play {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         Ok(self.dead.lock().unwrap().contains(&client))
     }

@@ -1,7 +1,7 @@
 //! A pool on heap memory, clients of it, and a look at where every element is.
 
 use crate::layout::{endpoint, queue, Geometry, Held, Kind};
-use crate::recover::{Core, Peers};
+use crate::recover::{Liveness, PoolCore};
 use crate::ring::{EndpointLayout, Ring};
 use hashmere_engine::{ClientId, WriteError};
 use hashmere_mem::traced::Traced;
@@ -16,7 +16,7 @@ pub(super) const BASE: u64 = 256;
 /// Those who are gone.
 pub(super) struct Gone(pub(super) Vec<ClientId>);
 
-impl Peers for Gone {
+impl Liveness for Gone {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         Ok(self.0.contains(&client))
     }
@@ -66,7 +66,7 @@ impl Fixture {
 
     /// What each queue holds, in order; every element must be in exactly one, and no free endpoint may hold any.
     pub(super) fn census(&self) -> Result<Vec<Vec<u32>>, String> {
-        let core = Core { mem: &*self.heap, base: BASE, geometry: &self.geometry };
+        let core = PoolCore { mem: &*self.heap, base: BASE, geometry: &self.geometry };
         for index in 0..self.geometry.endpoints {
             let word = |at: u64| core.word(self.geometry.endpoint(index) + at);
             let held = (0..endpoint::SINGLES).filter(|slot| word(endpoint::SLOTS + 8 * slot) != 0).count();
@@ -111,8 +111,8 @@ pub(super) struct Actor<M> {
 }
 
 impl<M: Mem> Actor<M> {
-    pub(super) fn core(&self) -> Core<'_, M> {
-        Core { mem: &self.mem, base: BASE, geometry: &self.geometry }
+    pub(super) fn core(&self) -> PoolCore<'_, M> {
+        PoolCore { mem: &self.mem, base: BASE, geometry: &self.geometry }
     }
 
     pub(super) fn ring(&self, id: u64) -> Ring {

@@ -4,7 +4,7 @@
 use super::fixture::{client, Actor, Fixture};
 use crate::fault::{self, Fault};
 use crate::layout::{Geometry, Kind};
-use crate::recover::Peers;
+use crate::recover::Liveness;
 use crate::ring::EndpointLayout;
 use crate::transfer::{peek, pop_many, pop_one, push_many, push_one, wake_sleepers, Push};
 use crate::wait::sleep;
@@ -62,7 +62,7 @@ impl Play {
 
 type Thread = thread::JoinHandle<()>;
 
-impl Peers for Play {
+impl Liveness for Play {
     fn is_gone(&self, client: ClientId) -> Result<bool, WriteError> {
         Ok(self.dead.lock().unwrap().contains(&client))
     }

@@ -18,8 +18,8 @@ mod walk;
 mod worker;
 
 pub use hold::{hold, Held};
-pub use queues::{QueueScenario, QUEUE_SCENARIOS};
-pub use run::{run, run_queue, Counts, Effort};
+pub use queues::{run_queue, QueueScenario, QUEUE_SCENARIOS};
+pub use run::{run, Counts, Effort};
 pub use scenario::{Scenario, HELD, SCENARIOS};
 pub use trace::is_allowed;
 pub use worker::{work, work_queue};

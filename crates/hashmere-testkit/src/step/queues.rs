@@ -2,10 +2,11 @@
 //! place, in its order, as if the operation had been done up to one of its steps and the endpoint had been given back then.
 
 use super::image::Image;
-use super::run::{Case, Judge};
+use super::run::{Case, Counts, Effort, Judge};
 use super::trace::Stopped;
 use super::verify::{is_clean, QUICKLY_NS};
 use crate::limits::now_ns;
+use crate::rng::Rng;
 use crate::scratch::Scratch;
 use crate::tiny;
 use hashmere::{Options, Store};
@@ -132,6 +133,11 @@ pub(super) fn work(scenario: &QueueScenario, store: &Store, mark: impl Fn()) {
 pub(super) struct Places {
     /// Behind each step, from before the first to behind the last.
     allowed: Vec<Contents>,
+}
+
+/// Tries one operation on queues. `program` is the one that calls [`work_queue`](super::work_queue).
+pub fn run_queue(program: &str, scenario: &QueueScenario, effort: Effort, rng: &mut Rng) -> Counts {
+    scenario.case(program).try_all(effort, rng)
 }
 
 impl QueueScenario {

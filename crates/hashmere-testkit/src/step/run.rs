@@ -1,7 +1,6 @@
 //! Kills a traced operation behind each of its instructions, and looks at what is left.
 
 use super::image::Image;
-use super::queues::QueueScenario;
 use super::route::Route;
 use super::scenario::Scenario;
 use super::trace::{stay_on_one_processor, Stop, Stopped, Tracee};
@@ -111,11 +110,6 @@ pub fn run(program: &str, scenario: &Scenario, effort: Effort, rng: &mut Rng) ->
     of_keys(program, scenario, 0).try_all(effort, rng)
 }
 
-/// Tries one operation on queues. `program` is the one that calls [`work_queue`](super::work_queue).
-pub fn run_queue(program: &str, scenario: &QueueScenario, effort: Effort, rng: &mut Rng) -> Counts {
-    scenario.case(program).try_all(effort, rng)
-}
-
 /// The case of an operation on keys, with this many others in the store.
 pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) -> Case<'a, Frame> {
     let scratch = Scratch::new("step");
@@ -133,7 +127,7 @@ pub(super) fn of_keys<'a>(program: &'a str, scenario: &Scenario, others: u64) ->
 }
 
 impl<J: Judge> Case<'_, J> {
-    fn try_all(&self, effort: Effort, rng: &mut Rng) -> Counts {
+    pub(super) fn try_all(&self, effort: Effort, rng: &mut Rng) -> Counts {
         stay_on_one_processor();
         let (route, instructions) = self.follow();
         // Some more than counted: an operation may take a few instructions more or less from one run to the next.
