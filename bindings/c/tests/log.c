@@ -334,7 +334,7 @@ static void following(void) {
     CHECK(HM_INFO(log, "one more") == HM_OK);
     drain(log, &seen);
     EXPECT(HM_OK, hm_follower_next(follower, MS, &line, &error));
-    EXPECT(HM_OK, hm_follower_missed(follower, &missed, &error));
+    EXPECT(HM_OK, hm_follower_missed_bytes(follower, &missed, &error));
     CHECK(line.text.len == 8 && line.position == seen.last_position && missed == 0);
     hm_follower_close(follower);
     hm_follower_close(NULL);

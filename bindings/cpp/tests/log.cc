@@ -146,7 +146,7 @@ void records(hashmere::store &store) {
 
     // The line is there for followers; JSON of what is important.
     auto follower = log.follow(1);
-    CHECK(follower.next()->text() == "slow" && !follower.next(2ms) && follower.missed() == 0);
+    CHECK(follower.next()->text() == "slow" && !follower.next(2ms) && follower.missed_bytes() == 0);
     const std::string file = std::string(std::getenv("HASHMERE_DIR")) + "/cpp-log.lines";
     {
         auto important = log.drain(hashmere::output::file(file).json().only(level::warn).rotate(1 << 20, 2));

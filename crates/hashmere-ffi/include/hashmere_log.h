@@ -371,7 +371,7 @@ int hm_follower_next(hm_follower *follower, uint64_t timeout_ms, hm_line *line, 
 int hm_follower_fd(hm_follower *follower, int *fd, hm_error *error);
 
 /** Bytes of lines that were written over before this follower came to read them. @return #HM_OK */
-int hm_follower_missed(hm_follower *follower, uint64_t *bytes, hm_error *error);
+int hm_follower_missed_bytes(hm_follower *follower, uint64_t *bytes, hm_error *error);
 
 /** Ends following. NULL is allowed. */
 void hm_follower_close(hm_follower *follower);

@@ -169,7 +169,7 @@ export! {
     }
 
     /// See `hashmere_log.h`.
-    fn hm_follower_missed(follower: Owned = (follower: *mut HmFollower), bytes: Out<u64> = (bytes: *mut u64)) {
+    fn hm_follower_missed_bytes(follower: Owned = (follower: *mut HmFollower), bytes: Out<u64> = (bytes: *mut u64)) {
         bytes.put(follower.follower.missed_bytes());
         Ok(OK)
     }

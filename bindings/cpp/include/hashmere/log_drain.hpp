@@ -259,9 +259,9 @@ public:
             [&](int rc) { return rc == HM_OK ? std::optional<log_line>(*line_) : std::nullopt; });
     }
     /// Bytes of lines that were written over before this came to read them.
-    std::uint64_t missed() const {
+    std::uint64_t missed_bytes() const {
         std::uint64_t n = 0;
-        detail::must([&](hm_error *e) { return hm_follower_missed(c_.get(), &n, e); });
+        detail::must([&](hm_error *e) { return hm_follower_missed_bytes(c_.get(), &n, e); });
         return n;
     }
 

@@ -153,10 +153,10 @@ static VALUE follower_next(VALUE self, VALUE ms) {
     return rb_ary_new_from_values(10, parts);
 }
 
-static VALUE follower_missed(VALUE self) {
+static VALUE follower_missed_bytes(VALUE self) {
     uint64_t bytes;
     hm_error error;
-    checked(hm_follower_missed(follower_of(self)->hm, &bytes, &error), &error);
+    checked(hm_follower_missed_bytes(follower_of(self)->hm, &bytes, &error), &error);
     return ULL2NUM(bytes);
 }
 /* _fileno: readable while there is a line. */
@@ -184,6 +184,6 @@ void init_log_drain(VALUE log_class) {
     rb_define_private_method(drainer_class, "_stop", drainer_stop, 0);
     rb_define_private_method(follower_class, "_next", follower_next, 1);
     rb_define_private_method(follower_class, "_fileno", follower_fileno, 0);
-    rb_define_method(follower_class, "missed", follower_missed, 0);
+    rb_define_method(follower_class, "missed_bytes", follower_missed_bytes, 0);
     rb_define_method(follower_class, "close", follower_close, 0);
 }

@@ -324,7 +324,7 @@ module Hashmere
         parts && Line.from(parts)
       end
 
-      # @!method missed
+      # @!method missed_bytes
       #   @return [Integer] bytes of lines that were written over before they were read
       # @!method close
       #   @return [nil]
