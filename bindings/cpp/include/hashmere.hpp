@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /// @file hashmere.hpp
-/// The C++17 face of Hashmere, on hashmere.h alone.
+/// The C++17 interface of Hashmere, on hashmere.h alone.
 ///
 /// @code{.cpp}
 /// #include <hashmere.hpp>

@@ -1,4 +1,4 @@
-// The C++ face of the log: formats, streams, fields, levels, draining and following, the death of a writer and of a drainer.
+// The log in C++: formats, streams, fields, levels, draining and following, the death of a writer and of a drainer.
 #include "test.hpp"
 
 #include <algorithm>

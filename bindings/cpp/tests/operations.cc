@@ -1,4 +1,4 @@
-// Every call of the C++ face once, and what each outcome looks like.
+// Every call of the C++ interface once, and what each outcome looks like.
 #include "test.hpp"
 
 #include <algorithm>

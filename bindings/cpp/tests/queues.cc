@@ -1,4 +1,4 @@
-// The C++ face of queues, of waiting, and of backups.
+// Queues in C++, waiting, and backups.
 #include "test.hpp"
 
 #include <cstring>

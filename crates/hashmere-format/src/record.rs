@@ -5,7 +5,7 @@
 //! +------------------------------+-----------+---------+---------------+
 //! | version                      | value len | key len | field bits    |  header, always
 //! +------------------------------+-----------+---------+---------------+
-//! | checksum (32)                       | stamp (32)                    |  in a durable store, see `sum`
+//! | checksum (32)                       | stamp (32)                    |  in a durable store, see `checksum`
 //! | value length (32)            | key length (32)                     |  if LONG
 //! | wall clock of expiry in milliseconds                               |  if EXPIRES
 //! | marks (32)                   | caller's flags (32)                 |  if FLAGS

@@ -61,7 +61,7 @@ impl ManualDrainer {
         ManualDrainer::with_role(handle, sink)
     }
 
-    /// Settles and frees the rings of dead threads.
+    /// Recovers and frees the rings of dead threads.
     pub(crate) fn recover_rings(&self) -> Result<(), LogError> {
         Ok(self.handle.core().recover_rings(self.handle.client, &*self.handle)?)
     }

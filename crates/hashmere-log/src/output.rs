@@ -30,7 +30,7 @@ pub(crate) struct Room {
     pub(crate) takes_one: bool,
 }
 
-/// What became of the next text.
+/// What was done with the next text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Sent {
     /// There was none.

@@ -265,7 +265,7 @@ impl<M: Mem> LogCore<'_, M> {
         self.mem.store(cursor.row + row::OWNER, 0, Ordering::Release);
     }
 
-    /// Gives back the rings of crashed processes, after settling them.
+    /// Gives back the rings of crashed processes, after recovering them.
     pub(crate) fn recover_rings(&self, me: ClientId, peers: &impl Liveness) -> Result<(), WriteError> {
         for ring in 0..self.rings_used() {
             self.recover_ring(ring, me, peers)?;

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 const LINE: u64 = 8;
 const AHEAD: u64 = 16 * 64;
 
-/// What became of a push.
+/// The result of a push.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Push {
     /// This many were pushed.

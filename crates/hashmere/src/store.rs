@@ -170,7 +170,7 @@ impl Store {
     }
 
     /// Repairs what dead clients left, removes every key that has expired and cleans whatever pays, over the whole store; returns the
-    /// bytes that became free. Writing does this in passing, for what is worth it; this is for a quiet moment.
+    /// bytes that became free. Writing does this incrementally, where it is worth it; this is for a quiet moment.
     ///
     /// # Errors
     /// See [`WriteError`].

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /// @file log.hpp
-/// One ordered log of many threads and processes: the C++ face of hashmere_log.h. Not a part of hashmere.hpp.
+/// One ordered log of many threads and processes: the C++ interface to hashmere_log.h. Not a part of hashmere.hpp.
 ///
 /// @code{.cpp}
 /// hashmere::log log(store, "log");                                     // any process opens the same one

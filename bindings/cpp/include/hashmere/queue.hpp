@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /// @file queue.hpp
-/// Queues between processes, and waiting for each other: the C++ face of hashmere_queue.h. Not a part of hashmere.hpp.
+/// Queues between processes, and waiting for each other: the C++ interface to hashmere_queue.h. Not a part of hashmere.hpp.
 ///
 /// @code{.cpp}
 /// hashmere::pool pool(store, "jobs", hashmere::pool_options(1000, 4096)); // any process opens the same one

@@ -27,7 +27,7 @@ struct Counts {
 }
 
 impl Counts {
-    /// What came of something; `None`: it was refused.
+    /// The result of something; `None`: it was refused.
     fn note<T>(&mut self, what: &str, done: Result<T, (i32, String)>) -> Option<T> {
         match done {
             Ok(done) => {

@@ -23,7 +23,7 @@ const CHUNK: u64 = 1 << 20;
 /// Steps of the scan between two loads of the snapshot word, and between two reports of progress.
 const REPORT: u64 = if cfg!(test) { 16 } else { 4096 };
 
-/// What became of a copy.
+/// The result of a copy.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Copied {
     /// Keys in it.

@@ -24,7 +24,7 @@ const MARGIN: u64 = 1 << 20;
 /// Every how many segments progress is reported.
 const REPORT: u64 = 256;
 
-/// What became of a record.
+/// What was done with a record.
 enum Adopted {
     /// It is the key's record, or an older one is and it lost.
     Done(bool),

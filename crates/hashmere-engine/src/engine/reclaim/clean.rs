@@ -26,27 +26,27 @@ pub(in crate::engine) enum Policy {
     },
 }
 
-/// Segments looked at in passing.
+/// Segments looked at by one incremental cleaning.
 const WINDOW: u64 = 64;
-/// Dead segments' worth in the window below which nothing is cleaned in passing: the longer compaction is deferred, the less there
+/// Dead segments' worth in the window below which nothing is cleaned incrementally: the longer compaction is deferred, the less there
 /// is to move. With 256 KiB segments this is 1.5 MiB, which still lies in a second-level cache of 2 MiB.
 const COMPACTION_THRESHOLD: u64 = 6;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// The operation is over: nothing is held back for it any more, and what it left is tidied.
+    /// The operation is over: nothing is held back for it any more, and what it left is cleaned.
     #[inline(always)]
     pub(in crate::engine) fn leave(&self, writer: &mut Writer) {
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         if writer.dead_large.is_some() || writer.made_dead >= self.segment_bytes() {
-            self.tidy(writer);
+            self.clean_incrementally(writer);
         }
         self.sync_if_due(writer);
     }
 
-    /// After an operation: what it left to be tidied.
+    /// After an operation: cleans what it left.
     #[cold]
     #[inline(never)]
-    pub(in crate::engine) fn tidy(&self, writer: &mut Writer) {
+    pub(in crate::engine) fn clean_incrementally(&self, writer: &mut Writer) {
         if let Some(segment) = writer.dead_large.take() {
             // What fails here is found again by the next look at this segment; the operation itself is done.
             let _ = self.reclaim_large(segment, writer.slot);
