@@ -53,6 +53,14 @@ fn counting_where_no_number_is_long_enough() {
         in_vain(&client, 34, "present", || tick(&client, b"key", counter));
         in_vain(&client, 34, "absent", || tick(&client, b"none", counter));
     }
+    // Zeros in front make a number of it, and it is one digit too long for all.
+    for length in [21, 25, 32] {
+        let fixture = Fixture::new(fixed(None, Some(length)));
+        fixture.client().t_set(b"key", &vec![b'0'; length as usize]).unwrap();
+        let client = fixture.client();
+        assert_eq!(tick(&client, b"key", Counter::EXISTING).unwrap_err().code(), 34, "{length}");
+        assert_eq!(client.t_get(b"key").unwrap().unwrap(), vec![b'0'; length as usize]);
+    }
     // Where each number has its room, one can count; in a shorter one up to where it ends.
     let fixture = Fixture::new(fixed(None, Some(20)));
     assert_eq!(tick(&fixture.client(), b"key", Counter::or_create(7)).unwrap(), Some(7));

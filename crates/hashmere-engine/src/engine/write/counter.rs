@@ -155,8 +155,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     fn pad(&self, at: usize, buffer: &mut [u8; DIGITS]) -> Result<usize, WriteError> {
         let Some(fixed) = self.layout.fixed.1.map(|fixed| fixed as usize) else { return Ok(at) };
-        let given = DIGITS - at;
-        if given > fixed {
+        // Longer than any number: of such values none is a counter.
+        let given = if fixed > DIGITS { DIGITS } else { DIGITS - at };
+        if given > fixed || fixed > DIGITS {
             return Err(WriteError::WrongLength { what: "value", given: given as u64, fixed: fixed as u64 });
         }
         buffer[DIGITS - fixed..at].fill(b'0');
