@@ -22,7 +22,7 @@ pub mod at {
     pub const RO_COMPAT: u64 = 24;
     /// Features that a client must know to open the file at all.
     pub const INCOMPAT: u64 = 32;
-    /// [`layout_hash`](super::layout_hash): guards against a layout that changed without a new version.
+    /// [`layout_hash`](crate::layout::layout_hash): guards against a layout that changed without a new version.
     pub const LAYOUT: u64 = 40;
     /// [`HASH_ID`](crate::hash::HASH_ID).
     pub const HASH_ID: u64 = 48;

@@ -20,7 +20,7 @@ impl Store {
     /// gets a new one. `false`: there was none.
     ///
     /// # Errors
-    /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`Options::open`].
+    /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`crate::Options::open`].
     pub fn remove(name_or_path: impl AsRef<Path>) -> Result<bool, OpenError> {
         hashmere_engine::remove(name_or_path.as_ref())
     }
@@ -154,7 +154,7 @@ impl Store {
     }
 
     /// Makes everything that any process was acknowledged before this call survive a crash of the machine and a power cut.
-    /// Durable stores only ([`Options::durable`]). Several callers at a time share the work.
+    /// Durable stores only ([`crate::Options::durable`]). Several callers at a time share the work.
     ///
     /// # Errors
     /// [`WriteError::InvalidState`] if the store is not durable, [`Busy`](WriteError::Busy) if a process is stopped within a write or
@@ -181,7 +181,7 @@ impl Store {
         Ok(engine.compact(&mut writer)? * engine.segment_bytes())
     }
 
-    /// Gives the store another maximum size, for all processes that have it open; [`Options::max_bytes`] does the same at opening.
+    /// Gives the store another maximum size, for all processes that have it open; [`crate::Options::max_bytes`] does the same at opening.
     ///
     /// A larger one counts from now on. For a smaller one a cache drops what has not been used lately (or everything, if its
     /// index alone would take half of the new size), and a strict store is compacted; the memory of what is no longer needed is
