@@ -42,9 +42,7 @@ fn next_number(store: &Store) -> Done {
         let seen = store.get_item(b"cas")?.ok_or("no key `cas`")?;
         let next = (number(&seen.value)? + 1).to_string();
         let change = Change::Set(next.as_bytes());
-        if let CasOutcome::Stored(_) =
-            store.compare_and_set(b"cas", Expected::Version(seen.metadata.version), change)?
-        {
+        if let CasOutcome::Stored(_) = store.cas(b"cas", Expected::Version(seen.metadata.version), change)? {
             return Ok(());
         }
     }

@@ -373,8 +373,8 @@ static void loops(void) {
     EXPECT(HM_E_LOG_TAKEN, hm_manual_drainer_open(log, &show, &second, &error));
     CHECK(second == NULL && error.pid == (uint32_t)getpid());
     EXPECT(HM_OK, hm_log_follow(log, 0, &follower, &error));
-    EXPECT(HM_OK, hm_manual_drainer_fd(manual, &in, &error));
-    EXPECT(HM_OK, hm_follower_fd(follower, &out, &error));
+    EXPECT(HM_OK, hm_manual_drainer_ready_fd(manual, &in, &error));
+    EXPECT(HM_OK, hm_follower_ready_fd(follower, &out, &error));
     CHECK(!is_readable(in, 20) && !is_readable(out, 20));
     for (int round = 0; round < 3; round++) {
         pthread_t other;

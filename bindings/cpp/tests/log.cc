@@ -171,7 +171,7 @@ bool is_readable(int fd, int ms) {
 /// Draining and following in an event loop; what logs and rings there are; what a thread that has ended had dropped last.
 void loops(hashmere::store &store) {
     hashmere::log log(store, "loops", hashmere::log_options().keep().drop().ring_bytes(4096));
-    const auto names = hashmere::log::names(store);
+    const auto names = hashmere::log::list(store);
     CHECK(std::count(names.begin(), names.end(), "loops") == 1 && log.rings().empty());
     std::vector<std::string> came;
     std::uint32_t lost = 0;
@@ -181,7 +181,7 @@ void loops(hashmere::store &store) {
         if (line.text() == "bad") throw std::runtime_error("bad line");
     }));
     auto follower = log.follow();
-    const int in = manual.fd(), out = follower.fd();
+    const int in = manual.ready_fd(), out = follower.ready_fd();
     CHECK(!is_readable(in, 10) && !is_readable(out, 10) && fails(HM_E_LOG_TAKEN, [&] { log.drain_manual(); }));
     log.info("one");
     CHECK(is_readable(in, 30000));

@@ -103,7 +103,7 @@ impl StoreBase {
             return store.delete(key.0).or_raise(py);
         }
         let condition = condition(version, expected.as_ref())?;
-        Ok(matches!(store.compare_and_set(key.0, condition, Change::Remove).or_raise(py)?, CasOutcome::Removed))
+        Ok(matches!(store.cas(key.0, condition, Change::Remove).or_raise(py)?, CasOutcome::Removed))
     }
 
     /// Removes a key and returns its value; exactly one of several callers gets it. Without the key the default.
@@ -136,7 +136,7 @@ impl StoreBase {
         let with = given(ttl, expires_at, flags)?;
         let condition = condition(version, expected.as_ref())?;
         let change = Change::SetWith(&value.0, with);
-        Ok(match self.enter(py)?.compare_and_set(key.0, condition, change).or_raise(py)? {
+        Ok(match self.enter(py)?.cas(key.0, condition, change).or_raise(py)? {
             CasOutcome::Stored(stored) => version_of(Some(stored)),
             _ => None,
         })

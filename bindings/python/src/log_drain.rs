@@ -183,7 +183,7 @@ impl Follower {
     /// A descriptor for event loops that is readable while there is a line; it belongs to this object. Follow with a ``timeout`` of 0 then:
     /// the iteration that finds none takes that back.
     fn fileno(&mut self, py: Python<'_>) -> PyResult<i32> {
-        Ok(self.follower.descriptor().or_raise_log(py)?.as_raw_fd())
+        Ok(self.follower.ready_fd().or_raise_log(py)?.as_raw_fd())
     }
 
     /// Bytes of lines that were gone before they were read.

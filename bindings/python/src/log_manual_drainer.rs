@@ -53,7 +53,7 @@ impl Drop for ManualDrainer {
 impl ManualDrainer {
     /// A descriptor that is readable while there is something to drain. It belongs to this object.
     fn fileno(&self, py: Python<'_>) -> PyResult<i32> {
-        self.with(py, |drain| Ok(drain.descriptor().or_raise_log(py)?.as_raw_fd()))
+        self.with(py, |drain| Ok(drain.ready_fd().or_raise_log(py)?.as_raw_fd()))
     }
 
     /// Takes the lines that are in the rings and writes them out; returns how many. What is too young by some millionths of a second stays for

@@ -34,7 +34,7 @@ from django.test.runner import DiscoverRunner  # noqa: E402
 class HashmereCacheTests(BaseCacheTests, TestCase):
     incr_decr_type_error = TypeError
 
-    def test_integers_are_counters_for_everyone(self):
+    def test_integers_are_counters_for_all_processes(self):
         cache.set("n", 5)
         self.assertEqual(cache.store.incr(cache.make_key("n"), 2), 7)
         self.assertEqual(cache.get("n"), 7)

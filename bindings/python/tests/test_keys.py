@@ -150,7 +150,7 @@ def test_an_entry_id_notices_that_its_uid_is_of_another_key(store):
     assert store["k"] == b"v" and len(store) == 1
 
 
-def test_a_reservation_of_an_entry_that_goes_meanwhile(store):
+def test_a_reservation_of_an_entry_that_is_deleted(store):
     store["k"] = "v"
     reservation = store.reserve(store.id_of("k"), 3)
     del store["k"]

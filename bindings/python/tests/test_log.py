@@ -122,7 +122,7 @@ def test_to_a_descriptor_and_as_json(log):
         log.drain(1.5)
 
 
-def test_one_drains_and_others_stand_by(log):
+def test_one_drains_and_others_are_standby(log):
     first, second = [], []
     drainer = log.drain(first.append)
     with pytest.raises(hashmere.LogTaken) as taken:

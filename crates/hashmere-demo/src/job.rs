@@ -13,10 +13,10 @@
 //! it has waited for the end of the killed one, which writes nothing more. There are no transactions over
 //! several keys; each of these steps changes one key atomically:
 //!
-//! 1. *claim*: `compare_and_set` of `chunk:<id>` by its version, from `todo` to `taken(slot)`;
+//! 1. *claim*: `cas` of `chunk:<id>` by its version, from `todo` to `taken(slot)`;
 //! 2. *apply*, for each distinct word of the chunk: `update` of `word:<w>`: if its mark of this slot is below the id
 //!    of the chunk, add the count *and* set the mark to the id; otherwise leave it as it is;
-//! 3. *finish*: `compare_and_set` of `chunk:<id>` by its version, from `taken(slot)` to `done(slot)`.
+//! 3. *finish*: `cas` of `chunk:<id>` by its version, from `taken(slot)` to `done(slot)`.
 //!
 //! A process walks over the chunks from the first id to the last: it claims what is `todo`, does steps 2 and 3 for
 //! what is `taken` by its own slot, and passes over everything else.

@@ -53,7 +53,7 @@ impl Worker {
     /// Step 1. `None`: another slot was faster.
     fn claim(&self, store: &Store, key: &[u8], chunk: &Chunk, seen: Version) -> Result<Option<Version>, Failure> {
         let taken = Chunk { state: State::Taken(self.slot), piece: chunk.piece.clone() };
-        let claimed = store.compare_and_set(key, Expected::Version(seen), Change::Set(&taken.encode()))?;
+        let claimed = store.cas(key, Expected::Version(seen), Change::Set(&taken.encode()))?;
         Ok(match claimed {
             CasOutcome::Stored(stored) => Some(stored.version),
             _ => None,
@@ -84,7 +84,7 @@ impl Worker {
         let done = State::Done { slot: self.slot, lines: count_lines(&text), words };
         let done = Chunk { state: done, piece: chunk.piece.clone() };
         let key = job::chunk_key(id);
-        match store.compare_and_set(&key, Expected::Version(version), Change::Set(&done.encode()))? {
+        match store.cas(&key, Expected::Version(version), Change::Set(&done.encode()))? {
             CasOutcome::Stored(_) => {}
             other => {
                 let text = format!("chunk {id} of worker {} was changed by another: {other:?}", self.slot + 1);

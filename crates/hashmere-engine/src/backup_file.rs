@@ -6,8 +6,8 @@ use crate::fork_handle::SharedEngine;
 use crate::open::{self, FileEngine, Opened};
 use crate::options::Options;
 use hashmere_format::header::flag;
-use hashmere_os::boot;
 use hashmere_os::file::{self, Unpublished};
+use hashmere_os::random;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -88,8 +88,8 @@ impl Copy {
             // The seed too: supplied hashes are stored spread, and it says how.
             layout: source.layout.clone(),
             max_bytes: source.max_bytes(),
-            uuid: boot::random_uuid().map_err(|e| io("draw a random UUID", e))?,
-            life: 0,
+            uuid: random::random_uuid().map_err(|e| io("draw a random UUID", e))?,
+            status: 0,
             boot: open::boot_words(),
         };
         let options = Options { permissions: Some(mode & 0o777 | 0o600), ..Options::default() };

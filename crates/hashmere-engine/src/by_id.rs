@@ -148,7 +148,7 @@ impl SharedEngine {
             if seen.replace(version) == Some(version) {
                 return Err(self.misplaced(at));
             }
-            let done = self.compare_and_set_hashed(&key, kh, Expected::Version(version), change)?;
+            let done = self.cas_hashed(&key, kh, Expected::Version(version), change)?;
             if matches!(done, CasOutcome::Stored(_) | CasOutcome::Removed) {
                 return Ok(done);
             }

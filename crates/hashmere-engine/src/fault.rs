@@ -27,7 +27,7 @@ hashmere_mem::seeded_faults! {
     CountEarly,
     /// What this process has no addresses for is taken for something that is not there.
     RefusalIgnored,
-    /// A repair, or making room by force, begins without the whole file within reach.
+    /// A repair, or an emergency reclaim, begins without the whole file within reach.
     ReachUnasked,
     /// A writer takes a lock although an update that was beaten again and again asks to go first.
     YieldIgnored,
@@ -103,7 +103,7 @@ hashmere_mem::seeded_faults! {
     MarkingIgnored,
     /// A cleaner moves what it found before it locked the key.
     MoveBelieved,
-    /// Cleaning by force ends at a record whose lock does not come.
+    /// Emergency cleaning ends at a record whose lock does not come.
     RecordAwaited,
     /// A writer is refused as soon as a lock is in the way of the room that it needs, or of its leaf.
     RefusedEarly,
@@ -171,8 +171,8 @@ hashmere_mem::seeded_faults! {
     KeptUnmarked,
     /// It is marked only after the commit.
     KeptLate,
-    /// Segments with kept records are reused.
-    KeptReused,
+    /// Segments with retained records are reused.
+    RetainedReused,
     /// A backup takes the marks of one that died for its own.
     OldMarksBelieved,
     /// A backup does not wait for those who do not know its floor.

@@ -126,20 +126,15 @@ impl SharedEngine {
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn compare_and_set(
-        &self,
-        key: &[u8],
-        expected: Expected<'_>,
-        change: Change<'_>,
-    ) -> Result<CasOutcome, WriteError> {
-        self.compare_and_set_hashed(key, self.engine().hash(key), expected, change)
+    pub fn cas(&self, key: &[u8], expected: Expected<'_>, change: Change<'_>) -> Result<CasOutcome, WriteError> {
+        self.cas_hashed(key, self.engine().hash(key), expected, change)
     }
 
     /// The same, with the key's hash.
     ///
     /// # Errors
     /// See [`WriteError`].
-    pub fn compare_and_set_hashed(
+    pub fn cas_hashed(
         &self,
         key: &[u8],
         kh: KeyHash,
@@ -148,7 +143,7 @@ impl SharedEngine {
     ) -> Result<CasOutcome, WriteError> {
         let engine = self.engine();
         let mut writer = engine.writer_for(key, kh)?;
-        engine.with_index_room(&mut writer, |writer| engine.compare_and_set(writer, key, kh, expected, change))
+        engine.with_index_room(&mut writer, |writer| engine.cas(writer, key, kh, expected, change))
     }
 
     /// Shows a key to `f` and does what it says, in one step.

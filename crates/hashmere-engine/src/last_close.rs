@@ -81,8 +81,8 @@ impl Opened {
     }
 }
 
-/// The life word of a store; `None`: this is none, or a copy of one, which is no left-over.
-fn life_of(file: &File) -> io::Result<Option<u64>> {
+/// The status word of a store; `None`: this is none, or a copy of one, which is no left-over.
+fn status_of(file: &File) -> io::Result<Option<u64>> {
     let mut head = [0; (at::FILE + 8) as usize];
     match file.read_exact_at(&mut head, 0) {
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(None),
@@ -90,11 +90,11 @@ fn life_of(file: &File) -> io::Result<Option<u64>> {
     }
     let word = |at: u64| head[at as usize..].first_chunk::<8>().map_or(0, |bytes| u64::from_le_bytes(*bytes));
     let is_store = word(at::MAGIC) == MAGIC && word(at::FILE) == identity(file)?;
-    Ok(is_store.then(|| word(at::LIFE)))
+    Ok(is_store.then(|| word(at::STATUS)))
 }
 
 fn is_marked(file: &File) -> io::Result<bool> {
-    Ok(life_of(file)?.is_some_and(|life| life & flag::REMOVE_ON_LAST_CLOSE != 0))
+    Ok(status_of(file)?.is_some_and(|status| status & flag::REMOVE_ON_LAST_CLOSE != 0))
 }
 
 /// Whether this is a store that its last user should have removed, but was killed. Takes nothing.
@@ -113,8 +113,8 @@ pub(crate) fn remove_left_over(path: &Path, file: &File) -> io::Result<bool> {
         return Ok(false);
     }
     // From here on no other process has it open, or gets to.
-    let Some(life) = life_of(file)? else { return Ok(false) };
-    file.write_all_at(&(life | flag::REMOVED).to_le_bytes(), at::LIFE)?;
+    let Some(status) = status_of(file)? else { return Ok(false) };
+    file.write_all_at(&(status | flag::REMOVED).to_le_bytes(), at::STATUS)?;
     if is_file_of(file, path) {
         match std::fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),

@@ -61,10 +61,10 @@ impl Opened {
         if engine.access.read_only || !self.is_last() {
             return;
         }
-        let life = engine.status();
-        if life & flag::REMOVE_ON_LAST_CLOSE != 0 {
+        let status = engine.status();
+        if status & flag::REMOVE_ON_LAST_CLOSE != 0 {
             self.remove(path);
-        } else if life & flag::CLEAN == 0 && !poisoned && self.is_flushed() {
+        } else if status & flag::CLEAN == 0 && !poisoned && self.is_flushed() {
             engine.change_status(flag::CLEAN, 0);
             let _ = engine.mem.file().sync_all();
         }

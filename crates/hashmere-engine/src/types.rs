@@ -182,7 +182,7 @@ pub struct Stored {
     pub created: bool,
 }
 
-/// What `compare_and_set` expects to find.
+/// What `cas` expects to find.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Expected<'a> {
     /// No such key.
@@ -193,7 +193,7 @@ pub enum Expected<'a> {
     Value(&'a [u8]),
 }
 
-/// What `compare_and_set` does when it finds what it expects.
+/// What `cas` does when it finds what it expects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Change<'a> {
     /// Stores this value with no attributes.
@@ -204,7 +204,7 @@ pub enum Change<'a> {
     Remove,
 }
 
-/// The outcome of `compare_and_set`.
+/// The outcome of `cas`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CasOutcome {
     /// It was as expected, and the value was stored.

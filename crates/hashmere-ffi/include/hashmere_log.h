@@ -325,7 +325,7 @@ int hm_manual_drainer_open(hm_log *log, const hm_drain_options *options, hm_manu
  * @param fd  belongs to `drainer`: do not close or read it
  * @return #HM_OK, #HM_E_IO
  */
-int hm_manual_drainer_fd(hm_manual_drainer *drainer, int *fd, hm_error *error);
+int hm_manual_drainer_ready_fd(hm_manual_drainer *drainer, int *fd, hm_error *error);
 
 /**
  * Takes the lines that are in the rings, and writes them out; what is too young by some millionths of a second stays for the next call.
@@ -368,7 +368,7 @@ int hm_follower_next(hm_follower *follower, uint64_t timeout_ms, hm_line *line, 
  * @param fd  belongs to `follower`: do not close or read it
  * @return #HM_OK, #HM_E_IO
  */
-int hm_follower_fd(hm_follower *follower, int *fd, hm_error *error);
+int hm_follower_ready_fd(hm_follower *follower, int *fd, hm_error *error);
 
 /** Bytes of lines that were written over before this follower came to read them. @return #HM_OK */
 int hm_follower_missed_bytes(hm_follower *follower, uint64_t *bytes, hm_error *error);

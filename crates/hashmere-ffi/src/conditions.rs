@@ -123,7 +123,7 @@ export_by_key! {
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        Ok(compared(store.compare_and_set(key, at_version(version), to(value, attributes))?, &stored))
+        Ok(compared(store.cas(key, at_version(version), to(value, attributes))?, &stored))
     }
 
     /// See `hashmere.h`.
@@ -135,7 +135,7 @@ export_by_key! {
         attributes: Attached = (attributes: *const HmAttributes),
         stored: Maybe<HmStored> = (stored: *mut HmStored),
     ) {
-        Ok(compared(store.compare_and_set(key, Expected::Value(old), to(value, attributes))?, &stored))
+        Ok(compared(store.cas(key, Expected::Value(old), to(value, attributes))?, &stored))
     }
 
     /// See `hashmere.h`.
@@ -145,7 +145,7 @@ export_by_key! {
         version: Plain = (version: u64),
     ) {
         let expected = Expected::Version(Version(version));
-        Ok(compared(store.compare_and_set(key, expected, Change::Remove)?, &Maybe::none()))
+        Ok(compared(store.cas(key, expected, Change::Remove)?, &Maybe::none()))
     }
 
     /// See `hashmere.h`.
@@ -154,7 +154,7 @@ export_by_key! {
         key,
         old: Bytes = (old: *const c_void, old_len: usize),
     ) {
-        Ok(compared(store.compare_and_set(key, Expected::Value(old), Change::Remove)?, &Maybe::none()))
+        Ok(compared(store.cas(key, Expected::Value(old), Change::Remove)?, &Maybe::none()))
     }
 
     /// See `hashmere.h`.

@@ -34,8 +34,8 @@ export! {
     }
 
     /// See `hashmere_log.h`.
-    fn hm_manual_drainer_fd(drainer: Owned = (drainer: *mut HmManualDrainer), fd: Out<c_int> = (fd: *mut c_int)) {
-        fd.put(drainer.0.descriptor()?.as_raw_fd());
+    fn hm_manual_drainer_ready_fd(drainer: Owned = (drainer: *mut HmManualDrainer), fd: Out<c_int> = (fd: *mut c_int)) {
+        fd.put(drainer.0.ready_fd()?.as_raw_fd());
         Ok(OK)
     }
 
@@ -63,8 +63,8 @@ export! {
     }
 
     /// See `hashmere_log.h`.
-    fn hm_follower_fd(follower: Owned = (follower: *mut HmFollower), fd: Out<c_int> = (fd: *mut c_int)) {
-        fd.put(follower.follower.descriptor()?.as_raw_fd());
+    fn hm_follower_ready_fd(follower: Owned = (follower: *mut HmFollower), fd: Out<c_int> = (fd: *mut c_int)) {
+        fd.put(follower.follower.ready_fd()?.as_raw_fd());
         Ok(OK)
     }
 

@@ -100,7 +100,7 @@ export_by_key! {
                 len.put(found);
                 return Ok(BUFFER_TOO_SMALL);
             }
-            if let CasOutcome::Removed = store.compare_and_set(key, Expected::Version(item.version), Change::Remove)? {
+            if let CasOutcome::Removed = store.cas(key, Expected::Version(item.version), Change::Remove)? {
                 len.put(found);
                 meta.put(item);
                 return Ok(OK);

@@ -50,7 +50,7 @@ pub fn expiry_word(head: u64) -> Option<u64> {
     (head & field::EXPIRES != 0).then_some(AT / 8 + 1 + (head & field::LONG))
 }
 
-/// The checksum of the words behind the checksum word, `words` in all, head and sum included.
+/// The checksum of the words behind the checksum word, `words` in all, header and checksum included.
 pub fn of_payload(head: u64, words: u64, mut load: impl FnMut(u64) -> u64) -> u32 {
     let skipped = expiry_word(head);
     let covered = (AT / 8 + 1..words).filter(|word| Some(*word) != skipped);

@@ -46,8 +46,8 @@ pub mod at {
     pub const BOOT_HI: u64 = 136;
     /// Bytes that the file may reach; 0 is no limit.
     pub const MAX_BYTES: u64 = 144;
-    /// [`flag`](super::flag)s of the life of the store.
-    pub const LIFE: u64 = 152;
+    /// [`flag`](super::flag)s: how the store was last left.
+    pub const STATUS: u64 = 152;
     /// What distinguished the file from its copies when the store was last opened for writing; never zero then.
     pub const FILE: u64 = 160;
     /// How many looks for dead clients have begun.
@@ -130,11 +130,11 @@ pub const WAIT_GROUPS: u64 = 64;
 
 /// Bits of the feature words.
 pub mod feature {
-    /// Incompat: the store is durable. Records carry sums, deaths are stamped, segments wait for a sync.
+    /// Incompat: the store is durable. Records carry checksums, deaths are stamped, segments wait for a sync.
     pub const DURABLE: u64 = 1;
 }
 
-/// Bits of the life word.
+/// Bits of the status word.
 pub mod flag {
     /// The last user closed the store in order, after its data reached the medium.
     pub const CLEAN: u64 = 1;

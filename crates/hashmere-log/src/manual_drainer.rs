@@ -121,7 +121,7 @@ impl ManualDrainer {
     ///
     /// # Errors
     /// Those of making a descriptor and a thread.
-    pub fn descriptor(&mut self) -> Result<BorrowedFd<'_>, LogError> {
+    pub fn ready_fd(&mut self) -> Result<BorrowedFd<'_>, LogError> {
         let watch = match self.watch.take() {
             Some(watch) => watch,
             None => Watch::new(&self.handle, For::Lines, 0)?,

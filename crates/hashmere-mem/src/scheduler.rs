@@ -1,5 +1,6 @@
 //! A scheduler that lets a thread run on for a while.
 
+use hashmere_os::random::SplitMix64;
 use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 
 /// Chooses again, evenly, after a burst of steps whose mean length is drawn for each run: from one step, which shakes
@@ -7,7 +8,7 @@ use shuttle::scheduler::{Schedule, Scheduler, Task, TaskId};
 pub(crate) struct BurstScheduler {
     seed: u64,
     left: u64,
-    rng: u64,
+    rng: SplitMix64,
     /// One in this many steps ends a burst.
     mean: u64,
 }
@@ -18,36 +19,28 @@ const LONGEST: u64 = 8;
 impl BurstScheduler {
     /// `times` runs.
     pub(crate) fn new(seed: u64, times: u64) -> BurstScheduler {
-        BurstScheduler { seed, left: times, rng: 0, mean: 1 }
-    }
-
-    /// The next random word (splitmix64).
-    fn word(&mut self) -> u64 {
-        self.rng = self.rng.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.rng ^ (self.rng >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
+        BurstScheduler { seed, left: times, rng: SplitMix64(0), mean: 1 }
     }
 }
 
 impl Scheduler for BurstScheduler {
     fn new_execution(&mut self) -> Option<Schedule> {
         self.left = self.left.checked_sub(1)?;
-        self.rng = self.seed ^ self.left << 52;
-        self.mean = 1 << (self.word() % LONGEST);
-        Some(Schedule::new(self.rng))
+        self.rng = SplitMix64(self.seed ^ self.left << 52);
+        self.mean = 1 << (self.rng.next() % LONGEST);
+        Some(Schedule::new(self.rng.0))
     }
 
     fn next_task(&mut self, runnable: &[&Task], current: Option<TaskId>, is_yielding: bool) -> Option<TaskId> {
         let stays = current.filter(|id| !is_yielding && runnable.iter().any(|task| task.id() == *id));
-        if stays.is_some() && self.word() % self.mean != 0 {
+        if stays.is_some() && self.rng.next() % self.mean != 0 {
             return stays;
         }
-        let choice = self.word() % runnable.len() as u64;
+        let choice = self.rng.next() % runnable.len() as u64;
         Some(runnable[choice as usize].id())
     }
 
     fn next_u64(&mut self) -> u64 {
-        self.word()
+        self.rng.next()
     }
 }

@@ -80,7 +80,7 @@ fn one_thread_of_many_gets_a_slot() {
 }
 
 #[test]
-fn a_child_starts_anew_and_the_parent_keeps_its_claims() {
+fn a_child_starts_without_claims_and_the_parent_keeps_its_claims() {
     let file = unnamed();
     let (host, other) =
         (OsHost::new(file.try_clone().unwrap()).unwrap(), OsHost::new(file.try_clone().unwrap()).unwrap());

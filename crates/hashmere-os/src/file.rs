@@ -65,7 +65,7 @@ fn create_provisional(dir: &Path, mode: u32) -> io::Result<Unpublished> {
 }
 
 fn provisional_name(dir: &Path) -> io::Result<PathBuf> {
-    Ok(dir.join(format!(".hashmere-{:016x}", crate::boot::random_u64()?)))
+    Ok(dir.join(format!(".hashmere-{:016x}", crate::random::random_u64()?)))
 }
 
 /// Gives the file its name, in one step: a process that opens `path` sees the complete file or none.

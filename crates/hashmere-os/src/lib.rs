@@ -4,7 +4,7 @@
 //! mapping ([`map`]) and its addresses ([`addresses`]), space in a file ([`space`]), creation and guarded opening of files
 //! ([`mod@file`]), locks that die with their process ([`bytelock`]), what a fork must not inherit
 //! ([`fork`]), sleeping on a word ([`futex`]), clocks ([`clock`]), the identity of this boot
-//! ([`boot`]) and of other processes ([`process`]), bytes sent with a note of how many ([`send`]).
+//! ([`boot`]) and of other processes ([`process`]), random numbers ([`random`]), bytes sent with a note of how many ([`send`]).
 //!
 //! It is not a portability layer, and it knows nothing of the format of a Hashmere file.
 
@@ -23,6 +23,7 @@ pub mod futex;
 pub mod map;
 pub mod page;
 pub mod process;
+pub mod random;
 pub mod send;
 pub mod space;
 

@@ -3,7 +3,7 @@
 use crate::error::QueueError;
 use crate::mutex::refuse_cache;
 use hashmere_engine::{ClientId, SharedEngine, StoreHandle, Update, WriteError};
-use hashmere_os::{boot, fork};
+use hashmere_os::{fork, random};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -110,7 +110,7 @@ impl Barrier {
             return Err(QueueError::BadOption("a barrier has 1 to 2^32 participants"));
         }
         let client = store.client()?.pack();
-        let fresh = boot::random_u64().map_err(|source| WriteError::Io { action: "draw a random number", source })?;
+        let fresh = random::random_u64().map_err(|source| WriteError::Io { action: "draw a random number", source })?;
         let mut barrier = Barrier {
             store: store.clone(),
             key: key.to_vec(),

@@ -143,7 +143,7 @@ impl Mutex {
             // A living holder has given the lease back and is about to remove its name.
             let abandoned = self.store.is_gone(holder_of(&item.value)?)?;
             let expected = Expected::Version(item.metadata.version);
-            if let CasOutcome::Stored(stored) = self.store.compare_and_set(&self.key, expected, Change::Set(&me))? {
+            if let CasOutcome::Stored(stored) = self.store.cas(&self.key, expected, Change::Set(&me))? {
                 return Ok((stored.version, abandoned));
             }
         }
@@ -188,6 +188,6 @@ impl Drop for MutexGuard<'_> {
         // the version is not ours any more. A death in between: the next holder finds it abandoned, which is nearly so.
         drop(self.lease.take());
         let expected = Expected::Version(self.version);
-        let _ = self.mutex.store.compare_and_set(&self.mutex.key, expected, Change::Remove);
+        let _ = self.mutex.store.cas(&self.mutex.key, expected, Change::Remove);
     }
 }

@@ -96,7 +96,7 @@ fn cas(store: &Store, key: u32, expected: State, new: State) -> Result<(Reply, u
     let (old, new) = (expected.map(|value| value_bytes(key, value)), new.map(|value| value_bytes(key, value)));
     let expected = old.as_ref().map_or(Expected::Absent, |value| Expected::Value(value));
     let change = new.as_ref().map_or(Change::Remove, |value| Change::Set(value));
-    Ok(match store.compare_and_set(&key_bytes(key), expected, change)? {
+    Ok(match store.cas(&key_bytes(key), expected, change)? {
         CasOutcome::Stored(stored) => (Reply::Yes, stored.version.0),
         CasOutcome::Removed => (Reply::Yes, 0),
         CasOutcome::Mismatch(_) => (Reply::No, 0),
@@ -124,7 +124,7 @@ fn incr(store: &Store, key: u32, by: u64, initial: Option<u64>, how: u64) -> Res
             };
             let after = number(key, &item.value).wrapping_add(by);
             let (expected, value) = (Expected::Version(item.metadata.version), value_bytes(key, after));
-            if let CasOutcome::Stored(stored) = store.compare_and_set(&name, expected, Change::Set(&value))? {
+            if let CasOutcome::Stored(stored) = store.cas(&name, expected, Change::Set(&value))? {
                 return Ok((Reply::Found(Some(after)), stored.version.0));
             }
         },

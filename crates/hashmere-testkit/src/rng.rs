@@ -1,5 +1,7 @@
 //! A small seeded generator. Every random test starts with [`Rng::for_test`], which prints what replays it.
 
+use hashmere_os::random::SplitMix64;
+
 /// xoshiro256**: fast, good enough for tests, the same on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng {
@@ -11,10 +13,7 @@ const DEFAULT_SEED: u64 = 0x4d45_5245_2026;
 
 /// One step of splitmix64, also used as a hash.
 pub fn mix(word: u64) -> u64 {
-    let mut z = word.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    z ^ (z >> 31)
+    SplitMix64(word).next()
 }
 
 /// The seed of this run: `HASHMERE_SEED` (decimal or 0x...), or a fixed one.

@@ -180,8 +180,8 @@ fn killed_on_the_way_to_having_it_open() {
     for options in [small(), small().durable()] {
         fill(&options.open(&path).unwrap());
         let closed = fs::read(&path).unwrap();
-        let life = u64::from_le_bytes(closed[at::LIFE as usize..][..8].try_into().unwrap());
-        assert!(life & flag::CLEAN != 0);
+        let status = u64::from_le_bytes(closed[at::STATUS as usize..][..8].try_into().unwrap());
+        assert!(status & flag::CLEAN != 0);
         // Of another machine, or another boot.
         let foreign = [(at::BOOT_LO, 1), (at::BOOT_HI, 2), (at::FILE, 3)];
         let store = open(&path);

@@ -14,14 +14,14 @@ use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// Boot id and life word of the header: the machine went down while the store was open.
+/// Boot id and status word of the header: the machine went down while the store was open.
 fn reboot(path: &Path) {
     let file = File::options().read(true).write(true).open(path).unwrap();
     file.write_all_at(&[0xee; 16], 128).unwrap();
-    let mut life = [0; 8];
-    file.read_exact_at(&mut life, 152).unwrap();
-    life[0] &= !1;
-    file.write_all_at(&life, 152).unwrap();
+    let mut status = [0; 8];
+    file.read_exact_at(&mut status, 152).unwrap();
+    status[0] &= !1;
+    file.write_all_at(&status, 152).unwrap();
 }
 
 fn key(i: u32) -> Vec<u8> {

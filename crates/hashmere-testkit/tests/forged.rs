@@ -77,7 +77,7 @@ fn use_it(store: &Store) {
         let _ = (store.set(&key, &[b'8'; 16]), store.set(&key, b"short"), store.set(b"long key of this", &[0; 3000]));
         let _ = (store.add(&key, b"x", Attributes::NONE), store.replace(&key, b"y", Attributes::NONE));
         let _ = (store.append(&key, b"tail"), store.prepend(&key, b"head"), store.touch(&key, Ttl::Never));
-        let _ = store.compare_and_set(&key, Expected::Absent, Change::Set(b"z"));
+        let _ = store.cas(&key, Expected::Absent, Change::Set(b"z"));
         let _ = store.update_with(&key, |_| Update::Set(b"updated".to_vec()));
         let _ = (
             store.set_many(&[(key, b"batch")]),
@@ -137,7 +137,7 @@ fn each_word_of_the_header_at_each_limit() {
     let _watchdog = Watchdog::start("forged-words");
     let scratch = Scratch::new("forged-words");
     let path = scratch.store("forged");
-    let frozen = (at::COMPAT..at::CHECKSUM).step_by(8).chain([at::MAX_BYTES, at::LIFE, at::ROOT, at::SEGMENTS]);
+    let frozen = (at::COMPAT..at::CHECKSUM).step_by(8).chain([at::MAX_BYTES, at::STATUS, at::ROOT, at::SEGMENTS]);
     let others = (at::BOOT_LO..at::SYNC_NEXT).step_by(8).chain([at::WAITED, at::CHUNKS]);
     let syncs = (at::SYNC_NEXT..at::SYNC_LOCK + 8).step_by(8).chain(at::SYNC_POINTS);
     for (kind, options) in &kinds()[usize::from(quick()) * 2..] {

@@ -199,7 +199,7 @@ fn full_file_system() {
 
 /// Another tenant takes the space: what is already stored can still be read, overwritten in place or refused cleanly.
 #[test]
-fn file_system_filled_by_someone_else() {
+fn file_system_filled_by_another_process() {
     let _watchdog = Watchdog::start("full-tenant");
     let scratch = Scratch::new("full-tenant");
     let Some(disk) = SmallDisk::mount(scratch.path(), 8 << 20) else { return };

@@ -73,7 +73,7 @@ fn an_exit_removes_it_and_a_death_leaves_nothing_to_the_next() {
 }
 
 #[test]
-fn it_stays_while_anybody_has_it_open() {
+fn it_stays_while_any_process_has_it_open() {
     let _watchdog = Watchdog::start("last-exit-stays");
     let scratch = Scratch::new("last-exit-stays");
     let path = scratch.store("marked");

@@ -39,7 +39,7 @@ fn marks_stay_with_a_value_and_go_with_it() {
 }
 
 #[test]
-fn a_touch_that_writes_anew_keeps_marks() {
+fn a_touch_that_writes_a_record_keeps_marks() {
     let (_scratch, store) = stage("marks_touch");
     store.shared().set_marked(b"k", b"v", Attributes::NONE, 2, None).unwrap();
     assert!(store.touch(b"k", Ttl::After(Duration::from_secs(50))).unwrap());
@@ -69,7 +69,7 @@ fn one_of_many_sets_a_mark() {
 }
 
 #[test]
-fn frames_stand_before_their_values() {
+fn frames_are_before_their_values() {
     let (_scratch, store) = stage("marks_frames");
     store.set(b"short", b"abc").unwrap();
     let long = vec![b'x'; 100_000];

@@ -47,7 +47,7 @@ fn assert_within(store: &Store, max: u64) {
 }
 
 #[test]
-fn a_cache_opened_with_less_evicts_for_everyone_who_has_it_open() {
+fn a_cache_opened_with_less_evicts_for_all_processes_that_have_it_open() {
     let _watchdog = Watchdog::start("maximum-cache");
     let scratch = Scratch::new("maximum-cache");
     let path = scratch.store("cache");
@@ -82,7 +82,7 @@ fn a_cache_opened_with_less_evicts_for_everyone_who_has_it_open() {
 }
 
 #[test]
-fn a_cache_whose_index_would_leave_no_room_begins_anew() {
+fn a_cache_whose_index_would_leave_no_room_starts_again() {
     let _watchdog = Watchdog::start("maximum-index");
     let scratch = Scratch::new("maximum-index");
     let store = cache(17 * MIB).open(scratch.store("cache")).unwrap();

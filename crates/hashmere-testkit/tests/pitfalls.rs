@@ -105,7 +105,7 @@ fn no_write_shows_a_gap() {
             4 => {
                 let version = writer.metadata(b"v").unwrap().unwrap().version;
                 let change = Change::Set(&value);
-                writer.compare_and_set(b"v", Expected::Version(version), change).unwrap();
+                writer.cas(b"v", Expected::Version(version), change).unwrap();
             }
             _ => drop(writer.incr(b"n", 1, Counter::EXISTING).unwrap().unwrap()),
         }
@@ -148,7 +148,7 @@ fn a_failed_write_leaves_the_old_value() {
     full(store.append(b"key", &too_long).map(drop));
     full(store.prepend(b"key", &too_long).map(drop));
     full(store.update_with(b"key", |_| Update::Set(too_long.clone())).map(drop));
-    full(store.compare_and_set(b"key", Expected::Version(before.metadata.version), Change::Set(&too_long)).map(drop));
+    full(store.cas(b"key", Expected::Version(before.metadata.version), Change::Set(&too_long)).map(drop));
     full(store.set(before.metadata.uid, &too_long).map(drop));
     full(store.set_many(&[(b"key", &too_long)]).map(drop));
     full(store.reserve(b"key", too_long.len() as u64, Attributes::NONE).map(drop));

@@ -192,7 +192,7 @@ fn pools_and_queues_are_found_by_name_and_dropped() {
 }
 
 #[test]
-fn elements_are_where_they_were_after_everybody_closed_the_store() {
+fn elements_are_where_they_were_after_all_processes_closed_the_store() {
     let scratch = Scratch::new("queues-reopen");
     let (store, pool) = small(&scratch);
     mark(&pool);

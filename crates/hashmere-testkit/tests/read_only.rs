@@ -79,7 +79,7 @@ fn every_write_is_refused() {
         ("reserve", store.reserve(key, 9, Attributes::NONE).map(drop)),
         ("delete", store.delete(key).map(drop)),
         ("take", store.take(key).map(drop)),
-        ("cas", store.compare_and_set(b"new", Expected::Absent, Change::Set(b"x")).map(drop)),
+        ("cas", store.cas(b"new", Expected::Absent, Change::Set(b"x")).map(drop)),
         ("update", store.update_with(key, |_| Update::Remove).map(drop)),
         ("incr", store.incr(b"n", 1, Counter::or_create(1)).map(drop)),
         ("decr", store.decr(b"n", 1, Counter::or_create(1)).map(drop)),

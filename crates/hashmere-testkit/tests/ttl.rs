@@ -99,8 +99,8 @@ fn gone_for_every_call() {
     assert_eq!(store.incr(k(7), 1, Counter::EXISTING).unwrap(), None);
     assert_eq!(store.incr(k(8), 1, Counter::or_create(100)).unwrap(), Some(100));
     assert_eq!(store.dec_ref(k(9)).unwrap(), None);
-    assert_eq!(store.compare_and_set(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), CasOutcome::Absent);
-    let absent = store.compare_and_set(k(11), Expected::Absent, Change::Set(b"new")).unwrap();
+    assert_eq!(store.cas(k(10), Expected::Value(b"7"), Change::Remove).unwrap(), CasOutcome::Absent);
+    let absent = store.cas(k(11), Expected::Absent, Change::Set(b"new")).unwrap();
     assert!(matches!(absent, CasOutcome::Stored(stored) if stored.created), "{absent:?}");
     let mut seen = Some(());
     store
@@ -173,7 +173,7 @@ fn what_keeps_flags_and_expiry_and_what_does_not() {
     let dropping: [(&str, &dyn Fn()); 4] = [
         ("set", &|| _ = store.set(b"k", b"x").unwrap()),
         ("replace", &|| _ = store.replace(b"k", b"x", Attributes::NONE).unwrap().unwrap()),
-        ("cas", &|| _ = store.compare_and_set(b"k", Expected::Value(b"5"), Change::Set(b"x")).unwrap()),
+        ("cas", &|| _ = store.cas(b"k", Expected::Value(b"5"), Change::Set(b"x")).unwrap()),
         ("set_many", &|| _ = store.set_many(&[(b"k", b"x")]).unwrap()),
     ];
     for (name, change) in dropping {

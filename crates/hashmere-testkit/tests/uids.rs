@@ -80,8 +80,8 @@ fn all_do_nothing(store: &Store, gone: Key<'_>, call: u64) {
         15 => store.incr(gone, 1, existing).unwrap().is_none(),
         16 => store.decr(gone, 1, existing).unwrap().is_none(),
         17 => store.dec_ref(gone).unwrap().is_none(),
-        18 => store.compare_and_set(gone, Expected::Value(b"1"), Change::Set(b"2")).unwrap() == CasOutcome::Absent,
-        19 => stale(store.compare_and_set(gone, Expected::Absent, Change::Set(b"wrong"))),
+        18 => store.cas(gone, Expected::Value(b"1"), Change::Set(b"2")).unwrap() == CasOutcome::Absent,
+        19 => stale(store.cas(gone, Expected::Absent, Change::Set(b"wrong"))),
         20 => stale(store.set(gone, b"wrong")),
         21 => stale(store.add(gone, b"wrong", none)),
         22 => stale(store.update_with(gone, |_| Update::Set(b"wrong".to_vec()))),
@@ -159,7 +159,7 @@ fn a_damaged_key_ends_in_an_error() {
     for result in [
         store.set(uid, b"x").map(drop),
         store.delete(uid).map(drop),
-        store.compare_and_set(uid, Expected::Value(b"value"), Change::Set(b"x")).map(drop),
+        store.cas(uid, Expected::Value(b"value"), Change::Set(b"x")).map(drop),
     ] {
         assert!(matches!(result, Err(WriteError::Corrupt { .. })), "{result:?}");
     }
@@ -206,7 +206,7 @@ fn one_after_the_other(store: &Store, key: Key<'_>, bytes: &[u8], uid: Uid) {
     assert_eq!((*store.view(key).unwrap().unwrap()).to_vec(), item.value);
     assert_eq!(store.metadata(key).unwrap(), Some(item.metadata));
 
-    let cas = |expected, value| store.compare_and_set(key, expected, Change::Set(value)).unwrap();
+    let cas = |expected, value| store.cas(key, expected, Change::Set(value)).unwrap();
     assert_eq!(cas(Expected::Absent, b"no"), CasOutcome::Mismatch(item.metadata.version));
     assert_eq!(cas(Expected::Value(b"<one>"), b"no"), CasOutcome::Mismatch(item.metadata.version));
     assert!(matches!(cas(Expected::Version(item.metadata.version), b"7"), CasOutcome::Stored(_)));

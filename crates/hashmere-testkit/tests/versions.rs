@@ -132,12 +132,12 @@ fn version_0_is_that_of_an_absent_key() {
     let scratch = Scratch::new("versions-0");
     let store = small().open(scratch.store("versions")).unwrap();
     let absent = Expected::Version(Version(0));
-    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), CasOutcome::Absent);
-    let stored = store.compare_and_set(b"k", absent, Change::Set(b"A")).unwrap();
+    assert_eq!(store.cas(b"k", absent, Change::Remove).unwrap(), CasOutcome::Absent);
+    let stored = store.cas(b"k", absent, Change::Set(b"A")).unwrap();
     assert!(matches!(stored, CasOutcome::Stored(stored) if stored.created), "{stored:?}");
     let seen = store.metadata(b"k").unwrap().unwrap().version;
-    assert_eq!(store.compare_and_set(b"k", absent, Change::Set(b"B")).unwrap(), CasOutcome::Mismatch(seen));
-    assert_eq!(store.compare_and_set(b"k", absent, Change::Remove).unwrap(), CasOutcome::Mismatch(seen));
+    assert_eq!(store.cas(b"k", absent, Change::Set(b"B")).unwrap(), CasOutcome::Mismatch(seen));
+    assert_eq!(store.cas(b"k", absent, Change::Remove).unwrap(), CasOutcome::Mismatch(seen));
     assert_eq!(store.get(b"k").unwrap().as_deref(), Some(&b"A"[..]));
 }
 
@@ -148,18 +148,18 @@ fn compare_and_set_is_not_fooled_by_a_value_that_returns() {
     let seen = store.set(b"k", b"A").unwrap().version;
     store.set(b"k", b"B").unwrap();
     store.set(b"k", b"A").unwrap();
-    let swapped = store.compare_and_set(b"k", Expected::Version(seen), Change::Set(b"C")).unwrap();
+    let swapped = store.cas(b"k", Expected::Version(seen), Change::Set(b"C")).unwrap();
     let now = store.metadata(b"k").unwrap().unwrap().version;
     assert_eq!(swapped, CasOutcome::Mismatch(now));
     store.delete(b"k").unwrap();
     store.set(b"k", b"A").unwrap();
-    let swapped = store.compare_and_set(b"k", Expected::Version(seen), Change::Remove).unwrap();
+    let swapped = store.cas(b"k", Expected::Version(seen), Change::Remove).unwrap();
     assert!(matches!(swapped, CasOutcome::Mismatch(version) if version > now), "{swapped:?}");
     // By value it is the value that counts.
-    let swapped = store.compare_and_set(b"k", Expected::Value(b"A"), Change::Set(b"C")).unwrap();
+    let swapped = store.cas(b"k", Expected::Value(b"A"), Change::Set(b"C")).unwrap();
     assert!(matches!(swapped, CasOutcome::Stored(stored) if !stored.created));
     assert_eq!(
-        store.compare_and_set(b"k", Expected::Value(b"A"), Change::Remove).unwrap(),
+        store.cas(b"k", Expected::Value(b"A"), Change::Remove).unwrap(),
         CasOutcome::Mismatch(store.metadata(b"k").unwrap().unwrap().version)
     );
 }
@@ -176,11 +176,11 @@ fn every_way_to_remove_a_key_is_counted() {
         |store| assert_eq!(store.update_with(b"key", |_| Update::Remove).unwrap(), Updated::Removed),
         |store| {
             let version = store.metadata(b"key").unwrap().unwrap().version;
-            let removed = store.compare_and_set(b"key", Expected::Version(version), Change::Remove).unwrap();
+            let removed = store.cas(b"key", Expected::Version(version), Change::Remove).unwrap();
             assert_eq!(removed, CasOutcome::Removed);
         },
         |store| {
-            let removed = store.compare_and_set(b"key", Expected::Value(b"value"), Change::Remove).unwrap();
+            let removed = store.cas(b"key", Expected::Value(b"value"), Change::Remove).unwrap();
             assert_eq!(removed, CasOutcome::Removed);
         },
     ];

@@ -4,7 +4,8 @@ use crate::{glob, Cursor, Filter, Pair, ReadError, Store};
 use hashmere_engine::Found;
 use hashmere_format::leaf::Slot;
 use hashmere_format::uid::{depth_max, reverse, Scan as Position};
-use hashmere_os::{boot, clock};
+use hashmere_os::clock;
+use hashmere_os::random::{random_u64, SplitMix64};
 use std::sync::Mutex;
 
 /// Looks at random places before a random pair is taken from a scan: a table filled to one in a hundred still answers at
@@ -96,11 +97,11 @@ impl Store {
     /// See [`ReadError`].
     pub fn random(&self) -> Result<Option<Pair>, ReadError> {
         let engine = self.engine();
-        let mut dice = Dice::new();
+        let mut dice = dice();
         let few = engine.leaves_of(engine.root_word()) <= FEW_LEAVES;
         for _ in 0..if few { THROWS_FEW } else { THROWS } {
             let root = engine.root_word();
-            if let Some((uid, slot_offset, slot)) = engine.random_place(root, dice.throw())? {
+            if let Some((uid, slot_offset, slot)) = engine.random_place(root, dice.next())? {
                 if let Some(pair) = self.pair(root, uid, slot_offset, slot, &Filter::default())? {
                     return Ok(Some(pair));
                 }
@@ -113,13 +114,13 @@ impl Store {
         }
         // Nearly empty, or what was chosen has expired: from a random point on, else from the start.
         let bits = depth_max(0);
-        let start = Position { reached: (dice.throw() >> 40) as u32 & ((1 << bits) - 1), ..Position::START };
+        let start = Position { reached: (dice.next() >> 40) as u32 & ((1 << bits) - 1), ..Position::START };
         let later = Scan { store: self, filter: Filter::default(), at: Some(start), part: None, failed: false }.next();
         later.or_else(|| self.iter().next()).transpose()
     }
 
     /// One of all entries, each with the same chance; `None`: there are none, or it is gone or has expired.
-    fn random_of_few(&self, dice: &mut Dice) -> Result<Option<Pair>, ReadError> {
+    fn random_of_few(&self, dice: &mut SplitMix64) -> Result<Option<Pair>, ReadError> {
         let engine = self.engine();
         let root = engine.root_word();
         let (mut at, mut seen, mut chosen) = (Position::START, 0, None);
@@ -129,7 +130,7 @@ impl Store {
             if step.entry.is_some() {
                 seen += 1;
                 // The n-th takes the place of the one before with a chance of 1 in n.
-                if dice.throw() % seen == 0 {
+                if dice.next() % seen == 0 {
                     chosen = step.entry;
                 }
             }
@@ -243,21 +244,8 @@ impl Iterator for Scan<'_> {
 }
 
 /// Numbers for choices that need not be good.
-struct Dice(u64);
-
-impl Dice {
-    fn new() -> Dice {
-        Dice(boot::random_u64().unwrap_or_else(|_| clock::monotonic().as_nanos() as u64))
-    }
-
-    /// SplitMix64 (Steele, Lea, Flood 2014).
-    fn throw(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
+fn dice() -> SplitMix64 {
+    SplitMix64(random_u64().unwrap_or_else(|_| clock::monotonic().as_nanos() as u64))
 }
 
 #[cfg(test)]

@@ -176,14 +176,14 @@ impl Store {
     ///
     /// # Errors
     /// As [`set`](Self::set).
-    pub fn compare_and_set<'k>(
+    pub fn cas<'k>(
         &self,
         key: impl Into<Key<'k>>,
         expected: Expected<'_>,
         change: Change<'_>,
     ) -> Result<CasOutcome, WriteError> {
         match self.name(key) {
-            Name::Key(key, kh) => self.shared.compare_and_set_hashed(key, kh, expected, change),
+            Name::Key(key, kh) => self.shared.cas_hashed(key, kh, expected, change),
             Name::At(at) => self.compare_and_set_entry(at, expected, change),
         }
     }

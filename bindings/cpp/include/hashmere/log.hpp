@@ -249,7 +249,7 @@ public:
             [&](int) { return log(opened); });
     }
     /// The names of the logs of a store.
-    static std::vector<std::string> names(const store &in) {
+    static std::vector<std::string> list(const store &in) {
         std::vector<std::string> all;
         auto keep = [](void *user, hm_bytes name) noexcept {
             static_cast<std::vector<std::string> *>(user)->emplace_back(static_cast<const char *>(name.data), name.len);

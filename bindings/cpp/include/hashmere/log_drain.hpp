@@ -195,9 +195,9 @@ public:
         return *this;
     }
     /// A descriptor that is readable while there is something to drain. It belongs to this object: do not close or read it.
-    int fd() const {
+    int ready_fd() const {
         int fd = -1;
-        detail::must([&](hm_error *e) { return hm_manual_drainer_fd(c_.get(), &fd, e); });
+        detail::must([&](hm_error *e) { return hm_manual_drainer_ready_fd(c_.get(), &fd, e); });
         return fd;
     }
     /// Takes the lines that are in the rings and writes them out; returns how many. Throws what a function of an output threw.
@@ -244,9 +244,9 @@ private:
 class follower {
 public:
     /// A descriptor that is readable while there is a line; `next` takes that back when it finds none. It belongs to this object.
-    int fd() const {
+    int ready_fd() const {
         int fd = -1;
-        detail::must([&](hm_error *e) { return hm_follower_fd(c_.get(), &fd, e); });
+        detail::must([&](hm_error *e) { return hm_follower_ready_fd(c_.get(), &fd, e); });
         return fd;
     }
     /// The next line, for which it waits so long; good until the next call. Empty: there is none.

@@ -163,7 +163,7 @@ static VALUE follower_missed_bytes(VALUE self) {
 static VALUE follower_fileno(VALUE self) {
     int fd;
     hm_error error;
-    checked(hm_follower_fd(follower_of(self)->hm, &fd, &error), &error);
+    checked(hm_follower_ready_fd(follower_of(self)->hm, &fd, &error), &error);
     return INT2FIX(fd);
 }
 static VALUE follower_close(VALUE self) {

@@ -75,7 +75,7 @@ static VALUE manual_drainer_finish(VALUE self) {
 static VALUE manual_drainer_fileno(VALUE self) {
     int fd;
     hm_error error;
-    checked(hm_manual_drainer_fd(manual_drainer_of(self)->hm, &fd, &error), &error);
+    checked(hm_manual_drainer_ready_fd(manual_drainer_of(self)->hm, &fd, &error), &error);
     return INT2FIX(fd);
 }
 static VALUE manual_drainer_finished(VALUE self) {

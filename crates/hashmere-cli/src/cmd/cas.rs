@@ -57,7 +57,7 @@ impl Cas {
         let new = if self.remove { Vec::new() } else { self.escape.value(self.new.as_ref())? };
         let change = if self.remove { Change::Remove } else { Change::SetWith(&new, self.attributes.attributes()) };
         let store = self.store.open(!self.absent || self.remove)?;
-        match store.compare_and_set(&key, expected, change)? {
+        match store.cas(&key, expected, change)? {
             CasOutcome::Stored(stored) if self.json => {
                 let mut output = Output::new();
                 output.stored(&stored)?;

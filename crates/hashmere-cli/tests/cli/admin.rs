@@ -65,7 +65,7 @@ fn info_and_stats() {
 }
 
 #[test]
-fn check_maintain_clear() {
+fn check_compact_clear() {
     let s = Scratch::new();
     s.sh("set a k v").text();
     assert!(s.sh("check a").text().starts_with("clean: 1 item in "));

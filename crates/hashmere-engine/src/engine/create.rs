@@ -24,7 +24,7 @@ pub(crate) struct NewStore {
     pub(crate) layout: Layout,
     pub(crate) max_bytes: u64,
     pub(crate) uuid: [u64; 2],
-    pub(crate) life: u64,
+    pub(crate) status: u64,
     pub(crate) boot: [u64; 2],
 }
 
@@ -65,7 +65,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         put(at::BOOT_LO, new.boot[0]);
         put(at::BOOT_HI, new.boot[1]);
         put(at::MAX_BYTES, new.max_bytes);
-        put(at::LIFE, new.life);
+        put(at::STATUS, new.status);
         put(at::NEXT_EXPIRY, u64::MAX);
         put(at::CHUNKS, at::CHUNK_0);
         put(at::CLIENTS_HIGH, 0);

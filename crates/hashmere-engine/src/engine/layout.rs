@@ -91,7 +91,7 @@ impl Layout {
         self.shape.cache
     }
 
-    /// Whether its records carry sums, and a flush brings them to the medium.
+    /// Whether its records carry checksums, and a flush brings them to the medium.
     #[inline(always)]
     pub(crate) fn is_durable(&self) -> bool {
         self.lengths.have_sums()

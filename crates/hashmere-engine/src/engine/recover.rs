@@ -73,7 +73,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         if happened {
             if self.layout.is_durable() {
-                self.complete_sums(leaf::Slot(new), leaf::Slot(old));
+                self.complete_checksums(leaf::Slot(new), leaf::Slot(old));
             }
             self.mark_large_dead(old);
             self.complete_counts(row);

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Flags of [`hashmere_format::header::flag`].
     pub(crate) fn status(&self) -> u64 {
-        self.mem.load(at::LIFE, Ordering::Acquire)
+        self.mem.load(at::STATUS, Ordering::Acquire)
     }
 
     pub(crate) fn change_status(&self, set: u64, clear: u64) {
         let mut now = self.status();
-        while let Err(seen) = self.mem.compare_exchange(at::LIFE, now, now & !clear | set) {
+        while let Err(seen) = self.mem.compare_exchange(at::STATUS, now, now & !clear | set) {
             now = seen;
         }
     }

@@ -7,8 +7,8 @@ use crate::error::OpenError;
 use crate::lease::Leases;
 use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
-use hashmere_os::boot;
 use hashmere_os::file::{self, Unpublished};
+use hashmere_os::random;
 use std::io;
 use std::path::Path;
 
@@ -61,7 +61,7 @@ pub(super) fn create(path: &Path, options: &Options) -> Result<Opened, OpenError
         leaf_shift: leaf.trailing_zeros(),
         cache: options.mode == Some(Mode::Cache),
     };
-    let seed = boot::random_u64().map_err(io("draw a random seed"))?;
+    let seed = random::random_u64().map_err(io("draw a random seed"))?;
     let layout = Layout::new(shape, (options.fixed_key_len, options.fixed_value_len), durable, seed);
     if let Some(reason) = layout.contradiction() {
         return Err(OpenError::BadOption { option: "fixed_value_len", reason });
@@ -73,8 +73,8 @@ pub(super) fn create(path: &Path, options: &Options) -> Result<Opened, OpenError
     let new = NewStore {
         layout,
         max_bytes: options.max_bytes.unwrap_or(0),
-        uuid: boot::random_uuid().map_err(io("draw a random UUID"))?,
-        life: if options.remove_on_last_close { flag::REMOVE_ON_LAST_CLOSE } else { 0 },
+        uuid: random::random_uuid().map_err(io("draw a random UUID"))?,
+        status: if options.remove_on_last_close { flag::REMOVE_ON_LAST_CLOSE } else { 0 },
         boot: boot_words(),
     };
     let (unnamed, opened) = format(path, &new, options)?;

@@ -77,15 +77,15 @@ fn recover_and_look(fixture: &Fixture, logged: &[String], policy: Policy, tried:
     };
     let stores = {
         let second = fixture.image();
-        let settler = second.actor();
-        settler.core().recover_rings(client(1), &gone()).unwrap();
-        settler.mem.stores()
+        let repairer = second.actor();
+        repairer.core().recover_rings(client(1), &gone()).unwrap();
+        repairer.mem.stores()
     };
     for at in 0..=stores {
         let fixture = fixture.image();
-        let settler = fixture.actor();
-        settler.mem.die_at(at);
-        let _ = until_death(|| settler.core().recover_rings(client(1), &gone()));
+        let repairer = fixture.actor();
+        repairer.mem.die_at(at);
+        let _ = until_death(|| repairer.core().recover_rings(client(1), &gone()));
         fixture.actor().drain(2, &gone());
         compare(&fixture.lines(), logged, policy, tried)?;
         if fixture.core().halves() != halves || halves > 1 {

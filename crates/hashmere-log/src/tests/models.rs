@@ -102,7 +102,7 @@ fn lines_of_a_crashed_writer_come_out_and_half_lines_do_not() {
 }
 
 #[test]
-fn finds_a_ring_taken_from_the_living() {
+fn finds_a_ring_taken_from_a_live_process() {
     must_find(Fault::RingStolen, deaths_of_writers());
 }
 
@@ -153,12 +153,12 @@ fn deaths_of_drainers() -> impl Fn() + Send + Sync + 'static {
         let (dying, mem) = (play.clone(), play.mem.clone());
         let victim = mem.spawn(move || {
             sane(|| {
-                let _ = until_death(|| dying.stand_by(&victim, 5));
+                let _ = until_death(|| dying.drain_standby(&victim, 5));
             });
             dying.dead.lock().unwrap().push(client(5));
         });
         let mut threads = vec![play.writer(0, 3), victim];
-        threads.extend((6..8).map(|number| play.spawn(move |play, actor| play.stand_by(actor, number))));
+        threads.extend((6..8).map(|number| play.spawn(move |play, actor| play.drain_standby(actor, number))));
         play.end(threads);
     }
 }
@@ -169,7 +169,7 @@ fn one_drains_at_a_time_and_the_next_goes_on() {
 }
 
 #[test]
-fn finds_a_role_taken_from_the_living() {
+fn finds_a_role_taken_from_a_live_process() {
     must_find(Fault::DrainerOverwritten, deaths_of_drainers());
 }
 

@@ -139,7 +139,7 @@ impl Play {
     }
 
     /// Takes the role whenever it is free, for a few passes, until everything has come out.
-    pub(super) fn stand_by(&self, actor: &User, number: u64) {
+    pub(super) fn drain_standby(&self, actor: &User, number: u64) {
         let core = actor.core();
         while !self.is_all_out() {
             if core.take_role(client(number), self).unwrap() {

@@ -42,7 +42,7 @@ pub fn set(
         },
         Verb::Cas(version) => {
             let expected = Expected::Version(Version(version));
-            match store.compare_and_set(key, expected, Change::SetWith(value, attributes)) {
+            match store.cas(key, expected, Change::SetWith(value, attributes)) {
                 Ok(CasOutcome::Stored(stored)) => Outcome::Stored(stored, value.len() as u64),
                 Ok(CasOutcome::Mismatch(_)) => Outcome::Exists,
                 Ok(_) => Outcome::NotFound,

@@ -156,7 +156,7 @@ fn short(text: &str) -> String {
     }
 }
 
-/// Without the threads that look at items in passing: what they look at cannot be counted in place.
+/// Without the threads that crawl the items: what they look at cannot be counted in place.
 const QUIET: &[&str] = &["-o", "no_lru_maintainer,no_lru_crawler"];
 
 #[test]

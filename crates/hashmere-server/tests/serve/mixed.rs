@@ -117,7 +117,7 @@ impl Remote {
                 }
             },
             Call::Cas { expected: None, new: Some(new) } => self.perform(key, Call::Add(new))?,
-            Call::Cas { expected, new } => self.compare_and_set(key, expected, new)?,
+            Call::Cas { expected, new } => self.cas(key, expected, new)?,
             Call::Incr { by, initial } => {
                 let create = initial.map_or(String::new(), |initial| format!("N0 J{initial}"));
                 let answer = self.ask(key, "ma", &format!("v c D{by} {create}"), None)?;
@@ -127,7 +127,7 @@ impl Remote {
         })
     }
 
-    fn compare_and_set(&mut self, key: u32, expected: State, new: State) -> Result<(Reply, u64), Lost> {
+    fn cas(&mut self, key: u32, expected: State, new: State) -> Result<(Reply, u64), Lost> {
         loop {
             let (seen, version) = self.look(key)?;
             match (seen, expected) {

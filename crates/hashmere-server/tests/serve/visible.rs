@@ -21,13 +21,13 @@ fn one_truth_for_both_sides() {
     );
     assert_eq!(client.ask("gets k\r\n"), format!("VALUE k 42 5 {}\r\nhello\r\nEND\r\n", item.metadata.version.0));
 
-    let changed = store.compare_and_set(b"k", Expected::Version(item.metadata.version), Change::Set(b"local")).unwrap();
+    let changed = store.cas(b"k", Expected::Version(item.metadata.version), Change::Set(b"local")).unwrap();
     let CasOutcome::Stored(stored) = changed else { panic!("{changed:?}") };
     assert_eq!(client.ask(&format!("cas k 0 0 1 {}\r\nx\r\n", item.metadata.version.0)), "EXISTS\r\n");
     assert_eq!(client.ask(&format!("cas k 0 0 6 {}\r\nremote\r\n", stored.version.0)), "STORED\r\n");
     assert_eq!(store.get(b"k").unwrap().unwrap(), b"remote");
     assert_eq!(
-        store.compare_and_set(b"k", Expected::Version(stored.version), Change::Remove).unwrap(),
+        store.cas(b"k", Expected::Version(stored.version), Change::Remove).unwrap(),
         CasOutcome::Mismatch(Version(store.metadata(b"k").unwrap().unwrap().version.0))
     );
 

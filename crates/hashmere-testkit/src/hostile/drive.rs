@@ -132,8 +132,8 @@ fn write(store: &Store, rng: &mut Rng) {
         })),
         10..13 => drop(store.delete(&key)),
         13 => drop(store.take(&key)),
-        14 => drop(store.compare_and_set(&key, Expected::Value(&value), Change::Remove)),
-        15 => drop(store.compare_and_set(&key, Expected::Version(Version(rng.word())), Change::Set(&value))),
+        14 => drop(store.cas(&key, Expected::Value(&value), Change::Remove)),
+        15 => drop(store.cas(&key, Expected::Version(Version(rng.word())), Change::Set(&value))),
         16 => drop(store.update_with(&key, |item| item.map_or(Update::Keep, |_| Update::Set(value.clone())))),
         17 => drop(store.incr(&key, 3, counter)),
         18 => drop((store.decr(&key, 3, counter), store.incr_by(&key, -1, counter))),
@@ -153,7 +153,7 @@ fn by_number(store: &Store, rng: &mut Rng) {
         if let Ok(Some(handle)) = store.id_of(&key) {
             let _ = (store.get_item(handle), store.set(handle, b"by entry id"), store.append(handle, b"7"));
             let _ = (store.incr(handle, 1, Counter::EXISTING), store.touch(handle, Ttl::After(Duration::from_secs(9))));
-            let _ = store.compare_and_set(handle, Expected::Version(Version(rng.word())), Change::Set(b"by entry id"));
+            let _ = store.cas(handle, Expected::Version(Version(rng.word())), Change::Set(b"by entry id"));
             let _ = store.update_with(handle, |_| Update::Remove);
         }
         let uid = Uid(rng.word() as u32 >> rng.below(32));

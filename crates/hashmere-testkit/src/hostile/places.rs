@@ -78,7 +78,7 @@ impl Places {
         let segments = get(at::SEGMENTS);
         let mut places = Places { words: vec![Vec::new(); KINDS.len()], segments, segment_bytes };
         places.add(Kind::Frozen, at::COMPAT, at::CHECKSUM);
-        places.add(Kind::Header, at::BOOT_LO, at::LIFE + 8);
+        places.add(Kind::Header, at::BOOT_LO, at::STATUS + 8);
         places.add(Kind::Header, at::ROOT, at::SEGMENTS + 8);
         places.add(Kind::Header, at::SPACE_LOCK, at::EVICT_HAND + 8);
         places.add(Kind::Header, at::INDEX_LOCK, at::INDEX_LOCK + 8);

@@ -44,7 +44,7 @@ pub(crate) fn perform(store: &Store, key: &[u8], action: &Action, known: &Known)
         Action::Reserve(bytes, commit) => reserve(store, key, bytes, *commit)?,
         Action::Delete => plain(Outcome::Flag(store.delete(key)?)),
         Action::Take => plain(value(store.take(key)?)),
-        Action::Cas(want, to) => cas(store.compare_and_set(key, expected(want, known), change(to))?),
+        Action::Cas(want, to) => cas(store.cas(key, expected(want, known), change(to))?),
         Action::Update(update) => updated(store.update_with(key, |_| update.clone())?),
         Action::Edit(tail) => updated(store.update_with(key, |item| edited(item, tail))?),
         Action::Incr(by, counter) => plain(number(store.incr(key, *by, *counter))?),

@@ -153,7 +153,7 @@ impl<J: Judge> Case<'_, J> {
         }
         for _ in 0..effort.stops {
             let at = rng.below(instructions);
-            let outcome = self.stand_behind(&route, at);
+            let outcome = self.stop_behind(&route, at);
             counts.stops += 1;
             counts.add(at, outcome);
         }
@@ -197,7 +197,7 @@ impl<J: Judge> Case<'_, J> {
     }
 
     /// It is stopped behind an instruction instead, and goes on later.
-    fn stand_behind(&self, route: &Route, at: u64) -> Result<u64, String> {
+    fn stop_behind(&self, route: &Route, at: u64) -> Result<u64, String> {
         let path = self.scratch.store("stopped");
         let (tracee, _, mut survivor) = self.at(route, at, &path)?;
         self.judge.verify_beside(&mut survivor, tracee.leave_stopped())

@@ -94,7 +94,7 @@ fn set(store: &Store, key: &[u8], value: &[u8]) {
 
 fn compare(store: &Store) {
     let (seen, change) = (Expected::Value(b"value value value "), Change::Set(b"compared"));
-    store.compare_and_set(KEY, seen, change).expect("compare and set");
+    store.cas(KEY, seen, change).expect("compare and set");
 }
 
 fn count(store: &Store) {

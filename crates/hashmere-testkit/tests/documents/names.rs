@@ -7,8 +7,15 @@ type Names = BTreeSet<String>;
 
 const LANGUAGES: [&str; 6] = ["Rust", "C", "C++", "Python", "Ruby", "command"];
 
-/// Calls of a mapping that Python and Ruby have because their standard libraries do, and which the table leaves out.
-const OF_CONTAINERS: &[&str] = &["[]", "[]="];
+/// What objects of C++ and Ruby have because containers and values of their standard libraries do, and which the table leaves out.
+const OF_CPP_CONTAINERS: &[&str] = &["begin", "end", "data", "empty", "bool", "c", "expected"];
+const OF_RUBY_CONTAINERS: &[&str] =
+    &["[]", "[]=", "bytesize", "byteslice", "getbyte", "initialize", "==", "hash", "inspect", "to_h", "to_i", "to_s"];
+/// Files of C++ and Ruby whose classes are what users call. Options, which the page of options has, and values are in others.
+const CPP_CALLS: &[&str] = &["store", "held", "scan", "queue", "log", "log_drain"];
+const RUBY_CALLS: &[&str] = &["store", "scans", "queue", "log"];
+/// Classes of options within those files, and one of the implementation.
+const CPP_OPTIONS: &[&str] = &["pool_options", "log_options", "output", "shown_lines"];
 
 /// The names of a column, those of the languages in the order of [`LANGUAGES`].
 fn columns(table: &str) -> [Names; 6] {
@@ -23,9 +30,9 @@ fn columns(table: &str) -> [Names; 6] {
     columns
 }
 
-/// The identifiers directly behind `mark`, ends with `?` and `=` of Ruby included.
+/// The identifiers directly behind `mark`, ends with `?`, `!` and `=` of Ruby included.
 fn behind(text: &str, mark: &str) -> Names {
-    let end = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '?' | '[' | ']' | '=');
+    let end = |c: char| !c.is_alphanumeric() && !matches!(c, '_' | '?' | '!' | '[' | ']' | '=');
     text.split(mark).skip(1).map(|rest| rest[..rest.find(end).unwrap_or(rest.len())].to_string()).collect()
 }
 
@@ -33,6 +40,58 @@ fn behind(text: &str, mark: &str) -> Names {
 fn called(text: &str) -> Names {
     let before = |rest: &str| rest.rsplit(|c: char| !c.is_alphanumeric() && c != '_').next().map(String::from);
     text.split('(').filter_map(before).filter(|name| !name.is_empty()).collect()
+}
+
+/// The public functions of the classes of a header of C++, but for `try_...`, the sisters that return a result.
+fn cpp_calls(header: &str) -> Names {
+    let (mut class, mut public) = ("", false);
+    let mut calls = Names::new();
+    for line in header.lines() {
+        let starts = line.strip_prefix("class ").or(line.strip_prefix("struct "));
+        if let Some(rest) = starts.filter(|_| !line.ends_with(';')) {
+            class = rest.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or_default();
+            public = line.starts_with("struct");
+        }
+        match line {
+            "public:" => public = true,
+            "private:" | "protected:" | "};" => public = false,
+            _ => {}
+        }
+        let Some(member) = line.strip_prefix("    ").filter(|member| !member.starts_with([' ', '/', '#', '~'])) else {
+            continue;
+        };
+        // What is before the name is the type; where there is none, it is a constructor.
+        let Some((before, _)) = member.split_once('(') else { continue };
+        let Some((kind, name)) = before.rsplit_once([' ', '*', '&']) else { continue };
+        let is_call = !["friend", "return", "using", "throw", "explicit"].iter().any(|word| kind.starts_with(word));
+        let is_named = !name.starts_with("try_") && !name.starts_with("operator") && name != class;
+        if public && is_call && is_named && !kind.ends_with("operator") && !CPP_OPTIONS.contains(&class) {
+            calls.insert(name.to_string());
+        }
+    }
+    calls
+}
+
+/// The public methods of a file of Ruby; a comment `@private` takes out the one behind it.
+fn ruby_calls(file: &str) -> Names {
+    let (mut public, mut hidden) = (true, false);
+    let mut calls = Names::new();
+    for line in file.lines().map(str::trim) {
+        match line {
+            "private" => public = false,
+            "# @private" => hidden = true,
+            _ if line.starts_with("class ") || line.starts_with("module ") => public = true,
+            _ => {}
+        }
+        let name = line.strip_prefix("def ").map(|rest| rest.strip_prefix("self.").unwrap_or(rest));
+        if let Some(name) = name {
+            if public && !hidden {
+                calls.insert(name.split(['(', ' ', ';']).next().unwrap_or_default().to_string());
+            }
+            hidden = false;
+        }
+    }
+    calls
 }
 
 fn all_of(folder: &str, ends: &[&str]) -> String {
@@ -77,6 +136,9 @@ fn declared() -> [(Names, Names); 6] {
 
     let cpp = all_of("bindings/cpp/include/hashmere", &["hpp"]);
     let cpp: Names = cpp.split(|c: char| !c.is_alphanumeric() && c != '_').map(String::from).collect();
+    let header = |name: &&str| cpp_calls(&read(&format!("bindings/cpp/include/hashmere/{name}.hpp")));
+    let mut cpp_needed: Names = CPP_CALLS.iter().flat_map(header).collect();
+    cpp_needed.retain(|name| !OF_CPP_CONTAINERS.contains(&name.as_str()));
 
     let stub = read("bindings/python/python/hashmere/_hashmere.pyi");
     let python = behind(&(stub.clone() + &read("bindings/python/python/hashmere/_store.py")), "def ");
@@ -84,7 +146,7 @@ fn declared() -> [(Names, Names); 6] {
     let of_module = behind(&read("bindings/python/python/hashmere/__init__.py"), "\n");
     let python = &(&python | &of_module) | &behind(&read("bindings/python/python/hashmere/errors.py"), "\n    ");
     let python = &python | &behind(&(stub.clone() + &read("bindings/python/python/hashmere/_types.py")), "\nclass ");
-    let mut python_needed = behind(between(&stub, "\nclass Store:", "\nclass "), "    def ");
+    let mut python_needed = &behind(&stub, "    def ") | &behind(&stub, "    async def ");
     python_needed.retain(|name| !name.starts_with('_'));
 
     let ruby_files = all_of("bindings/ruby/lib/hashmere", &["rb"]) + &read("bindings/ruby/lib/hashmere.rb");
@@ -97,8 +159,13 @@ fn declared() -> [(Names, Names); 6] {
     for class in ["store", "scan", "view", "reservation", "guard", "barrier", "error"].iter().chain(&classes) {
         ruby.extend(behind(&extension, &format!("rb_define_method({class}_class, \"")));
     }
-    let mut ruby_needed = behind(&extension, "rb_define_method(store_class, \"");
-    ruby_needed.retain(|name| !OF_CONTAINERS.contains(&name.as_str()));
+    let mut ruby_needed = Names::new();
+    for class in ["store", "scan", "view", "reservation", "guard", "barrier"].iter().chain(&classes) {
+        ruby_needed.extend(behind(&extension, &format!("rb_define_method({class}_class, \"")));
+    }
+    let file = |name: &&str| ruby_calls(&read(&format!("bindings/ruby/lib/hashmere/{name}.rb")));
+    ruby_needed.extend(RUBY_CALLS.iter().flat_map(file));
+    ruby_needed.retain(|name| !name.starts_with('_') && !OF_RUBY_CONTAINERS.contains(&name.as_str()));
 
     let commands = read("crates/hashmere-cli/src/cli.rs");
     let commands = between(&commands, "pub enum Command {", "\n}");
@@ -110,7 +177,7 @@ fn declared() -> [(Names, Names); 6] {
     [
         (rust, rust_needed),
         (c.clone(), c),
-        (cpp, Names::new()),
+        (cpp, cpp_needed),
         (python, python_needed),
         (ruby, ruby_needed),
         (command.clone(), command),
@@ -154,12 +221,15 @@ fn results_of_the_table_are_those_of_the_sources() {
 #[test]
 fn names_of_each_language_are_in_the_table_and_the_other_way_round() {
     let page = read("docs/reference/names.md");
+    let of_results = columns(results(&page));
     let columns = columns(&page.replace(results(&page), ""));
     let mut problems = String::new();
-    for ((language, listed), (declared, needed)) in LANGUAGES.iter().zip(&columns).zip(&declared()) {
+    let tables = columns.iter().zip(&of_results);
+    for ((language, (listed, results)), (declared, needed)) in LANGUAGES.iter().zip(tables).zip(&declared()) {
         assert!(listed.len() > 30, "{language}: only {} names are in the table", listed.len());
         let unknown = without(listed, declared);
-        let missing = without(needed, listed);
+        let both = listed | results;
+        let missing = without(needed, &both);
         if !unknown.is_empty() {
             problems += &format!("{language}: names that are not declared: {unknown:?}\n");
         }
@@ -177,4 +247,10 @@ fn a_name_that_is_nowhere_and_a_call_that_is_not_listed_are_found() {
     let declared = behind("    pub fn kept(&self)\n    pub fn new_one<T>(", "pub fn ");
     assert_eq!(without(listed, &declared), ["old"]);
     assert_eq!(without(&declared, listed), ["new_one"]);
+
+    let header = "class options {\npublic:\n    int a() {\nclass x {\n    int b();\npublic:\n    x(int n) {}\n    bytes c(int n) {\n        return d(n);\n    \
+                  int try_c(int n);\n    explicit operator bool() const;\nprotected:\n    int e();\n};\n";
+    assert_eq!(cpp_calls(header).into_iter().collect::<Vec<_>>(), ["a", "c"]);
+    let file = "class X\n  def a(n) = 1\n  # @private\n  def b\n  end\n  def self.c = 2\n  private\n  def d\n";
+    assert_eq!(ruby_calls(file).into_iter().collect::<Vec<_>>(), ["a", "c"]);
 }

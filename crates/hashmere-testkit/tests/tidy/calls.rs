@@ -111,12 +111,12 @@ fn parts_of_the_engine_call_each_other_in_one_direction() {
 fn a_call_of_a_later_part_is_found() {
     let file = |path: &str, text: &str| Source::new(&format!("{ENGINE}{path}"), text);
     let files = [
-        file("client/lock.rs", "fn lock(&self) {\n    self.life();\n    self.recover(1); // self.clean()\n}\n"),
+        file("client/lock.rs", "fn lock(&self) {\n    self.status();\n    self.recover(1); // self.clean()\n}\n"),
         file("log/append.rs", "fn append(&self) {\n    engine.lock();\n    self.clean();\n    self.twice();\n}\n"),
         file("reclaim/clean.rs", "fn clean(&self) {\n    self.append();\n}\nfn twice() {}\n"),
         file("write/set.rs", "fn twice() {}\n"),
         file("recover.rs", "fn recover<T>(&self) {\n    self.clean();\n}\n"),
-        file("store_state.rs", "fn life(&self) {}\n"),
+        file("store_state.rs", "fn status(&self) {}\n"),
     ];
     let (lock, append) = (format!("{ENGINE}client/lock.rs:3"), format!("{ENGINE}log/append.rs:3"));
     assert_eq!(places(&problems(&files, &[])), [lock.as_str(), append.as_str()]);

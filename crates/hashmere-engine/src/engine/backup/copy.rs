@@ -268,7 +268,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.seal(&draft);
         self.mem.store(draft.offset, draft.word | head.version << VERSION_SHIFT, Ordering::Relaxed);
         if self.layout.is_durable() {
-            self.finish_sum(draft.offset);
+            self.finish_checksum(draft.offset);
         }
         let root = self.enter(writer);
         self.advance(writer, &draft);

@@ -140,11 +140,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if head.version == 0 || head.dead != 0 {
             return Look::Wrong("slot-to-dead", format!("the slot leads to {record}, a record that was superseded"));
         }
-        let counts = || self.is_whole(record, &head) && self.sum(record).stamp() == ALIVE;
+        let counts = || self.is_whole(record, &head) && self.checksum_word(record).stamp() == ALIVE;
         if self.layout.is_durable() && !counts() && !self.is_intended(slot_offset) {
             return Look::Wrong(
-                "sum-wrong",
-                format!("a power cut would lose the record at {record}: its sum is wrong"),
+                "checksum-wrong",
+                format!("a power cut would lose the record at {record}: its checksum is wrong"),
             );
         }
         let mut key = Vec::new();

@@ -8,10 +8,10 @@ pub(in crate::engine) enum Cleaning {
     /// It is not.
     #[default]
     No,
-    /// In passing: it stops when there is no room to move to.
-    InPassing,
+    /// Between writes: it stops when there is no room to move to.
+    Incremental,
     /// Because there is no room: it may use the reserve, whose lock it holds.
-    Forced,
+    Emergency,
 }
 
 /// The segment that a writer appends to, as the writer knows it; what must survive the writer is stored in its row.

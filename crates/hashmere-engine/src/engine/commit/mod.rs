@@ -39,7 +39,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         if self.layout.is_durable() {
-            self.finish_sum(draft.offset);
+            self.finish_checksum(draft.offset);
         }
         if !fault::is(Fault::HeadLate) {
             self.advance(writer, draft);

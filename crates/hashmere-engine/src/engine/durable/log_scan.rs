@@ -1,4 +1,4 @@
-//! After a power cut, first half: what the log of a durable store still says, believing nothing but sums.
+//! After a power cut, first half: what the log of a durable store still says, believing nothing but checksums.
 //!
 //! Of the file only the immutable header words, the sync points and the records are used. Segments are looked at by content:
 //! from their start for as long as one whole record follows another. Everything behind is erased, so that no later
@@ -100,13 +100,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let lives = self.may_live(&survey.point, record, head);
         survey.candidates += u64::from(lives);
         survey.version = survey.version.max(head.version);
-        survey.stamp = survey.stamp.max(self.sum(record).stamp());
+        survey.stamp = survey.stamp.max(self.checksum_word(record).stamp());
         lives
     }
 
     /// Whether a whole record was not known to be dead at the last sync.
     pub(super) fn may_live(&self, point: &SyncPoint, record: u64, head: &Head) -> bool {
-        let stamp = self.sum(record).stamp();
+        let stamp = self.checksum_word(record).stamp();
         let cleared = head.version <= point.floor && !fault::is(Fault::FloorIgnored);
         !cleared && (stamp == ALIVE || stamp > point.number)
     }

@@ -276,7 +276,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         // What cleaning opened has no room for this: give it up by name, or it would be ours and forgotten.
         self.retire_segment(writer);
-        let need = if writer.cleaning == Cleaning::Forced { Need::Reserve } else { Need::Normal };
+        let need = if writer.cleaning == Cleaning::Emergency { Need::Reserve } else { Need::Normal };
         if self.is_much_waiting() && writer.cleaning == Cleaning::No {
             self.sync_for_room(writer)?;
         }

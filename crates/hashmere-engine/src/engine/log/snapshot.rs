@@ -87,7 +87,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Whether an emptied segment is held back by a backup. The backup of a crashed client is withdrawn on the way.
     pub(in crate::engine) fn is_retained_by_backup(&self, segment: u64) -> Result<bool, WriteError> {
         let seen = self.snapshot();
-        if !seen.is_held() || fault::is(Fault::KeptReused) || !self.has_retained(segment) {
+        if !seen.is_held() || fault::is(Fault::RetainedReused) || !self.has_retained(segment) {
             return Ok(false);
         }
         if self.is_full_cache() {

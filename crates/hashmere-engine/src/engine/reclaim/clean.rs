@@ -88,7 +88,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         best.sort_unstable_by(|a, b| b.cmp(a));
         let before = writer.cleaning;
-        writer.cleaning = Cleaning::InPassing;
+        writer.cleaning = Cleaning::Incremental;
         // What a backup holds back would not become free.
         let frees = |(_, segment): &(u64, u64)| !self.snapshot().is_held() || !self.has_retained(*segment);
         for (dead, segment) in best.into_iter().filter(frees) {
@@ -97,7 +97,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let Some(rest) = effort.checked_sub(work) else { break };
             effort = rest;
             match self.clean_segment(writer, segment, Policy::Move) {
-                // No room to move to: cleaning by force will come when it must.
+                // No room to move to: the emergency reclaim comes when it must.
                 Err(error) if error.is_no_room() => break,
                 // A record of it has to stay for now; the others are gone from there.
                 Err(WriteError::Busy { .. }) => {}
@@ -317,7 +317,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(target, word, Ordering::Relaxed);
         let moved = Slot::new(found.slot.tag(), target);
         if self.layout.is_durable() {
-            self.sum_copy(target, bytes);
+            self.checksum_copy(target, bytes);
         }
         self.advance(writer, &self.copied(target, &self.head_of(found), bytes));
         if self.layout.is_durable() {
@@ -366,7 +366,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.reach_file()?;
         let before = self.vacant();
         self.retire_segment(writer);
-        writer.cleaning = Cleaning::InPassing;
+        writer.cleaning = Cleaning::Incremental;
         // Where nothing ever had an expiry, nothing is looked for.
         let expires = self.mem.load(at::NEXT_EXPIRY, Ordering::Relaxed) != u64::MAX;
         let mut dropped = if expires { self.expire_all(writer).map(|()| true) } else { Ok(false) };

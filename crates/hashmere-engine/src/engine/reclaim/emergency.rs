@@ -36,7 +36,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// Lets a writer clean by force: until then it alone may use the reserve.
+    /// Lets a writer clean in an emergency: until then it alone may use the reserve.
     pub(in crate::engine) fn in_emergency<R>(
         &self,
         writer: &mut Writer,
@@ -45,7 +45,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.reach_file()?;
         self.acquire_global(writer.slot, at::RESERVE_LOCK)?;
         self.give_up_snapshot();
-        writer.cleaning = Cleaning::Forced;
+        writer.cleaning = Cleaning::Emergency;
         let done = act(writer);
         writer.cleaning = Cleaning::No;
         self.release_global(at::RESERVE_LOCK);

@@ -85,7 +85,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Cleans a segment. Where there is no room for those that would move, a cache that needs room lets go of them as well: so it
     /// gains a segment also when nothing is free, not even the reserve.
     fn clean_or_let_go(&self, writer: &mut Writer, segment: u64, policy: Policy) -> Result<bool, WriteError> {
-        let may_let_go = self.layout.is_cache() && writer.cleaning == Cleaning::Forced;
+        let may_let_go = self.layout.is_cache() && writer.cleaning == Cleaning::Emergency;
         match self.clean_segment(writer, segment, policy) {
             Err(error) if error.is_no_room() && may_let_go => {
                 self.clean_segment(writer, segment, Policy::Evict { budget: 0 })

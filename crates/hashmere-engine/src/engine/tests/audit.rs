@@ -154,9 +154,9 @@ fn audit_sums(engine: &TestEngine, live: &HashSet<u64>) -> Result<(), String> {
         let (mut end, mut wrong) = (0, None);
         let mut look = |record: u64, head: &Head| {
             end += head.record_bytes(engine.layout.lengths);
-            let says = engine.sum(record).stamp() == hashmere_format::checksum::ALIVE;
+            let says = engine.checksum_word(record).stamp() == hashmere_format::checksum::ALIVE;
             if !engine.is_whole(record, head) {
-                wrong = wrong.take().or(Some(format!("the record at {record} has a wrong sum")));
+                wrong = wrong.take().or(Some(format!("the record at {record} has a wrong checksum")));
             } else if says != live.contains(&record) && !engine.is_stale(number) && head.version > floor {
                 wrong = wrong.take().or(Some(format!("the record at {record} says of its life: {says}")));
             }

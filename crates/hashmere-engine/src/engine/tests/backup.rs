@@ -8,6 +8,7 @@ use crate::engine::backup::copy::Copied;
 use crate::engine::When;
 use crate::error::{BackupError, WriteError};
 use crate::types::{Attributes, Ttl, Version};
+use hashmere_os::random::SplitMix64;
 use std::sync::{Arc, Mutex};
 
 /// Room for a copy: it may be larger than its store was meant to be.
@@ -202,7 +203,7 @@ fn scenario(seed: u64, geometry: Geometry) -> Result<(), String> {
     let geometry = Geometry { segments: 600, ..geometry };
     let fixture = Fixture::new(geometry);
     let (client, a, b) = (fixture.client(), fixture.client(), fixture.client());
-    let mut dice = Dice(seed);
+    let mut dice = SplitMix64(seed);
     let mut model = State::new();
     for round in 0..4 {
         (0..120).for_each(|i| act(&mut dice, [&a, &b][i % 2], &mut model));
@@ -222,20 +223,7 @@ fn scenario(seed: u64, geometry: Geometry) -> Result<(), String> {
     is_sound(&a, model.len() as u64)
 }
 
-/// SplitMix64 (Steele, Lea, Flood 2014).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
-
-fn act(dice: &mut Dice, client: &Client, model: &mut State) {
+fn act(dice: &mut SplitMix64, client: &Client, model: &mut State) {
     let key = format!("k{}", dice.below(70)).into_bytes();
     let len = [3, 40, 700, 5000][[0, 0, 0, 1, 1, 1, 2, 3][dice.below(8) as usize]];
     let pair: Pair = (key, vec![b'a' + dice.below(26) as u8; len]);

@@ -121,7 +121,7 @@ pub(super) fn nothing_deleted_comes_back() {
 
 /// Segments of kept records are emptied and wanted again.
 #[test]
-pub(super) fn kept_records_are_not_reused() {
+pub(super) fn retained_records_are_not_reused() {
     let fixture = Fixture::new(GEOMETRY);
     let (client, other) = (fixture.client(), fixture.client());
     let write = |with: u8| (0..60).for_each(|i| client.t_set(format!("key{i}").as_bytes(), &[with; 450]).unwrap());

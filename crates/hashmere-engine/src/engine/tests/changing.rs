@@ -49,7 +49,7 @@ fn act(client: &Client, call: u64, dice: &mut Dice) {
                     1 => drop(client.drop_region(&writer, POOL, key)?),
                     2 => {
                         let seen = Expected::Version(Version(dice.below(90)));
-                        client.compare_and_set(&mut writer, key, kh, seen, Change::Set(b"compared"))?;
+                        client.cas(&mut writer, key, kh, seen, Change::Set(b"compared"))?;
                     }
                     3 => {
                         let with = Attributes { flags: 5, ttl: Ttl::At(50_000), ..Attributes::NONE };
@@ -82,7 +82,7 @@ fn copy(client: &Client, geometry: Geometry) {
 
 /// One store, used by a client that cannot trust its eyes.
 fn round(geometry: Geometry, seed: u64) {
-    let mut dice = Dice(seed);
+    let mut dice = Dice::new(seed);
     let fixture = Fixture::new(geometry);
     let (client, victim) = (fixture.client(), fixture.client());
     for i in 0..dice.below(80) {

@@ -205,8 +205,10 @@ impl Scenario {
             counts.repairs += 1;
             counts.add(format!("death {at}, and of the repairer {second}"), outcome);
         }
-        counts
-            .add(format!("death {at}, repair in passing"), attempt(|| self.repair_in_passing(&fixture, &cast, frame)));
+        counts.add(
+            format!("death {at}, incremental repair"),
+            attempt(|| self.repair_incrementally(&fixture, &cast, frame)),
+        );
     }
 
     /// The next process to open the store repairs everything.
@@ -255,7 +257,7 @@ impl Scenario {
     }
 
     /// A client that had the store open all the while goes on, and repairs what is in the way.
-    fn repair_in_passing(&self, fixture: &Fixture, cast: &Cast, frame: &Frame) -> Result<(), String> {
+    fn repair_incrementally(&self, fixture: &Fixture, cast: &Cast, frame: &Frame) -> Result<(), String> {
         let seen = self.look(fixture, frame)?;
         let Some(other) = cast.others.first() else { return Ok(()) };
         other.probe.limit(other.probe.accesses() + 50_000_000);

@@ -43,11 +43,11 @@ fn removals() {
     });
     run("cas, removing", |c| {
         let seen = Expected::Version(version(c, b"key2"));
-        c.compare_and_set(&mut c.writer().unwrap(), b"key2", c.hash(b"key2"), seen, Change::Remove).unwrap();
+        c.cas(&mut c.writer().unwrap(), b"key2", c.hash(b"key2"), seen, Change::Remove).unwrap();
     });
     run("cas, refused", |c| {
         let (seen, change) = (Expected::Value(b"something else"), Change::Set(b"compared"));
-        c.compare_and_set(&mut c.writer().unwrap(), b"key2", c.hash(b"key2"), seen, change).unwrap();
+        c.cas(&mut c.writer().unwrap(), b"key2", c.hash(b"key2"), seen, change).unwrap();
     });
     run("update, removing", |c| {
         let kh = c.hash(b"key2");

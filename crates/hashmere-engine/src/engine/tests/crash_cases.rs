@@ -153,11 +153,11 @@ fn counting() {
 }
 
 #[test]
-fn compare_and_set() {
+fn cas() {
     run("cas", strict(24), few, |c| {
         let mut writer = c.writer().unwrap();
         let (seen, change) = (Expected::Value(b"value value "), Change::Set(b"compared"));
-        c.compare_and_set(&mut writer, b"key1", c.hash(b"key1"), seen, change).unwrap();
+        c.cas(&mut writer, b"key1", c.hash(b"key1"), seen, change).unwrap();
     });
 }
 
@@ -359,7 +359,7 @@ fn wide(fixture: &Fixture) -> Cast {
     cast
 }
 
-/// Enough of them that their segments are worth cleaning in passing once they are deleted.
+/// Enough of them that their segments are worth cleaning between writes once they are deleted.
 const WIDER: u64 = 90;
 
 fn wider(fixture: &Fixture) -> Cast {
@@ -374,7 +374,7 @@ fn delete_most(c: &Client, i: u64) {
 }
 
 #[test]
-fn cleaning_in_passing() {
+fn cleaning_between_writes() {
     step_case!("clean", strict(48), wider, delete_most, cleaned, Rule::Whole, LONG);
 }
 
@@ -400,7 +400,7 @@ fn overwrite(c: &Client, i: u64) {
 }
 
 #[test]
-pub(super) fn cleaning_by_force() {
+pub(super) fn emergency_cleaning() {
     step_case!("forced clean", strict(9), two, overwrite, cleaned, Rule::Whole, LONG);
     fn tight(fixture: &Fixture) -> Cast {
         let cast = two(fixture);
@@ -409,7 +409,7 @@ pub(super) fn cleaning_by_force() {
     }
     let large = |c: &mut Client| drop(c.t_set(b"large", &[b'l'; 5000]));
     run_as(
-        Scenario { name: "large, by force", geometry: strict(12), setup: tight, act: large, rule: Rule::Whole },
+        Scenario { name: "large, in an emergency", geometry: strict(12), setup: tight, act: large, rule: Rule::Whole },
         LONG,
     );
 }

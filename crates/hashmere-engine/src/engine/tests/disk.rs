@@ -6,6 +6,7 @@
 //! it had, too. Words are never torn.
 
 use hashmere_mem::{HeapMem, Mem};
+use hashmere_os::random::SplitMix64;
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -73,17 +74,17 @@ pub(super) const CHOICES: [Choice; 9] = [
 ];
 
 /// Random numbers from a seed.
-pub(super) struct Dice(pub(super) u64);
+pub(super) struct Dice(SplitMix64);
 
 impl Dice {
+    pub(super) fn new(seed: u64) -> Dice {
+        Dice(SplitMix64(seed))
+    }
     pub(super) fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
+        self.0.next()
     }
     pub(super) fn below(&mut self, n: u64) -> u64 {
-        self.next() % n.max(1)
+        self.0.below(n)
     }
     pub(super) fn one_in(&mut self, n: u64) -> bool {
         self.below(n) == 0

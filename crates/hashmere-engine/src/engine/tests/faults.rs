@@ -24,7 +24,7 @@ const WRITING: &[Hunt] = &[
     (Fault::RepairUnnamed, "deaths: replace", crash_cases::replacement),
     (Fault::RowUnrepaired, "deaths: next segment, claim, release", crash_cases::opening_segments),
     (Fault::CommitRelaxed, "late stores: delete", crash_cases::deletion),
-    (Fault::MarkRelaxed, "late stores: clean by force", crash_cases::cleaning_by_force),
+    (Fault::MarkRelaxed, "late stores: emergency cleaning", crash_cases::emergency_cleaning),
     (Fault::RowRelaxed, "late stores: delete", crash_cases::deletion),
     (Fault::SplitUndone, "deaths: split", crash_cases::splitting),
     (Fault::SpareTwice, "deaths: split", crash_cases::splitting),
@@ -43,7 +43,7 @@ const SEGMENTS: &[Hunt] = &[
         "stopped: split, eviction",
         stalled::room_is_waited_for_beside_one_that_is_stopped_in_a_split,
     ),
-    (Fault::ReserveSpent, "deaths: clean by force", crash_cases::cleaning_by_force),
+    (Fault::ReserveSpent, "deaths: emergency cleaning", crash_cases::emergency_cleaning),
     (Fault::HoleEarly, "one interruption: compact/large", interleaving::compact_while_large_records_come_and_go),
     (Fault::HoleForgotten, "requests refused", refused_space::each_kind_of_request_leaves_space_as_it_was),
     (Fault::MemoryUnasked, "deaths: large records", crash_cases::large_records),
@@ -82,7 +82,7 @@ const BACKUPS: &[Hunt] = &[
     (Fault::VersionsUnraised, "backups: others write", backup::others_write_all_the_time),
     (Fault::KeptUnmarked, "backups: others write", backup::others_write_all_the_time),
     (Fault::KeptLate, "backups: deaths of writers", backup_cases::writers_may_die_during_a_backup),
-    (Fault::KeptReused, "backups: room is wanted", backup_cases::kept_records_are_not_reused),
+    (Fault::RetainedReused, "backups: room is wanted", backup_cases::retained_records_are_not_reused),
     (Fault::OldMarksBelieved, "backups: after a dead one", backup_cases::nothing_deleted_comes_back),
 ];
 

@@ -87,7 +87,7 @@ impl Fixture {
             layout: Layout::new(shape, geometry.fixed, geometry.durable, 7),
             max_bytes: bytes,
             uuid: [8, 9],
-            life: 0,
+            status: 0,
             boot: [1, 2],
         };
         let fixture = Fixture { heap, peers, disk, plain };

@@ -50,7 +50,7 @@ impl History {
         let clients = (0..3).map(|_| fixture.client()).collect();
         let start = fixture.disk.as_ref().unwrap().now();
         let (keys, syncs) = (BTreeMap::new(), vec![(start, start)]);
-        History { fixture, clients, dice: Dice(seed), keys, syncs, deaths: 0 }
+        History { fixture, clients, dice: Dice::new(seed), keys, syncs, deaths: 0 }
     }
 
     /// Goes on after a power cut.
@@ -58,7 +58,7 @@ impl History {
         let clients = vec![rescuer, fixture.client(), fixture.client()];
         let start = fixture.disk.as_ref().unwrap().now();
         let syncs = vec![(start, start)];
-        let mut history = History { fixture, clients, dice: Dice(seed), keys: BTreeMap::new(), syncs, deaths: 0 };
+        let mut history = History { fixture, clients, dice: Dice::new(seed), keys: BTreeMap::new(), syncs, deaths: 0 };
         history.look(start);
         history.keys.values_mut().flatten().for_each(|epoch| (epoch.start, epoch.end) = (0, 0));
         history
@@ -144,7 +144,7 @@ impl History {
     /// Cuts the power at random moments, and hands on what is left.
     pub(super) fn cut(&mut self, times: u64, check: &mut dyn FnMut(&History, usize, Choice, HeapMem, u64)) {
         let (first, last) = (self.syncs[0].0, self.now());
-        let mut dice = Dice(self.dice.next());
+        let mut dice = Dice::new(self.dice.next());
         let mut moments: Vec<(usize, Choice)> = (0..times)
             .map(|i| {
                 // Around and within syncs there is most to go wrong.

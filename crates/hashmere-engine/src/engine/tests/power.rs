@@ -100,7 +100,7 @@ fn what_expires_without_a_store_is_absent() {
     client.t_set(b"lasting", b"2").unwrap();
     sync(&client).unwrap();
     let mut images = 0;
-    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice::new(1), |_, _, heap, len| {
         let fixture = Fixture::after_cut(heap, history.now_ms());
         let client = rescue(&fixture, len).unwrap();
         assert_eq!(whole(&client).len(), 2);
@@ -109,7 +109,7 @@ fn what_expires_without_a_store_is_absent() {
         next.fixture.peers.advance(Duration::from_secs(3));
         next.look(moment);
         assert_eq!(next.disk().now(), moment);
-        next.disk().clone().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
+        next.disk().clone().cuts(&[(moment, Choice::New)], &mut Dice::new(1), |_, _, heap, len| {
             let (_, _, mut seen) = verify(&next, moment, heap, len).unwrap();
             assert!(seen.remove(b"lasting".as_slice()).is_some() && seen.is_empty());
             let missed = next.expect(moment, &seen, next.now_ms()).unwrap_err();
@@ -134,7 +134,7 @@ fn a_rebuild_may_be_cut_short() {
             let image = heap.image();
             let (fixture, client, expected) =
                 verify(history, moment, heap, len).unwrap_or_else(|e| fail(seed, &at, &e));
-            let mut dice = Dice(seed ^ moment as u64);
+            let mut dice = Dice::new(seed ^ moment as u64);
             let same = |heap: HeapMem, len: u64, what: &str| {
                 let fixture = Fixture::after_cut(heap, history.now_ms());
                 let client = rescue(&fixture, len).unwrap_or_else(|e| fail(seed, what, &e));
@@ -184,7 +184,7 @@ pub(super) fn ghosts() -> Result<(), String> {
     let first = client.read(b"a", client.hash(b"a"), |found| Ok(found.record)).unwrap().unwrap();
     assert_eq!(first, client.segment_offset(client.segment_of(first)));
     let mut result = Ok(());
-    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice::new(1), |_, _, heap, len| {
         // The first sector of the segment is as it was before.
         (0..512).step_by(8).for_each(|word| heap.store(first + word, 0, Ordering::Relaxed));
         let fixture = Fixture::after_cut(heap, 1000);
@@ -198,7 +198,7 @@ pub(super) fn ghosts() -> Result<(), String> {
         let written = (b'k'..200).position(|key| lands(&key)).expect("the segment is used again") + 1;
         sync(&client).unwrap();
         let disk = fixture.disk.as_ref().unwrap();
-        disk.cuts(&[(disk.now(), Choice::Old)], &mut Dice(1), |_, _, heap, len| {
+        disk.cuts(&[(disk.now(), Choice::Old)], &mut Dice::new(1), |_, _, heap, len| {
             let seen = whole(&rescue(&Fixture::after_cut(heap, 1000), len).unwrap());
             if seen.len() != written {
                 result = Err(format!("{} keys, where {written} were synced", seen.len()));
@@ -217,7 +217,7 @@ pub(super) fn all_that_arrived(seed: u64) -> Result<(), String> {
     client.sweep().unwrap();
     let (expected, now_ms) = (whole(&client), history.now_ms());
     let mut result = Ok(());
-    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice(1), |_, _, heap, len| {
+    history.disk().cuts(&[(history.disk().now(), Choice::New)], &mut Dice::new(1), |_, _, heap, len| {
         let seen = whole(&rescue(&Fixture::after_cut(heap, now_ms), len).unwrap());
         if let Some((key, _)) = expected.iter().find(|(key, thing)| seen.get(*key) != Some(*thing)) {
             result = Err(format!("history {seed}: {} is not as it was last", key.escape_ascii()));
@@ -268,7 +268,7 @@ pub(super) fn a_disk_that_fails_poisons() {
     assert_eq!(other.t_get(b"b").unwrap().unwrap(), b"2");
     assert_ne!(one.status() & flag::POISONED, 0);
     let moment = history.disk().now();
-    history.disk().cuts(&[(moment, Choice::New)], &mut Dice(1), |_, _, heap, len| {
+    history.disk().cuts(&[(moment, Choice::New)], &mut Dice::new(1), |_, _, heap, len| {
         let fixture = Fixture::after_cut(heap, 1000);
         let client = rescue(&fixture, len).unwrap();
         client.t_set(b"c", b"the machine was restarted").unwrap();

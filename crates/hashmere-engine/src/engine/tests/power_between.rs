@@ -28,7 +28,7 @@ pub(super) fn interleave(
     step: usize,
 ) -> Result<u64, String> {
     let mut images = 0;
-    let mut dice = Dice(7);
+    let mut dice = Dice::new(7);
     for access in (0..).step_by(if QUICK { 97 } else { step }) {
         let mut history = History::new(geometry, access);
         let (writer, other) = (history.fixture.client(), history.fixture.client());
@@ -74,7 +74,7 @@ pub(super) fn sync(client: &Client) -> Result<u64, WriteError> {
 }
 
 type Write = (&'static str, fn(&Client), usize);
-/// The operations whose stamps and sums matter, and every how manieth access of one is tried: long values are dull.
+/// The operations whose stamps and checksums matter, and every how manieth access of one is tried: long values are dull.
 pub(super) const WRITES: [Write; 6] = [
     ("replace", |c| c.t_set(b"key1", b"replaced").unwrap(), 1),
     ("delete", |c| assert!(c.t_del(b"key2").unwrap()), 1),
@@ -150,7 +150,7 @@ pub(super) fn kill_then_sync(act: fn(&Client), geometry: Geometry, step: usize) 
         let now = history.disk().now();
         history.syncs.push((begun, now));
         let mut failure = None;
-        history.disk().cuts(&[(now, Choice::Old)], &mut Dice(1), |moment, _, heap, len| {
+        history.disk().cuts(&[(now, Choice::Old)], &mut Dice::new(1), |moment, _, heap, len| {
             images += 1;
             failure = verify(&history, moment, heap, len).err();
         });

@@ -51,7 +51,7 @@ impl Scenario {
         let (far, near) = (fixture.client(), fixture.client());
         near.t_set(b"key1", b"one").unwrap();
         let state = State::from([(b"key1".to_vec(), b"one".to_vec())]);
-        Scenario { fixture, far, near, state, dice: Dice(seed), is_cache: geometry.cache, outcomes: [0; 2] }
+        Scenario { fixture, far, near, state, dice: Dice::new(seed), is_cache: geometry.cache, outcomes: [0; 2] }
     }
 
     /// Only as many addresses as the file has now, and `more` segments' worth at most.

@@ -57,7 +57,7 @@ impl Other {
         let c = &self.client;
         let owner = |offset: u64| LockWord(c.mem.load(offset, Ordering::Relaxed)).owner();
         if [at::SPACE_LOCK, at::INDEX_LOCK, at::RESERVE_LOCK].into_iter().any(|lock| owner(lock).is_some()) {
-            // It grows the file, the index, or makes room by force: a writer that needs the same waits for it.
+            // It grows the file, the index, or reclaims space in an emergency: a writer that needs the same waits for it.
             return true;
         }
         let root = c.root_word();
@@ -252,7 +252,7 @@ pub(super) fn new_keys_beside_one_that_is_stopped_in_a_plain_write() {
     case("touch", some, |c| assert!(c.t_touch(b"ttl", Ttl::At(70_000)).unwrap()));
     case("compare and set", some, |c| {
         let (seen, change) = (Expected::Value(b"of before"), Change::Set(b"compared"));
-        c.compare_and_set(&mut c.writer().unwrap(), b"key3", c.hash(b"key3"), seen, change).unwrap();
+        c.cas(&mut c.writer().unwrap(), b"key3", c.hash(b"key3"), seen, change).unwrap();
     });
 }
 
@@ -365,7 +365,7 @@ fn overwrite_long(other: &mut Other) -> Result<(), String> {
     (0..6).try_for_each(|round| other.set(format!("long{}", round % 2), vec![b'l'; 5000]))
 }
 
-/// Records that can be cleaned away, too few for a writer to do it in passing, in a store that is large enough to keep a segment for the
+/// Records that can be cleaned away, too few for a writer to do it between writes, in a store that is large enough to keep a segment for the
 /// cleaner.
 fn with_garbage(fixture: &Fixture, actor: &Client) {
     (0..48).for_each(|i| actor.t_set(format!("k{i}").as_bytes(), &wide("stays")).unwrap());
@@ -416,7 +416,7 @@ fn crowd_later(other: &mut Other) -> Result<(), String> {
 #[test]
 pub(super) fn cleaning_goes_on_beside_one_that_is_stopped() {
     let case = |name, act| {
-        // With few segments all cleaning is by force.
+        // With few segments all cleaning is in an emergency.
         Case { name, geometry: strict(16), setup: filled, act, concurrent: overwrite, step: 1, timeout: IMPATIENT }
             .run();
         Case {

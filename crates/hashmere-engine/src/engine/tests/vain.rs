@@ -41,7 +41,7 @@ fn tick(client: &Client, key: &[u8], counter: Counter) -> Result<Option<u64>, Wr
 
 fn compare(client: &Client, expected: Expected<'_>, value: &[u8]) -> Result<CasOutcome, WriteError> {
     let kh = client.hash(b"key");
-    client.compare_and_set(&mut *client.writer()?, b"key", kh, expected, Change::Set(value))
+    client.cas(&mut *client.writer()?, b"key", kh, expected, Change::Set(value))
 }
 
 #[test]
@@ -166,7 +166,7 @@ fn writes_to_a_store_that_is_poisoned() {
     let fixture = Fixture::new(strict(32).durable());
     let client = fixture.client();
     client.change_status(flag::POISONED, 0);
-    assert_eq!(client.mem.load(at::LIFE, Ordering::Relaxed), flag::POISONED);
+    assert_eq!(client.mem.load(at::STATUS, Ordering::Relaxed), flag::POISONED);
     let long = vec![b'x'; 9000];
     in_vain(&client, 38, "large", || client.t_set(b"key", &long));
     in_vain(&client, 38, "small", || client.t_set(b"key", b"value"));

@@ -70,7 +70,7 @@ fn the_larger_of_what_is_asked_for_and_what_comes_next() {
     assert_eq!(version(&client, b"k"), 1 << 32);
     let mut writer = client.writer().unwrap();
     let change = Change::SetWith(b"7", asks(1 << 33));
-    client.compare_and_set(&mut writer, b"k", kh, Expected::Version(Version(1 << 32)), change).unwrap();
+    client.cas(&mut writer, b"k", kh, Expected::Version(Version(1 << 32)), change).unwrap();
     assert_eq!(version(&client, b"k"), 1 << 33);
     let seen = client.peek(b"k", kh).unwrap();
     client.store_marked(&mut writer, (b"k", kh), b"7", (asks(1 << 34), 1), seen.as_ref(), false).unwrap().unwrap();
@@ -127,7 +127,7 @@ fn a_power_cut_leaves_them() {
     client.t_set(b"other", b"value").unwrap();
     sync(&client).unwrap();
     let (given, moment) = (version(&client, b"k"), history.disk().now());
-    history.disk().cuts(&[(moment, Choice::Old)], &mut Dice(1), |_, _, heap, len| {
+    history.disk().cuts(&[(moment, Choice::Old)], &mut Dice::new(1), |_, _, heap, len| {
         let client = rescue(&Fixture::after_cut(heap, 1000), len).unwrap();
         assert_eq!(version(&client, b"k"), given);
         client.t_set(b"k", b"next").unwrap();

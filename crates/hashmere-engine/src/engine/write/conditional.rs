@@ -33,7 +33,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Compare, then set or remove.
-    pub(crate) fn compare_and_set(
+    pub(crate) fn cas(
         &self,
         writer: &mut Writer,
         key: &[u8],

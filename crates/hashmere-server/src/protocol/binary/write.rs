@@ -71,7 +71,7 @@ pub fn delete(turn: &mut Turn<'_>, packet: &Packet<'_>) {
                 CasOutcome::Absent
             }
         }),
-        cas => turn.server.store.compare_and_set(packet.key, Expected::Version(Version(cas)), Change::Remove),
+        cas => turn.server.store.cas(packet.key, Expected::Version(Version(cas)), Change::Remove),
     };
     match done {
         Ok(CasOutcome::Mismatch(_)) => fail(turn, packet, status::EXISTS),

@@ -47,7 +47,7 @@ fn remove(turn: &Turn<'_>, request: &Request<'_>) -> Outcome {
             Err(error) => Outcome::Failed(error),
         };
     };
-    match store.compare_and_set(key, Expected::Version(Version(version)), Change::Remove) {
+    match store.cas(key, Expected::Version(Version(version)), Change::Remove) {
         Ok(CasOutcome::Mismatch(_)) => Outcome::Exists,
         Ok(CasOutcome::Absent) => Outcome::NotFound,
         Ok(_) => Outcome::gone(),

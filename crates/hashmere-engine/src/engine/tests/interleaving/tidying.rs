@@ -39,7 +39,7 @@ fn compact_while_records_come_and_go() {
             set(actor, state, &format!("d{i}"), wide("deleted")).unwrap();
         }
         for i in (0..40).filter(|i| i % 4 != 0) {
-            // By different clients, so that none of them cleans in passing.
+            // By different clients, so that none of them cleans between writes.
             let third = fixture.client();
             delete(&third, state, &format!("d{i}")).unwrap();
         }
@@ -137,9 +137,9 @@ fn sweep_while_the_index_grows() {
             let image = fixture.image();
             die_in_large(&image, &key, *stores);
             let there = image.reader().t_get(key.as_bytes()).unwrap().is_some();
-            let unsettled = (0..actor.segments() + 9)
+            let unrecovered = (0..actor.segments() + 9)
                 .any(|s| image.client().state(s).state == hashmere_format::segment::State::LargeNew);
-            there && unsettled
+            there && unrecovered
         };
         die_in_large(fixture, &key, *DIED.get_or_init(|| (0..2000).find(is_it).unwrap()));
         state.insert(key.into_bytes(), vec![b'l'; 3000]);

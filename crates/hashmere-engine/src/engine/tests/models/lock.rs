@@ -157,6 +157,6 @@ fn finds_two_who_repair() {
 }
 
 #[test]
-fn finds_a_lock_that_lets_everybody_in() {
+fn finds_a_lock_that_lets_all_threads_in() {
     must_find(Fault::LockIgnored, owner_stops());
 }
