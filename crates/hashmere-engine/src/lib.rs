@@ -30,6 +30,7 @@ mod options;
 mod region;
 mod types;
 mod view;
+mod watcher;
 
 pub use backup_file::BackupReport;
 pub use caller_buffer::Roomed;
@@ -49,3 +50,4 @@ pub use types::{
     Ttl, Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,
 };
 pub use view::{Reservation, View};
+pub use watcher::{Watched, Watcher};

@@ -5,7 +5,8 @@ use crate::handle::Handle;
 use crate::history::Found;
 use crate::layout::at;
 use crate::line::LogLine;
-use crate::ready_fd::{For, Watch};
+use crate::ready_fd::NewHistory;
+use hashmere_engine::Watcher;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,7 +29,7 @@ pub struct Follower {
     position: u64,
     missed_bytes: u64,
     record: LogLine,
-    watch: Option<Watch>,
+    watcher: Option<Watcher<NewHistory>>,
 }
 
 impl Follower {
@@ -38,7 +39,7 @@ impl Follower {
             Since::Now => core.get(at::END),
             Since::Oldest | Since::Last(_) => core.get(at::OLDEST),
         };
-        let mut follower = Follower { handle, position, missed_bytes: 0, record: LogLine::default(), watch: None };
+        let mut follower = Follower { handle, position, missed_bytes: 0, record: LogLine::default(), watcher: None };
         if let Since::Last(lines) = since {
             follower.keep_last(lines);
         }
@@ -70,8 +71,8 @@ impl Follower {
                     return Ok(Some(&self.record));
                 }
                 Found::End => {
-                    if let Some(watch) = &self.watch {
-                        watch.arm(self.position);
+                    if let Some(watcher) = &self.watcher {
+                        watcher.arm(self.position);
                     }
                     return Ok(None);
                 }
@@ -99,11 +100,11 @@ impl Follower {
     /// # Errors
     /// Those of making a descriptor and a thread.
     pub fn ready_fd(&mut self) -> Result<BorrowedFd<'_>, LogError> {
-        let watch = match self.watch.take() {
-            Some(watch) => watch,
-            None => Watch::new(&self.handle, For::News, self.position)?,
+        let watcher = match self.watcher.take() {
+            Some(watcher) => watcher,
+            None => Watcher::new(NewHistory(self.handle.clone()), self.position)?,
         };
-        Ok(Watch::as_fd(self.watch.insert(watch)))
+        Ok(Watcher::as_fd(self.watcher.insert(watcher)))
     }
 
     /// Waits until there is a line, at most `timeout`; may return early.

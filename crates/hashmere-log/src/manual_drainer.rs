@@ -5,9 +5,10 @@ use crate::handle::Handle;
 use crate::layout::{at, row, wake_flag, BUSY};
 use crate::merge::Merged;
 use crate::output::Scratch;
-use crate::ready_fd::{For, Watch};
+use crate::ready_fd::NewLines;
 use crate::sink::Sink;
 use crate::timestamp::{Moment, GRACE_NS};
+use hashmere_engine::Watcher;
 use hashmere_mem::Mem;
 use std::collections::HashMap;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -42,7 +43,7 @@ pub struct ManualDrainer {
     stopped: HashMap<u64, u64>,
     naps: u32,
     /// For a caller that waits in an event loop. It ends before the role is given back.
-    watch: Option<Watch>,
+    watcher: Option<Watcher<NewLines>>,
 }
 
 /// Takes the role of the drainer.
@@ -68,8 +69,14 @@ impl ManualDrainer {
 
     /// Of a thread that has just taken the role.
     pub(crate) fn with_role(handle: Arc<Handle>, sink: Sink) -> Result<ManualDrainer, LogError> {
-        let drain =
-            ManualDrainer { handle, sink, scratch: Scratch::default(), stopped: HashMap::new(), naps: 0, watch: None };
+        let drain = ManualDrainer {
+            handle,
+            sink,
+            scratch: Scratch::default(),
+            stopped: HashMap::new(),
+            naps: 0,
+            watcher: None,
+        };
         let core = drain.handle.core();
         core.check_history()?;
         core.recover_merge();
@@ -98,8 +105,8 @@ impl ManualDrainer {
         if all == Merged::default() && self.handle.region.is_dropped() {
             return Err(LogError::Removed);
         }
-        if let Some(watch) = self.watch.as_ref().filter(|_| !all.more) {
-            watch.arm(0);
+        if let Some(watcher) = self.watcher.as_ref().filter(|_| !all.more) {
+            watcher.arm(());
         }
         Ok((all.lines, all.more))
     }
@@ -122,11 +129,11 @@ impl ManualDrainer {
     /// # Errors
     /// Those of making a descriptor and a thread.
     pub fn ready_fd(&mut self) -> Result<BorrowedFd<'_>, LogError> {
-        let watch = match self.watch.take() {
-            Some(watch) => watch,
-            None => Watch::new(&self.handle, For::Lines, 0)?,
+        let watcher = match self.watcher.take() {
+            Some(watcher) => watcher,
+            None => Watcher::new(NewLines(self.handle.clone()), ())?,
         };
-        Ok(Watch::as_fd(self.watch.insert(watch)))
+        Ok(Watcher::as_fd(self.watcher.insert(watcher)))
     }
 
     /// Waits for something to do, at most `timeout`; may return early.
@@ -154,7 +161,7 @@ impl ManualDrainer {
     /// # Errors
     /// Those of [`poll`](Self::poll); the role is given back then as well.
     pub fn finish(mut self) -> Result<u64, LogError> {
-        self.watch = None;
+        self.watcher = None;
         // A thread that logs from here on looks after its own lines; those of before are there after some millionths of a second.
         let core = self.handle.core();
         core.mem.swap(core.base + at::WAKE_FLAG, wake_flag::NO_DRAINER, Ordering::SeqCst);
@@ -196,7 +203,7 @@ impl ManualDrainer {
 
 impl Drop for ManualDrainer {
     fn drop(&mut self) {
-        self.watch = None;
+        self.watcher = None;
         if self.handle.region.is_ours() {
             self.handle.core().give_role_back();
         }

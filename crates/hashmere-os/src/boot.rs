@@ -1,6 +1,5 @@
 //! What tells this boot of the machine from every other, and randomness.
 
-
 /// The random identity that the kernel gave this boot; `None` if `/proc` does not show it.
 pub fn boot_id() -> Option<[u8; 16]> {
     parse(&std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?)
