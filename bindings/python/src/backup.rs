@@ -10,9 +10,9 @@ use pyo3::types::PyDict;
 impl StoreBase {
     /// Copies the store to a new file as it is at one moment, while others go on reading and writing.
     ///
-    /// The file appears when it is complete and on the medium; ``replace`` puts it in the place of a store of that name in one
-    /// step. ``progress(done, of)`` is called with the number of keys copied and about how many there are. Returns a dict with ``items``,
-    /// ``bytes_file`` and ``thinned`` (a full cache dropped keys during the copy).
+    /// The file appears when it is complete and on the medium; ``replace`` puts it in the place of a store of that name
+    /// in one step. ``progress(done, of)`` is called with the number of keys copied and about how many there are.
+    /// Returns a dict with ``items``, ``bytes_file`` and ``thinned`` (a full cache dropped keys during the copy).
     #[pyo3(signature = (path, /, *, replace=false, progress=None))]
     fn backup<'py>(
         &self,

@@ -19,7 +19,8 @@ pub struct Exported(Box<raw::Buffer>);
 
 impl Drop for Exported {
     fn drop(&mut self) {
-        // SAFETY: it was filled by `PyObject_GetBuffer`, and the interpreter is attached wherever arguments are dropped.
+        // SAFETY: it was filled by `PyObject_GetBuffer`, and the interpreter is attached wherever arguments are
+        // dropped.
         unsafe { raw::PyBuffer_Release(&mut *self.0) }
     }
 }

@@ -89,7 +89,8 @@ impl StoreBase {
         self.enter(py)?.prepend(key.0, &head.0).or_raise(py).map(version_of)
     }
 
-    /// Removes a key, given a condition only if it has that ``version`` or the ``expected`` value. Whether it was removed.
+    /// Removes a key, given a condition only if it has that ``version`` or the ``expected`` value. Whether it was
+    /// removed.
     #[pyo3(signature = (key, /, *, version=None, expected=None))]
     fn delete(
         &self,
@@ -118,8 +119,8 @@ impl StoreBase {
         Ok(taken.map(|value| PyBytes::new(py, &value).into_any()).or(default))
     }
 
-    /// Stores a value if the key has this ``version`` (0: is absent) or the ``expected`` value. The new version; ``None``: it is
-    /// otherwise.
+    /// Stores a value if the key has this ``version`` (0: is absent) or the ``expected`` value. The new version;
+    /// ``None``: it is otherwise.
     #[pyo3(signature = (key, value, /, *, version=None, expected=None, ttl=None, expires_at=None, flags=None))]
     #[allow(clippy::too_many_arguments)]
     fn cas(
@@ -142,10 +143,11 @@ impl StoreBase {
         })
     }
 
-    /// Calls ``f`` with the value of a key (``None``: absent) and does what it returns: stores bytes, leaves the key with
-    /// ``KEEP``, removes it with ``REMOVE``. If another writer changed the key, ``f`` is called again. Flags and expiry stay
-    /// unless some are given. Returns the value that is there afterwards. ``f`` may use the store: it may read this key (as it is
-    /// stored) and write others; if it writes this one, or clears the store, ``Reentered`` is raised there.
+    /// Calls ``f`` with the value of a key (``None``: absent) and does what it returns: stores bytes, leaves the key
+    /// with ``KEEP``, removes it with ``REMOVE``. If another writer changed the key, ``f`` is called again. Flags and
+    /// expiry stay unless some are given. Returns the value that is there afterwards. ``f`` may use the store: it may
+    /// read this key (as it is stored) and write others; if it writes this one, or clears the store, ``Reentered`` is
+    /// raised there.
     #[pyo3(signature = (key, f, /, *, ttl=None, expires_at=None, flags=None))]
     fn update_with<'py>(
         &self,
@@ -163,8 +165,9 @@ impl StoreBase {
         visitor.outcome(updated)
     }
 
-    /// Adds to a counter, which is a decimal number; returns its new value. It wraps at 2^64 and, with a negative step, stops at
-    /// zero. A missing counter is created with ``initial`` (to which nothing is added); without that the result is ``None``.
+    /// Adds to a counter, which is a decimal number; returns its new value. It wraps at 2^64 and, with a negative step,
+    /// stops at zero. A missing counter is created with ``initial`` (to which nothing is added); without that the
+    /// result is ``None``.
     #[pyo3(signature = (key, by=None, /, *, initial=None, ttl=None, expires_at=None, flags=None))]
     #[allow(clippy::too_many_arguments)]
     fn incr(

@@ -14,8 +14,8 @@ const CLOSED_HAND: &str = "the endpoint was closed; take another one with pool.e
 const NOT_HELD: &str =
     "the element is not held any more: it was pushed or given back, or its endpoint was closed; pop another one";
 
-/// What one thread takes part with. It holds up to 64 elements that were popped one by one, or a batch; what is not pushed stays with it
-/// until it is closed.
+/// What one thread takes part with. It holds up to 64 elements that were popped one by one, or a batch; what is not
+/// pushed stays with it until it is closed.
 #[pyclass(unsendable, module = "hashmere._hashmere")]
 pub struct Endpoint {
     /// Borrow from `endpoint`; dropped first, as fields are dropped in order.
@@ -85,8 +85,8 @@ impl Endpoint {
 
 #[pymethods]
 impl Endpoint {
-    /// Takes the first element of a queue, and waits for one as many seconds as ``timeout`` says, without end if it is ``None``.
-    /// ``None``: none came.
+    /// Takes the first element of a queue, and waits for one as many seconds as ``timeout`` says, without end if it is
+    /// ``None``. ``None``: none came.
     #[pyo3(signature = (queue, /, *, timeout=Some(0.0)), text_signature = "($self, queue, /, *, timeout=0.0)")]
     fn pop(slf: &Bound<'_, Self>, queue: &Bound<'_, Queue>, timeout: Option<f64>) -> PyResult<Option<Element>> {
         let py = slf.py();
@@ -106,8 +106,8 @@ impl Endpoint {
         Ok(Some(Element { endpoint: slf.clone().unbind(), place, index, is_held: true, exports: Exports::default() }))
     }
 
-    /// Pushes an element to one queue and pops one from another: the step of a stage that passes on what it was given. Returns
-    /// ``(pushed, element)``; if the first queue is full nothing was popped.
+    /// Pushes an element to one queue and pops one from another: the step of a stage that passes on what it was given.
+    /// Returns ``(pushed, element)``; if the first queue is full nothing was popped.
     #[pyo3(signature = (element, to, queue, /))]
     fn push_pop(
         slf: &Bound<'_, Self>,
@@ -121,7 +121,8 @@ impl Endpoint {
         Ok((true, Endpoint::pop(slf, queue, Some(0.0))?))
     }
 
-    /// Takes up to ``max`` elements in one operation, behind those of this endpoint's batch, and waits for some as ``pop`` does. Returns how many.
+    /// Takes up to ``max`` elements in one operation, behind those of this endpoint's batch, and waits for some as
+    /// ``pop`` does. Returns how many.
     #[pyo3(signature = (queue, max, /, *, timeout=Some(0.0)), text_signature = "($self, queue, max, /, *, timeout=0.0)")]
     fn pop_many(&mut self, py: Python<'_>, queue: &Bound<'_, Queue>, max: u64, timeout: Option<f64>) -> PyResult<u64> {
         let from = &queue.get().queue;
@@ -139,14 +140,15 @@ impl Endpoint {
         Ok(popped)
     }
 
-    /// Pushes the first ``max`` elements of this endpoint's batch (all, without) in one operation, in their order. Returns how many: fewer if the
-    /// queue reaches its bound.
+    /// Pushes the first ``max`` elements of this endpoint's batch (all, without) in one operation, in their order.
+    /// Returns how many: fewer if the queue reaches its bound.
     #[pyo3(signature = (queue, max=u64::MAX, /))]
     fn push_many(&mut self, py: Python<'_>, queue: &Bound<'_, Queue>, max: u64) -> PyResult<u64> {
         self.for_moves(py)?.push_many(&queue.get().queue, max).or_raise_queue(py)
     }
 
-    /// Pushes the whole batch to one queue, as far as it takes it, then pops up to ``max`` from another. Returns how many of each.
+    /// Pushes the whole batch to one queue, as far as it takes it, then pops up to ``max`` from another. Returns how
+    /// many of each.
     #[pyo3(signature = (to, queue, max, /))]
     fn push_pop_many(
         &mut self,
@@ -158,7 +160,8 @@ impl Endpoint {
         self.for_moves(py)?.push_pop_many(&to.get().queue, &queue.get().queue, max).or_raise_queue(py)
     }
 
-    /// Moves everything that is in a queue now to another, by way of this endpoint's batch, which has to be empty. Returns how much that was.
+    /// Moves everything that is in a queue now to another, by way of this endpoint's batch, which has to be empty.
+    /// Returns how much that was.
     #[pyo3(signature = (queue, to, /))]
     fn drain(&mut self, py: Python<'_>, queue: &Bound<'_, Queue>, to: &Bound<'_, Queue>) -> PyResult<u64> {
         self.for_moves(py)?.drain(&queue.get().queue, &to.get().queue).or_raise_queue(py)
@@ -188,7 +191,8 @@ impl Endpoint {
         write(self.batch_element(py, index)?, start, &bytes.0)
     }
 
-    /// An element of the batch as a writable ``memoryview``, without a copy. The batch cannot be moved while it is in use.
+    /// An element of the batch as a writable ``memoryview``, without a copy. The batch cannot be moved while it is in
+    /// use.
     #[pyo3(signature = (index, /))]
     fn batch_view<'py>(slf: &Bound<'py, Self>, index: u64) -> PyResult<Bound<'py, PyAny>> {
         let mut endpoint = slf.borrow_mut();
@@ -288,7 +292,8 @@ impl Element {
         self.with(py, |held| write(held, start, &bytes.0))
     }
 
-    /// Its bytes as a writable ``memoryview``, without a copy. It cannot be pushed while that is in use: ``with element.view() as room``.
+    /// Its bytes as a writable ``memoryview``, without a copy. It cannot be pushed while that is in use: ``with
+    /// element.view() as room``.
     fn view<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let py = slf.py();
         let element = slf.borrow();

@@ -15,8 +15,8 @@ pub struct Handle {
     gone: AtomicBool,
 }
 
-// SAFETY: the store is reached through a `Use` only, and is taken out by the one who sets `gone`, which happens when it is closed
-// and no call uses it: from then on no `Use` is made.
+// SAFETY: the store is reached through a `Use` only, and is taken out by the one who sets `gone`, which happens when it
+// is closed and no call uses it: from then on no `Use` is made.
 unsafe impl Sync for Handle {}
 // SAFETY: a `Store` may go to another thread.
 unsafe impl Send for Handle {}
@@ -109,8 +109,8 @@ impl Drop for Use<'_> {
 
 /// Called around every sleep of the engine: other Python threads run during it.
 pub fn let_others_run(sleep: &mut dyn FnMut()) {
-    // Behind the end of the interpreter, when threads of a log or of a queue may still be there, Python says "yes" of every thread.
-    // SAFETY: asks about this thread, and about a flag.
+    // Behind the end of the interpreter, when threads of a log or of a queue may still be there, Python says "yes" of
+    // every thread. SAFETY: asks about this thread, and about a flag.
     if unsafe { ffi::Py_IsInitialized() == 0 || raw::PyGILState_Check() == 0 } {
         return sleep();
     }

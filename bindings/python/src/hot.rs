@@ -1,8 +1,8 @@
-//! The operations that take a tenth of a microsecond: slots and methods that Python calls without a tuple of arguments, and that
-//! go from the record to the object with one copy.
+//! The operations that take a tenth of a microsecond: slots and methods that Python calls without a tuple of arguments,
+//! and that go from the record to the object with one copy.
 //!
-//! They hold the interpreter: letting go of it costs more than they do. Values that take longer than that to copy are copied
-//! without it, and so is every wait for a lock (`handle::let_others_run`).
+//! They hold the interpreter: letting go of it costs more than they do. Values that take longer than that to copy are
+//! copied without it, and so is every wait for a lock (`handle::let_others_run`).
 
 use crate::attributes::given;
 use crate::bytes::{self, fixed, Bytes};
@@ -57,7 +57,8 @@ fn answer<T>(failed: T, call: impl FnOnce() -> Result<T, Raised>) -> T {
 /// `this` is an instance of the type made in [`make`], and outlives what is returned.
 #[inline(always)]
 unsafe fn enter<'a>(this: Object) -> Result<Use<'a>, Raised> {
-    // SAFETY: the interpreter is attached in all of this file. Python calls slots and methods of a type with its instances only.
+    // SAFETY: the interpreter is attached in all of this file. Python calls slots and methods of a type with its
+    // instances only.
     let bound = unsafe { Bound::ref_from_ptr(Python::assume_attached(), &this).cast_unchecked::<StoreBase>() };
     let handle: *const Handle = &bound.get().handle;
     // SAFETY: the object outlives the call.
@@ -81,8 +82,8 @@ struct Fresh {
 impl Fresh {
     #[inline(always)]
     fn new(len: usize) -> Option<Fresh> {
-        // SAFETY: the interpreter is attached in all of this file. Python keeps `len` writable bytes behind a new object; it hands out
-        // the same empty one every time, of which nothing is written.
+        // SAFETY: the interpreter is attached in all of this file. Python keeps `len` writable bytes behind a new
+        // object; it hands out the same empty one every time, of which nothing is written.
         unsafe {
             let object = ffi::PyBytes_FromStringAndSize(std::ptr::null(), len as ffi::Py_ssize_t);
             if object.is_null() {

@@ -98,8 +98,8 @@ pub fn uid(py: Python<'_>, uid: Uid) -> PyResult<Bound<'_, PyAny>> {
 
 /// A key, and a hash of 64 bits that the caller has of it already.
 ///
-/// A key stored with a hash is found with the same hash only; the same bytes stored without one, or with another, are another
-/// key. Such a record takes eight bytes more.
+/// A key stored with a hash is found with the same hash only; the same bytes stored without one, or with another, are
+/// another key. Such a record takes eight bytes more.
 #[pyclass(frozen, eq, hash, module = "hashmere._hashmere")]
 #[derive(PartialEq, Eq, Hash)]
 pub struct HashedKey {
@@ -165,7 +165,8 @@ impl StoreBase {
         metadata.map(|metadata| uid(py, metadata.uid)).transpose()
     }
 
-    /// The ``EntryId`` of a key: its UID, and a fingerprint that tells when the UID has come to mean another key. ``None``: absent.
+    /// The ``EntryId`` of a key: its UID, and a fingerprint that tells when the UID has come to mean another key.
+    /// ``None``: absent.
     #[pyo3(signature = (key, /))]
     fn id_of<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let id = self.enter(py)?.id_of(key.0).or_raise(py)?;

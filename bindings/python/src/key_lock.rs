@@ -1,4 +1,5 @@
-//! Who computes the value of a key: a lock of the kernel's on a byte behind the end of the file, which goes with its process.
+//! Who computes the value of a key: a lock of the kernel's on a byte behind the end of the file, which goes with its
+//! process.
 
 use crate::key::PlainKey;
 use crate::store::StoreBase;
@@ -7,7 +8,8 @@ use pyo3::prelude::*;
 use std::os::fd::AsFd;
 use std::path::PathBuf;
 
-/// The locks for keys are numbered from here on; those of the engine are far below. Mentioned in docs/internals/format.md.
+/// The locks for keys are numbered from here on; those of the engine are far below. Mentioned in
+/// docs/internals/format.md.
 const FIRST: u64 = 1 << 40;
 
 /// FNV-1a: the number has to be the same in every process and version.
@@ -16,7 +18,8 @@ fn number(key: &[u8]) -> u64 {
     FIRST + (hash & (FIRST - 1))
 }
 
-/// The right to compute the value of a key: one holder at a time on the machine. It ends with ``release`` or with the process.
+/// The right to compute the value of a key: one holder at a time on the machine. It ends with ``release`` or with the
+/// process.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct KeyLock {
     locks: ByteLocks,

@@ -1,7 +1,7 @@
 //! The Python module `hashmere._hashmere`: the engine's calls as methods of one class, on bytes.
 //!
-//! What Python programs see is the package around it (`python/hashmere`): mapping, coders, caches. Here is what has to be fast or
-//! has to touch the engine. `hot` has the calls of the inner loops, made by hand; everything else is PyO3.
+//! What Python programs see is the package around it (`python/hashmere`): mapping, coders, caches. Here is what has to
+//! be fast or has to touch the engine. `hot` has the calls of the inner loops, made by hand; everything else is PyO3.
 
 mod attributes;
 mod backup;

@@ -13,7 +13,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use std::sync::{Mutex, PoisonError};
 
-/// A log of many threads and processes in a store's file: one ordered stream, in which nothing is lost. `hashmere.Log` is made of it.
+/// A log of many threads and processes in a store's file: one ordered stream, in which nothing is lost. `hashmere.Log`
+/// is made of it.
 #[pyclass(frozen, subclass, module = "hashmere._hashmere")]
 pub struct Log {
     log: Mutex<Option<Inner>>,
@@ -83,11 +84,12 @@ fn too_long_of(long: &str) -> PyResult<OnTooLong> {
 impl Log {
     /// Opens a log of a store; creates it if it is missing, unless ``create`` is ``False``.
     ///
-    /// Sizes count when it is created: ``rings`` rings of ``ring_bytes`` (one for each thread that logs), and a history of
-    /// ``history_bytes``. The rest is for this handle. ``on_full``: a line for which the thread's ring has no room waits for the drainer
-    /// (``"block"``, at most ``full_timeout`` seconds), is dropped and counted (``"drop"``), or takes the place of older ones
-    /// (``"overwrite"``). ``on_no_drainer``: without a drainer the thread that logs a line writes all there is to standard output (``"stdout"``), or
-    /// lines wait for one (``"keep"``). ``on_too_long``: a line that is too long becomes several (``"split"``), or is refused (``"refuse"``).
+    /// Sizes count when it is created: ``rings`` rings of ``ring_bytes`` (one for each thread that logs), and a history
+    /// of ``history_bytes``. The rest is for this handle. ``on_full``: a line for which the thread's ring has no room
+    /// waits for the drainer (``"block"``, at most ``full_timeout`` seconds), is dropped and counted (``"drop"``), or
+    /// takes the place of older ones (``"overwrite"``). ``on_no_drainer``: without a drainer the thread that logs a
+    /// line writes all there is to standard output (``"stdout"``), or lines wait for one (``"keep"``). ``on_too_long``:
+    /// a line that is too long becomes several (``"split"``), or is refused (``"refuse"``).
     #[new]
     #[pyo3(signature = (store, name="log", /, *, create=true, rings=None, ring_bytes=None, history_bytes=None, on_full="block",
         full_timeout=30.0, on_no_drainer="stdout", on_too_long="split"))]
@@ -149,7 +151,8 @@ impl Log {
         Ok(self.log(py)?.line_max())
     }
 
-    /// The least important level that is wanted, in all processes; ``None``: no lines at all. It may be set by name, too.
+    /// The least important level that is wanted, in all processes; ``None``: no lines at all. It may be set by name,
+    /// too.
     #[getter]
     fn level<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         self.log(py)?.level().map(|level| crate::log_line::level(py, level)).transpose()
@@ -167,8 +170,9 @@ impl Log {
         Ok(self.log(py)?.enabled(level.0))
     }
 
-    /// Logs a line, with fields: text, bytes, numbers and truth values as they are, anything else as its ``str``. When it returns
-    /// ``True`` the line will be written whatever becomes of this process. ``False``: its level is not wanted, or it was dropped.
+    /// Logs a line, with fields: text, bytes, numbers and truth values as they are, anything else as its ``str``. When
+    /// it returns ``True`` the line will be written whatever becomes of this process. ``False``: its level is not
+    /// wanted, or it was dropped.
     #[pyo3(signature = (level, text, /, **fields))]
     fn line(
         &self,
@@ -210,13 +214,14 @@ impl Log {
         self.put(py, Level::Trace, &text, fields)
     }
 
-    /// Becomes the drainer, in a thread of this process that writes lines to ``to`` until it is stopped, and then drains the rest: standard
-    /// output (``None``), a descriptor or an object with ``fileno()``, a path, or a function of a `hashmere.LogLine`.
+    /// Becomes the drainer, in a thread of this process that writes lines to ``to`` until it is stopped, and then
+    /// drains the rest: standard output (``None``), a descriptor or an object with ``fileno()``, a path, or a function
+    /// of a `hashmere.LogLine`.
     ///
-    /// ``format`` is ``"text"``, ``"json"`` or ``"colour"``. A file of more than ``max_bytes`` becomes ``path.1``, and so on up to
-    /// ``path.keep``. ``level``: only lines that are as important. If there is a drainer, `LogTaken` is raised, or with ``standby``
-    /// this one waits until that one is gone. What a function raises is reported by ``sys.unraisablehook``; it may see a line again if
-    /// the process is killed in it.
+    /// ``format`` is ``"text"``, ``"json"`` or ``"colour"``. A file of more than ``max_bytes`` becomes ``path.1``, and
+    /// so on up to ``path.keep``. ``level``: only lines that are as important. If there is a drainer, `LogTaken` is
+    /// raised, or with ``standby`` this one waits until that one is gone. What a function raises is reported by
+    /// ``sys.unraisablehook``; it may see a line again if the process is killed in it.
     #[pyo3(signature = (to=None, /, *, format="text", max_bytes=None, keep=0, level=None, standby=false))]
     #[allow(clippy::too_many_arguments)]
     fn drain(
@@ -238,8 +243,8 @@ impl Log {
         Ok(Drainer::new(py.detach(start).or_raise_log(py)?))
     }
 
-    /// Becomes the drainer, without a thread: for event loops. The arguments are those of ``drain``. Lines are written when ``poll``
-    /// of what this returns is called, by the caller of that.
+    /// Becomes the drainer, without a thread: for event loops. The arguments are those of ``drain``. Lines are written
+    /// when ``poll`` of what this returns is called, by the caller of that.
     #[pyo3(signature = (to=None, /, *, format="text", max_bytes=None, keep=0, level=None))]
     fn drain_manual(
         &self,
@@ -258,9 +263,9 @@ impl Log {
         Ok(ManualDrainer::new(py.detach(|| log.drain_manual(sink)).or_raise_log(py)?))
     }
 
-    /// The rings that threads have, or had, at about this moment: a dict for each, of its number, whether it is ``owned``, ``thread``,
-    /// ``pid`` and ``process`` of its last owner, ``waiting_bytes``, and how many lost lines are ``unreported_drops``. A thread gives its ring back a
-    /// moment after ``join`` has returned.
+    /// The rings that threads have, or had, at about this moment: a dict for each, of its number, whether it is
+    /// ``owned``, ``thread``, ``pid`` and ``process`` of its last owner, ``waiting_bytes``, and how many lost lines are
+    /// ``unreported_drops``. A thread gives its ring back a moment after ``join`` has returned.
     fn rings<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyDict>>> {
         let rings = self.log(py)?.rings().or_raise_log(py)?;
         let dict = |ring: &RingStats| {
@@ -278,15 +283,16 @@ impl Log {
     }
 
     /// An iterator over lines that were drained, as `hashmere.LogLine`, without consuming them. ``since`` is ``"now"``,
-    /// ``"oldest"``, or how many lines back to begin. It ends when nothing has come for ``timeout`` seconds, without at once;
-    /// ``None``: never.
+    /// ``"oldest"``, or how many lines back to begin. It ends when nothing has come for ``timeout`` seconds, without at
+    /// once; ``None``: never.
     #[pyo3(signature = (since=None, /, *, timeout=Some(0.0)), text_signature = "($self, since=None, /, *, timeout=0.0)")]
     fn follow(&self, py: Python<'_>, since: Option<&Bound<'_, PyAny>>, timeout: Option<f64>) -> PyResult<Follower> {
         let since = self::since(since)?;
         Ok(Follower::new(self.log(py)?.follow(since).or_raise_log(py)?, timeout))
     }
 
-    /// Waits until all lines that were logged before were delivered. ``False``: they were not within ``timeout`` seconds.
+    /// Waits until all lines that were logged before were delivered. ``False``: they were not within ``timeout``
+    /// seconds.
     #[pyo3(signature = (timeout=Some(5.0)), text_signature = "($self, timeout=5.0)")]
     fn flush(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let log = self.log(py)?;

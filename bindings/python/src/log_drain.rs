@@ -101,8 +101,8 @@ impl Drop for Drainer {
 
 #[pymethods]
 impl Drainer {
-    /// Drains the rest and ends. Returns how many lines this drainer has taken in all. If lines could not be delivered that is raised;
-    /// they stay in the log.
+    /// Drains the rest and ends. Returns how many lines this drainer has taken in all. If lines could not be delivered
+    /// that is raised; they stay in the log.
     fn stop(&self, py: Python<'_>) -> PyResult<u64> {
         match self.take() {
             Some(drainer) => py.detach(|| drainer.stop()).or_raise_log(py),
@@ -180,8 +180,8 @@ impl Follower {
         })
     }
 
-    /// A descriptor for event loops that is readable while there is a line; it belongs to this object. Follow with a ``timeout`` of 0 then:
-    /// the iteration that finds none takes that back.
+    /// A descriptor for event loops that is readable while there is a line; it belongs to this object. Follow with a
+    /// ``timeout`` of 0 then: the iteration that finds none takes that back.
     fn fileno(&mut self, py: Python<'_>) -> PyResult<i32> {
         Ok(self.follower.ready_fd().or_raise_log(py)?.as_raw_fd())
     }

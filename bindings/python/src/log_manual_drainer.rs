@@ -7,8 +7,9 @@ use pyo3::prelude::*;
 use std::os::fd::AsRawFd;
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-/// The role of the drainer, for event loops: made by `Log.drain_manual`, used by one thread at a time. Wait until it is readable (it has a ``fileno``), and
-/// ``poll`` it. It drains the rest when it is closed; if the process ends without that, the next drainer goes on.
+/// The role of the drainer, for event loops: made by `Log.drain_manual`, used by one thread at a time. Wait until it is
+/// readable (it has a ``fileno``), and ``poll`` it. It drains the rest when it is closed; if the process ends without
+/// that, the next drainer goes on.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct ManualDrainer {
     drain: Mutex<Option<Inner>>,
@@ -56,8 +57,8 @@ impl ManualDrainer {
         self.with(py, |drain| Ok(drain.ready_fd().or_raise_log(py)?.as_raw_fd()))
     }
 
-    /// Takes the lines that are in the rings and writes them out; returns how many. What is too young by some millionths of a second stays for
-    /// the next call.
+    /// Takes the lines that are in the rings and writes them out; returns how many. What is too young by some
+    /// millionths of a second stays for the next call.
     fn poll(&self, py: Python<'_>) -> PyResult<u64> {
         self.with(py, |drain| Ok(py.detach(|| drain.poll()).or_raise_log(py)?.0))
     }

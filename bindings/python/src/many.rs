@@ -1,5 +1,5 @@
-//! Several keys at once. Lists, tuples and dicts are read by the plain calls of the C API: a thousand keys with one call are the
-//! counterpart of a transaction of a thousand elsewhere, and what is done for each of them counts.
+//! Several keys at once. Lists, tuples and dicts are read by the plain calls of the C API: a thousand keys with one
+//! call are the counterpart of a transaction of a thousand elsewhere, and what is done for each of them counts.
 
 use crate::attributes::attributes;
 use crate::bytes::{self, fixed, Bytes};
@@ -17,7 +17,8 @@ use std::collections::BTreeMap;
 /// From this many keys on the interpreter is let go of.
 const MANY: usize = 256;
 
-/// Bytes of arguments, with references to the objects that have them: other threads may change what these were taken from.
+/// Bytes of arguments, with references to the objects that have them: other threads may change what these were taken
+/// from.
 #[derive(Default)]
 struct Kept<'py> {
     objects: Vec<Bound<'py, PyAny>>,
@@ -32,7 +33,8 @@ type Named = BTreeMap<usize, Key<'static>>;
 impl<'py> Kept<'py> {
     /// The bytes of the key at a place; of one that is in `named`, none.
     fn key(&mut self, place: usize, object: Bound<'py, PyAny>) -> PyResult<&'static [u8]> {
-        // SAFETY: `bytes` and `str` do not change, and the user of what is returned keeps `self`, which keeps the object.
+        // SAFETY: `bytes` and `str` do not change, and the user of what is returned keeps `self`, which keeps the
+        // object.
         let bytes = match unsafe { fixed(object.as_ptr()) } {
             Some(bytes) => bytes,
             None => {
@@ -53,7 +55,8 @@ impl<'py> Kept<'py> {
             return Ok(bytes);
         }
         let buffer = bytes::value(object.as_borrowed())?;
-        // SAFETY: as above; the buffer is released before the object, and its bytes stay where they are when it is moved.
+        // SAFETY: as above; the buffer is released before the object, and its bytes stay where they are when it is
+        // moved.
         let (buffer, bytes) = unsafe {
             let bytes: &'static [u8] = std::mem::transmute::<&[u8], &'static [u8]>(&buffer);
             (std::mem::transmute::<Bytes<'_>, Bytes<'static>>(buffer), bytes)
@@ -130,8 +133,8 @@ fn pairs_of<'py>(pairs: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Pairs)> {
 
 /// A list of the values, which are stored one after the other.
 fn list_of<'py>(py: Python<'py>, all: &[u8], ends: &[(usize, bool)]) -> PyResult<Bound<'py, PyList>> {
-    // SAFETY: a new list is filled to its end before other code sees it; each call takes the reference that it is given, and if there is no
-    // memory for a value the list goes with what it has.
+    // SAFETY: a new list is filled to its end before other code sees it; each call takes the reference that it is
+    // given, and if there is no memory for a value the list goes with what it has.
     unsafe {
         let list = Bound::from_owned_ptr_or_err(py, ffi::PyList_New(ends.len() as ffi::Py_ssize_t))?;
         let mut start = 0;
@@ -177,8 +180,8 @@ fn get_each(
 
 #[pymethods]
 impl StoreBase {
-    /// The values of several keys as a list in their order, ``None`` where there is none. In a large store this is several
-    /// times as fast as one by one.
+    /// The values of several keys as a list in their order, ``None`` where there is none. In a large store this is
+    /// several times as fast as one by one.
     #[pyo3(signature = (keys, /))]
     fn get_many<'py>(&self, py: Python<'py>, keys: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let (kept, keys) = keys_of(keys)?;
@@ -195,8 +198,8 @@ impl StoreBase {
         list_of(py, &bytes, &ends)
     }
 
-    /// Stores the pairs of a mapping or of an iterable, in order, and returns how many there were. If one fails, those before it
-    /// are stored and those behind it are not.
+    /// Stores the pairs of a mapping or of an iterable, in order, and returns how many there were. If one fails, those
+    /// before it are stored and those behind it are not.
     #[pyo3(signature = (pairs, /, *, ttl=None, expires_at=None, flags=None))]
     fn set_many<'py>(
         &self,

@@ -50,8 +50,9 @@ pub struct Pool {
 
 #[pymethods]
 impl Pool {
-    /// Opens a pool; creates it if ``elements`` and ``bytes`` are given and it is missing. ``on_death`` names the queue that elements of
-    /// crashed processes go to (``"free"``, or one that is made with the pool); without it they go to where they were popped from.
+    /// Opens a pool; creates it if ``elements`` and ``bytes`` are given and it is missing. ``on_death`` names the queue
+    /// that elements of crashed processes go to (``"free"``, or one that is made with the pool); without it they go to
+    /// where they were popped from.
     #[new]
     #[pyo3(signature = (store, name, /, *, elements=None, bytes=None, max_queues=None, max_endpoints=None, batch=None, on_death=None))]
     #[allow(clippy::too_many_arguments)]
@@ -149,7 +150,8 @@ impl Pool {
         Ok(Endpoint::new(self.pool.endpoint().or_raise_queue(py)?))
     }
 
-    /// Gives back what crashed processes held; how many elements. Pops from empty queues and waits do this by themselves.
+    /// Gives back what crashed processes held; how many elements. Pops from empty queues and waits do this by
+    /// themselves.
     fn recover(&self, py: Python<'_>) -> PyResult<u64> {
         self.pool.recover().or_raise_queue(py)
     }
@@ -220,15 +222,17 @@ impl Queue {
         self.queue.peek().map(|bytes| PyBytes::new(py, &bytes))
     }
 
-    /// A file descriptor for event loops (``select``, ``epoll``, ``asyncio``) that is readable when there is something to pop.
+    /// A file descriptor for event loops (``select``, ``epoll``, ``asyncio``) that is readable when there is something
+    /// to pop.
     fn ready_fd(&self, py: Python<'_>) -> PyResult<ReadyFd> {
         let ready_fd = self.queue.ready_fd().or_raise_queue(py)?;
         Ok(ReadyFd { ready_fd: Mutex::new(Some(ready_fd)) })
     }
 }
 
-/// Readable when a queue has something to pop. Wait until it is, ``acknowledge``, pop as much as you like, and wait again; if something is
-/// left it is readable at once. A thread of this process serves it until ``close``; it has no part in a forked child.
+/// Readable when a queue has something to pop. Wait until it is, ``acknowledge``, pop as much as you like, and wait
+/// again; if something is left it is readable at once. A thread of this process serves it until ``close``; it has no
+/// part in a forked child.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct ReadyFd {
     ready_fd: Mutex<Option<hashmere_queue::ReadyFd>>,

@@ -1,8 +1,9 @@
 //! The C API beyond what PyO3 offers for a module that runs on every Python from 3.9 on, and types made by hand.
 //!
-//! The buffer protocol, `PyUnicode_AsUTF8AndSize` and `METH_FASTCALL` became part of the stable ABI in 3.10 and 3.11 without any
-//! change: 3.9 and 3.10 export the same functions with the same layouts and slot numbers, and these versions are finished.
-//! Hence they are declared here and used on all of them; the tests run on the oldest and on the newest.
+//! The buffer protocol, `PyUnicode_AsUTF8AndSize` and `METH_FASTCALL` became part of the stable ABI in 3.10 and 3.11
+//! without any change: 3.9 and 3.10 export the same functions with the same layouts and slot numbers, and these
+//! versions are finished. Hence they are declared here and used on all of them; the tests run on the oldest and on the
+//! newest.
 
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -135,7 +136,8 @@ pub fn subtype<'py>(
         slots: slots.as_mut_ptr(),
     };
     let bases = PyTuple::new(base.py(), [base])?;
-    // SAFETY: name and documentation are static; the type copies the slots, and its table of methods is leaked by the caller.
+    // SAFETY: name and documentation are static; the type copies the slots, and its table of methods is leaked by the
+    // caller.
     let made = unsafe { ffi::PyType_FromSpecWithBases(&mut spec, bases.as_ptr()) };
     // SAFETY: a new reference, or null with an error set.
     let made = unsafe { Bound::from_owned_ptr_or_err(base.py(), made) }?;

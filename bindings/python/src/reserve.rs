@@ -26,8 +26,8 @@ struct Room {
     len: usize,
 }
 
-// SAFETY: `room` is used and dropped on its own thread only: see `ReservationBase::take`, and `drop`, which forgets it elsewhere.
-// The rest may go anywhere.
+// SAFETY: `room` is used and dropped on its own thread only: see `ReservationBase::take`, and `drop`, which forgets it
+// elsewhere. The rest may go anywhere.
 unsafe impl Send for Room {}
 
 #[derive(Default)]
@@ -133,8 +133,8 @@ impl ReservationBase {
 
 #[pymethods]
 impl StoreBase {
-    /// Room for a value of ``value_len`` bytes in the file, to be written in place. As ``with store.reserve(key, n) as room``: a
-    /// writable ``memoryview``, and at the end the key's value; if the block raises, the key stays as it was.
+    /// Room for a value of ``value_len`` bytes in the file, to be written in place. As ``with store.reserve(key, n) as
+    /// room``: a writable ``memoryview``, and at the end the key's value; if the block raises, the key stays as it was.
     #[pyo3(signature = (key, value_len, /, *, ttl=None, expires_at=None, flags=None))]
     #[allow(clippy::too_many_arguments)]
     fn reserve<'py>(
@@ -151,8 +151,8 @@ impl StoreBase {
         let store: Store = self.enter(py)?.clone();
         let mut room = store.reserve(key.0, value_len, with).or_raise(py)?;
         let (at, len) = (room.as_mut_ptr(), room.len());
-        // SAFETY: what it borrows from lives as long as the last clone of the store, one of which we keep beside it, to be dropped
-        // after it.
+        // SAFETY: what it borrows from lives as long as the last clone of the store, one of which we keep beside it, to
+        // be dropped after it.
         let room: hashmere::Reservation<'static> = unsafe { std::mem::transmute(room) };
         object.cast::<ReservationBase>()?.get().lock().room =
             Some(Room { room, store, thread: thread::current().id(), at, len });

@@ -55,7 +55,8 @@ impl RoomBase {
     }
 }
 
-/// A writable `memoryview` of bytes that stay where they are, and the owner's, until both counts are back to what they were.
+/// A writable `memoryview` of bytes that stay where they are, and the owner's, until both counts are back to what they
+/// were.
 pub fn view<'py>(
     py: Python<'py>,
     bytes: &mut [u8],
@@ -88,7 +89,8 @@ unsafe extern "C" fn export(this: *mut ffi::PyObject, buffer: *mut raw::Buffer, 
         Python::attach(|py| PyBufferError::new_err("this is made by Element.view").restore(py));
         return -1;
     };
-    // SAFETY: the bytes are the endpoint's for as long as the counts say so, and the buffer holds a reference to what keeps the endpoint.
+    // SAFETY: the bytes are the endpoint's for as long as the counts say so, and the buffer holds a reference to what
+    // keeps the endpoint.
     let filled =
         unsafe { raw::PyBuffer_FillInfo(buffer, this, bytes.at.cast(), bytes.len as ffi::Py_ssize_t, 0, flags) };
     for exports in &bytes.exports {

@@ -27,8 +27,8 @@ enum Yield {
 
 /// An iterator over the keys of a store.
 ///
-/// A key that exists all the while is returned exactly once, however the store grows and is written to; one that comes or goes during
-/// the scan is returned or not. Writers never wait for it.
+/// A key that exists all the while is returned exactly once, however the store grows and is written to; one that comes
+/// or goes during the scan is returned or not. Writers never wait for it.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct Scan {
     store: Py<StoreBase>,
@@ -133,8 +133,9 @@ impl StoreBase {
         Ok(Scan { store: this.unbind(), filter, yields, state: Mutex::new(state) })
     }
 
-    /// Scans with several threads and calls ``f(key, value)`` for each pair, from all of them. Reading and filtering run side by
-    /// side; the calls do only where Python threads do. The first exception of any call is raised, when all have ended.
+    /// Scans with several threads and calls ``f(key, value)`` for each pair, from all of them. Reading and filtering
+    /// run side by side; the calls do only where Python threads do. The first exception of any call is raised, when all
+    /// have ended.
     #[pyo3(signature = (f, /, *, threads=4, prefix=None, glob=None))]
     fn parallel_scan(
         &self,

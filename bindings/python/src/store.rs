@@ -152,8 +152,8 @@ impl StoreBase {
         Ok(self.enter(py)?.len() as usize)
     }
 
-    /// How many keys a scan returns now: those that have expired do not count, which ``len`` counts until they are cleaned away. It
-    /// looks at every key.
+    /// How many keys a scan returns now: those that have expired do not count, which ``len`` counts until they are
+    /// cleaned away. It looks at every key.
     fn len_exact(&self, py: Python<'_>) -> PyResult<u64> {
         let store = self.enter(py)?;
         let store: &Store = &store;
@@ -178,7 +178,8 @@ impl StoreBase {
         py.detach(|| store.sync()).or_raise(py)
     }
 
-    /// Repairs what dead processes left, removes every key that has expired and cleans what pays; returns the bytes that became free.
+    /// Repairs what dead processes left, removes every key that has expired and cleans what pays; returns the bytes
+    /// that became free.
     fn compact(&self, py: Python<'_>) -> PyResult<u64> {
         let store = self.enter(py)?;
         let store: &Store = &store;

@@ -66,9 +66,10 @@ impl ViewBase {
 impl StoreBase {
     /// The value of a key as a read-only ``memoryview``, without a copy; ``None``: absent.
     ///
-    /// It stays as it is for as long as anything uses it, also when the key is overwritten or deleted and when the store is
-    /// closed: release it (``with``, ``release()``, or let go of it) so that the room can be reused. Its ``obj`` tells version and
-    /// flags. A process can hold views into 24 segments for each of its threads; further ones are copies.
+    /// It stays as it is for as long as anything uses it, also when the key is overwritten or deleted and when the
+    /// store is closed: release it (``with``, ``release()``, or let go of it) so that the room can be reused. Its
+    /// ``obj`` tells version and flags. A process can hold views into 24 segments for each of its threads; further ones
+    /// are copies.
     #[pyo3(signature = (key, /))]
     fn view<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(view) = self.enter(py)?.view(key.0).or_raise(py)? else { return Ok(None) };
@@ -89,8 +90,8 @@ unsafe extern "C" fn export(this: *mut ffi::PyObject, buffer: *mut raw::Buffer, 
         return -1;
     };
     let at = view.as_ptr().cast_mut().cast::<c_void>();
-    // SAFETY: the bytes stay as they are while the view lives. The buffer holds a reference to the object, and the object the
-    // view. Read-only, so no code writes through the pointer.
+    // SAFETY: the bytes stay as they are while the view lives. The buffer holds a reference to the object, and the
+    // object the view. Read-only, so no code writes through the pointer.
     unsafe { raw::PyBuffer_FillInfo(buffer, this, at, view.len() as ffi::Py_ssize_t, 1, flags) }
 }
 

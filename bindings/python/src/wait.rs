@@ -52,7 +52,8 @@ fn seen(version: Option<u64>) -> Option<Version> {
     version.filter(|version| *version != 0).map(Version)
 }
 
-/// How a wait for a key ended: exactly one of ``changed``, ``removed`` and ``timed_out`` is true. It is false if the time was over.
+/// How a wait for a key ended: exactly one of ``changed``, ``removed`` and ``timed_out`` is true. It is false if the
+/// time was over.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct WaitOutcome {
     outcome: hashmere::WaitOutcome,
@@ -115,8 +116,8 @@ impl From<QueueError> for Failed {
 
 #[pymethods]
 impl StoreBase {
-    /// Waits until a key has another version than ``seen`` (``None``: it was absent), in whatever process it is changed. Without a
-    /// ``timeout`` in seconds it waits forever.
+    /// Waits until a key has another version than ``seen`` (``None``: it was absent), in whatever process it is
+    /// changed. Without a ``timeout`` in seconds it waits forever.
     #[pyo3(signature = (key, seen, /, *, timeout=None))]
     fn wait(
         &self,
@@ -157,9 +158,10 @@ impl StoreBase {
         Ok(WaitOutcome { outcome, index })
     }
 
-    /// The value of a key; if there is none, ``compute()`` makes it, in one process at a time, and it is stored. The others wait for it.
-    /// If the process that computes dies, or ``compute`` raises, the next one does it. ``None``: a living process was computing for
-    /// as long as ``timeout`` seconds (``once_holder`` says who). If ``compute`` asks for the value of its own key, `QueueReentered` is raised.
+    /// The value of a key; if there is none, ``compute()`` makes it, in one process at a time, and it is stored. The
+    /// others wait for it. If the process that computes dies, or ``compute`` raises, the next one does it. ``None``: a
+    /// living process was computing for as long as ``timeout`` seconds (``once_holder`` says who). If ``compute`` asks
+    /// for the value of its own key, `QueueReentered` is raised.
     #[pyo3(signature = (key, compute, /, *, timeout=None))]
     fn once(
         &self,
@@ -183,8 +185,8 @@ impl StoreBase {
         })
     }
 
-    /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: none, or one that is gone; 0: one whose
-    /// name went when the store was cleared.
+    /// The process that computes the value of a key by ``once`` at about this moment, by its id; ``None``: none, or one
+    /// that is gone; 0: one whose name went when the store was cleared.
     #[pyo3(signature = (key, /))]
     fn once_holder(&self, py: Python<'_>, key: PlainKey<'_>) -> PyResult<Option<u32>> {
         let store = self.enter(py)?;
@@ -194,8 +196,8 @@ impl StoreBase {
 
 /// A mutex between processes and threads, at a key of a store, which says by whom it is held and is otherwise absent.
 ///
-/// A holder that crashes, at any instruction, has released it; a process that is stopped has not. It is not fair, and not
-/// recursive. ``with mutex as abandoned:`` waits without end, and tells whether the holder before died with it.
+/// A holder that crashes, at any instruction, has released it; a process that is stopped has not. It is not fair, and
+/// not recursive. ``with mutex as abandoned:`` waits without end, and tells whether the holder before died with it.
 #[pyclass(frozen, module = "hashmere._hashmere")]
 pub struct Mutex {
     /// Borrows from `mutex`; dropped first, as fields are dropped in order.
@@ -247,7 +249,8 @@ impl Mutex {
         Ok(Mutex { held: Guarded::new(None), mutex: Box::new(mutex) })
     }
 
-    /// Takes it, and waits for it as many seconds as ``timeout`` says; forever without. ``False``: a living process held it all the while.
+    /// Takes it, and waits for it as many seconds as ``timeout`` says; forever without. ``False``: a living process
+    /// held it all the while.
     #[pyo3(signature = (timeout=None))]
     fn acquire(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         Ok(self.take(py, timeout)?.is_some())
@@ -267,8 +270,8 @@ impl Mutex {
         Ok(())
     }
 
-    /// The process that holds it at about this moment, by its id; ``None``: none, or one that is gone; 0: one whose name went when the
-    /// store was cleared or the key deleted (no process to send a signal to).
+    /// The process that holds it at about this moment, by its id; ``None``: none, or one that is gone; 0: one whose
+    /// name went when the store was cleared or the key deleted (no process to send a signal to).
     #[getter]
     fn holder(&self, py: Python<'_>) -> PyResult<Option<u32>> {
         Ok(self.mutex.holder().or_raise_queue(py)?.map(|holder| holder.pid))
@@ -290,8 +293,9 @@ impl Mutex {
     }
 }
 
-/// A participant of a barrier between processes, at a key of a store: ``size`` of them start together, again and again. Those who die
-/// or leave are not waited for. It belongs to one thread at a time; leave by ``close``, ``with``, or letting go of it.
+/// A participant of a barrier between processes, at a key of a store: ``size`` of them start together, again and again.
+/// Those who die or leave are not waited for. It belongs to one thread at a time; leave by ``close``, ``with``, or
+/// letting go of it.
 #[pyclass(module = "hashmere._hashmere")]
 pub struct Barrier {
     barrier: Option<hashmere_queue::Barrier>,
@@ -330,8 +334,8 @@ impl Barrier {
     }
 
     /// Arrives, and waits until all others have, as many seconds as ``timeout`` says; forever without. Returns
-    /// ``(round, lost)``: the number of the round, from 1, and how many participants had died or left by then. ``None``: a living
-    /// participant has not arrived yet; call it again to wait on.
+    /// ``(round, lost)``: the number of the round, from 1, and how many participants had died or left by then.
+    /// ``None``: a living participant has not arrived yet; call it again to wait on.
     #[pyo3(signature = (timeout=None))]
     fn wait(&mut self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<(u64, u64)>> {
         if !self.is_ours() {

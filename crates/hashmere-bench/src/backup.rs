@@ -1,7 +1,7 @@
 //! Hot backup: how fast a copy is made, and what writers lose during it.
 //!
-//! One thread overwrites random keys of a store without pause, another makes backups one after the other, in turns with pauses
-//! of the same length. Every copy is opened and compared with what a copy must be.
+//! One thread overwrites random keys of a store without pause, another makes backups one after the other, in turns with
+//! pauses of the same length. Every copy is opened and compared with what a copy must be.
 
 use crate::Outcome;
 use hashmere::{Options, Store};

@@ -1,5 +1,6 @@
 //! A plain loop over one operation, for `valgrind --tool=callgrind`, `strace -c` and `perf`, on a store that
-//! `work hashmere fill` made. `bench/budget` runs it with N and with 2 N operations and subtracts, so that opening cancels.
+//! `work hashmere fill` made. `bench/budget` runs it with N and with 2 N operations and subtracts, so that opening
+//! cancels.
 
 use crate::tables::{bulk_matches, store_file};
 use crate::workload::{eight_digits, Random};

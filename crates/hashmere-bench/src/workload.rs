@@ -72,8 +72,8 @@ pub fn shuffled(n: u32, seed: u64) -> Vec<u32> {
     order
 }
 
-/// A histogram of durations in nanoseconds, of up to a minute. It does not grow while it is used; what is read from it is at most
-/// 0.1 % too large.
+/// A histogram of durations in nanoseconds, of up to a minute. It does not grow while it is used; what is read from it
+/// is at most 0.1 % too large.
 pub fn durations() -> Outcome<Histogram<u64>> {
     Ok(Histogram::new_with_max(60_000_000_000, 3)?)
 }

@@ -82,7 +82,8 @@ pub enum ModeArg {
 /// How a store is created.
 #[derive(Args, Debug)]
 pub struct CreateOptions {
-    /// Memory that the file may take, for example 64M; an existing store gets this maximum if its data fit, a cache evicts
+    /// Memory that the file may take, for example 64M; an existing store gets this maximum if its data fit, a cache
+    /// evicts
     #[arg(long, value_name = "SIZE", value_parser = text::parse_size, help_heading = STORE_HEADING)]
     pub max_bytes: Option<u64>,
     /// What a store does when it is full

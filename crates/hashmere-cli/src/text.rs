@@ -98,7 +98,8 @@ pub fn duration(duration: Duration) -> String {
     }
 }
 
-/// Reads a number of bytes: `4096`, `64K`, `64M`, `1G`, `2T`, also with `B` or `iB` behind the letter (all powers of 1024).
+/// Reads a number of bytes: `4096`, `64K`, `64M`, `1G`, `2T`, also with `B` or `iB` behind the letter (all powers of
+/// 1024).
 pub fn parse_size(text: &str) -> Result<u64, String> {
     let wrong = || "expected a number of bytes such as 65536, 64K, 64M, 1G or 2T".to_string();
     // To the library `64M` and `64MB` are powers of 1000.

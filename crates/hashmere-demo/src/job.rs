@@ -9,9 +9,9 @@
 //! | `slot:<n>`, `event:<n>`, `resumed:<id>`, `job:*` | what the watcher and the report show |
 //!
 //! # Why nothing is lost or counted twice
-//! A *slot* is the role of a worker process. A slot has one process at a time: the parent starts the next one only after
-//! it has waited for the end of the killed one, which writes nothing more. There are no transactions over
-//! several keys; each of these steps changes one key atomically:
+//! A *slot* is the role of a worker process. A slot has one process at a time: the parent starts the next one only
+//! after it has waited for the end of the killed one, which writes nothing more. There are no transactions over several
+//! keys; each of these steps changes one key atomically:
 //!
 //! 1. *claim*: `cas` of `chunk:<id>` by its version, from `todo` to `taken(slot)`;
 //! 2. *apply*, for each distinct word of the chunk: `update` of `word:<w>`: if its mark of this slot is below the id

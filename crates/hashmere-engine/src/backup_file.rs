@@ -26,8 +26,8 @@ pub struct BackupReport {
 }
 
 impl SharedEngine {
-    /// Copies the store to a new file as it is at one moment; `progress` is called with the keys copied and the estimated total.
-    /// `replace`: also over a store that has the name already.
+    /// Copies the store to a new file as it is at one moment; `progress` is called with the keys copied and the
+    /// estimated total. `replace`: also over a store that has the name already.
     ///
     /// # Errors
     /// See [`BackupError`]; [`Busy`](WriteError::Busy) within it names a process that is stopped within a write.

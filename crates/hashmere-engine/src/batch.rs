@@ -9,8 +9,8 @@ use hashmere_format::row::Stat;
 use std::sync::Arc;
 
 impl SharedEngine {
-    /// The values of several keys, one behind the other in `bytes`, and in `ends` where each of them ends and whether its key is there. What was in
-    /// both before is gone.
+    /// The values of several keys, one behind the other in `bytes`, and in `ends` where each of them ends and whether
+    /// its key is there. What was in both before is gone.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -69,8 +69,8 @@ impl SharedEngine {
         self.fetch_bytes(engine, key, kh, bytes)
     }
 
-    /// Asks for the cache lines that looking up these keys needs, at most [`BATCH`] of them: for a caller that will read or write
-    /// them one by one, soon.
+    /// Asks for the cache lines that looking up these keys needs, at most [`BATCH`] of them: for a caller that will
+    /// read or write them one by one, soon.
     pub fn prefetch<K: AsRef<[u8]>>(&self, keys: &[K]) {
         self.engine().look_ahead(keys.iter().map(AsRef::as_ref));
     }

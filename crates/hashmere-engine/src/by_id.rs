@@ -27,8 +27,8 @@ impl SharedEngine {
         self.read_at(at, |found| Ok(EntryId::new(at.uid, fingerprint(self.key_hash(found).hash))))
     }
 
-    /// Hands the record that a UID or entry id names to `take`, which copies what it needs; what it returns is only used if
-    /// the record proves to have been valid all the while.
+    /// Hands the record that a UID or entry id names to `take`, which copies what it needs; what it returns is only
+    /// used if the record proves to have been valid all the while.
     ///
     /// # Errors
     /// [`ReadError::Stale`]: nothing is there, or (by entry id) another key.
@@ -65,7 +65,8 @@ impl SharedEngine {
         }
     }
 
-    /// The same for a read of the value, which counts as a use of it; `None`: nothing is there, or (by entry id) another key.
+    /// The same for a read of the value, which counts as a use of it; `None`: nothing is there, or (by entry id)
+    /// another key.
     ///
     /// # Errors
     /// See [`ReadError`].

@@ -1,4 +1,5 @@
-//! Reading into memory that the caller makes once it knows how much: for bindings, whose values are objects of a language.
+//! Reading into memory that the caller makes once it knows how much: for bindings, whose values are objects of a
+//! language.
 
 use crate::engine::{Fetched, PIN_FROM};
 use crate::error::ReadError;
@@ -20,8 +21,9 @@ pub enum Roomed<B> {
 }
 
 impl SharedEngine {
-    /// Copies a value into the buffer that `room` returns for its length, without a copy between. Now and then it is asked
-    /// a second time, and what it returned the first time is dropped. A value of more than 32 KiB is returned as a view instead.
+    /// Copies a value into the buffer that `room` returns for its length, without a copy between. Now and then it is
+    /// asked a second time, and what it returned the first time is dropped. A value of more than 32 KiB is returned as
+    /// a view instead.
     ///
     /// # Errors
     /// [`ReadError::OutOfMemory`] if `room` returns none, or room of another length. Otherwise see [`ReadError`].

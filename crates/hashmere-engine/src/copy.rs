@@ -10,12 +10,13 @@ use hashmere_mem::Mem;
 use std::sync::Arc;
 
 impl SharedEngine {
-    /// Copies a value to the start of `buffer` if it fits, and answers what `answer` makes of its record, or `answer_long` of a
-    /// view of it.
+    /// Copies a value to the start of `buffer` if it fits, and answers what `answer` makes of its record, or
+    /// `answer_long` of a view of it.
     ///
     /// # Errors
     /// See [`ReadError`].
-    // Looks, copies and proves with everything in registers; what does not end well at once is done again from the start.
+    // Looks, copies and proves with everything in registers; what does not end well at once is done again from the
+    // start.
     #[inline(always)]
     pub fn copy_hashed<R>(
         self: &Arc<Self>,

@@ -65,8 +65,8 @@ pub enum OpenError {
         /// What is wrong, and what to do.
         reason: String,
     },
-    /// The file was in use when the machine went down, or it is a copy of one that was in use. A volatile store promises nothing
-    /// then; a durable one is rebuilt when it is next opened for writing. Code 9.
+    /// The file was in use when the machine went down, or it is a copy of one that was in use. A volatile store
+    /// promises nothing then; a durable one is rebuilt when it is next opened for writing. Code 9.
     NotCleanlyClosed {
         /// The file.
         path: PathBuf,
@@ -271,7 +271,8 @@ pub enum Error {
 }
 
 impl WriteError {
-    /// Whether there was no room for what was to be written, at whatever limit: of the store, the file system or the process.
+    /// Whether there was no room for what was to be written, at whatever limit: of the store, the file system or the
+    /// process.
     pub fn is_no_room(&self) -> bool {
         matches!(self, Self::Full { .. } | Self::NoSpace(_) | Self::AddressSpace { .. })
     }

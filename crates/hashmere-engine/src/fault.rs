@@ -1,5 +1,5 @@
-//! Seeded faults of the engine: known faults that its tests must find. How they are switched on: [`hashmere_mem::seeded_faults`]. The table of
-//! who finds which is in `docs/internals/testing.md`.
+//! Seeded faults of the engine: known faults that its tests must find. How they are switched on:
+//! [`hashmere_mem::seeded_faults`]. The table of who finds which is in `docs/internals/testing.md`.
 
 use std::sync::atomic::Ordering;
 

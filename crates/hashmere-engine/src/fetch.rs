@@ -137,8 +137,8 @@ impl SharedEngine {
             }
             let Some(found) = engine.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
             if let Some(pin) = engine.pin(found.slot_offset, found.slot, root, &mut exhausted) {
-                // Between the look and the pin the slot may have gone elsewhere and come back: what counts is what is there
-                // now, and stays.
+                // Between the look and the pin the slot may have gone elsewhere and come back: what counts is what is
+                // there now, and stays.
                 let Some(found) = engine.look_again(&found, key, kh) else {
                     engine.unpin(pin);
                     continue;

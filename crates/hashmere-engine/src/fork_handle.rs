@@ -102,8 +102,8 @@ impl SharedEngine {
         if self.born.load(Ordering::Relaxed) != fork::generation() && !fault::is(Fault::ForkIgnored) {
             self.reopen();
         }
-        // SAFETY: the pointer came from `Box::into_raw` and is freed by `drop` alone; a fork replaces it by another such one
-        // and frees neither.
+        // SAFETY: the pointer came from `Box::into_raw` and is freed by `drop` alone; a fork replaces it by another
+        // such one and frees neither.
         unsafe { &*self.opened.load(Ordering::Acquire) }
     }
 
@@ -158,7 +158,8 @@ impl Drop for SharedEngine {
     fn drop(&mut self) {
         let opened = *self.opened.get_mut();
         if *self.born.get_mut() != fork::generation() {
-            // A child that never used the store: everything in there is the parent's. The mapping goes with the process.
+            // A child that never used the store: everything in there is the parent's. The mapping goes with the
+            // process.
             return;
         }
         // SAFETY: there is no other reference: this is the last clone.

@@ -21,9 +21,9 @@ pub enum Framed {
 }
 
 impl SharedEngine {
-    /// Appends to `buffer` what `frame` puts in front of a value, then the value: for servers that answer from one buffer. `frame`
-    /// may be called several times, with the buffer cut back between. A value of more than 32 KiB is returned as
-    /// a view instead.
+    /// Appends to `buffer` what `frame` puts in front of a value, then the value: for servers that answer from one
+    /// buffer. `frame` may be called several times, with the buffer cut back between. A value of more than 32 KiB is
+    /// returned as a view instead.
     ///
     /// # Errors
     /// See [`ReadError`].
@@ -37,8 +37,8 @@ impl SharedEngine {
         self.framed((key, self.engine().hash(key)), None, buffer, frame)
     }
 
-    /// The same for any number of keys, with overlapping cache misses. `each` gets the outcome of each key, in order, and
-    /// the buffer, to append what follows a value. It ends the call early by returning `false`.
+    /// The same for any number of keys, with overlapping cache misses. `each` gets the outcome of each key, in order,
+    /// and the buffer, to append what follows a value. It ends the call early by returning `false`.
     ///
     /// # Errors
     /// See [`ReadError`]; keys before the one that failed were answered.

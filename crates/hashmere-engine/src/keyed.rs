@@ -11,12 +11,13 @@ use crate::types::{
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How often the function given to `SharedEngine::update_with` is asked about one key at least, before that is an error: it may change the key
-/// itself, by ways that [`WriteError::Reentered`] does not see.
+/// How often the function given to `SharedEngine::update_with` is asked about one key at least, before that is an
+/// error: it may change the key itself, by ways that [`WriteError::Reentered`] does not see.
 const ASKED_MOST: u32 = 1000;
 /// From when on its time is taken.
 const ASKED_OFTEN: u32 = 16;
-/// And for how long it is asked then: others who only write often are out of luck for moments, what writes its own key every time.
+/// And for how long it is asked then: others who only write often are out of luck for moments, what writes its own key
+/// every time.
 const ASKED_FOR: Duration = Duration::from_secs(5);
 
 impl FileEngine {
@@ -92,7 +93,8 @@ impl SharedEngine {
         engine.set_hashed(key, engine.hash(key), value, attributes)
     }
 
-    /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the key lives.
+    /// Removes what is left of a key that has expired, which cleaning would do later. `false`: nothing is left, or the
+    /// key lives.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -198,7 +200,8 @@ impl SharedEngine {
     /// The same for several keys.
     ///
     /// # Errors
-    /// [`ReadOnly`](WriteError::ReadOnly), [`InvalidState`](WriteError::InvalidState) without a key, and those of reading.
+    /// [`ReadOnly`](WriteError::ReadOnly), [`InvalidState`](WriteError::InvalidState) without a key, and those of
+    /// reading.
     pub fn wait_any(&self, keys: &[(&[u8], Option<Version>)], timeout: Duration) -> Result<WaitAnyOutcome, Error> {
         let engine = self.engine();
         if engine.access.read_only {

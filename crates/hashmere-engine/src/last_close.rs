@@ -1,8 +1,8 @@
 //! Stores that go with the last process that has them open ([`Options::remove_on_last_close`]), however that one goes.
 //!
-//! A process that closes its last handle removes the file (`Opened::close`). One that exits without closing does so in a handler of the C
-//! library's `exit`. One that is killed leaves the file; then the next process that opens it finds the mark in a store that no
-//! process has open, removes it and goes on as if there had been none.
+//! A process that closes its last handle removes the file (`Opened::close`). One that exits without closing does so in
+//! a handler of the C library's `exit`. One that is killed leaves the file; then the next process that opens it finds
+//! the mark in a store that no process has open, removes it and goes on as if there had been none.
 //!
 //! [`Options::remove_on_last_close`]: crate::Options::remove_on_last_close
 
@@ -66,13 +66,14 @@ extern "C" fn remove_at_exit() {
 }
 
 impl Opened {
-    /// Lets go of the store, and says whether no other process has it open. Let go before asking to be alone: of two that close at once,
-    /// one must find itself the last.
+    /// Lets go of the store, and says whether no other process has it open. Let go before asking to be alone: of two
+    /// that close at once, one must find itself the last.
     pub(crate) fn is_last(&self) -> bool {
         self.presence.unlock(PRESENCE).and_then(|()| self.presence.try_exclusive(PRESENCE)).unwrap_or(false)
     }
 
-    /// Removes the file, being the last to have it open: a process that found it before it lost its name sees that it is gone.
+    /// Removes the file, being the last to have it open: a process that found it before it lost its name sees that it
+    /// is gone.
     pub(crate) fn remove(&self, path: &Path) {
         self.engine.change_status(flag::REMOVED, 0);
         if is_file_of(self.engine.mem.file(), path) {
@@ -102,8 +103,9 @@ pub(crate) fn is_left_over(file: &File) -> io::Result<bool> {
     Ok(is_marked(file)? && !ByteLocks::new(file.as_fd())?.is_locked_by_other(PRESENCE)?)
 }
 
-/// If it is such a store, removes it; the file must be open for writing. A process that opens it at the same time either holds it already, and
-/// then it is no left-over, or gets its hold after us, finds the file marked as removed and without a name, and looks again.
+/// If it is such a store, removes it; the file must be open for writing. A process that opens it at the same time
+/// either holds it already, and then it is no left-over, or gets its hold after us, finds the file marked as removed
+/// and without a name, and looks again.
 pub(crate) fn remove_left_over(path: &Path, file: &File) -> io::Result<bool> {
     if !is_marked(file)? {
         return Ok(false);

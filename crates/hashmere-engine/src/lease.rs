@@ -1,7 +1,9 @@
-//! Leases: names that one thread of one process has at a time, by a lock of the kernel on a byte behind the end of the file.
+//! Leases: names that one thread of one process has at a time, by a lock of the kernel on a byte behind the end of the
+//! file.
 //!
-//! Nothing of a lease is stored in the file, so no clear, write or damage ends it, and the kernel drops it with the process. Within a
-//! process the kernel does not distinguish threads; a set of what is taken does. For crates that build locks on it.
+//! Nothing of a lease is stored in the file, so no clear, write or damage ends it, and the kernel drops it with the
+//! process. Within a process the kernel does not distinguish threads; a set of what is taken does. For crates that
+//! build locks on it.
 
 use crate::error::WriteError;
 use crate::fork_handle::SharedEngine;
@@ -64,8 +66,8 @@ impl Drop for Lease {
 }
 
 impl SharedEngine {
-    /// Takes the lease of a name, if it is free: held by no other thread, no other process, no other handle of this one. Not even
-    /// clearing the store ends it; the death of the process does, by whatever cause.
+    /// Takes the lease of a name, if it is free: held by no other thread, no other process, no other handle of this
+    /// one. Not even clearing the store ends it; the death of the process does, by whatever cause.
     ///
     /// # Errors
     /// [`ReadOnly`](WriteError::ReadOnly), [`Io`](WriteError::Io).
@@ -87,8 +89,8 @@ impl SharedEngine {
         Ok(Some(Lease { store: self.clone(), number, born: fork::generation() }))
     }
 
-    /// Whether the lease of a name is held, and by this handle or by another (of whichever process): at about this moment, without
-    /// taking it.
+    /// Whether the lease of a name is held, and by this handle or by another (of whichever process): at about this
+    /// moment, without taking it.
     ///
     /// # Errors
     /// [`Io`](WriteError::Io).

@@ -1,13 +1,16 @@
-//! The engine of Hashmere: an index, a log of segments and their cleaning in one file that processes map, kill and stop.
+//! The engine of Hashmere: an index, a log of segments and their cleaning in one file that processes map, kill and
+//! stop.
 //!
-//! For Hashmere's own crates, which build stores, queues, logs and servers on it. **It has no stable interface**: what is public here
-//! changes with the crates above it, in any release. Programs use the crate `hashmere`.
+//! For Hashmere's own crates, which build stores, queues, logs and servers on it. **It has no stable interface**: what
+//! is public here changes with the crates above it, in any release. Programs use the crate `hashmere`.
 //!
-//! - [`SharedEngine`] is one open store of this process, also across forks; [`StoreHandle`] leads from a user's handle to it.
+//! - [`SharedEngine`] is one open store of this process, also across forks; [`StoreHandle`] leads from a user's handle
+//!   to it.
 //! - [`Engine`] is what happens to the bytes, generic over memory and host.
 //! - [`Region`], [`ClientId`] and [`Lease`] are what objects other than keys are built on.
 //!
-//! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then this crate.
+//! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then this
+//! crate.
 
 mod backup_file;
 mod batch;

@@ -1,16 +1,17 @@
-//! Marks: what several readers agree on about a key, such as who computes it again. For the front ends, whose clients share them.
+//! Marks: what several readers agree on about a key, such as who computes it again. For the front ends, whose clients
+//! share them.
 
 use crate::error::WriteError;
 use crate::fork_handle::SharedEngine;
 use crate::types::{Attributes, Item, Metadata, Stored, Ttl};
 
 impl SharedEngine {
-    /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`: another
-    /// writer changed it.
+    /// Stores a value with flags, expiry and *marks* if the key is still as it was `seen` (`None`: absent). `None`:
+    /// another writer changed it.
     ///
-    /// Marks are 32 bits beside the flags, seen by every process in [`Metadata::marks`]. Any other write of the key clears them; a
-    /// touch keeps them. They say something about one value of the key: that it is stale, or that a process is computing
-    /// the next one.
+    /// Marks are 32 bits beside the flags, seen by every process in [`Metadata::marks`]. Any other write of the key
+    /// clears them; a touch keeps them. They say something about one value of the key: that it is stale, or that a
+    /// process is computing the next one.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -28,8 +29,8 @@ impl SharedEngine {
         engine.store_marked(&mut writer, (key, kh), value, (attributes, marks), seen, false)
     }
 
-    /// Gives a key other marks, if it is still the item that was seen; value, flags, expiry and version stay. Of several that
-    /// saw the same item, one succeeds.
+    /// Gives a key other marks, if it is still the item that was seen; value, flags, expiry and version stay. Of
+    /// several that saw the same item, one succeeds.
     ///
     /// # Errors
     /// See [`WriteError`].

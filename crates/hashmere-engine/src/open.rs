@@ -272,7 +272,8 @@ pub(crate) fn attach(path: &Path, file: File, options: &Options) -> Result<Opene
     let opened = Opened { engine, presence, leases: Leases::default() };
     let fits = || opened.engine.check_extent(length).and_then(|()| opened.engine.check_max()).map_err(refused);
     if opened.engine.layout.is_durable() {
-        // What is refused stays as it was, so this comes first; but only a rebuild finds out what is in a store that was torn.
+        // What is refused stays as it was, so this comes first; but only a rebuild finds out what is in a store that
+        // was torn.
         if opened.engine.status() & flag::CLEAN != 0 {
             fits()?;
         }

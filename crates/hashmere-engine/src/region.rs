@@ -1,5 +1,5 @@
-//! Regions of the file that objects other than keys live in: pools of queues, logs. For crates that build such objects; their
-//! users need not know regions.
+//! Regions of the file that objects other than keys live in: pools of queues, logs. For crates that build such objects;
+//! their users need not know regions.
 
 use crate::engine::{PinnedRegion, RegionInfo};
 use crate::error::WriteError;
@@ -10,7 +10,8 @@ use hashmere_os::{fork, space};
 use std::os::fd::AsFd;
 use std::sync::Arc;
 
-/// A living writer of a store, for others to find out whether it still is: its client slot, and how often that was claimed.
+/// A living writer of a store, for others to find out whether it still is: its client slot, and how often that was
+/// claimed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ClientId(u64);
 
@@ -51,8 +52,8 @@ pub struct Region {
     born: u64,
 }
 
-// SAFETY: the engine pointer is used for its mapping and for atomic operations only. `SharedEngine` outlives the region and never frees
-// an engine before its own drop.
+// SAFETY: the engine pointer is used for its mapping and for atomic operations only. `SharedEngine` outlives the region
+// and never frees an engine before its own drop.
 unsafe impl Send for Region {}
 // SAFETY: as above.
 unsafe impl Sync for Region {}
@@ -97,13 +98,14 @@ impl Region {
         self.born == fork::generation()
     }
 
-    /// Whether it has lost its name: it cannot be opened any more, and is freed when the last process that has it open closes it.
+    /// Whether it has lost its name: it cannot be opened any more, and is freed when the last process that has it open
+    /// closes it.
     pub fn is_dropped(&self) -> bool {
         self.engine().is_dropped(self.place.spot)
     }
 
-    /// Does something that only one client at a time may do, in any region of the store: short, and without system calls. If it
-    /// is killed in there, the next one finds what it had stored so far.
+    /// Does something that only one client at a time may do, in any region of the store: short, and without system
+    /// calls. If it is killed in there, the next one finds what it had stored so far.
     ///
     /// # Errors
     /// [`Busy`](WriteError::Busy) if a living process keeps the lock, and what claiming a client slot can fail with.
@@ -133,12 +135,13 @@ impl std::fmt::Debug for Region {
 }
 
 impl SharedEngine {
-    /// Makes a region of `bytes` bytes, filled by `fill`, which is given the memory and where in it the region begins. The
-    /// bytes are undefined before. `None`: there is one of this kind and name.
+    /// Makes a region of `bytes` bytes, filled by `fill`, which is given the memory and where in it the region begins.
+    /// The bytes are undefined before. `None`: there is one of this kind and name.
     ///
     /// # Errors
     /// [`Full`](WriteError::Full) or [`NoSpace`](WriteError::NoSpace) if there is no row of free segments for it,
-    /// [`InvalidState`](WriteError::InvalidState) if the name is empty or longer than 128 bytes or this thread holds 24 views and regions.
+    /// [`InvalidState`](WriteError::InvalidState) if the name is empty or longer than 128 bytes or this thread holds 24
+    /// views and regions.
     pub fn create_region(
         self: &Arc<Self>,
         kind: u64,
@@ -165,7 +168,8 @@ impl SharedEngine {
         Ok(self.engine().open_region(kind, name)?.map(|place| Region::new(self, place)))
     }
 
-    /// Takes a region's name off it at once; its room is free when no process has it open any more. `false`: there is none.
+    /// Takes a region's name off it at once; its room is free when no process has it open any more. `false`: there is
+    /// none.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -180,8 +184,8 @@ impl SharedEngine {
         self.engine().regions()
     }
 
-    /// This process's identity for others: for as long as it has the store open, [`is_gone`](Self::is_gone) is false of it, whichever of its
-    /// threads end. Takes a client slot, once.
+    /// This process's identity for others: for as long as it has the store open, [`is_gone`](Self::is_gone) is false of
+    /// it, whichever of its threads end. Takes a client slot, once.
     ///
     /// # Errors
     /// [`ReadOnly`](WriteError::ReadOnly), [`TooManyClients`](WriteError::TooManyClients).
@@ -190,8 +194,8 @@ impl SharedEngine {
         Ok(ClientId::new(slot, times))
     }
 
-    /// Whether a client is dead or has closed the store: for certain, by a lock that the kernel drops with the process and not
-    /// by its process id or by time. A stopped one is not gone.
+    /// Whether a client is dead or has closed the store: for certain, by a lock that the kernel drops with the process
+    /// and not by its process id or by time. A stopped one is not gone.
     ///
     /// # Errors
     /// Those of repairing what it left.
@@ -199,8 +203,8 @@ impl SharedEngine {
         self.engine().is_gone(client.slot(), client.times())
     }
 
-    /// The process of a client, in that one's PID namespace, and what it calls itself. `None`: it has closed the store, or another client
-    /// has its place. One that is dead counts until that is noticed.
+    /// The process of a client, in that one's PID namespace, and what it calls itself. `None`: it has closed the store,
+    /// or another client has its place. One that is dead counts until that is noticed.
     pub fn process_of(&self, client: ClientId) -> Option<(u32, String)> {
         self.engine().process_of(client.slot(), client.times())
     }

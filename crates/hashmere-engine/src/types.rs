@@ -10,8 +10,8 @@ use std::time::Duration;
 pub struct Version(pub u64);
 
 impl Version {
-    /// The largest version that a write may [ask for](Attributes::min_version): 2^41. Versions have 42 bits, so at least
-    /// 2^41 writes are left to every key whatever is asked for. Milliseconds since 1970 fit until 2039.
+    /// The largest version that a write may [ask for](Attributes::min_version): 2^41. Versions have 42 bits, so at
+    /// least 2^41 writes are left to every key whatever is asked for. Milliseconds since 1970 fit until 2039.
     pub const MIN_VERSION_MAX: Version = Version(1 << 41);
 }
 
@@ -88,8 +88,9 @@ pub struct Attributes {
     pub ttl: Ttl,
     /// The version that the write gives the key is this or a larger one: the larger of this and the key's next.
     ///
-    /// For callers with versions of their own: a time in milliseconds, the number of a change in a log, the version in another
-    /// store. It applies to counters also when they exist. At most [`Version::MIN_VERSION_MAX`]; zero asks for nothing.
+    /// For callers with versions of their own: a time in milliseconds, the number of a change in a log, the version in
+    /// another store. It applies to counters also when they exist. At most [`Version::MIN_VERSION_MAX`]; zero asks for
+    /// nothing.
     pub min_version: Version,
 }
 
@@ -120,7 +121,8 @@ pub struct Metadata {
     pub value_len: u64,
     /// The caller's flags.
     pub flags: u32,
-    /// Marks: 32 bits that a front end sets on this value of the key (memcached's meta commands); any write of the key clears them.
+    /// Marks: 32 bits that a front end sets on this value of the key (memcached's meta commands); any write of the key
+    /// clears them.
     pub marks: u32,
     /// Version of this value.
     pub version: Version,

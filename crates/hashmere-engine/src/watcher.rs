@@ -1,7 +1,8 @@
 //! An object of a store in an event loop: a file descriptor that is readable while there is something to do.
 //!
-//! An eventfd has no name by which another process could find it, so no other process raises it: a thread of this process sleeps on
-//! the object as any waiting call does, and raises it. Other processes pay no more than for that waiting call.
+//! An eventfd has no name by which another process could find it, so no other process raises it: a thread of this
+//! process sleeps on the object as any waiting call does, and raises it. Other processes pay no more than for that
+//! waiting call.
 
 use crate::WriteError;
 use hashmere_os::eventfd::EventFd;
@@ -16,7 +17,8 @@ pub trait Watched: Debug + Send + Sync + 'static {
     /// Up to where the owner of the descriptor had dealt with everything, when it armed the watcher.
     type Since: Copy + Debug + Send;
 
-    /// Sleeps until there is something to do, or `is_stopped` says so after [`wake`](Self::wake). Runs in the watcher's thread.
+    /// Sleeps until there is something to do, or `is_stopped` says so after [`wake`](Self::wake). Runs in the watcher's
+    /// thread.
     fn wait(&self, since: Self::Since, is_stopped: &dyn Fn() -> bool);
 
     /// Wakes [`wait`](Self::wait).
@@ -62,7 +64,8 @@ impl<W: Watched> Watcher<W> {
         Ok(Watcher { shared, thread: Some(thread.map_err(io("start a thread"))?) })
     }
 
-    /// Takes the event back. The descriptor is readable again when there is something to do behind `since`, at once if there is.
+    /// Takes the event back. The descriptor is readable again when there is something to do behind `since`, at once if
+    /// there is.
     pub fn arm(&self, since: W::Since) {
         let mut armed = self.shared.armed.lock().unwrap_or_else(PoisonError::into_inner);
         self.shared.event.clear();

@@ -3,8 +3,8 @@
 //! All `read` functions have the same contract.
 //!
 //! # Safety
-//! What the raw arguments point at is valid, of the given length, and not changed by others (for an output: not used by others)
-//! for as long as what was read is used; or they are NULL.
+//! What the raw arguments point at is valid, of the given length, and not changed by others (for an output: not used by
+//! others) for as long as what was read is used; or they are NULL.
 
 use crate::abi::{
     HmAttributes, HmBackupReport, HmCounter, HmFilter, HmOptions, HmPoolOptions, HmPoolStats, HmQueueOptions, HmReport,
@@ -64,8 +64,8 @@ impl Buffer {
         if data.is_null() {
             return Err(Failure::Argument(name, "it is NULL, but its room is not 0"));
         }
-        // SAFETY: not NULL and not empty, so `room` bytes are valid for writes. They come from outside of Rust, to which they
-        // are bytes like any others.
+        // SAFETY: not NULL and not empty, so `room` bytes are valid for writes. They come from outside of Rust, to
+        // which they are bytes like any others.
         Ok(unsafe { std::slice::from_raw_parts_mut(data.cast(), room) })
     }
 }
@@ -145,8 +145,8 @@ impl<T> Out<T> {
 
     #[inline(always)]
     pub(crate) fn put(&self, value: T) {
-        // SAFETY: it was read as an output, so it is the caller's to write during the call. Nothing that is put anywhere needs to be
-        // dropped.
+        // SAFETY: it was read as an output, so it is the caller's to write during the call. Nothing that is put
+        // anywhere needs to be dropped.
         unsafe { self.0.write(value) };
     }
 }
@@ -271,8 +271,8 @@ fn size_of_versioned<T: Versioned>(size: usize) -> Result<usize, Failure> {
     Ok(size)
 }
 
-/// A versioned structure that the caller fills; NULL is all zero. Fields that it does not have are zero; fields that we do not
-/// know must be.
+/// A versioned structure that the caller fills; NULL is all zero. Fields that it does not have are zero; fields that we
+/// do not know must be.
 pub(crate) struct Input<T>(std::marker::PhantomData<T>);
 impl<T: Versioned> Input<T> {
     pub(crate) unsafe fn read(_: &'static str, input: *const T) -> Result<T, Failure> {

@@ -81,7 +81,8 @@ impl Watched {
         if seen.is_null() {
             return Err(Failure::Argument("seen", "it is NULL, but there are keys"));
         }
-        // SAFETY: not NULL, so `count` numbers are valid, and an array of as many larger elements was found to be possible.
+        // SAFETY: not NULL, so `count` numbers are valid, and an array of as many larger elements was found to be
+        // possible.
         Ok((keys, unsafe { std::slice::from_raw_parts(seen, count) }))
     }
 }

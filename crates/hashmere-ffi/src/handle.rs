@@ -1,7 +1,8 @@
 //! `hm_store`: open stores as C sees them.
 //!
-//! What a caller holds is a pointer to a *tag*, which is never given back to the allocator: so a call on a store that is closed
-//! finds a tag that says so. Closed tags are used again, the longest closed one first, when more than [`QUARANTINE`] are.
+//! What a caller holds is a pointer to a *tag*, which is never given back to the allocator: so a call on a store that
+//! is closed finds a tag that says so. Closed tags are used again, the longest closed one first, when more than
+//! [`QUARANTINE`] are.
 
 use crate::failure::Failure;
 use hashmere::Store;
@@ -23,8 +24,8 @@ pub struct HmStore {
     store: UnsafeCell<MaybeUninit<Store>>,
 }
 
-// SAFETY: `Store` may be shared and sent. The cell is written only by `open`, before any other thread has the pointer, and by the one
-// `close` that changes the state.
+// SAFETY: `Store` may be shared and sent. The cell is written only by `open`, before any other thread has the pointer,
+// and by the one `close` that changes the state.
 unsafe impl Sync for HmStore {}
 
 /// Never waited for: in a forked child its owner may be a thread that does not exist there.

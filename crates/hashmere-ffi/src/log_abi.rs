@@ -1,4 +1,5 @@
-//! The structures of `hashmere_log.h`, field by field, and how they become Rust's own. The header says what the fields mean.
+//! The structures of `hashmere_log.h`, field by field, and how they become Rust's own. The header says what the fields
+//! mean.
 
 #![allow(missing_docs)]
 

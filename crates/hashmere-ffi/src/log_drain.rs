@@ -31,7 +31,8 @@ struct Show {
     user: *mut c_void,
     fields: Vec<HmField>,
 }
-// SAFETY: the header says that another thread calls it, one line at a time. The fields lead into a line during such a call only.
+// SAFETY: the header says that another thread calls it, one line at a time. The fields lead into a line during such a
+// call only.
 unsafe impl Send for Show {}
 
 impl Show {

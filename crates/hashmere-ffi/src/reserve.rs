@@ -44,8 +44,8 @@ impl ReservationSlot {
     fn fill(&self, mut held: HeldReservation) {
         let room = self.0.as_ptr();
         let (state, place) = self.place();
-        // SAFETY: the structure is the caller's to write during the call, and `HeldReservation` fits where it goes. The bytes do not move with
-        // it: they are in the file.
+        // SAFETY: the structure is the caller's to write during the call, and `HeldReservation` fits where it goes. The
+        // bytes do not move with it: they are in the file.
         unsafe {
             (&raw mut (*room).data).write(held.reservation.as_mut_ptr().cast());
             (&raw mut (*room).len).write(held.reservation.len());
@@ -61,7 +61,8 @@ impl Taken {
     unsafe fn read(name: &'static str, room: *mut HmReservation) -> Result<HeldReservation, Failure> {
         let room = NonNull::new(room).map(ReservationSlot).ok_or_else(|| Failure::Argument(name, "it is NULL"))?;
         let (state, place) = room.place();
-        // SAFETY: the caller's structure; if the state is `LIVE`, `fill` wrote what is there, and no call has taken it out yet.
+        // SAFETY: the caller's structure; if the state is `LIVE`, `fill` wrote what is there, and no call has taken it
+        // out yet.
         unsafe {
             if state.read() != LIVE {
                 return Err(Failure::InvalidState(

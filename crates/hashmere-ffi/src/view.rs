@@ -45,8 +45,8 @@ impl ViewSlot {
         let zero_copy = u32::from(view.is_zero_copy());
         let (data, len): (*const c_void, usize) = (view.as_ptr().cast(), view.len());
         let room = self.0.as_ptr();
-        // SAFETY: the structure is the caller's to write during the call, and the view fits where it goes. Its bytes do not move
-        // with it: they are in the file or on the heap.
+        // SAFETY: the structure is the caller's to write during the call, and the view fits where it goes. Its bytes do
+        // not move with it: they are in the file or on the heap.
         unsafe {
             (&raw mut (*room).data).write(data);
             (&raw mut (*room).len).write(len);
@@ -78,8 +78,8 @@ pub unsafe extern "C" fn hm_view_release(view: *mut HmView) {
     let release = || {
         if let Some(view) = NonNull::new(view) {
             let (state, place) = place(view);
-            // SAFETY: the structure is the caller's; `hm_view_acquire` wrote the state, and if it is `LIVE` there is a view, which
-            // no call has taken out yet.
+            // SAFETY: the structure is the caller's; `hm_view_acquire` wrote the state, and if it is `LIVE` there is a
+            // view, which no call has taken out yet.
             unsafe {
                 if state.read() == LIVE {
                     state.write(GONE);

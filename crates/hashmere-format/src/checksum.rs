@@ -6,9 +6,9 @@
 //! | checksum                       | stamp                          |
 //! +--------------------------------+--------------------------------+
 //! ```
-//! The checksum (CRC-32C) covers the words behind the checksum word except the expiry, which changes in place; then the head
-//! word without its marks of death and of being kept; then the offset of the record and the seed of the file. So an image of a record
-//! inside a value, or one that an older life of the segment left, is no record.
+//! The checksum (CRC-32C) covers the words behind the checksum word except the expiry, which changes in place; then the
+//! head word without its marks of death and of being kept; then the offset of the record and the seed of the file. So
+//! an image of a record inside a value, or one that an older life of the segment left, is no record.
 
 use crate::crc32c::Crc;
 use crate::record::field;

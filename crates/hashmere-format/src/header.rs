@@ -34,8 +34,8 @@ pub mod at {
     pub const FIXED: u64 = 72;
     /// Wall clock at creation, milliseconds.
     pub const CREATED: u64 = 80;
-    /// UUID of the store, random (version 4 of RFC 9562): 16 bytes in the order in which a UUID is written. A copy, a backup too, is
-    /// another store and has another one.
+    /// UUID of the store, random (version 4 of RFC 9562): 16 bytes in the order in which a UUID is written. A copy, a
+    /// backup too, is another store and has another one.
     pub const UUID: u64 = 88;
     /// [`checksum`](super::checksum) of the words before.
     pub const CHECKSUM: u64 = 104;
@@ -112,7 +112,8 @@ pub mod at {
 
     /// One bit for each group of keys that has a waiter; the last one: a process waits for several keys.
     pub const WAITED: u64 = 2048;
-    /// [`WAIT_GROUPS`](super::WAIT_GROUPS) words to sleep on, one for each bit: how often something in the group changed.
+    /// [`WAIT_GROUPS`](super::WAIT_GROUPS) words to sleep on, one for each bit: how often something in the group
+    /// changed.
     pub const EVENTS: u64 = 2112;
 
     /// Pointers to the chunks of the segment table.

@@ -105,7 +105,8 @@ impl LockWord {
     pub const WAITERS: u64 = 1 << 16;
     /// Some key of this bucket is in the overflow tree.
     pub const OVERFLOW: u64 = 1 << 17;
-    /// An update that was beaten again and again asks the next writers to let it go first (a hint). Any release takes it off.
+    /// An update that was beaten again and again asks the next writers to let it go first (a hint). Any release takes
+    /// it off.
     pub const YIELD: u64 = 1 << 18;
     /// One version step.
     pub const STEP: u64 = 1 << crate::record::VERSION_SHIFT;

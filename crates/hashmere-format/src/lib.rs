@@ -1,7 +1,8 @@
 //! The bytes of a store file: the offset of everything and how each word is packed.
 //!
-//! This crate knows no memory, no process and no clock: it turns words into meanings and back. `docs/internals/format.md` draws
-//! what is said here; a change of anything in this crate that moves a byte changes [`header::FORMAT`].
+//! This crate knows no memory, no process and no clock: it turns words into meanings and back.
+//! `docs/internals/format.md` draws what is said here; a change of anything in this crate that moves a byte changes
+//! [`header::FORMAT`].
 
 pub mod checksum;
 pub mod crc32c;

@@ -43,8 +43,8 @@ const VALUE_MAX: u64 = 511;
 const KEY_SHIFT: u32 = 6;
 const VALUE_SHIFT: u32 = KEY_SHIFT + KEY_BITS;
 
-/// What a record's head does not say because it is the same for all records of a file: the lengths, if they are fixed, and
-/// whether there is a checksum word.
+/// What a record's head does not say because it is the same for all records of a file: the lengths, if they are fixed,
+/// and whether there is a checksum word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Lengths {
     /// Bytes of each key and of each value; `None`: each record says its own.
@@ -178,8 +178,8 @@ impl Head {
         }
     }
 
-    /// Reads a head through `load(word index)`. The result is what the words say; whether it fits its segment is for the
-    /// caller to check.
+    /// Reads a head through `load(word index)`. The result is what the words say; whether it fits its segment is for
+    /// the caller to check.
     pub fn read(lengths: Lengths, mut load: impl FnMut(u64) -> u64) -> Head {
         let word = load(0);
         RecordHeader::read(lengths, word, &mut load).head(load)
@@ -188,8 +188,8 @@ impl Head {
 
 /// What a look-up needs of a head: the first word, and where the parts of the record are.
 ///
-/// A head has nine words and is not copied about on the hot paths: copies of structures that size pass through memory, and
-/// wait there for the stores before them. The words between the first and the key are loaded on demand.
+/// A head has nine words and is not copied about on the hot paths: copies of structures that size pass through memory,
+/// and wait there for the stores before them. The words between the first and the key are loaded on demand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RecordHeader {
     /// The header word.

@@ -1,8 +1,8 @@
 //! The root block of the index: where the two directories are and where leaves come from.
 //!
 //! A directory is an array of leaf offsets in least-significant-bit order, in chunks that never move: chunk 0 holds
-//! the entries below [`CHUNK_0`], chunk `k` those from `CHUNK_0 << (k-1)` to `CHUNK_0 << k`. Doubling appends a chunk and
-//! stores the new depth.
+//! the entries below [`CHUNK_0`], chunk `k` those from `CHUNK_0 << (k-1)` to `CHUNK_0 << k`. Doubling appends a chunk
+//! and stores the new depth.
 
 /// Most bits of the hash that a directory uses.
 pub const DEPTH_MAX: u32 = 20;

@@ -17,7 +17,8 @@ pub mod at {
     /// First 16 bytes of the process's name.
     pub const NAME: u64 = 24;
 
-    /// The owner was alive when this many sweeps for dead clients had begun ([`SWEEPS`](crate::header::at::SWEEPS)): a hint.
+    /// The owner was alive when this many sweeps for dead clients had begun ([`SWEEPS`](crate::header::at::SWEEPS)): a
+    /// hint.
     pub const ALIVE: u64 = 40;
 
     /// Root word that the operation under way uses; 0 between operations.

@@ -7,8 +7,8 @@
 //! | were there before            |  |       |       |      |       |      | slot + 1, or 0 |
 //! +------------------------------+--+-------+-------+------+-------+------+----------------+
 //! ```
-//! The floor never goes back, also between backups: no version up to it is given to a record again while it is above what
-//! the record's bucket has seen.
+//! The floor never goes back, also between backups: no version up to it is given to a record again while it is above
+//! what the record's bucket has seen.
 
 use crate::record::{VERSION_MASK, VERSION_SHIFT};
 

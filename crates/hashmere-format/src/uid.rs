@@ -57,8 +57,8 @@ pub fn depth_max(tree: u32) -> u32 {
 }
 
 /// The position of a scan: within the hashes that share `depth` low bits with `origin` (in bit-reversed
-/// order, see `docs/internals/concurrency.md`), the entries at places before (`line`, `slot`) were returned from all leaves,
-/// and those at it from the leaves before `reached`.
+/// order, see `docs/internals/concurrency.md`), the entries at places before (`line`, `slot`) were returned from all
+/// leaves, and those at it from the leaves before `reached`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Scan {
     /// The tree under way; 2 when the scan is finished.
@@ -77,8 +77,8 @@ impl Scan {
     /// The start.
     pub const START: Scan = Scan { tree: 0, depth: 0, reached: 0, line: 0, slot: 0 };
 
-    /// Packs the position; the start packs to zero. (A depth is stored with its interval entered, so an entered interval
-    /// of depth 0 differs from the start by its line.)
+    /// Packs the position; the start packs to zero. (A depth is stored with its interval entered, so an entered
+    /// interval of depth 0 differs from the start by its line.)
     pub fn pack(self) -> u64 {
         u64::from(self.slot)
             | u64::from(self.line) << 3

@@ -19,7 +19,8 @@ const STANDBY: Duration = Duration::from_millis(50);
 /// How long the exit of the process waits for the rest to be drained.
 const EXIT: Duration = Duration::from_secs(5);
 
-/// Drains a log in a thread of this process. Stopping, dropping it, and the exit of the process (not its death) drain the rest.
+/// Drains a log in a thread of this process. Stopping, dropping it, and the exit of the process (not its death) drain
+/// the rest.
 #[derive(Debug)]
 pub struct Drainer {
     work: Arc<Work>,

@@ -1,4 +1,5 @@
-//! The role of the drainer, and what wakes those who sleep. Generic over memory, as the rings are: models try every order.
+//! The role of the drainer, and what wakes those who sleep. Generic over memory, as the rings are: models try every
+//! order.
 
 use crate::fault::{self, Fault};
 use crate::layout::{at, wake_flag, LogCore};
@@ -51,7 +52,8 @@ impl<M: Mem> LogCore<'_, M> {
         }
     }
 
-    /// Wakes the drainer from what it was seen to do. The writer that clears the wake flag wakes it: once for each sleep.
+    /// Wakes the drainer from what it was seen to do. The writer that clears the wake flag wakes it: once for each
+    /// sleep.
     pub(crate) fn clear_wake_flag(&self, state: u64) {
         if self.mem.compare_exchange(self.base + at::WAKE_FLAG, state, wake_flag::AWAKE).is_ok() {
             self.wake_drainer();

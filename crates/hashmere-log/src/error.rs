@@ -54,7 +54,8 @@ pub enum LogError {
         /// What the system said.
         source: io::Error,
     },
-    /// A line was logged while this thread was logging one: by a signal handler, or while a value was being written. Code 78.
+    /// A line was logged while this thread was logging one: by a signal handler, or while a value was being written.
+    /// Code 78.
     Reentered,
     /// There is no room for a log; the code of what the store says.
     NoRoom {

@@ -1,5 +1,5 @@
-//! Seeded faults of the log: known faults that its tests must find. How they are switched on: [`hashmere_mem::seeded_faults`]. The table of who
-//! finds which is in `docs/internals/testing.md`.
+//! Seeded faults of the log: known faults that its tests must find. How they are switched on:
+//! [`hashmere_mem::seeded_faults`]. The table of who finds which is in `docs/internals/testing.md`.
 
 hashmere_mem::seeded_faults! {
     /// A writer does not say that a line is coming.

@@ -94,8 +94,9 @@ impl Follower {
         self.position
     }
 
-    /// A descriptor for event loops (`poll`, `epoll` and what is built on them): readable while there is a line. When [`next`](Self::next) finds
-    /// none it takes that back; no other code reads it. Starts a thread of this process, which ends with this.
+    /// A descriptor for event loops (`poll`, `epoll` and what is built on them): readable while there is a line. When
+    /// [`next`](Self::next) finds none it takes that back; no other code reads it. Starts a thread of this process,
+    /// which ends with this.
     ///
     /// # Errors
     /// Those of making a descriptor and a thread.

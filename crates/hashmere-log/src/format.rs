@@ -6,14 +6,14 @@ use std::io::Write;
 /// How lines are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Format {
-    /// `2026-11-22T01:12:56.123456Z INFO  web[4711] 3: text key=value`. Control characters are escaped; a line break within a line
-    /// is followed by a tab, so what does not begin with one is the start of a line.
+    /// `2026-11-22T01:12:56.123456Z INFO web[4711] 3: text key=value`. Control characters are escaped; a line break
+    /// within a line is followed by a tab, so what does not begin with one is the start of a line.
     #[default]
     Text,
     /// The same with colours for a terminal.
     Colour,
-    /// One object a line: `time`, `level`, `process`, `pid`, `thread`, `text`, and where they apply `fields`, `lost`, `more`,
-    /// `continued`, `note`.
+    /// One object a line: `time`, `level`, `process`, `pid`, `thread`, `text`, and where they apply `fields`, `lost`,
+    /// `more`, `continued`, `note`.
     Json,
 }
 
@@ -91,7 +91,8 @@ fn plain(bytes: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a name, of a process or a field, in which there is no line break either: it is in the first line of the text.
+/// Appends a name, of a process or a field, in which there is no line break either: it is in the first line of the
+/// text.
 fn word(bytes: &[u8], out: &mut Vec<u8>) {
     for part in bytes.split_inclusive(|byte| matches!(byte, b'\n' | b'\t')) {
         match part.split_last() {

@@ -248,7 +248,8 @@ impl Geometry {
         self.ring(self.rings)
     }
 
-    /// Writes an empty log at `base`, whatever is there. The clock and its anchor: what it is, ticks and nanoseconds now.
+    /// Writes an empty log at `base`, whatever is there. The clock and its anchor: what it is, ticks and nanoseconds
+    /// now.
     pub(crate) fn format<M: Mem>(&self, mem: &M, base: u64, clock: (u64, u64, u64), level: u64) {
         mem.zero(base, self.stage());
         let put = |at: u64, value: u64| mem.store(base + at, value, Ordering::Relaxed);

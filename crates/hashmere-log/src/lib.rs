@@ -1,8 +1,9 @@
 //! A log of many threads and processes, in the file of a Hashmere store: one ordered stream, in which nothing is lost.
 //!
 //! Any thread of any process that has the store open appends lines to the [`Log`], for some tens of nanoseconds. One
-//! *drainer*, a thread of any of these processes ([`Log::drain`]) or the command `hashmere log`, writes them in order to standard output, a file or a function.
-//! Whichever process is killed, at any instruction: lines that were logged come out, once (a function may see one again, if its process is killed in it).
+//! *drainer*, a thread of any of these processes ([`Log::drain`]) or the command `hashmere log`, writes them in order
+//! to standard output, a file or a function. Whichever process is killed, at any instruction: lines that were logged
+//! come out, once (a function may see one again, if its process is killed in it).
 //!
 //! ```
 //! # let dir = std::env::temp_dir().join(format!("hashmere-log-doc-{}", std::process::id()));
@@ -27,8 +28,8 @@
 //!
 //! With the feature `log` there is an adapter for the crate of that name, with `tracing` a layer for that one.
 //!
-//! *It is not* a log collector: no process outside the machine can take part, and what is in the log and not written yet does not
-//! survive a crash of the machine. `docs/internals/log.md` has the bytes, the protocol and the argument.
+//! *It is not* a log collector: no process outside the machine can take part, and what is in the log and not written
+//! yet does not survive a crash of the machine. `docs/internals/log.md` has the bytes, the protocol and the argument.
 
 mod drainer;
 mod drainer_role;

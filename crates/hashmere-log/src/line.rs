@@ -222,13 +222,14 @@ impl LogLine {
         Level::from_number(self.level).unwrap_or(if self.is_note() { Level::Warn } else { Level::Info })
     }
 
-    /// Whether it was not logged: it only tells how many lines were [lost](Self::lost), those of a thread that has left, or
-    /// that had its ring before another one did.
+    /// Whether it was not logged: it only tells how many lines were [lost](Self::lost), those of a thread that has
+    /// left, or that had its ring before another one did.
     pub fn is_note(&self) -> bool {
         self.level == NOTE
     }
 
-    /// A small number that the thread has had since its first line in this log, and no other thread has. 0, in a note: several threads.
+    /// A small number that the thread has had since its first line in this log, and no other thread has. 0, in a note:
+    /// several threads.
     pub fn thread(&self) -> u32 {
         (self.who >> 32) as u32
     }
@@ -244,7 +245,8 @@ impl LogLine {
         &self.name[..len]
     }
 
-    /// How many lines of this thread were lost before this one, because its ring was full; all that a [note](Self::is_note) says.
+    /// How many lines of this thread were lost before this one, because its ring was full; all that a
+    /// [note](Self::is_note) says.
     pub fn lost(&self) -> u32 {
         self.lost
     }

@@ -71,7 +71,8 @@ impl Log {
     /// Opens the log of this name in a store, or creates it. An existing one keeps its sizes.
     ///
     /// # Errors
-    /// [`BadOption`](LogError::BadOption); the store's: `Full`, `NoSpace` and `AddressSpace` if there is no room for it, `ReadOnly`, `Corrupt`.
+    /// [`BadOption`](LogError::BadOption); the store's: `Full`, `NoSpace` and `AddressSpace` if there is no room for
+    /// it, `ReadOnly`, `Corrupt`.
     pub fn open(store: &impl StoreHandle, name: &str, options: LogOptions) -> Result<Log, LogError> {
         check_name(name)?;
         let store = store.shared();
@@ -103,8 +104,8 @@ impl Log {
         logs.map(|region| String::from_utf8_lossy(&region.name).into_owned()).collect()
     }
 
-    /// Takes the log's name off it; what was not drained can only be drained by a process that has it open. Its room in the file is free again when
-    /// no process has. `false`: there is none.
+    /// Takes the log's name off it; what was not drained can only be drained by a process that has it open. Its room in
+    /// the file is free again when no process has. `false`: there is none.
     ///
     /// # Errors
     /// [`BadOption`](LogError::BadOption) for a name that cannot be; the store's.
@@ -144,15 +145,15 @@ impl Log {
         self.shared.handle.core().put(at::LEVEL, level.map_or(0, |level| level as u64));
     }
 
-    /// Logs a line of text, which may be any bytes; a line break at its end is left out by who writes it. `false`: its level is not
-    /// wanted, or it was dropped ([`OnFull::Drop`](crate::OnFull::Drop)).
+    /// Logs a line of text, which may be any bytes; a line break at its end is left out by who writes it. `false`: its
+    /// level is not wanted, or it was dropped ([`OnFull::Drop`](crate::OnFull::Drop)).
     ///
     /// When it returns `true` the line is in the store, and will be written whatever becomes of this process.
     ///
     /// # Errors
     /// [`TooMany`](LogError::TooMany) if there is no ring for this thread (also after a
-    /// second, in which threads that are ending give theirs back), [`Full`](LogError::Full), [`TooLong`](LogError::TooLong),
-    /// [`Dropped`](LogError::Removed), [`Reentered`](LogError::Reentered); the store's.
+    /// second, in which threads that are ending give theirs back), [`Full`](LogError::Full),
+    /// [`TooLong`](LogError::TooLong), [`Dropped`](LogError::Removed), [`Reentered`](LogError::Reentered); the store's.
     #[inline]
     pub fn line(&self, level: Level, text: impl AsRef<[u8]>) -> Result<bool, LogError> {
         let text = text.as_ref();
@@ -162,7 +163,8 @@ impl Log {
         thread::with(&self.shared, |thread| thread.text(&self.shared, level, text))
     }
 
-    /// Logs a line that is formatted on the way, without allocating: `log.format(Level::Info, format_args!("{n} users"))`.
+    /// Logs a line that is formatted on the way, without allocating: `log.format(Level::Info, format_args!("{n}
+    /// users"))`.
     ///
     /// # Errors
     /// As [`line`](Self::line).
@@ -218,12 +220,12 @@ impl Log {
         })
     }
 
-    /// Becomes the drainer, in a thread of this process that writes lines to `sink` until it is stopped or dropped, or the process
-    /// exits, and then drains the rest. If this process is killed, the next drainer goes on where it was.
+    /// Becomes the drainer, in a thread of this process that writes lines to `sink` until it is stopped or dropped, or
+    /// the process exits, and then drains the rest. If this process is killed, the next drainer goes on where it was.
     ///
     /// # Errors
-    /// [`Taken`](LogError::Taken) if a living process has the role; [`Output`](LogError::Output) if the file of the sink cannot be
-    /// opened; the store's; those of making a thread.
+    /// [`Taken`](LogError::Taken) if a living process has the role; [`Output`](LogError::Output) if the file of the
+    /// sink cannot be opened; the store's; those of making a thread.
     pub fn drain(&self, sink: Sink) -> Result<Drainer, LogError> {
         sink.try_file()?;
         Drainer::start(self, sink, false)
@@ -257,8 +259,8 @@ impl Log {
         Ok(Follower::new(self.shared.handle()?, since))
     }
 
-    /// Waits until all lines that were logged before were delivered. `false`: they were not within `timeout`. Without a drainer, and
-    /// unless they are to be kept, it drains itself.
+    /// Waits until all lines that were logged before were delivered. `false`: they were not within `timeout`. Without a
+    /// drainer, and unless they are to be kept, it drains itself.
     ///
     /// # Errors
     /// [`Dropped`](LogError::Removed); the store's.

@@ -6,8 +6,9 @@ use crate::log::Log;
 use log::kv::{self, VisitSource, VisitValue};
 use std::time::Duration;
 
-/// Takes what a program logs through the crate `log` into a [`Log`]. Key-value pairs become fields, and the target becomes the field
-/// `target`. A line that is too long goes without them. Lines that the log refuses go to standard error.
+/// Takes what a program logs through the crate `log` into a [`Log`]. Key-value pairs become fields, and the target
+/// becomes the field `target`. A line that is too long goes without them. Lines that the log refuses go to standard
+/// error.
 #[derive(Debug)]
 pub struct LogAdapter(Log);
 

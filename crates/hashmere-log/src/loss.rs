@@ -1,4 +1,5 @@
-//! Whose lines were lost: a ring has one owner after another, and each loss is reported under the name of its owner at that time.
+//! Whose lines were lost: a ring has one owner after another, and each loss is reported under the name of its owner at
+//! that time.
 
 use crate::fault::{self, Fault};
 use crate::layout::{past, row, LogCore, BUSY};
@@ -29,13 +30,14 @@ impl<M: Mem> LogCore<'_, M> {
         (word & past::KNOWN != 0).then_some(word as u32)
     }
 
-    /// A thread that has just claimed a ring says so, and that the lines before `number` are those of others. A death in here leaves
-    /// the ring with its last owner, or one that has logged nothing.
+    /// A thread that has just claimed a ring says so, and that the lines before `number` are those of others. A death
+    /// in here leaves the ring with its last owner, or one that has logged nothing.
     pub(crate) fn succeed(&self, ring: u64, number: u32, who: u64) {
         let row = self.row(ring);
         let last = self.mem.load(row + row::LAST, Ordering::Acquire) as u32;
         let before = self.mem.load(row + row::WHO, Ordering::Acquire);
-        // If all of them were reported it does not matter any more whose they were; if one had none its own number is there already.
+        // If all of them were reported it does not matter any more whose they were; if one had none its own number is
+        // there already.
         let is_known = self.past(ring).any(|entry| self.until(entry) == Some(number));
         if number != last && !is_known && !fault::is(Fault::SuccessorOmitted) {
             let entry = self.free_entry(ring, last);
@@ -49,7 +51,8 @@ impl<M: Mem> LogCore<'_, M> {
         self.mem.store(row + row::WHO, who, Ordering::Release);
     }
 
-    /// An entry that is not needed, with `last` lines reported. If all are needed, the two oldest become one, of no owner in particular.
+    /// An entry that is not needed, with `last` lines reported. If all are needed, the two oldest become one, of no
+    /// owner in particular.
     fn free_entry(&self, ring: u64, last: u32) -> u64 {
         let mut needed = Vec::new();
         for entry in self.past(ring) {
@@ -83,16 +86,16 @@ impl<M: Mem> LogCore<'_, M> {
         first.map(|(count, who)| Loss { who, until: number.wrapping_add(count) })
     }
 
-    /// Lines that were dropped last, by owners that have left an empty ring: no next line will report them. `head` and `last`
-    /// are what the drainer is about to note.
+    /// Lines that were dropped last, by owners that have left an empty ring: no next line will report them. `head` and
+    /// `last` are what the drainer is about to note.
     pub(crate) fn loss_of_left(&self, ring: u64, head: u64, last: u32) -> Option<Loss> {
         let row = self.row(ring);
         let load = |at: u64| self.mem.load(row + at, Ordering::Acquire);
         if !is_behind(load(row::TRIED) as u32, last) || load(row::OWNER) != 0 {
             return None;
         }
-        // SYNC(tried): the number is looked at before the tail: if another thread has the ring by now, and has dropped lines, then the line
-        // before those is there to be seen.
+        // SYNC(tried): the number is looked at before the tail: if another thread has the ring by now, and has dropped
+        // lines, then the line before those is there to be seen.
         let tried = load(row::TRIED) as u32;
         let tail = load(row::TAIL);
         if tail & BUSY != 0 || tail > head.max(load(row::LOW)) {

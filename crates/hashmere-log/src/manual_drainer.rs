@@ -16,7 +16,8 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// How long a line that is being written is waited for. Then its writer is stopped, and the line comes later, out of order.
+/// How long a line that is being written is waited for. Then its writer is stopped, and the line comes later, out of
+/// order.
 const STRAGGLER: Duration = Duration::from_millis(20);
 /// Looks at a line that is being written before the processor is left to others.
 const SPINS: u32 = 200;
@@ -30,8 +31,8 @@ const IDLE: u32 = 32;
 /// It wakes by itself this often: the wake flag may be missed while it is being set.
 const SLEEP: Duration = Duration::from_millis(100);
 
-/// The role of the drainer, and what one does in it: for programs that drain in a loop of their own. See [`Log::drain`](crate::Log::drain)
-/// for a thread that does it.
+/// The role of the drainer, and what one does in it: for programs that drain in a loop of their own. See
+/// [`Log::drain`](crate::Log::drain) for a thread that does it.
 ///
 /// Dropping it gives the role back, without another pass.
 #[derive(Debug)]
@@ -84,8 +85,8 @@ impl ManualDrainer {
         Ok(drain)
     }
 
-    /// Takes all lines that are in the rings and delivers them. Returns how many lines that were, and whether there are more that
-    /// are too young (by some millionths of a second).
+    /// Takes all lines that are in the rings and delivers them. Returns how many lines that were, and whether there are
+    /// more that are too young (by some millionths of a second).
     ///
     /// # Errors
     /// [`Output`](LogError::Output): the lines stay in the log, and the next pass tries again.
@@ -111,8 +112,8 @@ impl ManualDrainer {
         Ok((all.lines, all.more))
     }
 
-    /// Merges lines that are not younger than this, and delivers what there is. Also whether anything came of it: then whatever found
-    /// no room in the history finds it now.
+    /// Merges lines that are not younger than this, and delivers what there is. Also whether anything came of it: then
+    /// whatever found no room in the history finds it now.
     fn round(&mut self, youngest: u64) -> Result<(Merged, bool), LogError> {
         let core = self.handle.core();
         let moment = Moment::now(&core);
@@ -123,8 +124,9 @@ impl ManualDrainer {
         Ok((merged, delivered || merged.lines + merged.notes > 0))
     }
 
-    /// A descriptor for event loops (`poll`, `epoll` and what is built on them): readable while there is something to drain. A
-    /// [`poll`](Self::poll) that leaves nothing takes that back; no other code reads it. Starts a thread of this process, which ends with this.
+    /// A descriptor for event loops (`poll`, `epoll` and what is built on them): readable while there is something to
+    /// drain. A [`poll`](Self::poll) that leaves nothing takes that back; no other code reads it. Starts a thread of
+    /// this process, which ends with this.
     ///
     /// # Errors
     /// Those of making a descriptor and a thread.
@@ -155,14 +157,15 @@ impl ManualDrainer {
         core.mem.store(word, wake_flag::AWAKE, Ordering::Relaxed);
     }
 
-    /// Drains what was logged before this call, and gives the role back. Returns how many lines that were. Waits for nothing but the
-    /// output: lines of a damaged log that say they are of the future are left where they are.
+    /// Drains what was logged before this call, and gives the role back. Returns how many lines that were. Waits for
+    /// nothing but the output: lines of a damaged log that say they are of the future are left where they are.
     ///
     /// # Errors
     /// Those of [`poll`](Self::poll); the role is given back then as well.
     pub fn finish(mut self) -> Result<u64, LogError> {
         self.watcher = None;
-        // A thread that logs from here on looks after its own lines; those of before are there after some millionths of a second.
+        // A thread that logs from here on looks after its own lines; those of before are there after some millionths of
+        // a second.
         let core = self.handle.core();
         core.mem.swap(core.base + at::WAKE_FLAG, wake_flag::NO_DRAINER, Ordering::SeqCst);
         let started = Instant::now();
@@ -191,7 +194,8 @@ impl ManualDrainer {
         self.handle.core().get(at::SENT)
     }
 
-    /// Counts the lines up to a position, which a [`Follower`](crate::Follower) of this process has shown, as delivered.
+    /// Counts the lines up to a position, which a [`Follower`](crate::Follower) of this process has shown, as
+    /// delivered.
     pub fn skip_to(&mut self, position: u64) {
         let core = self.handle.core();
         if position > core.get(at::SENT) && position <= core.get(at::END) && position % 8 == 0 {

@@ -1,4 +1,5 @@
-//! Merging: lines go from the rings into the history, oldest first. Cut off anywhere, it has happened as a whole or not at all.
+//! Merging: lines go from the rings into the history, oldest first. Cut off anywhere, it has happened as a whole or not
+//! at all.
 
 use crate::error::LogError;
 use crate::fault::{self, Fault};
@@ -87,8 +88,8 @@ impl<M: Mem> LogCore<'_, M> {
     }
 
     fn wake_writer(&self, row: u64) {
-        // SYNC(waiting): pairs with the exchange in `before_waiting`. A store buffer may hide the head from its last look and its flag from
-        // us; it then looks again by itself.
+        // SYNC(waiting): pairs with the exchange in `before_waiting`. A store buffer may hide the head from its last
+        // look and its flag from us; it then looks again by itself.
         let (waiting, event) = (self.base + row + row::WAITING, self.base + row + row::EVENT);
         if self.mem.load(waiting, Ordering::Relaxed) != 0 && self.mem.swap(waiting, 0, Ordering::SeqCst) != 0 {
             self.mem.fetch_add(event, 1, Ordering::AcqRel);
@@ -96,8 +97,8 @@ impl<M: Mem> LogCore<'_, M> {
         }
     }
 
-    /// Moves lines that are not younger than `horizon` into the history. `tail_of` returns the tail of a ring as soon as no line
-    /// from before the horizon can appear behind it any more.
+    /// Moves lines that are not younger than `horizon` into the history. `tail_of` returns the tail of a ring as soon
+    /// as no line from before the horizon can appear behind it any more.
     ///
     /// # Errors
     /// `Corrupt`: the words of the history contradict each other. Nothing has happened then.
@@ -140,7 +141,8 @@ impl<M: Mem> LogCore<'_, M> {
         Ok(merged)
     }
 
-    /// Takes the next line of a ring, after telling what others who had the ring lost before it. `false`: there is no room.
+    /// Takes the next line of a ring, after telling what others who had the ring lost before it. `false`: there is no
+    /// room.
     fn take_next(&self, source: &mut Source, into: &mut Into, times: &impl Times) -> bool {
         let ns = not_back(into.last_ns, times.ns(source.stamp));
         while let Some(loss) = self.loss_of_past(source.ring, source.number, source.head.number) {
@@ -300,7 +302,8 @@ impl<M: Mem> LogCore<'_, M> {
         self.put(row + row::NEXT_LAST, source.number.into());
     }
 
-    /// Whether there is a ring with whole lines in it, or a loss to report. A thread that is writing a line will look at the wake flag.
+    /// Whether there is a ring with whole lines in it, or a loss to report. A thread that is writing a line will look
+    /// at the wake flag.
     pub(crate) fn has_lines(&self) -> bool {
         (0..self.rings_used()).any(|ring| {
             let row = self.geometry.row(ring);
@@ -320,8 +323,8 @@ impl<M: Mem> LogCore<'_, M> {
     }
 }
 
-/// The clock that ticks are converted by wavers a little from one merge to the next, which shall not show; a wall clock that was
-/// set back shall.
+/// The clock that ticks are converted by wavers a little from one merge to the next, which shall not show; a wall clock
+/// that was set back shall.
 fn not_back(last: u64, ns: u64) -> u64 {
     const WAVERS: u64 = 1_000_000;
     if ns < last && last - ns < WAVERS {

@@ -8,7 +8,8 @@ use std::time::Duration;
 pub enum OnFull {
     /// The thread waits for the drainer, at most this long; then [`LogError::Full`](crate::LogError::Full).
     Block(Duration),
-    /// The line is dropped and counted. Which and how many were dropped is reported with the thread's next line, or when it has ended.
+    /// The line is dropped and counted. Which and how many were dropped is reported with the thread's next line, or
+    /// when it has ended.
     Drop,
     /// The thread's oldest lines that were not drained are given up, and counted in the same way.
     Overwrite,
@@ -57,8 +58,8 @@ impl Default for LogOptions {
 }
 
 impl LogOptions {
-    /// 64 rings of 64 KiB, a history of 1 MiB; a full ring blocks for 30 s at most, lines without a drainer go to standard output, those that
-    /// are too long are split.
+    /// 64 rings of 64 KiB, a history of 1 MiB; a full ring blocks for 30 s at most, lines without a drainer go to
+    /// standard output, those that are too long are split.
     pub fn new() -> LogOptions {
         LogOptions::default()
     }

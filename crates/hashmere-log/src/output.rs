@@ -52,8 +52,8 @@ pub(crate) struct Scratch {
 }
 
 impl<M: Mem> LogCore<'_, M> {
-    /// Sends what a drainer before us had on its way out, if anything. To something else than it was going to, the line that was cut
-    /// off is sent from its start.
+    /// Sends what a drainer before us had on its way out, if anything. To something else than it was going to, the line
+    /// that was cut off is sent from its start.
     pub(crate) fn resume(&self, to: &mut dyn Carrier<M>, scratch: &mut Scratch) -> Result<(), LogError> {
         // SYNC(chunk): pairs with the release store in `deliver`: the text and its length are there.
         let chunk = self.get(at::CHUNK);

@@ -1,4 +1,5 @@
-//! Rings: claimed, written to, recovered after a death. Generic over memory: the tests cut each operation off at every store.
+//! Rings: claimed, written to, recovered after a death. Generic over memory: the tests cut each operation off at every
+//! store.
 
 use crate::fault::{self, Fault};
 use crate::layout::{at, flag, line, name, row, Head, LogCore, Span, BUSY, POSITION};
@@ -116,7 +117,8 @@ impl Cursor {
         let payload = text.len() as u64;
         let (len, skip) = self.need(payload);
         let early = if fault::is(Fault::ClockEarly) { Err(clock()) } else { Ok(clock) };
-        // SYNC(busy): the drainer reads its clock and then this: a line older than that is there or is seen to be coming.
+        // SYNC(busy): the drainer reads its clock and then this: a line older than that is there or is seen to be
+        // coming.
         if !fault::is(Fault::BusyOmitted) {
             mem.store(self.row + row::TAIL, self.tail | BUSY, Ordering::Relaxed);
         }
@@ -141,7 +143,8 @@ impl Cursor {
 }
 
 impl<M: Mem> LogCore<'_, M> {
-    /// How many rings there may be something in: the lowest free one is claimed, so there are no more than there were claims.
+    /// How many rings there may be something in: the lowest free one is claimed, so there are no more than there were
+    /// claims.
     pub(crate) fn rings_used(&self) -> u64 {
         self.get(at::THREADS).min(self.geometry.rings)
     }
@@ -175,7 +178,8 @@ impl<M: Mem> LogCore<'_, M> {
         let len = process.len().min(text.len());
         text[..len].copy_from_slice(&process[..len]);
         self.mem.store(entry + name::WHO, 0, Ordering::Relaxed);
-        // SYNC(name): pairs with the acquire fence in `read_name`: a reader that sees a byte of the new text sees that the old number is gone.
+        // SYNC(name): pairs with the acquire fence in `read_name`: a reader that sees a byte of the new text sees that
+        // the old number is gone.
         self.mem.fence(Ordering::Release);
         self.mem.write(entry + name::TEXT, &text);
         // A reader that finds the number finds the text.
@@ -189,7 +193,8 @@ impl<M: Mem> LogCore<'_, M> {
             return [0; 2];
         }
         let text = [0, 8].map(|at| self.mem.load(entry + name::TEXT + at, Ordering::Relaxed));
-        // SYNC(name): pairs with the release fence in `write_name`: if the number is still the same, the text was not replaced.
+        // SYNC(name): pairs with the release fence in `write_name`: if the number is still the same, the text was not
+        // replaced.
         self.mem.fence(Ordering::Acquire);
         if self.mem.load(entry + name::WHO, Ordering::Relaxed) == who || fault::is(Fault::NameUnchecked) {
             text
@@ -242,8 +247,8 @@ impl<M: Mem> LogCore<'_, M> {
         number
     }
 
-    /// Skips the half line that a dead writer left, and counts it, once however often this is cut off. The caller has put
-    /// its own name in the place of the owner's, or is alone in some other way.
+    /// Skips the half line that a dead writer left, and counts it, once however often this is cut off. The caller has
+    /// put its own name in the place of the owner's, or is alone in some other way.
     pub(crate) fn recover(&self, ring: u64) {
         let row = self.row(ring);
         let tail = self.mem.load(row + row::TAIL, Ordering::Acquire);

@@ -18,7 +18,8 @@ pub struct RingStats {
     pub thread: u32,
     /// The id of that one's process, in its own PID namespace.
     pub pid: u32,
-    /// What that process calls itself, its first 16 bytes; empty if it is not known any more, because many threads have come since.
+    /// What that process calls itself, its first 16 bytes; empty if it is not known any more, because many threads have
+    /// come since.
     pub process: Vec<u8>,
     /// Bytes in it that were not drained.
     pub waiting_bytes: u64,

@@ -27,9 +27,9 @@ impl LogFile {
         LogFile { path: path.into(), max_bytes: u64::MAX, keep: 0 }
     }
 
-    /// Before a line that would give it more than `max_bytes` bytes it becomes `path.1`, what was that `path.2`, and so on up to
-    /// `path.keep`; the oldest goes. With `keep` 0 it is begun again. A line longer than that has a file of its own; and what a drainer
-    /// who died had on its way (128 KiB at most) goes to the file where it was.
+    /// Before a line that would give it more than `max_bytes` bytes it becomes `path.1`, what was that `path.2`, and so
+    /// on up to `path.keep`; the oldest goes. With `keep` 0 it is begun again. A line longer than that has a file of
+    /// its own; and what a drainer who died had on its way (128 KiB at most) goes to the file where it was.
     pub fn rotate(self, max_bytes: u64, keep: u32) -> LogFile {
         LogFile { max_bytes, keep, ..self }
     }
@@ -67,8 +67,8 @@ impl Sink {
         Ok(Sink::descriptor(copy, format))
     }
 
-    /// Any descriptor: a pipe, a file, a socket, a terminal. It is written to at its present offset: for a file that several drainers write to
-    /// one after the other, take [`Sink::file`].
+    /// Any descriptor: a pipe, a file, a socket, a terminal. It is written to at its present offset: for a file that
+    /// several drainers write to one after the other, take [`Sink::file`].
     pub fn descriptor(descriptor: OwnedFd, format: Format) -> Sink {
         Sink { to: To::Descriptor(Stream { file: descriptor.into(), most: None }), format, filter: None }
     }
@@ -78,8 +78,8 @@ impl Sink {
         Sink { to: To::File(file, None), format, filter: None }
     }
 
-    /// A function, called for each line in order, by whatever thread drains. It may be called again with a line that a process died
-    /// with in there ([`LogLine::position`] tells). It must not log to the same log without a drainer.
+    /// A function, called for each line in order, by whatever thread drains. It may be called again with a line that a
+    /// process died with in there ([`LogLine::position`] tells). It must not log to the same log without a drainer.
     pub fn callback(act: impl FnMut(&LogLine) + Send + 'static) -> Sink {
         Sink { to: To::Call(Box::new(act)), format: Format::Text, filter: None }
     }
@@ -138,7 +138,8 @@ impl Sink {
 }
 
 impl LogFile {
-    /// The file, at its end. Others may have written to it, cut it short, or put another one in its place: then that is taken.
+    /// The file, at its end. Others may have written to it, cut it short, or put another one in its place: then that is
+    /// taken.
     fn stream<'a>(&self, stream: &'a mut Option<Stream>) -> Result<&'a mut Stream, LogError> {
         let failed = || LogError::output("open the file of the log");
         let there = fs::metadata(&self.path).map(|metadata| (metadata.dev(), metadata.ino())).ok();

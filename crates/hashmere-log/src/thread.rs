@@ -169,7 +169,8 @@ impl Thread {
         let core = self.handle.core();
         let kind = self.handle.clock;
         self.cursor.append(core.mem, level as u64, flags, payload, || timestamp::now(kind));
-        // SYNC(wake_flag): between the commit and this there is no fence; see `ManualDrainer::wait`, which does not sleep forever.
+        // SYNC(wake_flag): between the commit and this there is no fence; see `ManualDrainer::wait`, which does not
+        // sleep forever.
         let state = core.mem.load(core.base + at::WAKE_FLAG, Ordering::Relaxed);
         if state != wake_flag::AWAKE {
             self.notify(shared, state)?;

@@ -1,4 +1,5 @@
-//! Time stamps: what a line costs is one look at the processor's counter; what time that was is found out when lines are merged.
+//! Time stamps: what a line costs is one look at the processor's counter; what time that was is found out when lines
+//! are merged.
 
 use crate::layout::{at, clock, LogCore};
 use crate::merge::Times;

@@ -10,9 +10,10 @@ use tracing::{Event, Subscriber};
 use tracing_subscriber::layer::{Context, Layer};
 use tracing_subscriber::registry::LookupSpan;
 
-/// A layer of `tracing-subscriber` that takes events into a [`Log`]. The message becomes the text; the target, the fields of the
-/// spans around it (outermost first) and its own become fields, the spans themselves one field `spans` such as `request>query`.
-/// An event that is too long goes without fields. Events that the log refuses go to standard error.
+/// A layer of `tracing-subscriber` that takes events into a [`Log`]. The message becomes the text; the target, the
+/// fields of the spans around it (outermost first) and its own become fields, the spans themselves one field `spans`
+/// such as `request>query`. An event that is too long goes without fields. Events that the log refuses go to standard
+/// error.
 #[derive(Debug)]
 pub struct TracingLayer(Log);
 

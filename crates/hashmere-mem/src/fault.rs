@@ -2,10 +2,10 @@
 
 /// Defines seeded faults: known faults, one line each where the code would have them (see `docs/internals/testing.md`).
 ///
-/// Makes an enum `Fault`, and `is`, which says whether one is switched on. In any build but those for tests `is` is the constant
-/// `false`: no released build contains a seeded fault. With the feature `seeded-faults` the variable `HASHMERE_FAULT` switches one on for
-/// a whole process; in unit tests `with` does it for a thread, `hunt` has tests run with each, and `assert_hunted` sees that none is
-/// forgotten.
+/// Makes an enum `Fault`, and `is`, which says whether one is switched on. In any build but those for tests `is` is the
+/// constant `false`: no released build contains a seeded fault. With the feature `seeded-faults` the variable
+/// `HASHMERE_FAULT` switches one on for a whole process; in unit tests `with` does it for a thread, `hunt` has tests
+/// run with each, and `assert_hunted` sees that none is forgotten.
 #[macro_export]
 macro_rules! seeded_faults {
     ($($(#[doc = $text:literal])+ $name:ident,)+) => {
@@ -96,7 +96,8 @@ macro_rules! seeded_faults {
                 assert!(missed.is_empty(), "no test noticed {missed:?}");
             }
 
-            /// Sees that each seeded fault is hunted here or by others, and named in `table`, the text of docs/internals/testing.md.
+            /// Sees that each seeded fault is hunted here or by others, and named in `table`, the text of
+            /// docs/internals/testing.md.
             ///
             /// # Panics
             /// If one is or does not.

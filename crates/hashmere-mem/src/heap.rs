@@ -6,11 +6,12 @@ use std::io;
 use std::sync::atomic::{self, AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A number of words that are zero, which the allocator hands out as such: one by one they would keep Miri busy for a minute.
+/// A number of words that are zero, which the allocator hands out as such: one by one they would keep Miri busy for a
+/// minute.
 fn zeroed(count: u64) -> Box<[AtomicU64]> {
     let words = Box::into_raw(vec![0u64; count as usize].into_boxed_slice());
-    // SAFETY: the box gave the words up, and an `AtomicU64` has the size, the bits and (on 64-bit targets; `hashmere-os` refuses
-    // others) the alignment of a `u64`.
+    // SAFETY: the box gave the words up, and an `AtomicU64` has the size, the bits and (on 64-bit targets;
+    // `hashmere-os` refuses others) the alignment of a `u64`.
     unsafe { Box::from_raw(words as *mut [AtomicU64]) }
 }
 

@@ -91,7 +91,8 @@ pub enum BackError {
 pub trait Mem: Send + Sync + 'static {
     /// Whether every access is a step of a model checker.
     const STEPPED: bool = false;
-    /// Times a waiter looks at a word before it sleeps: about as long as a critical section takes. In a model each costs a step.
+    /// Times a waiter looks at a word before it sleeps: about as long as a critical section takes. In a model each
+    /// costs a step.
     const SPINS: u32 = if Self::STEPPED { 2 } else { 200 };
 
     /// Bytes of address range: no access may end beyond it. It never shrinks.
@@ -108,7 +109,8 @@ pub trait Mem: Send + Sync + 'static {
     fn address_limit(&self, _end: u64) -> AddressLimit {
         AddressLimit::Neighbour
     }
-    /// Bytes of the file: what lies below this, and within the capacity, may be touched. Costs a system call where there is one.
+    /// Bytes of the file: what lies below this, and within the capacity, may be touched. Costs a system call where
+    /// there is one.
     fn size(&self) -> u64 {
         self.capacity()
     }
@@ -116,8 +118,9 @@ pub trait Mem: Send + Sync + 'static {
     fn load(&self, off: u64, order: Ordering) -> u64;
     /// Stores the word at `off`.
     fn store(&self, off: u64, value: u64, order: Ordering);
-    /// Which of the words of two lines (offsets that are multiples of 64) agree with `pattern` in the low bits that `mask` names: one bit
-    /// each, the eight of the first line below. The words are loaded one by one, in no order: a hint of where to look.
+    /// Which of the words of two lines (offsets that are multiples of 64) agree with `pattern` in the low bits that
+    /// `mask` names: one bit each, the eight of the first line below. The words are loaded one by one, in no order: a
+    /// hint of where to look.
     fn agreeing(&self, first: u64, second: u64, pattern: u32, mask: u32) -> u32 {
         (0..16).fold(0, |found, i| {
             let line = if i < 8 { first } else { second };
@@ -151,8 +154,8 @@ pub trait Mem: Send + Sync + 'static {
     fn write(&self, off: u64, src: &[u8]);
     /// Whether the bytes from `off` on equal `bytes`.
     fn matches(&self, off: u64, bytes: &[u8]) -> bool;
-    /// Copies `len` bytes; `from`, `to` and `len` are multiples of 8. Where the ranges overlap, as only a damaged file can make them,
-    /// the target has any bytes afterwards.
+    /// Copies `len` bytes; `from`, `to` and `len` are multiples of 8. Where the ranges overlap, as only a damaged file
+    /// can make them, the target has any bytes afterwards.
     fn copy(&self, from: u64, to: u64, len: u64);
     /// Stores zero in `len / 8` words; both multiples of 8.
     fn zero(&self, off: u64, len: u64);
@@ -185,8 +188,8 @@ pub trait Mem: Send + Sync + 'static {
     /// file system cannot.
     fn unback(&self, off: u64, len: u64) -> bool;
 
-    /// Writes everything to the medium, and returns when a power cut cannot undo it any more. Memory without a medium has
-    /// nothing to do.
+    /// Writes everything to the medium, and returns when a power cut cannot undo it any more. Memory without a medium
+    /// has nothing to do.
     ///
     /// # Errors
     /// Those of the device; what arrived is unknown then.

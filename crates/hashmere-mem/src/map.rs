@@ -18,7 +18,8 @@ use crate::x86_64 as bytes;
 
 /// [`Mem`] on a file that every process maps.
 ///
-/// The mapping grows in place when more of the file is needed than it has ([`Mem::extend`]), so the address of an offset never changes.
+/// The mapping grows in place when more of the file is needed than it has ([`Mem::extend`]), so the address of an
+/// offset never changes.
 ///
 /// Words and short byte ranges (64 bytes at most) are checked against the capacity by debug
 /// assertions only, everything else always: the engine validates what it reads from the file
@@ -76,7 +77,8 @@ impl MapMem {
     }
 
     /// Sends bytes of `letter` to a descriptor from the offset in the word at `progress`; the kernel advances
-    /// that by the number it returns, so a process killed during the call has had both done or neither. See [`send::send`].
+    /// that by the number it returns, so a process killed during the call has had both done or neither. See
+    /// [`send::send`].
     ///
     /// # Errors
     /// Those of [`send::send`].

@@ -1,5 +1,5 @@
-//! Scenarios of a few clients of a [`ShuttleMem`](crate::ShuttleMem), run many times under schedulers that let them change places
-//! before every access. For tests only: what goes wrong is a panic.
+//! Scenarios of a few clients of a [`ShuttleMem`](crate::ShuttleMem), run many times under schedulers that let them
+//! change places before every access. For tests only: what goes wrong is a panic.
 #![allow(clippy::panic, clippy::expect_used, reason = "for tests")]
 
 use crate::scheduler::BurstScheduler;
@@ -81,9 +81,9 @@ pub fn explore(name: &str, scenario: impl Fn() + Send + Sync + 'static) {
     }
 }
 
-/// Explores a scenario with a fault, which must be found, and not by hanging: what hangs may be the fault's doing or an unfair schedule's,
-/// so then the hunt goes on from another seed. With a fault switched on any panic will do. `with` calls what it is given while the fault
-/// is switched on.
+/// Explores a scenario with a fault, which must be found, and not by hanging: what hangs may be the fault's doing or an
+/// unfair schedule's, so then the hunt goes on from another seed. With a fault switched on any panic will do. `with`
+/// calls what it is given while the fault is switched on.
 ///
 /// # Panics
 /// If it was not found.

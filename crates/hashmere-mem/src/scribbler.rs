@@ -1,4 +1,5 @@
-//! For tests: what a client finds in a file that another process damages while it is in use. A seed decides, so what fails can be repeated.
+//! For tests: what a client finds in a file that another process damages while it is in use. A seed decides, so what
+//! fails can be repeated.
 
 use hashmere_os::random::SplitMix64;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! For tests: memory on which a client dies after `n` stores, lets another client act before one of its accesses, or finds something
-//! else than is there.
+//! For tests: memory on which a client dies after `n` stores, lets another client act before one of its accesses, or
+//! finds something else than is there.
 
 use crate::words::{self, Words};
 use crate::{BackError, HeapMem, Mem, Scribbler};

@@ -2,9 +2,9 @@
 //!
 //! A mapping grows only where the addresses behind it are free, and the kernel packs what it places itself closely. So
 //! mappings of files begin at *positions*: 16,384 addresses at equal distances in a part of the address space that
-//! programs leave alone. They are taken in bit-reversed order, each in the middle of a gap between two earlier ones: the fewer
-//! are taken, the further they are apart. Nothing is reserved: a position that something else occupies is skipped, and addresses
-//! that are merely free count towards no limit.
+//! programs leave alone. They are taken in bit-reversed order, each in the middle of a gap between two earlier ones:
+//! the fewer are taken, the further they are apart. Nothing is reserved: a position that something else occupies is
+//! skipped, and addresses that are merely free count towards no limit.
 
 use crate::page::{page_size, LARGE_PAGE};
 use std::fmt;
@@ -16,8 +16,8 @@ const POSITIONS: usize = 1 << BITS;
 const BITS: u32 = 14;
 const WORDS: usize = POSITIONS / u64::BITS as usize;
 
-/// The positions that are taken, a bit each. No lock: a child may be forked while another thread would hold it. What was mapped in
-/// the parent is mapped in the child, so it inherits the bits rightly.
+/// The positions that are taken, a bit each. No lock: a child may be forked while another thread would hold it. What
+/// was mapped in the parent is mapped in the child, so it inherits the bits rightly.
 static TAKEN: [AtomicU64; WORDS] = [const { AtomicU64::new(0) }; WORDS];
 
 /// A position, which no other mapping of this process gets until it is dropped.
@@ -64,10 +64,11 @@ impl Drop for Position {
 
 /// Where the first position is, and how far they are apart.
 ///
-/// From a quarter to five eighths of the address space: above what begins low (sanitizers, arenas of language runtimes), below the
-/// program (at two thirds) and below what the kernel places (from the top down).
+/// From a quarter to five eighths of the address space: above what begins low (sanitizers, arenas of language
+/// runtimes), below the program (at two thirds) and below what the kernel places (from the top down).
 fn arena() -> Option<(usize, usize)> {
-    // SAFETY: getauxval takes a plain value. This one is an address in the stack of the main thread, at the top of the address space.
+    // SAFETY: getauxval takes a plain value. This one is an address in the stack of the main thread, at the top of the
+    // address space.
     let top = unsafe { libc::getauxval(libc::AT_RANDOM) } as usize;
     let size = top.checked_next_power_of_two()?;
     let step = (size / 8 * 3 / POSITIONS) & !(LARGE_PAGE - 1);
@@ -120,8 +121,8 @@ impl AddressLimit {
     }
 }
 
-/// What a mapping leaves of a process's last addresses to others, whose allocator may end the program when it gets nothing
-/// more: a sixteenth of all that it may have, within these bounds.
+/// What a mapping leaves of a process's last addresses to others, whose allocator may end the program when it gets
+/// nothing more: a sixteenth of all that it may have, within these bounds.
 pub(crate) fn headroom() -> u64 {
     (process_limit() / 16).clamp(2 << 20, 64 << 20)
 }

@@ -2,7 +2,8 @@
 
 use std::time::{Duration, Instant};
 
-/// The first sleep bounds what a wake-up costs that was lost between two store buffers; later ones are twice as long each.
+/// The first sleep bounds what a wake-up costs that was lost between two store buffers; later ones are twice as long
+/// each.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
 const SLEEP_MAX: Duration = Duration::from_millis(128);
 

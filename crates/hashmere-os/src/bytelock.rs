@@ -266,8 +266,8 @@ mod tests {
         let scratch = Scratch::new("lock-orphan");
         let (file, a, _b) = pair(&scratch);
         let (mut hold, mut release) = UnixStream::pair().unwrap();
-        // The child takes a lock, leaves a grandchild behind and dies. The grandchild says that it runs, and lives until
-        // the stream is closed, having inherited everything but the lock's description.
+        // The child takes a lock, leaves a grandchild behind and dies. The grandchild says that it runs, and lives
+        // until the stream is closed, having inherited everything but the lock's description.
         let status = child(|| {
             let Ok(own) = ByteLocks::new(file.as_fd()) else {
                 return 1;

@@ -23,23 +23,23 @@ pub fn wall() -> Duration {
     read(libc::CLOCK_REALTIME)
 }
 
-/// Whether [`ticks`] is the same on all cores of this machine and never stops: the kernel itself uses it as its clock. Reads a file
-/// of `/sys`.
+/// Whether [`ticks`] is the same on all cores of this machine and never stops: the kernel itself uses it as its clock.
+/// Reads a file of `/sys`.
 pub fn has_ticks() -> bool {
     const CURRENT: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
     cfg!(all(target_arch = "x86_64", not(miri)))
         && std::fs::read_to_string(CURRENT).is_ok_and(|name| name.trim() == "tsc")
 }
 
-/// The processor's counter: not read before what comes before it in the program has been loaded. Without one, nanoseconds of the
-/// monotonic clock.
+/// The processor's counter: not read before what comes before it in the program has been loaded. Without one,
+/// nanoseconds of the monotonic clock.
 #[inline(always)]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
     {
         let (high, low): (u64, u64);
-        // SAFETY: reads a register that every program may read; touches no memory. It is declared as an access to memory all the same, so
-        // that the compiler keeps it where it is.
+        // SAFETY: reads a register that every program may read; touches no memory. It is declared as an access to
+        // memory all the same, so that the compiler keeps it where it is.
         unsafe {
             core::arch::asm!("lfence", "rdtsc", out("rdx") high, out("rax") low, options(nostack, preserves_flags));
         }

@@ -98,8 +98,8 @@ pub fn publish(unpublished: Unpublished, path: &Path) -> io::Result<File> {
 
 /// Like [`publish`], but a file that has the name `path` already is replaced in the same step.
 ///
-/// The new file gets a provisional name first (as [`create_unnamed`] gives them); a process killed before the step leaves
-/// that name behind.
+/// The new file gets a provisional name first (as [`create_unnamed`] gives them); a process killed before the step
+/// leaves that name behind.
 ///
 /// # Errors
 /// Those of `link` and `rename`. Our file is gone.
@@ -224,11 +224,12 @@ pub fn open_checked(path: &Path, read_only: bool, allow_foreign_owner: bool) -> 
     Ok(file)
 }
 
-/// What distinguishes a file from every copy of it: inode number and time of birth. It stays the same under every name and mount, after a
-/// rename and after a reboot, and a file that was restored, copied, or moved to another file system has another. Never zero.
+/// What distinguishes a file from every copy of it: inode number and time of birth. It stays the same under every name
+/// and mount, after a rename and after a reboot, and a file that was restored, copied, or moved to another file system
+/// has another. Never zero.
 ///
-/// A file system that knows no time of birth (ext3, tmpfs before Linux 6.0) has the number of its device instead. Snapshots of a whole
-/// file system or block device keep both.
+/// A file system that knows no time of birth (ext3, tmpfs before Linux 6.0) has the number of its device instead.
+/// Snapshots of a whole file system or block device keep both.
 ///
 /// # Errors
 /// Those of looking at the file.

@@ -17,8 +17,8 @@ const PART: usize = 1024;
 
 const EMPTY: RawFd = -1;
 
-/// A part of the table of descriptors that a child closes. Parts are never freed: the handler in the child may neither lock nor
-/// free anything, and a process that needed many will again.
+/// A part of the table of descriptors that a child closes. Parts are never freed: the handler in the child may neither
+/// lock nor free anything, and a process that needed many will again.
 struct Part {
     entries: [AtomicI32; PART],
     next: AtomicPtr<Part>,

@@ -1,10 +1,10 @@
 //! The system calls under Hashmere, and nothing else.
 //!
 //! Each module wraps one service of Linux in a safe call with a documented outcome: a shared
-//! mapping ([`map`]) and its addresses ([`addresses`]), space in a file ([`space`]), creation and guarded opening of files
-//! ([`mod@file`]), locks that die with their process ([`bytelock`]), what a fork must not inherit
-//! ([`fork`]), sleeping on a word ([`futex`]), clocks ([`clock`]), the identity of this boot
-//! ([`boot`]) and of other processes ([`process`]), random numbers ([`random`]), bytes sent with a note of how many ([`send`]).
+//! mapping ([`map`]) and its addresses ([`addresses`]), space in a file ([`space`]), creation and guarded opening of
+//! files ([`mod@file`]), locks that die with their process ([`bytelock`]), what a fork must not inherit ([`fork`]),
+//! sleeping on a word ([`futex`]), clocks ([`clock`]), the identity of this boot ([`boot`]) and of other processes
+//! ([`process`]), random numbers ([`random`]), bytes sent with a note of how many ([`send`]).
 //!
 //! It is not a portability layer, and it knows nothing of the format of a Hashmere file.
 

@@ -17,15 +17,16 @@ const MADV_COLLAPSE: libc::c_int = 25;
 const SLACK: (u64, u64) = (16 << 20, 64 << 30);
 /// How many positions are tried that something else may occupy.
 const TRIES: usize = 16;
-/// What a mapping that is where the kernel put it gets beyond what is asked for: behind it there is seldom room to grow.
+/// What a mapping that is where the kernel put it gets beyond what is asked for: behind it there is seldom room to
+/// grow.
 const UNPLACED: u64 = 64 << 30;
 
 /// A shared mapping of the first bytes of a file.
 ///
 /// The mapping may reach beyond the end of the file: pages become valid as the file grows. And it can itself
-/// [`grow`](Self::grow), in place, so no pointer ever moves. Touching a page that the file does not have yet raises `SIGBUS`, so a
-/// range must be allocated ([`crate::space::allocate`]) before it is touched. The file may be
-/// closed while it is mapped. Dropping unmaps.
+/// [`grow`](Self::grow), in place, so no pointer ever moves. Touching a page that the file does not have yet raises
+/// `SIGBUS`, so a range must be allocated ([`crate::space::allocate`]) before it is touched. The file may be closed
+/// while it is mapped. Dropping unmaps.
 #[derive(Debug)]
 pub struct Map {
     base: NonNull<u8>,
@@ -45,7 +46,8 @@ unsafe impl Send for Map {}
 unsafe impl Sync for Map {}
 
 impl Map {
-    /// Maps the first `len` bytes of the file, and some more for it to grow into, where there is room for much more to come.
+    /// Maps the first `len` bytes of the file, and some more for it to grow into, where there is room for much more to
+    /// come.
     ///
     /// Only addresses are taken: no memory, no swap and no file space is reserved. The pages
     /// are kept out of core dumps where the kernel allows that.
@@ -75,7 +77,8 @@ impl Map {
         Map::reserve(fd, wished, writable).or_else(|_| roomy_or(least, |len| Map::reserve(fd, len, writable)))
     }
 
-    /// Maps `len` bytes of the file from offset 0 on, shared with every other process that does, where the kernel finds room.
+    /// Maps `len` bytes of the file from offset 0 on, shared with every other process that does, where the kernel finds
+    /// room.
     ///
     /// # Errors
     /// Those of [`Map::open`].
@@ -165,8 +168,8 @@ impl Map {
         self.advise(start as usize, (end - start) as usize, MADV_POPULATE_WRITE);
     }
 
-    /// Makes one large page of each 2 MiB of a range, zeros where the file has nothing yet; `false` if the system cannot.
-    /// What is there stays, and a thread that uses it at the moment waits in a page fault at most.
+    /// Makes one large page of each 2 MiB of a range, zeros where the file has nothing yet; `false` if the system
+    /// cannot. What is there stays, and a thread that uses it at the moment waits in a page fault at most.
     pub fn collapse(&self, off: u64, len: u64) -> bool {
         let inside = off.checked_add(len).is_some_and(|end| end <= self.len());
         inside && self.advise(off as usize, len as usize, MADV_COLLAPSE)
@@ -196,8 +199,8 @@ fn checked(len: u64) -> io::Result<u64> {
     whole.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "impossible mapping length"))
 }
 
-/// Tries a length with slack; where that is refused, `least` alone. Either way others of the process find some addresses
-/// afterwards.
+/// Tries a length with slack; where that is refused, `least` alone. Either way others of the process find some
+/// addresses afterwards.
 fn roomy_or<T>(least: u64, map: impl Fn(u64) -> io::Result<T>) -> io::Result<T> {
     let slack = (least / 4).clamp(SLACK.0, SLACK.1);
     let wished = least.saturating_add(slack).next_multiple_of(LARGE_PAGE as u64);
@@ -211,7 +214,8 @@ fn roomy_or<T>(least: u64, map: impl Fn(u64) -> io::Result<T>) -> io::Result<T> 
     mapped
 }
 
-/// Whether a fixed address was refused because something is there, or by a sanitizer or emulator that places mappings itself.
+/// Whether a fixed address was refused because something is there, or by a sanitizer or emulator that places mappings
+/// itself.
 fn is_taken(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::EEXIST | libc::EPERM | libc::EINVAL))
 }
@@ -219,7 +223,8 @@ fn is_taken(error: &io::Error) -> bool {
 /// Maps a file at an address, unless something is there already.
 fn map_at(fd: BorrowedFd<'_>, address: usize, len: u64, writable: bool) -> io::Result<NonNull<u8>> {
     let asked = std::ptr::without_provenance_mut(address);
-    // SAFETY: with this flag no existing mapping is touched; a kernel before Linux 4.17 takes the address for a mere wish.
+    // SAFETY: with this flag no existing mapping is touched; a kernel before Linux 4.17 takes the address for a mere
+    // wish.
     let base = unsafe { map_file(fd, asked, len, writable, libc::MAP_FIXED_NOREPLACE) }?;
     if base.addr() != address {
         // SAFETY: it was mapped just now, and nothing refers to it.
@@ -278,8 +283,8 @@ impl Drop for Spare {
     }
 }
 
-/// Which thread may grow a mapping. No mutex: one that another thread held during a fork would stay locked in the child forever; this
-/// one knows whose it is.
+/// Which thread may grow a mapping. No mutex: one that another thread held during a fork would stay locked in the child
+/// forever; this one knows whose it is.
 #[derive(Debug, Default)]
 struct Turn(AtomicU64);
 

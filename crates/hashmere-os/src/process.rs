@@ -45,8 +45,8 @@ pub fn usage() -> Usage {
     Usage { user: time(raw.ru_utime), system: time(raw.ru_stime) }
 }
 
-/// Raises the number of files that this process may open to at least `wanted`, as far as the hard limit allows; returns what
-/// it is then.
+/// Raises the number of files that this process may open to at least `wanted`, as far as the hard limit allows; returns
+/// what it is then.
 ///
 /// # Errors
 /// What the system says.
@@ -76,8 +76,8 @@ fn file_limit() -> io::Result<libc::rlimit> {
     }
 }
 
-/// Keeps what this process has in memory now from being paged out. (What it maps later is not meant: of a store, far more is reserved
-/// than there is.)
+/// Keeps what this process has in memory now from being paged out. (What it maps later is not meant: of a store, far
+/// more is reserved than there is.)
 ///
 /// # Errors
 /// What the system says: it is a matter of rights, and of the limit on locked memory.
@@ -139,8 +139,8 @@ pub fn at_exit(act: extern "C" fn()) {
 
 static STOP: AtomicBool = AtomicBool::new(false);
 
-/// From now on SIGINT and SIGTERM do not end this process, but make [`is_asked_to_stop`] true and interrupt its sleeps. A second
-/// one ends it.
+/// From now on SIGINT and SIGTERM do not end this process, but make [`is_asked_to_stop`] true and interrupt its sleeps.
+/// A second one ends it.
 pub fn catch_stop() {
     extern "C" fn note(signal: libc::c_int) {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -149,7 +149,8 @@ pub fn catch_stop() {
         }
     }
     for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler touches an atomic only; the structure is zero but for what is set here, and outlives the call.
+        // SAFETY: the handler touches an atomic only; the structure is zero but for what is set here, and outlives the
+        // call.
         unsafe {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = note as extern "C" fn(libc::c_int) as libc::sighandler_t;

@@ -1,5 +1,5 @@
-//! Bytes written to a descriptor together with a note of how many, by one system call: a process that is killed in it has done both or
-//! neither.
+//! Bytes written to a descriptor together with a note of how many, by one system call: a process that is killed in it
+//! has done both or neither.
 
 use crate::sys::{check, offset};
 use std::fs::File;
@@ -21,7 +21,8 @@ pub fn letter(bytes: &[u8]) -> io::Result<File> {
 }
 
 /// Sends up to `len` bytes of `letter` from the offset in `progress` on, which the kernel moves on by as many as it
-/// returns. The word should be in memory: the kernel does not wait for it to be fetched if this process is being killed.
+/// returns. The word should be in memory: the kernel does not wait for it to be fetched if this process is being
+/// killed.
 ///
 /// The letter may not change afterwards: a pipe holds on to its pages.
 ///

@@ -35,8 +35,8 @@ impl Drop for Scratch {
     }
 }
 
-/// Whether it is so before long. What this process closes stays open in a child that another test has just forked, until that gets a
-/// processor and closes it as well.
+/// Whether it is so before long. What this process closes stays open in a child that another test has just forked,
+/// until that gets a processor and closes it as well.
 pub(crate) fn eventually(mut so: impl FnMut() -> bool) -> bool {
     let begin = std::time::Instant::now();
     while !so() {

@@ -10,7 +10,8 @@ const STORE: &str = "sample-ping-pong";
 const PASSES: u64 = 20_000;
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Takes the ball as long as it is in play, finds in it the number that must be next, and passes on the one behind that.
+/// Takes the ball as long as it is in play, finds in it the number that must be next, and passes on the one behind
+/// that.
 fn play(pool: &Pool, from: &Queue, to: &Queue, first: u64) -> Result<(), Box<dyn Error>> {
     let endpoint = pool.endpoint()?;
     for number in (first..PASSES).step_by(2) {

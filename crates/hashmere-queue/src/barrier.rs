@@ -174,7 +174,8 @@ impl Barrier {
         ))
     }
 
-    /// Arrives, and waits until all others have, as long as `timeout`. `None`: a living participant has not; call it again to wait on.
+    /// Arrives, and waits until all others have, as long as `timeout`. `None`: a living participant has not; call it
+    /// again to wait on.
     ///
     /// # Errors
     /// The store's; [`Broken`](QueueError::Broken) if another writer changed the key, or the store was cleared: then

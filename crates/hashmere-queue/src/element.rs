@@ -23,7 +23,8 @@ plain!(u8, u16, u32, u64, u128, usize, i8, i16, i32, i64, i128, isize, f32, f64)
 // SAFETY: elements of an array have no gaps.
 unsafe impl<T: Plain, const N: usize> Plain for [T; N] {}
 
-/// An element that this process holds: no other process reads or writes its bytes. Dropping it puts it back to where it came from.
+/// An element that this process holds: no other process reads or writes its bytes. Dropping it puts it back to where it
+/// came from.
 #[must_use = "dropping an element puts it back into the queue it came from"]
 pub struct Element<'h> {
     endpoint: &'h Endpoint,
@@ -45,8 +46,8 @@ impl<'h> Element<'h> {
     /// Puts it at the end of a queue. If that has reached its bound the element is returned.
     ///
     /// # Errors
-    /// [`Taken`](QueueError::Taken), [`OtherPool`](QueueError::OtherPool), [`Forked`](QueueError::Forked); the element goes back
-    /// to where it came from.
+    /// [`Taken`](QueueError::Taken), [`OtherPool`](QueueError::OtherPool), [`Forked`](QueueError::Forked); the element
+    /// goes back to where it came from.
     #[inline]
     pub fn push(self, to: &Queue) -> Result<Option<Element<'h>>, QueueError> {
         if self.endpoint.push_slot(to, self.slot, self.index)? {

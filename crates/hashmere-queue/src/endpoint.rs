@@ -22,7 +22,8 @@ const LOOK_AFTER: Duration = Duration::from_millis(20);
 /// Takes part in a pool. Not shared between threads: each has its own. What it holds is stored in the file: should this
 /// process die, it is given back.
 ///
-/// An endpoint has up to 64 elements that were popped one by one, and a batch. Dropping it gives back all that it holds.
+/// An endpoint has up to 64 elements that were popped one by one, and a batch. Dropping it gives back all that it
+/// holds.
 pub struct Endpoint {
     pub(crate) pool: Arc<Inner>,
     pub(crate) layout: EndpointLayout,
@@ -110,8 +111,9 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`Taken`](QueueError::Taken) if the queue has one consumer at a time, and this is another;
-    /// [`TooMany`](QueueError::TooMany) if this endpoint holds 64 elements already; [`OtherPool`](QueueError::OtherPool),
-    /// [`Forked`](QueueError::Forked); the store's errors when it looks for crashed processes.
+    /// [`TooMany`](QueueError::TooMany) if this endpoint holds 64 elements already;
+    /// [`OtherPool`](QueueError::OtherPool), [`Forked`](QueueError::Forked); the store's errors when it looks for
+    /// crashed processes.
     #[inline]
     pub fn pop(&self, from: &Queue) -> Result<Option<Element<'_>>, QueueError> {
         self.check(from)?;
@@ -146,7 +148,8 @@ impl Endpoint {
         Err(QueueError::damaged("a queue holds an element that the pool does not have", self.pool.region.offset()))
     }
 
-    /// A pop that finds nothing rests, for most elements come back at once, and from time to time looks whether a process crashed with one.
+    /// A pop that finds nothing rests, for most elements come back at once, and from time to time looks whether a
+    /// process crashed with one.
     #[inline(always)]
     fn found_nothing(&self) -> Result<(), QueueError> {
         rest(self.mem());
@@ -191,8 +194,8 @@ impl Endpoint {
         }
     }
 
-    /// Pushes an element to one queue and pops one from another: the step of a stage that passes on what it was given. If the
-    /// first queue is full the element is returned in `Err` of the inner result, and nothing was popped.
+    /// Pushes an element to one queue and pops one from another: the step of a stage that passes on what it was given.
+    /// If the first queue is full the element is returned in `Err` of the inner result, and nothing was popped.
     ///
     /// # Errors
     /// As [`pop`](Self::pop) and [`Element::push`].
@@ -226,8 +229,8 @@ impl Endpoint {
         Ok(n)
     }
 
-    /// Pushes the first `max` elements of this endpoint's batch in one operation, in their order; returns how many: fewer if the
-    /// batch has fewer or the queue reaches its bound.
+    /// Pushes the first `max` elements of this endpoint's batch in one operation, in their order; returns how many:
+    /// fewer if the batch has fewer or the queue reaches its bound.
     ///
     /// # Errors
     /// As [`Element::push`].
@@ -248,7 +251,8 @@ impl Endpoint {
         }
     }
 
-    /// Pushes the whole batch to one queue, as far as it takes it, then pops up to `max` from another. Returns how many of each.
+    /// Pushes the whole batch to one queue, as far as it takes it, then pops up to `max` from another. Returns how many
+    /// of each.
     ///
     /// # Errors
     /// As [`pop_many`](Self::pop_many) and [`push_many`](Self::push_many).
@@ -260,8 +264,8 @@ impl Endpoint {
     /// Moves everything that is in a queue when this is called to another; returns how much that was.
     ///
     /// # Errors
-    /// As [`pop_many`](Self::pop_many) and [`push_many`](Self::push_many). [`BadOption`](QueueError::BadOption) if the batch is
-    /// not empty.
+    /// As [`pop_many`](Self::pop_many) and [`push_many`](Self::push_many). [`BadOption`](QueueError::BadOption) if the
+    /// batch is not empty.
     pub fn drain(&mut self, from: &Queue, to: &Queue) -> Result<u64, QueueError> {
         if self.batch_len() != 0 {
             return Err(QueueError::BadOption("push the endpoint's batch before it is used to drain a queue"));

@@ -32,7 +32,8 @@ pub enum QueueError {
         /// Which, and what to do.
         &'static str,
     ),
-    /// Another endpoint is the only one that may do this with this queue, until it is dropped or its process dies. Code 64.
+    /// Another endpoint is the only one that may do this with this queue, until it is dropped or its process dies. Code
+    /// 64.
     Taken(
         /// `"producer"` or `"consumer"`.
         &'static str,
@@ -48,8 +49,8 @@ pub enum QueueError {
         /// What was found.
         &'static str,
     ),
-    /// This thread would wait for itself: [`once`](crate::once()) was called for a key whose value it is computing just then, or it
-    /// holds the [`Mutex`](crate::Mutex) that it wants to lock. Code 69.
+    /// This thread would wait for itself: [`once`](crate::once()) was called for a key whose value it is computing just
+    /// then, or it holds the [`Mutex`](crate::Mutex) that it wants to lock. Code 69.
     Reentered {
         /// `"once"` or `"mutex"`.
         what: &'static str,

@@ -1,5 +1,5 @@
-//! Seeded faults of the queues: known faults that their tests must find. How they are switched on: [`hashmere_mem::seeded_faults`]. The table of who
-//! finds which is in `docs/internals/testing.md`.
+//! Seeded faults of the queues: known faults that their tests must find. How they are switched on:
+//! [`hashmere_mem::seeded_faults`]. The table of who finds which is in `docs/internals/testing.md`.
 
 hashmere_mem::seeded_faults! {
     /// An operation is not announced in the endpoint.

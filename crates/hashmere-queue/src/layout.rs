@@ -1,4 +1,5 @@
-//! Every byte of a pool: where things are in its region, and how each word is packed. `docs/internals/queues.md` draws it.
+//! Every byte of a pool: where things are in its region, and how each word is packed. `docs/internals/queues.md` draws
+//! it.
 
 use crate::error::QueueError;
 use hashmere_mem::Mem;
@@ -100,8 +101,8 @@ impl Kind {
     }
 }
 
-/// A position in a queue's endless sequence of pushes and pops, and the endpoint that brought it there: one word, so that one
-/// compare-exchange moves both.
+/// A position in a queue's endless sequence of pushes and pops, and the endpoint that brought it there: one word, so
+/// that one compare-exchange moves both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct End(pub(crate) u64);
 
@@ -150,8 +151,8 @@ pub(crate) enum Op {
     Pushed = 4,
 }
 
-/// The intent word: where head or tail is to be after the operation (48 bits), the queue (12 bits), the operation (4 bits).
-/// No two attempts of an endpoint that could succeed have the same.
+/// The intent word: where head or tail is to be after the operation (48 bits), the queue (12 bits), the operation (4
+/// bits). No two attempts of an endpoint that could succeed have the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Intent {
     pub(crate) op: Op,

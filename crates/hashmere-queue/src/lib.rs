@@ -1,8 +1,9 @@
 //! Queues between processes, without copies, in the file of a Hashmere store; and waiting for each other.
 //!
-//! A [`Pool`] has a fixed number of elements of a fixed size, and named [`Queue`]s, all of them in the store's file. An element is moved
-//! from queue to queue by reference. It is always in one place: in a queue, or in an [`Endpoint`]. If the process of
-//! an endpoint dies, at any instruction, what it held is found and goes back to where it came from, exactly once.
+//! A [`Pool`] has a fixed number of elements of a fixed size, and named [`Queue`]s, all of them in the store's file. An
+//! element is moved from queue to queue by reference. It is always in one place: in a queue, or in an [`Endpoint`]. If
+//! the process of an endpoint dies, at any instruction, what it held is found and goes back to where it came from,
+//! exactly once.
 //!
 //! ```
 //! # let dir = std::env::temp_dir().join(format!("hashmere-queue-doc-{}", std::process::id()));
@@ -30,8 +31,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! *It is not* a message broker: elements have one size, nothing is kept over a crash of the machine, and no process outside the
-//! machine can take part. `docs/internals/queues.md` has the bytes, the protocol and the argument.
+//! *It is not* a message broker: elements have one size, nothing is kept over a crash of the machine, and no process
+//! outside the machine can take part. `docs/internals/queues.md` has the bytes, the protocol and the argument.
 
 mod barrier;
 mod element;

@@ -1,4 +1,5 @@
-//! A mutex for each key: a lease of the key's name says whether it is held, the key's value names the holder, whose death releases it.
+//! A mutex for each key: a lease of the key's name says whether it is held, the key's value names the holder, whose
+//! death releases it.
 
 use crate::error::QueueError;
 use hashmere_engine::{
@@ -13,18 +14,20 @@ use std::time::{Duration, Instant};
 /// The longest sleep between two looks at whether the holder lives.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// A mutex between processes. The key is its own: while it is locked its value names the holder, else the key is absent.
+/// A mutex between processes. The key is its own: while it is locked its value names the holder, else the key is
+/// absent.
 ///
-/// The death of the holder, at any instruction, releases it; a holder that is stopped keeps it. It is held by a lock of the kernel and
-/// not by the key, so it stays held when the store is cleared or the key deleted; only the holder's name goes with the key: see
-/// [`holder`](Self::holder). Not fair, not recursive.
+/// The death of the holder, at any instruction, releases it; a holder that is stopped keeps it. It is held by a lock of
+/// the kernel and not by the key, so it stays held when the store is cleared or the key deleted; only the holder's name
+/// goes with the key: see [`holder`](Self::holder). Not fair, not recursive.
 #[derive(Clone, Debug)]
 pub struct Mutex {
     store: Arc<SharedEngine>,
     key: Vec<u8>,
 }
 
-/// Holds a [`Mutex`]; dropping it, in whatever thread, releases it. In a forked child it is the parent's: dropping it there does nothing.
+/// Holds a [`Mutex`]; dropping it, in whatever thread, releases it. In a forked child it is the parent's: dropping it
+/// there does nothing.
 #[derive(Debug)]
 pub struct MutexGuard<'a> {
     mutex: &'a Mutex,
@@ -44,7 +47,8 @@ pub struct Holder {
     pub name: String,
 }
 
-/// A mutex that a thread of this process took: of which file and key, and in which process, for a forked child holds nothing.
+/// A mutex that a thread of this process took: of which file and key, and in which process, for a forked child holds
+/// nothing.
 #[derive(Debug)]
 struct Mine {
     file: (u64, u64),
@@ -102,11 +106,13 @@ impl Mutex {
         Ok(Mutex { store: store.clone(), key: key.to_vec() })
     }
 
-    /// Locks it, waiting as long as `timeout`; `None`: it was held all the while, by a living process, which [`holder`](Self::holder) names.
+    /// Locks it, waiting as long as `timeout`; `None`: it was held all the while, by a living process, which
+    /// [`holder`](Self::holder) names.
     ///
     /// # Errors
-    /// [`Reentered`](QueueError::Reentered) if it was locked by this thread, by whatever handle, and not released since: it would wait for
-    /// itself (with a `timeout` of zero there is no wait: it returns `None`). The store's; [`Broken`](QueueError::Broken) if the key holds something else.
+    /// [`Reentered`](QueueError::Reentered) if it was locked by this thread, by whatever handle, and not released
+    /// since: it would wait for itself (with a `timeout` of zero there is no wait: it returns `None`). The store's;
+    /// [`Broken`](QueueError::Broken) if the key holds something else.
     pub fn lock(&self, timeout: Duration) -> Result<Option<MutexGuard<'_>>, QueueError> {
         let file = self.store.file_id()?;
         if Mine::has(file, &self.key) {
@@ -149,8 +155,9 @@ impl Mutex {
         }
     }
 
-    /// Its holder at about this moment; `None`: there is none, or it is gone. The key names it; if the store was cleared or the key deleted
-    /// since it was locked, the holder is named only if this handle is it, else its process id is 0: another one holds it.
+    /// Its holder at about this moment; `None`: there is none, or it is gone. The key names it; if the store was
+    /// cleared or the key deleted since it was locked, the holder is named only if this handle is it, else its process
+    /// id is 0: another one holds it.
     ///
     /// # Errors
     /// The store's; [`Broken`](QueueError::Broken) if the key holds something else.
@@ -171,8 +178,8 @@ impl Mutex {
 }
 
 impl MutexGuard<'_> {
-    /// Whether the holder before died with it: what it protects may be half done. A death behind which the store was cleared is not
-    /// noticed.
+    /// Whether the holder before died with it: what it protects may be half done. A death behind which the store was
+    /// cleared is not noticed.
     pub fn was_abandoned(&self) -> bool {
         self.abandoned
     }
@@ -184,8 +191,9 @@ impl Drop for MutexGuard<'_> {
             return;
         }
         self.mine.released.store(true, Ordering::Relaxed);
-        // First the lease, so that a waiter that the key wakes finds it free. A client that takes it in between signs over our name, and
-        // the version is not ours any more. A death in between: the next holder finds it abandoned, which is nearly so.
+        // First the lease, so that a waiter that the key wakes finds it free. A client that takes it in between signs
+        // over our name, and the version is not ours any more. A death in between: the next holder finds it abandoned,
+        // which is nearly so.
         drop(self.lease.take());
         let expected = Expected::Version(self.version);
         let _ = self.mutex.store.cas(&self.mutex.key, expected, Change::Remove);

@@ -12,7 +12,8 @@ use std::time::Duration;
 /// The prefix of a key in the key of its lease.
 const LEASE: &[u8] = b"\0once\0";
 
-/// A value that this thread is computing: of which store and key; in which process, for a forked child computes nothing.
+/// A value that this thread is computing: of which store and key; in which process, for a forked child computes
+/// nothing.
 #[derive(PartialEq, Eq)]
 struct Computation {
     path: PathBuf,
@@ -59,12 +60,13 @@ pub fn once_holder(store: &impl StoreHandle, key: &[u8]) -> Result<Option<Holder
     lease(store.shared(), key)?.holder()
 }
 
-/// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others wait for it. If
-/// the one that computes dies, or `compute` fails, the next one does it. `Ok(None)`: a living process was computing all the time:
-/// [`once_holder`] says which process.
+/// The value of a key; if there is none, `compute` makes it, in one process at a time, and it is stored. The others
+/// wait for it. If the one that computes dies, or `compute` fails, the next one does it. `Ok(None)`: a living process
+/// was computing all the time: [`once_holder`] says which process.
 ///
 /// # Errors
-/// [`Reentered`](QueueError::Reentered) if it is called by `compute` for the same key; the store's, and what `compute` returns.
+/// [`Reentered`](QueueError::Reentered) if it is called by `compute` for the same key; the store's, and what `compute`
+/// returns.
 pub fn once<E: From<QueueError>>(
     store: &impl StoreHandle,
     key: &[u8],

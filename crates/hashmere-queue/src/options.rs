@@ -50,7 +50,8 @@ impl PoolOptions {
         }
     }
 
-    /// How many queues it can have: 1 to 4096, default 8, `free` included. Each takes 8 bytes for each element of the pool, up to twice that.
+    /// How many queues it can have: 1 to 4096, default 8, `free` included. Each takes 8 bytes for each element of the
+    /// pool, up to twice that.
     pub fn max_queues(self, max_queues: u64) -> PoolOptions {
         PoolOptions { max_queues, ..self }
     }
@@ -60,7 +61,8 @@ impl PoolOptions {
         PoolOptions { max_endpoints, ..self }
     }
 
-    /// How many elements an endpoint can have in its batch: 1 to 2^20, default 1024 or the number of elements. Each takes 8 bytes for each endpoint.
+    /// How many elements an endpoint can have in its batch: 1 to 2^20, default 1024 or the number of elements. Each
+    /// takes 8 bytes for each endpoint.
     pub fn batch(self, batch: u64) -> PoolOptions {
         PoolOptions { batch, ..self }
     }
@@ -91,12 +93,12 @@ impl PoolOptions {
         }
     }
 
-    /// Creates a pool. All its elements are in the queue [`free`](Pool::free), in the order of their numbers; what their bytes
-    /// are is undefined.
+    /// Creates a pool. All its elements are in the queue [`free`](Pool::free), in the order of their numbers; what
+    /// their bytes are is undefined.
     ///
     /// # Errors
-    /// [`Exists`](QueueError::Exists); [`BadOption`](QueueError::BadOption) for sizes and names that cannot be; the store's
-    /// `Full`, `NoSpace` and `AddressSpace` if there is no room.
+    /// [`Exists`](QueueError::Exists); [`BadOption`](QueueError::BadOption) for sizes and names that cannot be; the
+    /// store's `Full`, `NoSpace` and `AddressSpace` if there is no room.
     pub fn create(&self, store: &impl StoreHandle, name: &str) -> Result<Pool, QueueError> {
         let geometry = Geometry::new(self.elements, self.bytes, self.max_queues, self.max_endpoints, self.batch);
         let geometry = geometry.ok_or(QueueError::BadOption(

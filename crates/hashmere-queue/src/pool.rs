@@ -98,7 +98,8 @@ impl Pool {
     /// Opens a pool, and clears up after processes that died with elements of it.
     ///
     /// # Errors
-    /// [`NotFound`](QueueError::NotFound); [`BadOption`](QueueError::BadOption) for a name that cannot be; the store's errors, `Corrupt` if the pool is damaged.
+    /// [`NotFound`](QueueError::NotFound); [`BadOption`](QueueError::BadOption) for a name that cannot be; the store's
+    /// errors, `Corrupt` if the pool is damaged.
     pub fn open(store: &impl StoreHandle, name: &str) -> Result<Pool, QueueError> {
         check_name(name)?;
         let region = store.shared().open_region(kind::POOL, name.as_bytes())?;
@@ -118,7 +119,8 @@ impl Pool {
         pools.map(|region| String::from_utf8_lossy(&region.name).into_owned()).collect()
     }
 
-    /// Takes the pool's name off it. Its room in the file is free again when no process has it open. `false`: there is none.
+    /// Takes the pool's name off it. Its room in the file is free again when no process has it open. `false`: there is
+    /// none.
     ///
     /// # Errors
     /// The store's.
@@ -163,8 +165,8 @@ impl Pool {
     /// A queue of this name; creates it if there is none. What the options say must be true of an existing one.
     ///
     /// # Errors
-    /// [`Exists`](QueueError::Exists) if it is not; [`TooMany`](QueueError::TooMany) if the pool has as many queues as it can;
-    /// [`BadOption`](QueueError::BadOption) for a bad name or bound.
+    /// [`Exists`](QueueError::Exists) if it is not; [`TooMany`](QueueError::TooMany) if the pool has as many queues as
+    /// it can; [`BadOption`](QueueError::BadOption) for a bad name or bound.
     pub fn queue_with(&self, name: &str, options: QueueOptions) -> Result<Queue, QueueError> {
         if !is_name(name) {
             return Err(QueueError::BadOption("the name of a queue has 1 to 64 bytes, none of them NUL"));
@@ -221,8 +223,8 @@ impl Pool {
         Endpoint::new(&self.inner)
     }
 
-    /// Looks for processes that died with elements, completes or undoes what they were doing, and gives the elements back.
-    /// Returns how many. Pops from empty queues and waits do this by themselves.
+    /// Looks for processes that died with elements, completes or undoes what they were doing, and gives the elements
+    /// back. Returns how many. Pops from empty queues and waits do this by themselves.
     ///
     /// # Errors
     /// The store's; [`Forked`](QueueError::Forked).

@@ -15,8 +15,9 @@ use std::sync::atomic::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Readable when a queue has something to pop. In an event loop: wait until it is readable, [`acknowledge`](Self::acknowledge),
-/// pop as much as you like, and wait again; if something is left it is readable at once.
+/// Readable when a queue has something to pop. In an event loop: wait until it is readable,
+/// [`acknowledge`](Self::acknowledge), pop as much as you like, and wait again; if something is left it is readable at
+/// once.
 #[derive(Debug)]
 pub struct ReadyFd(Watcher<Elements>);
 

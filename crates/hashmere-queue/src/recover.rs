@@ -1,7 +1,9 @@
-//! What happens to an endpoint whose owner is gone: the operation that it died in is completed or undone, what it held goes back.
+//! What happens to an endpoint whose owner is gone: the operation that it died in is completed or undone, what it held
+//! goes back.
 //!
-//! The process that recovers has put its own name in the place of the crashed owner's, so it is alone; if it dies as well the next one
-//! does the same to it. It acts as the endpoint itself, with the same four operations, so every step may be cut off and done again.
+//! The process that recovers has put its own name in the place of the crashed owner's, so it is alone; if it dies as
+//! well the next one does the same to it. It acts as the endpoint itself, with the same four operations, so every step
+//! may be cut off and done again.
 
 use crate::fault::{self, Fault};
 use crate::layout::{endpoint, pool, queue, End, Geometry, Held, Intent, Kind, Op};
@@ -142,7 +144,8 @@ impl<M: Mem> PoolCore<'_, M> {
             self.mem.store(intent, 0, Ordering::Release);
             return;
         };
-        // SYNC(confirm): the end first, then the intent again: the process that moved the end on has said so in the intent before.
+        // SYNC(confirm): the end first, then the intent again: the process that moved the end on has said so in the
+        // intent before.
         let ends = (ring.head(self.mem), ring.tail(self.mem));
         let now = Intent::unpack(self.mem.load(intent, Ordering::Acquire));
         let mine = End::new(now.end, endpoint.who);

@@ -114,7 +114,8 @@ impl Ring {
         if self.bounded {
             // SYNC(queue head): pairs with `move_head`: the cells before it were read, and may be filled again.
             let len = tail.since(self.head(mem));
-            // The head may have passed a tail that is of the past: then it is not to be moved either, and is looked at again.
+            // The head may have passed a tail that is of the past: then it is not to be moved either, and is looked at
+            // again.
             if len > self.mask + 1 {
                 return self.bound;
             }

@@ -1,8 +1,8 @@
 //! Moving elements between a queue and an endpoint: the four operations, on any memory.
 //!
-//! An operation takes effect with one store. Before it, the endpoint's intent says what it is about to do; if its owner dies,
-//! [`recover`](crate::recover) finds out whether it was done. No endpoint waits for another: a consumer copies what it is
-//! about to take before it takes it, and a producer owns its cells once it has moved the tail.
+//! An operation takes effect with one store. Before it, the endpoint's intent says what it is about to do; if its owner
+//! dies, [`recover`](crate::recover) finds out whether it was done. No endpoint waits for another: a consumer copies
+//! what it is about to take before it takes it, and a producer owns its cells once it has moved the tail.
 
 use crate::fault::{self, Fault};
 use crate::layout::{endpoint, queue, End, Geometry, Held, Intent, Op};
@@ -23,7 +23,8 @@ pub(crate) enum Push {
     Full,
 }
 
-/// Before the word that names `who` is replaced: if that endpoint does not know yet that it succeeded, its intent says so from now on.
+/// Before the word that names `who` is replaced: if that endpoint does not know yet that it succeeded, its intent says
+/// so from now on.
 #[inline(always)]
 fn confirm<M: Mem>(mem: &M, endpoint: &EndpointLayout, ring: &Ring, end: End, op: Op) {
     if end.who() != endpoint.who && end.who() != 0 && !fault::is(Fault::SuccessUnconfirmed) {
@@ -37,8 +38,8 @@ fn confirm_other<M: Mem>(mem: &M, endpoint: &EndpointLayout, ring: &Ring, end: E
     let Some(intent) = endpoint.intent_of(end.who()) else { return };
     let pending = Intent { op, queue: ring.id, end: end.position() };
     let done = Intent { op: if op == Op::Pop { Op::Popped } else { Op::Pushed }, ..pending };
-    // SYNC(confirm): pairs with the look of `recover`, which loads the end first and the intent after it: if it misses the end that
-    // we are about to replace, it sees this.
+    // SYNC(confirm): pairs with the look of `recover`, which loads the end first and the intent after it: if it misses
+    // the end that we are about to replace, it sees this.
     if mem.load(intent, Ordering::Acquire) == pending.pack() {
         let _ = mem.compare_exchange(intent, pending.pack(), done.pack());
     }
@@ -86,8 +87,9 @@ pub(crate) fn pop_one<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, s
 #[inline(always)]
 fn move_head<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, head: End, after: End) -> bool {
     let moved = store_head(mem, ring, endpoint, head, after);
-    // SYNC(peek): pairs with the acquire fence in `peek`: who sees a byte that we write to the elements sees that the head has moved. Neither a
-    // release store nor a compare-exchange keeps later stores behind it on every machine. No instruction on x86-64.
+    // SYNC(peek): pairs with the acquire fence in `peek`: who sees a byte that we write to the elements sees that the
+    // head has moved. Neither a release store nor a compare-exchange keeps later stores behind it on every machine. No
+    // instruction on x86-64.
     mem.fence(Ordering::Release);
     moved
 }
@@ -152,8 +154,8 @@ pub(crate) fn pop_many<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, 
     }
 }
 
-/// Copies what is there from a position on, up to `max`, to slots that do not count yet. It is right if the head has not
-/// moved after it.
+/// Copies what is there from a position on, up to `max`, to slots that do not count yet. It is right if the head has
+/// not moved after it.
 #[inline(always)]
 fn copy_cells<M: Mem>(mem: &M, ring: &Ring, endpoint: &EndpointLayout, position: u64, first: u64, max: u64) -> u64 {
     let mut n = 0;
@@ -281,7 +283,8 @@ pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64)
             mem.read(base + geometry.element(element), &mut bytes);
             bytes
         });
-        // SYNC(peek): pairs with the release fence in `move_head`: as long as the head has not moved, no other endpoint had the element to write to it.
+        // SYNC(peek): pairs with the release fence in `move_head`: as long as the head has not moved, no other endpoint
+        // had the element to write to it.
         mem.fence(Ordering::Acquire);
         if ring.head(mem) == head || fault::is(Fault::PeekUnchecked) {
             return bytes;
@@ -292,8 +295,8 @@ pub(crate) fn peek<M: Mem>(mem: &M, ring: &Ring, geometry: &Geometry, base: u64)
 /// Wakes those who sleep until something is pushed to this queue.
 #[inline(always)]
 pub(crate) fn wake_sleepers<M: Mem>(mem: &M, ring: &Ring) {
-    // SYNC(sleepers): pairs with the exchange of who goes to sleep. A store buffer may hide the push from its last look and the
-    // flag from us; it then looks again by itself, within a millisecond.
+    // SYNC(sleepers): pairs with the exchange of who goes to sleep. A store buffer may hide the push from its last look
+    // and the flag from us; it then looks again by itself, within a millisecond.
     if mem.load(ring.entry + queue::SLEEPERS, Ordering::Relaxed) != 0 {
         wake_now(mem, ring);
     }

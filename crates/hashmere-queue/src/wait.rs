@@ -1,7 +1,8 @@
-//! Waiting until there is something to pop: spinning as long as that has paid lately, then asleep on a word of the queue.
+//! Waiting until there is something to pop: spinning as long as that has paid lately, then asleep on a word of the
+//! queue.
 //!
-//! A sleeper wakes by itself after a while, to see whether a process crashed with what it waits for. No process is ever taken for dead
-//! because of time.
+//! A sleeper wakes by itself after a while, to see whether a process crashed with what it waits for. No process is ever
+//! taken for dead because of time.
 
 use crate::element::Element;
 use crate::endpoint::Endpoint;
@@ -18,8 +19,8 @@ use std::time::Duration;
 /// Looks at the queue before going to sleep: from this many, when spinning has not paid, to that many.
 pub(crate) const SPINS_MIN: u32 = 16;
 const SPINS_MAX: u32 = 1 << 13;
-/// How often the processor rests between two looks. A look takes the line from the processor that is about to write to it, which then has to fetch it
-/// back: looks that follow each other at once make a message a fifth slower.
+/// How often the processor rests between two looks. A look takes the line from the processor that is about to write to
+/// it, which then has to fetch it back: looks that follow each other at once make a message a fifth slower.
 const RESTS: u32 = 2;
 
 /// Between two looks at a queue in which there was nothing.

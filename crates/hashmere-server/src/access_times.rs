@@ -1,8 +1,8 @@
 //! When keys were last requested over a socket, for the flags `h` and `l` of the meta protocol, `me` and the dumps.
 //!
-//! The store does not keep this: readers do not write. Recording costs a cache miss for every request, so it begins with the first
-//! request for such a time, or at the start if the options say so. The table has room for about a million keys, found by their UID,
-//! which no two keys share. A full row replaces the key that was idle longest.
+//! The store does not keep this: readers do not write. Recording costs a cache miss for every request, so it begins
+//! with the first request for such a time, or at the start if the options say so. The table has room for about a
+//! million keys, found by their UID, which no two keys share. A full row replaces the key that was idle longest.
 
 use hashmere::Uid;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

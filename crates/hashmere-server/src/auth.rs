@@ -12,8 +12,8 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// Reads a file. Empty lines and lines that start with `#` are skipped; what follows the password behind another colon is
-    /// ignored.
+    /// Reads a file. Empty lines and lines that start with `#` are skipped; what follows the password behind another
+    /// colon is ignored.
     ///
     /// # Errors
     /// What is wrong with the file.

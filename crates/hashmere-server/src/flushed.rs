@@ -1,5 +1,5 @@
-//! The keys that the last `flush_all` removed, for `get_flushed`: a hash of each, up to a limit. A key counts once, at the next request
-//! that misses it; one that was stored again before does not count.
+//! The keys that the last `flush_all` removed, for `get_flushed`: a hash of each, up to a limit. A key counts once, at
+//! the next request that misses it; one that was stored again before does not count.
 
 use std::collections::HashSet;
 use std::hash::{BuildHasher, RandomState};

@@ -1,8 +1,8 @@
 //! Just enough HTTP for a scraper: one small `GET` a connection, one reply.
 //!
-//! A client cannot hold the endpoint up: each has a thread and [`DEADLINE`] for its whole request and reply, however it divides
-//! them, and there are at most [`CLIENTS_MAX`]; further ones are refused at once. A library for HTTP would have its own threads
-//! without a deadline for the whole request, which is the part that matters here.
+//! A client cannot hold the endpoint up: each has a thread and [`DEADLINE`] for its whole request and reply, however it
+//! divides them, and there are at most [`CLIENTS_MAX`]; further ones are refused at once. A library for HTTP would have
+//! its own threads without a deadline for the whole request, which is the part that matters here.
 
 use std::io::{self, Read, Write};
 use std::net::{TcpListener, TcpStream};

@@ -1,11 +1,11 @@
 //! The memcached protocol on a live Hashmere store: classic text, meta and binary, over TCP and Unix sockets.
 //!
-//! A key that a client sets over the socket is the same key that local processes read from the mapped file: versions are CAS
-//! ids, flags and expiry are the store's, counters are its counters.
+//! A key that a client sets over the socket is the same key that local processes read from the mapped file: versions
+//! are CAS ids, flags and expiry are the store's, counters are its counters.
 //!
-//! Layers: [`net`](serve) moves bytes between sockets and sessions; a [`Session`] passes them to one of the protocols; [`protocol`]
-//! parses requests, performs them through `commands`, and writes the replies. `docs/internals/protocol.md` describes the mechanism, its bounds, and every difference
-//! from memcached.
+//! Layers: [`net`](serve) moves bytes between sockets and sessions; a [`Session`] passes them to one of the protocols;
+//! [`protocol`] parses requests, performs them through `commands`, and writes the replies. `docs/internals/protocol.md`
+//! describes the mechanism, its bounds, and every difference from memcached.
 //!
 //! *It is not* a cluster: clients spread keys over several servers, as they do with memcached.
 

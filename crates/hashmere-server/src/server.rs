@@ -178,8 +178,8 @@ impl Server {
         self.reload_certificates().map(|_| ())
     }
 
-    /// Reads certificates and key again: connections from now on get them, those that are open keep theirs. `false`: there
-    /// is no TLS.
+    /// Reads certificates and key again: connections from now on get them, those that are open keep theirs. `false`:
+    /// there is no TLS.
     ///
     /// # Errors
     /// Why they cannot be read; the old ones stay.

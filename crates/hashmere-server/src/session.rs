@@ -64,8 +64,8 @@ impl Session {
         self.gate.skip == 0 && self.text.is_idle()
     }
 
-    /// Consumes input. Returns how many bytes were consumed, and what is needed to continue; the rest is to be given again, with more
-    /// input behind it.
+    /// Consumes input. Returns how many bytes were consumed, and what is needed to continue; the rest is to be given
+    /// again, with more input behind it.
     pub fn feed(&mut self, turn: &mut Turn<'_>, input: &[u8]) -> (usize, Next) {
         if self.is_watching() {
             return (input.len(), Next::Input(0));

@@ -37,7 +37,8 @@ impl Turn<'_> {
     /// A key that was asked for is absent: counts the reason, if it is known.
     #[inline]
     pub fn missed(&self, key: &[u8]) {
-        // An expired record is deleted here, and counted once. If a stopped process holds its lock, it is left for later.
+        // An expired record is deleted here, and counted once. If a stopped process holds its lock, it is left for
+        // later.
         if self.server.store.shared().delete_expired(key).unwrap_or(false) {
             self.counters.get_expired.add(1);
         } else if self.server.flushed.forget(key) {

@@ -1,5 +1,6 @@
-//! Promise: `stats hashmere` separates what came over the sockets of this server from what other processes did, exactly while none works.
-//! Catches: figures that a client slot still has from its former owner, taken for those of the server's thread that claims it now.
+//! Promise: `stats hashmere` separates what came over the sockets of this server from what other processes did, exactly
+//! while none works. Catches: figures that a client slot still has from its former owner, taken for those of the
+//! server's thread that claims it now.
 #![allow(missing_docs, dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod session;

@@ -110,8 +110,8 @@ fn binary_however_it_is_cut() {
     same_however_it_is_cut(Dialects::Binary, "binary", binary);
 }
 
-/// Promise: a walk over the keys lets others go first after a stretch, also where no key passes. Catches: a listing that holds
-/// the event loop until it has found something.
+/// Promise: a walk over the keys lets others go first after a stretch, also where no key passes. Catches: a listing
+/// that holds the event loop until it has found something.
 #[test]
 fn walks_come_in_stretches() {
     const KEYS: usize = 20_000;

@@ -18,7 +18,8 @@ pub fn allocated(path: &Path) -> u64 {
     fs::metadata(path).expect("look at the store file").blocks() * 512
 }
 
-/// Makes a file that a test filled pass for the one that its bytes were read from, which was in use: a store knows its copies.
+/// Makes a file that a test filled pass for the one that its bytes were read from, which was in use: a store knows its
+/// copies.
 pub fn adopt(file: &fs::File) {
     let identity = hashmere_os::file::identity(file).expect("look at the store file");
     file.write_all_at(&identity.to_le_bytes(), at::FILE).expect("write into the store file");
@@ -52,8 +53,8 @@ impl SmallDisk {
         Some(SmallDisk { path })
     }
 
-    /// The same, but ext4 on a file of this many bytes: a file system that keeps what it had already allocated of a request that it
-    /// refuses. `None`, with the reason printed, where this user or this machine cannot.
+    /// The same, but ext4 on a file of this many bytes: a file system that keeps what it had already allocated of a
+    /// request that it refuses. `None`, with the reason printed, where this user or this machine cannot.
     pub fn ext4(parent: &Path, bytes: u64) -> Option<SmallDisk> {
         let (image, path) = (parent.join("disk.ext4"), parent.join(DISK));
         fs::create_dir(&path).expect("make a mount point");

@@ -7,7 +7,8 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 /// Seconds after which a child that hangs is ended by its alarm.
 pub const CHILD_SECONDS: u32 = 300;
 
-/// Runs it in a child, which ends with status 0 unless it panics, without running what is the parent's to run at its end.
+/// Runs it in a child, which ends with status 0 unless it panics, without running what is the parent's to run at its
+/// end.
 ///
 /// # Panics
 /// If there can be no child.

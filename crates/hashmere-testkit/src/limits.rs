@@ -44,8 +44,9 @@ pub fn memory_available() -> u64 {
     kib.unwrap_or(0) * 1024
 }
 
-/// How long a test may take, whatever it waits for: far longer than any does on a machine that is busy with other things. What
-/// must not only end, but end soon, is held against a limit of its own, without the time for which it was kept from running.
+/// How long a test may take, whatever it waits for: far longer than any does on a machine that is busy with other
+/// things. What must not only end, but end soon, is held against a limit of its own, without the time for which it was
+/// kept from running.
 const HANG: Duration = Duration::from_secs(600);
 
 /// Ends the process with a message unless it is dropped in time: a hang is a failure, not a wait forever.

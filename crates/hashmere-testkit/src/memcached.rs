@@ -11,10 +11,11 @@ use std::time::{Duration, Instant};
 /// Longer than any step of a test takes, also on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
-/// A port of 127.0.0.1 that the kernel assigns to no other socket as long as this exists. Its socket is bound and does not listen, so
-/// connections are refused, and a server that is given the number (and sets SO_REUSEADDR, as servers do) can listen on it, end, and
-/// listen again. A port that was only looked up may have another owner when it is used; and a socket that listened to find it is
-/// inherited by a child process that this process forks at the same time, and listens until that executes its program.
+/// A port of 127.0.0.1 that the kernel assigns to no other socket as long as this exists. Its socket is bound and does
+/// not listen, so connections are refused, and a server that is given the number (and sets SO_REUSEADDR, as servers do)
+/// can listen on it, end, and listen again. A port that was only looked up may have another owner when it is used; and
+/// a socket that listened to find it is inherited by a child process that this process forks at the same time, and
+/// listens until that executes its program.
 pub struct Port {
     number: u16,
     _held: Socket,
@@ -79,8 +80,8 @@ impl Server {
         })
     }
 
-    /// memcached 1.6.45, whose behaviour this server has: the binary that HASHMERE_MEMCACHED names, else what scripts/memcached-1.6.45
-    /// unpacked. `None` with a message if neither is there.
+    /// memcached 1.6.45, whose behaviour this server has: the binary that HASHMERE_MEMCACHED names, else what
+    /// scripts/memcached-1.6.45 unpacked. `None` with a message if neither is there.
     pub fn memcached_today(arguments: &[&str]) -> Option<Server> {
         let unpacked = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/memcached-1.6.45/memcached");
         let binary = std::env::var_os("HASHMERE_MEMCACHED").map_or_else(unpacked, PathBuf::from);
@@ -95,7 +96,8 @@ impl Server {
         Server::reference(&binary, arguments)
     }
 
-    /// A memcached on a port that the kernel gives it; `None` if it cannot be started. It writes the port down once it listens.
+    /// A memcached on a port that the kernel gives it; `None` if it cannot be started. It writes the port down once it
+    /// listens.
     fn reference(binary: &Path, arguments: &[&str]) -> Option<Server> {
         let scratch = Scratch::new("reference");
         let file = scratch.path().join("port");
@@ -123,7 +125,8 @@ impl Server {
         Client::new(TcpStream::connect(("127.0.0.1", self.port)).unwrap())
     }
 
-    /// The reply to a request on a new connection; connects again if the server closes idle connections before it replies.
+    /// The reply to a request on a new connection; connects again if the server closes idle connections before it
+    /// replies.
     pub fn answer(&self, request: &str) -> String {
         let deadline = Instant::now() + PATIENCE;
         loop {

@@ -9,7 +9,8 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
-/// How long a worker may take for anything that has no limit of its own: one that takes longer hangs, however busy the machine is.
+/// How long a worker may take for anything that has no limit of its own: one that takes longer hangs, however busy the
+/// machine is.
 pub const LIMIT: Duration = Duration::from_secs(240);
 
 /// A worker process. Everything it writes is read at once by a thread, so it never blocks on a full pipe and
@@ -63,8 +64,8 @@ impl Worker {
         Worker::start_by(Command::new(program), role, arguments)
     }
 
-    /// The same in a PID namespace of its own, where it is process 1; this one is only its parent, and takes it along when
-    /// it is killed. To be used where [`namespaces_allowed`] says so.
+    /// The same in a PID namespace of its own, where it is process 1; this one is only its parent, and takes it along
+    /// when it is killed. To be used where [`namespaces_allowed`] says so.
     ///
     /// # Panics
     /// If it cannot be started.

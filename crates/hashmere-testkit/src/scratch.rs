@@ -59,7 +59,8 @@ pub(crate) fn remove_all() {
     }
 }
 
-/// Removes what test processes left that were killed: also one that had the number of this process, which has made none yet.
+/// Removes what test processes left that were killed: also one that had the number of this process, which has made none
+/// yet.
 fn sweep() {
     for entry in fs::read_dir(PARENT).into_iter().flatten().flatten() {
         let name = entry.file_name();

@@ -26,8 +26,8 @@ const STOP_US: u64 = 30_000;
 const STOPS: u64 = 30;
 /// No operation may take longer than this, deaths or not.
 const HANG_NS: u64 = 20_000_000_000;
-/// Nor may more than a few take longer than this. Who needs what a dead process held meets it many times in a storm; a machine that
-/// does not run its processes for so long does that to each of them once.
+/// Nor may more than a few take longer than this. Who needs what a dead process held meets it many times in a storm; a
+/// machine that does not run its processes for so long does that to each of them once.
 const SLOW_NS: u64 = 3_000_000_000;
 const SLOW_MAX: usize = 2 * WORKERS as usize;
 
@@ -154,7 +154,8 @@ impl Storm<'_> {
         }
     }
 
-    /// The longest time from a death to the end of an operation that was under way then, of those in which no process was stopped.
+    /// The longest time from a death to the end of an operation that was under way then, of those in which no process
+    /// was stopped.
     fn after_death(&self, operations: &[Operation]) -> u64 {
         let next = |times: &[u64], from: u64| times.get(times.partition_point(|time| *time < from)).copied();
         let waits = operations.iter().filter(|operation| operation.reply.is_some()).filter_map(|operation| {

@@ -18,8 +18,8 @@ impl Gate {
         Gate::default()
     }
 
-    /// The same, until one of them comes too late: then it is `false` for all of them, in the same round. On a busy machine a round
-    /// takes as long as it takes the scheduler to run every party.
+    /// The same, until one of them comes too late: then it is `false` for all of them, in the same round. On a busy
+    /// machine a round takes as long as it takes the scheduler to run every party.
     pub fn pass_before(&self, end: Instant, parties: usize, round: usize) -> bool {
         if Instant::now() > end {
             let _ = self.late.compare_exchange(0, round + 1, Ordering::AcqRel, Ordering::Relaxed);

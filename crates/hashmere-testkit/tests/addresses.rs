@@ -1,8 +1,7 @@
-//! Promise: a process opens ten thousand stores, and each grows as far as its file does, under views that do not change. Where a process
-//! may have no more addresses, what it returns is right or an error that says so: never damage, never a full store, never a panic;
-//! and others see nothing of it.
-//! Catches: a mapping that is too small, a second record of a key that was not seen, repairs that miss what is out of reach, tables with
-//! room for some stores only.
+//! Promise: a process opens ten thousand stores, and each grows as far as its file does, under views that do not
+//! change. Where a process may have no more addresses, what it returns is right or an error that says so: never damage,
+//! never a full store, never a panic; and others see nothing of it. Catches: a mapping that is too small, a second
+//! record of a key that was not seen, repairs that miss what is out of reach, tables with room for some stores only.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store};
@@ -15,8 +14,8 @@ use hashmere_testkit::scratch::Scratch;
 use hashmere_testkit::{assert_clean, payload, worker};
 use nix::sys::resource::{getrlimit, Resource};
 
-/// Two rounds of growth, after each of which every process with few addresses uses the store: below the first count all that they
-/// might see, then far beyond.
+/// Two rounds of growth, after each of which every process with few addresses uses the store: below the first count all
+/// that they might see, then far beyond.
 const COUNTS: [u64; 3] = [2_000, 8_000, 24_000];
 
 fn store_to(store: &Store, numbers: std::ops::Range<u64>) {

@@ -1,6 +1,6 @@
 //! Promise: a backup of a store in use is the store of one moment, also when those who write or copy are killed.
-//! Catches: a write in the copy without one that came before it, also by way of another process; a copy that is half there; room
-//! or locks that a dead backup holds forever; an option, version or attribute that is not copied.
+//! Catches: a write in the copy without one that came before it, also by way of another process; a copy that is half
+//! there; room or locks that a dead backup holds forever; an option, version or attribute that is not copied.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, BackupError, Key, Mode, OpenError, Options, Store, Ttl, WriteError};
@@ -36,7 +36,8 @@ fn open_copy(path: &Path) -> Store {
     copy
 }
 
-/// Copies are made while processes write, one of which is killed, and the last of the processes reads what the first writes.
+/// Copies are made while processes write, one of which is killed, and the last of the processes reads what the first
+/// writes.
 fn beside_writers(name: &str, options: Options, seconds: u64) {
     let scratch = Scratch::new(name);
     let path = scratch.store("source");

@@ -1,5 +1,6 @@
 //! Promise: a cache stays within its size forever, keeps what is used, and drops first what has expired.
-//! Catches: growth beyond the limit, Full errors in cache mode, eviction of hot keys, live keys that go before expired ones.
+//! Catches: growth beyond the limit, Full errors in cache mode, eviction of hot keys, live keys that go before expired
+//! ones.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Mode, Options, Store, Ttl};
@@ -134,7 +135,8 @@ fn never_full_and_odd_sizes() {
     assert_clean(&store);
 }
 
-/// A value finds its row of segments although everything is in use: small records, long ones, what other writers have open.
+/// A value finds its row of segments although everything is in use: small records, long ones, what other writers have
+/// open.
 #[test]
 fn a_long_value_makes_its_row() {
     let _watchdog = Watchdog::start("cache-rows");
@@ -244,7 +246,8 @@ fn fill_at_random(path: &Path, segments: u64, longest: u64, threads: u64, round:
     std::fs::remove_file(path).unwrap();
 }
 
-/// Something can always go: where the index cannot grow, a record in the buckets of the key; where others write long values, those.
+/// Something can always go: where the index cannot grow, a record in the buckets of the key; where others write long
+/// values, those.
 #[test]
 fn never_full() {
     let _watchdog = Watchdog::start("cache-never-full");

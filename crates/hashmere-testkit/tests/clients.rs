@@ -1,6 +1,7 @@
-//! Promise: a process that ends, in whatever way, is noticed and leaves nothing behind: in another PID namespace, with a child
-//! that inherited the store, by exec, as a thread, or as one of very many; and a full client table is an error that passes.
-//! Catches: liveness by process id, locks that a child keeps alive, slots and segments that are never found again.
+//! Promise: a process that ends, in whatever way, is noticed and leaves nothing behind: in another PID namespace, with
+//! a child that inherited the store, by exec, as a thread, or as one of very many; and a full client table is an error
+//! that passes. Catches: liveness by process id, locks that a child keeps alive, slots and segments that are never
+//! found again.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Counter, Options, Store, WriteError};
@@ -16,8 +17,8 @@ use std::time::Duration;
 
 const KEYS: u64 = 4;
 
-/// Held by a test that counts the slots that its threads leave, and by one with more threads than have writers of their own: as long as any
-/// thread of the process shares writers, all keep theirs.
+/// Held by a test that counts the slots that its threads leave, and by one with more threads than have writers of their
+/// own: as long as any thread of the process shares writers, all keep theirs.
 static THREADS_OF_THE_PROCESS: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -220,7 +221,8 @@ fn what_a_thread_left_behind_keeps_its_slot() {
         store.set(b"key", &[b'w'; 100]).unwrap();
         assert!(views.iter().all(|view| view[..] == [b'v'; 100]));
         drop(views);
-        // Other tests' threads may have the numbers by now that those had; then the next thread that ends gives the rest back.
+        // Other tests' threads may have the numbers by now that those had; then the next thread that ends gives the
+        // rest back.
         wait_until("threads and views are gone, and their slots", LIMIT, || {
             std::thread::scope(|scope| scope.spawn(|| store.get(b"key")).join()).unwrap().unwrap();
             clients() == 1

@@ -1,6 +1,7 @@
-//! Promise: a copy of a store that was in use is recognised: a volatile one is refused, a durable one rebuilt. Whatever is
-//! no copy, or a copy of a closed store, is opened: under another name, after the death of its users, moved, restored.
-//! Catches: a copy made by `cp`, torn or not, that is opened without a word; a store that is taken for its own copy.
+//! Promise: a copy of a store that was in use is recognised: a volatile one is refused, a durable one rebuilt. Whatever
+//! is no copy, or a copy of a closed store, is opened: under another name, after the death of its users, moved,
+//! restored. Catches: a copy made by `cp`, torn or not, that is opened without a word; a store that is taken for its
+//! own copy.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{OpenError, Options, Store};

@@ -1,6 +1,7 @@
-//! Promise: a pool, a log, a queue or a barrier of a size that cannot be is refused before anything is done for it, in words that
-//! name what is wrong; the store has as many segments in use as before, and the file is as long and has as much memory.
-//! Catches: sizes whose product overflows, room that is made before a size is looked at, or that a refusal leaves behind.
+//! Promise: a pool, a log, a queue or a barrier of a size that cannot be is refused before anything is done for it, in
+//! words that name what is wrong; the store has as many segments in use as before, and the file is as long and has as
+//! much memory. Catches: sizes whose product overflows, room that is made before a size is looked at, or that a refusal
+//! leaves behind.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Mode, Store};

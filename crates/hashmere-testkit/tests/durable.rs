@@ -1,7 +1,7 @@
-//! Promise: a durable store that was open when the machine went down is rebuilt by the next to open it for writing; what
-//! was synced is there. (What a disk may make of unsynced writes is simulated in the engine's own tests.)
-//! Catches: a rebuild that is not begun, is begun by two at once, or is begun by those who must not write; a clean flag
-//! that stays on the disk while the store is open.
+//! Promise: a durable store that was open when the machine went down is rebuilt by the next to open it for writing;
+//! what was synced is there. (What a disk may make of unsynced writes is simulated in the engine's own tests.) Catches:
+//! a rebuild that is not begun, is begun by two at once, or is begun by those who must not write; a clean flag that
+//! stays on the disk while the store is open.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Counter, Mode, OpenError, Options, Store, Ttl, WriteError};

@@ -1,6 +1,7 @@
-//! Promise: a header that says what the file cannot hold, or that contradicts itself, is refused when the store is opened, in
-//! words that say what is wrong, and the file stays as it was; what is opened takes no room that was not asked for.
-//! Catches: lengths that are believed because their checksum is right, room that is made before a request is looked at.
+//! Promise: a header that says what the file cannot hold, or that contradicts itself, is refused when the store is
+//! opened, in words that say what is wrong, and the file stays as it was; what is opened takes no room that was not
+//! asked for. Catches: lengths that are believed because their checksum is right, room that is made before a request is
+//! looked at.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Change, Counter, Expected, Mode, OpenError, Options, Store, Ttl, Update};

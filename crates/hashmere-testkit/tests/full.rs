@@ -1,7 +1,7 @@
-//! Promise: at its maximum size, on a full file system, at a file size limit or where a process can map no more, a strict
-//! store refuses a write with an error, keeps everything that was there, and has room again after deletes. No process is
-//! killed by a signal.
-//! Catches: SIGBUS at first touch, SIGXFSZ, a failed replace that loses the old value, space lost in each cycle.
+//! Promise: at its maximum size, on a full file system, at a file size limit or where a process can map no more, a
+//! strict store refuses a write with an error, keeps everything that was there, and has room again after deletes. No
+//! process is killed by a signal. Catches: SIGBUS at first touch, SIGXFSZ, a failed replace that loses the old value,
+//! space lost in each cycle.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Mode, OpenError, Options, Store, WriteError};
@@ -228,8 +228,8 @@ fn file_system_filled_by_another_process() {
     assert_clean(&store);
 }
 
-/// Where another tenant has taken all the space, deletes make room as they do in a store at its maximum: what is left can
-/// be overwritten forever, within the memory that the store has.
+/// Where another tenant has taken all the space, deletes make room as they do in a store at its maximum: what is left
+/// can be overwritten forever, within the memory that the store has.
 #[test]
 fn deletes_make_room_on_a_full_file_system() {
     let _watchdog = Watchdog::start("full-cleaning");

@@ -1,6 +1,7 @@
-//! Promise: a store that meets the end of its file system lives within what it has: a request that is refused leaves space as it
-//! was, deletes make room at once, a cache evicts instead and is as fast as at its own maximum, a refusal is quick.
-//! Catches: segments without memory that count as free, a system call for each of them, space lost to a failed request.
+//! Promise: a store that meets the end of its file system lives within what it has: a request that is refused leaves
+//! space as it was, deletes make room at once, a cache evicts instead and is as fast as at its own maximum, a refusal
+//! is quick. Catches: segments without memory that count as free, a system call for each of them, space lost to a
+//! failed request.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Mode, Options, Store, WriteError};

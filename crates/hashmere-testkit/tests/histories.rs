@@ -1,6 +1,6 @@
 //! Promise: every call returns what a `HashMap` would have returned, in any short history of calls.
-//! Catches: what needs few calls in an unusual order. A history that fails is reduced to one that still fails and has nothing to
-//! spare; the long histories of `model` find more and reduce nothing.
+//! Catches: what needs few calls in an unusual order. A history that fails is reduced to one that still fails and has
+//! nothing to spare; the long histories of `model` find more and reduce nothing.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Mode, Options};
@@ -20,7 +20,8 @@ use std::sync::Once;
 const LENGTH: usize = 300;
 
 thread_local! {
-    /// Whether this thread's panics are not worth a message: a reduction panics hundreds of times, and only the last one is reported.
+    /// Whether this thread's panics are not worth a message: a reduction panics hundreds of times, and only the last
+    /// one is reported.
     static REDUCES: Cell<bool> = const { Cell::new(false) };
 }
 

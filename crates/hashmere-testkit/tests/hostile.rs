@@ -1,6 +1,6 @@
-//! Promise: whatever bytes a file has, and also while another process changes them, opening and using it ends in errors or wrong values at worst.
-//! Catches: offsets, lengths, depths and owners that are used before they are checked, loops that a file can make endless,
-//! memory taken because a file says so; words that are loaded twice and trusted once.
+//! Promise: whatever bytes a file has, and also while another process changes them, opening and using it ends in errors
+//! or wrong values at worst. Catches: offsets, lengths, depths and owners that are used before they are checked, loops
+//! that a file can make endless, memory taken because a file says so; words that are loaded twice and trusted once.
 //!
 //! This is a sample of `make hostile`.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]

@@ -1,7 +1,6 @@
-//! Promise: a store that is to go with its last user is gone when that one has gone, however it went: at the latest when
-//! the name is opened next.
-//! Catches: files that an exit without a close or a kill leaves behind for good, a store that is removed while a process has it open, two
-//! openers that each find the other's new store.
+//! Promise: a store that is to go with its last user is gone when that one has gone, however it went: at the latest
+//! when the name is opened next. Catches: files that an exit without a close or a kill leaves behind for good, a store
+//! that is removed while a process has it open, two openers that each find the other's new store.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{OpenError, Options, Store};

@@ -1,6 +1,6 @@
-//! Promise: a line that was logged comes out once and in order, whichever is killed: its writer, the drainer, the one after it.
-//! Catches: lines lost or repeated when a drainer dies in the middle of a write, half lines, rings of killed threads that stay taken, writers
-//! that hang, lines that an exit or a fork leaves behind.
+//! Promise: a line that was logged comes out once and in order, whichever is killed: its writer, the drainer, the one
+//! after it. Catches: lines lost or repeated when a drainer dies in the middle of a write, half lines, rings of killed
+//! threads that stay taken, writers that hang, lines that an exit or a fork leaves behind.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::Store;
@@ -38,7 +38,8 @@ fn by_index(text: &str) -> BTreeMap<u64, Vec<u64>> {
     lines
 }
 
-/// Kills loggers and drainers at random moments for a while; then everything that was acknowledged is in what came out, once.
+/// Kills loggers and drainers at random moments for a while; then everything that was acknowledged is in what came out,
+/// once.
 fn storm(name: &'static str, out: &Path, take: impl FnOnce() -> String) {
     let time = Duration::from_millis(if quick() { 1500 } else { 4000 });
     let _watchdog = Watchdog::start(name);

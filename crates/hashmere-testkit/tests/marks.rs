@@ -1,5 +1,5 @@
-//! Marks: readers agree on them, one of several sets them, any ordinary write clears them. Caught by this: two winners of one
-//! stale key, marks that outlive the value they were set for, a frame that is written twice.
+//! Marks: readers agree on them, one of several sets them, any ordinary write clears them. Caught by this: two winners
+//! of one stale key, marks that outlive the value they were set for, a frame that is written twice.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Item, Store, Ttl};

@@ -1,8 +1,8 @@
-//! Promise: the maximum of a store that exists can be made smaller and larger again, at opening or while it is in use, and every
-//! process that has it open keeps to it at once. A cache drops what it must; a strict store loses nothing, and refuses less than
-//! its data take. Memory is given back. Readers and writers go on.
-//! Catches: a cache that cannot be opened with a smaller maximum, memory that stays, an index that leaves no room, keys lost from
-//! a strict store, a refusal that changes something, room that does not come back.
+//! Promise: the maximum of a store that exists can be made smaller and larger again, at opening or while it is in use,
+//! and every process that has it open keeps to it at once. A cache drops what it must; a strict store loses nothing,
+//! and refuses less than its data take. Memory is given back. Readers and writers go on. Catches: a cache that cannot
+//! be opened with a smaller maximum, memory that stays, an index that leaves no room, keys lost from a strict store, a
+//! refusal that changes something, room that does not come back.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Error, Mode, OpenError, Options, Store, WriteError};

@@ -1,6 +1,6 @@
-//! Promise: a store is opened by name in a private folder, which `HASHMERE_DIR` replaces, or by path; folders that others
-//! could tamper with are refused.
-//! Catches: two processes that mean the same name and get different stores, trust in a folder that any user may write.
+//! Promise: a store is opened by name in a private folder, which `HASHMERE_DIR` replaces, or by path; folders that
+//! others could tamper with are refused. Catches: two processes that mean the same name and get different stores, trust
+//! in a folder that any user may write.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{OpenError, Options, Store};

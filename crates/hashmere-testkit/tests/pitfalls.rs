@@ -213,7 +213,8 @@ fn listing_statistics_and_clearing_stop_no_other_client() {
     const TRIES: u32 = 8;
     let (_watchdog, _scratch, store) = stage("trap-statistics", Options::new());
     let mut slowest = Vec::new();
-    // A writer may have waited for a lock whose holder waited for a processor: that passes, a store that stops does not.
+    // A writer may have waited for a lock whose holder waited for a processor: that passes, a store that stops does
+    // not.
     for _ in 0..TRIES {
         let (listing, clearing) = slowest_write_beside(&store);
         if listing < Duration::from_millis(300) && clearing < Duration::from_millis(300) {
@@ -224,8 +225,8 @@ fn listing_statistics_and_clearing_stop_no_other_client() {
     panic!("each time some write waited while all keys were listed, or while they were cleared: {slowest:?}");
 }
 
-/// How long the slowest write of another handle waits while this one lists a store, and while it clears it; without what the writer
-/// itself waited for a processor.
+/// How long the slowest write of another handle waits while this one lists a store, and while it clears it; without
+/// what the writer itself waited for a processor.
 fn slowest_write_beside(store: &Store) -> (Duration, Duration) {
     for number in 0..200_000 {
         store.set(&payload::key(number), b"some value").unwrap();

@@ -1,6 +1,6 @@
 //! Promise: pools come and go at run time while the keys of the same store are in full use, and `check` looks on.
-//! Catches: a region laid over records or the other way round, room that is not free after a drop, a `check` that takes a pool for
-//! damage, operations of queues that disturb keys.
+//! Catches: a region laid over records or the other way round, room that is not free after a drop, a `check` that takes
+//! a pool for damage, operations of queues that disturb keys.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store};

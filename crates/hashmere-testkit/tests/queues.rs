@@ -1,6 +1,6 @@
-//! Promise: an element of a pool is always in one place, whichever process is killed at whatever instruction; queues go on, no process hangs.
-//! Catches: elements lost or doubled by a death, endpoints and roles that are never given back, wake-ups that are lost, pools whose
-//! room is not free after a drop.
+//! Promise: an element of a pool is always in one place, whichever process is killed at whatever instruction; queues go
+//! on, no process hangs. Catches: elements lost or doubled by a death, endpoints and roles that are never given back,
+//! wake-ups that are lost, pools whose room is not free after a drop.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store};

@@ -1,6 +1,6 @@
-//! Promise: a store survives the exit of all its processes; options of a later open are honoured or refused with an error
-//! that names both values, and nothing is damaged by it; drop and delete-on-last-exit remove the file and only then.
-//! Catches: data lost on close, options silently ignored, a file removed under those who still use it.
+//! Promise: a store survives the exit of all its processes; options of a later open are honoured or refused with an
+//! error that names both values, and nothing is damaged by it; drop and delete-on-last-exit remove the file and only
+//! then. Catches: data lost on close, options silently ignored, a file removed under those who still use it.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Mode, OpenError, Options, Store};

@@ -1,5 +1,6 @@
-//! Promise: keys and values of any length from zero up to 4 GiB together; one byte more is refused with the limit named.
-//! Catches: length encodings that overflow, values that span segments wrongly, off-by-one at 7, 8, 127, 250, 4096.
+//! Promise: keys and values of any length from zero up to 4 GiB together; one byte more is refused with the limit
+//! named. Catches: length encodings that overflow, values that span segments wrongly, off-by-one at 7, 8, 127, 250,
+//! 4096.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Options, ReadError, Store, WriteError};

@@ -1,9 +1,10 @@
-//! Promise: a process may be killed behind any machine instruction of an operation; everything acknowledged is there, the
-//! operation is there whole or not at all, and its key can be written at once. A process stopped there is no obstacle to
-//! readers, and has not lost its place when it goes on.
-//! Catches: what the compiler reorders or splits, and what the kernel does at a real death.
+//! Promise: a process may be killed behind any machine instruction of an operation; everything acknowledged is there,
+//! the operation is there whole or not at all, and its key can be written at once. A process stopped there is no
+//! obstacle to readers, and has not lost its place when it goes on. Catches: what the compiler reorders or splits, and
+//! what the kernel does at a real death.
 //!
-//! This is a sample of `make step`, which kills the release build behind every instruction. `HASHMERE_DEATHS=n`: n of each operation.
+//! This is a sample of `make step`, which kills the release build behind every instruction. `HASHMERE_DEATHS=n`: n of
+//! each operation.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere_testkit::limits::{quick, Watchdog};

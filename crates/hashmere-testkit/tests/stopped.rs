@@ -130,8 +130,8 @@ fn writers_of_other_keys_go_on() {
     let mut stage = stage("stopped-others");
     let path = stage.store.path().to_owned();
     let big = Options::new().create(false).busy_timeout(Duration::from_millis(5)).open(&path).unwrap();
-    // Twice: what is overwritten leaves room to clean. A process that is stopped while it grows the file holds up writers in a store that
-    // has neither free segments nor any to clean (docs/internals/concurrency.md).
+    // Twice: what is overwritten leaves room to clean. A process that is stopped while it grows the file holds up
+    // writers in a store that has neither free segments nor any to clean (docs/internals/concurrency.md).
     for value in [b"here", b"more"] {
         for key in 1000..6000 {
             big.set(&payload::key(key), value).unwrap();
@@ -173,8 +173,8 @@ fn stopped_then_killed_is_taken_over() {
     assert_clean(&stage.store);
 }
 
-/// Wherever a process is stopped that fills a store in order, in the middle of a split or a clear, all others see exactly the
-/// keys up to there: none twice, none missing, by scan and by look-up.
+/// Wherever a process is stopped that fills a store in order, in the middle of a split or a clear, all others see
+/// exactly the keys up to there: none twice, none missing, by scan and by look-up.
 #[test]
 fn a_stopped_split_shows_every_key_once() {
     let mut stage = stage("stopped-split");
@@ -203,9 +203,9 @@ fn a_stopped_split_shows_every_key_once() {
     assert_clean(store);
 }
 
-/// Thousands of new keys beside a process that is stopped inside a write: the only leaf of a small store must split again
-/// and again while the other one holds one of its 511 buckets. All but the keys of that bucket are stored, without a wait for each;
-/// they stay where they were put when the stopped one has gone on.
+/// Thousands of new keys beside a process that is stopped inside a write: the only leaf of a small store must split
+/// again and again while the other one holds one of its 511 buckets. All but the keys of that bucket are stored,
+/// without a wait for each; they stay where they were put when the stopped one has gone on.
 #[test]
 fn new_keys_without_end_beside_one_stopped_inside_a_write() {
     const NEW: u64 = 8000;

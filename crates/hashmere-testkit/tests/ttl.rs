@@ -1,6 +1,6 @@
-//! Promise: a key with a time to live is gone when that has passed, for every call, and not before; touching changes the
-//! time and nothing else; flags and expiry survive what must keep them.
-//! Catches: expired keys that some call still returns, times lost by append or counters, wrong remaining times.
+//! Promise: a key with a time to live is gone when that has passed, for every call, and not before; touching changes
+//! the time and nothing else; flags and expiry survive what must keep them. Catches: expired keys that some call still
+//! returns, times lost by append or counters, wrong remaining times.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Expiry, Key, Options, Store, Ttl, Update};
@@ -20,8 +20,8 @@ fn after(ms: u64) -> Attributes {
     Attributes::NONE.ttl(Ttl::After(Duration::from_millis(ms)))
 }
 
-/// Acts with times to live of `ms` milliseconds, and longer ones, until it took less than that: then nothing can have expired
-/// in between. Returns the result and that time.
+/// Acts with times to live of `ms` milliseconds, and longer ones, until it took less than that: then nothing can have
+/// expired in between. Returns the result and that time.
 fn in_time<T>(mut ms: u64, mut act: impl FnMut(u64) -> T) -> (T, u64) {
     loop {
         let begin = Instant::now();

@@ -232,7 +232,8 @@ fn one_after_the_other(store: &Store, key: Key<'_>, bytes: &[u8], uid: Uid) {
     assert!(store.contains_key(key).unwrap());
 }
 
-/// What was reserved for an entry neither creates its key again, nor becomes the value of the entry that the key has later.
+/// What was reserved for an entry neither creates its key again, nor becomes the value of the entry that the key has
+/// later.
 #[test]
 fn a_reservation_for_an_entry_that_goes() {
     let scratch = Scratch::new("uids-reserved");

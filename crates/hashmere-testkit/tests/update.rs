@@ -1,6 +1,6 @@
-//! Promise: the function given to `update` may use the store as it likes, except that it writes its own key; that write gets
-//! an error, and no call hangs.
-//! Catches: an update that is asked again without end because its own function changes the key.
+//! Promise: the function given to `update` may use the store as it likes, except that it writes its own key; that write
+//! gets an error, and no call hangs. Catches: an update that is asked again without end because its own function
+//! changes the key.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, Change, Counter, Cursor, Expected, Filter, Key, Store, Ttl, Update, Updated, WriteError};
@@ -182,8 +182,8 @@ fn by_a_way_round_it_ends() {
     assert_eq!(store.get(b"own").unwrap().unwrap(), b"99!");
 }
 
-/// Beside one that writes the key without pause: the function stays until it was beaten (for 2 ms at most), so only who is let through
-/// comes through.
+/// Beside one that writes the key without pause: the function stays until it was beaten (for 2 ms at most), so only who
+/// is let through comes through.
 #[test]
 fn one_that_is_beaten_again_and_again_comes_through() {
     let _watchdog = Watchdog::start("update-beaten");

@@ -1,6 +1,6 @@
-//! Promise: every change of a key gives it a version larger than any it had before, also across deletion, clearing, growth,
-//! cleaning and reopening; reading and cleaning change no version.
-//! Catches: compare-and-set by version that succeeds on a value its caller never saw (ABA).
+//! Promise: every change of a key gives it a version larger than any it had before, also across deletion, clearing,
+//! growth, cleaning and reopening; reading and cleaning change no version. Catches: compare-and-set by version that
+//! succeeds on a value its caller never saw (ABA).
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, CasOutcome, Change, Expected, Options, Store, Update, Updated, Version};

@@ -1,5 +1,6 @@
-//! Promise: who waits for a key learns of its change from any process; a mutex, a lease and a barrier are not kept by a killed process.
-//! Catches: lost wake-ups, locks that a dead process keeps, values computed twice, barriers that wait for killed processes.
+//! Promise: who waits for a key learns of its change from any process; a mutex, a lease and a barrier are not kept by a
+//! killed process. Catches: lost wake-ups, locks that a dead process keeps, values computed twice, barriers that wait
+//! for killed processes.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Options, Store, WaitAnyOutcome, WaitOutcome, WriteError};
@@ -114,7 +115,8 @@ fn is_free(mutex: &Mutex) -> bool {
     mutex.lock(Duration::from_millis(10)).unwrap().is_some()
 }
 
-/// Held by this process or by another, waited for by threads, handles and processes: none gets it before it is released.
+/// Held by this process or by another, waited for by threads, handles and processes: none gets it before it is
+/// released.
 #[test]
 fn a_clear_releases_no_mutex() {
     let _watchdog = Watchdog::start("waiting-clear");

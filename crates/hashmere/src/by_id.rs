@@ -17,8 +17,8 @@ fn if_there<T>(result: Result<T, WriteError>) -> Result<Option<T>, WriteError> {
 }
 
 impl Store {
-    /// The id of a key: a number by which it is found faster than by its bytes for as long as it exists, and which does not find
-    /// another key afterwards.
+    /// The id of a key: a number by which it is found faster than by its bytes for as long as it exists, and which does
+    /// not find another key afterwards.
     ///
     /// # Errors
     /// See [`ReadError`].

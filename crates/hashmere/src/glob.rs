@@ -23,8 +23,8 @@ pub(crate) fn check(pattern: &[u8]) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether `text` matches `pattern`: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`. Never takes more than `pattern.len() * text.len()`
-/// steps.
+/// Whether `text` matches `pattern`: `*`, `?`, `[a-z]`, `[!a-z]`, `\x`. Never takes more than `pattern.len() *
+/// text.len()` steps.
 pub(crate) fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut p, mut t) = (0, 0);
     // Where to resume after the last star: the pattern behind it, and one more byte taken by it.

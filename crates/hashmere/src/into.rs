@@ -4,7 +4,8 @@ use crate::key::Name;
 use crate::{Key, ReadError, Store};
 use hashmere_engine::{FileEngine, Found};
 
-/// Where [`Store::get_into`] copies a value to: a `Vec<u8>`, whose content it replaces, or a slice, at whose start it begins.
+/// Where [`Store::get_into`] copies a value to: a `Vec<u8>`, whose content it replaces, or a slice, at whose start it
+/// begins.
 pub trait Buffer: sealed::Copy {}
 
 impl Buffer for Vec<u8> {}
@@ -66,8 +67,9 @@ impl<const N: usize> sealed::Copy for [u8; N] {
 impl Store {
     /// Copies the value of a key into a buffer and returns its length; `None`: there is no such key.
     ///
-    /// The content of a `Vec` is replaced, and no memory is allocated if it has room; it is empty if the key is absent. Into a slice the
-    /// value is copied if it fits; if the length is more than that of the slice, what the slice has then is not defined.
+    /// The content of a `Vec` is replaced, and no memory is allocated if it has room; it is empty if the key is absent.
+    /// Into a slice the value is copied if it fits; if the length is more than that of the slice, what the slice has
+    /// then is not defined.
     ///
     /// # Errors
     /// See [`ReadError`].

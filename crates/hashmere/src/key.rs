@@ -2,10 +2,11 @@
 
 use hashmere_engine::{Address, EntryId, FileEngine, KeyHash, Uid};
 
-/// What names a key in a call: its bytes, its bytes with a hash of the caller's, or a number by which a present key is found.
+/// What names a key in a call: its bytes, its bytes with a hash of the caller's, or a number by which a present key is
+/// found.
 ///
-/// Calls take `impl Into<Key>`: anything that refers to bytes (`&[u8]`, `b"key"`, `"key"`, `&vec`), an [`EntryId`], a [`Uid`], or
-/// [`Key::with_hash`].
+/// Calls take `impl Into<Key>`: anything that refers to bytes (`&[u8]`, `b"key"`, `"key"`, `&vec`), an [`EntryId`], a
+/// [`Uid`], or [`Key::with_hash`].
 ///
 /// ```
 /// # let dir = std::env::temp_dir().join(format!("hashmere-key-{}", std::process::id()));
@@ -24,18 +25,19 @@ use hashmere_engine::{Address, EntryId, FileEngine, KeyHash, Uid};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// **By number** ([`Id`](Key::Id), [`Uid`](Key::Uid)) a call finds the key without hashing or comparing it. It acts on that very entry:
-/// never on another key, and never does it create the key again. Where the entry is gone, a call that does nothing for an
-/// absent key does nothing and says so (`None`, `false`), and one that would create the key fails with
-/// [`WriteError::Stale`](crate::WriteError::Stale).
+/// **By number** ([`Id`](Key::Id), [`Uid`](Key::Uid)) a call finds the key without hashing or comparing it. It acts on
+/// that very entry: never on another key, and never does it create the key again. Where the entry is gone, a call that
+/// does nothing for an absent key does nothing and says so (`None`, `false`), and one that would create the key fails
+/// with [`WriteError::Stale`](crate::WriteError::Stale).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Key<'a> {
     /// The key.
     Bytes(&'a [u8]),
     /// The key, and a hash that the caller has already.
     ///
-    /// A key stored with a hash is found with the same hash only; the same bytes stored without one, or with another, are another
-    /// key. Equal hashes of different keys are handled, but many of them cost time. Such a record takes eight bytes more.
+    /// A key stored with a hash is found with the same hash only; the same bytes stored without one, or with another,
+    /// are another key. Equal hashes of different keys are handled, but many of them cost time. Such a record takes
+    /// eight bytes more.
     Hashed(&'a [u8], u64),
     /// An entry that is noticed to be gone.
     Id(EntryId),

@@ -16,7 +16,8 @@
 //! ```
 //!
 //! - Readers take no lock and write nothing that others read. Writers of different keys do not wait for each other.
-//! - A process may be killed at any instruction: nothing acknowledged is lost, nothing torn, and no process waits forever.
+//! - A process may be killed at any instruction: nothing acknowledged is lost, nothing torn, and no process waits
+//!   forever.
 //! - The file grows and shrinks in segments; it can have a maximum size, and be a cache that evicts.
 //!
 //! *It is not* a database: there are no queries, and no transactions over several keys yet. It does not

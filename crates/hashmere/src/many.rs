@@ -7,9 +7,9 @@ const SHORT: usize = 32;
 const ROOM_MAX: usize = 64 << 10;
 
 impl Store {
-    /// The values of several keys, in order. Their cache misses overlap, so in a table larger than the caches this is several
-    /// times as fast as one by one. Each key is read atomically, not all of them together; but a [`clear`](Self::clear) is seen for
-    /// all of them or for none.
+    /// The values of several keys, in order. Their cache misses overlap, so in a table larger than the caches this is
+    /// several times as fast as one by one. Each key is read atomically, not all of them together; but a
+    /// [`clear`](Self::clear) is seen for all of them or for none.
     ///
     /// # Errors
     /// See [`ReadError`].

@@ -20,8 +20,8 @@ impl Options {
     pub fn new() -> Options {
         Options::default()
     }
-    /// Whether a store that does not exist is created (default `true`); otherwise [`OpenError::NotFound`] is returned. Ignored after
-    /// [`create_new(true)`](Self::create_new), as in [`std::fs::OpenOptions`].
+    /// Whether a store that does not exist is created (default `true`); otherwise [`OpenError::NotFound`] is returned.
+    /// Ignored after [`create_new(true)`](Self::create_new), as in [`std::fs::OpenOptions`].
     pub fn create(mut self, create: bool) -> Options {
         self.0.create = match self.0.create {
             Create::Always => Create::Always,
@@ -49,8 +49,8 @@ impl Options {
     /// The memory that the file may take, in bytes (whole segments; at least eight of them). Default: no limit but the
     /// 2 TiB that the format can address.
     ///
-    /// An existing store gets this maximum: see [`Store::set_max_bytes`](crate::Store::set_max_bytes). The last to open it with
-    /// one decides, for all processes that have it open. It means nothing to a read-only handle.
+    /// An existing store gets this maximum: see [`Store::set_max_bytes`](crate::Store::set_max_bytes). The last to open
+    /// it with one decides, for all processes that have it open. It means nothing to a read-only handle.
     pub fn max_bytes(mut self, bytes: u64) -> Options {
         self.0.max_bytes = Some(bytes);
         self
@@ -80,8 +80,8 @@ impl Options {
         self.0.permissions = Some(mode);
         self
     }
-    /// Whether the file is removed when the last process that has it open for writing closes its last handle or exits. If that process
-    /// is killed, or ends by `_exit`, the next process that opens the name removes the file first.
+    /// Whether the file is removed when the last process that has it open for writing closes its last handle or exits.
+    /// If that process is killed, or ends by `_exit`, the next process that opens the name removes the file first.
     pub fn remove_on_last_close(mut self, remove: bool) -> Options {
         self.0.remove_on_last_close = remove;
         self
@@ -111,8 +111,9 @@ impl Options {
         self.0.durable = Some(true);
         self
     }
-    /// Durable stores: a write that finds the last sync older than this syncs after it has let go of its key. No thread does
-    /// so: what is written last is synced by the next write, by [`Store::sync`], or when the last handle is closed.
+    /// Durable stores: a write that finds the last sync older than this syncs after it has let go of its key. No thread
+    /// does so: what is written last is synced by the next write, by [`Store::sync`], or when the last handle is
+    /// closed.
     pub fn sync_every(mut self, period: Duration) -> Options {
         self.0.sync_every = Some(period);
         self

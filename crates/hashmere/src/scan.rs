@@ -8,8 +8,8 @@ use hashmere_os::clock;
 use hashmere_os::random::{random_u64, SplitMix64};
 use std::sync::Mutex;
 
-/// Looks at random places before a random pair is taken from a scan: a table filled to one in a hundred still answers at
-/// once.
+/// Looks at random places before a random pair is taken from a scan: a table filled to one in a hundred still answers
+/// at once.
 const THROWS: u32 = 1000;
 /// Looks at random places of a store with few leaves, before all its entries are counted.
 const THROWS_FEW: u32 = 16;
@@ -82,8 +82,8 @@ impl Store {
                     }
                 }));
             }
-            // Joined one by one: the scope would wait for them by a futex, which the thread sanitizer of a program in C does not
-            // take for the end of a thread.
+            // Joined one by one: the scope would wait for them by a futex, which the thread sanitizer of a program in C
+            // does not take for the end of a thread.
             for thread in crew {
                 thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             }
@@ -167,8 +167,8 @@ impl Store {
             if let Some(pair) = read {
                 return Ok(pair);
             }
-            // The record moved or was overwritten: the key may still be there, at the same place or, after a split, in the
-            // leaf that the place belongs to now.
+            // The record moved or was overwritten: the key may still be there, at the same place or, after a split, in
+            // the leaf that the place belongs to now.
             match engine.slot_of_uid(root, uid)? {
                 Some((now_at, now)) if engine.root_word() == root => {
                     if now_at != slot_offset {
@@ -183,7 +183,8 @@ impl Store {
 }
 
 impl Scan<'_> {
-    /// Where to go on after the pairs returned so far, in any process and at any later time. `None`: the scan is finished.
+    /// Where to go on after the pairs returned so far, in any process and at any later time. `None`: the scan is
+    /// finished.
     pub fn cursor(&self) -> Option<Cursor> {
         self.at.filter(|at| at.tree < 2).map(|at| Cursor(at.pack()))
     }
@@ -203,8 +204,8 @@ impl Scan<'_> {
     }
 
     /// The next pair, if it is within the next `places` places of the index, which are taken off `places` as they are
-    /// passed: bounds the time of a stretch however empty the store is and however few keys pass the filter. `None`: nothing
-    /// there, or the scan is finished, which [`cursor`](Self::cursor) tells apart.
+    /// passed: bounds the time of a stretch however empty the store is and however few keys pass the filter. `None`:
+    /// nothing there, or the scan is finished, which [`cursor`](Self::cursor) tells apart.
     pub fn next_within(&mut self, places: &mut usize) -> Option<Result<Pair, ReadError>> {
         if self.failed {
             self.at = None;

@@ -16,8 +16,8 @@ pub struct Store {
 }
 
 impl Store {
-    /// Removes a store's file. Processes that have it open go on with the removed one; the process that opens the name next
-    /// gets a new one. `false`: there was none.
+    /// Removes a store's file. Processes that have it open go on with the removed one; the process that opens the name
+    /// next gets a new one. `false`: there was none.
     ///
     /// # Errors
     /// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as [`crate::Options::open`].
@@ -122,8 +122,8 @@ impl Store {
         }))
     }
 
-    /// How many keys are stored, at once and without reading any of them: exact while there are no writers, except that expired ones,
-    /// which no read returns, count until they are cleaned away ([`compact`](Self::compact) does so).
+    /// How many keys are stored, at once and without reading any of them: exact while there are no writers, except that
+    /// expired ones, which no read returns, count until they are cleaned away ([`compact`](Self::compact) does so).
     /// [`len_exact`](Self::len_exact) leaves them out.
     pub fn len(&self) -> u64 {
         self.engine().items()
@@ -153,13 +153,13 @@ impl Store {
         self.engine().check()
     }
 
-    /// Makes everything that any process was acknowledged before this call survive a crash of the machine and a power cut.
-    /// Durable stores only ([`crate::Options::durable`]). Several callers at a time share the work.
+    /// Makes everything that any process was acknowledged before this call survive a crash of the machine and a power
+    /// cut. Durable stores only ([`crate::Options::durable`]). Several callers at a time share the work.
     ///
     /// # Errors
-    /// [`WriteError::InvalidState`] if the store is not durable, [`Busy`](WriteError::Busy) if a process is stopped within a write or
-    /// a sync (call again), [`Io`](WriteError::Io) if the disk fails: then this and every later write and sync of any
-    /// process fails, with [`Poisoned`](WriteError::Poisoned).
+    /// [`WriteError::InvalidState`] if the store is not durable, [`Busy`](WriteError::Busy) if a process is stopped
+    /// within a write or a sync (call again), [`Io`](WriteError::Io) if the disk fails: then this and every later write
+    /// and sync of any process fails, with [`Poisoned`](WriteError::Poisoned).
     pub fn sync(&self) -> Result<(), WriteError> {
         let engine = self.engine();
         if self.is_read_only() {
@@ -169,8 +169,9 @@ impl Store {
         engine.sync(&writer).map(|_| ())
     }
 
-    /// Repairs what dead clients left, removes every key that has expired and cleans whatever pays, over the whole store; returns the
-    /// bytes that became free. Writing does this incrementally, where it is worth it; this is for a quiet moment.
+    /// Repairs what dead clients left, removes every key that has expired and cleans whatever pays, over the whole
+    /// store; returns the bytes that became free. Writing does this incrementally, where it is worth it; this is for a
+    /// quiet moment.
     ///
     /// # Errors
     /// See [`WriteError`].
@@ -181,17 +182,19 @@ impl Store {
         Ok(engine.compact(&mut writer)? * engine.segment_bytes())
     }
 
-    /// Gives the store another maximum size, for all processes that have it open; [`crate::Options::max_bytes`] does the same at opening.
+    /// Gives the store another maximum size, for all processes that have it open; [`crate::Options::max_bytes`] does
+    /// the same at opening.
     ///
-    /// A larger one counts from now on. For a smaller one a cache drops what has not been used lately (or everything, if its
-    /// index alone would take half of the new size), and a strict store is compacted; the memory of what is no longer needed is
-    /// given back, and the file keeps its length, with holes. That takes as long as dropping or moving what is in the way. What
-    /// is held back (by a view, by a stopped process) is given back when it is let go. Readers and writers
-    /// go on; a backup under way is given up.
+    /// A larger one counts from now on. For a smaller one a cache drops what has not been used lately (or everything,
+    /// if its index alone would take half of the new size), and a strict store is compacted; the memory of what is no
+    /// longer needed is given back, and the file keeps its length, with holes. That takes as long as dropping or moving
+    /// what is in the way. What is held back (by a view, by a stopped process) is given back when it is let go. Readers
+    /// and writers go on; a backup under way is given up.
     ///
     /// # Errors
-    /// [`OpenError::BadOption`]: too small for any store. [`OpenError::OptionMismatch`]: what must stay does not fit, that is the
-    /// keys of a strict store, or regions; it has the maximum that it had. [`WriteError::ReadOnly`], [`WriteError::Busy`].
+    /// [`OpenError::BadOption`]: too small for any store. [`OpenError::OptionMismatch`]: what must stay does not fit,
+    /// that is the keys of a strict store, or regions; it has the maximum that it had. [`WriteError::ReadOnly`],
+    /// [`WriteError::Busy`].
     pub fn set_max_bytes(&self, bytes: u64) -> Result<(), Error> {
         self.shared.set_max_bytes(bytes)
     }

@@ -23,9 +23,9 @@ impl Store {
     /// one.
     ///
     /// # Errors
-    /// [`WriteError::ReadOnly`], [`Full`](WriteError::Full), [`NoSpace`](WriteError::NoSpace), [`Busy`](WriteError::Busy),
-    /// [`TooLarge`](WriteError::TooLarge), [`WrongLength`](WriteError::WrongLength) and the rest of [`WriteError`]: nothing
-    /// has changed then.
+    /// [`WriteError::ReadOnly`], [`Full`](WriteError::Full), [`NoSpace`](WriteError::NoSpace),
+    /// [`Busy`](WriteError::Busy), [`TooLarge`](WriteError::TooLarge), [`WrongLength`](WriteError::WrongLength) and the
+    /// rest of [`WriteError`]: nothing has changed then.
     #[inline]
     pub fn set<'k>(&self, key: impl Into<Key<'k>>, value: &[u8]) -> Result<Stored, WriteError> {
         self.set_with(key, value, Attributes::NONE)
@@ -120,7 +120,8 @@ impl Store {
         })
     }
 
-    /// Makes room for a value of `value_len` bytes, to be filled in place: see [`Reservation`]. The expiry is counted from now.
+    /// Makes room for a value of `value_len` bytes, to be filled in place: see [`Reservation`]. The expiry is counted
+    /// from now.
     ///
     /// # Errors
     /// As [`set`](Self::set).
@@ -190,15 +191,17 @@ impl Store {
 
     /// Calls `f` with a key and does what it returns, atomically for that key.
     ///
-    /// No lock is held while `f` runs, so it may take its time and may use the store: read any key, this one too (it sees what is
-    /// stored at that moment, not what `f` is going to return), and write other keys. If another writer changed the key during the call,
-    /// it is called again with what is there then. After 16 times the writers of the key let it go first, each for up to 5 ms; so it does not
-    /// starve beside writers without pause if it takes less than that.
+    /// No lock is held while `f` runs, so it may take its time and may use the store: read any key, this one too (it
+    /// sees what is stored at that moment, not what `f` is going to return), and write other keys. If another writer
+    /// changed the key during the call, it is called again with what is there then. After 16 times the writers of the
+    /// key let it go first, each for up to 5 ms; so it does not starve beside writers without pause if it takes less
+    /// than that.
     ///
     /// # Errors
-    /// As [`set`](Self::set). Within `f`, a write of this key (or [`clear`](Self::clear)) by the same thread through this handle or a clone
-    /// of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again without end.
-    /// [`InvalidState`](WriteError::InvalidState) if the key changed each of a thousand times that `f` was asked, and for 5 seconds.
+    /// As [`set`](Self::set). Within `f`, a write of this key (or [`clear`](Self::clear)) by the same thread through
+    /// this handle or a clone of it is refused with [`Reentered`](WriteError::Reentered): `f` would be asked again
+    /// without end. [`InvalidState`](WriteError::InvalidState) if the key changed each of a thousand times that `f` was
+    /// asked, and for 5 seconds.
     pub fn update_with<'k>(
         &self,
         key: impl Into<Key<'k>>,
@@ -246,8 +249,8 @@ impl Store {
         Ok(self.incr(key, 1, Counter::or_create(1))?.unwrap_or(1))
     }
 
-    /// Gives a reference back: subtracts 1, and deletes the key when that makes zero. Returns the count; `None`: the key is
-    /// absent.
+    /// Gives a reference back: subtracts 1, and deletes the key when that makes zero. Returns the count; `None`: the
+    /// key is absent.
     ///
     /// # Errors
     /// As [`incr`](Self::incr).
@@ -337,8 +340,8 @@ impl Store {
         }
     }
 
-    /// Removes every key. Readers see all of them or none within one call; no operation waits for it. What is not a key stays: regions (pools,
-    /// logs) and leases (mutexes).
+    /// Removes every key. Readers see all of them or none within one call; no operation waits for it. What is not a key
+    /// stays: regions (pools, logs) and leases (mutexes).
     ///
     /// # Errors
     /// [`Reentered`](WriteError::Reentered) within a function given to [`update_with`](Self::update_with).

@@ -1,6 +1,6 @@
-//! Lines of 36 bytes logged by the Rust calls, as they are and formatted: prints nanoseconds of processor time for each. Its twin is
-//! `bench/c/line.c`. Bursts go into a ring that has room for them; it is drained in between.
-//! Usage: line STORE BURSTS
+//! Lines of 36 bytes logged by the Rust calls, as they are and formatted: prints nanoseconds of processor time for
+//! each. Its twin is `bench/c/line.c`. Bursts go into a ring that has room for them; it is drained in between. Usage:
+//! line STORE BURSTS
 
 use hashmere::Store;
 use hashmere_log::{Format, Level, Log, LogFile, LogOptions, OnNoDrainer, Sink};

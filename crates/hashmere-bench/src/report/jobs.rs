@@ -57,7 +57,8 @@ impl Jobs {
         self.peers.is_some() || !system.is_peer()
     }
 
-    /// Runs them all, `runs` times over, each round starting with another one so that drift of the machine falls on all.
+    /// Runs them all, `runs` times over, each round starting with another one so that drift of the machine falls on
+    /// all.
     pub fn interleaved(&mut self, jobs: &[Job]) -> Outcome<Figures> {
         let mut figures = Figures::default();
         for round in 0..self.runs {

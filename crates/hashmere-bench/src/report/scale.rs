@@ -23,7 +23,8 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     let mut figures = Figures::default();
     let folder = jobs.new_folder()?;
     jobs.one(&Job { system: &HASHMERE, test: "fill", records, operations: 0 }, &folder, 1, &mut figures);
-    // One and two follow each other at once, and the gain is that of such a couple, so that drift of the machine cancels.
+    // One and two follow each other at once, and the gain is that of such a couple, so that drift of the machine
+    // cancels.
     let rounds = plan.runs * COUPLES;
     for round in 0..rounds {
         for (test, _) in TESTS {

@@ -12,7 +12,8 @@ enum Kind {
     Set(u64),
     /// The number of gets, and of keys in each.
     Multi(u64, u64),
-    /// The number of rounds, and of keys: in a round every connection sets its share of the keys one by one, then gets them.
+    /// The number of rounds, and of keys: in a round every connection sets its share of the keys one by one, then gets
+    /// them.
     Rounds(u64, u64),
 }
 

@@ -1,5 +1,6 @@
-//! The server's benchmark (W5): a client of one thread that speaks the text protocol, compares every byte of every answer,
-//! and reads the server's CPU time from the kernel's accounting. `bench/serve` starts the servers and pins everything.
+//! The server's benchmark (W5): a client of one thread that speaks the text protocol, compares every byte of every
+//! answer, and reads the server's CPU time from the kernel's accounting. `bench/serve` starts the servers and pins
+//! everything.
 
 mod bars;
 mod connection;
@@ -19,8 +20,9 @@ pub const KEYS: u64 = 100_000;
 /// The kernel counts CPU time in these.
 const TICKS_A_SECOND: u64 = 100;
 
-/// Runs `serve PID [redis:]ADDRESS|PATH SECONDS [JOB...]` and prints `job requests/s cpu-ns/request p50-us p99-us` lines;
-/// `serve local STORE ADDRESS` compares a local process with a client; `serve bars FILE` judges the lines of several runs.
+/// Runs `serve PID [redis:]ADDRESS|PATH SECONDS [JOB...]` and prints `job requests/s cpu-ns/request p50-us p99-us`
+/// lines; `serve local STORE ADDRESS` compares a local process with a client; `serve bars FILE` judges the lines of
+/// several runs.
 pub fn main(arguments: &[String]) -> Outcome {
     match arguments {
         [what, store, address] if what == "local" => return local::run(store, address),

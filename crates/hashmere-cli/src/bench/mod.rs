@@ -1,5 +1,5 @@
-//! `bench`: a quick benchmark that verifies every value it reads. It is a part of the command, for users to run on their machines; what
-//! is compared with other stores is in `bench/`.
+//! `bench`: a quick benchmark that verifies every value it reads. It is a part of the command, for users to run on
+//! their machines; what is compared with other stores is in `bench/`.
 
 mod runs;
 

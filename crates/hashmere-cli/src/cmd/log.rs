@@ -16,9 +16,10 @@ use std::time::Duration;
 
 /// Follow the log of a store, or write to it.
 ///
-/// Prints lines in the order of their time, and drains the log if no other process does. Lines that are filtered out are taken from the log as well.
-/// It may be started before the store and the log are there. If the log is removed it prints the rest and ends with error E76.
-/// A store called like one of the subcommands is written with a slash: `./write`.
+/// Prints lines in the order of their time, and drains the log if no other process does. Lines that are filtered out
+/// are taken from the log as well. It may be started before the store and the log are there. If the log is removed it
+/// prints the rest and ends with error E76. A store called like one of the subcommands is written with a slash:
+/// `./write`.
 #[derive(Args, Debug)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct LogOf {

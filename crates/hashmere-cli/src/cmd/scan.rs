@@ -116,8 +116,8 @@ impl Random {
 
 /// Print the number of keys.
 ///
-/// Keys that have expired count until they are compacted away. With --exact, or with a filter, which count those that match, every key is
-/// looked at, and what has expired does not count.
+/// Keys that have expired count until they are compacted away. With --exact, or with a filter, which count those that
+/// match, every key is looked at, and what has expired does not count.
 #[derive(Args, Debug)]
 pub struct Len {
     #[command(flatten)]

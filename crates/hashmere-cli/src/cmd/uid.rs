@@ -9,8 +9,8 @@ use std::ffi::OsString;
 
 /// Print the UID of a key, or what is at a UID.
 ///
-/// A UID is a 32-bit number that stays the same as long as the key exists. An entry id is a UID with a fingerprint of the
-/// key: access by an entry id whose key is gone is reported (E21), while a UID may come to mean another key.
+/// A UID is a 32-bit number that stays the same as long as the key exists. An entry id is a UID with a fingerprint of
+/// the key: access by an entry id whose key is gone is reported (E21), while a UID may come to mean another key.
 #[derive(Args, Debug)]
 pub struct UidOf {
     #[command(flatten)]

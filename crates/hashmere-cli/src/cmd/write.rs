@@ -25,8 +25,8 @@ pub struct PairArgs {
 }
 
 impl PairArgs {
-    /// Calls `write` with the bytes of key and value, and prints what it did if that was asked for. Both are read before the
-    /// store is opened: a wrong argument creates none.
+    /// Calls `write` with the bytes of key and value, and prints what it did if that was asked for. Both are read
+    /// before the store is opened: a wrong argument creates none.
     fn run(&self, write: impl FnOnce(&[u8], &[u8]) -> Result<Stored, Failure>) -> Outcome {
         let key = self.escape.key(&self.key)?;
         let value = self.escape.value(self.value.as_ref())?;

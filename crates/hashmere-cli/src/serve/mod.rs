@@ -26,8 +26,9 @@ const ITEM_BOUNDS: (u64, u64) = (1 << 10, 1 << 30);
 
 /// Serve a store over the memcached protocol.
 ///
-/// Options mean what they mean to memcached; of one that is given twice the last counts. Without STORE a store named `memcached` is served, and created as a cache of -m
-/// megabytes if it is missing; what is in it survives a restart. A STORE that exists is served as it is.
+/// Options mean what they mean to memcached; of one that is given twice the last counts. Without STORE a store named
+/// `memcached` is served, and created as a cache of -m megabytes if it is missing; what is in it survives a restart. A
+/// STORE that exists is served as it is.
 #[derive(Args, Debug)]
 #[command(disable_version_flag = true, args_override_self = true)]
 pub struct Serve {
@@ -106,12 +107,12 @@ pub struct Serve {
     /// Authenticate by SASL (PLAIN) in the binary protocol; accounts from -Y or MEMCACHED_SASL_PWDB
     #[arg(short = 'S', long)]
     enable_sasl: bool,
-    /// TLS on the TCP sockets, with -o ssl_chain_cert=FILE,ssl_key=FILE[,ssl_ca_cert=FILE,ssl_verify_mode=2]; read again
-    /// on SIGHUP and on `refresh_certs`
+    /// TLS on the TCP sockets, with -o ssl_chain_cert=FILE,ssl_key=FILE[,ssl_ca_cert=FILE,ssl_verify_mode=2]; read
+    /// again on SIGHUP and on `refresh_certs`
     #[arg(short = 'Z', long)]
     enable_ssl: bool,
-    /// Further options: idle_timeout=SECONDS, drain=SECONDS, input_max=SIZE, access_times, ssl_...; those of memcached's slabs and LRU are
-    /// accepted and do nothing
+    /// Further options: idle_timeout=SECONDS, drain=SECONDS, input_max=SIZE, access_times, ssl_...; those of
+    /// memcached's slabs and LRU are accepted and do nothing
     #[arg(short = 'o', long, value_name = "NAME=VALUE", value_delimiter = ',')]
     extended: Vec<String>,
     /// Serve Prometheus metrics over HTTP on this address
@@ -120,7 +121,8 @@ pub struct Serve {
     /// UDP port: only 0, there is no UDP
     #[arg(short = 'U', long, value_name = "PORT", hide_short_help = true)]
     udp_port: Option<u32>,
-    /// Keep the memory of this process, not the store's, from being paged out; says so and goes on if that is not allowed
+    /// Keep the memory of this process, not the store's, from being paged out; says so and goes on if that is not
+    /// allowed
     #[arg(short = 'k', long)]
     lock_memory: bool,
     /// Print the licence

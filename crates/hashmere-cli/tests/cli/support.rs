@@ -17,7 +17,8 @@ impl Scratch {
         self.0.path()
     }
 
-    /// The command, not started yet: the one that was built with this test, or what `HASHMERE_COMMAND` names (`scripts/cross`).
+    /// The command, not started yet: the one that was built with this test, or what `HASHMERE_COMMAND` names
+    /// (`scripts/cross`).
     pub fn command<A: AsRef<OsStr>>(&self, arguments: impl IntoIterator<Item = A>) -> Command {
         let named = std::env::var_os("HASHMERE_COMMAND");
         let mut command = Command::new(named.unwrap_or_else(|| env!("CARGO_BIN_EXE_hashmere").into()));

@@ -1,4 +1,5 @@
-//! Promise: the command serves as the unit files start it, with sockets that the service manager opened, and in the background.
+//! Promise: the command serves as the unit files start it, with sockets that the service manager opened, and in the
+//! background.
 
 use crate::support::{Client, Port, Scratch, Server, PATIENCE};
 use std::net::TcpStream;

@@ -7,7 +7,8 @@ use hashmere_format::header::{at, limit, Shape};
 use hashmere_format::leaf::{self, SLOTS};
 use hashmere_format::record::{Head, Lengths};
 
-/// What never changes in a store, and what follows from it. Words that a process damages later in the header change nothing here.
+/// What never changes in a store, and what follows from it. Words that a process damages later in the header change
+/// nothing here.
 #[derive(Clone, Debug)]
 pub(crate) struct Layout {
     pub(crate) shape: Shape,
@@ -69,7 +70,8 @@ impl Layout {
         (self.fixed.0.map_or(0, u64::from), self.fixed.1.map_or(0, u64::from))
     }
 
-    /// The least maximum size with which such a store can be used: an index, and room to clean, for a record of its lengths.
+    /// The least maximum size with which such a store can be used: an index, and room to clean, for a record of its
+    /// lengths.
     pub(crate) fn least_max(&self) -> u64 {
         let segment = self.segment_bytes;
         let least = at::DATA + 8 * segment;

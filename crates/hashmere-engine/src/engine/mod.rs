@@ -1,9 +1,10 @@
 //! The engine: what happens to the bytes. Generic over memory and host, so the same code runs on a real mapping, under
 //! Miri and under a model checker.
 //!
-//! Each folder is a part, and imports and calls only those before it: [`client`] (writers and their locks), [`log`] (where records
-//! are), [`index`] (where a key's slot is), [`read`], [`commit`], [`reclaim`], [`mod@write`]; for durable stores [`durable`], for backups
-//! [`backup`]; [`check`] reads it all and names what contradicts itself. [`recover`] repairs what a crashed process left.
+//! Each folder is a part, and imports and calls only those before it: [`client`] (writers and their locks), [`log`]
+//! (where records are), [`index`] (where a key's slot is), [`read`], [`commit`], [`reclaim`], [`mod@write`]; for
+//! durable stores [`durable`], for backups [`backup`]; [`check`] reads it all and names what contradicts itself.
+//! [`recover`] repairs what a crashed process left.
 
 mod backup;
 mod check;
@@ -110,8 +111,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.segment_offset(RootWord::unpack(root).segment)
     }
 
-    /// The same for a root word that nothing has followed yet: one that leads out of the file, damaged while the store is
-    /// open, is replaced by the last good one.
+    /// The same for a root word that nothing has followed yet: one that leads out of the file, damaged while the store
+    /// is open, is replaced by the last good one.
     fn block_within(&self, root: u64) -> u64 {
         let block = self.root_block(root);
         if self.is_inside(block, hashmere_format::root::BYTES) {
@@ -124,7 +125,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The slot word at an offset.
     #[inline(always)]
     pub(crate) fn slot(&self, offset: u64) -> Slot {
-        // SYNC(commit): pairs with the store of a slot: the words of the record that it leads to are seen as they were written.
+        // SYNC(commit): pairs with the store of a slot: the words of the record that it leads to are seen as they were
+        // written.
         Slot(self.mem.load(offset, Ordering::Acquire))
     }
 

@@ -1,7 +1,7 @@
-//! Repairing what a dead client left.
+//! Repairing what a crashed client left.
 //!
-//! The caller holds the crashed client's liveness lock: the proof of death, and what keeps other repairers out. It acts under the
-//! dead client's own slot number, so that its own death leaves the same row behind, to be repaired again:
+//! The caller holds the crashed client's liveness lock: the proof of its end, and what keeps other repairers out. It
+//! acts under that client's own slot number, so that its own end leaves the same row behind, to be repaired again:
 //! every step may be repeated.
 
 use crate::engine::index::Tree;
@@ -54,7 +54,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// A commit that happened but was not counted is counted; one that did not happen leaves nothing.
     fn recover_commit(&self, row: u64) {
-        // SYNC(intent): pairs with the release store in `announce`: where the intent is in force, its other words belong to it.
+        // SYNC(intent): pairs with the release store in `announce`: where the intent is in force, its other words
+        // belong to it.
         let target = self.mem.load(row + row::at::INTENT, Ordering::Acquire);
         if target == 0 || fault::is(Fault::CommitForgotten) {
             return;
@@ -147,8 +148,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that writes asked
-    /// for: the next one may have been given out.
+    /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that
+    /// writes asked for: the next one may have been given out.
     pub(in crate::engine) fn moved_on(&self, word: LockWord) -> LockWord {
         if fault::is(Fault::VersionRepeated) {
             return word;
@@ -205,8 +206,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             match word.state {
                 State::Open => self.recover_open(slot, segment),
                 State::Cleaning => {
-                    // A large record of one segment is walked like any other. Of a longer one the last tail may be under
-                    // the crashed owner's name already.
+                    // A large record of one segment is walked like any other. Of a longer one the last tail may be
+                    // under the crashed owner's name already.
                     let last = segment + u64::from(word.length) - 1;
                     if last != segment {
                         self.set_state(last, Word::new(State::Tail));

@@ -32,8 +32,8 @@ pub struct Stats {
     pub bytes_allocated: u64,
     /// The maximum size; 0 is none.
     pub bytes_max: u64,
-    /// Since when the file system has refused memory to the store, in milliseconds since 1970; 0: it does not, as far as any client
-    /// has asked. Until then a cache lives within what it has.
+    /// Since when the file system has refused memory to the store, in milliseconds since 1970; 0: it does not, as far
+    /// as any client has asked. Until then a cache lives within what it has.
     pub no_space_since_ms: u64,
     /// Segments of the file.
     pub segments_total: u64,

@@ -1,5 +1,5 @@
-//! Whether an existing file is fit to be used: closed in order or in use since, in this boot and as this file, which a copy is not. A durable
-//! store that is not is made so.
+//! Whether an existing file is fit to be used: closed in order or in use since, in this boot and as this file, which a
+//! copy is not. A durable store that is not is made so.
 
 use super::{open_io, open_write, Opened, PRESENCE};
 use crate::error::{OpenError, WriteError};
@@ -10,14 +10,15 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// The byte lock of a durable store that is held while one process makes it fit to be opened, and rebuilds it if need be.
+/// The byte lock of a durable store that is held while one process makes it fit to be opened, and rebuilds it if need
+/// be.
 const REBUILD: u64 = PRESENCE + 1;
 /// Longest wait for a process that rebuilds: it may have terabytes to read.
 const REBUILD_TIMEOUT: Duration = Duration::from_secs(3600);
 
 impl Opened {
-    /// Notes in which boot, and as which file, the store is open for writing. Before the mark that it was closed in order goes: after a
-    /// death in between it is still there.
+    /// Notes in which boot, and as which file, the store is open for writing. Before the mark that it was closed in
+    /// order goes: after a death in between it is still there.
     pub(super) fn claim_file(&self) -> io::Result<()> {
         let identity = file::identity(self.engine.mem.file())?;
         self.engine.set_boot(boot_words());
@@ -45,8 +46,8 @@ impl Opened {
         Err(OpenError::NotCleanlyClosed { path: path.into(), durable: self.engine.layout.is_durable(), copied })
     }
 
-    /// A durable store: one opener at a time looks whether the machine went down while it was open, or whether it is a copy, rebuilds
-    /// it then, and says on the medium that it is open, before any client writes.
+    /// A durable store: one opener at a time looks whether the machine went down while it was open, or whether it is a
+    /// copy, rebuilds it then, and says on the medium that it is open, before any client writes.
     pub(super) fn make_fit(&self, path: &Path, options: &Options) -> Result<(), OpenError> {
         if self.engine.access.read_only {
             return self.check_boot(path);

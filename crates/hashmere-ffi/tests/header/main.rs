@@ -1,7 +1,7 @@
 //! The header, the Rust behind it, the error codes of the engine and the committed description of the ABI say the same.
 //!
-//! `abi/layout.txt` and `abi/hashmere.map` hold what was published. `HASHMERE_ABI=write` writes the layout again; a change of a
-//! line that was released breaks programs, a new line does not.
+//! `abi/layout.txt` and `abi/hashmere.map` hold what was published. `HASHMERE_ABI=write` writes the layout again; a
+//! change of a line that was released breaks programs, a new line does not.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -36,8 +36,8 @@ fn shout(camel: &str) -> String {
     name
 }
 
-/// The codes that the documentation of the errors promises. Those of backups and queues have that before their names, for some of
-/// these are names of other errors too.
+/// The codes that the documentation of the errors promises. Those of backups and queues have that before their names,
+/// for some of these are names of other errors too.
 fn codes_of(source: &str) -> BTreeMap<String, i32> {
     let source = here(source);
     let mut codes = BTreeMap::new();

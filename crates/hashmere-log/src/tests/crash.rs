@@ -1,5 +1,6 @@
-//! Death at every store: of writers, of the process that recovers what they left, of drainers one after the other; and drainers that are
-//! interrupted by writers at every access. What was logged comes out once and in order; what was lost is reported.
+//! Death at every store: of writers, of the process that recovers what they left, of drainers one after the other; and
+//! drainers that are interrupted by writers at every access. What was logged comes out once and in order; what was lost
+//! is reported.
 
 use super::fixture::{client, lost, Actor, Fixture, Gone, Policy};
 use hashmere_mem::traced::until_death;
@@ -67,7 +68,8 @@ pub(super) fn a_writer_dies_at_every_store() {
     println!("{deaths} deaths of writers");
 }
 
-/// The process that recovers the ring dies at each store as well; then another drains, and another thread uses the ring.
+/// The process that recovers the ring dies at each store as well; then another drains, and another thread uses the
+/// ring.
 fn recover_and_look(fixture: &Fixture, logged: &[String], policy: Policy, tried: u32) -> Result<(), String> {
     let gone = || Gone(vec![client(0), client(1)]);
     let halves = {

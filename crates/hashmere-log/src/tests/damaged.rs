@@ -1,5 +1,5 @@
-//! Words that another process can damage: whatever one says, no process panics and none searches without end. Lines may be lost, and
-//! the drainer may be told that the log is damaged.
+//! Words that another process can damage: whatever one says, no process panics and none searches without end. Lines may
+//! be lost, and the drainer may be told that the log is damaged.
 
 use super::fixture::{client, Fixture, Gone, Policy, Same};
 use crate::error::LogError;

@@ -26,7 +26,8 @@ fn rings_of_threads_that_are_ending_are_waited_for() {
         told.recv().unwrap();
         end.send(()).unwrap();
         assert!(line().unwrap(), "the only ring was about to be given back");
-        // The ring of a thread that goes on is not given away: after a wait that is the answer, and the next one is refused at once.
+        // The ring of a thread that goes on is not given away: after a wait that is the answer, and the next one is
+        // refused at once.
         let refused = scope.spawn(move || {
             let first = line();
             let begun = Instant::now();

@@ -1,5 +1,5 @@
-//! Finishing takes what was logged before it, and waits for nothing: not for lines that a damaged log says are of the future, nor for
-//! threads that log all the time.
+//! Finishing takes what was logged before it, and waits for nothing: not for lines that a damaged log says are of the
+//! future, nor for threads that log all the time.
 
 use crate::layout::{line, row};
 use crate::{Level, Log, LogOptions, OnFull, OnNoDrainer, Sink};

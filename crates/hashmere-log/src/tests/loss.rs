@@ -1,4 +1,5 @@
-//! Lines that were lost are reported under the name of the thread that lost them, whichever thread has its ring by then.
+//! Lines that were lost are reported under the name of the thread that lost them, whichever thread has its ring by
+//! then.
 
 use super::fixture::{client, lost, Actor, Fixture, Gone, Policy};
 use crate::layout::Geometry;
@@ -116,7 +117,8 @@ pub(super) fn an_heir_dies_at_every_store() {
     }
 }
 
-/// A thread has the ring of one that left, and leaves it in turn, before any access of a drainer, which has drained that ring before or not.
+/// A thread has the ring of one that left, and leaves it in turn, before any access of a drainer, which has drained
+/// that ring before or not.
 #[test]
 pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
     let none = || Gone(Vec::new());
@@ -150,7 +152,8 @@ pub(super) fn an_heir_interrupts_a_drainer_at_every_access() {
     }
 }
 
-/// Threads come and go, log more than there is room for, and are killed; now and then one of them drains, and dies of it.
+/// Threads come and go, log more than there is room for, and are killed; now and then one of them drains, and dies of
+/// it.
 #[test]
 fn every_dropper_is_reported_by_name() {
     let seed: u64 = 20_261_122;
@@ -205,7 +208,8 @@ fn every_dropper_is_reported_by_name() {
     }
 }
 
-/// The name of one thread is replaced by that of a later one before each access of who reads it, and the other way round.
+/// The name of one thread is replaced by that of a later one before each access of who reads it, and the other way
+/// round.
 #[test]
 pub(super) fn a_name_that_is_replaced_while_it_is_read_is_not_mixed() {
     const FIRST_WHO: u64 = 1 << 32 | 7;

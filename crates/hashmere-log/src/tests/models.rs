@@ -1,5 +1,6 @@
-//! Models: small scenarios of writers, drainers and followers of a log, run under a scheduler that lets them change places before
-//! every access. See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
+//! Models: small scenarios of writers, drainers and followers of a log, run under a scheduler that lets them change
+//! places before every access. See `docs/internals/testing.md`. Memory is sequentially consistent here: what is
+//! explored is interleavings, not orderings.
 
 use super::fixture::{client, lost, Actor, Fixture, Policy};
 use super::play::{sane, text, Play, User};
@@ -106,7 +107,8 @@ fn finds_a_ring_taken_from_a_live_process() {
     must_find(Fault::RingStolen, deaths_of_writers());
 }
 
-/// One died within a line, before the others come: two of them clear up, one wants a ring at that moment, and there is no other.
+/// One died within a line, before the others come: two of them clear up, one wants a ring at that moment, and there is
+/// no other.
 fn half_left_behind() -> impl Fn() + Send + Sync + 'static {
     let start = Fixture::new();
     move || {
@@ -267,7 +269,8 @@ fn losses_are_told_by_name() {
     explore("log/heirs", heirs());
 }
 
-/// A writer whose ring is full, a drainer without lines and a follower at the end of the history sleep until another wakes them.
+/// A writer whose ring is full, a drainer without lines and a follower at the end of the history sleep until another
+/// wakes them.
 fn sleepers() -> impl Fn() + Send + Sync + 'static {
     const LINES: u32 = 8;
     let start = Fixture::new();

@@ -169,7 +169,8 @@ impl Play {
         fixture
     }
 
-    /// When all have ended: each line came out once, those of each writer in order, and the history is in order of time.
+    /// When all have ended: each line came out once, those of each writer in order, and the history is in order of
+    /// time.
     pub(super) fn end(&self, threads: Vec<Thread>) -> Fixture {
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         let fixture = self.image();

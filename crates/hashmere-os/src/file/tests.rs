@@ -120,8 +120,8 @@ fn namespace_folders() {
     assert!(refusal.to_string().contains("no/parent"));
 }
 
-/// Not a test: the process that the next one starts, since the environment is a whole process's (and a child that is only forked may
-/// find it locked).
+/// Not a test: the process that the next one starts, since the environment is a whole process's (and a child that is
+/// only forked may find it locked).
 #[test]
 #[ignore = "started by another test"]
 fn heeds_the_variable() {

@@ -1,5 +1,5 @@
-//! Promise: whatever the words of a pool say, and be it something else each time, no call panics, leaves the pool or goes on forever.
-//! Catches: elements, positions, kinds and slots that are used as they were found.
+//! Promise: whatever the words of a pool say, and be it something else each time, no call panics, leaves the pool or
+//! goes on forever. Catches: elements, positions, kinds and slots that are used as they were found.
 
 use super::fixture::{client, Actor, Fixture, Gone, BASE};
 use crate::layout::{Geometry, Kind};

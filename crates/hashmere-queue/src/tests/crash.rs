@@ -1,6 +1,6 @@
-//! Death at every store: each operation is cut off before each of its stores in turn, beside another endpoint that acts before any of
-//! its accesses, and so is the clearing up after it. Afterwards every element is in exactly one queue, the queues work, and what
-//! was not touched keeps its order.
+//! Death at every store: each operation is cut off before each of its stores in turn, beside another endpoint that acts
+//! before any of its accesses, and so is the clearing up after it. Afterwards every element is in exactly one queue,
+//! the queues work, and what was not touched keeps its order.
 
 use super::fixture::{client, Actor, Fixture, Gone};
 use crate::layout::Kind;

@@ -128,7 +128,8 @@ impl<M: Mem> Actor<M> {
         Held::unpack(self.mem.load(endpoint.slot(slot), Ordering::Relaxed)).element
     }
 
-    /// The end of a queue that has one producer and one consumer is this endpoint's, as the public interface would note it.
+    /// The end of a queue that has one producer and one consumer is this endpoint's, as the public interface would note
+    /// it.
     pub(super) fn take_roles(&self, endpoint: &EndpointLayout) {
         for ring in [self.ring(1), self.ring(2)] {
             self.mem.store(ring.entry + queue::PRODUCER, endpoint.who, Ordering::Relaxed);

@@ -1,5 +1,6 @@
-//! Models: small scenarios of a few clients of a pool, run under a scheduler that lets them change places before every access.
-//! See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings, not orderings.
+//! Models: small scenarios of a few clients of a pool, run under a scheduler that lets them change places before every
+//! access. See `docs/internals/testing.md`. Memory is sequentially consistent here: what is explored is interleavings,
+//! not orderings.
 
 use super::fixture::{client, Actor, Fixture};
 use crate::fault::{self, Fault};
@@ -180,7 +181,8 @@ fn one_producer_and_one_consumer_keep_the_order() {
     explore("queue/spsc", order(Kind::Spsc, 1));
 }
 
-/// One dies at any of its stores, beside another who moves the same elements; two clear up at the same time, while the other goes on.
+/// One dies at any of its stores, beside another who moves the same elements; two clear up at the same time, while the
+/// other goes on.
 fn deaths() -> impl Fn() + Send + Sync + 'static {
     let fixture = in_one_queue();
     move || {

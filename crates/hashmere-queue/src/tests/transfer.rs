@@ -150,7 +150,8 @@ fn threads_lose_nothing_and_keep_their_order() {
     }
 }
 
-/// A copy of the first element is whole and as it was, or there is none, while another thread takes that element and writes to it.
+/// A copy of the first element is whole and as it was, or there is none, while another thread takes that element and
+/// writes to it.
 #[test]
 fn a_peek_sees_whole_elements_beside_a_consumer() {
     const WORDS: u64 = 8;

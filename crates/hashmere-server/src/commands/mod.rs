@@ -1,5 +1,5 @@
-//! What requests do to the store, for all three protocols: the calls of the store, the counters and the lines of `watch` that go
-//! with them. Nothing here parses a request or writes a reply.
+//! What requests do to the store, for all three protocols: the calls of the store, the counters and the lines of
+//! `watch` that go with them. Nothing here parses a request or writes a reply.
 
 pub mod count;
 pub mod delete;

@@ -6,7 +6,8 @@ use crate::turn::Turn;
 use crate::watch::requests;
 use hashmere::{Attributes, CasOutcome, Change, Expected, Update, Updated, Version};
 
-/// What memcached keeps with an item beside key and value: counted against the item limit, so that the limit means the same.
+/// What memcached keeps with an item beside key and value: counted against the item limit, so that the limit means the
+/// same.
 const ITEM_OVERHEAD: u64 = 59;
 
 /// Whether an item may be this large.
@@ -105,7 +106,8 @@ fn extend(turn: &Turn<'_>, key: &[u8], only: Option<u64>, least: Version, build:
     }
 }
 
-/// After a value that could not be taken. With `drops`, what it was to replace goes too: no reader must take the one for the other.
+/// After a value that could not be taken. With `drops`, what it was to replace goes too: no reader must take the one
+/// for the other.
 pub fn refuse_large(turn: &Turn<'_>, verb: Verb, key: &[u8], drops: bool) {
     turn.counters.too_large.add(1);
     requests::stored(turn, verb, key, 0, Attributes::NONE, &Outcome::TooLarge);

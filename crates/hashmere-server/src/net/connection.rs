@@ -1,11 +1,11 @@
 //! One connection: its incomplete request, and its unsent replies.
 //!
-//! Input is read into a buffer of the event loop and consumed there; only an incomplete request is kept, and an idle connection
-//! keeps nothing. Output is sent at once; what the socket does not take is kept, and nothing more is read before it was sent. So a
-//! connection holds at most
+//! Input is read into a buffer of the event loop and consumed there; only an incomplete request is kept, and an idle
+//! connection keeps nothing. Output is sent at once; what the socket does not take is kept, and nothing more is read
+//! before it was sent. So a connection holds at most
 //!
-//! - one unfinished request: a line of at most [`LINE_MAX`](crate::protocol::LINE_MAX), or a value within the item limit; of
-//!   these all connections together hold no more than `Config::input_max`;
+//! - one unfinished request: a line of at most [`LINE_MAX`](crate::protocol::LINE_MAX), or a value within the item
+//!   limit; of these all connections together hold no more than `Config::input_max`;
 //! - [`OUTPUT_MAX`](crate::protocol::OUTPUT_MAX) of replies and the one value that went beyond it.
 
 use super::send::{send, Sent};
@@ -144,8 +144,8 @@ impl Connection {
         })
     }
 
-    /// Reads into `buffer` before its turn, if it is idle and its socket may have input. Returns how many bytes are to be passed to
-    /// its turn.
+    /// Reads into `buffer` before its turn, if it is idle and its socket may have input. Returns how many bytes are to
+    /// be passed to its turn.
     pub fn read_ahead(&mut self, buffer: &mut [u8], counters: &Counters) -> usize {
         let waits = self.readable && self.output.is_empty() && self.input.is_empty();
         if !waits || self.queued || self.busy || self.closing || !self.stream.short_reads_are_final() {
@@ -278,7 +278,8 @@ impl Connection {
         self.input.extend_from_slice(rest);
     }
 
-    /// Charges this connection for holding this many bytes of input; `false` if the limit of the server does not allow it.
+    /// Charges this connection for holding this many bytes of input; `false` if the limit of the server does not allow
+    /// it.
     fn charge(&mut self, turn: &Turn<'_>, bytes: usize) -> bool {
         let wanted = bytes.saturating_sub(FREE_INPUT);
         if wanted <= self.charged {

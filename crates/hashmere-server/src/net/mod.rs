@@ -23,9 +23,9 @@ use worker::Worker;
 /// Files that a process needs beside its connections.
 const OTHER_FILES: u64 = 64;
 
-/// Serves a store until SIGTERM, SIGINT or the `shutdown` command; then lets clients take the replies that are on their way.
-/// SIGHUP reads accounts and certificates again. `open` opens the store, as the user that the server becomes. `ready` is
-/// called once every socket listens, with the store and their addresses.
+/// Serves a store until SIGTERM, SIGINT or the `shutdown` command; then lets clients take the replies that are on their
+/// way. SIGHUP reads accounts and certificates again. `open` opens the store, as the user that the server becomes.
+/// `ready` is called once every socket listens, with the store and their addresses.
 ///
 /// # Errors
 /// A socket that cannot be opened, a file that cannot be read, in words; and what `open` says.

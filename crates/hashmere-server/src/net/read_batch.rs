@@ -1,5 +1,5 @@
-//! Sockets that are ready at the same time are read before the first of their requests is answered, so that the cache misses of
-//! their keys overlap: with each other, and with the reads.
+//! Sockets that are ready at the same time are read before the first of their requests is answered, so that the cache
+//! misses of their keys overlap: with each other, and with the reads.
 
 use super::connection::Connection;
 use crate::protocol::peek_key::peek_key;

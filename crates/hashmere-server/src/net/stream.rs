@@ -18,7 +18,8 @@ pub enum Stream {
 }
 
 impl Stream {
-    /// Whether the last byte of a short read was the last that was there. (A TLS record may leave more than was asked for.)
+    /// Whether the last byte of a short read was the last that was there. (A TLS record may leave more than was asked
+    /// for.)
     pub fn short_reads_are_final(&self) -> bool {
         !matches!(self, Stream::Tls(_))
     }
@@ -44,8 +45,8 @@ impl Stream {
         registry.register(self.source(), token, Interest::READABLE)
     }
 
-    /// Changes whether write readiness is polled too. A Unix socket reports it each time that its client has read something, so only
-    /// a connection with unsent replies asks for it.
+    /// Changes whether write readiness is polled too. A Unix socket reports it each time that its client has read
+    /// something, so only a connection with unsent replies asks for it.
     pub fn set_write_interest(&mut self, registry: &Registry, token: Token, room: bool) -> io::Result<()> {
         let interest = if room { Interest::READABLE | Interest::WRITABLE } else { Interest::READABLE };
         registry.reregister(self.source(), token, interest)

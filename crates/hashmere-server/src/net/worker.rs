@@ -225,8 +225,8 @@ impl Worker {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => {
-                    // Connections that broke while they waited, or a limit of the system: those that wait are asked for again with
-                    // the next tick.
+                    // Connections that broke while they waited, or a limit of the system: those that wait are asked for
+                    // again with the next tick.
                     self.server.log(1, || format!("cannot accept: {error}"));
                     return;
                 }

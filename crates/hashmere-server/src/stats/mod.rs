@@ -11,7 +11,8 @@ use crate::server::Server;
 /// Takes one name and its value.
 pub type Sink<'a> = dyn FnMut(&str, &str) + 'a;
 
-/// The reply to `version`: the memcached whose protocol this server speaks, then its own. (Clients parse the first number.)
+/// The reply to `version`: the memcached whose protocol this server speaks, then its own. (Clients parse the first
+/// number.)
 pub const VERSION: &str = concat!("1.6.45-hashmere-", env!("CARGO_PKG_VERSION"));
 
 /// The result of a request for statistics.

@@ -31,7 +31,8 @@ fn connection(server: &Server, worker: usize, peer: &Peer, event: &str, reason: 
     });
 }
 
-/// Sends watchers the evictions of this process since the last call. `noting`: whether the store records them for this event loop.
+/// Sends watchers the evictions of this process since the last call. `noting`: whether the store records them for this
+/// event loop.
 pub fn evictions(server: &Server, worker: usize, noting: &mut bool) {
     let wanted = server.watchers.wants(EVICTIONS);
     if !wanted && !*noting {

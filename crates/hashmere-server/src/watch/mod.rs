@@ -1,5 +1,5 @@
-//! `watch`: one line for each event, to the connections that asked for it. No event loop waits for a watcher: lines for which it has
-//! no room are left out, and their number is reported to it.
+//! `watch`: one line for each event, to the connections that asked for it. No event loop waits for a watcher: lines for
+//! which it has no room are left out, and their number is reported to it.
 
 pub(crate) mod connections;
 pub(crate) mod requests;

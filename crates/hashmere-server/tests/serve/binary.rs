@@ -1,4 +1,5 @@
-//! The binary protocol: the same packets to this server and to memcached (Debian's, and 1.6.45), the same answers, versions aside.
+//! The binary protocol: the same packets to this server and to memcached (Debian's, and 1.6.45), the same answers,
+//! versions aside.
 
 use crate::support::{start, Client, Server};
 use hashmere_testkit::rng::Rng;

@@ -1,5 +1,5 @@
-//! The server of these tests: this test program once more, as a process of its own that runs nothing but [`server`]. So it is the
-//! library as it was just built, and it can be killed.
+//! The server of these tests: this test program once more, as a process of its own that runs nothing but [`server`]. So
+//! it is the library as it was just built, and it can be killed.
 
 use crate::support::Scratch;
 use hashmere::{Mode, OpenError, Options, Store};

@@ -1,5 +1,5 @@
-//! Promise: what `stats` counts is what happened: requests by prefix, misses of what had expired or was flushed, and what each connection
-//! is about.
+//! Promise: what `stats` counts is what happened: requests by prefix, misses of what had expired or was flushed, and
+//! what each connection is about.
 
 use crate::binary::Packet;
 use crate::support::{start, Client, Server, PATIENCE};

@@ -1,6 +1,6 @@
-//! The same requests to this server and to memcached, Debian's and 1.6.45: every byte of every answer is the same, or the difference is
-//! one of those that `docs/internals/protocol.md` explains. This server does as 1.6.45 does; where Debian's 1.6.18 answers with an error, or
-//! takes what is an error today, the difference is explained by that.
+//! The same requests to this server and to memcached, Debian's and 1.6.45: every byte of every answer is the same, or
+//! the difference is one of those that `docs/internals/protocol.md` explains. This server does as 1.6.45 does; where
+//! Debian's 1.6.18 answers with an error, or takes what is an error today, the difference is explained by that.
 
 use crate::grammar;
 use crate::support::{start, Client, Server};
@@ -101,12 +101,13 @@ fn is_explained(request: &str, theirs: &str, ours: &str) -> bool {
         _ if theirs.ends_with("<closed>") && ours.ends_with("<closed>") => true,
         // A key in base 64 is shown as it was sent, not as it was stored.
         Some("mg") if has("b") && has("k") && ours.contains(" kaz") && !theirs.contains(" kaz") => true,
-        // Whether counting is in place, and the item so fetched as before, depends on whether memcached still sends it to a client.
+        // Whether counting is in place, and the item so fetched as before, depends on whether memcached still sends it
+        // to a client.
         Some("mg") if has("h") && theirs.replacen(" h0", " h1", 1) == ours => true,
         // Counting a stale or won value makes it a fresh one.
         Some("mg") if [" X", " Z"].iter().any(|mark| theirs.contains(mark) && !ours.contains(mark)) => true,
-        // To a key that is too long 1.6.45 ends its answer twice, which the next reply would be taken for; if that is the first key of a line
-        // that ends in `noreply`, the second end alone is sent.
+        // To a key that is too long 1.6.45 ends its answer twice, which the next reply would be taken for; if that is
+        // the first key of a line that ends in `noreply`, the second end alone is sent.
         Some("get" | "gets" | "gat" | "gats") if request.contains(&"k".repeat(251)) => {
             let error = "CLIENT_ERROR bad command line format";
             theirs.replacen("\r\n\r\n", "\r\n", 1) == ours

@@ -1,5 +1,5 @@
-//! Promise: the answers by which clients distinguish versions of memcached are those of 1.6.45, byte for byte. Each case is written
-//! down here, and holds for this server and, where it is there, for memcached 1.6.45 itself.
+//! Promise: the answers by which clients distinguish versions of memcached are those of 1.6.45, byte for byte. Each
+//! case is written down here, and holds for this server and, where it is there, for memcached 1.6.45 itself.
 
 use crate::binary::Packet;
 use crate::support::{start, Client, Server};
@@ -356,7 +356,8 @@ fn a_version_saves_sending_the_value() {
     }
 }
 
-/// A value that is too large: what it was to replace goes with `set` and `ms`, in text and in binary, and stays with the rest.
+/// A value that is too large: what it was to replace goes with `set` and `ms`, in text and in binary, and stays with
+/// the rest.
 #[test]
 fn what_a_value_that_is_too_large_leaves() {
     let big = "x".repeat(1_100_000);

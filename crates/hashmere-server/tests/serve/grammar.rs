@@ -231,7 +231,8 @@ fn spoil(rng: &mut Rng, text: &str) -> String {
         3 => words.push("noreply"),
         _ => return format!("{}\n{rest}", words.join("  ")),
     }
-    // A word that moved into the place of the length may say more than is sent: a server that ignores as much would wait for it.
+    // A word that moved into the place of the length may say more than is sent: a server that ignores as much would
+    // wait for it.
     let place = match words.first() {
         Some(&("set" | "add" | "replace" | "append" | "prepend" | "cas")) => 4,
         Some(&"ms") => 2,
@@ -243,8 +244,8 @@ fn spoil(rng: &mut Rng, text: &str) -> String {
     format!("{}\r\n{rest}", words.join(" "))
 }
 
-/// Whether a line declares more data than there are behind it: another number may have come into the place of the length, and a bad
-/// line's data are waited for as well.
+/// Whether a line declares more data than there are behind it: another number may have come into the place of the
+/// length, and a bad line's data are waited for as well.
 fn waits(text: &str) -> bool {
     let (line, rest) = text.split_once('\n').unwrap();
     let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,5 +1,5 @@
-//! Promise: a client that is slow, stopped or malicious holds no more memory than `docs/internals/protocol.md` says, and blocks
-//! no other client.
+//! Promise: a client that is slow, stopped or malicious holds no more memory than `docs/internals/protocol.md` says,
+//! and blocks no other client.
 
 use crate::support::{start, Client, PATIENCE};
 use std::net::TcpStream;
@@ -70,8 +70,8 @@ fn unfinished_values_are_bounded_together() {
     }
 }
 
-/// What is declared too long is refused before anything is done for it: no memory, neither the server's nor the store's, and nothing is
-/// evicted.
+/// What is declared too long is refused before anything is done for it: no memory, neither the server's nor the
+/// store's, and nothing is evicted.
 #[test]
 fn declared_lengths_take_nothing() {
     use std::os::unix::fs::MetadataExt;

@@ -1,5 +1,5 @@
-//! Promise: metrics are served over HTTP to every proper request, independent of other clients. Catches: a client that sends its request
-//! slowly, or not at all, and delays others.
+//! Promise: metrics are served over HTTP to every proper request, independent of other clients. Catches: a client that
+//! sends its request slowly, or not at all, and delays others.
 
 use crate::support::{start, Port, Server, PATIENCE};
 use std::io::{ErrorKind, Read, Write};

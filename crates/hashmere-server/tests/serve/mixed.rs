@@ -1,6 +1,7 @@
-//! Promise: local processes and clients of several servers work on the same keys as if each operation took place at one moment
-//! between request and answer, also while servers are killed: what a dead server was asked for took place whole or not at all.
-//! Catches: lost updates between library and socket, two winners of one `cas` or `add`, versions that go back, half requests.
+//! Promise: local processes and clients of several servers work on the same keys as if each operation took place at one
+//! moment between request and answer, also while servers are killed: what a dead server was asked for took place whole
+//! or not at all. Catches: lost updates between library and socket, two winners of one `cas` or `add`, versions that go
+//! back, half requests.
 
 use crate::support::{start_at, Client, Port, Scratch, PATIENCE};
 use hashmere::{Options, Store};

@@ -1,5 +1,5 @@
-//! Promise: of many clients that meet a missing or stale value one wins the right to compute it, also when they use different
-//! servers of one store. Catches: two winners, a winner that is never chosen, stale values lost.
+//! Promise: of many clients that meet a missing or stale value one wins the right to compute it, also when they use
+//! different servers of one store. Catches: two winners, a winner that is never chosen, stale values lost.
 
 use crate::support::{start_on, Scratch};
 

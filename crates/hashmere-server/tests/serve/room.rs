@@ -1,6 +1,6 @@
-//! Promise: a store that has no room refuses in memcached's words, at whatever limit: of the store, or of the addresses of the process.
-//! What was stored before stays.
-//! Catches: a limit that one protocol reports as an internal error and another as a want of memory.
+//! Promise: a store that has no room refuses in memcached's words, at whatever limit: of the store, or of the addresses
+//! of the process. What was stored before stays. Catches: a limit that one protocol reports as an internal error and
+//! another as a want of memory.
 
 use crate::binary::Packet;
 use crate::child;

@@ -1,5 +1,5 @@
-//! Promise: what a client sets over the socket is what local processes read, and the other way round: value, flags, expiry,
-//! version, counter. Catches: two copies of the truth.
+//! Promise: what a client sets over the socket is what local processes read, and the other way round: value, flags,
+//! expiry, version, counter. Catches: two copies of the truth.
 
 use crate::support::{start, Server};
 use hashmere::{Attributes, CasOutcome, Change, Counter, Expected, Options, Store, Ttl, Version};

@@ -1,4 +1,5 @@
-//! Promise: a watcher sees what memcached would show it; a slow one costs a bounded amount of memory and delays no client.
+//! Promise: a watcher sees what memcached would show it; a slow one costs a bounded amount of memory and delays no
+//! client.
 
 use crate::support::{start, Client, Server, PATIENCE};
 use hashmere_testkit::rng::Rng;
@@ -25,8 +26,8 @@ fn lines(client: &mut Client, last: &str) -> Vec<String> {
     }
 }
 
-/// A line without what differs between two servers: time, number, connection, class, port; and with the hundreds of seconds that
-/// an item has left, for a second may pass.
+/// A line without what differs between two servers: time, number, connection, class, port; and with the hundreds of
+/// seconds that an item has left, for a second may pass.
 fn normal(line: &str) -> String {
     const OWN: &[&str] = &["ts", "gid", "cfd", "clsid", "rport"];
     let words = line.split_whitespace().filter(|word| !OWN.contains(&word.split('=').next().unwrap()));
@@ -73,7 +74,8 @@ fn the_same_log_as_memcached() {
     let mut logs = [&theirs, &ours].map(|server| {
         let mut client = server.connect();
         let mut all = Vec::new();
-        // In pieces: the lines of each are read before the next, for memcached leaves out what its buffer has no room for.
+        // In pieces: the lines of each are read before the next, for memcached leaves out what its buffer has no room
+        // for.
         let mut piece = |log: &mut Client, requests: &[String], last: &str| {
             requests.iter().for_each(|request| drop(client.ask(request)));
             client.ask(last);

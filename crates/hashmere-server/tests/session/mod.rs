@@ -8,8 +8,9 @@ use std::path::PathBuf;
 /// Times that a session may ask for room for one piece of input before it counts as caught in a loop.
 const ROUNDS_MAX: u32 = 10_000;
 
-/// A server on a small cache at this path, which goes with it. Values stay short; versions, which two runs do not share, are
-/// not shown. Accesses are noted from the start: otherwise the first request for such a time would change what later ones say.
+/// A server on a small cache at this path, which goes with it. Values stay short; versions, which two runs do not
+/// share, are not shown. Accesses are noted from the start: otherwise the first request for such a time would change
+/// what later ones say.
 pub fn server(dialects: Dialects, path: PathBuf) -> Server {
     let options = Options::new().mode(Mode::Cache).segment_bytes(8192).max_bytes(4 << 20).remove_on_last_close(true);
     let config = Config { dialects, item_max: 4096, threads: 1, cas: false, access_times: true, ..Config::default() };

@@ -1,6 +1,6 @@
-//! Hostile files for as long as you like: `hashmere-testkit-hostile [--minutes N] [--seed S] [--keep FOLDER] [--only damaged|scribbled]`.
-//! Half of the time files are damaged before they are opened, half of the time while they are in use. Prints each case that
-//! ended the process that opened its file, keeps the file, and says how to try it again.
+//! Hostile files for as long as you like: `hashmere-testkit-hostile [--minutes N] [--seed S] [--keep FOLDER] [--only
+//! damaged|scribbled]`. Half of the time files are damaged before they are opened, half of the time while they are in
+//! use. Prints each case that ended the process that opened its file, keeps the file, and says how to try it again.
 
 use hashmere_testkit::hostile::{drive, run, Manner};
 use hashmere_testkit::rng::run_seed;

@@ -1,5 +1,6 @@
-//! Kill storms for as long as you like: `hashmere-testkit-storm --minutes N [--seed S]`. Each storm of the run has a new store and a seed of its
-//! own, printed before it begins; the first that breaks a promise ends the run with what was broken.
+//! Kill storms for as long as you like: `hashmere-testkit-storm --minutes N [--seed S]`. Each storm of the run has a
+//! new store and a seed of its own, printed before it begins; the first that breaks a promise ends the run with what
+//! was broken.
 
 use hashmere::Options;
 use hashmere_testkit::rng::{mix, run_seed, Rng};

@@ -26,8 +26,8 @@ const STEPS_MAX: u64 = 30_000_000;
 ///
 /// The operations with a reply are in a list in the order of their calls, each call with its return. The search
 /// takes one operation after the other out of the list whose call is before the first return that is left.
-/// Operations without a reply are tried last, because most of them are not needed to explain anything, and only where they
-/// change something: one that did not is one that did not take place.
+/// Operations without a reply are tried last, because most of them are not needed to explain anything, and only where
+/// they change something: one that did not is one that did not take place.
 pub fn check(initial: State, operations: &[Operation]) -> Verdict {
     Search::new(operations).run(initial)
 }
@@ -62,10 +62,12 @@ struct Search<'a> {
     events: Vec<Event>,
     /// Operations without reply, in the order of their calls, and whether they are taken.
     pending: Vec<(usize, bool)>,
-    /// Which operations without reply were taken on the ways to each place: a set of taken operations with a reply (as the exclusive
-    /// or of their random numbers) and the state they led to. At 128 bits a false match is out of the question.
+    /// Which operations without reply were taken on the ways to each place: a set of taken operations with a reply (as
+    /// the exclusive or of their random numbers) and the state they led to. At 128 bits a false match is out of the
+    /// question.
     ///
-    /// A way that took all of those that another one took, and more, leads nowhere that the other does not: it has fewer left.
+    /// A way that took all of those that another one took, and more, leads nowhere that the other does not: it has
+    /// fewer left.
     seen: HashMap<(u128, State), Vec<Bits>>,
     taken_set: u128,
     taken_pending: Bits,

@@ -147,7 +147,8 @@ fn accepts_long_real_histories_and_notices_one_wrong_reply() {
     }
 }
 
-/// What was killed may have been, each for itself: all combinations are too many, so the search must leave most of them out.
+/// What was killed may have been, each for itself: all combinations are too many, so the search must leave most of them
+/// out.
 #[test]
 fn decides_about_many_killed_operations() {
     let mut rng = Rng::for_test("killed");

@@ -1,5 +1,5 @@
-//! The child: opens each file whose path it reads, and does everything that can be done with a store. What comes back does
-//! not matter, only that it comes back.
+//! The child: opens each file whose path it reads, and does everything that can be done with a store. What comes back
+//! does not matter, only that it comes back.
 
 use super::pool::use_pools;
 use super::shapes::{COLLIDING, KEYS};
@@ -12,8 +12,8 @@ use nix::sys::resource::{Resource, RLIM_INFINITY};
 use std::io::BufRead;
 use std::time::Duration;
 
-/// Heap that the child may take. (Its mappings of the file do not count. A sanitizer, whose own memory would, has its own limit:
-/// see `scripts/asan`.)
+/// Heap that the child may take. (Its mappings of the file do not count. A sanitizer, whose own memory would, has its
+/// own limit: see `scripts/asan`.)
 const HEAP: u64 = 512 << 20;
 /// Largest file that it may make of a damaged one.
 const FILE: u64 = 256 << 20;

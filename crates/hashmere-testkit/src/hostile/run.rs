@@ -28,10 +28,10 @@ pub struct Summary {
     pub failures: Vec<String>,
 }
 
-/// Tries damaged files until the time is over, at least `least` of them. Case `n` has the seed `mix(seed + n)`. (The stores that
-/// are damaged draw seeds of their own, so a case is the same kind of damage in each run, not the same file: those of
-/// failures are kept in `keep`. Of a scribbled file this is how it was in the end; to see such a failure again takes the same seed and
-/// some luck.) `program` must call [`drive`](super::drive()) in the role `drive`.
+/// Tries damaged files until the time is over, at least `least` of them. Case `n` has the seed `mix(seed + n)`. (The
+/// stores that are damaged draw seeds of their own, so a case is the same kind of damage in each run, not the same
+/// file: those of failures are kept in `keep`. Of a scribbled file this is how it was in the end; to see such a failure
+/// again takes the same seed and some luck.) `program` must call [`drive`](super::drive()) in the role `drive`.
 pub fn run(program: &str, manner: Manner, seed: u64, keep: &Path, time: Duration, least: u64) -> Summary {
     let victims: Vec<Victim> = shapes::all().into_iter().map(Victim::new).collect();
     let scratch = Scratch::new("hostile");

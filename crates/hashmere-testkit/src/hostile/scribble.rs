@@ -1,8 +1,8 @@
-//! Another process changes the bytes of a file while it is in use: what was checked a moment ago is something else by the time
-//! it is used.
+//! Another process changes the bytes of a file while it is in use: what was checked a moment ago is something else by
+//! the time it is used.
 //!
-//! Most changes are taken back at once. So the file stays whole enough to be used in depth, and each load of a word may see
-//! something else than the load before it.
+//! Most changes are taken back at once. So the file stays whole enough to be used in depth, and each load of a word may
+//! see something else than the load before it.
 
 use super::damage::Victim;
 use super::places::KINDS;
@@ -13,12 +13,12 @@ use std::path::Path;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Turns of an empty loop, at most, that a change stays, and that pass until the next one. (A turn takes a few nanoseconds, or forty, by
-/// the processor.)
+/// Turns of an empty loop, at most, that a change stays, and that pass until the next one. (A turn takes a few
+/// nanoseconds, or forty, by the processor.)
 const PACES: [(u64, u64); 5] = [(20, 20), (200, 200), (2000, 200), (200, 20_000), (20_000, 100_000)];
 
-/// Runs something while this process, which is to be another than the one that uses the file, scribbles on it. The file is opened first:
-/// the process that uses it may remove it.
+/// Runs something while this process, which is to be another than the one that uses the file, scribbles on it. The file
+/// is opened first: the process that uses it may remove it.
 pub(super) fn scribble_while<R>(path: &Path, victim: &Victim, rng: &mut Rng, act: impl FnOnce() -> R) -> R {
     let words = Words::of(path);
     let stop = AtomicBool::new(false);

@@ -21,7 +21,8 @@ pub struct Shape {
     pub bytes: Vec<u8>,
 }
 
-/// All of them, each closed in order, as the death of its user would leave it, and, if it is durable, as that of the machine would.
+/// All of them, each closed in order, as the death of its user would leave it, and, if it is durable, as that of the
+/// machine would.
 pub fn all() -> Vec<Shape> {
     let scratch = Scratch::new("shapes");
     type Fill = fn(&Store);

@@ -86,7 +86,8 @@ impl Driver {
         self.compare_everything();
     }
 
-    /// Does one action for each seed: which one, and on which key, depends on its own seed only, so any part of a history is one.
+    /// Does one action for each seed: which one, and on which key, depends on its own seed only, so any part of a
+    /// history is one.
     ///
     /// # Panics
     /// On the first difference between store and model.
@@ -141,7 +142,8 @@ impl Driver {
             self.fail(key, &format!("returned {outcome:?}\n instead of {expected:?}"));
         }
         if self.plan.cache && before.is_some() && !self.is_as_stored(key) {
-            // Evicted just before, and the outcome is that of an absent key as well: a counter of 0 becomes 1, a missing one too.
+            // Evicted just before, and the outcome is that of an absent key as well: a counter of 0 becomes 1, a
+            // missing one too.
             self.model.remove(key);
             expected = self.model.apply(key, action);
             assert_eq!(outcome, expected, "step {}, key {key:?}: another entry than both models have", self.step);

@@ -1,9 +1,9 @@
 //! Those who take part in tests of backups.
 //!
-//! `sequence STORE NAME KEYS`: writes 1, 2, 3 ... to the keys `NAME 0`, `NAME 1` ... in turn, one after the other; from time to time
-//! it deletes a key first. `echo STORE FROM NAME`: writes to `NAME` the highest number that it read of the sequence
-//! `FROM`. `backup STORE FILE`: makes backups without pause, and says `made` after each. All say `ready` first, and the first two
-//! `ended` when standard input is closed.
+//! `sequence STORE NAME KEYS`: writes 1, 2, 3 ... to the keys `NAME 0`, `NAME 1` ... in turn, one after the other; from
+//! time to time it deletes a key first. `echo STORE FROM NAME`: writes to `NAME` the highest number that it read of the
+//! sequence `FROM`. `backup STORE FILE`: makes backups without pause, and says `made` after each. All say `ready`
+//! first, and the first two `ended` when standard input is closed.
 
 use super::{input_closed, Arguments};
 use hashmere::Store;

@@ -1,8 +1,8 @@
 //! Uses a store that others grow, with few addresses: `confined STORE MEMORY NAME`.
 //!
-//! `MEMORY` limits the address space of this process. Says `open CODE` and ends where the store cannot be opened; else `opened`. For each
-//! `COUNT` on standard input it does everything once with the numbers below that, and says `right N refused M`: what was refused, was
-//! so with the code for that. Its own sets it names `set NUMBER` first.
+//! `MEMORY` limits the address space of this process. Says `open CODE` and ends where the store cannot be opened; else
+//! `opened`. For each `COUNT` on standard input it does everything once with the numbers below that, and says `right N
+//! refused M`: what was refused, was so with the code for that. Its own sets it names `set NUMBER` first.
 
 use super::{limit, Arguments};
 use crate::payload;

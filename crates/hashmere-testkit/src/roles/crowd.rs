@@ -2,9 +2,10 @@
 //! `error CODE` for each that could not, and ends when standard input is closed.
 //! `passers STORE COUNT SEED`: children, one after the other, that each open the store, write, and either close
 //! it or just end; says `done`. A parent that never opens it keeps no place in it.
-//! `churn STORE THREADS`: this many threads at a time, each of which writes and ends; says `ready` when they have, and ends with its input.
-//! `burst STORE COUNT`: this many children, which all open the store at the same time and stay; says how many could, the
-//! microseconds of the slowest, and those of processor time that all took together. They end with standard input.
+//! `churn STORE THREADS`: this many threads at a time, each of which writes and ends; says `ready` when they have, and
+//! ends with its input. `burst STORE COUNT`: this many children, which all open the store at the same time and stay;
+//! says how many could, the microseconds of the slowest, and those of processor time that all took together. They end
+//! with standard input.
 
 use super::Arguments;
 use crate::forked::{fork, wait};

@@ -1,10 +1,10 @@
 //! Logs, and drains a log.
 //!
-//! `logger STORE LOG INDEX`: logs `INDEX n` for n = 0, 1, ... until standard input is closed, and notes behind each line how many
-//! are in the log.
+//! `logger STORE LOG INDEX`: logs `INDEX n` for n = 0, 1, ... until standard input is closed, and notes behind each
+//! line how many are in the log.
 //!
-//! `drainer STORE LOG OUT`: drains to a file or FIFO, as soon as no other process does, until standard input is closed; then says how many
-//! lines that were.
+//! `drainer STORE LOG OUT`: drains to a file or FIFO, as soon as no other process does, until standard input is closed;
+//! then says how many lines that were.
 //!
 //! `leaver STORE LOG OUT N`: drains in a thread, logs N lines, and exits in order without stopping it.
 //!

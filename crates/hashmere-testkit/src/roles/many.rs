@@ -1,8 +1,8 @@
 //! Opens many stores at once, each a file of its own: `many FOLDER COUNT GROWN`.
 //!
-//! Uses each when all are open, has `GROWN` of them grow by 100 MiB each, and then does the same once more in a forked child. Says
-//! `opened`, with how long the first and the last hundred took in microseconds each, how many mappings, descriptors and KiB of memory
-//! a store has; then `used`, `grown`, and `forked`.
+//! Uses each when all are open, has `GROWN` of them grow by 100 MiB each, and then does the same once more in a forked
+//! child. Says `opened`, with how long the first and the last hundred took in microseconds each, how many mappings,
+//! descriptors and KiB of memory a store has; then `used`, `grown`, and `forked`.
 
 use super::{limit, Arguments};
 use crate::forked::{fork, wait};

@@ -77,8 +77,8 @@ impl Arguments {
         self.0.by_ref().collect()
     }
 
-    /// Opens the existing store that is the next argument. Who holds a lock may not be run for long on a busy machine: only
-    /// one that is never given back is refused.
+    /// Opens the existing store that is the next argument. Who holds a lock may not be run for long on a busy machine:
+    /// only one that is never given back is refused.
     fn store(&mut self) -> Store {
         let path: String = self.next();
         Options::new()

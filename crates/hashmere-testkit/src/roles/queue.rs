@@ -1,8 +1,8 @@
 //! Moves elements of a pool about until standard input is closed.
 //!
-//! `queue STORE POOL SEED QUEUES...`: pops from and pushes to the named queues, single elements and batches. Element n holds
-//! its number, and while it is in an endpoint the process id of its holder: another's there means that two held it. In the end says
-//! `moved N`.
+//! `queue STORE POOL SEED QUEUES...`: pops from and pushes to the named queues, single elements and batches. Element n
+//! holds its number, and while it is in an endpoint the process id of its holder: another's there means that two held
+//! it. In the end says `moved N`.
 //!
 //! `holder STORE POOL`: takes an element and says `holding`.
 //!

@@ -1,5 +1,5 @@
-//! The traced process is stopped instead of killed: readers do not notice, a writer of its key gets an error, and afterwards
-//! both have done what they said.
+//! The traced process is stopped instead of killed: readers do not notice, a writer of its key gets an error, and
+//! afterwards both have done what they said.
 
 use super::trace::Stopped;
 use super::verify::{dump, is_clean, Frame};

@@ -1,5 +1,6 @@
-//! A process is stopped inside a critical section for as long as one likes. Readers must not notice, writers of other keys
-//! go on, a writer of its key gets an error that names the stopped process, and when it goes on it is still the only owner.
+//! A process is stopped inside a critical section for as long as one likes. Readers must not notice, writers of other
+//! keys go on, a writer of its key gets an error that names the stopped process, and when it goes on it is still the
+//! only owner.
 
 use super::run::of_keys;
 use super::scenario::Scenario;

@@ -2,8 +2,8 @@
 //! its k-th instruction, for every k; then other processes must find everything acknowledged, and nothing torn.
 //!
 //! Crash enumeration on heap memory cuts an operation off at its stores as the source has them; this cuts off what the
-//! compiler made of it, on a real mapping, with the kernel dropping the locks of a process that really died. Operations on keys are in
-//! `scenario`, those on queues in `queues`.
+//! compiler made of it, on a real mapping, with the kernel dropping the locks of a process that really died. Operations
+//! on keys are in `scenario`, those on queues in `queues`.
 
 mod beside;
 mod hold;

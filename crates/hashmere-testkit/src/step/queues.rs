@@ -1,5 +1,6 @@
-//! The operations on queues that are stepped through, and what must hold after a death in one of them: every element is in one
-//! place, in its order, as if the operation had been done up to one of its steps and the endpoint had been given back then.
+//! The operations on queues that are stepped through, and what must hold after a death in one of them: every element is
+//! in one place, in its order, as if the operation had been done up to one of its steps and the endpoint had been given
+//! back then.
 
 use super::image::Image;
 use super::run::{Case, Counts, Effort, Judge};

@@ -1,8 +1,9 @@
-//! The way of an operation through the program, so that its k-th instruction is reached without executing those before it one by one.
+//! The way of an operation through the program, so that its k-th instruction is reached without executing those before
+//! it one by one.
 //!
-//! An address that the operation passes for the first time is reached at full speed, by a breakpoint; only what lies between
-//! the last such address and the k-th instruction is stepped through. So to be killed behind each of `n` instructions takes a
-//! multiple of `n` steps, not `n * n / 2`.
+//! An address that the operation passes for the first time is reached at full speed, by a breakpoint; only what lies
+//! between the last such address and the k-th instruction is stepped through. So to be killed behind each of `n`
+//! instructions takes a multiple of `n` steps, not `n * n / 2`.
 
 use super::trace::{Stop, Tracee};
 use std::collections::HashSet;
@@ -39,14 +40,16 @@ impl Route {
         first.map_or(at, |(count, _)| at - count)
     }
 
-    /// Whether to die there: behind every instruction, except deep in a loop, where every second will do, then every third.
+    /// Whether to die there: behind every instruction, except deep in a loop, where every second will do, then every
+    /// third.
     pub(super) fn is_worth_it(&self, at: u64) -> bool {
         let deep = self.distance(at) / DEEP;
         deep < 2 || self.distance(at) % deep == 0
     }
 
-    /// Executes the first `at` instructions of a run that has just begun, fewer if it ends before: its instruction then.
-    /// (A run whose way differs from the one that was followed, by a clock or a lock, may end up some instructions away.)
+    /// Executes the first `at` instructions of a run that has just begun, fewer if it ends before: its instruction
+    /// then. (A run whose way differs from the one that was followed, by a clock or a lock, may end up some
+    /// instructions away.)
     pub(super) fn lead(&self, tracee: &Tracee, at: u64) -> Stop {
         let near = self.firsts.partition_point(|(count, _)| *count <= at);
         let Some((count, address)) = near.checked_sub(1).and_then(|near| self.firsts.get(near)) else {

@@ -71,7 +71,8 @@ pub(super) trait Judge {
     /// Looks at a copy of the file, to which every client of the file is dead.
     fn verify_copy(&self, path: &Path, copy: &Path) -> Result<u64, String>;
 
-    /// Looks while the process is stopped, lets it go on to its end, and looks again. How long the others took, in nanoseconds.
+    /// Looks while the process is stopped, lets it go on to its end, and looks again. How long the others took, in
+    /// nanoseconds.
     fn verify_beside(&self, survivor: &mut Self::Survivor, stopped: Stopped) -> Result<u64, String>;
 }
 

@@ -83,7 +83,8 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "open, set, close", cold: true, act: |s, _| set(s, KEY, b"set by a newcomer"), ..PLAIN },
 ];
 
-/// The first of them, this many, keep only writers of their own key out. (A stop while the file grows keeps out every writer that needs a segment.)
+/// The first of them, this many, keep only writers of their own key out. (A stop while the file grows keeps out every
+/// writer that needs a segment.)
 pub const HELD: usize = 9;
 
 const HOUR: Ttl = Ttl::After(Duration::from_secs(3600));

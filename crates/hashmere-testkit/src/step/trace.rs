@@ -57,7 +57,8 @@ impl Tracee {
         tracee
     }
 
-    /// Executes up to `count` instructions, fewer if the end of the operation comes before: how many, and its next instruction.
+    /// Executes up to `count` instructions, fewer if the end of the operation comes before: how many, and its next
+    /// instruction.
     pub fn steps(&self, count: u64) -> (u64, Stop) {
         for done in 0..count {
             if self.step() == Stop::Marker {
@@ -208,8 +209,8 @@ pub fn is_allowed() -> bool {
     }
 }
 
-/// Keeps this process and those that it starts on one processor: a step is two changes of process, and on two processors
-/// each of them would have to be woken up.
+/// Keeps this process and those that it starts on one processor: a step is two changes of process, and on two
+/// processors each of them would have to be woken up.
 pub fn stay_on_one_processor() {
     let mut one = CpuSet::new();
     let chosen = sched_getcpu().and_then(|processor| one.set(processor));

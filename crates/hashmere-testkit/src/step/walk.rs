@@ -1,7 +1,8 @@
 //! One run through a whole operation: whenever an instruction has changed the file, a copy of the file is looked at.
 //!
-//! No process holds a lock on a copy, so it is what a death at that instruction would leave. This takes time in proportion to the
-//! length of an operation, where real deaths take the square of it; and the instructions between two changes need not be tried.
+//! No process holds a lock on a copy, so it is what a death at that instruction would leave. This takes time in
+//! proportion to the length of an operation, where real deaths take the square of it; and the instructions between two
+//! changes need not be tried.
 
 use super::run::{Case, Counts, Judge};
 use super::trace::Stop;
@@ -52,8 +53,8 @@ impl Watch {
         watch
     }
 
-    /// Whether it holds something else than at the last look. (A part that the file has grown by does not count: nothing
-    /// leads there before something else changes.)
+    /// Whether it holds something else than at the last look. (A part that the file has grown by does not count:
+    /// nothing leads there before something else changes.)
     fn has_changed(&mut self) -> bool {
         let mut changed = false;
         for (page, held) in self.held.chunks_mut(PAGE).enumerate() {

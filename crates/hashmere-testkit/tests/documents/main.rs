@@ -1,7 +1,6 @@
-//! Promise: what the reference lists is what the code has, what the guide shows is in a sample that is run, and every link of a
-//! document has its target.
-//! Catches: an error, option or command that is added, renamed or removed without its line in the reference; a fragment of code that
-//! no program contains; a section or file that moved.
+//! Promise: what the reference lists is what the code has, what the guide shows is in a sample that is run, and every
+//! link of a document has its target. Catches: an error, option or command that is added, renamed or removed without
+//! its line in the reference; a fragment of code that no program contains; a section or file that moved.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 mod errors;

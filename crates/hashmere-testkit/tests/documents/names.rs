@@ -1,4 +1,5 @@
-//! `docs/reference/names.md` beside the declarations of each language: a name of the table exists, and a public call is in the table.
+//! `docs/reference/names.md` beside the declarations of each language: a name of the table exists, and a public call is
+//! in the table.
 
 use crate::{between, kebab, read, root};
 use std::collections::BTreeSet;
@@ -7,11 +8,13 @@ type Names = BTreeSet<String>;
 
 const LANGUAGES: [&str; 6] = ["Rust", "C", "C++", "Python", "Ruby", "command"];
 
-/// What objects of C++ and Ruby have because containers and values of their standard libraries do, and which the table leaves out.
+/// What objects of C++ and Ruby have because containers and values of their standard libraries do, and which the table
+/// leaves out.
 const OF_CPP_CONTAINERS: &[&str] = &["begin", "end", "data", "empty", "bool", "c", "expected"];
 const OF_RUBY_CONTAINERS: &[&str] =
     &["[]", "[]=", "bytesize", "byteslice", "getbyte", "initialize", "==", "hash", "inspect", "to_h", "to_i", "to_s"];
-/// Files of C++ and Ruby whose classes are what users call. Options, which the page of options has, and values are in others.
+/// Files of C++ and Ruby whose classes are what users call. Options, which the page of options has, and values are in
+/// others.
 const CPP_CALLS: &[&str] = &["store", "held", "scan", "queue", "log", "log_drain"];
 const RUBY_CALLS: &[&str] = &["store", "scans", "queue", "log"];
 /// Classes of options within those files, and one of the implementation.

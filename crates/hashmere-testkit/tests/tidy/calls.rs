@@ -1,8 +1,8 @@
-//! The parts of the engine call each other in one direction, as they import each other ([`crate::cycles`] holds that): a method of
-//! a later part is not called by an earlier one, except where this page says that, and why.
+//! The parts of the engine call each other in one direction, as they import each other ([`crate::cycles`] holds that):
+//! a method of a later part is not called by an earlier one, except where this page says that, and why.
 //!
-//! All methods are of one type, so the compiler does not see this. A method is known by its name; one whose name several parts
-//! have is not looked at.
+//! All methods are of one type, so the compiler does not see this. A method is known by its name; one whose name
+//! several parts have is not looked at.
 
 use crate::source::{those, Source};
 use crate::{demand_none, places, Problem};

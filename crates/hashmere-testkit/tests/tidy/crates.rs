@@ -1,5 +1,5 @@
-//! Imports between the crates of the workspace point one way, and the crates that are linked into a user's process depend on few
-//! others.
+//! Imports between the crates of the workspace point one way, and the crates that are linked into a user's process
+//! depend on few others.
 
 use crate::source::{those, Source};
 use crate::{demand_none, places, Problem};

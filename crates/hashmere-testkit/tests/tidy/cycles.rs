@@ -1,8 +1,9 @@
-//! Modules of a crate do not import each other in circles, so that each can be read with those before it only. Nor do the parts
-//! of the engine, which are the folders and files of one folder, each taken as a whole.
+//! Modules of a crate do not import each other in circles, so that each can be read with those before it only. Nor do
+//! the parts of the engine, which are the folders and files of one folder, each taken as a whole.
 //!
-//! A module is a file. Its imports are its `use` declarations and paths from `crate::` and `super::` on, followed through
-//! the re-exports of other modules. What a module takes from its own children is no import, and neither are tests.
+//! A module is a file. Its imports are its `use` declarations and paths from `crate::` and `super::` on, followed
+//! through the re-exports of other modules. What a module takes from its own children is no import, and neither are
+//! tests.
 
 use crate::source::{those, Source};
 use crate::{demand_none, places, Problem};
@@ -218,7 +219,8 @@ fn circles(imports: &Imports) -> Vec<BTreeSet<String>> {
     found
 }
 
-/// Whether it is this module or a child of it. The root has all others as children, which import from it what it re-exports.
+/// Whether it is this module or a child of it. The root has all others as children, which import from it what it
+/// re-exports.
 fn is_below(module: &str, place: &str) -> bool {
     place.is_empty() || module.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
 }

@@ -1,5 +1,5 @@
-//! A file is about one subject. Its length is a warning sign: what has more than 500 lines is either split, or listed in
-//! the list below with the reason why it is one subject all the same.
+//! A file is about one subject. Its length is a warning sign: what has more than 500 lines is either split, or listed
+//! in the list below with the reason why it is one subject all the same.
 
 use crate::source::{those, Source};
 use crate::{demand_none, places, Problem};

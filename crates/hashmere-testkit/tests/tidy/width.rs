@@ -1,34 +1,34 @@
-//! Documents are at most 100 columns wide, so that they can be read and compared as they are. Tables, blocks of code, and
-//! lines without a space to break at (addresses) may be wider.
+//! Documents are at most 100 columns wide, and comments of Rust at most 120 as its code is, so that they can be read
+//! and compared as they are. Tables, blocks of code, and lines without a space to break at (addresses) may be wider.
 
 use crate::source::{those, Source};
 use crate::{demand_none, places, Problem};
 
+/// Of documents.
 const COLUMNS: usize = 100;
+/// Of comments: `max_width` of rustfmt.toml, which leaves comments alone.
+const COMMENT_COLUMNS: usize = 120;
 
-/// Documents that are not wrapped yet.
-const WIDE: &[&str] = &[];
-
-fn problems(documents: &[Source], allowed: &[&str]) -> Vec<Problem> {
+/// What is wider than it may be.
+fn problems(sources: &[Source]) -> Vec<Problem> {
     let mut found = Vec::new();
-    for document in documents {
-        let wide = wide_lines(&document.text);
-        let is_allowed = allowed.contains(&document.path.as_str());
-        if is_allowed && wide.is_empty() {
-            found.push(Problem::new(&document.path, "is wrapped now: remove it from `WIDE` in tests/tidy/width.rs"));
-        }
-        for (line, columns) in wide.into_iter().filter(|_| !is_allowed) {
-            let text = format!("{columns} columns; wrap the line at {COLUMNS}");
-            found.push(Problem::on_line(&document.path, line, text));
-        }
+    for source in sources {
+        let (wide, columns) = match source.ending() {
+            "md" => (wide_lines(&source.text), COLUMNS),
+            _ => (wide_comments(&source.text), COMMENT_COLUMNS),
+        };
+        found.extend(wide.into_iter().map(|(line, width)| {
+            Problem::on_line(&source.path, line, format!("{width} columns; wrap the line at {columns}"))
+        }));
     }
-    let is_there = |path: &&&str| documents.iter().any(|document| document.path == **path);
-    let gone = allowed.iter().filter(|path| !is_there(path));
-    found.extend(gone.map(|path| Problem::new(*path, "is not there: remove it from `WIDE` in tests/tidy/width.rs")));
     found
 }
 
-/// Lines that are too wide, with their widths.
+fn can_be_broken(text: &str) -> bool {
+    text.trim_start_matches([' ', '-', '*', '>']).contains(' ')
+}
+
+/// Lines of a document that are too wide, with their widths.
 fn wide_lines(text: &str) -> Vec<(usize, usize)> {
     let mut is_code = false;
     let mut wide = Vec::new();
@@ -37,8 +37,27 @@ fn wide_lines(text: &str) -> Vec<(usize, usize)> {
         is_code ^= fence;
         let is_free = is_code || fence || line.starts_with('|') || line.starts_with("    ");
         let columns = line.chars().count();
-        let can_be_broken = line.trim_start_matches([' ', '-', '*', '>']).contains(' ');
-        if columns > COLUMNS && !is_free && can_be_broken {
+        if columns > COLUMNS && !is_free && can_be_broken(line) {
+            wide.push((number, columns));
+        }
+    }
+    wide
+}
+
+/// The same of the lines of a source that are comments and nothing else.
+fn wide_comments(text: &str) -> Vec<(usize, usize)> {
+    let mut is_code = false;
+    let mut wide = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let Some(comment) = line.trim_start().strip_prefix("//") else {
+            is_code = false;
+            continue;
+        };
+        let said = comment.trim_start_matches(['/', '!']).trim_start();
+        let fence = said.starts_with("```");
+        is_code ^= fence;
+        let columns = line.chars().count();
+        if columns > COMMENT_COLUMNS && !is_code && !fence && !said.starts_with('|') && can_be_broken(said) {
             wide.push((number, columns));
         }
     }
@@ -46,23 +65,21 @@ fn wide_lines(text: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn documents_are_at_most_100_columns_wide() {
-    let documents = those(|source| source.ending() == "md");
-    demand_none(&problems(&documents, WIDE));
+fn documents_and_comments_are_not_too_wide() {
+    demand_none(&problems(&those(|source| ["md", "rs"].contains(&source.ending()))));
 }
 
 #[test]
 fn a_wide_line_is_found_and_tables_and_code_are_not() {
     let (wide, long) = ("wide line ".repeat(11), "x".repeat(120));
     let text = format!("# Title\n{wide}\n| {wide} |\n```text\n{wide}\n```\n    {wide}\n- {long}\n- {wide}\n");
-    let found = problems(&[Source::new("docs/a.md", &text)], &[]);
+    let found = problems(&[Source::new("docs/a.md", &text)]);
     assert_eq!(places(&found), ["docs/a.md:2", "docs/a.md:9"]);
     assert!(found[0].text.contains("110 columns"), "{found:?}");
-    assert!(problems(&[Source::new("docs/a.md", &text)], &["docs/a.md"]).is_empty());
-}
 
-#[test]
-fn an_exception_that_is_not_needed_is_found() {
-    let found = problems(&[Source::new("docs/a.md", "short\n")], &["docs/a.md", "docs/gone.md"]);
-    assert_eq!(places(&found), ["docs/a.md", "docs/gone.md"]);
+    let wide = "wide line ".repeat(12);
+    let text = format!(
+        "/// {wide}\nlet x = \"{wide}\"; // {wide}\n    // {long}\n//! ```\n//! {wide}\n//! ```\n    // {wide}\n"
+    );
+    assert_eq!(places(&problems(&[Source::new("a.rs", &text)])), ["a.rs:1", "a.rs:7"]);
 }

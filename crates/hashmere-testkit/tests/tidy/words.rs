@@ -6,8 +6,8 @@ use crate::{demand_none, places, Problem};
 /// A name that was given up, and what is said instead.
 type Word = (&'static str, &'static str);
 
-/// Not in any file: calls, options and results in whatever language, private names of the engine, and words of comments that do not say
-/// which process or which moment is meant.
+/// Not in any file: calls, options and results in whatever language, private names of the engine, and words of comments
+/// that do not say which process or which moment is meant.
 const GONE: &[Word] = &[
     ("existing_only", "create(false)"),
     ("delete_on_last_exit", "remove_on_last_close"),
@@ -152,8 +152,8 @@ const GONE: &[Word] = &[
 /// Files that may name them: this one, and a test of the system's user of that name.
 const SPARED: &[&str] = &["crates/hashmere-testkit/tests/tidy/words.rs", "crates/hashmere-server/tests/serve/user.rs"];
 
-/// The lines with a word, counted from 0. Two words are found where one space is between them; a word in lower case also as a part of a
-/// name (`all_told`).
+/// The lines with a word, counted from 0. Two words are found where one space is between them; a word in lower case
+/// also as a part of a name (`all_told`).
 fn lines_with(text: &str, word: &str) -> Vec<usize> {
     let joins = !word.chars().all(|c| c.is_ascii_lowercase());
     let is_part = |c: char| c.is_alphanumeric() || joins && c == '_';

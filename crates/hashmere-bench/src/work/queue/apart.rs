@@ -1,8 +1,8 @@
-//! How long a message is under way, one way, to a receiver that spins: sent after a pause of random length, stamped at both ends. Beside
-//! it a bare word, sent in the same way.
+//! How long a message is under way, one way, to a receiver that spins: sent after a pause of random length, stamped at
+//! both ends. Beside it a bare word, sent in the same way.
 //!
-//! There and back at once is another question: who answers in the line that brought the message has it already, and the other end looks
-//! at always the same time.
+//! There and back at once is another question: who answers in the line that brought the message has it already, and the
+//! other end looks at always the same time.
 
 use super::delay::{now_ns, queues, receive, spsc};
 use super::{median, open, pin, Call, Control, Peer, GO, READY};

@@ -1,5 +1,5 @@
-//! How long a message is under way, there and back in half: to a receiver that spins, and to one that sleeps; beside the cache lines
-//! and the futex that it cannot be faster than.
+//! How long a message is under way, there and back in half: to a receiver that spins, and to one that sleeps; beside
+//! the cache lines and the futex that it cannot be faster than.
 
 use super::{median, open, pin, Call, Control, Peer, GO, READY};
 use crate::work::say;

@@ -139,7 +139,8 @@ impl Follow {
     }
 }
 
-/// Opens a log as soon as a process has made it, with the sizes that it shall have: the drainer may be there first. `None`: asked to stop.
+/// Opens a log as soon as a process has made it, with the sizes that it shall have: the drainer may be there first.
+/// `None`: asked to stop.
 fn wait_for(log: &LogArgs) -> Result<Option<Log>, Failure> {
     let mut is_reported = false;
     while !is_asked_to_stop() {

@@ -25,8 +25,8 @@ struct Pinned {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until no writer marks
-    /// any more.
+    /// Takes every mark off, after `take` has seen its record. The caller has a snapshot and has waited until no writer
+    /// marks any more.
     pub(super) fn take_marks(&self, writer: &mut Writer, take: &mut Take<'_>) -> Result<(), BackupError> {
         self.in_reach(|| self.take_all_marks(writer, take))?
     }
@@ -134,7 +134,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// Takes the mark off. No writer writes the head of a dead record; that of a live one belongs to the holder of its key's lock.
+    /// Takes the mark off. No writer writes the head of a dead record; that of a live one belongs to the holder of its
+    /// key's lock.
     fn unmark(&self, writer: &mut Writer, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
         if head.dead != 0 {
             self.unmark_word(record);

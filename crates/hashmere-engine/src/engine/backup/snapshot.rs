@@ -1,8 +1,9 @@
 //! Snapshots: what a backup asks of those who go on writing, and how it begins and ends.
 //!
-//! One word of the header says it all. While it *marks*, every write gets a version above a floor that no earlier record
-//! reaches, and a record from before is marked as kept before it is superseded. So a walk of the index and then of the
-//! marks finds every record that was there at the moment of the snapshot. `docs/internals/backup.md` has the argument.
+//! One word of the header says it all. While it *marks*, every write gets a version above a floor that no earlier
+//! record reaches, and a record from before is marked as kept before it is superseded. So a walk of the index and then
+//! of the marks finds every record that was there at the moment of the snapshot. `docs/internals/backup.md` has the
+//! argument.
 
 use crate::engine::client::stalled::LOOK;
 use crate::engine::index::Tree;
@@ -43,7 +44,8 @@ pub(crate) struct HeldSnapshot<'a, M: Mem, H: Host> {
 
 impl<M: Mem, H: Host> Drop for HeldSnapshot<'_, M, H> {
     fn drop(&mut self) {
-        // A panic passes through, perhaps from the memory itself. The next backup of this client withdraws what it left.
+        // A panic passes through, perhaps from the memory itself. The next backup of this client withdraws what it
+        // left.
         if std::thread::panicking() {
             return;
         }
@@ -119,7 +121,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if !is_at(seen) {
                 return Ok(false);
             }
-            // SYNC(snapshot): who enters after this exchange sees it; for the others it waits. (Lost only to a bit being set.)
+            // SYNC(snapshot): who enters after this exchange sees it; for the others it waits. (Lost only to a bit
+            // being set.)
             if self.mem.compare_exchange(at::SNAPSHOT, seen.0, to(seen).0).is_ok() {
                 self.mem.fence(Ordering::SeqCst);
                 return Ok(true);

@@ -1,4 +1,5 @@
-//! The part of `check` that reads the index: every slot leads to a good record of its own key, and every key has one slot.
+//! The part of `check` that reads the index: every slot leads to a good record of its own key, and every key has one
+//! slot.
 
 use crate::engine::check::CheckReport;
 use crate::engine::index::Tree;

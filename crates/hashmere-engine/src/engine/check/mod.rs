@@ -1,7 +1,8 @@
 //! `check`: reads everything and names what contradicts itself.
 //!
-//! It stops no other client. In a store in use a thing can look wrong because it changed between two loads: so whatever looks wrong
-//! is looked at again, and reported only if it did not change in between. What is half done is not wrong while it is under way.
+//! It stops no other client. In a store in use a thing can look wrong because it changed between two loads: so whatever
+//! looks wrong is looked at again, and reported only if it did not change in between. What is half done is not wrong
+//! while it is under way.
 
 pub(super) mod index;
 mod regions;
@@ -113,7 +114,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let (generation, word) = (self.generation(segment), self.stated(segment));
             let at = self.entry_of(segment);
             let used = self.field(segment, segment::at::USED);
-            // Freed or taken since the first look: not ours to judge. (One that comes back to a state in the same generation holds what it held.)
+            // Freed or taken since the first look: not ours to judge. (One that comes back to a state in the same
+            // generation holds what it held.)
             let stays = || self.stated(segment) == word && self.generation(segment) == generation;
             let tail = word.state == State::Tail;
             if tail && segment >= covered && !self.has_head(segment) {
@@ -144,7 +146,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// What continues a segment that has no owner is nothing of its own: taken for itself, it would be freed and filled again.
+    /// What continues a segment that has no owner is nothing of its own: taken for itself, it would be freed and filled
+    /// again.
     fn check_rest(&self, segment: u64, word: Word, stays: impl Fn() -> bool, report: &mut CheckReport) {
         if word.owner != 0 || word.length == 1 {
             return;
@@ -158,7 +161,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// States and count change under the space lock. A process that died with it may have left them apart: its repair counts them again.
+    /// States and count change under the space lock. A process that died with it may have left them apart: its repair
+    /// counts them again.
     fn check_offline(&self, report: &mut CheckReport) {
         let at_rest = || {
             let lock = LockWord(self.mem.load(at::SPACE_LOCK, Ordering::Acquire));

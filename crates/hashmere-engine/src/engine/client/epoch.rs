@@ -12,8 +12,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn enter(&self, writer: &mut Writer) -> u64 {
         loop {
             let root = self.root();
-            // SYNC(active): pairs with the fence in `free_unless_held`. The exchange orders our word before our second look at the
-            // root: either we see that the store was cleared, or the client that frees sees us.
+            // SYNC(active): pairs with the fence in `free_unless_held`. The exchange orders our word before our second
+            // look at the root: either we see that the store was cleared, or the client that frees sees us.
             self.mem.swap(writer.row + row::at::ACTIVE, root, Ordering::SeqCst);
             if self.mem.load(header::at::ROOT, Ordering::SeqCst) == root {
                 writer.root = root;

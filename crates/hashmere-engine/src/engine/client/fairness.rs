@@ -1,4 +1,5 @@
-//! How long a writer that finds a lock free leaves it to an update that asks for it (see [`crate::engine::write::fairness`]).
+//! How long a writer that finds a lock free leaves it to an update that asks for it (see
+//! [`crate::engine::write::fairness`]).
 
 use crate::engine::{Engine, Writer};
 use crate::fault::{self, Fault};

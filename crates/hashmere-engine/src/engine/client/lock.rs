@@ -2,8 +2,8 @@
 //!
 //! A waiter spins a little, then sleeps on the word. Whenever it wakes without the lock it asks the kernel whether the
 //! owner still lives, by trying to take the owner's liveness lock. If it gets that, the owner is dead for certain, and
-//! the waiter repairs everything the owner left before it goes on. If not, it waits on, and at the end returns `Busy` with the
-//! owner's name. Time alone never gives a client a lock.
+//! the waiter repairs everything the owner left before it goes on. If not, it waits on, and at the end returns `Busy`
+//! with the owner's name. Time alone never gives a client a lock.
 
 use crate::engine::client::stalled::{Blocked, SLEEP_MAX};
 use crate::engine::Engine;
@@ -15,7 +15,8 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// The first sleep. Later ones are twice as long each, up to [`SLEEP_MAX`]: this bounds how long a death goes unnoticed.
+/// The first sleep. Later ones are twice as long each, up to [`SLEEP_MAX`]: this bounds how long a death goes
+/// unnoticed.
 const SLEEP_MIN: Duration = Duration::from_millis(1);
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -51,7 +52,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             .map_err(|blocked| self.busy(blocked.owner, blocked.waited))
     }
 
-    /// Waits for a lock, for as long as `limit` says while its owner lives. `Err(Blocked)` within: it was kept for longer.
+    /// Waits for a lock, for as long as `limit` says while its owner lives. `Err(Blocked)` within: it was kept for
+    /// longer.
     pub(in crate::engine) fn acquire_within(
         &self,
         slot: u32,
@@ -111,8 +113,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives a lock back: `word` is what it holds from now on, owner and waiters aside.
     #[inline(always)]
     pub(in crate::engine) fn release(&self, offset: u64, word: LockWord) {
-        // Look, then store: an exchange would cost a fifth of a write. A waiter that sets its bit between the two finds the
-        // word changed when it goes to sleep, and if it is asleep already, it wakes by itself within `SLEEP_MAX`.
+        // Look, then store: an exchange would cost a fifth of a write. A waiter that sets its bit between the two finds
+        // the word changed when it goes to sleep, and if it is asleep already, it wakes by itself within `SLEEP_MAX`.
         let waiters = LockWord(self.mem.load(offset, Ordering::Relaxed)).has_waiters();
         // SYNC(bucket lock): everything the owner did is seen by the next owner.
         self.mem.store(offset, word.released().0, Ordering::Release);

@@ -1,8 +1,9 @@
 //! Who uses the store: client slots, the writers of this process, and the locks that they hold.
 //!
-//! [`slots`] claims a slot and proves a death; [`writer`] hands the writers of this process out to its threads ([`thread`]);
-//! [`lock`] takes a lock, [`fairness`] leaves one to another, and [`stalled`] proceeds without one; [`epoch`] says what an operation
-//! holds back, [`shown`] which keys a thread is showing; [`wait`] wakes those that wait for a key; [`counts`] sums over all clients.
+//! [`slots`] claims a slot and proves a death; [`writer`] hands the writers of this process out to its threads
+//! ([`thread`]); [`lock`] takes a lock, [`fairness`] leaves one to another, and [`stalled`] proceeds without one;
+//! [`epoch`] says what an operation holds back, [`shown`] which keys a thread is showing; [`wait`] wakes those that
+//! wait for a key; [`counts`] sums over all clients.
 
 pub(super) mod counts;
 pub(super) mod epoch;

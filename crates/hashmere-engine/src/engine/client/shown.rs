@@ -1,8 +1,9 @@
 //! Keys that this thread is showing to a function of the caller's ([`update`](Engine::update)).
 //!
 //! Such a function may use the store. If it wrote the very key that it was called with, its result would come too
-//! late each time, and it would be called again without end; so such a write is refused. The hot path does not check for this:
-//! while a function runs, the thread's own writer counts as taken, and only a write that finds it so looks here.
+//! late each time, and it would be called again without end; so such a write is refused. The hot path does not check
+//! for this: while a function runs, the thread's own writer counts as taken, and only a write that finds it so looks
+//! here.
 
 use crate::engine::client::writer::WriterGuard;
 use crate::engine::{Engine, KeyHash};

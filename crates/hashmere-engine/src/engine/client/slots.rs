@@ -12,7 +12,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Takes a free client slot, or one whose owner is dead, after repairing what it left.
     pub(super) fn claim_slot(&self) -> Result<u32, WriteError> {
         let _one_at_a_time = self.clients.writers.claims();
-        // Clients found alive since the last sweep of this process are not checked again. If that leaves no slot, all are.
+        // Clients found alive since the last sweep of this process are not checked again. If that leaves no slot, all
+        // are.
         for look in [self.clients.look.load(Ordering::Relaxed), 0] {
             let look = if look == 0 { self.begin_look() } else { look };
             for slot in 0..limit::CLIENTS {
@@ -44,8 +45,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(true)
     }
 
-    /// Begins to look for dead clients, and returns the number of this look. Thousands that open a store at once would each ask the
-    /// kernel about all the others: so a process that finds a client alive notes it, for all sweeps that had begun by then.
+    /// Begins to look for dead clients, and returns the number of this look. Thousands that open a store at once would
+    /// each ask the kernel about all the others: so a process that finds a client alive notes it, for all sweeps that
+    /// had begun by then.
     pub(in crate::engine) fn begin_look(&self) -> u64 {
         let look = self.mem.fetch_add(at::SWEEPS, 1, Ordering::AcqRel).wrapping_add(1);
         self.clients.look.store(look, Ordering::Relaxed);
@@ -116,7 +118,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// Whether the client that had claimed this slot for the time of this number is there no more, after repairing what it left.
+    /// Whether the client that had claimed this slot for the time of this number is there no more, after repairing what
+    /// it left.
     pub(crate) fn is_gone(&self, slot: u32, times: u64) -> Result<bool, WriteError> {
         let state = row::offset(slot) + row::at::STATE;
         let is_other = || self.mem.load(state, Ordering::Acquire) != times << 8 | 1;
@@ -132,7 +135,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         done.map(|()| true)
     }
 
-    /// The process of the client that had claimed this slot for the time of this number, and its name, unless it is there no more.
+    /// The process of the client that had claimed this slot for the time of this number, and its name, unless it is
+    /// there no more.
     pub(crate) fn process_of(&self, slot: u32, times: u64) -> Option<(u32, String)> {
         let offset = row::offset(slot);
         let is_it = || self.mem.load(offset + row::at::STATE, Ordering::Acquire) == times << 8 | 1;

@@ -2,8 +2,8 @@
 //!
 //! A lock is *stalled* when its living owner, which is stopped or gets no processor time, has held it for longer than a
 //! waiter was ready to wait. The process notes the lock and the word that it held. While the word is the same, a split
-//! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This is a
-//! hint: a wrong one costs a key its place in the first tree, or a record its move.
+//! (whose key can go to the overflow tree) and a cleaner (which can leave a record) do without the lock at once. This
+//! is a hint: a wrong one costs a key its place in the first tree, or a record its move.
 
 use crate::engine::client::writer_state::Cleaning;
 use crate::engine::{Engine, Writer};
@@ -87,14 +87,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         known[place].0.store(offset, Ordering::Relaxed);
     }
 
-    /// This process had the lock, so it is not stalled. For a lock whose word does not tell one time that its owner holds it from another.
+    /// This process had the lock, so it is not stalled. For a lock whose word does not tell one time that its owner
+    /// holds it from another.
     pub(in crate::engine) fn forget_stalled(&self, offset: u64) {
         let known = self.clients.stalled.known.iter().filter(|(at, _)| at.load(Ordering::Relaxed) == offset);
         known.for_each(|(at, _)| at.store(0, Ordering::Relaxed));
     }
 
-    /// Repeats what a living client blocks, and what can proceed in no other way, until it succeeds or has waited for as long as a writer
-    /// waits for a lock. A cleaner does not wait here: what called it does.
+    /// Repeats what a living client blocks, and what can proceed in no other way, until it succeeds or has waited for
+    /// as long as a writer waits for a lock. A cleaner does not wait here: what called it does.
     pub(in crate::engine) fn patiently<R>(
         &self,
         cleaning: Cleaning,
@@ -109,8 +110,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Waits a moment before a blocked call is repeated. `since` is when it first was; `error` is what it got, which is returned when
-    /// it has waited for `busy_timeout`, as is any error but `Busy`.
+    /// Waits a moment before a blocked call is repeated. `since` is when it first was; `error` is what it got, which is
+    /// returned when it has waited for `busy_timeout`, as is any error but `Busy`.
     #[cold]
     pub(in crate::engine) fn wait_and_retry(
         &self,

@@ -1,4 +1,5 @@
-//! Threads of this process: a number for each, by which it has writers of its own, and the way on which these go back when it ends.
+//! Threads of this process: a number for each, by which it has writers of its own, and the way on which these go back
+//! when it ends.
 
 use hashmere_os::fork;
 use std::cell::{Cell, RefCell};
@@ -14,8 +15,8 @@ const NONE: usize = usize::MAX;
 /// The number of a thread that is being torn down: it has no writer, and borrows one for each write.
 const GONE: usize = usize::MAX - 1;
 
-/// The numbers that living threads of this process have, a bit each. No lock: a child may be forked while another thread would hold
-/// it.
+/// The numbers that living threads of this process have, a bit each. No lock: a child may be forked while another
+/// thread would hold it.
 static NUMBERS: AtomicU64 = AtomicU64::new(0);
 const _: () = assert!(OWN == u64::BITS as usize);
 
@@ -26,8 +27,8 @@ const RETURNING: u64 = 1 << 63;
 
 /// Something that has writers for threads, and is called when one ends.
 pub(crate) trait Lender: Send + Sync {
-    /// The thread with this number ends. With `all` no other shares writers: none of those is in use but by a write under way, and
-    /// none will be before this returns.
+    /// The thread with this number ends. With `all` no other shares writers: none of those is in use but by a write
+    /// under way, and none will be before this returns.
     fn thread_ended(&self, number: usize, all: bool);
 }
 
@@ -59,7 +60,8 @@ impl Drop for Stay {
             lender.thread_ended(self.number, all);
         }
         if all {
-            // SYNC(sharing): pairs with the compare-exchange in `change_sharing`: the next thread to share finds all given back.
+            // SYNC(sharing): pairs with the compare-exchange in `change_sharing`: the next thread to share finds all
+            // given back.
             SHARING.fetch_and(!RETURNING, Ordering::Release);
         }
         if self.number < OWN {
@@ -125,8 +127,8 @@ pub(super) fn while_none_shares(act: impl FnOnce()) {
     }
 }
 
-/// Changes the number of threads that share writers, when none are being given back; what it is now. A forked child does not know how many
-/// there are, and gives none back.
+/// Changes the number of threads that share writers, when none are being given back; what it is now. A forked child
+/// does not know how many there are, and gives none back.
 fn change_sharing(change: impl Fn(u64) -> u64) -> u64 {
     let mut now = SHARING.load(Ordering::Relaxed);
     loop {
@@ -149,7 +151,8 @@ fn begin_sharing() {
     change_sharing(|now| now + 1);
 }
 
-/// Counts a thread that ends. Whether none is left that shares writers: then none begins to before [`RETURNING`] is off.
+/// Counts a thread that ends. Whether none is left that shares writers: then none begins to before [`RETURNING`] is
+/// off.
 fn stop_sharing(one_of_them: bool) -> bool {
     let may_return = fork::generation() == 0;
     let left = |now: u64| match now.wrapping_sub(u64::from(one_of_them)) {

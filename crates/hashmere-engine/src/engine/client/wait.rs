@@ -1,8 +1,10 @@
 //! Waiting for keys to change: a waiter sets the bit of its key's group in one word and sleeps on the group's event; a
-//! writer looks at that word after its commit, which costs a load of a line that is not written while there is no waiter.
+//! writer looks at that word after its commit, which costs a load of a line that is not written while there is no
+//! waiter.
 //!
-//! A wake-up can be lost in two ways: a writer on a machine of weak ordering looks before its commit is seen, and a writer dies
-//! between taking the bit off and counting the event. So no waiter sleeps longer than 128 ms before it looks again.
+//! A wake-up can be lost in two ways: a writer on a machine of weak ordering looks before its commit is seen, and a
+//! writer dies between taking the bit off and counting the event. So no waiter sleeps longer than 128 ms before it
+//! looks again.
 
 use crate::engine::{Engine, KeyHash};
 use crate::types::Version;
@@ -26,8 +28,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// A key of this hash was changed: wakes those who wait for it.
     #[inline(always)]
     pub(in crate::engine) fn changed(&self, hash: u64) {
-        // SYNC(waited): pairs with the exchange in `wait_for_change`. Between a commit and this look lies an atomic operation on
-        // shared memory (the slot's own, or the count of dead bytes), which orders them where stores are ordered.
+        // SYNC(waited): pairs with the exchange in `wait_for_change`. Between a commit and this look lies an atomic
+        // operation on shared memory (the slot's own, or the count of dead bytes), which orders them where stores are
+        // ordered.
         let waited = self.mem.load(at::WAITED, Ordering::Acquire);
         if waited != 0 {
             self.wake_waiters(waited & (1 << group(hash)));
@@ -49,7 +52,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let wanted = group | 1 << SEVERAL;
         let mut waited = self.mem.load(at::WAITED, Ordering::Acquire);
         while waited & wanted != 0 {
-            // The bits go before the events are counted: a waiter that sets one again before that finds its event changed.
+            // The bits go before the events are counted: a waiter that sets one again before that finds its event
+            // changed.
             match self.mem.compare_exchange(at::WAITED, waited, waited & !wanted) {
                 Ok(_) => break,
                 Err(now) => waited = now,

@@ -1,8 +1,9 @@
 //! The writer contexts of this process.
 //!
 //! A *writer* is a client slot with its liveness lock, its row, and the segment that it appends to. Each thread has
-//! one of its own, which costs it no atomic operation to take; threads beyond the first few dozen, and writes that a thread
-//! makes while it holds a reservation, take one from a shared pool. When a thread ends its writer goes back (`thread.rs`).
+//! one of its own, which costs it no atomic operation to take; threads beyond the first few dozen, and writes that a
+//! thread makes while it holds a reservation, take one from a shared pool. When a thread ends its writer goes back
+//! (`thread.rs`).
 
 use crate::engine::client::thread::{self, thread_number, Lender, OWN, SHARES};
 use crate::engine::{Engine, KeyHash, Writer};
@@ -74,8 +75,9 @@ impl WriterCell {
     }
 }
 
-// SAFETY: the writer in the cell is reached only through a `WriterGuard`, which exists once at a time: an own writer's is made only by
-// the one living thread with its number, while `taken` is false; a pool writer's only after setting `taken` atomically.
+// SAFETY: the writer in the cell is reached only through a `WriterGuard`, which exists once at a time: an own writer's
+// is made only by the one living thread with its number, while `taken` is false; a pool writer's only after setting
+// `taken` atomically.
 unsafe impl Sync for WriterCell {}
 
 /// A writer in use by this thread.
@@ -209,8 +211,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.writer_unless(|| self.refuse_if_showing())
     }
 
-    /// A writer for this thread, after a look at what it must not be used for if there may be such a thing: then its own writer is
-    /// taken, or it has none.
+    /// A writer for this thread, after a look at what it must not be used for if there may be such a thing: then its
+    /// own writer is taken, or it has none.
     #[inline(always)]
     fn writer_unless(&self, look: impl FnOnce() -> Result<(), WriteError>) -> Result<WriterGuard<'_>, WriteError> {
         if let Some(writer) = self.clients.writers.take_own() {
@@ -290,7 +292,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.clients.writers.borrow();
     }
 
-    /// Gives back the writer of a thread that ends, and with `all` those that threads share: see [`Lender::thread_ended`].
+    /// Gives back the writer of a thread that ends, and with `all` those that threads share: see
+    /// [`Lender::thread_ended`].
     pub(crate) fn thread_ended(&self, number: usize, all: bool) {
         let own = self.clients.writers.cells.get(number).filter(|_| number < OWN);
         let shared = self.clients.writers.cells.iter().skip(OWN).filter(|_| all);
@@ -298,8 +301,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.return_left(|_| true, all);
     }
 
-    /// Gives a writer back that no thread can begin to use, if it is not in use: a view holds a pin of its row, or a reservation the
-    /// writer itself.
+    /// Gives a writer back that no thread can begin to use, if it is not in use: a view holds a pin of its row, or a
+    /// reservation the writer itself.
     fn return_writer(&self, cell: &WriterCell) {
         let row = cell.row.load(Ordering::Relaxed);
         if row == 0 {
@@ -390,7 +393,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         WriteError::Io { action: "write after a fork", source }
     }
 
-    /// The row of this thread's writer, for statistics and pins; 0 if it has none (then one is claimed, if that is possible).
+    /// The row of this thread's writer, for statistics and pins; 0 if it has none (then one is claimed, if that is
+    /// possible).
     #[inline(always)]
     pub(in crate::engine) fn own_row(&self) -> u64 {
         match self.row_of_thread() {
@@ -445,8 +449,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         {
             return 0;
         }
-        // A row of the pool serves as well, which others use at the same time: pins are taken with compare-exchange, and counted is there
-        // by addition.
+        // A row of the pool serves as well, which others use at the same time: pins are taken with compare-exchange,
+        // and counted is there by addition.
         let pooled = self
             .clients
             .writers
@@ -458,7 +462,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match thread_number() {
             number if number < OWN => self.writer().map_or(0, |writer| writer.row),
             SHARES => pooled.unwrap_or_else(|| self.writer().map_or(0, |writer| writer.row)),
-            // Nothing keeps a shared writer from being given back while such a thread, which is being torn down, uses its row.
+            // Nothing keeps a shared writer from being given back while such a thread, which is being torn down, uses
+            // its row.
             _ => 0,
         }
     }

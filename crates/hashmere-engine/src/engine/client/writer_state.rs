@@ -55,8 +55,8 @@ pub struct Writer {
     pub(in crate::engine) insists: bool,
     /// A large record that this writer's last write superseded: its segments can go as soon as the lock is released.
     pub(in crate::engine) dead_large: Option<u64>,
-    /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but only
-    /// between writes, because what is moved goes where a draft is. Until then nothing is tidied either.
+    /// The last write was refused because the index had to grow and found no room: cleaning or evicting may help, but
+    /// only between writes, because what is moved goes where a draft is. Until then nothing is tidied either.
     pub(in crate::engine) index_full: bool,
     /// The hash of the key that the index had to grow for.
     pub(in crate::engine) full_at: u64,

@@ -71,8 +71,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Option<Found>, ReadError> {
         let refusals = self.refusals();
         loop {
-            // Under the key's lock its own record does not change; another key's may be recycled while we look, and become a
-            // draft of ours. So a match counts only if nothing at all was recycled in between.
+            // Under the key's lock its own record does not change; another key's may be recycled while we look, and
+            // become a draft of ours. So a match counts only if nothing at all was recycled in between.
             let epoch = self.mem.load(header::at::EPOCH, Ordering::Acquire);
             let mut mask = self.matching(place, hash);
             let mut found = None;
@@ -151,8 +151,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// A free slot in the overflow tree, whose existence the bucket notes first; with `Reach::Second` among those of the key's
-    /// second hash, which the bucket of the first one notes as well. `Err` within: the hash for which there is none.
+    /// A free slot in the overflow tree, whose existence the bucket notes first; with `Reach::Second` among those of
+    /// the key's second hash, which the bucket of the first one notes as well. `Err` within: the hash for which there
+    /// is none.
     #[cold]
     pub(in crate::engine) fn overflow_site(
         &self,
@@ -182,8 +183,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
     }
 
-    /// Says of a bucket that is locked, and in the word that it gets when it is released, that a key of it is found under its
-    /// next hash.
+    /// Says of a bucket that is locked, and in the word that it gets when it is released, that a key of it is found
+    /// under its next hash.
     pub(in crate::engine) fn note_overflow(&self, bucket: u64, word: Option<&mut LockWord>) {
         if let Some(word) = word {
             *word = LockWord(word.0 | LockWord::OVERFLOW);

@@ -19,8 +19,8 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `word` what the lock
-    /// word will hold. `false`: the free slots were taken by other keys.
+    /// Gives a draft its version, makes it the key's record, and notes in the writer what was stored, and in `word`
+    /// what the lock word will hold. `false`: the free slots were taken by other keys.
     #[inline(always)]
     pub(in crate::engine) fn commit_draft(
         &self,
@@ -32,7 +32,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         word: &mut LockWord,
     ) -> bool {
         let mut version = keep_version.unwrap_or_else(|| ((word.version() + 1) & VERSION_MAX).max(1).max(draft.least));
-        // SYNC(snapshot): loaded after `enter`, so a snapshot that waits for us to leave knows that we saw it or are before it.
+        // SYNC(snapshot): loaded after `enter`, so a snapshot that waits for us to leave knows that we saw it or are
+        // before it.
         if self.snapshot().concerns_writers() {
             let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
             version = self.apply_snapshot(old, version, keep_version.is_some());
@@ -170,8 +171,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(row + at::INTENT, 0, Ordering::Release);
     }
 
-    /// Marks a superseded record and counts its bytes. A cleaner that meets the mark needs no lock of ours, so until ours
-    /// is released our row holds its segment back: it names it in the intent.
+    /// Marks a superseded record and counts its bytes. A cleaner that meets the mark needs no lock of ours, so until
+    /// ours is released our row holds its segment back: it names it in the intent.
     #[inline(always)]
     pub(in crate::engine) fn mark_dead(&self, writer: &mut Writer, old: &Found) {
         let bytes = old.bytes();

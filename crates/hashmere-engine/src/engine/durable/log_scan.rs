@@ -1,8 +1,8 @@
 //! After a power cut, first half: what the log of a durable store still says, believing nothing but checksums.
 //!
-//! Of the file only the immutable header words, the sync points and the records are used. Segments are looked at by content:
-//! from their start for as long as one whole record follows another. Everything behind is erased, so that no later
-//! life of the segment can run into it.
+//! Of the file only the immutable header words, the sync points and the records are used. Segments are looked at by
+//! content: from their start for as long as one whole record follows another. Everything behind is erased, so that no
+//! later life of the segment can run into it.
 
 use crate::engine::Engine;
 use crate::error::WriteError;

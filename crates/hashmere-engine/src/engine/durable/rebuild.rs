@@ -1,7 +1,7 @@
 //! After a power cut, second half: a new index from what the survey found.
 //!
-//! Nothing here overwrites a record that may live, so whatever becomes of a rebuild - killed, cut off, a second power cut -
-//! the next one begins with the same records and ends with the same store. The caller is alone with the file.
+//! Nothing here overwrites a record that may live, so whatever becomes of a rebuild - killed, cut off, a second power
+//! cut - the next one begins with the same records and ends with the same store. The caller is alone with the file.
 
 use crate::engine::commit::held::HeldKey;
 use crate::engine::commit::locate::Reach;
@@ -33,7 +33,8 @@ enum Adopted {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Rebuilds a durable store of `file_len` bytes from its log. `progress` is called with the bytes done and the total.
+    /// Rebuilds a durable store of `file_len` bytes from its log. `progress` is called with the bytes done and the
+    /// total.
     pub(crate) fn rebuild(&self, file_len: u64, progress: &mut dyn FnMut(u64, u64)) -> Result<u64, WriteError> {
         self.log.lift_maximum(true);
         let rebuilt = self.rebuild_all(file_len, progress);
@@ -104,8 +105,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.erase(at::CLIENTS, at::CLIENTS + u64::from(limit::CLIENTS) * row::BYTES)
     }
 
-    /// Makes a segment table for the segments found. A chunk stays where its pointer says if nothing else is there; else it
-    /// goes behind the end of the file.
+    /// Makes a segment table for the segments found. A chunk stays where its pointer says if nothing else is there;
+    /// else it goes behind the end of the file.
     fn lay_table(&self, content: &mut Vec<Content>) -> Result<(), WriteError> {
         let back = |offset, bytes| self.mem.back(offset, bytes).map_err(crate::engine::back_error);
         let own = CHUNK_BYTES.div_ceil(self.segment_bytes());
@@ -164,7 +165,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn plant_again(&self, writer: &Writer, generation: u64, survey: &Survey) -> Result<(), WriteError> {
         let segment = self.claim_patiently(writer.slot, Need::Reserve, self.plant_bytes())?;
         let word = RootWord { generation, segment };
-        // What a backup left in the header, and what writes asked for, is of some moment since the last sync, or before: a lower bound.
+        // What a backup left in the header, and what writes asked for, is of some moment since the last sync, or
+        // before: a lower bound.
         let seen = survey.version.max(self.snapshot().floor()).max(self.raised());
         let version = self.host.now_ms().max(seen.saturating_add(MARGIN)) & VERSION_MAX;
         self.mem.store(at::SNAPSHOT, Snapshot::idle(version, true).0, Ordering::Relaxed);

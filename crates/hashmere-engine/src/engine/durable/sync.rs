@@ -63,7 +63,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 "the store has used up its 2^32 syncs; dump it and load the dump again",
             ));
         }
-        // SYNC(stamp): a writer that still loads the old number has its commit, and all before it, in what is flushed below.
+        // SYNC(stamp): a writer that still loads the old number has its commit, and all before it, in what is flushed
+        // below.
         self.mem.swap(at::SYNC_NEXT, number + 1, Ordering::SeqCst);
         self.mem.fence(Ordering::SeqCst);
         // After the number: what a clear leaves behind waits for a sync that knows its floor.
@@ -99,8 +100,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Writes everything to the medium. A failure is forever: which pages arrived cannot be known, and the kernel forgets
-    /// that the others did not.
+    /// Writes everything to the medium. A failure is forever: which pages arrived cannot be known, and the kernel
+    /// forgets that the others did not.
     pub(crate) fn flush(&self) -> Result<(), WriteError> {
         self.mem.sync().map_err(|source| {
             if !fault::is(Fault::PoisonIgnored) {

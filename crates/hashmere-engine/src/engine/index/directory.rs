@@ -23,7 +23,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(offset, value, Ordering::Release);
     }
 
-    /// Takes a leaf for the client `slot` and notes it in the client's row. Needs the index lock. Its content is anything.
+    /// Takes a leaf for the client `slot` and notes it in the client's row. Needs the index lock. Its content is
+    /// anything.
     pub(in crate::engine) fn take_leaf(&self, slot: u32, root: u64) -> Result<u64, WriteError> {
         let block = self.root_block(root);
         let note = row::offset(slot) + row::at::LEAF;
@@ -61,7 +62,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.put(row::offset(slot) + row::at::LEAF, 0);
     }
 
-    /// The offset of the next `bytes` of the arena, with memory behind them; the caller moves the arena on. Needs the index lock.
+    /// The offset of the next `bytes` of the arena, with memory behind them; the caller moves the arena on. Needs the
+    /// index lock.
     fn arena_room(&self, slot: u32, root: u64, bytes: u64) -> Result<u64, WriteError> {
         let block = self.root_block(root);
         let next = self.word(block + root::at::ARENA);
@@ -96,8 +98,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Claims segments for the index, with memory for `bytes`. Index growth may use the reserve's place in a full store no more
-    /// than writers may.
+    /// Claims segments for the index, with memory for `bytes`. Index growth may use the reserve's place in a full store
+    /// no more than writers may.
     pub(in crate::engine) fn claim_index(&self, slot: u32, n: u64, bytes: u64) -> Result<u64, WriteError> {
         let mut refused = None;
         let claimed = match n {

@@ -6,8 +6,8 @@ use hashmere_format::record::RecordHeader;
 
 /// A record that a slot points at.
 ///
-/// What it holds beyond the header is loaded when it is asked for, which is sound as long as the record is: under its key's
-/// lock, under a pin, or before the proof that nothing was recycled.
+/// What it holds beyond the header is loaded when it is asked for, which is sound as long as the record is: under its
+/// key's lock, under a pin, or before the proof that nothing was recycled.
 #[derive(Clone, Copy, Debug)]
 pub struct Found {
     pub(crate) header: RecordHeader,

@@ -160,8 +160,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(self.depth(block, tree).map(|depth| Directory { block, tree, depth }))
     }
 
-    /// How a hash leads to its leaf in a directory. Of one that was doubled since then the entries of before still count: they lead
-    /// to the leaf that a key had then.
+    /// How a hash leads to its leaf in a directory. Of one that was doubled since then the entries of before still
+    /// count: they lead to the leaf that a key had then.
     #[inline(always)]
     pub(super) fn path_in(&self, directory: Directory, hash: u64) -> Result<Path, ReadError> {
         // A damaged depth is below 32: its pointer is still within the root block.
@@ -177,8 +177,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Path { leaf, entry, depth: u64::from(directory.depth) })
     }
 
-    /// Whether the same hash would lead the same way now: neither was the leaf split, nor the directory doubled, nor the
-    /// store cleared. (After a doubling the leaf may be the same all the same: then one look more does no harm.)
+    /// Whether the same hash would lead the same way now: neither was the leaf split, nor the directory doubled, nor
+    /// the store cleared. (After a doubling the leaf may be the same all the same: then one look more does no harm.)
     #[inline(always)]
     pub(super) fn is_still(&self, root_word: u64, tree: Tree, path: Path) -> bool {
         let depth = self.depth(self.root_block(root_word), tree);
@@ -209,11 +209,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         place
     }
 
-    /// Which slots of a place hold a tag: one bit each, eight for each bucket. A hint: what they lead to is for the caller to load and
-    /// prove.
+    /// Which slots of a place hold a tag: one bit each, eight for each bucket. A hint: what they lead to is for the
+    /// caller to load and prove.
     ///
-    /// Both buckets at once, though half of the time the first would do: which of them it is cannot be predicted, and a branch
-    /// that is taken wrongly costs more than a line that was asked for anyway.
+    /// Both buckets at once, though half of the time the first would do: which of them it is cannot be predicted, and a
+    /// branch that is taken wrongly costs more than a line that was asked for anyway.
     #[inline(always)]
     pub(super) fn matching(&self, place: Place, tag: u64) -> u32 {
         self.mem.agreeing(place.first, place.second, tag as u32, TAG_MASK as u32) & SLOTS_MASK

@@ -15,8 +15,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (start + self.leaf_bytes()).min(self.segment_bytes())
     }
 
-    /// Writes an index of one empty leaf into a claimed segment. Versions in it are larger than `version`; records up to
-    /// `floor` are of an index of the past.
+    /// Writes an index of one empty leaf into a claimed segment. Versions in it are larger than `version`; records up
+    /// to `floor` are of an index of the past.
     pub(in crate::engine) fn plant(&self, word: RootWord, version: u64, floor: u64) -> Result<(), WriteError> {
         let block = self.segment_offset(word.segment);
         let start = root::BYTES.next_multiple_of(self.leaf_bytes());

@@ -26,8 +26,9 @@ pub struct Step {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// One step of a scan: the entry at a position, and the position behind it. Of a leaf that has the interval for itself empty
-    /// places are passed in the same step. `places` is how many may be looked at, 1 at least; those that were are taken off.
+    /// One step of a scan: the entry at a position, and the position behind it. Of a leaf that has the interval for
+    /// itself empty places are passed in the same step. `places` is how many may be looked at, 1 at least; those that
+    /// were are taken off.
     pub fn scan_step(&self, root: u64, from: Scan, places: &mut usize) -> Result<Step, ReadError> {
         let tree = Tree::from_number(from.tree);
         let bits = depth_max(from.tree);
@@ -47,7 +48,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Err(_) if self.root() != root => return Ok(Step { next: from, entry: None }),
                 Err(error) => return Err(error),
             };
-            // A leaf of less depth than the interval: the store was cleared since, and nothing is left to be seen twice.
+            // A leaf of less depth than the interval: the store was cleared since, and nothing is left to be seen
+            // twice.
             let depth = if fresh { id.depth } else { from.depth.min(id.depth) };
             let at = Scan { depth, line: if fresh { self.layout.first as u32 } else { from.line }, ..from };
             let (passed, slot_offset, slot) = self.first_entry(leaf, at, if depth == id.depth { most } else { 1 });
@@ -68,8 +70,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// The first place from a position on that is not empty, or else the last of the leaf or of the `most` that may be looked at: how
-    /// many were passed, and what it holds.
+    /// The first place from a position on that is not empty, or else the last of the leaf or of the `most` that may be
+    /// looked at: how many were passed, and what it holds.
     #[inline]
     fn first_entry(&self, leaf: u64, from: Scan, most: usize) -> (u64, u64, Slot) {
         let (mut line, mut slot) = (u64::from(from.line), u64::from(from.slot));
@@ -93,14 +95,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let hash = u64::from(reverse(reached, bits));
         let leaf = self.leaf_of(root, tree, hash)?.ok_or_else(|| corrupt("a tree lost its directory", root))?;
         let word = self.mem.load(leaf, Ordering::Acquire);
-        // A leaf is never deeper than its directory, whose depth is looked at afterwards: by a damaged one, a scan would
-        // go through as many intervals as a large store has.
+        // A leaf is never deeper than its directory, whose depth is looked at afterwards: by a damaged one, a scan
+        // would go through as many intervals as a large store has.
         let deepest = self.depth(self.root_block(root), tree).unwrap_or(0);
         let id = Identity::unpack(word).filter(|id| id.depth <= bits.min(deepest));
         Ok((leaf, id.ok_or_else(|| corrupt("a leaf has no identity", leaf))?))
     }
 
-    /// The position behind (`at`, in the leaf `id`): the next leaf at this place, then the next place, then the next interval.
+    /// The position behind (`at`, in the leaf `id`): the next leaf at this place, then the next place, then the next
+    /// interval.
     fn after(&self, at: Scan, id: Identity, bits: u32) -> Scan {
         let depth = if fault::is(Fault::CursorSlips) { id.depth } else { at.depth };
         let interval = 1u32 << (bits - depth);

@@ -1,10 +1,11 @@
 //! Splitting a leaf: the index grows by one leaf at a time, and every entry keeps its place.
 //!
 //! The splitter takes every lock of the leaf, builds the new leaf in private, then notes it in the old one: from
-//! that store on the split only goes forward, in this process or in one that repairs. Each later step may be done twice.
+//! that store on the split only goes forward, in this process or in one that repairs. Each later step may be done
+//! twice.
 //!
-//! A lock that does not come is not waited for with others in hand, and not for long: then the leaf is not split now, and the
-//! key goes to the overflow tree.
+//! A lock that does not come is not waited for with others in hand, and not for long: then the leaf is not split now,
+//! and the key goes to the overflow tree.
 
 use crate::engine::client::stalled::{Blocked, BRIEF, LOCK_WAIT};
 use crate::engine::index::Tree;
@@ -18,8 +19,8 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 /// A leaf with both buckets of a key full is split when it is filled to this share; below, the key goes to
-/// the overflow tree. (With 511 buckets of 7 slots the first such key comes at about 0.77, and at 0.875 about six keys in a thousand
-/// have overflowed: a split at the first would waste a tenth of the index.)
+/// the overflow tree. (With 511 buckets of 7 slots the first such key comes at about 0.77, and at 0.875 about six keys
+/// in a thousand have overflowed: a split at the first would waste a tenth of the index.)
 const FILL: (u64, u64) = (7, 8);
 /// A split that would move less than one in this many entries, or leave less, separates nothing: the keys collide.
 const LOPSIDED: u64 = 32;
@@ -42,8 +43,8 @@ struct Census {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Makes a free slot likelier for a hash whose buckets are full, by splitting its leaf. If that was not done in the first
-    /// tree, the overflow tree is there, and the key goes there.
+    /// Makes a free slot likelier for a hash whose buckets are full, by splitting its leaf. If that was not done in the
+    /// first tree, the overflow tree is there, and the key goes there.
     #[cold]
     pub(in crate::engine) fn make_slot(
         &self,
@@ -55,9 +56,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut made = self.grow_index(writer, root, hash, tree);
         if tree == Tree::First {
             writer.full_at = hash;
-            // A strict store that the file system refuses a leaf has places left in the overflow tree: one delete is to make
-            // room for one key. The next key asks again. (A cache evicts.)
-            // So has one that finds the space lock stalled.
+            // A strict store that the file system refuses a leaf has places left in the overflow tree: one delete is to
+            // make room for one key. The next key asks again. (A cache evicts.) So has one that finds the space lock
+            // stalled.
             let refused = match &made {
                 Err(WriteError::NoSpace(_)) => !self.layout.is_cache(),
                 Err(WriteError::Busy { .. }) => true,
@@ -191,8 +192,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         result
     }
 
-    /// Takes every lock of a leaf, in order. For one that does not come at once it waits without the others, which are those of
-    /// keys that have nothing to do with it.
+    /// Takes every lock of a leaf, in order. For one that does not come at once it waits without the others, which are
+    /// those of keys that have nothing to do with it.
     fn lock_leaf(&self, slot: u32, leaf: u64) -> Result<Growth, WriteError> {
         let limit = LOCK_WAIT.min(self.access.busy_timeout);
         let start = self.host.monotonic();
@@ -220,7 +221,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes the index lock and makes the directory deep enough, which may fail and so comes before the point of no return.
+    /// Takes the index lock and makes the directory deep enough, which may fail and so comes before the point of no
+    /// return.
     fn prepare_directory(&self, slot: u32, root: u64, tree: Tree, depth: u32) -> Result<Growth, WriteError> {
         if let Err(blocked) = self.acquire_soon(slot, at::INDEX_LOCK, BRIEF)? {
             return Ok(Growth::Stalled(blocked));
@@ -234,7 +236,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Growth::Grown)
     }
 
-    /// Gives a leaf back that did not get into the index. If the lock for that does not come, the row keeps it for the next split.
+    /// Gives a leaf back that did not get into the index. If the lock for that does not come, the row keeps it for the
+    /// next split.
     fn return_leaf(&self, slot: u32, root: u64, leaf: u64) -> Result<(), WriteError> {
         if self.acquire_soon(slot, at::INDEX_LOCK, BRIEF)?.is_err() {
             return Ok(());
@@ -283,8 +286,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(old + leaf::at::IDENTITY, shrunk.pack(), Ordering::Release);
         self.clear_moved(old, bit);
         self.mem.store(old + leaf::at::SPLIT, 0, Ordering::Release);
-        // The new leaf opens only now: until the old entries are gone a writer there could let a record be recycled that
-        // an old entry still points at.
+        // The new leaf opens only now: until the old entries are gone a writer there could let a record be recycled
+        // that an old entry still points at.
         self.unlock_leaf(slot, new);
         self.mem.store(row::offset(slot) + row::at::LEAF, 0, Ordering::Release);
         self.unlock_leaf(slot, old);

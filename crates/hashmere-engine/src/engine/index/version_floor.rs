@@ -1,8 +1,8 @@
 //! Versions that the caller asks for: a write may say which version it must have at least.
 //!
-//! The repair of a crashed owner's lock, and a clear, must know how far versions may have gone without having seen each of
-//! them. They know it from the *raised* word of the header: it goes up before the first record gets such a version, and never
-//! back. Without such writes it is zero.
+//! The repair of a crashed owner's lock, and a clear, must know how far versions may have gone without having seen each
+//! of them. They know it from the *raised* word of the header: it goes up before the first record gets such a version,
+//! and never back. Without such writes it is zero.
 
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
@@ -13,8 +13,8 @@ use hashmere_format::record::VERSION_MAX;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// How far the word goes beyond what was asked for: a writer of ever larger versions (times, numbers of a sequence) takes
-/// the lock once in this many.
+/// How far the word goes beyond what was asked for: a writer of ever larger versions (times, numbers of a sequence)
+/// takes the lock once in this many.
 const AHEAD: u64 = 1 << 20;
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -37,8 +37,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if least <= self.raised() || fault::is(Fault::RaiseUnsaid) {
             return Ok(());
         }
-        // SYNC(raised): a clear reads the word and stores the root under this lock. Either it reads ours, or we enter after it and
-        // work under its root.
+        // SYNC(raised): a clear reads the word and stores the root under this lock. Either it reads ours, or we enter
+        // after it and work under its root.
         self.acquire_global(writer.slot, at::INDEX_LOCK)?;
         self.mem.store(at::RAISED, self.raised().max(least + AHEAD), Ordering::Release);
         self.release_global(at::INDEX_LOCK);

@@ -42,8 +42,8 @@ impl Draft {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Records above this get segments of their own, and fill at least half of them. What a shorter one leaves unused at the
-    /// end of a segment is for others that fit there, if it is more than a quarter.
+    /// Records above this get segments of their own, and fill at least half of them. What a shorter one leaves unused
+    /// at the end of a segment is for others that fit there, if it is more than a quarter.
     pub(in crate::engine) fn is_large(&self, bytes: u64) -> bool {
         bytes > self.segment_bytes() / 2
     }
@@ -100,7 +100,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Err(WriteError::NoSpace(std::io::ErrorKind::StorageFull.into()))
     }
 
-    /// Opens a claimed segment, or one that is partly filled, for this writer. Its first `ready` bytes have memory behind them.
+    /// Opens a claimed segment, or one that is partly filled, for this writer. Its first `ready` bytes have memory
+    /// behind them.
     pub(in crate::engine) fn open_segment(&self, writer: &mut Writer, number: u64, used: u64, ready: u64) {
         let start = self.segment_offset(number);
         let head = start + used;
@@ -177,8 +178,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !self.change_state(number, Word::new(State::Partial), Word::owned(State::Open, writer.slot)) {
             return false;
         }
-        // Only now is what the entry says about it for us alone. A death here leaves a segment in our name that the row does
-        // not name: then the entry counts.
+        // Only now is what the entry says about it for us alone. A death here leaves a segment in our name that the row
+        // does not name: then the entry counts.
         let used = self.field(number, segment::at::USED);
         if used.saturating_add(bytes) > self.segment_bytes() || used & 7 != 0 {
             self.set_state(number, Word::new(State::Partial));
@@ -240,7 +241,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Draft { offset, word: head.pack(self.layout.lengths), bytes, value: offset, expires, least: 0, large: 0 }
     }
 
-    /// Advances the writer over a draft that is about to be committed. From here on the bytes count as a record, live or not.
+    /// Advances the writer over a draft that is about to be committed. From here on the bytes count as a record, live
+    /// or not.
     #[inline(always)]
     pub(in crate::engine) fn advance(&self, writer: &mut Writer, draft: &Draft) {
         if draft.is_large() {

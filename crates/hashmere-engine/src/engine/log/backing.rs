@@ -1,8 +1,8 @@
 //! Memory behind segments: which of the free ones have it, and what the file system refused.
 //!
-//! A *free* segment has memory behind all of it, a *hole* has none: to take one is to ask the file system, as it is to grow. So what
-//! counts as free can be written to whatever the file system says, and a request that it refuses leaves holes where there were
-//! holes.
+//! A *free* segment has memory behind all of it, a *hole* has none: to take one is to ask the file system, as it is to
+//! grow. So what counts as free can be written to whatever the file system says, and a request that it refuses leaves
+//! holes where there were holes.
 
 use crate::engine::client::writer_state::Cleaning;
 use crate::engine::log::segments::{Memory, Need, RESERVE};
@@ -18,11 +18,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub(super) const STEP: u64 = 64 << 10;
 /// From this many segments on a segment is backed whole: fewer system calls, larger batches of pages.
 pub(in crate::engine) const WHOLE_FROM: u64 = 32;
-/// How long a cache that was refused memory lives within what it has before it asks again, in milliseconds. (Where the file system
-/// says how much it has left, that is asked each time.)
+/// How long a cache that was refused memory lives within what it has before it asks again, in milliseconds. (Where the
+/// file system says how much it has left, that is asked each time.)
 const ASK_AGAIN_MS: u64 = 1000;
 
-/// The part of the hole hand that is a segment; all ones: there is no hole. The bits above it count how often a segment became one.
+/// The part of the hole hand that is a segment; all ones: there is no hole. The bits above it count how often a segment
+/// became one.
 const HAND: u64 = u32::MAX as u64;
 
 /// What the file system refused this process last.
@@ -71,8 +72,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.host.monotonic().as_millis() as u64
     }
 
-    /// Why the file system need not be asked for this many bytes more: it says itself that it has less, or it just refused
-    /// them to a cache, which can do without. A strict store and a cleaner are never refused from memory.
+    /// Why the file system need not be asked for this many bytes more: it says itself that it has less, or it just
+    /// refused them to a cache, which can do without. A strict store and a cleaner are never refused from memory.
     pub(in crate::engine) fn foreseen(&self, need: Need, bytes: u64) -> Option<WriteError> {
         let known = self.layout.is_cache() && need == Need::Normal && self.remembers(bytes);
         if !known && self.mem.left().is_none_or(|left| bytes <= left) {
@@ -100,8 +101,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         STEP.min(self.segment_bytes())
     }
 
-    /// Claims one segment for `slot`, with memory behind its first `bytes`: a free one, a hole, or by growth. `None`: there
-    /// is none to be had, because of the maximum size or because the file system has no room (then the error is in `refused`).
+    /// Claims one segment for `slot`, with memory behind its first `bytes`: a free one, a hole, or by growth. `None`:
+    /// there is none to be had, because of the maximum size or because the file system has no room (then the error is
+    /// in `refused`).
     pub(in crate::engine) fn claim(
         &self,
         slot: u32,
@@ -139,7 +141,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// The same for a caller that can do without growth in no other way: it waits for a stalled space lock as for any lock.
+    /// The same for a caller that can do without growth in no other way: it waits for a stalled space lock as for any
+    /// lock.
     pub(in crate::engine) fn claim_patiently(&self, slot: u32, need: Need, bytes: u64) -> Result<u64, WriteError> {
         self.patiently(Cleaning::No, || {
             let mut refused = None;
@@ -182,8 +185,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// From where on to look for holes. A death may have lost one, so the hint is not believed where `n` segments cannot be had by
-    /// growth.
+    /// From where on to look for holes. A death may have lost one, so the hint is not believed where `n` segments
+    /// cannot be had by growth.
     pub(super) fn first_hole(&self, n: u64) -> u64 {
         if self.segments() + n + RESERVE > self.segments_max() {
             return 0;

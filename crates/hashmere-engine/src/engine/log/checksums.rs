@@ -1,9 +1,9 @@
 //! Checksums and stamps: what makes a record of a durable store provable without the index.
 //!
-//! Order of a write under the key's lock: the head with its version; the checksum with the stamp *never*; the head of the
-//! segment passes; COMMIT; the stamp *alive*; then the superseded record is stamped with the number of the sync to come. So in every
-//! segment whole records follow each other without gaps, and whatever the medium kept of them, a record that died before a
-//! completed sync is known to be dead. `docs/internals/durability.md` has the proof.
+//! Order of a write under the key's lock: the head with its version; the checksum with the stamp *never*; the head of
+//! the segment passes; COMMIT; the stamp *alive*; then the superseded record is stamped with the number of the sync to
+//! come. So in every segment whole records follow each other without gaps, and whatever the medium kept of them, a
+//! record that died before a completed sync is known to be dead. `docs/internals/durability.md` has the proof.
 
 use crate::engine::{Draft, Engine};
 use crate::error::WriteError;
@@ -82,8 +82,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn stamp(&self, record: u64) {
         let sum = self.checksum_word(record);
         if sum.stamp() == ALIVE && !fault::is(Fault::DeathUnstamped) {
-            // SYNC(stamp): pairs with the fence in `sync`. The number is loaded after the commit: if it is that of a sync under way or
-            // past, that sync flushes what took the record's place.
+            // SYNC(stamp): pairs with the fence in `sync`. The number is loaded after the commit: if it is that of a
+            // sync under way or past, that sync flushes what took the record's place.
             self.mem.fence(Ordering::SeqCst);
             self.set_checksum(record, sum.stamped(self.mem.load(at::SYNC_NEXT, Ordering::SeqCst)));
         }

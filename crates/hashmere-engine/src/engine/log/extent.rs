@@ -21,7 +21,8 @@ pub(in crate::engine) struct Extent {
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Claims `n` adjacent segments with memory behind them, the first in state "large, new".
     pub(super) fn claim_extent(&self, writer: &mut Writer, n: u64) -> Result<u64, WriteError> {
-        // One is the index's. What the store can never hold is refused before anything is cleaned, evicted or added for it.
+        // One is the index's. What the store can never hold is refused before anything is cleaned, evicted or added for
+        // it.
         if n >= self.segments_max() {
             return Err(self.full(None));
         }
@@ -34,8 +35,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Makes one extent of `n` segments that its owner has claimed, each on its own.
     ///
-    /// The first comes first: at a death in between it says how many are freed with it, and a segment that is claimed yet is
-    /// freed by name, before or after it.
+    /// The first comes first: at a death in between it says how many are freed with it, and a segment that is claimed
+    /// yet is freed by name, before or after it.
     pub(in crate::engine) fn join(&self, first: u64, n: u64, word: Word) {
         self.set_state(first, word.long(n as u32));
         if !fault::is(Fault::TailUnjoined) {
@@ -102,8 +103,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Claims `n` adjacent segments that hold nothing: all free if there are such besides the reserve, else with holes among them. Then
-    /// the file system must have memory for these, and for what it takes of the reserve.
+    /// Claims `n` adjacent segments that hold nothing: all free if there are such besides the reserve, else with holes
+    /// among them. Then the file system must have memory for these, and for what it takes of the reserve.
     fn vacant_extent(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) -> Option<Extent> {
         let free = self.free_segments();
         if free >= n + RESERVE {

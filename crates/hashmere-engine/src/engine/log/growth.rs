@@ -1,9 +1,10 @@
 //! Growth: more segments at the end of the file.
 //!
-//! What takes long, asking the kernel for addresses and for memory, comes before the space lock. The lock is then held for a few stores,
-//! and a client is rarely stopped there. The others do not wait for it for long: a claim that finds the space lock stalled fails like one
-//! that the file system refuses, and its caller makes do with the file as it is, by cleaning or evicting. Only where that gives
-//! nothing does the call wait for as long as a writer waits for any lock ([`Engine::patiently`]).
+//! What takes long, asking the kernel for addresses and for memory, comes before the space lock. The lock is then held
+//! for a few stores, and a client is rarely stopped there. The others do not wait for it for long: a claim that finds
+//! the space lock stalled fails like one that the file system refuses, and its caller makes do with the file as it is,
+//! by cleaning or evicting. Only where that gives nothing does the call wait for as long as a writer waits for any lock
+//! ([`Engine::patiently`]).
 
 use crate::engine::back_error;
 use crate::engine::client::stalled::LOCK_WAIT;
@@ -17,16 +18,16 @@ use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
 use hashmere_mem::{Host, Mem, BLOCK};
 use std::sync::atomic::Ordering;
 
-/// From this size on the file grows by whole blocks: large pages halve the time of a look-up in a large table, and a small
-/// store stays small.
+/// From this size on the file grows by whole blocks: large pages halve the time of a look-up in a large table, and a
+/// small store stays small.
 const BLOCKS_FROM: u64 = 16 << 20;
 /// When the file has this segment, the rows of `ROWS_READY` clients get their memory.
 const ROWS_FROM: u64 = 8;
 const ROWS_READY: u64 = 64;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Appends `n` segments to the file and claims them, each on its own, with no memory behind them. `None`: the maximum does
-    /// not allow it, or the reason is in `refused`.
+    /// Appends `n` segments to the file and claims them, each on its own, with no memory behind them. `None`: the
+    /// maximum does not allow it, or the reason is in `refused`.
     pub(in crate::engine) fn grow(
         &self,
         slot: u32,
@@ -84,7 +85,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Some(max).filter(|max| total + n + floor <= *max)
     }
 
-    /// With the space lock. All that `n` segments after the first `ready` need has been asked for, unless their chunk of the table is missing.
+    /// With the space lock. All that `n` segments after the first `ready` need has been asked for, unless their chunk
+    /// of the table is missing.
     fn grow_locked(&self, slot: u32, n: u64, need: Need, ready: u64) -> Result<Option<u64>, WriteError> {
         self.reach_file()?;
         let total = self.segments();
@@ -102,8 +104,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Some(total))
     }
 
-    /// Asks for what the `n` segments after the first `total` need to be counted: entries with memory, addresses, and a file that
-    /// reaches to their end, for a reader of a torn length stays within it.
+    /// Asks for what the `n` segments after the first `total` need to be counted: entries with memory, addresses, and a
+    /// file that reaches to their end, for a reader of a torn length stays within it.
     fn back_growth(&self, total: u64, n: u64, max: u64) -> Result<(), WriteError> {
         (total..total + n)
             .filter(|s| *s == total || s % (PAGE / segment::BYTES) == 0)
@@ -137,8 +139,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         chunks.map(|chunk| at::CHUNKS + 8 * chunk).find(|pointer| !self.is_chunk(*pointer, total))
     }
 
-    /// Makes sure that the next `n` segments have entries. A chunk of the table beyond the first takes segments of its own, just
-    /// before the segments that need it; its own entries may be in itself.
+    /// Makes sure that the next `n` segments have entries. A chunk of the table beyond the first takes segments of its
+    /// own, just before the segments that need it; its own entries may be in itself.
     fn extend_table(&self, n: u64, max: u64) -> Result<(), WriteError> {
         loop {
             let total = self.segments();
@@ -156,7 +158,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.unback(start, own * self.segment_bytes());
                 return Err(error);
             }
-            // A process that died here may have left anything, the pointer included: it counts only once its segment does.
+            // A process that died here may have left anything, the pointer included: it counts only once its segment
+            // does.
             self.mem.zero(start, CHUNK_BYTES);
             self.mem.store(pointer, start, Ordering::Release);
             for i in 0..own {
@@ -186,8 +189,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.back(self.new_entry(segment) & !(PAGE - 1), PAGE).map_err(back_error)
     }
 
-    /// The offset of the entry of a segment that does not count yet; its chunk need not either. What a damaged pointer leads
-    /// to is not touched.
+    /// The offset of the entry of a segment that does not count yet; its chunk need not either. What a damaged pointer
+    /// leads to is not touched.
     fn new_entry(&self, segment: u64) -> u64 {
         let chunk = self.mem.load(at::CHUNKS + 8 * (segment / CHUNK_ENTRIES), Ordering::Acquire) & !7;
         let entry = chunk.saturating_add(segment % CHUNK_ENTRIES * segment::BYTES);

@@ -1,8 +1,8 @@
 //! Another maximum size for a store that exists: a lower one takes segments out of use, a higher one gives them back.
 //!
-//! The maximum bounds how many segments are *in use*, wherever in the file they are: index and regions cannot move. A segment
-//! that is *offline* has no memory behind it and is not to be claimed. Their number is in the header, and changes with their
-//! states under the space lock; a holder that dies in between is counted after by its repair.
+//! The maximum bounds how many segments are *in use*, wherever in the file they are: index and regions cannot move. A
+//! segment that is *offline* has no memory behind it and is not to be claimed. Their number is in the header, and
+//! changes with their states under the space lock; a holder that dies in between is counted after by its repair.
 
 use crate::engine::log::segments::RESERVE;
 use crate::engine::Engine;
@@ -58,7 +58,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.segments_in_use() > self.segments_max()
     }
 
-    /// Under the space lock: a process that grows the file has counted with the old maximum before, or counts with the new one.
+    /// Under the space lock: a process that grows the file has counted with the old maximum before, or counts with the
+    /// new one.
     pub(in crate::engine) fn store_maximum(&self, slot: u32, bytes: u64) -> Result<(), WriteError> {
         self.acquire_global(slot, at::SPACE_LOCK)?;
         // What cannot be reached cannot be counted either.
@@ -88,8 +89,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes holes and free segments out of use, the last in the file first, while there are more in use than the maximum allows.
-    /// `just` was freed just now.
+    /// Takes holes and free segments out of use, the last in the file first, while there are more in use than the
+    /// maximum allows. `just` was freed just now.
     #[cold]
     pub(in crate::engine) fn trim(&self, slot: u32, just: Option<u64>) {
         let total = self.segments();
@@ -110,8 +111,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes a claimed segment out of use. `false`: the store has no more than it may, or another process has the lock; the next that frees
-    /// a segment checks again.
+    /// Takes a claimed segment out of use. `false`: the store has no more than it may, or another process has the lock;
+    /// the next that frees a segment checks again.
     fn take_offline(&self, slot: u32, segment: u64) -> bool {
         let lock = LockWord(self.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
         if !lock.is_free() || self.mem.compare_exchange(at::SPACE_LOCK, lock.0, lock.held_by(slot).0).is_err() {
@@ -127,7 +128,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         over
     }
 
-    /// The holder of the space lock died, perhaps between a state and the count, or between a larger maximum and what it brings.
+    /// The holder of the space lock died, perhaps between a state and the count, or between a larger maximum and what
+    /// it brings.
     pub(in crate::engine) fn repair_maximum(&self) {
         if fault::is(Fault::OfflineUncounted) {
             return;

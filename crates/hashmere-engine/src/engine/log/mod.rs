@@ -1,10 +1,10 @@
 //! Where records are: a file of segments, each filled from its start to its end like a log.
 //!
-//! [`segments`] claims and frees them by one state word each; [`backing`] knows which have memory behind them; [`growth`] adds more
-//! at the end of the file and [`reach`] maps what others added; [`append`] writes records into the segment of a writer, and
-//! [`large`] into segments of their own; [`records`] reads them in order; [`pin`] keeps a segment from being reused; [`extent`]
-//! finds several that are side by side; [`region`] gives such an extent to a named object; [`maximum`] bounds how many are in use,
-//! and [`spare`] keeps one free for what cannot be refused.
+//! [`segments`] claims and frees them by one state word each; [`backing`] knows which have memory behind them;
+//! [`growth`] adds more at the end of the file and [`reach`] maps what others added; [`append`] writes records into the
+//! segment of a writer, and [`large`] into segments of their own; [`records`] reads them in order; [`pin`] keeps a
+//! segment from being reused; [`extent`] finds several that are side by side; [`region`] gives such an extent to a
+//! named object; [`maximum`] bounds how many are in use, and [`spare`] keeps one free for what cannot be refused.
 
 pub(super) mod append;
 pub(super) mod backing;

@@ -20,8 +20,8 @@ pub(crate) struct Pin(u64);
 const COUNT: u64 = 1 << 32;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Pins the segment that a slot points into, provided that it still does. `None`: it does not, or this client has no
-    /// pin left (`exhausted`).
+    /// Pins the segment that a slot points into, provided that it still does. `None`: it does not, or this client has
+    /// no pin left (`exhausted`).
     #[inline(always)]
     pub(crate) fn pin(&self, slot_offset: u64, slot: Slot, root: u64, exhausted: &mut bool) -> Option<Pin> {
         let row = self.own_row();
@@ -30,8 +30,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             *exhausted = true;
             return None;
         };
-        // SYNC(pin): pairs with the fence in `free_unless_held`. The cleaner moves every slot, fences, looks for pins; we pin,
-        // fence, look at the slot. One of us sees the other.
+        // SYNC(pin): pairs with the fence in `free_unless_held`. The cleaner moves every slot, fences, looks for pins;
+        // we pin, fence, look at the slot. One of us sees the other.
         self.mem.fence(Ordering::SeqCst);
         if self.slot(slot_offset) == slot && self.root() == root || fault::is(Fault::PinBelieved) {
             return Some(pin);
@@ -40,8 +40,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         None
     }
 
-    /// Pins a segment: in a word that its number says, if that is free or has it already, else in any. (So one segment may be in
-    /// several words, each with views of its own.)
+    /// Pins a segment: in a word that its number says, if that is free or has it already, else in any. (So one segment
+    /// may be in several words, each with views of its own.)
     #[inline(always)]
     pub(in crate::engine) fn raise_pin(&self, row: u64, segment: u64) -> Option<Pin> {
         let offset = row + row::at::PINS + 8 * (segment % row::PINS);
@@ -106,9 +106,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.is_inside(old.offset(), 8) && self.segment_of(old.offset()) == segment
     }
 
-    /// Whether a living client holds a segment back: by a backup that wants something in it, by a pin, by being about to count a record in it as dead, or by an
-    /// operation that began before the store was cleared, when the segment was in use already: the locks of the index of
-    /// today do not keep it out. Dead ones are repaired on the way.
+    /// Whether a living client holds a segment back: by a backup that wants something in it, by a pin, by being about
+    /// to count a record in it as dead, or by an operation that began before the store was cleared, when the segment
+    /// was in use already: the locks of the index of today do not keep it out. Dead ones are repaired on the way.
     pub(in crate::engine) fn is_held_back(&self, segment: u64) -> Result<bool, WriteError> {
         if self.is_retained_by_backup(segment)? {
             return Ok(true);
@@ -121,7 +121,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let active = self.mem.load(row + row::at::ACTIVE, Ordering::Acquire);
             let past = active != 0 && active != root && RootWord::unpack(active).generation >= first;
             let past = past && !fault::is(Fault::ActiveIgnored);
-            // SYNC(unpin): pairs with the compare-exchange in `unpin`: where the pin is gone, the view has read all that it reads.
+            // SYNC(unpin): pairs with the compare-exchange in `unpin`: where the pin is gone, the view has read all
+            // that it reads.
             let pinned = (0..row::PINS)
                 .any(|i| self.mem.load(row + row::at::PINS + 8 * i, Ordering::Acquire) as u32 == segment as u32 + 1);
             let pinned = pinned && !fault::is(Fault::PinIgnored);

@@ -1,8 +1,8 @@
 //! The records of a segment, one behind the other, and the bounds that keep a reader of them inside.
 //!
-//! A segment is filled from its start without gaps, so a record's header says where the next one begins. Two checks make that
-//! safe on damaged bytes, and all code that reads records goes through them: [`Engine::header`] takes
-//! nothing for a record whose lengths lead out of its segment (or of the store, for a large one), and [`Records`] ends at a
+//! A segment is filled from its start without gaps, so a record's header says where the next one begins. Two checks
+//! make that safe on damaged bytes, and all code that reads records goes through them: [`Engine::header`] takes nothing
+//! for a record whose lengths lead out of its segment (or of the store, for a large one), and [`Records`] ends at a
 //! record without a version (it was not committed) or beyond what is in use.
 
 use crate::engine::Engine;
@@ -103,7 +103,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (lead != 0).then_some(RecordHeader { word, lead, key_len: lens & u64::from(u32::MAX), value_len: lens >> 32 })
     }
 
-    /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be one.
+    /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be
+    /// one.
     #[inline(never)]
     fn long_header(&self, record: u64, word: u64, room: u64) -> (u64, u64) {
         let header = RecordHeader::read(self.layout.lengths, word, |index| {

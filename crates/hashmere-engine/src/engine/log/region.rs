@@ -1,10 +1,10 @@
-//! Regions: rows of segments that a named object has for itself. The state word of the first segment is all the catalogue
-//! there is.
+//! Regions: rows of segments that a named object has for itself. The state word of the first segment is all the
+//! catalogue there is.
 //!
-//! Making one: the row is *claimed* under the maker's name while it is filled, so a death frees it. Under the region lock one
-//! store turns it into a region. Dropping one: under the same lock a word of its own says so, after which it is not found; then it is
-//! *pending free*, from which it is freed when the last process that has it open has let it go or is dead: opening a region pins its
-//! first segment, as a view does.
+//! Making one: the row is *claimed* under the maker's name while it is filled, so a death frees it. Under the region
+//! lock one store turns it into a region. Dropping one: under the same lock a word of its own says so, after which it
+//! is not found; then it is *pending free*, from which it is freed when the last process that has it open has let it go
+//! or is dead: opening a region pins its first segment, as a view does.
 
 use crate::engine::log::segments::Memory;
 use crate::engine::{Engine, Pin, Writer};
@@ -59,7 +59,8 @@ pub(crate) struct PinnedRegion {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Makes a region. `fill` writes its content before any other client can see it. `None`: there is one of this kind and name.
+    /// Makes a region. `fill` writes its content before any other client can see it. `None`: there is one of this kind
+    /// and name.
     pub(crate) fn create_region(
         &self,
         writer: &mut Writer,
@@ -121,7 +122,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let found = self.find_region(kind, name);
         let there = !matches!(found, Ok(None));
         if !there {
-            // SYNC(region): what was filled in is seen by every client that sees the state. This is the point at which the region exists.
+            // SYNC(region): what was filled in is seen by every client that sees the state. This is the point at which
+            // the region exists.
             self.set_state(spot.segment, Word::new(State::Region).long(n as u32));
         }
         self.release_global(at::REGION_LOCK);
@@ -153,7 +155,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         loop {
             let Some(spot) = self.find_region(kind, name)? else { return Ok(None) };
             let pin = self.pin_region(spot.segment)?;
-            // SYNC(pin): pairs with the fence in `goes`: either we see that it was dropped, or the client that frees it sees our pin.
+            // SYNC(pin): pairs with the fence in `goes`: either we see that it was dropped, or the client that frees it
+            // sees our pin.
             self.mem.fence(Ordering::SeqCst);
             if matches!(self.find_region(kind, name), Ok(Some(now)) if now == spot) {
                 return Ok(Some(PinnedRegion { spot, pin }));
@@ -180,7 +183,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.acquire_global(writer.slot, at::REGION_LOCK)?;
         let found = self.find_region(kind, name);
         if let Ok(Some(spot)) = found {
-            // This is the point at which it is gone: it is not found any more, and the processes that have it open see the word.
+            // This is the point at which it is gone: it is not found any more, and the processes that have it open see
+            // the word.
             self.mem.store(spot.data - region::DATA + region::at::DROPPED, 1, Ordering::Release);
             self.finish_drop(spot.segment);
         }
@@ -203,8 +207,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         half.for_each(|(spot, _)| self.finish_drop(spot.segment));
     }
 
-    /// Whether a client has yet to free a region that was dropped, or has done so since. If it crashed, the next to need
-    /// the lock does it.
+    /// Whether a client has yet to free a region that was dropped, or has done so since. If it crashed, the next to
+    /// need the lock does it.
     pub(in crate::engine) fn is_being_dropped(&self, segment: u64) -> bool {
         !LockWord(self.mem.load(at::REGION_LOCK, Ordering::Acquire)).is_free()
             || self.state(segment).state != State::Region
@@ -240,7 +244,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Every row of segments that says it is a region, with what is wrong with it if it is none.
     pub(in crate::engine) fn each_region(&self) -> impl Iterator<Item = (Spot, Result<RegionInfo, &'static str>)> + '_ {
-        // SYNC(region): pairs with the release store in `name_region`: in this state, the words of a region can be read.
+        // SYNC(region): pairs with the release store in `name_region`: in this state, the words of a region can be
+        // read.
         let heads = (0..self.segments()).filter(|segment| self.state(*segment).state == State::Region);
         heads.map(|segment| {
             let start = self.segment_offset(segment);

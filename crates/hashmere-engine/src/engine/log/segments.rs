@@ -13,8 +13,8 @@ use std::sync::atomic::Ordering;
 
 /// Free segments that only the cleaner may take, so that it can always finish.
 pub(in crate::engine) const RESERVE: u64 = 2;
-/// Free segments that keep their memory, at most: what writers and the cleaner pass to and fro. In a small store it is a
-/// sixteenth of all.
+/// Free segments that keep their memory, at most: what writers and the cleaner pass to and fro. In a small store it is
+/// a sixteenth of all.
 const KEEP_MAX: u64 = 32;
 
 /// Who asks for a segment.
@@ -60,7 +60,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(self.entry_of(segment) + field, value, Ordering::Relaxed);
     }
 
-    /// The state word; a damaged one reads as an index segment, which no client touches, and a damaged length ends with the file.
+    /// The state word; a damaged one reads as an index segment, which no client touches, and a damaged length ends with
+    /// the file.
     pub(in crate::engine) fn state(&self, segment: u64) -> Word {
         let word = self.stated(segment);
         if word.length > 1 {
@@ -187,8 +188,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         taken
     }
 
-    /// Frees a claimed or emptied segment that `slot` owns (state cleaning, claimed or large, with its tail): from here on
-    /// readers that still look at it notice, and its memory may be given back.
+    /// Frees a claimed or emptied segment that `slot` owns (state cleaning, claimed or large, with its tail): from here
+    /// on readers that still look at it notice, and its memory may be given back.
     ///
     /// The caller has made sure that no slot of the index points into it and that no client pins it.
     pub(in crate::engine) fn free(&self, segment: u64, length: u64, slot: u32, memory: Memory) {

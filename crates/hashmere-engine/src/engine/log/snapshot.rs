@@ -26,7 +26,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn apply_snapshot(&self, old: Slot, version: u64, refresh: bool) -> u64 {
         let mut seen = self.snapshot();
         while seen.is_watching() && version > seen.floor() {
-            // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind it.
+            // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind
+            // it.
             match self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.plain().0) {
                 Err(now) if !fault::is(Fault::MomentMissed) => seen = Snapshot(now),
                 _ => return version,
@@ -59,8 +60,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Called by a writer that needs room which a backup may hold back: the backup ends with an error. A cache that has reached
-    /// its maximum size takes no notice of backups in the first place.
+    /// Called by a writer that needs room which a backup may hold back: the backup ends with an error. A cache that has
+    /// reached its maximum size takes no notice of backups in the first place.
     pub(in crate::engine) fn give_up_snapshot(&self) {
         let seen = self.snapshot();
         if seen.is_held() && !self.is_full_cache() {

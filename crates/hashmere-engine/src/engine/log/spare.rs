@@ -7,8 +7,8 @@ use hashmere_format::segment::State;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// From this many segments on a free one with memory behind it is kept for the cleaner, so that it can work where the file
-/// system has no room. In a smaller store that would be much beside what it holds.
+/// From this many segments on a free one with memory behind it is kept for the cleaner, so that it can work where the
+/// file system has no room. In a smaller store that would be much beside what it holds.
 const SPARE_FROM: u64 = 8;
 
 /// A segment that this process knows to be free.
@@ -39,7 +39,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// A free segment and its generation in one word: while that is the same, no client has had it. 0 if it is not free.
+    /// A free segment and its generation in one word: while that is the same, no client has had it. 0 if it is not
+    /// free.
     fn spare_word(&self, segment: u64) -> u64 {
         if segment >= self.segments() || self.state(segment).state != State::Free {
             return 0;

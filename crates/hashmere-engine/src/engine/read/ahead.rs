@@ -1,9 +1,9 @@
 //! Looking several keys up ahead of their turn, so that their cache misses overlap.
 //!
-//! Three passes over a batch. The first hashes each key and asks for the lines of its buckets; the second looks for its tag there and
-//! asks for the line of the record; the third takes the keys in order, compares, copies, and proves that nothing was recycled since
-//! before the first pass. Nothing is walked twice. A key that this does not decide (absent, overflowed, expired, with a tag that
-//! another key has too, or moved) is read alone, by the whole protocol.
+//! Three passes over a batch. The first hashes each key and asks for the lines of its buckets; the second looks for its
+//! tag there and asks for the line of the record; the third takes the keys in order, compares, copies, and proves that
+//! nothing was recycled since before the first pass. Nothing is walked twice. A key that this does not decide (absent,
+//! overflowed, expired, with a tag that another key has too, or moved) is read alone, by the whole protocol.
 //!
 //! A value is thereby one that its key had at some moment of the call, as for each read.
 
@@ -16,8 +16,8 @@ use hashmere_format::leaf::Slot;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// Keys whose cache misses overlap: enough to hide memory latency, few enough that what was asked for is still there when it is
-/// used.
+/// Keys whose cache misses overlap: enough to hide memory latency, few enough that what was asked for is still there
+/// when it is used.
 pub const BATCH: usize = 32;
 
 /// A key of a batch, and where its record most likely is.
@@ -91,8 +91,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         all
     }
 
-    /// The record of a key that was looked up, if that is where it was expected, and has not expired. The caller copies what it
-    /// needs and then asks [`validate_epoch`](Self::validate_epoch).
+    /// The record of a key that was looked up, if that is where it was expected, and has not expired. The caller copies
+    /// what it needs and then asks [`validate_epoch`](Self::validate_epoch).
     #[inline(always)]
     pub(crate) fn found_ahead(&self, key: &[u8], ahead: &Ahead) -> Option<Found> {
         if ahead.slot_offset == 0 {
@@ -104,7 +104,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (!self.has_expired(&found)).then_some(found)
     }
 
-    /// Copies the value of a key that was looked up to the end of `buffer`. `false`: nothing was copied, and the key is to be read alone.
+    /// Copies the value of a key that was looked up to the end of `buffer`. `false`: nothing was copied, and the key is
+    /// to be read alone.
     #[inline(always)]
     pub(crate) fn fetch_ahead(&self, key: &[u8], (all, ahead): (&Lookahead, &Ahead), buffer: &mut Vec<u8>) -> bool {
         let Some(found) = self.found_ahead(key, ahead).filter(|found| found.header.value_len <= PIN_FROM) else {

@@ -99,8 +99,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub fn visit(&self, found: &Found) {
         if self.layout.is_cache() && !self.access.read_only {
             let (word, bit) = self.mark(found.leaf, found.slot_offset);
-            // Reads right after the write, while its segment is still open, say nothing about whether it will be wanted later (what
-            // S3-FIFO's small queue is for).
+            // Reads right after the write, while its segment is still open, say nothing about whether it will be wanted
+            // later (what S3-FIFO's small queue is for).
             let unmarked = || self.mem.load(word, Ordering::Relaxed) & bit == 0;
             if unmarked() && self.state(self.segment_of(found.record)).state != State::Open {
                 self.mark_visited(found.tree, found.leaf, found.slot.tag(), word, bit);

@@ -67,7 +67,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.read_by_generation(key, kh, &mut take)
     }
 
-    /// The fast way: the caller copies what it needs of the record and then asks [`validate_epoch`](Self::validate_epoch).
+    /// The fast way: the caller copies what it needs of the record and then asks
+    /// [`validate_epoch`](Self::validate_epoch).
     #[inline(always)]
     pub(crate) fn probe(&self, key: &[u8], kh: KeyHash) -> Probe {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
@@ -76,16 +77,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let place = self.place(path.leaf, kh.hash);
         let mut mask = self.matching(place, kh.hash);
         if mask != 0 {
-            // Not this key's, no record, or expired: the full protocol finds out which, whether that is damage, and whether another slot
-            // is the right one. No loop here: it would have its invariants computed for every look-up, and nearly none needs it.
+            // Not this key's, no record, or expired: the full protocol finds out which, whether that is damage, and
+            // whether another slot is the right one. No loop here: it would have its invariants computed for every
+            // look-up, and nearly none needs it.
             return match self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::ReadUncompared) {
                 Some(found) if !self.has_expired(&found) => Probe::At(found, epoch),
                 _ => Probe::Unsure,
             };
         }
         let overflows = LockWord(self.mem.load(place.first + LOCK_WORD, Ordering::Acquire)).has_overflow();
-        // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty only
-        // after its new leaf can be seen in the directory.
+        // SYNC(split): pairs with the release stores in `split::publish`. A slot that a split cleared is seen empty
+        // only after its new leaf can be seen in the directory.
         self.mem.fence(Ordering::Acquire);
         let still = self.is_still(root, Tree::First, path) || fault::is(Fault::MissBelieved);
         if still && !overflows && self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch {
@@ -94,7 +96,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Probe::Unsure
     }
 
-    /// What a slot leads to, if that is this key's record. It may be recycled at any moment: the caller proves that it was not.
+    /// What a slot leads to, if that is this key's record. It may be recycled at any moment: the caller proves that it
+    /// was not.
     #[inline(always)]
     pub(in crate::engine) fn found_at(
         &self,
@@ -126,11 +129,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (is_alike && (fault::is(fault) || self.mem.matches(record + header.lead, key))).then_some(found)
     }
 
-    /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it seemed.
+    /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it
+    /// seemed.
     #[inline(always)]
     pub(crate) fn validate_epoch(&self, epoch: u64) -> bool {
-        // SYNC(recycle): pairs with the release fence in `segments::take_vacant`. If any word that was read since was written after a
-        // recycling, the load below sees that recycling.
+        // SYNC(recycle): pairs with the release fence in `segments::take_vacant`. If any word that was read since was
+        // written after a recycling, the load below sees that recycling.
         self.mem.fence(Ordering::Acquire);
         self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || fault::is(Fault::EpochIgnored)
     }
@@ -156,8 +160,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         header.has(field::HASHED).then(|| self.mem.load(record + header.hash_at(), Ordering::Relaxed))
     }
 
-    /// The whole protocol: with the overflow tree, with expiry, and by generation, so that recycling of other segments does not
-    /// disturb it.
+    /// The whole protocol: with the overflow tree, with expiry, and by generation, so that recycling of other segments
+    /// does not disturb it.
     #[cold]
     #[inline(never)]
     pub(crate) fn read_by_generation<R>(

@@ -6,11 +6,11 @@ use crate::fault::Fault;
 use hashmere_mem::{Host, Mem};
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Pins the record of a key, by one look-up: the slot that has the key's tag says which segment it is in, and once that is pinned
-    /// and the slot still the same, nothing in the record changes while it is read.
+    /// Pins the record of a key, by one look-up: the slot that has the key's tag says which segment it is in, and once
+    /// that is pinned and the slot still the same, nothing in the record changes while it is read.
     ///
-    /// `None`: the key is absent, overflowed or expired, another one has its tag, the slot changed, or this client has no pin left. The
-    /// whole protocol finds out which.
+    /// `None`: the key is absent, overflowed or expired, another one has its tag, the slot changed, or this client has
+    /// no pin left. The whole protocol finds out which.
     #[inline(always)]
     pub(crate) fn pin_key(&self, key: &[u8], kh: KeyHash) -> Option<(Found, Pin)> {
         let root = self.root();

@@ -16,8 +16,8 @@ const SLEEP_MIN: Duration = Duration::from_millis(1);
 const SLEEP_MAX: Duration = Duration::from_millis(128);
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Waits until one of these keys has another version than it was seen with; returns which, and what it has now. `None`:
-    /// none had when the time was up.
+    /// Waits until one of these keys has another version than it was seen with; returns which, and what it has now.
+    /// `None`: none had when the time was up.
     pub(crate) fn wait_for_change(
         &self,
         keys: &[Seen],

@@ -1,5 +1,5 @@
-//! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory back are
-//! all this.
+//! Cleaning: what lives moves out of a segment, and the segment is free. Compaction, expiry, eviction and giving memory
+//! back are all this.
 
 use crate::engine::client::writer_state::Cleaning;
 use crate::engine::commit::held::HeldKey;
@@ -28,8 +28,8 @@ pub(in crate::engine) enum Policy {
 
 /// Segments looked at by one incremental cleaning.
 const WINDOW: u64 = 64;
-/// Dead segments' worth in the window below which nothing is cleaned incrementally: the longer compaction is deferred, the less there
-/// is to move. With 256 KiB segments this is 1.5 MiB, which still lies in a second-level cache of 2 MiB.
+/// Dead segments' worth in the window below which nothing is cleaned incrementally: the longer compaction is deferred,
+/// the less there is to move. With 256 KiB segments this is 1.5 MiB, which still lies in a second-level cache of 2 MiB.
 const COMPACTION_THRESHOLD: u64 = 6;
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -65,8 +65,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.clean_window(writer, COMPACTION_THRESHOLD * self.segment_bytes(), self.segment_bytes() / 2, effort)
     }
 
-    /// Looks at the next few segments. If at least `threshold` bytes of them are dead, cleans those with at least `least` dead bytes each,
-    /// the deadest first, until `effort` bytes were moved.
+    /// Looks at the next few segments. If at least `threshold` bytes of them are dead, cleans those with at least
+    /// `least` dead bytes each, the deadest first, until `effort` bytes were moved.
     fn clean_window(&self, writer: &mut Writer, threshold: u64, least: u64, mut effort: u64) -> Result<(), WriteError> {
         let total = self.segments().max(1);
         let hand = self.mem.load(at::CLEAN_HAND, Ordering::Relaxed) % total;
@@ -185,8 +185,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(true)
     }
 
-    /// Moves what lives out of a segment in state cleaning, or drops it. A record whose key has been locked for too long stays
-    /// there, and when all others are dealt with the answer is `Busy`.
+    /// Moves what lives out of a segment in state cleaning, or drops it. A record whose key has been locked for too
+    /// long stays there, and when all others are dealt with the answer is `Busy`.
     pub(in crate::engine) fn empty_segment(
         &self,
         writer: &mut Writer,
@@ -211,7 +211,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let end = records.offset();
         if end != self.segment_offset(segment) + used {
-            // The records behind cannot be read, so they cannot be freed either: `check` names them. It must not look worth cleaning.
+            // The records behind cannot be read, so they cannot be freed either: `check` names them. It must not look
+            // worth cleaning.
             self.set_field(segment, segment::at::DEAD, 0);
             return Err(WriteError::Corrupt { what: "a segment holds something that is no record", offset: end });
         }
@@ -311,8 +312,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return !expired;
         }
         self.mem.copy(record, target, bytes);
-        // The mark of death may have come between the look and the lock only from ourselves, in an earlier life; that of being
-        // kept, from one who died before its commit.
+        // The mark of death may have come between the look and the lock only from ourselves, in an earlier life; that
+        // of being kept, from one who died before its commit.
         let word = self.mem.load(target, Ordering::Relaxed) & !(field::DEAD | field::RETAINED);
         self.mem.store(target, word, Ordering::Relaxed);
         let moved = Slot::new(found.slot.tag(), target);
@@ -321,7 +322,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.advance(writer, &self.copied(target, &self.head_of(found), bytes));
         if self.layout.is_durable() {
-            // Of the two records one must be dead for the medium, also if we die in between: so a move is announced like a write.
+            // Of the two records one must be dead for the medium, also if we die in between: so a move is announced
+            // like a write.
             self.announce(writer, root, found.slot_offset, found.slot, moved, 0, 0);
         }
         // SYNC(commit): the copy is seen by every reader that sees the slot.
@@ -332,7 +334,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.counted(writer);
         }
         let dead = self.mem.load(record, Ordering::Relaxed) | field::DEAD;
-        // Release: not before the slot leads elsewhere, or a death in between would leave a record that is in use and marked.
+        // Release: not before the slot leads elsewhere, or a death in between would leave a record that is in use and
+        // marked.
         self.mem.store(record, dead, fault::relaxes(Fault::MarkRelaxed));
         // Counted like any other: a segment whose cleaning is cut short is worth the more next time.
         let entry = self.entry_of(self.segment_of(record));
@@ -348,8 +351,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         stays
     }
 
-    /// Whether a record was visited. It goes or gets another round: either way the mark is used up, or the slot's next key
-    /// would inherit it.
+    /// Whether a record was visited. It goes or gets another round: either way the mark is used up, or the slot's next
+    /// key would inherit it.
     pub(in crate::engine) fn use_up_mark(&self, found: &Found) -> bool {
         let (word, bit) = self.mark(found.leaf, found.slot_offset);
         let marks = self.mem.load(word, Ordering::Relaxed);

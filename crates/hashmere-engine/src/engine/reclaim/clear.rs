@@ -56,7 +56,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.set_field(segment, segment::at::BORN, new.generation);
         self.set_state(segment, Word::owned(State::Index, writer.slot));
-        // SYNC(root): the new index is complete before any client can see it. This is the point at which the store is empty.
+        // SYNC(root): the new index is complete before any client can see it. This is the point at which the store is
+        // empty.
         self.mem.store(at::ROOT, new.pack(), Ordering::SeqCst);
         self.set_state(segment, Word::new(State::Index));
         Ok(())

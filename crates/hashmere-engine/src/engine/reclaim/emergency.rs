@@ -1,5 +1,5 @@
-//! Making room when there is none: by cleaning or evicting, if need be into the reserve, one writer at a time. And what is
-//! kept in reserve for that.
+//! Making room when there is none: by cleaning or evicting, if need be into the reserve, one writer at a time. And what
+//! is kept in reserve for that.
 
 use crate::engine::client::writer_state::Cleaning;
 use crate::engine::index::Tree;
@@ -58,8 +58,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     fn force(&self, writer: &mut Writer, bytes: u64, mut refused: Option<WriteError>) -> Result<(), WriteError> {
-        // Where the file cannot grow, the reserve is made good. Where it may, but the file system has no room, what is left of
-        // it is kept: cleaning needs one segment to move to.
+        // Where the file cannot grow, the reserve is made good. Where it may, but the file system has no room, what is
+        // left of it is kept: cleaning needs one segment to move to.
         if self.is_above_maximum() {
             self.shrink_incrementally(writer)?;
         }
@@ -118,8 +118,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// Calls `deal` for segments, one at a time, until one was not blocked by a lock of a record in it that does not come: those that
-    /// were are passed over from then on. `deal` returns which one it was.
+    /// Calls `deal` for segments, one at a time, until one was not blocked by a lock of a record in it that does not
+    /// come: those that were are passed over from then on. `deal` returns which one it was.
     pub(super) fn skip_busy(
         &self,
         writer: &mut Writer,

@@ -82,8 +82,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Cleans a segment. Where there is no room for those that would move, a cache that needs room lets go of them as well: so it
-    /// gains a segment also when nothing is free, not even the reserve.
+    /// Cleans a segment. Where there is no room for those that would move, a cache that needs room lets go of them as
+    /// well: so it gains a segment also when nothing is free, not even the reserve.
     fn clean_or_let_go(&self, writer: &mut Writer, segment: u64, policy: Policy) -> Result<bool, WriteError> {
         let may_let_go = self.layout.is_cache() && writer.cleaning == Cleaning::Emergency;
         match self.clean_segment(writer, segment, policy) {
@@ -94,8 +94,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Drops a record whose slot a new key could take, for which the index of a full cache cannot grow: best one that was not
-    /// visited. `false`: none of them can go.
+    /// Drops a record whose slot a new key could take, for which the index of a full cache cannot grow: best one that
+    /// was not visited. `false`: none of them can go.
     pub(in crate::engine) fn evict_beside(&self, writer: &mut Writer) -> Result<bool, WriteError> {
         let Some(leaf) = self.leaf_of(self.root(), Tree::First, writer.full_at)? else { return Ok(false) };
         let buckets = self.place(leaf, writer.full_at).buckets();
@@ -198,8 +198,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 }
 
-/// Whether a segment in this state may be evicted, or be free at a second look. Most others are offline in a cache that was made
-/// much smaller, and cost a look each.
+/// Whether a segment in this state may be evicted, or be free at a second look. Most others are offline in a cache that
+/// was made much smaller, and cost a look each.
 fn may_be_emptied(state: State) -> bool {
     matches!(state, State::Sealed | State::Partial | State::Large | State::PendingFree | State::Index)
 }

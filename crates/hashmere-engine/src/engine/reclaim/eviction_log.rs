@@ -31,13 +31,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Begins or ends to record which keys this process drops from a cache to make room. Keys that other processes drop are not
-    /// recorded, nor keys that expired.
+    /// Begins or ends to record which keys this process drops from a cache to make room. Keys that other processes drop
+    /// are not recorded, nor keys that expired.
     pub fn record_evictions(&self, on: bool) {
         self.evictions.on.store(on, Ordering::Relaxed);
     }
 
-    /// The keys that were recorded as dropped since the last call. At most 4096 are kept between two calls; more are not recorded.
+    /// The keys that were recorded as dropped since the last call. At most 4096 are kept between two calls; more are
+    /// not recorded.
     pub fn drain_evictions(&self) -> Vec<Evicted> {
         std::mem::take(&mut *self.evictions.waiting.lock().unwrap_or_else(PoisonError::into_inner))
     }

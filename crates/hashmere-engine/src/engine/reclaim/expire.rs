@@ -1,7 +1,7 @@
 //! Dropping what has expired key by key, wherever it is.
 //!
-//! Cleaning and eviction drop what has expired where a segment is worth it. That leaves the records in the segments that writers append
-//! to, which in a small store are all; so dropping it on request goes through the index.
+//! Cleaning and eviction drop what has expired where a segment is worth it. That leaves the records in the segments
+//! that writers append to, which in a small store are all; so dropping it on request goes through the index.
 
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};
@@ -12,7 +12,8 @@ use hashmere_format::uid::Scan;
 use hashmere_mem::{Host, Mem};
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Removes every key whose time is over. A death leaves some removed and others not: each is a removal like any other.
+    /// Removes every key whose time is over. A death leaves some removed and others not: each is a removal like any
+    /// other.
     pub(super) fn expire_all(&self, writer: &mut Writer) -> Result<(), WriteError> {
         let mut at = Scan::START;
         while at.tree < 2 {

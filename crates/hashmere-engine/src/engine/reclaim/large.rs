@@ -57,16 +57,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// The entry of a large record says what the record does: it may have been touched, and shall not be looked at in vain
-    /// again and again. Needs the key's lock.
+    /// The entry of a large record says what the record does: it may have been touched, and shall not be looked at in
+    /// vain again and again. Needs the key's lock.
     fn note_expiry(&self, segment: u64, found: &Found) {
         let expires = self.expiry_of(found);
         self.set_field(segment, segment::at::EXPIRE_MIN, expires.unwrap_or(u64::MAX));
         self.set_field(segment, segment::at::EXPIRE_MAX, expires.unwrap_or(0));
     }
 
-    /// Nothing leads to this large record: the writer that superseded it died before it counted that. It may have been freed and
-    /// filled again since it was of this generation.
+    /// Nothing leads to this large record: the writer that superseded it died before it counted that. It may have been
+    /// freed and filled again since it was of this generation.
     fn give_up_large(&self, slot: u32, segment: u64, generation: u64) {
         let word = self.state(segment);
         let mine = Word { state: State::Cleaning, owner: slot + 1, ..word };

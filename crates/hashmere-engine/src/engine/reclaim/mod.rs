@@ -1,7 +1,7 @@
-//! Getting segments back: what is alive moves out of a segment ([`clean`]), in a cache what was not used is dropped ([`evict`]),
-//! what expired is dropped key by key ([`expire`]), and when there is nothing left [`emergency`] uses the reserve. [`window`] makes
-//! neighbours free, and [`large`] drops what has segments of its own. [`clear`] drops all records at once, [`resize`] gives the store
-//! another maximum.
+//! Getting segments back: what is alive moves out of a segment ([`clean`]), in a cache what was not used is dropped
+//! ([`evict`]), what expired is dropped key by key ([`expire`]), and when there is nothing left [`emergency`] uses the
+//! reserve. [`window`] makes neighbours free, and [`large`] drops what has segments of its own. [`clear`] drops all
+//! records at once, [`resize`] gives the store another maximum.
 
 pub(super) mod clean;
 pub(super) mod clear;

@@ -16,8 +16,8 @@ pub(crate) enum Resized {
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Gives the store another maximum. Less than it has in use: a cache evicts, a strict store compacts; what cannot go at once,
-    /// because it is pinned or open, goes when it is given back.
+    /// Gives the store another maximum. Less than it has in use: a cache evicts, a strict store compacts; what cannot
+    /// go at once, because it is pinned or open, goes when it is given back.
     pub(crate) fn set_maximum(&self, writer: &mut Writer, bytes: u64) -> Result<Resized, WriteError> {
         self.reach_file()?;
         let target = self.segments_within(bytes);
@@ -42,8 +42,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(Resized::Done)
     }
 
-    /// Empties segments until no more are in use than the maximum allows, from the end of the file: rows of free segments stay
-    /// possible before it.
+    /// Empties segments until no more are in use than the maximum allows, from the end of the file: rows of free
+    /// segments stay possible before it.
     pub(crate) fn shrink(&self, writer: &mut Writer) -> Result<(), WriteError> {
         if !self.is_above_maximum() {
             return Ok(());
@@ -68,7 +68,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    /// What is left to do of a shrinking is done by writers that need room, each of which frees a segment more than it needs.
+    /// What is left to do of a shrinking is done by writers that need room, each of which frees a segment more than it
+    /// needs.
     #[cold]
     pub(in crate::engine) fn shrink_incrementally(&self, writer: &mut Writer) -> Result<(), WriteError> {
         let before = self.offline();
@@ -96,7 +97,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         words.filter(|word| states.contains(&word.state)).map(|word| u64::from(word.length)).sum()
     }
 
-    /// Cleans a strict store until it could do with `target` segments, or nothing more is to be gained. Returns how many it needs.
+    /// Cleans a strict store until it could do with `target` segments, or nothing more is to be gained. Returns how
+    /// many it needs.
     fn compact_to(&self, writer: &mut Writer, target: u64) -> Result<u64, WriteError> {
         let needed = |engine: &Self| {
             engine.segments_in_use().saturating_sub(engine.count_of(&[State::Free, State::Hole])) + KEPT_FREE

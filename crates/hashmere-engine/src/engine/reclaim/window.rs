@@ -1,8 +1,8 @@
 //! Several segments side by side, made by emptying segments that are neighbours.
 //!
-//! A *window* is an extent of segments that could be emptied. All of them are taken before the first is emptied, so that no writer
-//! appends to one of them, and what moves out of one does not move into the next. At a death they
-//! are claimed (and freed by the repair) or in state cleaning (and go back to what they were).
+//! A *window* is an extent of segments that could be emptied. All of them are taken before the first is emptied, so
+//! that no writer appends to one of them, and what moves out of one does not move into the next. At a death they are
+//! claimed (and freed by the repair) or in state cleaning (and go back to what they were).
 
 use crate::engine::client::stalled::LOOK;
 use crate::engine::log::extent::Extent;
@@ -18,8 +18,8 @@ use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Claims `n` adjacent segments by making them free. `None`: there are none that can be. A cache in which others are writing
-    /// waits until what they hold can go as well.
+    /// Claims `n` adjacent segments by making them free. `None`: there are none that can be. A cache in which others
+    /// are writing waits until what they hold can go as well.
     #[cold]
     pub(in crate::engine) fn make_extent(
         &self,
@@ -40,8 +40,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Another client that is filling or emptying segments, in a file in which `n` adjacent ones could be had but for those. (A segment that
-    /// a client appends to may stay its own for any time.)
+    /// Another client that is filling or emptying segments, in a file in which `n` adjacent ones could be had but for
+    /// those. (A segment that a client appends to may stay its own for any time.)
     fn in_the_way(&self, own: u32, n: u64) -> Option<u32> {
         let (mut free, mut longest, mut holder) = (0, 0, None);
         for segment in 0..self.segments() {
@@ -69,7 +69,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let mut made = self.make_extent_once(writer, n, Lot::Unvisited, refused);
             let in_vain = |error: &WriteError| error.is_no_room() || matches!(error, WriteError::Busy { .. });
             if made.as_ref().map_or_else(in_vain, Option::is_none) {
-                // Our own segment may be in the way, or what dead clients hold; or all that was left is beside a stalled lock.
+                // Our own segment may be in the way, or what dead clients hold; or all that was left is beside a
+                // stalled lock.
                 self.retire_segment(writer);
                 made = self.sweep().and_then(|()| self.make_extent_once(writer, n, Lot::Any, refused));
             }
@@ -162,7 +163,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         expires || room.fold(growth, u64::saturating_add) >= n * self.segment_bytes()
     }
 
-    /// The window with least to move out of it, if there is room for that elsewhere, and without segments that were `left`.
+    /// The window with least to move out of it, if there is room for that elsewhere, and without segments that were
+    /// `left`.
     fn roomiest_window(&self, n: u64, left: &[u64]) -> Option<u64> {
         let total = self.segments() as usize;
         let is_refused = self.foreseen(Need::Normal, n * self.segment_bytes()).is_some();
@@ -184,14 +186,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let outside = |i: usize| sums[total].1 - (sums[i + n].1 - sums[i].1);
         let live = |i: usize| sums[i + n].0 - sums[i].0;
-        // An estimate: mostly less than a quarter of a segment is lost at its end. If more is, emptying the window fails.
+        // An estimate: mostly less than a quarter of a segment is lost at its end. If more is, emptying the window
+        // fails.
         let fits = |i: &usize| outside(*i) >= RESERVE + (live(*i) * 4 / 3).div_ceil(self.segment_bytes());
         let windows = (0..(total + 1).saturating_sub(n)).filter(|i| sums[i + n].2 == sums[*i].2);
         windows.filter(fits).min_by_key(|i| live(*i)).map(|i| i as u64)
     }
 
-    /// A file that may still grow, but by less than `n` segments, grows to its end: the rest of the extent is found before it.
-    /// `false`: it did not.
+    /// A file that may still grow, but by less than `n` segments, grows to its end: the rest of the extent is found
+    /// before it. `false`: it did not.
     fn complete_file(&self, slot: u32, n: u64, refused: &mut Option<WriteError>) -> bool {
         let rest = self.segments_max().saturating_sub(self.segments());
         // Where the file system is what refused, more of the file is of no use.
@@ -278,7 +281,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(None)
     }
 
-    /// What was taken of the reserve to make an extent is made good. Where that fails now, the next one to need it does it.
+    /// What was taken of the reserve to make an extent is made good. Where that fails now, the next one to need it does
+    /// it.
     fn restore_reserve(&self, writer: &mut Writer) {
         for _ in 0..2 * RESERVE {
             if self.free_segments() >= RESERVE || !matches!(self.evict(writer), Ok(true)) {
@@ -287,8 +291,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Takes `n` adjacent segments, empties them, and keeps them, each claimed. `None`: they were not to be had. One that
-    /// cannot be emptied, because the lock of a record in it does not come, is noted in `left`.
+    /// Takes `n` adjacent segments, empties them, and keeps them, each claimed. `None`: they were not to be had. One
+    /// that cannot be emptied, because the lock of a record in it does not come, is noted in `left`.
     fn empty_window(
         &self,
         writer: &mut Writer,

@@ -1,4 +1,5 @@
-//! What must hold of a store at rest beyond what `check` says: segments without an owner, lost ones, counts that are too high.
+//! What must hold of a store at rest beyond what `check` says: segments without an owner, lost ones, counts that are
+//! too high.
 
 use super::fixture::TestEngine;
 use crate::engine::index::Tree;

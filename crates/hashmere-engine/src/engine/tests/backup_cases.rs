@@ -1,5 +1,5 @@
-//! Deaths around backups: of the process that makes one, at each of its stores, and of a writer during one; and the faults that
-//! show that the tests of backups find something.
+//! Deaths around backups: of the process that makes one, at each of its stores, and of a writer during one; and the
+//! faults that show that the tests of backups find something.
 
 use super::backup::backup;
 use super::crash::{dump, is_sound, Cast, Effort, Rule, Scenario, State};

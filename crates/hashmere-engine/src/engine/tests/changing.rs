@@ -1,9 +1,9 @@
-//! Promise: whatever a client finds in the words of a file, and be it something else each time that it looks, no call panics, computes
-//! beyond a word, leaves the mapping or goes on forever.
-//! Catches: what is loaded twice and trusted once; arithmetic on what was not checked; counts that a file makes endless.
+//! Promise: whatever a client finds in the words of a file, and be it something else each time that it looks, no call
+//! panics, computes beyond a word, leaves the mapping or goes on forever. Catches: what is loaded twice and trusted
+//! once; arithmetic on what was not checked; counts that a file makes endless.
 //!
-//! The same as a process that scribbles on the file (`hashmere-testkit-hostile`), but with no race: a seed decides which loads find
-//! what, so each round can be repeated, and there are thousands in a second.
+//! The same as a process that scribbles on the file (`hashmere-testkit-hostile`), but with no race: a seed decides
+//! which loads find what, so each round can be repeated, and there are thousands in a second.
 
 use super::disk::Dice;
 use super::fixture::{cache, strict, Client, Fixture, Geometry};

@@ -1,5 +1,5 @@
-//! What `check` says of a store in which a client died. That it finds no damage there, whatever the operation, is part of
-//! the enumerations of deaths.
+//! What `check` says of a store in which a client died. That it finds no damage there, whatever the operation, is part
+//! of the enumerations of deaths.
 
 use super::fixture::{strict, Fixture};
 use super::probe::until_death;
@@ -36,7 +36,8 @@ fn locks_of_crashed_clients_are_counted() {
     assert!(seen > 0, "no client died with a lock");
 }
 
-/// Slots that lead below 1 MiB are reserved: a store of this format has none, and one that has is damaged, whatever is there.
+/// Slots that lead below 1 MiB are reserved: a store of this format has none, and one that has is damaged, whatever is
+/// there.
 #[test]
 fn a_slot_that_leads_below_the_segments_is_damage() {
     let fixture = Fixture::new(strict(64));

@@ -1,9 +1,10 @@
 //! Death at every store: each operation is cut off before each of its stores in turn, and the others go on.
 //!
 //! A killed process leaves a prefix of its stores behind, so an operation of `n` stores leaves `n + 1` states, and
-//! all of them are looked at, and those beside them in which a store came late ([`super::store_reordering`]). After each death, a survivor must see what was acknowledged exactly and what was under
-//! way not at all or completely, repair it (also when it dies itself at any store of the repair), find nothing wrong,
-//! count right, lose no segment, and go on.
+//! all of them are looked at, and those beside them in which a store came late ([`super::store_reordering`]). After
+//! each death, a survivor must see what was acknowledged exactly and what was under way not at all or completely,
+//! repair it (also when it dies itself at any store of the repair), find nothing wrong, count right, lose no segment,
+//! and go on.
 
 use super::audit::{audit, Audit};
 use super::fixture::{Client, Fixture, Geometry};
@@ -363,7 +364,8 @@ impl Scenario {
     }
 }
 
-/// Everything that a client sees, by scan and by key. The keys of `others` that the scan does not return must be absent.
+/// Everything that a client sees, by scan and by key. The keys of `others` that the scan does not return must be
+/// absent.
 pub(super) fn dump(client: &Client, others: &State) -> Result<State, String> {
     let pairs = client.t_scan().map_err(|e| format!("scan: {e}"))?;
     let many = pairs.len();

@@ -1,5 +1,5 @@
-//! Words that no client can have written: a segment's, whatever state they say and whose they say it is, and those of a dead
-//! client's row, which its repair follows. A client that cannot exist is never looked up, and no call panics.
+//! Words that no client can have written: a segment's, whatever state they say and whose they say it is, and those of a
+//! dead client's row, which its repair follows. A client that cannot exist is never looked up, and no call panics.
 
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use super::probe::until_death;
@@ -28,8 +28,8 @@ fn use_it(client: &Client) {
     let _ = (client.t_scan(), client.t_clear(), client.t_set(b"after", b"value"));
 }
 
-/// All segments of a cache are being emptied by a client that cannot exist: a large value waited for that one, and died of
-/// looking for its name (a bus error, on a file).
+/// All segments of a cache are being emptied by a client that cannot exist: a large value waited for that one, and died
+/// of looking for its name (a bus error, on a file).
 #[test]
 fn a_cache_emptied_by_an_impossible_owner() {
     for owner in [1025, 0xfffe, 0xffff] {
@@ -66,7 +66,8 @@ fn each_segment_in_each_state_of_an_impossible_owner() {
     }
 }
 
-/// A client that dies after `stores` stores of the set that splits the first leaf, with a store of one leaf; `None`: it lived.
+/// A client that dies after `stores` stores of the set that splits the first leaf, with a store of one leaf; `None`: it
+/// lived.
 fn died_in_a_split(stores: u64) -> Option<(Client, u64)> {
     let fixture = Fixture::new(strict(64).small_leaves());
     let (victim, survivor) = (fixture.client(), fixture.client());

@@ -1,9 +1,9 @@
 //! A disk under the heap: which versions of which pages a power cut may leave.
 //!
-//! Every store is noted. Between two flushes the kernel may write any page at any time, so after a power cut each sector of
-//! 512 bytes is as it was at *some* moment since the last flush: the stores to it up to some point, in their order. Sectors of a
-//! page are chosen one by one (a torn page), or page by page, or all as of one moment. The size of the file is any that
-//! it had, too. Words are never torn.
+//! Every store is noted. Between two flushes the kernel may write any page at any time, so after a power cut each
+//! sector of 512 bytes is as it was at *some* moment since the last flush: the stores to it up to some point, in their
+//! order. Sectors of a page are chosen one by one (a torn page), or page by page, or all as of one moment. The size of
+//! the file is any that it had, too. Words are never torn.
 
 use hashmere_mem::{HeapMem, Mem};
 use hashmere_os::random::SplitMix64;

@@ -1,5 +1,5 @@
-//! Death at every store once more, in durable stores: afterwards every record must also say the truth about its life to the
-//! disk, which the audit looks at.
+//! Death at every store once more, in durable stores: afterwards every record must also say the truth about its life to
+//! the disk, which the audit looks at.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{strict, Client, Fixture, Geometry};

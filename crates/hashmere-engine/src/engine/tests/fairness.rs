@@ -1,4 +1,5 @@
-//! An update that is beaten by plain writes again and again is let through, and who dies after asking for that is no hindrance.
+//! An update that is beaten by plain writes again and again is let through, and who dies after asking for that is no
+//! hindrance.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{strict, Client, Fixture};

@@ -1,6 +1,7 @@
 //! Each seeded fault is switched on, and a test of this folder must notice.
 //!
-//! What the models must find is listed beside their scenarios; what only whole processes show is hunted by `scripts/faults`.
+//! What the models must find is listed beside their scenarios; what only whole processes show is hunted by
+//! `scripts/faults`.
 
 use super::fixture::strict;
 use super::history::History;

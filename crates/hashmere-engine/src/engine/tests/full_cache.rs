@@ -1,4 +1,5 @@
-//! A cache never answers that it is full to a record that fits: whatever others take, and however the record is written.
+//! A cache never answers that it is full to a record that fits: whatever others take, and however the record is
+//! written.
 
 use super::fixture::{cache, Client, Fixture};
 use crate::engine::log::segments::Need;
@@ -7,8 +8,8 @@ use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
 use hashmere_mem::Mem;
 
-/// Nothing is free, not even the reserve (a row of segments that is being made takes it), and what has expired lies among what
-/// lives and has no room to move to.
+/// Nothing is free, not even the reserve (a row of segments that is being made takes it), and what has expired lies
+/// among what lives and has no room to move to.
 #[test]
 fn expired_records_among_others_while_nothing_is_free() {
     let fixture = Fixture::new(cache(24));

@@ -128,8 +128,8 @@ impl History {
         for (key, epochs) in &self.keys {
             let there = seen.get(key);
             let known = epochs.iter().rposition(|epoch| epoch.end <= synced);
-            // What was known by then counts in any case: it can begin at the very moment of the cut, for a key expires with time
-            // alone, without a store.
+            // What was known by then counts in any case: it can begin at the very moment of the cut, for a key expires
+            // with time alone, without a store.
             let counts = |epoch: &&Epoch| epoch.end <= synced || epoch.start < moment;
             let later = epochs.iter().skip(known.unwrap_or(0)).filter(counts);
             let mut allowed = later.map(|epoch| epoch.thing.as_ref().filter(|t| t.expires.is_none_or(|e| e > now_ms)));

@@ -1,5 +1,5 @@
-//! The calls of a store in small, quick enough for Miri: it follows every access, and finds undefined behaviour, data races, and
-//! loads for whose ordering nothing vouches.
+//! The calls of a store in small, quick enough for Miri: it follows every access, and finds undefined behaviour, data
+//! races, and loads for whose ordering nothing vouches.
 
 use super::audit::audit;
 use super::crash::{dump, is_sound, State};
@@ -90,7 +90,8 @@ fn fixed_lengths_that_are_longer_than_a_segment() {
     case.end(&case.fixture.client());
 }
 
-/// An empty place costs a scan nothing but a look: steps are for entries and leaves. How many places are looked at stays in the caller's hands.
+/// An empty place costs a scan nothing but a look: steps are for entries and leaves. How many places are looked at
+/// stays in the caller's hands.
 #[test]
 fn a_scan_passes_empty_places() {
     let fixture = Fixture::plain(strict(12).small_leaves());

@@ -89,8 +89,8 @@ fn histories_are_kept() {
     println!("{images} images of {} histories with {deaths} deaths; {again} after a second power cut", effort(40));
 }
 
-/// A key that expires right after a rebuild, before anything is stored, is absent after a power cut at that moment; one that does
-/// not expire must be there.
+/// A key that expires right after a rebuild, before anything is stored, is absent after a power cut at that moment; one
+/// that does not expire must be there.
 #[test]
 fn what_expires_without_a_store_is_absent() {
     let history = History::new(GEOMETRIES[0], 1);
@@ -171,8 +171,8 @@ fn a_rebuild_may_be_cut_short() {
     println!("{kills} kills in a rebuild, {cuts} power cuts in one");
 }
 
-/// Records of lost time, behind one that did not reach the disk, and in the next life of their segment a record that ends
-/// exactly where they begin.
+/// Records of lost time, behind one that did not reach the disk, and in the next life of their segment a record that
+/// ends exactly where they begin.
 pub(super) fn ghosts() -> Result<(), String> {
     let history = History::new(strict(24).durable(), 1);
     let client = history.fixture.client();
@@ -208,8 +208,8 @@ pub(super) fn ghosts() -> Result<(), String> {
     result
 }
 
-/// When everything arrived, every key is there as it was last, synced or not. (One that was deleted since the last sync may
-/// be there, too.)
+/// When everything arrived, every key is there as it was last, synced or not. (One that was deleted since the last sync
+/// may be there, too.)
 pub(super) fn all_that_arrived(seed: u64) -> Result<(), String> {
     let mut history = History::new(GEOMETRIES[0], seed);
     history.run(120);

@@ -74,7 +74,8 @@ pub(super) fn sync(client: &Client) -> Result<u64, WriteError> {
 }
 
 type Write = (&'static str, fn(&Client), usize);
-/// The operations whose stamps and checksums matter, and every how manieth access of one is tried: long values are dull.
+/// The operations whose stamps and checksums matter, and every how manieth access of one is tried: long values are
+/// dull.
 pub(super) const WRITES: [Write; 6] = [
     ("replace", |c| c.t_set(b"key1", b"replaced").unwrap(), 1),
     ("delete", |c| assert!(c.t_del(b"key2").unwrap()), 1),

@@ -171,7 +171,8 @@ impl Probe {
         self.limit.store(accesses, Ordering::Relaxed);
     }
 
-    /// From now on, until `None`, the scribbler decides what the client finds in a word. Where it loads and stores is not looked at.
+    /// From now on, until `None`, the scribbler decides what the client finds in a word. Where it loads and stores is
+    /// not looked at.
     pub(super) fn scribble(&self, scribbler: Option<Scribbler>) {
         self.changing.store(scribbler.is_some(), Ordering::Relaxed);
         *self.scribbler.lock().unwrap_or_else(PoisonError::into_inner) = scribbler;

@@ -1,5 +1,5 @@
-//! A process that has no addresses for all of the file: what it returns is right or is the error for that, whatever others do to
-//! the store, and it does no harm to them.
+//! A process that has no addresses for all of the file: what it returns is right or is the error for that, whatever
+//! others do to the store, and it does no harm to them.
 
 use super::audit::audit;
 use super::crash::{dump, is_sound, State};

@@ -1,5 +1,5 @@
-//! No memory at any point: a sequence of operations is done again and again, and each time another request for memory is
-//! refused, until every one was. The operation that meets the refusal fails and changes nothing, or finds another
+//! No memory at any point: a sequence of operations is done again and again, and each time another request for memory
+//! is refused, until every one was. The operation that meets the refusal fails and changes nothing, or finds another
 //! way; when there is memory again it succeeds; and in the end nothing was lost, neither a record nor a segment.
 
 use super::audit::audit;

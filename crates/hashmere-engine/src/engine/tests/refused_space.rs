@@ -1,6 +1,7 @@
-//! Space after a refusal: each kind of request is made again and again, and each time another of its requests for memory is
-//! refused, as tmpfs does it (nothing is taken) and as ext4 does (a part is, and stays). What failed has left what counts as free with
-//! memory behind it, holes without, nothing behind the end of the file, and no less room than there was.
+//! Space after a refusal: each kind of request is made again and again, and each time another of its requests for
+//! memory is refused, as tmpfs does it (nothing is taken) and as ext4 does (a part is, and stays). What failed has left
+//! what counts as free with memory behind it, holes without, nothing behind the end of the file, and no less room than
+//! there was.
 
 use super::audit::audit;
 use super::crash::is_sound;
@@ -102,8 +103,8 @@ fn room(client: &Client) -> usize {
     (0..300).take_while(fill).count()
 }
 
-/// Makes a store, and the request while these requests for memory are refused, if any. How many there were, and how much room there
-/// is if it failed.
+/// Makes a store, and the request while these requests for memory are refused, if any. How many there were, and how
+/// much room there is if it failed.
 fn run(geometry: Geometry, (name, before, act): Kind, refuse: Range<u64>, halves: bool) -> (u64, Option<usize>) {
     let fixture = Fixture::new(geometry);
     let client = fixture.client();

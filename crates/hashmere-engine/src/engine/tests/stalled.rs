@@ -1,9 +1,10 @@
-//! A client stops inside a write, after each of its stores in turn, and another one goes on: thousands of new keys, which need
-//! splits of the very leaf in which the first is stopped; overwriting, which needs cleaning; eviction; large values.
+//! A client stops inside a write, after each of its stores in turn, and another one goes on: thousands of new keys,
+//! which need splits of the very leaf in which the first is stopped; overwriting, which needs cleaning; eviction; large
+//! values.
 //!
 //! Only what needs a bucket that the stopped one has locked may be `Busy`: a key whose first bucket that is, in the
-//! first tree, or in the overflow tree if the key belongs there. When it goes on it does what it would have done, nothing was
-//! lost, and no key has got another UID.
+//! first tree, or in the overflow tree if the key belongs there. When it goes on it does what it would have done,
+//! nothing was lost, and no key has got another UID.
 
 use super::audit::audit;
 use super::crash::{attempt, dump, is_sound, Counts, State};
@@ -57,7 +58,8 @@ impl Other {
         let c = &self.client;
         let owner = |offset: u64| LockWord(c.mem.load(offset, Ordering::Relaxed)).owner();
         if [at::SPACE_LOCK, at::INDEX_LOCK, at::RESERVE_LOCK].into_iter().any(|lock| owner(lock).is_some()) {
-            // It grows the file, the index, or reclaims space in an emergency: a writer that needs the same waits for it.
+            // It grows the file, the index, or reclaims space in an emergency: a writer that needs the same waits for
+            // it.
             return true;
         }
         let root = c.root_word();
@@ -297,8 +299,8 @@ fn stopped_then_killed() {
     }
 }
 
-/// All keys of the leaf that is split have to wait, and those of other leaves if it holds the lock of the index and the overflow
-/// tree is full.
+/// All keys of the leaf that is split have to wait, and those of other leaves if it holds the lock of the index and the
+/// overflow tree is full.
 #[test]
 fn new_keys_beside_one_that_is_stopped_in_a_split() {
     fn full(fixture: &Fixture, actor: &Client) {
@@ -309,7 +311,8 @@ fn new_keys_beside_one_that_is_stopped_in_a_split() {
     Case { name: "splits", geometry: WIDE, setup: full, act, concurrent: grow, step: 11, timeout: IMPATIENT }.run();
 }
 
-/// Nothing can go from a cache in which one client holds the locks of all records: a writer that needs room waits as long as for any lock.
+/// Nothing can go from a cache in which one client holds the locks of all records: a writer that needs room waits as
+/// long as for any lock.
 #[test]
 pub(super) fn room_is_waited_for_beside_one_that_is_stopped_in_a_split() {
     // Enough that they fill their only leaf, which is split, and the file.
@@ -333,7 +336,8 @@ fn wide(text: &str) -> Vec<u8> {
     format!("{text} {}", "w".repeat(440)).into_bytes()
 }
 
-/// Wide records in segments that no client has open. Those whose names begin with `a`, one in eight, are of the client that will stop.
+/// Wide records in segments that no client has open. Those whose names begin with `a`, one in eight, are of the client
+/// that will stop.
 fn filled(fixture: &Fixture, actor: &Client) {
     let mut third = fixture.client();
     for i in 0..4 {
@@ -365,16 +369,16 @@ fn overwrite_long(other: &mut Other) -> Result<(), String> {
     (0..6).try_for_each(|round| other.set(format!("long{}", round % 2), vec![b'l'; 5000]))
 }
 
-/// Records that can be cleaned away, too few for a writer to do it between writes, in a store that is large enough to keep a segment for the
-/// cleaner.
+/// Records that can be cleaned away, too few for a writer to do it between writes, in a store that is large enough to
+/// keep a segment for the cleaner.
 fn with_garbage(fixture: &Fixture, actor: &Client) {
     (0..48).for_each(|i| actor.t_set(format!("k{i}").as_bytes(), &wide("stays")).unwrap());
     filled(fixture, actor);
     (0..28).for_each(|i| assert!(actor.t_del(format!("b{}{}", i / 7, i % 7).as_bytes()).unwrap()));
 }
 
-/// Overwriting, if the one that is stopped has the space lock: it must not be refused, for there is something to clean. Counts those
-/// stops in place of refusals.
+/// Overwriting, if the one that is stopped has the space lock: it must not be refused, for there is something to clean.
+/// Counts those stops in place of refusals.
 fn overwrite_without_growth(other: &mut Other) -> Result<(), String> {
     let lock = LockWord(other.client.mem.load(at::SPACE_LOCK, Ordering::Relaxed));
     if lock.owner().is_none() {

@@ -1,9 +1,10 @@
 //! Stores that come late: what the compiler or the processor may make of the order in which the source has them.
 //!
-//! A relaxed store need not be there when a later one is, up to the next store that releases; and a relaxed store behind one
-//! that releases may be there before it. Tried is one late store at a time: every relaxed and every releasing store of the
-//! operation, missing while the relaxed ones behind it are there, up to the next that releases, the next of the same word, or the
-//! next fence. Nothing passes a read-modify-write or a system call. The same, for some deaths, of the stores of the repair.
+//! A relaxed store need not be there when a later one is, up to the next store that releases; and a relaxed store
+//! behind one that releases may be there before it. Tried is one late store at a time: every relaxed and every
+//! releasing store of the operation, missing while the relaxed ones behind it are there, up to the next that releases,
+//! the next of the same word, or the next fence. Nothing passes a read-modify-write or a system call. The same, for
+//! some deaths, of the stores of the repair.
 
 use super::crash::{attempt, bulks, Counts, Effort, Frame, Scenario, State};
 use super::fixture::Fixture;
@@ -16,8 +17,8 @@ use std::sync::atomic::Ordering;
 /// In a longer row between two stores that release, each is only tried late past the next one, and past all.
 const SHORT: usize = if cfg!(miri) { 2 } else { 12 };
 
-/// How many stores may be there (from the first, the late one aside) while store `late` is missing: the first such number and
-/// the last.
+/// How many stores may be there (from the first, the late one aside) while store `late` is missing: the first such
+/// number and the last.
 fn reach(trace: &[Stored], late: usize) -> RangeInclusive<usize> {
     let store = trace[late];
     let passes = |next: &&Stored| next.kind == Kind::Relaxed && next.off != store.off && next.fences == store.fences;

@@ -1,5 +1,5 @@
-//! A request that cannot succeed is refused before anything is done for it: not one store into the file, no memory asked
-//! for, nothing cleaned, nothing evicted, no file grown.
+//! A request that cannot succeed is refused before anything is done for it: not one store into the file, no memory
+//! asked for, nothing cleaned, nothing evicted, no file grown.
 
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use crate::engine::When;

@@ -1,5 +1,5 @@
-//! Versions that writes ask for: given, never taken back, and known to the writers after a death, a clear, a backup or a
-//! power cut.
+//! Versions that writes ask for: given, never taken back, and known to the writers after a death, a clear, a backup or
+//! a power cut.
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::disk::{Choice, Dice};

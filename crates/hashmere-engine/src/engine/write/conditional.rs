@@ -91,7 +91,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// The same before room is made for a long value: a cache would evict for it, a strict store clean, and all for nothing.
+    /// The same before room is made for a long value: a cache would evict for it, a strict store clean, and all for
+    /// nothing.
     fn refused_early(
         &self,
         key: &[u8],
@@ -118,8 +119,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Shows the key to `f` and does what it says, provided that the key did not change in between; else again. No lock is held while `f`
-    /// runs.
+    /// Shows the key to `f` and does what it says, provided that the key did not change in between; else again. No lock
+    /// is held while `f` runs.
     pub fn update(
         &self,
         key: &[u8],
@@ -181,7 +182,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.replace_seen(writer, key, kh, value, attributes, seen.map(|i| (i, true)))
     }
 
-    /// Stores a value if the key is still as it was seen. With `true` also its expiry must be the same, because it is kept.
+    /// Stores a value if the key is still as it was seen. With `true` also its expiry must be the same, because it is
+    /// kept.
     fn replace_seen(
         &self,
         writer: &mut Writer,

@@ -35,9 +35,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Counts straight through: the number is read and the new one written before the key is locked, and under the lock one word says
-    /// whether the key still has the record that was read. `None`: it has not, or the record is none that says only a number (a touch
-    /// may change the expiry of one that expires in place, and the word would be the same).
+    /// Counts straight through: the number is read and the new one written before the key is locked, and under the lock
+    /// one word says whether the key still has the record that was read. `None`: it has not, or the record is none that
+    /// says only a number (a touch may change the expiry of one that expires in place, and the word would be the same).
     #[inline(always)]
     fn tick_looked_up(
         &self,
@@ -131,8 +131,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(value)
     }
 
-    /// Bytes of the longest counter of this store. Where values are longer than any number nothing can be counted: that is
-    /// said before room is made for such a value.
+    /// Bytes of the longest counter of this store. Where values are longer than any number nothing can be counted: that
+    /// is said before room is made for such a value.
     fn counter_len(&self) -> Result<u64, WriteError> {
         let most = DIGITS as u64;
         match self.layout.fixed.1.map(u64::from) {

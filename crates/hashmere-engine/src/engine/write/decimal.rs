@@ -1,5 +1,5 @@
-//! Decimal numbers of up to 20 digits. Those of up to eight, which is what most counters have, are read and written eight digits at
-//! a time, in one word.
+//! Decimal numbers of up to 20 digits. Those of up to eight, which is what most counters have, are read and written
+//! eight digits at a time, in one word.
 
 /// Digits of the largest number.
 pub(super) const DIGITS: usize = 20;

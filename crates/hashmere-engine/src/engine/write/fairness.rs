@@ -1,10 +1,10 @@
 //! Fairness between updates and plain writes.
 //!
-//! An update (read, ask the caller's function, commit if nothing has changed) holds no lock while it asks, so a thread that writes the key
-//! without pause would beat it every time. After some lost rounds it asks the writers of the key's bucket to *yield*: one
-//! bit in the lock word while no client holds it. A writer that finds the lock free and the bit set waits a little before it takes the
-//! lock; the next holder of the lock clears the bit when it releases it. The bit is a hint: a writer gives up by time,
-//! so a bit left by a crashed process costs the next writer that wait, once.
+//! An update (read, ask the caller's function, commit if nothing has changed) holds no lock while it asks, so a thread
+//! that writes the key without pause would beat it every time. After some lost rounds it asks the writers of the key's
+//! bucket to *yield*: one bit in the lock word while no client holds it. A writer that finds the lock free and the bit
+//! set waits a little before it takes the lock; the next holder of the lock clears the bit when it releases it. The bit
+//! is a hint: a writer gives up by time, so a bit left by a crashed process costs the next writer that wait, once.
 
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
@@ -61,7 +61,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let locked = self.lock_key(writer, root, kh.hash);
         writer.insists = false;
         if let Ok(Some((place, word))) = &locked {
-            // Not `release`: a waiter that it wakes would take the lock at once. The note of waiters stays, for the next release.
+            // Not `release`: a waiter that it wakes would take the lock at once. The note of waiters stays, for the
+            // next release.
             let sleepers = self.mem.load(place.first + LOCK_WORD, Ordering::Relaxed) & LockWord::WAITERS;
             self.mem.store(place.first + LOCK_WORD, word.released().0 | sleepers | LockWord::YIELD, Ordering::Release);
             self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Release);

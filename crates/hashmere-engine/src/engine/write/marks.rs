@@ -21,8 +21,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.begin_with(writer, key, kh, Head { flags: plain.flags | u64::from(marks) << 32, ..plain })
     }
 
-    /// Stores a value with marks if the key is as it was seen (`None`: absent), expiry included. With `keep` the version
-    /// stays. `None`: it is not as it was seen.
+    /// Stores a value with marks if the key is as it was seen (`None`: absent), expiry included. With `keep` the
+    /// version stays. `None`: it is not as it was seen.
     pub fn store_marked(
         &self,
         writer: &mut Writer,

@@ -8,8 +8,9 @@ use crate::types::Uid;
 use hashmere_mem::{Host, Mem};
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Commits the draft of a reservation, and again after making room when the index had none to grow. Its caller cannot write the
-    /// value again, so it is kept outside the file for that time: what moves to make room goes where a draft is.
+    /// Commits the draft of a reservation, and again after making room when the index had none to grow. Its caller
+    /// cannot write the value again, so it is kept outside the file for that time: what moves to make room goes where a
+    /// draft is.
     ///
     /// With `only` the key must be there and have that UID: a reservation for an entry does not create its key again.
     pub(crate) fn finish_reserved(
@@ -56,7 +57,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         })
     }
 
-    /// Makes room for the index while a draft waits, which may be elsewhere afterwards. `false`: there is none to be had.
+    /// Makes room for the index while a draft waits, which may be elsewhere afterwards. `false`: there is none to be
+    /// had.
     #[cold]
     fn make_index_room(&self, writer: &mut Writer, draft: &mut Draft) -> Result<bool, WriteError> {
         if draft.is_large() {

@@ -1,8 +1,9 @@
 //! The plain set, straight through: the hottest write there is.
 //!
-//! It does what [`mutate`](Engine::mutate) does, by the same steps, but has no closure to ask and no way to turn: whatever
-//! is out of the ordinary (a split, a clear, a key in the overflow tree, no free slot) is left to `mutate`, which begins
-//! again. What passes by reference to such a cold call would have to live in memory all the way, so only words do.
+//! It does what [`mutate`](Engine::mutate) does, by the same steps, but has no closure to ask and no way to turn:
+//! whatever is out of the ordinary (a split, a clear, a key in the overflow tree, no free slot) is left to `mutate`,
+//! which begins again. What passes by reference to such a cold call would have to live in memory all the way, so only
+//! words do.
 
 use crate::engine::commit::locate::Site;
 use crate::engine::index::{Path, Place, Tree};
@@ -71,8 +72,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Finds the key before its lock is taken. The exchanges of `enter` and of the lock keep the processor from doing this ahead of
-    /// them, so the look goes first, beside the writing of the record, and under the lock one word is compared.
+    /// Finds the key before its lock is taken. The exchanges of `enter` and of the lock keep the processor from doing
+    /// this ahead of them, so the look goes first, beside the writing of the record, and under the lock one word is
+    /// compared.
     #[inline(always)]
     pub(super) fn look_up(&self, key: &[u8], kh: KeyHash) -> Option<Lookup> {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);

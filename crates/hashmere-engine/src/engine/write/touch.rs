@@ -76,7 +76,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(outcome? == Outcome::Stored)
     }
 
-    /// Whether there may be something under a key that has expired: a look without the lock, which only the lock can confirm.
+    /// Whether there may be something under a key that has expired: a look without the lock, which only the lock can
+    /// confirm.
     pub fn may_be_expired(&self, key: &[u8], kh: KeyHash) -> bool {
         let Ok(Some(path)) = self.path_of(self.root(), Tree::First, kh.hash) else { return false };
         let place = self.place(path.leaf, kh.hash);

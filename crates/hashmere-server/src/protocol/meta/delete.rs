@@ -55,8 +55,8 @@ fn remove(turn: &Turn<'_>, request: &Request<'_>) -> Outcome {
     }
 }
 
-/// `I` marks the item as stale, with a new version, and lets the next reader win; `x` leaves nothing of it: no value, no flags, no
-/// expiry and no marks.
+/// `I` marks the item as stale, with a new version, and lets the next reader win; `x` leaves nothing of it: no value,
+/// no flags, no expiry and no marks.
 fn invalidate(turn: &Turn<'_>, request: &Request<'_>) -> Outcome {
     let (store, key, flags) = (&turn.server.store, request.key.bytes(), &request.flags);
     loop {

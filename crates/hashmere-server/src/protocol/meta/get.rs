@@ -57,7 +57,8 @@ pub fn run(turn: &mut Turn<'_>, request: &Request<'_>) {
     }
 }
 
-/// Replies with the item; `None` if there is none. If it has to be computed again and no client does yet, tries to win that.
+/// Replies with the item; `None` if there is none. If it has to be computed again and no client does yet, tries to win
+/// that.
 fn read(turn: &mut Turn<'_>, request: &Request<'_>, shown: Shown) -> Result<Option<Uid>, ReadError> {
     let key = request.key.bytes();
     let start = turn.out.bytes.len();
@@ -215,7 +216,8 @@ fn reply_created(turn: &mut Turn<'_>, request: &Request<'_>, version: Version, a
     }
 }
 
-/// Whether a client should compute this item again, and none has won that. `before`: its expiry before the request changed it.
+/// Whether a client should compute this item again, and none has won that. `before`: its expiry before the request
+/// changed it.
 fn is_wanting(request: &Request<'_>, meta: &Metadata, before: Option<(u8, Option<u64>)>) -> bool {
     if meta.marks & WON != 0 {
         return false;

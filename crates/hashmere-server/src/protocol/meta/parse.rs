@@ -95,8 +95,9 @@ pub struct Flags {
 }
 
 impl Flags {
-    /// Reads the flags behind a key. The first that is unknown or there twice is reported, else the last whose argument is none (or
-    /// that says that the key is base 64, if it is not), else one that is too long, or a version that is too large.
+    /// Reads the flags behind a key. The first that is unknown or there twice is reported, else the last whose argument
+    /// is none (or that says that the key is base 64, if it is not), else one that is too long, or a version that is
+    /// too large.
     ///
     /// # Errors
     /// The reply that the line gets.

@@ -7,8 +7,8 @@ use crate::server::now_ms;
 use crate::turn::Turn;
 use hashmere::Metadata;
 
-/// Appends the flags that every reply copies from its request (`O`, `k`; a key in base 64 says so by a `b` behind it), in the order
-/// of the request; others are for `other` to write.
+/// Appends the flags that every reply copies from its request (`O`, `k`; a key in base 64 says so by a `b` behind it),
+/// in the order of the request; others are for `other` to write.
 pub fn reply_flags(
     tokens: Tokens<'_>,
     (key, base64): (&[u8], bool),

@@ -82,8 +82,8 @@ fn reply_set(turn: &mut Turn<'_>, request: &Request<'_>, outcome: &Outcome, len:
     });
 }
 
-/// A value that a client computed from an older version: stored as stale, with the expiry of before, until the winner stores the
-/// next.
+/// A value that a client computed from an older version: stored as stale, with the expiry of before, until the winner
+/// stores the next.
 fn set_stale(turn: &Turn<'_>, key: &[u8], value: &[u8], attributes: Attributes, version: u64) -> Outcome {
     loop {
         let seen = match turn.server.store.metadata(key) {

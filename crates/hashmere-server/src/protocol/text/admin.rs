@@ -152,8 +152,8 @@ fn verbosity(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
     done(turn, "OK")
 }
 
-/// Gives the store another maximum. Dropping what is too much may take longer than other connections may wait: it goes on by
-/// itself then.
+/// Gives the store another maximum. Dropping what is too much may take longer than other connections may wait: it goes
+/// on by itself then.
 fn memory_limit(turn: &mut Turn<'_>, mut tokens: Tokens<'_>) -> Step {
     let Some(megabytes) = tokens.next().and_then(number::unsigned32) else { return done(turn, ERROR) };
     match megabytes {

@@ -1,4 +1,5 @@
-//! Walking over all keys: dumps, listings, deleting by prefix. A walk goes on where it stopped when its output was taken.
+//! Walking over all keys: dumps, listings, deleting by prefix. A walk goes on where it stopped when its output was
+//! taken.
 
 use crate::access_times::Seen;
 use crate::commands::delete;

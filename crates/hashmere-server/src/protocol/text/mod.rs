@@ -1,4 +1,5 @@
-//! The text protocol: requests of one line, some followed by a value. The lines of the meta commands go to [`meta`](super::meta).
+//! The text protocol: requests of one line, some followed by a value. The lines of the meta commands go to
+//! [`meta`](super::meta).
 
 mod admin;
 pub(super) mod dump;

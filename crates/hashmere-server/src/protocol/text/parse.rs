@@ -136,8 +136,8 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     }
 }
 
-/// Whether a line that is no command is the first of an HTTP request: its last word says so. A browser can be made to send one to any
-/// address, with a body full of commands behind it.
+/// Whether a line that is no command is the first of an HTTP request: its last word says so. A browser can be made to
+/// send one to any address, with a body full of commands behind it.
 pub fn is_http(line: &[u8]) -> bool {
     let mut tokens = Tokens::new(line);
     tokens.next().is_some() && tokens.last().is_some_and(|last| last.starts_with(b"HTTP/"))

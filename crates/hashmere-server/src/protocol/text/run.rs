@@ -114,7 +114,8 @@ impl Text {
         }
     }
 
-    /// Goes on with a retrieval; returns how many bytes of keys are left, after which there has to be room for more output.
+    /// Goes on with a retrieval; returns how many bytes of keys are left, after which there has to be room for more
+    /// output.
     #[inline]
     fn retrieve(&mut self, turn: &mut Turn<'_>, retrieval: Retrieval, keys: &[u8]) -> usize {
         let left = get::retrieve(turn, retrieval, keys);

@@ -32,12 +32,13 @@ struct Case {
     setup: fn(&Fixture, &Client, &Client, &mut State),
     act: Act,
     concurrent: Act,
-    /// Whether the store must hold what the results of both say in the end: not if it was cleared in between, or evicts.
+    /// Whether the store must hold what the results of both say in the end: not if it was cleared in between, or
+    /// evicts.
     exact: bool,
 }
 
-/// About how many interruptions are tried of each case, evenly spread from one that the seed chooses. `HASHMERE_INTERRUPTIONS=n`
-/// tries another number.
+/// About how many interruptions are tried of each case, evenly spread from one that the seed chooses.
+/// `HASHMERE_INTERRUPTIONS=n` tries another number.
 fn tried() -> u64 {
     let otherwise = if cfg!(miri) { 4 } else { 200 };
     std::env::var("HASHMERE_INTERRUPTIONS").ok().and_then(|n| n.parse().ok()).unwrap_or(otherwise)
@@ -133,8 +134,8 @@ fn tolerate<T>(result: Result<T, WriteError>) -> Result<(), String> {
     }
 }
 
-/// The key `prefix` with the `i`-th number of those that need another lock than `a0`: the one who is interrupted may hold
-/// that one.
+/// The key `prefix` with the `i`-th number of those that need another lock than `a0`: the one who is interrupted may
+/// hold that one.
 fn apart(c: &Client, prefix: &str, i: u64) -> String {
     let bucket = |key: &str| hashmere_format::hash::buckets(c.hash(key.as_bytes()).hash, c.layout.buckets).0;
     let mut keys = (0..).map(|n| format!("{prefix}{n}")).filter(|key| bucket(key) != bucket("a0"));

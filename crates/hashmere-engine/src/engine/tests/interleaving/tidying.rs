@@ -1,4 +1,5 @@
-//! Cleaning, clearing and repairs that are interrupted: they move, free and judge nothing that another client changes during them.
+//! Cleaning, clearing and repairs that are interrupted: they move, free and judge nothing that another client changes
+//! during them.
 
 use super::{churn, churn_large, delete, filled, many, set, tolerate, wide, with_large, Case};
 use crate::engine::reclaim::clean::Policy;
@@ -59,7 +60,8 @@ pub(in super::super) fn clean_while_what_lives_is_overwritten() {
     Case { name: "clean/replace", geometry: strict(24), setup: filled, act, concurrent, exact: true }.run();
 }
 
-/// Catches a removal of what expired that does not look again: just before its time was over the key was touched, and lives.
+/// Catches a removal of what expired that does not look again: just before its time was over the key was touched, and
+/// lives.
 #[test]
 pub(in super::super) fn expire_while_it_is_touched() {
     let acts: [fn(&Client); 2] = [
@@ -83,8 +85,8 @@ pub(in super::super) fn expire_while_it_is_touched() {
             let (hooked, peers, touched) = (other.clone(), fixture.peers.clone(), Arc::new(AtomicBool::new(false)));
             let told = touched.clone();
             actor.probe.interrupt(at, move || {
-                // Who looks at the word and then, after a pause, at the clock sees a touched key as past. No client can be interrupted between
-                // these two here, so the clock goes back for a moment.
+                // Who looks at the word and then, after a pause, at the clock sees a touched key as past. No client can
+                // be interrupted between these two here, so the clock goes back for a moment.
                 peers.set_now_ms(1000);
                 told.store(matches!(hooked.t_touch(b"ttl", Ttl::At(90_000)), Ok(true)), Ordering::Relaxed);
                 peers.set_now_ms(5000);
@@ -100,7 +102,8 @@ pub(in super::super) fn expire_while_it_is_touched() {
     }
 }
 
-/// Catches one that lets go of a record for the sake of a key beside it, and removes what another client just put in its place.
+/// Catches one that lets go of a record for the sake of a key beside it, and removes what another client just put in
+/// its place.
 #[test]
 fn evict_beside_while_it_is_overwritten() {
     fn setup(_: &Fixture, actor: &Client, other: &Client, state: &mut State) {

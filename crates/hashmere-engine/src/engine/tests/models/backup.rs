@@ -1,7 +1,7 @@
 //! A backup is made while two others write.
 //!
-//! Catches a copy without a key that was there all the while, one that has a write without the one before it, and what was deleted
-//! in one backup and comes back in the next.
+//! Catches a copy without a key that was there all the while, one that has a write without the one before it, and what
+//! was deleted in one backup and comes back in the next.
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, Stage, FOREVER};

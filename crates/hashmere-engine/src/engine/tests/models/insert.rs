@@ -50,8 +50,8 @@ fn one_key() -> impl Fn() + Send + Sync + 'static {
     }
 }
 
-/// Two keys with different locks that both want the same slot: each has the other's first bucket for its second, and one of these is
-/// emptier.
+/// Two keys with different locks that both want the same slot: each has the other's first bucket for its second, and
+/// one of these is emptier.
 fn rivals(client: &Client) -> [String; 2] {
     let of = |key: &String| buckets(client.hash(key.as_bytes()).hash, client.layout.buckets);
     let keys = |wanted| (0..).map(|n| format!("key{n}")).find(|key| of(key) == wanted).unwrap();

@@ -1,7 +1,7 @@
 //! One bucket lock, three clients: never two of them inside.
 //!
-//! One of them dies or stops at some access on its way in, inside, or on its way out. Catches a lock that is taken over from
-//! a client that lives, and two clients that both repair a dead one.
+//! One of them dies or stops at some access on its way in, inside, or on its way out. Catches a lock that is taken over
+//! from a client that lives, and two clients that both repair a dead one.
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOREVER};

@@ -1,7 +1,7 @@
 //! Readers of a key, while its segment is emptied, recycled and filled with something else.
 //!
-//! Catches a reader that takes bytes of the segment's next life for its value, a key that is missed while it moves, and a
-//! writer that counts a record as dead in the segment's next life.
+//! Catches a reader that takes bytes of the segment's next life for its value, a key that is missed while it moves, and
+//! a writer that counts a record as dead in the segment's next life.
 
 use super::emptied::{is_value, overwrite, stage, value, writer, SEGMENT};
 use super::explore::{explore, must_find, wrong};

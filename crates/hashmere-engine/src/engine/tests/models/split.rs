@@ -1,7 +1,7 @@
 //! Look-ups and scans while a leaf splits and the directory doubles.
 //!
-//! Catches a key that is missed or returned twice while it moves to the new leaf, an entry that is cleared before the directory leads
-//! to its new place, and a write that goes into the leaf of before.
+//! Catches a key that is missed or returned twice while it moves to the new leaf, an entry that is cleared before the
+//! directory leads to its new place, and a write that goes into the leaf of before.
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Play, Player, Stage, FOREVER};

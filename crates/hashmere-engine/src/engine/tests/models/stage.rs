@@ -26,8 +26,8 @@ impl Stage {
         Stage { image: fixture.heap.image() }
     }
 
-    /// A scenario on a copy of it. No client waits longer than `timeout` for a living client; time passes by a millisecond with
-    /// every look at the clock.
+    /// A scenario on a copy of it. No client waits longer than `timeout` for a living client; time passes by a
+    /// millisecond with every look at the clock.
     pub(super) fn play(&self, timeout: Duration) -> Play {
         Play {
             mem: Arc::new(ShuttleMem::from_heap(self.image.image())),
@@ -67,8 +67,8 @@ impl Play {
         self.scheduled.store(true, Ordering::Relaxed);
     }
 
-    /// The scenario is over, and the store must be sound and hold one of these, fillings aside. The players live on to this point, except those who
-    /// died.
+    /// The scenario is over, and the store must be sound and hold one of these, fillings aside. The players live on to
+    /// this point, except those who died.
     pub(super) fn end(self, outcomes: &[State]) {
         self.scheduled.store(false, Ordering::Relaxed);
         let fixture = Fixture::of(self.mem.heap().image(), self.peers);

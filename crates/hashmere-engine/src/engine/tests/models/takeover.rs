@@ -1,7 +1,7 @@
 //! Three clients count one key up, which the first of them creates, and one dies or stops at some access.
 //!
-//! No number is given out twice, no step is lost, and at the end the store is sound. Catches a commit that is not completed
-//! by the client that recovers it, and what `lock` catches, through a whole operation.
+//! No number is given out twice, no step is lost, and at the end the store is sound. Catches a commit that is not
+//! completed by the client that recovers it, and what `lock` catches, through a whole operation.
 
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Gate, Play, Player, Stage, FOREVER};
