@@ -58,6 +58,9 @@ fn text(rng: &mut Rng) -> Vec<u8> {
     input
 }
 
+/// The opcode of the binary protocol that asks for statistics.
+const STAT: u8 = 0x10;
+
 fn binary(rng: &mut Rng) -> Vec<u8> {
     let mut input = Vec::new();
     for _ in 0..1 + rng.index(8) {
@@ -75,6 +78,10 @@ fn binary(rng: &mut Rng) -> Vec<u8> {
         if rng.index(4) == 0 {
             let at = rng.index(24);
             packet[at] = rng.index(256) as u8;
+            // What the statistics say changes from one conversation to the next.
+            if packet[1] == STAT {
+                packet[1] = opcode;
+            }
         }
         input.extend(packet);
     }
