@@ -113,18 +113,25 @@ static void views(void) {
     hm_view_release(NULL);
     EXPECT(HM_ABSENT, hm_view_acquire(store, KEY("no"), &view, &error));
     hm_view_release(&view);
-    EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("before"), &error));
+    EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("before the write"), &error));
     EXPECT(HM_OK, hm_view_acquire(store, KEY("v"), &view, &error));
-    CHECK(view.zero_copy == 1 && view.metadata.value_len == 6 && view.reserved == 0);
+    CHECK(view.zero_copy == 1 && view.metadata.value_len == 16 && view.reserved == 0);
     EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("after!"), &error));
     EXPECT(HM_OK, hm_delete(store, KEY("v"), &error));
-    EQUAL(view.data, view.len, "before");
+    EQUAL(view.data, view.len, "before the write");
     memcpy(&other, &view, sizeof view);
     hm_view_release(&other);
     hm_view_release(&other); /* a second time is nothing */
     EXPECT(HM_OK, hm_set(store, KEY("v"), NULL, 0, &error));
     EXPECT(HM_OK, hm_view_acquire(store, KEY("v"), &view, &error));
     CHECK(view.len == 0 && view.data != NULL);
+    hm_view_release(&view);
+    /* What writes replace in place is copied. */
+    EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("before"), &error));
+    EXPECT(HM_OK, hm_view_acquire(store, KEY("v"), &view, &error));
+    EXPECT(HM_OK, hm_set(store, KEY("v"), KEY("behind"), &error));
+    CHECK(view.zero_copy == 0);
+    EQUAL(view.data, view.len, "before");
     hm_view_release(&view);
 }
 

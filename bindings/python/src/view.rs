@@ -68,8 +68,8 @@ impl StoreBase {
     ///
     /// It stays as it is for as long as anything uses it, also when the key is overwritten or deleted and when the
     /// store is closed: release it (``with``, ``release()``, or let go of it) so that the room can be reused. Its
-    /// ``obj`` tells version and flags. A process can hold views into 24 segments for each of its threads; further ones
-    /// are copies.
+    /// ``obj`` tells version and flags. A process can hold views into 24 segments for each of its threads; further
+    /// ones, and those of values of at most 8 bytes, are copies.
     #[pyo3(signature = (key, /))]
     fn view<'py>(&self, py: Python<'py>, key: Key<'_>) -> PyResult<Option<Bound<'py, PyAny>>> {
         let Some(view) = self.enter(py)?.view(key.0).or_raise(py)? else { return Ok(None) };

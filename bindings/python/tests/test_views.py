@@ -30,7 +30,7 @@ def test_a_view_is_the_value_without_a_copy(store):
         view[0] = 1
 
 
-@pytest.mark.parametrize("size", [100, 30_000, 500_000])
+@pytest.mark.parametrize("size", [300, 30_000, 500_000])
 def test_overwritten_deleted_and_closed_under_a_view(store, size):
     value = bytes(range(256)) * (size // 256) + b"end"
     store["k"] = value

@@ -30,6 +30,15 @@ pub fn main(arguments: &[String]) -> Outcome {
 
 type Operation<'a> = Box<dyn FnMut(u64) -> Outcome<bool> + 'a>;
 
+/// Gives each key another value of eight digits, `PASSES` times. The same for any number of operations, so it cancels.
+fn replace_all(store: &Store, records: u32, plus: u32) -> Outcome<()> {
+    const PASSES: u32 = 4;
+    for n in (0..PASSES).flat_map(|_| 0..records) {
+        store.set(&eight_digits(n), &eight_digits(n + plus))?;
+    }
+    Ok(())
+}
+
 fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<Operation<'a>> {
     let mut random = Random(7);
     let mut draw = move || random.below(records.into()) as u32;
@@ -48,7 +57,18 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
             let text = eight_digits(draw() + records);
             Ok(store.get_into(&text, &mut buffer)?.is_none())
         }),
-        "view" => Box::new(move |_| {
+        // Of values that are shown where they are.
+        "view" => {
+            for n in 0..records {
+                store.set(&eight_digits(n), &[eight_digits(n); 2].concat())?;
+            }
+            Box::new(move |_| {
+                let text = eight_digits(draw());
+                Ok(store.view(&text)?.is_some_and(|view| view.is_zero_copy() && view[8..] == text[..]))
+            })
+        }
+        // Of values that are copied, because they may be replaced in place.
+        "view-short" => Box::new(move |_| {
             let text = eight_digits(draw());
             Ok(store.view(&text)?.is_some_and(|view| *view == text[..]))
         }),
@@ -67,7 +87,19 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
             let text = eight_digits(draw());
             Ok(!store.set(&text, &text)?.created)
         }),
-        "incr" => Box::new(move |_| Ok(store.incr(&eight_digits(draw()), 1, Counter::EXISTING)?.is_some())),
+        // Values that replace some that were replaced before: most of their records are where that is done in place.
+        "set-again" => {
+            replace_all(store, records, 0)?;
+            Box::new(move |_| {
+                let text = eight_digits(draw());
+                Ok(!store.set(&text, &text)?.created)
+            })
+        }
+        // The same of counters, of eight digits before and after.
+        "incr" => {
+            replace_all(store, records, 10_000_000)?;
+            Box::new(move |_| Ok(store.incr(&eight_digits(draw()), 1, Counter::EXISTING)?.is_some()))
+        }
         "churn" => {
             // Delete one, and set it again the next time.
             let mut n = 0;

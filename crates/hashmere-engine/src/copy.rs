@@ -34,7 +34,7 @@ impl SharedEngine {
                     engine.visit(&found);
                 }
                 let answer = answer(engine, &found);
-                if engine.validate_epoch(epoch) {
+                if engine.validate(&found, epoch) {
                     engine.count(Stat::Hits, 1);
                     return Ok(Some(answer));
                 }

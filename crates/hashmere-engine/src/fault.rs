@@ -15,6 +15,12 @@ hashmere_mem::seeded_faults! {
     LeafBelieved,
     /// The plain set does not look whether what it saw before it had the lock is still so.
     LookupBelieved,
+    /// What was looked up before the lock counts though the value was replaced in place since.
+    ReplacementUnseen,
+    /// A value is replaced in place by two stores.
+    PairDivided,
+    /// A value is replaced in place though a backup wants it.
+    ReplacedForBackup,
     /// A writer that creates a key does not look again under the lock.
     AbsenceBelieved,
     /// A writer takes a free slot without looking whether another key just did.
@@ -61,6 +67,8 @@ hashmere_mem::seeded_faults! {
     ReadUncompared,
     /// A read that found its key does not check whether a segment was recycled during it.
     EpochIgnored,
+    /// A read does not look whether the value was replaced in place during it.
+    HeaderBelieved,
     /// A read by generation does not look whether the record's own segment was.
     GenerationIgnored,
     /// A read that found nothing does not check whether the leaf was split during it.

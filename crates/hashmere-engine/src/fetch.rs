@@ -1,6 +1,6 @@
 //! Reading one key of an open store: a copy of the value, long ones under a pin; or a view of it.
 
-use crate::engine::{Fetched, Found, KeyHash};
+use crate::engine::{Fetched, Found, KeyHash, Showing};
 use crate::error::ReadError;
 use crate::fork_handle::SharedEngine;
 use crate::open::FileEngine;
@@ -113,11 +113,22 @@ impl SharedEngine {
     #[inline(always)]
     pub fn view_of(self: &Arc<Self>, key: &[u8], kh: KeyHash) -> Result<Option<View>, ReadError> {
         let engine = self.engine();
-        if let Some((found, pin)) = engine.pin_key(key, kh) {
-            engine.visit(&found);
-            return Ok(Some(View::pinned(self, engine, pin, found.value(), engine.meta_of_found(&found))));
+        match engine.show_key(key, kh) {
+            Showing::Pinned(found, pin) => {
+                engine.visit(&found);
+                Ok(Some(View::pinned(self, engine, pin, found.value(), engine.meta_of_found(&found))))
+            }
+            Showing::Copied(found, epoch) => {
+                let bytes = engine.value_of(&found)?;
+                engine.visit(&found);
+                if engine.validate(&found, epoch) {
+                    return Ok(Some(View::owned(bytes, engine.meta_of_found(&found))));
+                }
+                self.view_slowly(engine, key, kh)
+            }
+            Showing::Absent => Ok(None),
+            Showing::Unsure => self.view_slowly(engine, key, kh),
         }
-        self.view_slowly(engine, key, kh)
     }
 
     #[cold]
@@ -126,20 +137,25 @@ impl SharedEngine {
         let mut exhausted = engine.access.read_only;
         loop {
             let root = engine.root_word();
-            if exhausted {
+            let seen = engine.read(key, kh, |found| {
+                if !exhausted && !found.header.is_value_first() {
+                    return Ok((*found, None));
+                }
                 // A copy by generation: as good as a view, only not free of charge.
-                let copied = engine.read(key, kh, |found| {
-                    let bytes = engine.value_of(found)?;
-                    engine.visit(found);
-                    Ok(View::owned(bytes, engine.meta_of_found(found)))
-                })?;
-                return Ok(copied);
-            }
-            let Some(found) = engine.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
+                let bytes = engine.value_of(found)?;
+                engine.visit(found);
+                Ok((*found, Some(View::owned(bytes, engine.meta_of_found(found)))))
+            })?;
+            let found = match seen {
+                None => return Ok(None),
+                Some((_, Some(copied))) => return Ok(Some(copied)),
+                Some((found, None)) => found,
+            };
             if let Some(pin) = engine.pin(found.slot_offset, found.slot, root, &mut exhausted) {
                 // Between the look and the pin the slot may have gone elsewhere and come back: what counts is what is
                 // there now, and stays.
-                let Some(found) = engine.look_again(&found, key, kh) else {
+                let again = engine.look_again(&found, key, kh).filter(|found| !found.header.is_value_first());
+                let Some(found) = again else {
                     engine.unpin(pin);
                     continue;
                 };

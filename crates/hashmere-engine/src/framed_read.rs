@@ -85,8 +85,9 @@ impl SharedEngine {
             Ok(Fetched::Copied(meta))
         };
         let taken = ahead.and_then(|(all, ahead)| {
-            let taken = take(&engine.found_ahead(key, ahead)?);
-            engine.validate_epoch(all.epoch).then_some(taken)
+            let found = engine.found_ahead(key, ahead)?;
+            let taken = take(&found);
+            engine.validate(&found, all.epoch).then_some(taken)
         });
         let fetched = match taken {
             Some(taken) => taken.map(Some),

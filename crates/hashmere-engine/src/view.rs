@@ -14,7 +14,8 @@ use std::sync::Arc;
 ///
 /// It stays as it was for as long as the view is held, also when the key is overwritten or deleted: what is
 /// held back is the reuse of the one segment that the value is in. A process can hold views into 24 segments for each
-/// of its threads; further ones, and those of a read-only client, are copies ([`is_zero_copy`](Self::is_zero_copy)).
+/// of its threads; further ones, those of a read-only client, and those of values of at most 8 bytes, which writes
+/// replace in place, are copies ([`is_zero_copy`](Self::is_zero_copy)).
 ///
 /// A view taken before a fork is safe in the parent only as long as the parent holds it, and in the child as long as
 /// the parent does: a child that needs it longer takes its own.
@@ -72,7 +73,8 @@ impl Deref for View {
             Bytes::Owned(bytes) => bytes,
             Bytes::Pinned { engine, offset, len, .. } => {
                 // SAFETY: the engine lives as long as `shared`, which we hold. The range was validated when the pin was
-                // taken, and records are never changed in place; the pin keeps their segment from being reused.
+                // taken, and values that are replaced in place are never shown so; the pin keeps their segment from
+                // being reused.
                 unsafe { (**engine).mem.slice(*offset, *len) }
             }
         }

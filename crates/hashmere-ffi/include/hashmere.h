@@ -343,8 +343,8 @@ int hm_ttl(hm_store *store, const void *key, size_t key_len, int64_t *ms, hm_err
 * A value in place in the file. You provide the structure, the library fills it.
  *
  * The bytes stay as they were until ::hm_view_release, also when the key is overwritten or deleted. A process can hold
- * 24 segments for each of its threads in this way; further views, and those of a read-only store, are copies, which
- * `zero_copy` tells. It may be moved with `memcpy` if the old one is not used any more.
+ * 24 segments for each of its threads in this way; further views, those of a read-only store, and those of values of at
+ * most 8 bytes, which writes replace in place, are copies, which `zero_copy` tells. It may be moved with `memcpy` if the old one is not used any more.
  */
 typedef struct hm_view {
     const void *data;    /**< The value; never NULL. Read only. */

@@ -12,6 +12,9 @@
 //! | hash that the caller supplied, spread                              |  if HASHED
 //! | key bytes, value bytes, zeros up to a multiple of 8                |
 //! ```
+//! Where the header is the only word before the bytes and the value has at most 8 of them, the value comes before the
+//! key: header and value are neighbours then, and one 16-byte exchange replaces both.
+//!
 //! In a store of fixed lengths neither length is stored. A field costs nothing when it is not used.
 
 /// Where the version starts in the header word (and in a lock word).
@@ -36,6 +39,9 @@ pub mod field {
     /// The record was there when a backup began and is about to be superseded, or was: the backup still wants it.
     pub const RETAINED: u64 = 32;
 }
+
+/// Bytes of the longest value that may come before its key.
+const FIRST_MAX: u64 = 8;
 
 const KEY_BITS: u32 = 7;
 const KEY_MAX: u64 = (1 << KEY_BITS) - 1;
@@ -248,13 +254,31 @@ impl RecordHeader {
         self.word & bit != 0
     }
 
+    /// Whether the value comes before the key, in the word behind the header.
+    #[inline(always)]
+    pub fn is_value_first(self) -> bool {
+        self.lead == 8 && self.value_len <= FIRST_MAX
+    }
+
+    /// Bytes from the start of the record to its key.
+    #[inline(always)]
+    pub fn key_at(self) -> u64 {
+        self.lead + if self.is_value_first() { self.value_len } else { 0 }
+    }
+
+    /// Bytes from the start of the record to its value.
+    #[inline(always)]
+    pub fn value_at(self) -> u64 {
+        self.lead + if self.is_value_first() { 0 } else { self.key_len }
+    }
+
     /// Bytes of the whole record: a multiple of 8.
     #[inline(always)]
     pub fn bytes(self) -> u64 {
         (self.lead + self.key_len + self.value_len + 7) & !7
     }
 
-    /// Bytes from the start of the record to its hash word, if it has one. (These words are directly before the key.)
+    /// Bytes from the start of the record to its hash word, if it has one. (These words are directly before the bytes.)
     #[inline(always)]
     pub fn hash_at(self) -> u64 {
         self.lead - 8
@@ -343,6 +367,28 @@ mod tests {
         }
         let long = Head { key_len: 128, version: 1, ..Head::default() };
         assert_eq!(RecordHeader::small(Lengths::VARIABLE, long.pack(Lengths::VARIABLE)), None);
+    }
+
+    #[test]
+    fn a_short_value_comes_first_where_nothing_is_between() {
+        let at = |head: Head, lengths: Lengths| {
+            let header = head.header(lengths);
+            assert!(
+                header.key_at() + head.key_len <= header.bytes()
+                    && header.value_at() + head.value_len <= header.bytes()
+            );
+            (header.key_at(), header.value_at())
+        };
+        let head = |key_len, value_len| Head { key_len, value_len, version: 1, ..Head::default() };
+        assert_eq!(at(head(5, 3), Lengths::VARIABLE), (11, 8));
+        assert_eq!(at(head(127, 8), Lengths::VARIABLE), (16, 8));
+        assert_eq!(at(head(5, 0), Lengths::VARIABLE), (8, 8));
+        assert_eq!(at(head(5, 9), Lengths::VARIABLE), (8, 13));
+        assert_eq!(at(head(5, 8), Lengths::fixed(5, 8)), (16, 8));
+        // A length word, an attribute or a checksum is between.
+        assert_eq!(at(head(128, 8), Lengths::VARIABLE), (16, 144));
+        assert_eq!(at(Head { flags: 1, ..head(5, 8) }, Lengths::VARIABLE), (16, 21));
+        assert_eq!(at(head(5, 8), Lengths::VARIABLE.with_sums()), (16, 21));
     }
 
     #[test]

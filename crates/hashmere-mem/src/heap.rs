@@ -1,7 +1,7 @@
 //! Memory on the heap: for Miri, which follows every access, and for tests that want a full disk.
 
 use crate::words::{self, Words};
-use crate::{BackError, Mem};
+use crate::{pair, BackError, Mem};
 use std::io;
 use std::sync::atomic::{self, AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -158,6 +158,18 @@ impl Mem for HeapMem {
     #[inline]
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
         self.word(off).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    #[inline]
+    fn has_pairs(&self) -> bool {
+        pair::is_supported() && self.words.as_ptr() as usize % 16 == 0
+    }
+
+    #[inline]
+    fn compare_exchange_pair(&self, off: u64, current: [u64; 2], new: [u64; 2]) -> bool {
+        let _ = self.word(off);
+        // SAFETY: inside the allocation (`address` checks), which `has_pairs` found aligned, in memory of atomics.
+        unsafe { pair::compare_exchange(self.address(off, 16), current, new) }
     }
 
     #[inline]

@@ -18,6 +18,7 @@ mod map;
 #[cfg(feature = "shuttle")]
 mod model_mem;
 mod os_host;
+mod pair;
 mod raw;
 #[cfg(feature = "shuttle")]
 pub mod scenarios;
@@ -130,6 +131,16 @@ pub trait Mem: Send + Sync + 'static {
     }
     /// Compare-exchange with `AcqRel` on success and `Acquire` on failure.
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64>;
+    /// Whether [`compare_exchange_pair`](Self::compare_exchange_pair) can be used: whether the processor has the
+    /// instruction.
+    fn has_pairs(&self) -> bool {
+        false
+    }
+    /// Compare-exchange of the two words at `off`, a multiple of 16, in one step that no crash divides; with `AcqRel`.
+    /// Whether they were `current`. Never called where [`has_pairs`](Self::has_pairs) is false.
+    fn compare_exchange_pair(&self, _off: u64, _current: [u64; 2], _new: [u64; 2]) -> bool {
+        false
+    }
     /// Exchanges the word at `off`, returning what was there.
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64;
     /// Adds (wrapping), returning what was there.

@@ -1,7 +1,7 @@
 //! The real memory: a shared mapping of the file.
 
 use crate::raw::Raw;
-use crate::{BackError, Mem, BLOCK};
+use crate::{pair, BackError, Mem, BLOCK};
 use hashmere_os::page::page_size;
 use hashmere_os::{futex, send, space, AddressLimit, Map};
 use std::fs::File;
@@ -158,6 +158,18 @@ impl Mem for MapMem {
     #[inline(always)]
     fn compare_exchange(&self, off: u64, current: u64, new: u64) -> Result<u64, u64> {
         self.word(off).compare_exchange(current, new, Ordering::AcqRel, Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn has_pairs(&self) -> bool {
+        pair::is_supported()
+    }
+
+    #[inline(always)]
+    fn compare_exchange_pair(&self, off: u64, current: [u64; 2], new: [u64; 2]) -> bool {
+        debug_assert!(off % 16 == 0 && self.holds(off, 16));
+        // SAFETY: mapped, as of every operation (see `Raw`); mappings begin at pages; `has_pairs` is the caller's.
+        unsafe { pair::compare_exchange(self.raw.at(off), current, new) }
     }
 
     #[inline(always)]

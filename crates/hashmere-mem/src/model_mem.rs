@@ -67,6 +67,8 @@ impl Mem for ModelMem {
         fn load(off: u64, order: Ordering) -> u64;
         fn store(off: u64, value: u64, order: Ordering);
         fn compare_exchange(off: u64, current: u64, new: u64) -> Result<u64, u64>;
+        fn has_pairs() -> bool;
+        fn compare_exchange_pair(off: u64, current: [u64; 2], new: [u64; 2]) -> bool;
         fn swap(off: u64, value: u64, order: Ordering) -> u64;
         fn fetch_add(off: u64, value: u64, order: Ordering) -> u64;
         fn fetch_or(off: u64, value: u64, order: Ordering) -> u64;

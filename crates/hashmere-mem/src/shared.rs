@@ -49,6 +49,16 @@ impl<M: Mem> Mem for Arc<M> {
     }
 
     #[inline]
+    fn has_pairs(&self) -> bool {
+        (**self).has_pairs()
+    }
+
+    #[inline]
+    fn compare_exchange_pair(&self, off: u64, current: [u64; 2], new: [u64; 2]) -> bool {
+        (**self).compare_exchange_pair(off, current, new)
+    }
+
+    #[inline]
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
         (**self).swap(off, value, order)
     }

@@ -75,6 +75,14 @@ impl Mem for ShuttleMem {
         self.step().compare_exchange(off, current, new)
     }
 
+    fn has_pairs(&self) -> bool {
+        self.heap.has_pairs()
+    }
+
+    fn compare_exchange_pair(&self, off: u64, current: [u64; 2], new: [u64; 2]) -> bool {
+        self.step().compare_exchange_pair(off, current, new)
+    }
+
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
         self.step().swap(off, value, order)
     }

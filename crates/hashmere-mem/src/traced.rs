@@ -137,6 +137,15 @@ impl<M: Mem> Mem for Traced<M> {
         }
     }
 
+    fn has_pairs(&self) -> bool {
+        self.heap.has_pairs()
+    }
+
+    fn compare_exchange_pair(&self, off: u64, current: [u64; 2], new: [u64; 2]) -> bool {
+        let now = [off, off + 8].map(|off| self.access().load(off, Ordering::Relaxed));
+        now == current && self.writing().compare_exchange_pair(off, current, new)
+    }
+
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
         self.found(self.writing().swap(off, value, order))
     }

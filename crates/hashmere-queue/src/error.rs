@@ -32,8 +32,8 @@ pub enum QueueError {
         /// Which, and what to do.
         &'static str,
     ),
-    /// Another endpoint is the only one that may do this with this queue, until it is dropped or its process dies. Code
-    /// 64.
+    /// Another endpoint is the only one that may do this with this queue, until it is dropped or its process ends.
+    /// Code 64.
     Taken(
         /// `"producer"` or `"consumer"`.
         &'static str,

@@ -195,14 +195,8 @@ impl Client {
                 let rest = self.got.split_off(at + end.len());
                 return (std::mem::replace(&mut self.got, rest), true);
             }
-            let mut buffer = [0; 65536];
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return (std::mem::take(&mut self.got), false),
-                Ok(bytes) => self.got.extend_from_slice(&buffer[..bytes]),
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
-                    return (std::mem::take(&mut self.got), false)
-                }
-                Err(error) => panic!("no answer ({error}) after {:?}", String::from_utf8_lossy(&self.got)),
+            if !self.receive() {
+                return (std::mem::take(&mut self.got), false);
             }
         }
     }
@@ -217,6 +211,23 @@ impl Client {
         String::from_utf8_lossy(&answer[..answer.len() - 4]).into_owned()
     }
 
+    /// Receives something more; `false`: the server closed.
+    fn receive(&mut self) -> bool {
+        let mut buffer = [0; 65536];
+        loop {
+            return match self.stream.read(&mut buffer) {
+                Ok(bytes) => {
+                    self.got.extend_from_slice(&buffer[..bytes]);
+                    bytes != 0
+                }
+                // A read with a time limit is not restarted after a signal, whatever its handler asks for.
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => false,
+                Err(error) => panic!("no answer ({error}) after {:?}", String::from_utf8_lossy(&self.got)),
+            };
+        }
+    }
+
     /// Receives exactly this number of bytes.
     pub fn exactly(&mut self, bytes: usize) -> Vec<u8> {
         self.try_exactly(bytes).expect("closed")
@@ -225,12 +236,8 @@ impl Client {
     /// Receives exactly this number of bytes; `None` if the server closes before.
     pub fn try_exactly(&mut self, bytes: usize) -> Option<Vec<u8>> {
         while self.got.len() < bytes {
-            let mut buffer = [0; 65536];
-            match self.stream.read(&mut buffer) {
-                Ok(0) => return None,
-                Ok(more) => self.got.extend_from_slice(&buffer[..more]),
-                Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => return None,
-                Err(error) => panic!("no answer: {error}"),
+            if !self.receive() {
+                return None;
             }
         }
         let rest = self.got.split_off(bytes);

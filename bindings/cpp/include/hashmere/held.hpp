@@ -28,7 +28,7 @@ public:
     hashmere::bytes bytes() const noexcept { return {c_.data, c_.len}; }
     /// Everything else, as it was when the view was taken.
     hashmere::metadata metadata() const noexcept { return hashmere::metadata(c_.metadata); }
-    /// Whether it looks into the file, rather than being a copy.
+    /// Whether it looks into the file, rather than being a copy, as one of a value of at most 8 bytes is.
     bool is_zero_copy() const noexcept { return c_.zero_copy != 0; }
     const char *data() const noexcept { return static_cast<const char *>(c_.data); }
     std::size_t size() const noexcept { return c_.len; }

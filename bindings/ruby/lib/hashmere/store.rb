@@ -207,7 +207,7 @@ module Hashmere
 
     def empty? = size.zero?
 
-    # A value in place: {View}, or nil. With a block it is released behind it.
+    # A value in place: {View}, or nil. With a block it is released behind it. Of a value of at most 8 bytes it is a copy.
     def view(key)
       view = _acquire(key)
       return view unless block_given? && view

@@ -42,6 +42,7 @@ pub use log::region::RegionInfo;
 pub use read::ahead::BATCH;
 pub(crate) use read::ahead::{Ahead, Lookahead};
 pub(crate) use read::fetch::{Fetched, PIN_FROM};
+pub(crate) use read::pinned::Showing;
 pub(crate) use read::Probe;
 pub(crate) use reclaim::resize::Resized;
 pub use stats::{ClientStats, Stats};

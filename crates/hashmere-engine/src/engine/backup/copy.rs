@@ -215,7 +215,7 @@ impl<M: Mem, H: Host> Sink<'_, M, H> {
         self.key.clear();
         self.value.clear();
         source.mem.append_to(key, head.key_len as usize, &mut self.key);
-        source.mem.append_to(key + head.key_len, head.value_len as usize, &mut self.value);
+        source.mem.append_to(source.value_of_key(head, key), head.value_len as usize, &mut self.value);
     }
 
     fn put_loaded(&mut self, head: &Head) -> Result<(), BackupError> {
@@ -228,7 +228,7 @@ impl<M: Mem, H: Host> Sink<'_, M, H> {
     fn put_long<N: Mem, I: Host>(&mut self, source: &Engine<N, I>, head: &Head, key: u64) -> Result<(), BackupError> {
         self.key.clear();
         source.mem.append_to(key, head.key_len as usize, &mut self.key);
-        let (from, buffer) = (key + head.key_len, &mut self.value);
+        let (from, buffer) = (source.value_of_key(head, key), &mut self.value);
         let put = self.engine.import(self.writer, &self.key, head, &mut |at| {
             for done in (0..head.value_len).step_by(CHUNK as usize) {
                 buffer.clear();

@@ -53,7 +53,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<(), BackupError> {
         for Record { offset, header } in self.records_with_large(segment, used) {
             if self.is_retained(offset) {
-                let (head, key) = (self.head_at(offset, header), offset + header.lead);
+                let (head, key) = (self.head_at(offset, header), offset + header.key_at());
                 take(offset, &head, key)?;
                 self.unmark(writer, offset, &head, key)?;
             }

@@ -22,10 +22,10 @@ pub struct Found {
 }
 
 impl Found {
-    /// Offset of the key's first byte; the value follows the key.
+    /// Offset of the key's first byte.
     #[inline(always)]
     pub(crate) fn key(&self) -> u64 {
-        self.record + self.header.lead
+        self.record + self.header.key_at()
     }
     /// Bytes of the key.
     #[inline(always)]
@@ -35,7 +35,7 @@ impl Found {
     /// Offset of the value.
     #[inline(always)]
     pub(crate) fn value(&self) -> u64 {
-        self.key() + self.header.key_len
+        self.record + self.header.value_at()
     }
     /// Bytes of the value.
     #[inline(always)]

@@ -142,7 +142,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.slot(slot_offset) != slot || self.root() != root {
             return Ok(None);
         }
-        let taken = match self.header(slot.offset()) {
+        let header = self.header(slot.offset());
+        let taken = match header {
             None => None,
             Some(header) => {
                 let place = hashmere_format::uid::UidParts::from_uid(uid);
@@ -154,6 +155,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         };
         self.mem.fence(Ordering::Acquire);
         if self.mem.load(self.entry_of(number) + segment::at::GENERATION, Ordering::Relaxed) != generation {
+            return Ok(None);
+        }
+        if header.is_some_and(|header| !self.validate_header(slot.offset(), header)) {
             return Ok(None);
         }
         match taken {

@@ -229,8 +229,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(offset + bytes - 8, 0, Ordering::Relaxed);
         let store = |word, value| self.mem.store(offset + 8 * word, value, Ordering::Relaxed);
         head.write(self.layout.lengths, header, store);
-        self.mem.write(offset + header.lead, key);
-        let value = offset + header.lead + key.len() as u64;
+        self.mem.write(offset + header.key_at(), key);
+        let value = offset + header.value_at();
         let expires = head.expires.unwrap_or(u64::MAX);
         Draft { offset, word: header.word, bytes, value, expires, least: 0, large: u64::from(large) }
     }

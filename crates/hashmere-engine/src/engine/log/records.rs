@@ -6,6 +6,7 @@
 //! record without a version (it was not committed) or beyond what is in use.
 
 use crate::engine::Engine;
+use crate::fault::{self, Fault};
 use hashmere_format::header::at;
 use hashmere_format::record::{Head, RecordHeader};
 use hashmere_mem::{Host, Mem};
@@ -22,7 +23,7 @@ impl Record {
     /// Offset of its key.
     #[inline(always)]
     pub(in crate::engine) fn key(&self) -> u64 {
-        self.offset + self.header.lead
+        self.offset + self.header.key_at()
     }
 
     /// Bytes of the whole record.
@@ -127,7 +128,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Reads a record's whole head, and where its key is; `None` if it cannot be a record.
     pub(in crate::engine) fn parse(&self, record: u64) -> Option<(Head, u64)> {
         let header = self.header(record)?;
-        Some((self.head_at(record, header), record + header.lead))
+        Some((self.head_at(record, header), record + header.key_at()))
+    }
+
+    /// Whether a record has not been replaced in place since its header was loaded. An acquire fence lies between what
+    /// was copied and this.
+    #[inline(always)]
+    pub(in crate::engine) fn validate_header(&self, record: u64, header: RecordHeader) -> bool {
+        // SYNC(in place): if a word that was copied came with a replacement, the load sees that one's header or a
+        // later one. The mark of a record that was superseded says nothing of its value, and sends few on another way.
+        !header.is_value_first()
+            || self.mem.load(record, Ordering::Relaxed) == header.word
+            || fault::is(Fault::HeaderBelieved)
+    }
+
+    /// Where the value of a record is, given its head and where its key is.
+    pub(in crate::engine) fn value_of_key(&self, head: &Head, key: u64) -> u64 {
+        let header = head.header(self.layout.lengths);
+        key - header.key_at() + header.value_at()
     }
 
     pub(in crate::engine) fn head_at(&self, record: u64, header: RecordHeader) -> Head {

@@ -42,7 +42,7 @@ impl Ahead {
 
 /// What was looked up for at most [`BATCH`] keys.
 pub(crate) struct Lookahead {
-    /// What must not change until a record was copied: see [`Engine::validate_epoch`].
+    /// What must not change until a record was copied: see [`Engine::validate`].
     pub(crate) epoch: u64,
     keys: [Ahead; BATCH],
 }
@@ -92,7 +92,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The record of a key that was looked up, if that is where it was expected, and has not expired. The caller copies
-    /// what it needs and then asks [`validate_epoch`](Self::validate_epoch).
+    /// what it needs and then asks [`validate`](Self::validate).
     #[inline(always)]
     pub(crate) fn found_ahead(&self, key: &[u8], ahead: &Ahead) -> Option<Found> {
         if ahead.slot_offset == 0 {
@@ -114,7 +114,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let start = buffer.len();
         self.mem.append_to(found.value(), found.value_len(), buffer);
         self.visit(&found);
-        let valid = self.validate_epoch(all.epoch);
+        let valid = self.validate(&found, all.epoch);
         if !valid {
             buffer.truncate(start);
         }

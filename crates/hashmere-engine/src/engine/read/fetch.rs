@@ -50,7 +50,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.mem.append_to(found.value(), found.value_len(), buffer);
                 self.visit(&found);
                 let also = also(&found);
-                if self.validate_epoch(epoch) {
+                if self.validate(&found, epoch) {
                     self.count(Stat::Hits, 1);
                     return Ok(Some(Fetched::Copied(also)));
                 }

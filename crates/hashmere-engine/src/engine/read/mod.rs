@@ -57,7 +57,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         match self.probe(key, kh) {
             Probe::At(found, epoch) => {
                 let taken = take(&found);
-                if self.validate_epoch(epoch) {
+                if self.validate(&found, epoch) {
                     return taken.map(Some);
                 }
             }
@@ -67,8 +67,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.read_by_generation(key, kh, &mut take)
     }
 
-    /// The fast way: the caller copies what it needs of the record and then asks
-    /// [`validate_epoch`](Self::validate_epoch).
+    /// The fast way: the caller copies what it needs of the record and then asks [`validate`](Self::validate).
     #[inline(always)]
     pub(crate) fn probe(&self, key: &[u8], kh: KeyHash) -> Probe {
         let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
@@ -126,7 +125,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let header = self.header(record)?;
         let found = Found { header, record, slot_offset, slot, leaf, tree };
         let is_alike = header.key_len as usize == key.len() && self.has_hash(record, header, kh);
-        (is_alike && (fault::is(fault) || self.mem.matches(record + header.lead, key))).then_some(found)
+        (is_alike && (fault::is(fault) || self.mem.matches(record + header.key_at(), key))).then_some(found)
     }
 
     /// Whether nothing at all was recycled since this epoch was loaded, so that what was read since then was what it
@@ -139,12 +138,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch || fault::is(Fault::EpochIgnored)
     }
 
+    /// Whether what was copied of a record is what it was at one moment: nothing was recycled since the epoch was
+    /// loaded, and the value is the one that belongs to the header.
+    #[inline(always)]
+    pub(crate) fn validate(&self, found: &Found, epoch: u64) -> bool {
+        self.validate_epoch(epoch) && self.validate_header(found.record, found.header)
+    }
+
     /// Whether a record is this key's: the whole key counts, and whether the caller supplied its hash.
     #[inline(always)]
     pub(in crate::engine) fn is_named(&self, record: u64, header: RecordHeader, key: &[u8], kh: KeyHash) -> bool {
         header.key_len as usize == key.len()
             && self.has_hash(record, header, kh)
-            && self.mem.matches(record + header.lead, key)
+            && self.mem.matches(record + header.key_at(), key)
     }
 
     #[inline(always)]
@@ -262,6 +268,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.fence(Ordering::Acquire);
             let recycled = self.generation(self.segment_of(slot.offset())) != generation;
             if recycled && !fault::is(Fault::GenerationIgnored) {
+                return Ok(Seen::Torn);
+            }
+            if header.is_some_and(|header| !self.validate_header(slot.offset(), header)) {
                 return Ok(Seen::Torn);
             }
             if header.is_none() {

@@ -1,38 +1,43 @@
 //! Reading under a pin: what was found stays as it is until the pin is let go.
 
-use crate::engine::index::Tree;
+use crate::engine::read::Probe;
 use crate::engine::{Engine, Found, KeyHash, Pin};
-use crate::fault::Fault;
 use hashmere_mem::{Host, Mem};
 
+/// What a key's value can be shown as.
+pub(crate) enum Showing {
+    /// Where it is, for as long as the pin is held.
+    Pinned(Found, Pin),
+    /// As a copy, because the next write may replace it in place: copy it, then [`validate`](Engine::validate) it with
+    /// this epoch.
+    Copied(Found, u64),
+    /// Not at all; proved.
+    Absent,
+    /// Something moved, is damaged, has expired, or this client has no pin left: the whole protocol decides.
+    Unsure,
+}
+
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Pins the record of a key, by one look-up: the slot that has the key's tag says which segment it is in, and once
-    /// that is pinned and the slot still the same, nothing in the record changes while it is read.
-    ///
-    /// `None`: the key is absent, overflowed or expired, another one has its tag, the slot changed, or this client has
-    /// no pin left. The whole protocol finds out which.
+    /// Finds a key and pins its record, by one look-up: if the slot is the same once its segment is pinned, and nothing
+    /// was recycled since before the look-up, the record is the one that was found, and stays.
     #[inline(always)]
-    pub(crate) fn pin_key(&self, key: &[u8], kh: KeyHash) -> Option<(Found, Pin)> {
+    pub(crate) fn show_key(&self, key: &[u8], kh: KeyHash) -> Showing {
+        if self.access.read_only {
+            return Showing::Unsure;
+        }
         let root = self.root();
-        let path = self.path_of(root, Tree::First, kh.hash).ok()??;
-        let place = self.place(path.leaf, kh.hash);
-        let mut mask = self.matching(place, kh.hash);
-        if mask == 0 || self.access.read_only {
-            return None;
-        }
-        let slot_offset = place.take_slot(&mut mask);
-        let slot = self.slot(slot_offset);
-        if slot.is_empty() {
-            return None;
-        }
-        let pin = self.pin(slot_offset, slot, root, &mut false)?;
-        let found = self.found_in(key, kh, (Tree::First, place.leaf), slot_offset, slot, Fault::ReadUncompared);
-        match found.filter(|found| !self.has_expired(found)) {
-            Some(found) => Some((found, pin)),
-            None => {
-                self.unpin(pin);
-                None
-            }
+        match self.probe(key, kh) {
+            Probe::At(found, epoch) if found.header.is_value_first() => Showing::Copied(found, epoch),
+            Probe::At(found, epoch) => match self.pin(found.slot_offset, found.slot, root, &mut false) {
+                Some(pin) if self.validate_epoch(epoch) => Showing::Pinned(found, pin),
+                Some(pin) => {
+                    self.unpin(pin);
+                    Showing::Unsure
+                }
+                None => Showing::Unsure,
+            },
+            Probe::Absent => Showing::Absent,
+            Probe::Unsure => Showing::Unsure,
         }
     }
 }

@@ -35,6 +35,8 @@ const WRITING: &[Hunt] = &[
 ];
 
 const SEGMENTS: &[Hunt] = &[
+    (Fault::HeaderBelieved, "one interruption: item/replace", interleaving::item_while_it_is_replaced_in_place),
+    (Fault::PairDivided, "one interruption: replace/item", interleaving::replace_in_place_while_it_is_read),
     (Fault::CursorSlips, "one interruption: scan/split", interleaving::scan_while_the_index_grows),
     (Fault::MoveBelieved, "one interruption: clean/replace", interleaving::clean_while_what_lives_is_overwritten),
     (Fault::PastBelieved, "one interruption: expire/touch", interleaving::expire_while_it_is_touched),
@@ -96,6 +98,8 @@ const MODELS: &[Fault] = &[
     Fault::CountEarly,
     Fault::LeafBelieved,
     Fault::LookupBelieved,
+    Fault::ReplacementUnseen,
+    Fault::ReplacedForBackup,
     Fault::AbsenceBelieved,
     Fault::SlotBelieved,
     Fault::EpochIgnored,

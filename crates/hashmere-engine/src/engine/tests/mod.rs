@@ -17,6 +17,7 @@ mod faults;
 mod fixture;
 mod full_cache;
 mod history;
+mod in_place;
 mod interleaving;
 mod looks;
 mod maximum;

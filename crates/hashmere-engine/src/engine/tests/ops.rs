@@ -1,6 +1,6 @@
 //! The calls of a store, on a bare engine: what the public handle does on a real file.
 
-use crate::engine::{Engine, Fetched, Found, KeyHash, Tick, When};
+use crate::engine::{Engine, Fetched, Found, KeyHash, Showing, Tick, When};
 use crate::error::{ReadError, WriteError};
 use crate::types::{Attributes, Counter, Item, Stored, Ttl, Update, Updated};
 use hashmere_format::uid::Scan;
@@ -33,18 +33,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Reads a value under a pin.
     pub(super) fn t_view(&self, key: &[u8], kh: KeyHash) -> Result<Option<Item>, ReadError> {
-        if let Some((found, pin)) = self.pin_key(key, kh) {
-            let item = self.t_copy(&found);
-            self.unpin(pin);
-            return Ok(Some(item));
+        match self.show_key(key, kh) {
+            Showing::Pinned(found, pin) => {
+                let item = self.t_copy(&found);
+                self.unpin(pin);
+                return Ok(Some(item));
+            }
+            Showing::Copied(found, epoch) => {
+                let item = self.t_copy(&found);
+                if self.validate(&found, epoch) {
+                    return Ok(Some(item));
+                }
+            }
+            Showing::Absent => return Ok(None),
+            Showing::Unsure => {}
         }
         let mut exhausted = self.access.read_only;
         loop {
             let root = self.root_word();
-            if exhausted {
+            let Some(found) = self.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
+            if exhausted || found.header.is_value_first() {
                 return self.read(key, kh, |found| Ok(self.t_copy(found)));
             }
-            let Some(found) = self.read(key, kh, |found| Ok(*found))? else { return Ok(None) };
             if let Some(pin) = self.pin(found.slot_offset, found.slot, root, &mut exhausted) {
                 let item = self.look_again(&found, key, kh).map(|found| self.t_copy(&found));
                 self.unpin(pin);

@@ -364,6 +364,23 @@ impl Mem for ProbeMem {
         done.map_err(|now| self.probe.found(now))
     }
 
+    fn has_pairs(&self) -> bool {
+        self.heap.has_pairs()
+    }
+
+    fn compare_exchange_pair(&self, off: u64, current: [u64; 2], new: [u64; 2]) -> bool {
+        self.probe.access();
+        if [off, off + 8].map(|off| self.heap.load(off, Ordering::Relaxed)) == current {
+            self.probe.store(&self.heap, off, Kind::Full);
+        }
+        let done = self.heap.compare_exchange_pair(off, current, new);
+        if done {
+            self.stored(off);
+            self.stored(off + 8);
+        }
+        done
+    }
+
     fn swap(&self, off: u64, value: u64, order: Ordering) -> u64 {
         let before = self.writing(off, Kind::Full).swap(off, value, order);
         self.stored(off);

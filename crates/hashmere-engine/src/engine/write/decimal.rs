@@ -19,14 +19,25 @@ pub(super) fn parse(text: &[u8]) -> Option<u64> {
     }
 }
 
+/// The same with trailing spaces allowed.
+#[inline(always)]
+pub(super) fn parse_padded(text: &[u8]) -> Option<u64> {
+    parse(text).or_else(|| parse_trimmed(text))
+}
+
+#[cold]
+fn parse_trimmed(text: &[u8]) -> Option<u64> {
+    parse(text.trim_ascii_end())
+}
+
 /// One to eight digits: neighbours become numbers of two digits, these of four, these of eight.
 #[inline(always)]
 fn parse_short(text: &[u8]) -> Option<u64> {
     // The last digit is in the highest byte, with zeros in front.
-    let mut word = bytes(b'0');
-    for byte in text {
-        word = word >> 8 | u64::from(*byte) << 56;
-    }
+    let word = match text.try_into() {
+        Ok(eight) => u64::from_le_bytes(eight),
+        Err(_) => text.iter().fold(bytes(b'0'), |word, byte| word >> 8 | u64::from(*byte) << 56),
+    };
     let digits = word ^ bytes(b'0');
     // Above 9 the sum has a bit of the upper half, or the digit had one.
     if (digits | digits.wrapping_add(bytes(6))) & bytes(0xf0) != 0 {

@@ -1,5 +1,6 @@
 //! Storing a whole value: its draft is written first, then committed if the key is as the caller asks.
 
+use crate::engine::write::in_place::Since;
 use crate::engine::{Draft, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
@@ -192,23 +193,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let head =
             Head { expires, flags: flags.into(), version: least, ..Self::plain_head(key, kh, value.len() as u64) };
+        self.refuse_if_poisoned()?;
+        let lookup = self.look_up(key, kh);
+        let is_plain = expires.is_none() && flags == 0 && least == 0 && when != When::Absent;
+        if let Some(lookup) = lookup.as_ref().filter(|_| is_plain) {
+            if self.replace_in_place(writer, lookup, kh, value, Since::Anything)? {
+                return Ok(true);
+            }
+        }
         let draft = self.begin_with(writer, key, kh, head)?;
         self.mem.write(draft.value, value);
-        self.finish(writer, key, kh, draft, when)
-    }
-
-    /// Commits a draft whose value is written, as [`store`](Self::store).
-    #[inline(always)]
-    fn finish(
-        &self,
-        writer: &mut Writer,
-        key: &[u8],
-        kh: KeyHash,
-        draft: Draft,
-        when: When,
-    ) -> Result<bool, WriteError> {
         self.seal(&draft);
-        let outcome = self.put_draft(writer, key, kh, draft, when);
+        let outcome = self.put_with_lookup(writer, key, kh, Draft { ..draft }, when, lookup);
         Ok(self.conclude(writer, draft, outcome)? == Outcome::Stored)
     }
 

@@ -6,23 +6,12 @@
 //! words do.
 
 use crate::engine::commit::locate::Site;
-use crate::engine::index::{Path, Place, Tree};
+use crate::engine::index::Tree;
 use crate::engine::write::draft::When;
-use crate::engine::{Decision, Draft, Engine, Found, KeyHash, Outcome, Writer};
+use crate::engine::write::lookup::Lookup;
+use crate::engine::{Decision, Draft, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
-use crate::fault::{self, Fault};
-use hashmere_format::header::at;
 use hashmere_mem::{Host, Mem};
-use std::sync::atomic::Ordering;
-
-/// Where a key was found, or found absent.
-pub(super) struct Lookup {
-    pub(super) epoch: u64,
-    root: u64,
-    path: Path,
-    place: Place,
-    pub(super) found: Option<Found>,
-}
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes a sealed draft the key's record, if `when` allows it.
@@ -37,6 +26,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Outcome, WriteError> {
         self.refuse_if_poisoned()?;
         let lookup = self.look_up(key, kh);
+        self.put_with_lookup(writer, key, kh, draft, when, lookup)
+    }
+
+    /// The same, when the key was looked up already.
+    #[inline(always)]
+    pub(super) fn put_with_lookup(
+        &self,
+        writer: &mut Writer,
+        key: &[u8],
+        kh: KeyHash,
+        draft: Draft,
+        when: When,
+        lookup: Option<Lookup>,
+    ) -> Result<Outcome, WriteError> {
         match self.put_looked_up(writer, lookup, kh, &draft, when)? {
             Some(outcome) => Ok(outcome),
             None => self.put_slowly(writer, key, kh, Draft { ..draft }, when),
@@ -72,24 +75,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// Finds the key before its lock is taken. The exchanges of `enter` and of the lock keep the processor from doing
-    /// this ahead of them, so the look goes first, beside the writing of the record, and under the lock one word is
-    /// compared.
-    #[inline(always)]
-    pub(super) fn look_up(&self, key: &[u8], kh: KeyHash) -> Option<Lookup> {
-        let epoch = self.mem.load(at::EPOCH, Ordering::Acquire);
-        let root = self.root();
-        let Ok(Some(path)) = self.path_of(root, Tree::First, kh.hash) else { return None };
-        let place = self.place(path.leaf, kh.hash);
-        let mut mask = self.matching(place, kh.hash);
-        if mask == 0 {
-            return Some(Lookup { epoch, root, path, place, found: None });
-        }
-        // Should another key have the same tag, `mutate` looks on.
-        let found = self.found_at(key, kh, Tree::First, place, place.take_slot(&mut mask), Fault::KeyUncompared)?;
-        Some(Lookup { epoch, root, path, place, found: Some(found) })
-    }
-
     /// `None`: nothing has changed, and something is out of the ordinary.
     #[inline(always)]
     fn put_after_lookup(
@@ -103,11 +88,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Lookup { epoch, root, path, place, found } = lookup;
         let Some(mut word) = self.lock_place(writer, root, path, place)? else { return Ok(None) };
         let (free, ordinary) = match &found {
-            // The slot leads to the same record, and as in `look` nothing at all was recycled since it was read.
-            Some(found) => {
-                let same = self.slot(found.slot_offset) == found.slot && self.validate_epoch(epoch);
-                (None, same || fault::is(Fault::LookupBelieved))
-            }
+            Some(found) => (None, self.is_still_found(found, epoch) && self.is_not_replaced(found)),
             None if word.has_overflow() || self.matching(place, kh.hash) != 0 => (None, false),
             None => {
                 let free = self.free_slot(place);

@@ -18,7 +18,9 @@ use crate::fault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-pub(super) use reading::scan_while_the_index_grows;
+pub(super) use reading::{
+    item_while_it_is_replaced_in_place, replace_in_place_while_it_is_read, scan_while_the_index_grows,
+};
 pub(super) use tidying::{
     clean_while_what_lives_is_overwritten, compact_while_large_records_come_and_go, expire_while_it_is_touched,
 };

@@ -4,7 +4,7 @@ use super::{churn, clear_and_refill, filled, filled_more, many, set, wide, Case}
 use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::{strict, Client, Fixture};
 use crate::error::WriteError;
-use crate::types::{Attributes, Ttl};
+use crate::types::{Attributes, Item, Ttl};
 
 fn churn_all(c: &Client, state: &mut State) -> Result<(), String> {
     set(c, state, "a0", wide("second"))?;
@@ -91,6 +91,59 @@ fn view_while_the_same_slot_word_returns() {
         Ok(())
     }
     Case { name: "view/same word", geometry: strict(6), setup, act: view, concurrent: come_round, exact: true }.run();
+}
+
+const DIGIT: &[u8] = b"digit";
+/// The version of a bucket before the first write.
+const FIRST_VERSION: u64 = 1000;
+
+/// Of a key of its own bucket each write gets the next version: here the value says which one, counted from the first
+/// of the store.
+fn next_digit(c: &Client, state: &mut State) -> Result<(), String> {
+    let next = state.get(DIGIT).map_or(b'1', |value| value[0] + 1);
+    let before = c.t_item(DIGIT, c.hash(DIGIT)).map_err(|e| e.to_string())?;
+    set(c, state, "digit", vec![next])?;
+    if let Some(item) = before.filter(|item| nth(item) + 1 != next - b'0') {
+        return Err(format!("another key is in the bucket, whose version is {}", item.metadata.version.0));
+    }
+    Ok(())
+}
+
+/// Which of the versions of a bucket this is, from 1 on.
+fn nth(item: &Item) -> u8 {
+    (item.metadata.version.0 - FIRST_VERSION) as u8
+}
+
+fn a_digit(_: &Fixture, actor: &Client, other: &Client, state: &mut State) {
+    next_digit(other, state).unwrap();
+    next_digit(actor, state).unwrap();
+}
+
+/// Value and version belong together, however the value is read.
+fn read_digit(c: &Client, _: &mut State) -> Result<(), String> {
+    let kh = c.hash(DIGIT);
+    let mut slots = Vec::new();
+    for item in [c.t_item(DIGIT, kh), c.t_view(DIGIT, kh)] {
+        slots.push(item.map_err(|e| e.to_string())?.ok_or("missed")?);
+    }
+    match slots.iter().find(|item| item.value != [b'0' + nth(item)]) {
+        Some(item) => Err(format!("version {} has the value {}", item.metadata.version.0, item.value.escape_ascii())),
+        None => Ok(()),
+    }
+}
+
+/// Catches a reader that takes the version of before a replacement, and its value.
+#[test]
+pub(in crate::engine::tests) fn item_while_it_is_replaced_in_place() {
+    let (act, name) = (read_digit, "item/replace");
+    Case { name, geometry: strict(12), setup: a_digit, act, concurrent: next_digit, exact: true }.run();
+}
+
+/// Catches a replacement that can be seen, or left, half done.
+#[test]
+pub(in crate::engine::tests) fn replace_in_place_while_it_is_read() {
+    let (act, name) = (next_digit, "replace/item");
+    Case { name, geometry: strict(12), setup: a_digit, act, concurrent: read_digit, exact: true }.run();
 }
 
 /// Catches a reader that takes the recycled index of before a clear for damage, or for the index of today.

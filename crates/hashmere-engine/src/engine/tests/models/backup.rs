@@ -97,6 +97,11 @@ fn finds_a_moment_that_is_missed() {
 }
 
 #[test]
+fn finds_a_value_that_is_replaced_though_the_backup_wants_it() {
+    must_find(Fault::ReplacedForBackup, beside_writers());
+}
+
+#[test]
 fn finds_a_mark_that_comes_too_late() {
     must_find(Fault::MarksUnawaited, beside_writers());
 }

@@ -6,7 +6,7 @@ use super::emptied::{is_value, overwrite, stage, value, writer};
 use super::explore::{explore, must_find, wrong};
 use super::stage::{Player, FOREVER};
 use crate::engine::tests::crash::State;
-use crate::engine::Found;
+use crate::engine::{Found, Showing};
 use crate::fault::Fault;
 use hashmere_mem::shuttle::thread;
 use hashmere_mem::Mem;
@@ -30,12 +30,13 @@ fn view(client: &Player) {
 
 /// The same by the one look-up that suffices if nothing is in its way.
 fn view_at_once(client: &Player) {
-    match client.pin_key(b"key", client.hash(b"key")) {
-        Some((found, pin)) => {
+    match client.show_key(b"key", client.hash(b"key")) {
+        Showing::Pinned(found, pin) => {
             look_twice(client, &found);
             client.unpin(pin);
         }
-        None => view(client),
+        Showing::Unsure => view(client),
+        Showing::Copied(..) | Showing::Absent => wrong("the value was not shown where it is"),
     }
 }
 

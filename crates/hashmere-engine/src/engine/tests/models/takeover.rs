@@ -129,6 +129,11 @@ fn finds_a_counter_that_is_read_too_early() {
 }
 
 #[test]
+fn finds_a_counter_that_does_not_see_a_replacement_in_place() {
+    must_find(Fault::ReplacementUnseen, owner_stops(Counter::Present));
+}
+
+#[test]
 fn finds_a_counter_that_believes_what_it_saw_before_the_lock() {
     must_find(Fault::LookupBelieved, owner_stops(Counter::Present));
 }

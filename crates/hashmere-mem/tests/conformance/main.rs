@@ -6,6 +6,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod atomics;
+
+use atomics::{pairs, pairs_add_up, threads_add_up};
 use hashmere_mem::{BackError, HeapMem, Mem};
 use std::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed, Release, SeqCst};
 use std::time::{Duration, Instant};
@@ -300,31 +303,12 @@ fn waking(mem: &impl Mem) {
     });
 }
 
-fn threads_add_up(mem: &impl Mem) {
-    mem.back(0, PAGE).unwrap();
-    let rounds = if cfg!(miri) { 20 } else { 10_000 };
-    std::thread::scope(|scope| {
-        for _ in 0..3 {
-            scope.spawn(|| {
-                for _ in 0..rounds {
-                    mem.fetch_add(64, 1, Relaxed);
-                    let mut seen = mem.load(72, Relaxed);
-                    while let Err(now) = mem.compare_exchange(72, seen, seen + 1) {
-                        seen = now;
-                    }
-                }
-            });
-        }
-    });
-    assert_eq!((mem.load(64, Relaxed), mem.load(72, Relaxed)), (3 * rounds, 3 * rounds));
-}
-
 macro_rules! suite {
     ($name:ident, $make:expr) => {
         suite!($name, $make,
             small: words words_are_little_endian reads writes matching matching_ignores_neighbours agreeing
                 copies_and_zeroes slices backing backing_beyond_the_end waiting waking
-                threads_add_up;
+                threads_add_up pairs pairs_add_up;
             big: large);
     };
     ($name:ident, $make:expr, small: $($small:ident)*; big: $($big:ident)*) => {

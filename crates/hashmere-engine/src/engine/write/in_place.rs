@@ -1,0 +1,124 @@
+//! Replacing a short value where it is, by one instruction: nothing is appended, nothing dies, the counts stay.
+//!
+//! `docs/internals/concurrency.md` says why it happens under the key's lock, what readers do, and what a crash leaves.
+
+use crate::engine::write::lookup::Lookup;
+use crate::engine::{Engine, Found, KeyHash, Writer};
+use crate::error::WriteError;
+use crate::fault::{self, Fault};
+use crate::types::{Uid, Version};
+use hashmere_format::leaf::LockWord;
+use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
+use hashmere_format::row::Stat;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// What the record must be when its key is locked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Since {
+    /// As it was looked up: the new value comes out of the old one.
+    Unchanged,
+    /// The key's, with whatever value.
+    Anything,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Replaces the value of a key that was looked up, if that can be done in place. `false`: nothing has changed, and
+    /// the general write is to do it.
+    #[inline(always)]
+    pub(super) fn replace_in_place(
+        &self,
+        writer: &mut Writer,
+        lookup: &Lookup,
+        kh: KeyHash,
+        value: &[u8],
+        since: Since,
+    ) -> Result<bool, WriteError> {
+        let Some(found) = lookup.found.as_ref().filter(|found| self.can_be_replaced(found, value)) else {
+            return Ok(false);
+        };
+        let root = self.enter(writer);
+        let done =
+            if lookup.root == root { self.replace_locked(writer, lookup, found, kh, value, since) } else { Ok(false) };
+        if let Ok(true) = done {
+            self.changed(kh.hash);
+            self.count_at(writer.row, Stat::Sets, 1);
+        }
+        self.leave(writer);
+        done
+    }
+
+    #[inline(always)]
+    fn can_be_replaced(&self, found: &Found, value: &[u8]) -> bool {
+        found.header.is_value_first()
+            && found.value_len() == value.len()
+            && found.record % 16 == 0
+            && self.mem.has_pairs()
+    }
+
+    #[inline(always)]
+    fn replace_locked(
+        &self,
+        writer: &mut Writer,
+        lookup: &Lookup,
+        found: &Found,
+        kh: KeyHash,
+        value: &[u8],
+        since: Since,
+    ) -> Result<bool, WriteError> {
+        let Some(mut word) = self.lock_place(writer, lookup.root, lookup.path, lookup.place)? else { return Ok(false) };
+        let mut done = false;
+        if self.is_as_looked_up(lookup, found, since) && !self.has_backup() {
+            let version = ((word.version() + 1) & VERSION_MAX).max(1);
+            self.store_pair(found, version, value);
+            word = LockWord(word.0 & !VERSION_MASK | version << VERSION_SHIFT);
+            writer.stored.uid = Uid(self.uid(found.tree, found.leaf, found.slot_offset, kh.hash));
+            writer.stored.version = Version(version);
+            writer.stored.created = false;
+            done = true;
+        }
+        self.unlock_bucket(writer, lookup.place, word);
+        Ok(done)
+    }
+
+    /// With the key locked: whether the slot leads to the record that was found, which no backup wants.
+    #[inline(always)]
+    fn is_as_looked_up(&self, lookup: &Lookup, found: &Found, since: Since) -> bool {
+        let header = self.mem.load(found.record, Ordering::Relaxed);
+        let same = since == Since::Anything || header == found.header.word || fault::is(Fault::ReplacementUnseen);
+        same && header & (field::DEAD | field::RETAINED) == 0 && self.is_still_found(found, lookup.epoch)
+    }
+
+    /// Whether a backup wants records as they are.
+    #[inline(always)]
+    fn has_backup(&self) -> bool {
+        // SYNC(snapshot): as in `commit_draft`.
+        self.snapshot().concerns_writers() && !fault::is(Fault::ReplacedForBackup)
+    }
+
+    /// The commit. Only the client that has the key's lock changes the pair, so it is what was loaded.
+    #[inline(always)]
+    fn store_pair(&self, found: &Found, version: u64, value: &[u8]) {
+        let record = found.record;
+        let old = [record, record + 8].map(|at| self.mem.load(at, Ordering::Relaxed));
+        let new = [old[0] & !VERSION_MASK | version << VERSION_SHIFT, begins_with(old[1], value)];
+        if fault::is(Fault::PairDivided) {
+            self.mem.store(record, new[0], Ordering::Release);
+            self.mem.store(record + 8, new[1], Ordering::Release);
+            return;
+        }
+        // SYNC(in place): a reader that copied the new value sees the new header when it looks again.
+        let stored = self.mem.compare_exchange_pair(record, old, new);
+        debug_assert!(stored, "a record changed under its key's lock");
+    }
+}
+
+/// The word with other bytes at its beginning, at most eight of them.
+#[inline(always)]
+fn begins_with(word: u64, bytes: &[u8]) -> u64 {
+    if let Ok(all) = bytes.try_into() {
+        return u64::from_le_bytes(all);
+    }
+    // No call of `memcpy` for so few.
+    bytes.iter().enumerate().fold(word, |word, (n, byte)| word & !(0xff << (8 * n)) | u64::from(*byte) << (8 * n))
+}
