@@ -12,7 +12,7 @@
 //! | hash that the caller supplied, spread                              |  if HASHED
 //! | key bytes, value bytes, zeros up to a multiple of 8                |
 //! ```
-//! Where the header is the only word before the bytes and the value has at most 8 of them, the value comes before the
+//! Where the header is the only word before the bytes and the value has 1 to 8 of them, the value comes before the
 //! key: header and value are neighbours then, and one 16-byte exchange replaces both.
 //!
 //! In a store of fixed lengths neither length is stored. A field costs nothing when it is not used.
@@ -133,7 +133,7 @@ impl Head {
                 lead += 8;
             }
         }
-        RecordHeader { word, lead, key_len: self.key_len, value_len: self.value_len }
+        RecordHeader::new(word, lead, self.key_len, self.value_len)
     }
 
     /// Words before the key.
@@ -206,9 +206,18 @@ pub struct RecordHeader {
     pub key_len: u64,
     /// Bytes of the value.
     pub value_len: u64,
+    /// Bytes of the value that lie before the key: all of them, or none. Kept, for a look-up asks three times.
+    first: u64,
 }
 
 impl RecordHeader {
+    /// Of a record with `lead` bytes before key and value.
+    #[inline(always)]
+    pub fn new(word: u64, lead: u64, key_len: u64, value_len: u64) -> RecordHeader {
+        let first = if lead == 8 && value_len <= FIRST_MAX { value_len } else { 0 };
+        RecordHeader { word, lead, key_len, value_len, first }
+    }
+
     /// The header of a record that has no words but those that every record of its store has; `None` if it has more.
     #[inline(always)]
     pub fn small(lengths: Lengths, word: u64) -> Option<RecordHeader> {
@@ -219,7 +228,7 @@ impl RecordHeader {
             None => (word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX),
             Some((key, value)) => (u64::from(key), u64::from(value)),
         };
-        Some(RecordHeader { word, lead: lengths.lead, key_len, value_len })
+        Some(RecordHeader::new(word, lengths.lead, key_len, value_len))
     }
 
     /// The header of any record, given its first word.
@@ -228,16 +237,13 @@ impl RecordHeader {
         let fields = (word & (field::EXPIRES | field::FLAGS | field::HASHED)).count_ones();
         let lead = lengths.lead + 8 * u64::from(fields);
         match lengths.fixed {
-            Some((key, value)) => RecordHeader { word, lead, key_len: key.into(), value_len: value.into() },
-            None if word & field::LONG == 0 => RecordHeader {
-                word,
-                lead,
-                key_len: word >> KEY_SHIFT & KEY_MAX,
-                value_len: word >> VALUE_SHIFT & VALUE_MAX,
-            },
+            Some((key, value)) => RecordHeader::new(word, lead, key.into(), value.into()),
+            None if word & field::LONG == 0 => {
+                RecordHeader::new(word, lead, word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX)
+            }
             None => {
                 let both = load(lengths.lead / 8);
-                RecordHeader { word, lead: lead + 8, key_len: both & u64::from(u32::MAX), value_len: both >> 32 }
+                RecordHeader::new(word, lead + 8, both & u64::from(u32::MAX), both >> 32)
             }
         }
     }
@@ -254,16 +260,16 @@ impl RecordHeader {
         self.word & bit != 0
     }
 
-    /// Whether the value comes before the key, in the word behind the header.
+    /// Whether the value comes before the key, in the word behind the header. An empty one is nowhere.
     #[inline(always)]
     pub fn is_value_first(self) -> bool {
-        self.lead == 8 && self.value_len <= FIRST_MAX
+        self.first != 0
     }
 
     /// Bytes from the start of the record to its key.
     #[inline(always)]
     pub fn key_at(self) -> u64 {
-        self.lead + if self.is_value_first() { self.value_len } else { 0 }
+        self.lead + self.first
     }
 
     /// Bytes from the start of the record to its value.
@@ -382,7 +388,7 @@ mod tests {
         let head = |key_len, value_len| Head { key_len, value_len, version: 1, ..Head::default() };
         assert_eq!(at(head(5, 3), Lengths::VARIABLE), (11, 8));
         assert_eq!(at(head(127, 8), Lengths::VARIABLE), (16, 8));
-        assert_eq!(at(head(5, 0), Lengths::VARIABLE), (8, 8));
+        assert_eq!(at(head(5, 0), Lengths::VARIABLE), (8, 13));
         assert_eq!(at(head(5, 9), Lengths::VARIABLE), (8, 13));
         assert_eq!(at(head(5, 8), Lengths::fixed(5, 8)), (16, 8));
         // A length word, an attribute or a checksum is between.

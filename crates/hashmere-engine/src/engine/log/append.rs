@@ -59,6 +59,26 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.make_room(writer, bytes)
     }
 
+    /// Brings the place of this writer's next record of up to `bytes` bytes to a multiple of 16, by a *filler*: a dead
+    /// record of eight bytes, without key and value. Where lengths are fixed for all records there is none so short.
+    #[cold]
+    #[inline(never)]
+    pub(in crate::engine) fn align(&self, writer: &mut Writer, bytes: u64) -> Result<(), WriteError> {
+        let filler = Head { version: 1, dead: 1, ..Head::default() }.header(self.layout.lengths);
+        if filler.bytes() != 8 {
+            return Ok(());
+        }
+        let at = self.room(writer, bytes + 8)?;
+        let Some(open) = writer.open.as_mut().filter(|_| at % 16 != 0) else { return Ok(()) };
+        self.mem.store(at, filler.word, Ordering::Relaxed);
+        open.head = at + 8;
+        // SYNC(head): as in `advance`. It counts as dead only once it is passed: never more than there is.
+        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
+        self.mem.fetch_add(self.entry_of(open.number) + segment::at::DEAD, 8, Ordering::Release);
+        writer.made_dead += 8;
+        Ok(())
+    }
+
     #[cold]
     #[inline(never)]
     fn make_room(&self, writer: &mut Writer, bytes: u64) -> Result<u64, WriteError> {

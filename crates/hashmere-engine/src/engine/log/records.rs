@@ -101,7 +101,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         // Two words come back in registers; a header would pass through memory, and the small ones with it.
         let (lead, lens) = self.long_header(record, word, room);
-        (lead != 0).then_some(RecordHeader { word, lead, key_len: lens & u64::from(u32::MAX), value_len: lens >> 32 })
+        (lead != 0).then_some(RecordHeader::new(word, lead, lens & u64::from(u32::MAX), lens >> 32))
     }
 
     /// Bytes before the key of a record with further words, and both lengths (the value's above); zero if it cannot be

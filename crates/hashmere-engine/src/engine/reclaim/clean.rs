@@ -235,7 +235,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // Room first: finding it may take system calls, which have no place under a lock.
         let target = match policy {
             Policy::Evict { budget: 0 } => Ok(0),
-            _ => self.room(writer, head.record_bytes(self.layout.lengths)),
+            _ => self.room_as_aligned(writer, record, head),
         };
         let mut evicted = None;
         let done = target.and_then(|target| {
@@ -248,6 +248,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.note_evicted(&name, evicted);
         writer.key = name;
         done
+    }
+
+    /// Room for a record that moves. One that could be replaced in place where it is can be where it goes.
+    fn room_as_aligned(&self, writer: &mut Writer, record: u64, head: &Head) -> Result<u64, WriteError> {
+        let header = head.header(self.layout.lengths);
+        if record % 16 == 0 && header.is_value_first() && self.mem.has_pairs() {
+            self.align(writer, header.bytes())?;
+        }
+        self.room(writer, header.bytes())
     }
 
     /// Locks a record's key and, if the index still leads to exactly this record, lets `act` deal with it.

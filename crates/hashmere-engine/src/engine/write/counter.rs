@@ -61,6 +61,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if least == 0 && self.replace_in_place(writer, &lookup, kh, text, Since::Unchanged)? {
             return Ok(Some(next));
         }
+        self.align_for_next(writer, &lookup, text)?;
         let head = Head { version: least, ..Self::plain_head(key, kh, text.len() as u64) };
         let draft = self.begin_with(writer, key, kh, head)?;
         self.mem.write(draft.value, text);

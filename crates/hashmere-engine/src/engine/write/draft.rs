@@ -200,6 +200,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if self.replace_in_place(writer, lookup, kh, value, Since::Anything)? {
                 return Ok(true);
             }
+            self.align_for_next(writer, lookup, value)?;
         }
         let draft = self.begin_with(writer, key, kh, head)?;
         self.mem.write(draft.value, value);

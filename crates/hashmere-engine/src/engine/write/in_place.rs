@@ -50,10 +50,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     #[inline(always)]
     fn can_be_replaced(&self, found: &Found, value: &[u8]) -> bool {
-        found.header.is_value_first()
-            && found.value_len() == value.len()
-            && found.record % 16 == 0
-            && self.mem.has_pairs()
+        is_aligned(found) && self.is_alike(found, value)
+    }
+
+    /// Whether a record is one that can be replaced in place but for where it is.
+    #[inline(always)]
+    fn is_alike(&self, found: &Found, value: &[u8]) -> bool {
+        found.header.is_value_first() && found.value_len() == value.len() && self.mem.has_pairs()
+    }
+
+    /// Before the draft of a value that could not be replaced in place: sees to it that the next one can be.
+    #[inline(always)]
+    pub(super) fn align_for_next(&self, writer: &mut Writer, lookup: &Lookup, value: &[u8]) -> Result<(), WriteError> {
+        match &lookup.found {
+            Some(found) if !is_aligned(found) && self.is_alike(found, value) => self.align(writer, found.bytes()),
+            _ => Ok(()),
+        }
     }
 
     #[inline(always)]
@@ -111,6 +123,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let stored = self.mem.compare_exchange_pair(record, old, new);
         debug_assert!(stored, "a record changed under its key's lock");
     }
+}
+
+#[inline(always)]
+fn is_aligned(found: &Found) -> bool {
+    found.record % 16 == 0
 }
 
 /// The word with other bytes at its beginning, at most eight of them.
