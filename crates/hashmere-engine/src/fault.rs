@@ -19,6 +19,8 @@ hashmere_mem::seeded_faults! {
     ReplacementUnseen,
     /// A value is replaced in place by two stores.
     PairDivided,
+    /// In a cache a value that is replaced in place does not count as used.
+    ReplacementUnvisited,
     /// A value is replaced in place though a backup wants it.
     ReplacedForBackup,
     /// A writer that creates a key does not look again under the lock.

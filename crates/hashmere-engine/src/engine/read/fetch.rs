@@ -97,15 +97,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Notes that a record was used (cache mode; a hint, set only if it is not).
     #[inline(always)]
     pub fn visit(&self, found: &Found) {
-        if self.layout.is_cache() && !self.access.read_only {
-            let (word, bit) = self.mark(found.leaf, found.slot_offset);
-            // Reads right after the write, while its segment is still open, say nothing about whether it will be wanted
-            // later (what S3-FIFO's small queue is for).
-            let unmarked = || self.mem.load(word, Ordering::Relaxed) & bit == 0;
-            if unmarked() && self.state(self.segment_of(found.record)).state != State::Open {
-                self.mark_visited(found.tree, found.leaf, found.slot.tag(), word, bit);
-            }
+        if let Some((word, bit)) = self.missing_mark(found) {
+            self.mark_visited(found.tree, found.leaf, found.slot.tag(), word, bit);
         }
+    }
+
+    /// The same by an operation that has entered, and has the key's lock.
+    #[inline(always)]
+    pub(in crate::engine) fn visit_locked(&self, found: &Found) {
+        if let Some((word, bit)) = self.missing_mark(found) {
+            self.mem.fetch_or(word, bit, Ordering::Relaxed);
+        }
+    }
+
+    /// The mark of a record that should have one and has not.
+    #[inline(always)]
+    fn missing_mark(&self, found: &Found) -> Option<(u64, u64)> {
+        if !self.layout.is_cache() || self.access.read_only {
+            return None;
+        }
+        let (word, bit) = self.mark(found.leaf, found.slot_offset);
+        // Uses right after the write, while its segment is still open, say nothing about whether it will be wanted
+        // later (what S3-FIFO's small queue is for).
+        let unmarked = || self.mem.load(word, Ordering::Relaxed) & bit == 0;
+        (unmarked() && self.state(self.segment_of(found.record)).state != State::Open).then_some((word, bit))
     }
 
     /// Sets a mark, as an operation under the root of now: a leaf of the past may be something else already.

@@ -8,8 +8,8 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::{
-    backup, backup_cases, crash_cases, fairness, interleaving, maximum, miri_subset, power, reach, refused_space,
-    regions, stalled, version_floor,
+    backup, backup_cases, crash_cases, fairness, in_place, interleaving, maximum, miri_subset, power, reach,
+    refused_space, regions, stalled, version_floor,
 };
 use crate::fault::{assert_hunted, hunt, Fault, Hunt};
 
@@ -35,6 +35,7 @@ const WRITING: &[Hunt] = &[
 ];
 
 const SEGMENTS: &[Hunt] = &[
+    (Fault::ReplacementUnvisited, "a cache: a counter beside others", in_place::a_counter_of_a_cache_is_used),
     (Fault::HeaderBelieved, "one interruption: item/replace", interleaving::item_while_it_is_replaced_in_place),
     (Fault::PairDivided, "one interruption: replace/item", interleaving::replace_in_place_while_it_is_read),
     (Fault::CursorSlips, "one interruption: scan/split", interleaving::scan_while_the_index_grows),

@@ -188,6 +188,20 @@ fn a_replacement_is_seen_by_compare_and_set() {
     assert!(version(&client, b"key") > before);
 }
 
+/// A record that is replaced in place never becomes the newest one, and is evicted no earlier for that.
+#[test]
+pub(super) fn a_counter_of_a_cache_is_used() {
+    let fixture = Fixture::new(cache(16));
+    let client = fixture.client();
+    client.t_set(b"hits", b"10000000").unwrap();
+    for n in 1..2000u64 {
+        client.t_set(&n.to_le_bytes(), &[b'w'; 300]).unwrap();
+        let counted = client.t_incr(b"hits", 1, None).unwrap();
+        assert_eq!(counted, Some(10_000_000 + n), "after {} evictions", client.stats(0, 0).evictions);
+    }
+    assert!(client.stats(0, 0).evictions > 100);
+}
+
 #[test]
 fn the_record_moves_and_is_replaced_again() {
     for geometry in [strict(12), cache(12)] {

@@ -83,6 +83,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.is_as_looked_up(lookup, found, since) && !self.has_backup() {
             let version = ((word.version() + 1) & VERSION_MAX).max(1);
             self.store_pair(found, version, value);
+            // The record does not become the newest of its store: what is written all the time must be wanted too.
+            if !fault::is(Fault::ReplacementUnvisited) {
+                self.visit_locked(found);
+            }
             word = LockWord(word.0 & !VERSION_MASK | version << VERSION_SHIFT);
             writer.stored.uid = Uid(self.uid(found.tree, found.leaf, found.slot_offset, kh.hash));
             writer.stored.version = Version(version);
