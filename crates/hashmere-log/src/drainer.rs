@@ -2,7 +2,6 @@
 
 use crate::error::LogError;
 use crate::handle::Handle;
-use crate::log::Log;
 use crate::manual_drainer::{take_role, ManualDrainer};
 use crate::sink::Sink;
 use hashmere_os::process::at_exit;
@@ -40,8 +39,7 @@ struct Work {
 static DRAINERS: Mutex<Vec<Weak<Work>>> = Mutex::new(Vec::new());
 
 impl Drainer {
-    pub(crate) fn start(log: &Log, sink: Sink, standby: bool) -> Result<Drainer, LogError> {
-        let handle = log.shared.handle()?;
+    pub(crate) fn start(handle: Arc<Handle>, sink: Sink, standby: bool) -> Result<Drainer, LogError> {
         let drain = match take_role(&handle) {
             Ok(()) => Ok(ManualDrainer::with_role(handle.clone(), sink)?),
             Err(LogError::Taken { .. }) if standby => Err(sink),

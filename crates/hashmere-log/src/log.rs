@@ -10,42 +10,13 @@ use crate::line::{encode_field, encode_text, Level, Value};
 use crate::manual_drainer::ManualDrainer;
 use crate::options::{LogOptions, OnNoDrainer};
 use crate::sink::Sink;
-use crate::thread::{self, Thread};
+use crate::thread::{self, Shared, Thread};
 use hashmere_engine::{SharedEngine, StoreHandle};
 use hashmere_format::region::{kind, NAME_MAX};
 use hashmere_mem::Mem;
 use std::fmt;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-
-pub(crate) struct Shared {
-    /// Different for each log that this process, or one that it was forked from, has opened.
-    pub(crate) id: u64,
-    pub(crate) name: Box<str>,
-    pub(crate) store: Arc<SharedEngine>,
-    pub(crate) options: LogOptions,
-    /// Set when the last handle is gone: threads then give their rings back.
-    pub(crate) closed: Arc<AtomicBool>,
-    handle: Arc<Handle>,
-}
-
-impl Drop for Shared {
-    fn drop(&mut self) {
-        self.closed.store(true, Ordering::Release);
-        thread::leave_closed();
-    }
-}
-
-impl Shared {
-    /// The log as this process has it: a forked child opens it again.
-    pub(crate) fn handle(&self) -> Result<Arc<Handle>, LogError> {
-        if self.handle.region.is_ours() {
-            return Ok(self.handle.clone());
-        }
-        Ok(Arc::new(Handle::existing(&self.store, &self.name)?))
-    }
-}
 
 /// An open log. Clones share it; every thread may use it, and so may a forked child.
 #[derive(Clone)]
@@ -91,11 +62,7 @@ impl Log {
     }
 
     fn new(store: &Arc<SharedEngine>, name: &str, options: LogOptions, handle: Handle) -> Log {
-        static LOGS: AtomicU64 = AtomicU64::new(0);
-        let id = LOGS.fetch_add(1, Ordering::Relaxed);
-        let closed = Arc::new(AtomicBool::new(false));
-        let shared = Shared { id, name: name.into(), store: store.clone(), options, closed, handle: Arc::new(handle) };
-        Log { shared: Arc::new(shared) }
+        Log { shared: Arc::new(Shared::new(store, name, options, handle)) }
     }
 
     /// Names of the logs of a store.
@@ -228,7 +195,7 @@ impl Log {
     /// sink cannot be opened; the store's; those of making a thread.
     pub fn drain(&self, sink: Sink) -> Result<Drainer, LogError> {
         sink.try_file()?;
-        Drainer::start(self, sink, false)
+        Drainer::start(self.shared.handle()?, sink, false)
     }
 
     /// The same, but if another process drains it waits until that one stops or dies.
@@ -237,7 +204,7 @@ impl Log {
     /// As [`drain`](Self::drain), except `Taken`.
     pub fn drain_standby(&self, sink: Sink) -> Result<Drainer, LogError> {
         sink.try_file()?;
-        Drainer::start(self, sink, true)
+        Drainer::start(self.shared.handle()?, sink, true)
     }
 
     /// Becomes the drainer, in the hands of the caller.

@@ -1,22 +1,21 @@
-//! What each thread has of the logs that it writes to: its rings.
+//! An open log of this process, and what each thread has of it: its ring.
 
 use crate::error::LogError;
 use crate::format::Format;
 use crate::handle::Handle;
 use crate::layout::{at, flag, wake_flag};
 use crate::line::Level;
-use crate::log::Shared;
 use crate::manual_drainer::ManualDrainer;
-use crate::options::{OnFull, OnNoDrainer, OnTooLong};
+use crate::options::{LogOptions, OnFull, OnNoDrainer, OnTooLong};
 use crate::ring::Cursor;
 use crate::sink::Sink;
 use crate::timestamp;
-use hashmere_engine::ClientId;
+use hashmere_engine::{ClientId, SharedEngine};
 use hashmere_mem::Mem;
 use hashmere_os::backoff::Backoff;
 use hashmere_os::process;
 use std::cell::{Cell, RefCell};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +24,44 @@ thread_local! {
     static THREADS: RefCell<Vec<Thread>> = const { RefCell::new(Vec::new()) };
     /// Room for lines that are put together.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
+}
+
+/// An open log, as its threads share it.
+pub(crate) struct Shared {
+    /// Different for each log that this process, or one that it was forked from, has opened.
+    pub(crate) id: u64,
+    pub(crate) name: Box<str>,
+    pub(crate) store: Arc<SharedEngine>,
+    pub(crate) options: LogOptions,
+    /// Set when the last handle is gone: threads then give their rings back.
+    pub(crate) closed: Arc<AtomicBool>,
+    /// As the process opened it: in a forked child it is the parent's.
+    pub(crate) handle: Arc<Handle>,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.closed.store(true, Ordering::Release);
+        leave_closed();
+    }
+}
+
+impl Shared {
+    /// One more that is open in this process.
+    pub(crate) fn new(store: &Arc<SharedEngine>, name: &str, options: LogOptions, handle: Handle) -> Shared {
+        static LOGS: AtomicU64 = AtomicU64::new(0);
+        let id = LOGS.fetch_add(1, Ordering::Relaxed);
+        let closed = Arc::new(AtomicBool::new(false));
+        Shared { id, name: name.into(), store: store.clone(), options, closed, handle: Arc::new(handle) }
+    }
+
+    /// The log as this process has it: a forked child opens it again.
+    pub(crate) fn handle(&self) -> Result<Arc<Handle>, LogError> {
+        if self.handle.region.is_ours() {
+            return Ok(self.handle.clone());
+        }
+        Ok(Arc::new(Handle::existing(&self.store, &self.name)?))
+    }
 }
 
 /// A thread in a log.
