@@ -1,9 +1,8 @@
-//! An element in the endpoint: its bytes, exclusively.
+//! An element in the endpoint: its bytes, exclusively; taken from a queue and passed on.
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{bytes_of, bytes_of_mut, Endpoint};
 use crate::error::QueueError;
 use crate::queue::Queue;
-use hashmere_mem::{MapMem, Mem};
 use std::ops::{Deref, DerefMut};
 
 /// Types that may be looked at in the bytes of an element.
@@ -80,32 +79,43 @@ impl<'h> Element<'h> {
     }
 }
 
+impl Endpoint {
+    /// Takes the first element of a queue. `None`: it is empty.
+    ///
+    /// # Errors
+    /// [`Taken`](QueueError::Taken) if the queue has one consumer at a time, and this is another;
+    /// [`TooMany`](QueueError::TooMany) if this endpoint holds 64 elements already;
+    /// [`OtherPool`](QueueError::OtherPool), [`Forked`](QueueError::Forked); the store's errors when it looks for
+    /// crashed processes.
+    #[inline]
+    pub fn pop(&self, from: &Queue) -> Result<Option<Element<'_>>, QueueError> {
+        Ok(self.pop_slot(from)?.map(|(slot, element)| Element::new(self, slot, element)))
+    }
+
+    /// Pushes an element to one queue and pops one from another: the step of a stage that passes on what it was given.
+    /// If the first queue is full the element is returned in `Err` of the inner result, and nothing was popped.
+    ///
+    /// # Errors
+    /// As [`pop`](Self::pop) and [`Element::push`].
+    #[inline]
+    pub fn push_pop<'h>(
+        &'h self,
+        element: Element<'h>,
+        to: &Queue,
+        from: &Queue,
+    ) -> Result<Result<Option<Element<'h>>, Element<'h>>, QueueError> {
+        match element.push(to)? {
+            Some(back) => Ok(Err(back)),
+            None => self.pop(from).map(Ok),
+        }
+    }
+}
+
 #[inline(always)]
 fn aligned<T>(bytes: &[u8]) -> &[u8] {
     let fits = size_of::<T>() <= bytes.len() && bytes.as_ptr().align_offset(align_of::<T>()) == 0;
     assert!(fits, "the type does not fit an element of {} bytes", bytes.len());
     bytes
-}
-
-/// The bytes of an element.
-///
-/// # Safety
-/// The caller holds the element and endpoints the bytes out in keeping with Rust's rules: shared, or once mutably.
-#[inline(always)]
-pub(crate) unsafe fn bytes_of(mem: &MapMem, offset: u64, len: usize) -> &[u8] {
-    // SAFETY: the offset was computed from a checked index; who holds an element is alone with it.
-    unsafe { mem.slice(offset, len) }
-}
-
-/// The same to write.
-///
-/// # Safety
-/// As [`bytes_of`], mutably.
-#[inline(always)]
-#[allow(clippy::mut_from_ref)]
-pub(crate) unsafe fn bytes_of_mut(mem: &MapMem, offset: u64, len: usize) -> &mut [u8] {
-    // SAFETY: as above.
-    unsafe { mem.slice_mut(offset, len) }
 }
 
 impl Deref for Element<'_> {

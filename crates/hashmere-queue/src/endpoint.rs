@@ -1,13 +1,11 @@
 //! An endpoint: what one thread does with the queues of a pool, and what it holds until that is done.
 
-use crate::element::{bytes_of, bytes_of_mut, Element};
 use crate::error::QueueError;
 use crate::layout::{endpoint, queue, Held};
-use crate::pool::Inner;
+use crate::open_pool::OpenPool;
 use crate::queue::Queue;
 use crate::ring::EndpointLayout;
 use crate::transfer::{pop_many, pop_one, push_many, push_one, wake_sleepers, Push};
-use crate::wait::{rest, SPINS_MIN};
 use hashmere_mem::{MapMem, Mem};
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -19,13 +17,25 @@ const LOOK_EVERY: u32 = 4096;
 /// And how long at least from one such look to the next.
 const LOOK_AFTER: Duration = Duration::from_millis(20);
 
+/// Looks at a queue before a wait of a new endpoint goes to sleep.
+pub(crate) const SPINS_MIN: u32 = 16;
+/// How often the processor rests between two looks. A look takes the line from the processor that is about to write to
+/// it, which then has to fetch it back: looks that follow each other at once make a message a fifth slower.
+const RESTS: u32 = 2;
+
+/// Between two looks at a queue in which there was nothing.
+#[inline(always)]
+pub(crate) fn rest<M: Mem>(mem: &M) {
+    (0..RESTS).for_each(|_| mem.relax());
+}
+
 /// Takes part in a pool. Not shared between threads: each has its own. What it holds is stored in the file: should this
 /// process die, it is given back.
 ///
 /// An endpoint has up to 64 elements that were popped one by one, and a batch. Dropping it gives back all that it
 /// holds.
 pub struct Endpoint {
-    pub(crate) pool: Arc<Inner>,
+    pub(crate) pool: Arc<OpenPool>,
     pub(crate) layout: EndpointLayout,
     /// Single slots that are free, one bit each.
     free: Cell<u64>,
@@ -35,7 +45,7 @@ pub struct Endpoint {
 }
 
 impl Endpoint {
-    pub(crate) fn new(pool: &Arc<Inner>) -> Result<Endpoint, QueueError> {
+    pub(crate) fn new(pool: &Arc<OpenPool>) -> Result<Endpoint, QueueError> {
         if !pool.region.is_ours() {
             return Err(QueueError::Forked);
         }
@@ -107,15 +117,9 @@ impl Endpoint {
         }
     }
 
-    /// Takes the first element of a queue. `None`: it is empty.
-    ///
-    /// # Errors
-    /// [`Taken`](QueueError::Taken) if the queue has one consumer at a time, and this is another;
-    /// [`TooMany`](QueueError::TooMany) if this endpoint holds 64 elements already;
-    /// [`OtherPool`](QueueError::OtherPool), [`Forked`](QueueError::Forked); the store's errors when it looks for
-    /// crashed processes.
-    #[inline]
-    pub fn pop(&self, from: &Queue) -> Result<Option<Element<'_>>, QueueError> {
+    /// Pops into a single slot: the slot, and the element. `None`: the queue is empty.
+    #[inline(always)]
+    pub(crate) fn pop_slot(&self, from: &Queue) -> Result<Option<(u32, u32)>, QueueError> {
         self.check(from)?;
         if from.ring.kind.has_one_consumer() {
             self.check_role(from, queue::CONSUMER)?;
@@ -131,7 +135,7 @@ impl Endpoint {
             Some(element) => {
                 self.free.set(free & (free - 1));
                 self.check_index(element)?;
-                Ok(Some(Element::new(self, slot, element)))
+                Ok(Some((slot, element)))
             }
             None => {
                 self.found_nothing()?;
@@ -194,24 +198,6 @@ impl Endpoint {
         }
     }
 
-    /// Pushes an element to one queue and pops one from another: the step of a stage that passes on what it was given.
-    /// If the first queue is full the element is returned in `Err` of the inner result, and nothing was popped.
-    ///
-    /// # Errors
-    /// As [`pop`](Self::pop) and [`Element::push`].
-    #[inline]
-    pub fn push_pop<'h>(
-        &'h self,
-        element: Element<'h>,
-        to: &Queue,
-        from: &Queue,
-    ) -> Result<Result<Option<Element<'h>>, Element<'h>>, QueueError> {
-        match element.push(to)? {
-            Some(back) => Ok(Err(back)),
-            None => self.pop(from).map(Ok),
-        }
-    }
-
     /// Takes up to `max` elements in one operation, behind those of this endpoint's batch; returns how many.
     ///
     /// # Errors
@@ -233,7 +219,7 @@ impl Endpoint {
     /// fewer if the batch has fewer or the queue reaches its bound.
     ///
     /// # Errors
-    /// As [`Element::push`].
+    /// As [`Element::push`](crate::Element::push).
     #[inline]
     pub fn push_many(&mut self, to: &Queue, max: u64) -> Result<u64, QueueError> {
         self.check(to)?;
@@ -318,6 +304,27 @@ impl Endpoint {
         // SAFETY: the endpoint holds it, and is borrowed for as long as the slice.
         unsafe { bytes_of_mut(self.mem(), self.offset_of(element), self.element_len()) }
     }
+}
+
+/// The bytes of an element.
+///
+/// # Safety
+/// The caller holds the element and endpoints the bytes out in keeping with Rust's rules: shared, or once mutably.
+#[inline(always)]
+pub(crate) unsafe fn bytes_of(mem: &MapMem, offset: u64, len: usize) -> &[u8] {
+    // SAFETY: the offset was computed from a checked index; who holds an element is alone with it.
+    unsafe { mem.slice(offset, len) }
+}
+
+/// The same to write.
+///
+/// # Safety
+/// As [`bytes_of`], mutably.
+#[inline(always)]
+#[allow(clippy::mut_from_ref)]
+pub(crate) unsafe fn bytes_of_mut(mem: &MapMem, offset: u64, len: usize) -> &mut [u8] {
+    // SAFETY: as above.
+    unsafe { mem.slice_mut(offset, len) }
 }
 
 impl Drop for Endpoint {

@@ -2,7 +2,8 @@
 
 use crate::error::QueueError;
 use crate::layout::{Geometry, Kind};
-use crate::pool::{check_name, is_name, write_queue, Pool, FREE};
+use crate::open_pool::{check_name, is_name, write_queue, FREE};
+use crate::pool::Pool;
 use crate::recover::PoolCore;
 use hashmere_engine::{StoreHandle, WriteError};
 use hashmere_format::region::kind;
@@ -128,29 +129,5 @@ impl PoolOptions {
             Some(region) => Pool::new(region, geometry),
             None => Err(QueueError::Exists(format!("pool {name:?}").into())),
         }
-    }
-}
-
-/// How a queue is made.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct QueueOptions {
-    pub(crate) kind: Option<Kind>,
-    pub(crate) bound: Option<u64>,
-}
-
-impl QueueOptions {
-    /// Any number of producers and consumers, room for every element of the pool.
-    pub fn new() -> QueueOptions {
-        QueueOptions::default()
-    }
-
-    /// Fewer producers or consumers, for more speed.
-    pub fn kind(self, kind: Kind) -> QueueOptions {
-        QueueOptions { kind: Some(kind), ..self }
-    }
-
-    /// The most elements that it takes, at least 1: then a push can find it full.
-    pub fn bound(self, bound: u64) -> QueueOptions {
-        QueueOptions { bound: Some(bound), ..self }
     }
 }

@@ -1,7 +1,7 @@
 //! One queue of a pool: its name and figures, and a look at its first element.
 
 use crate::layout::{queue, Kind};
-use crate::pool::Inner;
+use crate::open_pool::OpenPool;
 use crate::ring::Ring;
 use crate::transfer::peek;
 use hashmere_mem::Mem;
@@ -29,7 +29,7 @@ pub struct QueueStats {
 /// A queue of a pool. Clones name the same one.
 #[derive(Clone)]
 pub struct Queue {
-    pub(crate) pool: Arc<Inner>,
+    pub(crate) pool: Arc<OpenPool>,
     pub(crate) ring: Ring,
 }
 

@@ -2,7 +2,7 @@
 
 use crate::error::QueueError;
 use crate::layout::queue;
-use crate::pool::Inner;
+use crate::open_pool::OpenPool;
 use crate::queue::Queue;
 use crate::ring::Ring;
 use crate::wait::{is_ready, sleep};
@@ -23,7 +23,7 @@ pub struct ReadyFd(Watcher<Elements>);
 
 /// What is in a queue.
 struct Elements {
-    pool: Arc<Inner>,
+    pool: Arc<OpenPool>,
     ring: Ring,
 }
 

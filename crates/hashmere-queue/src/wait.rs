@@ -5,7 +5,7 @@
 //! taken for dead because of time.
 
 use crate::element::Element;
-use crate::endpoint::Endpoint;
+use crate::endpoint::{rest, Endpoint, SPINS_MIN};
 use crate::error::QueueError;
 use crate::fault::{self, Fault};
 use crate::layout::queue;
@@ -16,19 +16,8 @@ use hashmere_os::backoff::Backoff;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// Looks at the queue before going to sleep: from this many, when spinning has not paid, to that many.
-pub(crate) const SPINS_MIN: u32 = 16;
+/// Looks at the queue before going to sleep: from [`SPINS_MIN`], when spinning has not paid, to this many.
 const SPINS_MAX: u32 = 1 << 13;
-/// How often the processor rests between two looks. A look takes the line from the processor that is about to write to
-/// it, which then has to fetch it back: looks that follow each other at once make a message a fifth slower.
-const RESTS: u32 = 2;
-
-/// Between two looks at a queue in which there was nothing.
-#[inline(always)]
-pub(crate) fn rest<M: Mem>(mem: &M) {
-    (0..RESTS).for_each(|_| mem.relax());
-}
-
 /// Whether the first element of a queue is there to be popped.
 #[inline(always)]
 pub(crate) fn is_ready<M: Mem>(mem: &M, ring: &Ring) -> bool {
