@@ -3,7 +3,7 @@
 use crate::engine::NewStore;
 use crate::error::{BackupError, OpenError, WriteError};
 use crate::fork_handle::SharedEngine;
-use crate::open::{self, FileEngine, Opened};
+use crate::open::{self, path_with_slash, FileEngine, Opened};
 use crate::options::Options;
 use hashmere_format::header::flag;
 use hashmere_os::file::{self, Unpublished};
@@ -11,7 +11,7 @@ use hashmere_os::random;
 use std::fs::Metadata;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What a backup did.
 #[derive(Clone, Debug)]
@@ -124,13 +124,4 @@ impl Copy {
 /// Whether a name leads to the file at `path`.
 fn is_same_file(there: &Metadata, path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
-}
-
-/// A path that cannot be taken for a name.
-pub(crate) fn path_with_slash(path: &Path) -> PathBuf {
-    if path.components().count() == 1 {
-        Path::new(".").join(path)
-    } else {
-        path.to_path_buf()
-    }
 }

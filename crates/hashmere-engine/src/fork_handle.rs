@@ -3,9 +3,10 @@
 use crate::engine::{Lender, Stats};
 use crate::error::{Error, OpenError};
 use crate::fault::{self, Fault};
-use crate::last_close;
+use crate::last_close::{self, LastClose};
 use crate::open::{attach, open_path, resize, resolve, FileEngine, Opened};
 use crate::options::{Mode, Options};
+use hashmere_format::header::flag;
 use hashmere_os::fork;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -58,7 +59,10 @@ impl SharedEngine {
             myself: myself.clone(),
         });
         shared.engine().set_lender(shared.myself.clone());
-        last_close::watch(&shared);
+        let engine = shared.engine();
+        if !engine.access.read_only && engine.status() & flag::REMOVE_ON_LAST_CLOSE != 0 {
+            last_close::watch(shared.myself.clone());
+        }
         Ok(shared)
     }
 
@@ -107,11 +111,6 @@ impl SharedEngine {
         unsafe { &*self.opened.load(Ordering::Acquire) }
     }
 
-    /// Whether this process opened it, rather than the one it was forked from.
-    pub(crate) fn is_ours(&self) -> bool {
-        self.born.load(Ordering::Relaxed) == fork::generation()
-    }
-
     /// The engine of this process.
     #[inline(always)]
     pub fn engine(&self) -> &FileEngine {
@@ -142,6 +141,19 @@ impl SharedEngine {
             }
         }
         self.born.store(generation, Ordering::Release);
+    }
+}
+
+impl LastClose for SharedEngine {
+    fn is_ours(&self) -> bool {
+        self.born.load(Ordering::Relaxed) == fork::generation()
+    }
+
+    fn remove_if_last(&self) {
+        let opened = self.opened();
+        if opened.engine.status() & flag::REMOVE_ON_LAST_CLOSE != 0 && opened.is_last() {
+            opened.remove(&self.path);
+        }
     }
 }
 

@@ -8,29 +8,13 @@
 use crate::error::WriteError;
 use crate::fork_handle::SharedEngine;
 use hashmere_os::fork;
-use std::collections::HashSet;
 use std::os::unix::fs::MetadataExt;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::Arc;
 
 /// The first byte lock of leases; from here on there is one for each of 2^61 hashes.
 const FIRST: u64 = 1 << 61;
 /// Bits of a hash that do not count.
 const SHIFT: u32 = 3;
-
-/// The leases that one open file of this process has.
-#[derive(Default)]
-pub(crate) struct Leases {
-    taken: Mutex<HashSet<u64>>,
-    /// Device and inode.
-    file: OnceLock<(u64, u64)>,
-}
-
-impl Leases {
-    /// What it guards is whole at every moment, so a panic elsewhere does no harm.
-    fn taken(&self) -> MutexGuard<'_, HashSet<u64>> {
-        self.taken.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 /// A lease; dropping it gives it back. In a forked child it is the parent's: dropping it there does nothing.
 #[derive(Debug)]

@@ -27,10 +27,13 @@ mod framed_read;
 mod keyed;
 mod last_close;
 mod lease;
+mod lease_set;
+mod left_over;
 mod marks;
 mod open;
 mod options;
 mod region;
+mod remove;
 mod types;
 mod view;
 mod watcher;
@@ -45,9 +48,10 @@ pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteErr
 pub use fork_handle::{SharedEngine, StoreHandle};
 pub use framed_read::Framed;
 pub use lease::{Lease, LeaseState};
-pub use open::{remove, resolve, FileEngine};
+pub use open::{resolve, FileEngine};
 pub use options::{Create, Mode, OnRecovery, Options};
 pub use region::{ClientId, Region};
+pub use remove::remove;
 pub use types::{
     Address, Attributes, CasOutcome, Change, Counter, EntryId, Evicted, Expected, Expiry, Item, Metadata, Pair, Stored,
     Ttl, Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,

@@ -6,12 +6,10 @@ mod fit;
 pub(crate) use create::{folder_of, format};
 pub(crate) use fit::boot_words;
 
-use crate::backup_file::path_with_slash;
 use crate::engine::{Access, Engine, Refusal, Resized, Writer};
 use crate::error::{Error, OpenError, WriteError};
-use crate::fork_handle::SharedEngine;
-use crate::last_close;
-use crate::lease::Leases;
+use crate::lease_set::Leases;
+use crate::left_over::{self, is_file_of, PRESENCE};
 use crate::options::{Create, Mode, Options};
 use create::{check_items, check_max, check_options, create};
 use hashmere_format::header::{at, flag};
@@ -23,7 +21,6 @@ use std::fs::File;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,8 +28,6 @@ use std::time::Duration;
 /// The engine on a real file.
 pub type FileEngine = Engine<MapMem, OsHost>;
 
-/// The byte lock that every open handle holds shared; a handle that can take it exclusively is the last.
-pub(crate) const PRESENCE: u64 = 1 << 20;
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// An engine with what keeps its file open.
@@ -40,6 +35,23 @@ pub(crate) struct Opened {
     pub(crate) engine: FileEngine,
     pub(crate) presence: Arc<ByteLocks>,
     pub(crate) leases: Leases,
+}
+
+impl Opened {
+    /// Lets go of the store, and says whether no other process has it open. Let go before asking to be alone: of two
+    /// that close at once, one must find itself the last.
+    pub(crate) fn is_last(&self) -> bool {
+        self.presence.unlock(PRESENCE).and_then(|()| self.presence.try_exclusive(PRESENCE)).unwrap_or(false)
+    }
+
+    /// Removes the file, being the last to have it open: a process that found it before it lost its name sees that it
+    /// is gone.
+    pub(crate) fn remove(&self, path: &Path) {
+        self.engine.change_status(flag::REMOVED, 0);
+        if is_file_of(self.engine.mem.file(), path) {
+            let _ = std::fs::remove_file(path);
+        }
+    }
 }
 
 impl Opened {
@@ -99,27 +111,12 @@ pub fn resolve(name: &Path) -> Result<PathBuf, OpenError> {
     Ok(folder.join(file))
 }
 
-/// Removes a store's file. `false`: there was none.
-///
-/// # Errors
-/// [`OpenError::NotAStore`] if the file is something else; it is left alone. Otherwise as opening it.
-pub fn remove(name: &Path) -> Result<bool, OpenError> {
-    let path = resolve(name)?;
-    let slashed = path_with_slash(&path);
-    let left_over = file::open_checked(&slashed, false, false);
-    if left_over.is_ok_and(|file| last_close::remove_left_over(&path, &file).unwrap_or(false)) {
-        return Ok(true);
-    }
-    match SharedEngine::open(&slashed, &Options { read_only: true, ..Options::default() }) {
-        Err(OpenError::NotFound { .. }) => return Ok(false),
-        // What cannot be used after a crash may still be removed.
-        Ok(_) | Err(OpenError::NotCleanlyClosed { .. }) => {}
-        Err(error) => return Err(error),
-    }
-    match std::fs::remove_file(&path) {
-        Ok(()) => Ok(true),
-        Err(source) if source.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(source) => Err(OpenError::Io { path, action: "remove", source }),
+/// A path that cannot be taken for a name.
+pub(crate) fn path_with_slash(path: &Path) -> PathBuf {
+    if path.components().count() == 1 {
+        Path::new(".").join(path)
+    } else {
+        path.to_path_buf()
     }
 }
 
@@ -143,10 +140,10 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
             match file::open_checked(path, options.read_only, options.allow_foreign_owner) {
                 Ok(file) => {
                     let left_over = |source| open_io(path, "remove what was left over of", source);
-                    if options.read_only && last_close::is_left_over(&file).map_err(left_over)? {
+                    if options.read_only && left_over::is_left_over(&file).map_err(left_over)? {
                         return Err(OpenError::NotFound { path: path.into() });
                     }
-                    if !options.read_only && last_close::remove_left_over(path, &file).map_err(left_over)? {
+                    if !options.read_only && left_over::remove_left_over(path, &file).map_err(left_over)? {
                         continue;
                     }
                     match attach(path, file, options)? {
@@ -181,7 +178,7 @@ pub(crate) fn open_path(path: &Path, options: &Options) -> Result<Opened, OpenEr
 /// Whether what is in the way of a new store is a left-over, and was removed.
 fn had_left_over(path: &Path, options: &Options) -> bool {
     file::open_checked(path, false, options.allow_foreign_owner)
-        .is_ok_and(|file| last_close::remove_left_over(path, &file).unwrap_or(false))
+        .is_ok_and(|file| left_over::remove_left_over(path, &file).unwrap_or(false))
 }
 
 fn refused(path: &Path, refusal: OpenRefusal) -> OpenError {
@@ -389,12 +386,4 @@ impl Opened {
     fn is_removed(&self, path: &Path) -> bool {
         self.engine.status() & flag::REMOVED != 0 && !is_file_of(self.engine.mem.file(), path)
     }
-}
-
-/// Whether a path leads to this file.
-pub(crate) fn is_file_of(file: &File, path: &Path) -> bool {
-    let same = |ours: std::fs::Metadata| {
-        std::fs::symlink_metadata(path).is_ok_and(|m| (m.dev(), m.ino()) == (ours.dev(), ours.ino()))
-    };
-    file.metadata().is_ok_and(same)
 }

@@ -4,7 +4,7 @@ use super::fit::boot_words;
 use super::{access, open_io, open_write, parts, Opened};
 use crate::engine::{Engine, Layout, NewStore};
 use crate::error::OpenError;
-use crate::lease::Leases;
+use crate::lease_set::Leases;
 use crate::options::{Create, Mode, Options};
 use hashmere_format::header::{at, flag, limit, Shape};
 use hashmere_os::file::{self, Unpublished};

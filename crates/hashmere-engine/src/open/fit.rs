@@ -1,8 +1,9 @@
 //! Whether an existing file is fit to be used: closed in order or in use since, in this boot and as this file, which a
 //! copy is not. A durable store that is not is made so.
 
-use super::{open_io, open_write, Opened, PRESENCE};
+use super::{open_io, open_write, Opened};
 use crate::error::{OpenError, WriteError};
+use crate::left_over::PRESENCE;
 use crate::options::Options;
 use hashmere_format::header::flag;
 use hashmere_os::{boot, clock, file};

@@ -84,7 +84,7 @@ fn options_are_those_of_the_builders() {
     assert!(store.len() >= 15, "{store:?}");
     assert_eq!(listed(between(&page, "## Store\n", "\n## ")), store);
 
-    let queue = read("crates/hashmere-queue/src/options.rs");
+    let queue = ["options", "queue_options"].map(|file| read(&format!("crates/hashmere-queue/src/{file}.rs"))).concat();
     let mut expected = methods(&queue, "(self", "PoolOptions");
     expected.extend(methods(&queue, "(self", "QueueOptions"));
     let (elements, bytes) = ("elements".to_string(), "bytes".to_string());
