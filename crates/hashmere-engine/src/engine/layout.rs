@@ -21,9 +21,13 @@ pub(crate) struct Layout {
     pub(in crate::engine) has_fixed: bool,
     segment_bytes: u64,
     leaf_bytes: u64,
+    /// Of the bits of an offset those that a leaf's may have: leaves lie at multiples of their size.
+    pub(in crate::engine) leaf_mask: u64,
     /// Lines of a leaf, its first bucket line, its buckets.
     pub(in crate::engine) lines: u64,
     pub(in crate::engine) first: u64,
+    /// Bytes of a leaf before that.
+    pub(in crate::engine) first_bytes: u64,
     pub(in crate::engine) buckets: u64,
 }
 
@@ -44,8 +48,10 @@ impl Layout {
             has_fixed: fixed != (None, None),
             segment_bytes: 1 << shape.segment_shift,
             leaf_bytes: 1 << shape.leaf_shift,
+            leaf_mask: u64::MAX << shape.leaf_shift,
             lines,
             first,
+            first_bytes: first * leaf::LINE,
             buckets: lines - first,
         }
     }

@@ -160,6 +160,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
         at < known && len <= known - at || self.is_inside_now(at, len) || fault::is(Fault::BoundsIgnored)
     }
 
+    /// The same of something that is whole within a segment if its start is: a word at a multiple of 8, or a leaf at a
+    /// multiple of its size.
+    #[inline(always)]
+    fn is_inside_if_aligned(&self, offset: u64) -> bool {
+        let at = offset.wrapping_sub(at::DATA);
+        at < self.log.known() || self.is_inside_now(at, 8) || fault::is(Fault::BoundsIgnored)
+    }
+
     #[cold]
     #[inline(never)]
     fn is_inside_now(&self, at: u64, len: u64) -> bool {

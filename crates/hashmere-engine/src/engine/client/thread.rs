@@ -81,6 +81,12 @@ pub(super) fn thread_number() -> usize {
     new_thread_number()
 }
 
+/// The same; no number of a writer if the thread has none yet.
+#[inline(always)]
+pub(super) fn known_number() -> usize {
+    NUMBER.get()
+}
+
 #[cold]
 fn new_thread_number() -> usize {
     let number = STAY.try_with(|stay| {

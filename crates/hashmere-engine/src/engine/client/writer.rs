@@ -5,7 +5,7 @@
 //! thread makes while it holds a reservation, take one from a shared pool. When a thread ends its writer goes back
 //! (`thread.rs`).
 
-use crate::engine::client::thread::{self, thread_number, Lender, OWN, SHARES};
+use crate::engine::client::thread::{self, known_number, thread_number, Lender, OWN, SHARES};
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use hashmere_format::header::limit;
@@ -25,7 +25,7 @@ const OWN_STATS: [Stat; 4] = [Stat::Hits, Stat::Misses, Stat::Sets, Stat::Delete
 
 /// The writers of this process.
 pub(super) struct Writers {
-    cells: Box<[WriterCell]>,
+    cells: Box<[WriterCell; OWN + POOL]>,
     /// Identifies this process for as long as it has the store open, whichever of its threads end.
     identity: WriterCell,
     /// A number that no other writers of this process have.
@@ -120,7 +120,7 @@ impl Writers {
     pub(super) fn new() -> Writers {
         static IDS: AtomicU64 = AtomicU64::new(0);
         Writers {
-            cells: (0..OWN + POOL).map(|_| WriterCell::new()).collect(),
+            cells: Box::new(std::array::from_fn(|_| WriterCell::new())),
             identity: WriterCell::new(),
             id: IDS.fetch_add(1, Ordering::Relaxed) + 1,
             lender: OnceLock::new(),
@@ -403,10 +403,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    /// The row of this thread's own writer, which no other thread counts in; 0 if it has none.
+    /// The row of this thread's own writer, which no other thread counts in; 0 if it has none (yet).
     #[inline(always)]
     pub(super) fn row_of_thread(&self) -> u64 {
-        self.clients.writers.cells.get(thread_number()).map_or(0, |cell| cell.row.load(Ordering::Relaxed))
+        self.clients.writers.cells.get(known_number()).map_or(0, |cell| cell.row.load(Ordering::Relaxed))
     }
 
     /// What the threads of this process did since they claimed their writers.

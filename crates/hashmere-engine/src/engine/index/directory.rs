@@ -214,7 +214,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a whole leaf can be at an offset that was read from the file.
     pub(in crate::engine) fn can_be_leaf(&self, offset: u64) -> bool {
-        offset & (LINE - 1) == 0 && self.is_inside(offset, self.leaf_bytes())
+        offset & !self.layout.leaf_mask == 0 && self.is_inside_if_aligned(offset)
     }
 
     /// Whether a leaf at this offset can belong to the index of `root`.

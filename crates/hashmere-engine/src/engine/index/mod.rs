@@ -167,11 +167,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // A damaged depth is below 32: its pointer is still within the root block.
         let index = hash & ((1 << directory.depth) - 1);
         let entry = self.entry(directory.block, directory.tree, index) & !7;
-        if !self.is_inside(entry, 8) {
+        if !self.is_inside_if_aligned(entry) {
             return Err(self.outside("a directory entry lies outside the file", entry));
         }
-        let leaf = self.mem.load(entry, Ordering::Acquire) & !(LINE - 1);
-        if !self.is_inside(leaf, self.leaf_bytes()) {
+        let leaf = self.mem.load(entry, Ordering::Acquire) & self.layout.leaf_mask;
+        if !self.is_inside_if_aligned(leaf) {
             return Err(self.outside("a leaf lies outside the file", leaf));
         }
         Ok(Path { leaf, entry, depth: u64::from(directory.depth) })
@@ -182,7 +182,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn is_still(&self, root_word: u64, tree: Tree, path: Path) -> bool {
         let depth = self.depth(self.root_block(root_word), tree);
-        self.mem.load(path.entry, Ordering::Acquire) & !(LINE - 1) == path.leaf
+        self.mem.load(path.entry, Ordering::Acquire) & self.layout.leaf_mask == path.leaf
             && depth.map(u64::from) == Some(path.depth)
             && self.root() == root_word
     }
@@ -201,7 +201,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[inline(always)]
     pub(super) fn place(&self, leaf: u64, hash: u64) -> Place {
         let (a, b) = buckets(hash, self.layout.buckets);
-        let base = leaf + self.layout.first * LINE;
+        let base = leaf + self.layout.first_bytes;
         let place = Place { leaf, first: base + a * LINE, second: base + b * LINE };
         // The second line is needed about every other time: fetch both at once.
         self.mem.prefetch(place.first);

@@ -88,17 +88,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The header of a record; `None` if it cannot be one: its lengths do not fit its place.
     #[inline(always)]
     pub(in crate::engine) fn header(&self, record: u64) -> Option<RecordHeader> {
-        if !self.is_inside(record, 8) {
+        if !self.is_inside_if_aligned(record) {
             return None;
         }
-        let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         let word = self.mem.load(record, Ordering::Relaxed);
         if let Some(small) = RecordHeader::small(self.layout.lengths, word) {
-            // Where lengths are fixed they may be those of a large record.
-            if small.lead + small.key_len + small.value_len <= room {
+            let first = record - at::DATA;
+            // Its first and its last byte are of one segment. Where lengths are fixed they may be those of a large
+            // record.
+            if (first ^ (first + small.lead + small.key_len + small.value_len - 1)) < self.segment_bytes() {
                 return Some(small);
             }
         }
+        let room = self.segment_bytes() - ((record - at::DATA) & (self.segment_bytes() - 1));
         // Two words come back in registers; a header would pass through memory, and the small ones with it.
         let (lead, lens) = self.long_header(record, word, room);
         (lead != 0).then_some(RecordHeader::new(word, lead, lens & u64::from(u32::MAX), lens >> 32))

@@ -3,7 +3,7 @@
 //! `docs/internals/concurrency.md` says why it happens under the key's lock, what readers do, and what a crash leaves.
 
 use crate::engine::write::lookup::Lookup;
-use crate::engine::{Engine, Found, KeyHash, Writer};
+use crate::engine::{corrupt, Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
@@ -82,7 +82,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut done = false;
         if self.is_as_looked_up(lookup, found, since) && !self.has_backup() {
             let version = ((word.version() + 1) & VERSION_MAX).max(1);
-            self.store_pair(found, version, value);
+            if !self.store_pair(found, version, value) {
+                self.unlock_bucket(writer, lookup.place, word);
+                return Err(corrupt("a record changed under its key's lock", found.record).into());
+            }
             // The record does not become the newest of its store: what is written all the time must be wanted too.
             if !fault::is(Fault::ReplacementUnvisited) {
                 self.visit_locked(found);
@@ -112,20 +115,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.snapshot().concerns_writers() && !fault::is(Fault::ReplacedForBackup)
     }
 
-    /// The commit. Only the client that has the key's lock changes the pair, so it is what was loaded.
+    /// The commit. Only the client that has the key's lock changes the pair, so it is what was loaded: `false` is damage.
     #[inline(always)]
-    fn store_pair(&self, found: &Found, version: u64, value: &[u8]) {
+    fn store_pair(&self, found: &Found, version: u64, value: &[u8]) -> bool {
         let record = found.record;
         let old = [record, record + 8].map(|at| self.mem.load(at, Ordering::Relaxed));
         let new = [old[0] & !VERSION_MASK | version << VERSION_SHIFT, begins_with(old[1], value)];
         if fault::is(Fault::PairDivided) {
             self.mem.store(record, new[0], Ordering::Release);
             self.mem.store(record + 8, new[1], Ordering::Release);
-            return;
+            return true;
         }
         // SYNC(in place): a reader that copied the new value sees the new header when it looks again.
-        let stored = self.mem.compare_exchange_pair(record, old, new);
-        debug_assert!(stored, "a record changed under its key's lock");
+        self.mem.compare_exchange_pair(record, old, new)
     }
 }
 
