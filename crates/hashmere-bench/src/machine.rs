@@ -2,10 +2,13 @@
 //! made of. Absolute times move between days by a factor of two on a shared host; these lines tell which day it is.
 
 use crate::workload::Random;
+use crate::Outcome;
+use std::collections::BTreeMap;
 use std::fs;
 use std::hint::black_box;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -43,6 +46,36 @@ pub fn describe() -> String {
         atomic_add_ns(),
         clock_ns(),
     )
+}
+
+/// Today, as `YYYY-MM-DD`.
+pub fn date() -> Outcome<String> {
+    said("date", &["+%Y-%m-%d"])
+}
+
+/// The commit of the working tree, with a plus if it has changes.
+pub fn commit() -> Outcome<String> {
+    let commit = said("git", &["rev-parse", "--short=10", "HEAD"])?;
+    // What benchmarks write is not what they measure.
+    let changed = said("git", &["status", "--porcelain", "--untracked-files=no", "--", "crates", "bench/peers"])?;
+    Ok(if changed.is_empty() { commit } else { commit + "+" })
+}
+
+/// The versions of the peers that are Debian packages.
+pub fn versions() -> BTreeMap<String, String> {
+    ["liblmdb-dev", "libkyotocabinet-dev", "libtkrzw-dev", "libspdlog-dev", "memcached"]
+        .into_iter()
+        .filter_map(|name| Some((name.to_string(), said("dpkg-query", &["-W", "-f", "${Version}", name]).ok()?)))
+        .collect()
+}
+
+/// What a program prints.
+fn said(program: &str, arguments: &[&str]) -> Outcome<String> {
+    let output = Command::new(program).args(arguments).output().map_err(|error| format!("{program}: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("{program}: {}", output.status).into());
+    }
+    Ok(String::from_utf8(output.stdout)?.trim().to_string())
 }
 
 /// How many processes wanted a core, over the last minute.

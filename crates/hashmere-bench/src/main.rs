@@ -3,6 +3,8 @@
 //!
 //! ```text
 //! hashmere-bench report ...                                         runs everything, prints one report
+//! hashmere-bench document RESULTS FOLDER                            writes docs/performance.md and its plots
+//! hashmere-bench check BEFORE NOW                                   whether ratios to the peers became worse
 //! hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED    one system, one test, in this process
 //! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
 //! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
@@ -13,8 +15,11 @@
 
 mod backup;
 mod budget;
+mod check;
+mod document;
 mod machine;
 mod report;
+mod results;
 mod serve;
 mod tables;
 mod work;
@@ -26,8 +31,11 @@ use std::process::ExitCode;
 /// What anything here returns: a failure ends the program with its text.
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-const USAGE: &str = "usage: hashmere-bench report [--quick] [--only GROUP] [--runs N] [--no-peers] [--strict]
-                             --peers FOLDER --folder FOLDER
+const USAGE: &str =
+    "usage: hashmere-bench report [--quick] [--full] [--only GROUP,...] [--runs N] [--no-peers] [--strict]
+                             [--json FILE] --peers FOLDER --folder FOLDER
+       hashmere-bench document RESULTS FOLDER
+       hashmere-bench check BEFORE NOW
        hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED
        hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER
        hashmere-bench backup RECORDS ROUNDS FOLDER
@@ -41,6 +49,8 @@ fn main() -> ExitCode {
     };
     let outcome = match verb {
         "report" => report::main(rest),
+        "document" => document::main(rest).map(|()| true),
+        "check" => check::main(rest),
         "work" => work::main(rest).map(|()| true),
         "serve" => serve::main(rest).map(|()| true),
         "backup" => backup::main(rest).map(|()| true),

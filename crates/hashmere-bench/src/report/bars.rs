@@ -1,12 +1,6 @@
 //! The bars of the issue, and whether they are met.
 
-/// What was promised and what was measured.
-struct Bar {
-    what: String,
-    bar: String,
-    measured: String,
-    met: bool,
-}
+use crate::results::Bar;
 
 /// All of them.
 pub struct Bars {
@@ -47,6 +41,11 @@ impl Bars {
             measured: measured.map_or("no figure".to_string(), |value| format!("{value:.2}{unit}")),
             met: measured.is_some_and(test),
         });
+    }
+
+    /// All of them.
+    pub fn into_all(self) -> Vec<Bar> {
+        self.all
     }
 
     /// Prints them; whether all are met.

@@ -1,7 +1,8 @@
 //! What the processes reported.
 
 use super::systems::System;
-use std::collections::HashMap;
+use crate::results::{median, Metrics};
+use std::collections::{BTreeMap, HashMap};
 
 /// For each system and metric the figures of all runs.
 #[derive(Default)]
@@ -35,13 +36,16 @@ impl Figures {
 
     /// The median; none when there is no figure.
     pub fn median(&self, system: &System, metric: &str) -> Option<f64> {
-        let all = self.sorted(system, metric);
-        let middle = all.len() / 2;
-        match all.len() {
-            0 => None,
-            n if n % 2 == 1 => Some(all[middle]),
-            _ => Some((all[middle - 1] + all[middle]) / 2.0),
+        median(&self.sorted(system, metric))
+    }
+
+    /// All of them, by system and metric.
+    pub fn by_system(&self) -> BTreeMap<String, Metrics> {
+        let mut systems: BTreeMap<String, Metrics> = BTreeMap::new();
+        for ((system, metric), figures) in &self.of {
+            systems.entry(system.clone()).or_default().insert(metric.clone(), figures.clone());
         }
+        systems
     }
 
     /// Smallest and largest, in words.

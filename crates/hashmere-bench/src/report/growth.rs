@@ -16,6 +16,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     let records = plan.size(10_000_000, 200_000);
     let list: Vec<Job> = SYSTEMS.iter().map(|system| Job { system, test: "growth", records, operations: 0 }).collect();
     let figures = jobs.interleaved(&list)?;
+    jobs.keep("growth", &figures);
     println!("\nGrowth  each single set from 0 to {records} records, microseconds");
     println!(
         "  {:<44} {:>6} {:>6} {:>7} {:>8} {:>9} {:>8} {:>9}  max, range of the runs",

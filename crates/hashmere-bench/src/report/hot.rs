@@ -34,6 +34,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
         })
         .collect();
     let figures = jobs.interleaved(&list)?;
+    jobs.keep("w1", &figures);
     let pair = |system| figures.median(system, "pair_ns");
     println!("\nW1  10,000 hot keys, {operations} x (set, get and compare); ns per operation");
     println!("  {:<44} {:>8} {:>8} {:>8} {:>9}  set+get, range of the runs", "", "set+get", "set", "get", "Hashmere");

@@ -3,7 +3,9 @@
 use super::figures::Figures;
 use super::plan::Plan;
 use super::systems::{System, MEMCACHED};
+use crate::results::Metrics;
 use crate::Outcome;
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,7 +29,11 @@ pub struct Jobs {
     runs: usize,
     folders: u64,
     failures: Vec<String>,
+    groups: Groups,
 }
+
+/// For each group the figures of each system.
+pub type Groups = BTreeMap<String, BTreeMap<String, Metrics>>;
 
 impl Jobs {
     /// None run yet.
@@ -38,7 +44,18 @@ impl Jobs {
             runs: plan.runs,
             folders: 0,
             failures: Vec::new(),
+            groups: Groups::new(),
         }
+    }
+
+    /// Keeps the figures of a group.
+    pub fn keep(&mut self, group: &str, figures: &Figures) {
+        self.groups.insert(group.to_string(), figures.by_system());
+    }
+
+    /// The figures that were kept.
+    pub fn take_groups(&mut self) -> Groups {
+        std::mem::take(&mut self.groups)
     }
 
     /// Those that failed, in words.

@@ -15,6 +15,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     let list: Vec<Job> =
         SYSTEMS.iter().map(|system| Job { system, test: "w2", records, operations: records.into() }).collect();
     let figures = jobs.interleaved(&list)?;
+    jobs.keep("w2", &figures);
     let get = |system| figures.median(system, "get_ns");
     println!("\nW2  {records} records of 8 + 8 bytes, shuffled, then as many random gets; ns per operation");
     println!(

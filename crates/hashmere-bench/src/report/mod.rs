@@ -1,6 +1,7 @@
 //! The report: every system side by side, in processes of their own, in interleaved order; then the bars.
 
 mod bars;
+mod cache;
 mod figures;
 mod growth;
 mod hot;
@@ -10,10 +11,12 @@ mod million;
 mod plan;
 mod queue;
 mod scale;
+mod sizes;
 mod space;
-mod systems;
+pub mod systems;
 
-use crate::Outcome;
+use crate::results::{Results, SCHEMA};
+use crate::{machine, Outcome};
 use bars::Bars;
 use jobs::Jobs;
 use plan::Plan;
@@ -21,16 +24,19 @@ use plan::Plan;
 /// Runs `report ...`. False when a system failed or, if that was asked for, a bar is missed.
 pub fn main(arguments: &[String]) -> Outcome<bool> {
     let plan = Plan::parse(arguments)?;
-    print!("Hashmere benchmark, {}\n{}", plan.describe(), crate::machine::describe());
+    let (load, machine) = (machine::load(), machine::describe());
+    print!("Hashmere benchmark, {}\n{machine}", plan.describe());
     let mut jobs = Jobs::new(&plan);
     let mut bars = Bars::new(plan.quick);
     type Group = fn(&Plan, &mut Jobs, &mut Bars) -> Outcome;
-    let groups: [(&str, Group); 7] = [
+    let groups: [(&str, Group); plan::GROUPS.len()] = [
         ("w1", hot::report),
         ("w2", million::report),
+        ("sizes", sizes::report),
         ("scale", scale::report),
         ("growth", growth::report),
         ("empty", space::report),
+        ("cache", cache::report),
         ("queue", queue::report),
         ("log", log::report),
     ];
@@ -41,9 +47,27 @@ pub fn main(arguments: &[String]) -> Outcome<bool> {
     }
     println!(
         "\nload after {} (above 1 or 2 other programs were at work, and the figures are worth little)",
-        crate::machine::load()
+        machine::load()
     );
     let all_met = bars.print();
+    if let Some(path) = &plan.json {
+        let (machine, costs) = machine.split_once('\n').unwrap_or((&machine, ""));
+        let results = Results {
+            schema: SCHEMA,
+            command: plan.command.clone(),
+            date: machine::date()?,
+            commit: machine::commit()?,
+            machine: machine.split(", load").next().unwrap_or_default().to_string(),
+            costs: costs.trim_start_matches("today:").trim().to_string(),
+            load: (load, machine::load()),
+            runs: plan.runs,
+            quick: plan.quick,
+            versions: machine::versions(),
+            groups: jobs.take_groups(),
+            bars: bars.into_all(),
+        };
+        results.write(path)?;
+    }
     for failure in jobs.failures() {
         println!("FAILED {failure}");
     }

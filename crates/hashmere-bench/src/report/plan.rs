@@ -15,22 +15,39 @@ pub struct Plan {
     pub peers: Option<PathBuf>,
     /// A folder on tmpfs for the stores.
     pub folder: PathBuf,
-    only: Option<String>,
+    only: Option<Vec<String>>,
+    /// Also sizes and memories that take long.
+    pub full: bool,
+    /// Where the figures are written to, for machines to read.
+    pub json: Option<PathBuf>,
+    /// How this was called, in words.
+    pub command: String,
 }
 
-const GROUPS: [&str; 7] = ["w1", "w2", "scale", "growth", "empty", "queue", "log"];
+/// The groups, in the order in which they are measured.
+pub const GROUPS: [&str; 9] = ["w1", "w2", "sizes", "scale", "growth", "empty", "cache", "queue", "log"];
 
 impl Plan {
     /// Reads the arguments of `report`.
     pub fn parse(arguments: &[String]) -> Outcome<Plan> {
         let (mut quick, mut strict, mut no_peers) = (false, false, false);
         let (mut runs, mut only, mut peers, mut folder) = (None, None, None, None);
+        let (mut full, mut json) = (false, None);
+        let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+        // Without what names places of this machine.
+        let places = ["--peers", "--folder", "--json"];
+        let command = words.iter().enumerate().filter(|(i, word)| {
+            !places.contains(word) && !i.checked_sub(1).is_some_and(|before| places.contains(&words[before]))
+        });
+        let command = command.fold("bench/run".to_string(), |text, (_, word)| text + " " + word);
         let mut arguments = arguments.iter();
         while let Some(argument) = arguments.next() {
             let mut value = || arguments.next().cloned().ok_or_else(|| format!("{argument} wants a value"));
             match argument.as_str() {
                 "--quick" => quick = true,
+                "--full" => full = true,
                 "--strict" => strict = true,
+                "--json" => json = Some(value()?.into()),
                 "--no-peers" => no_peers = true,
                 "--runs" => runs = Some(value()?.parse::<usize>()?.max(1)),
                 "--only" => only = Some(value()?),
@@ -39,7 +56,8 @@ impl Plan {
                 other => return Err(format!("what is {other}?\n{}", crate::USAGE).into()),
             }
         }
-        if let Some(group) = only.as_deref().filter(|group| !GROUPS.contains(group)) {
+        let only: Option<Vec<String>> = only.map(|only: String| only.split(',').map(str::to_string).collect());
+        if let Some(group) = only.iter().flatten().find(|group| !GROUPS.contains(&group.as_str())) {
             return Err(format!("--only {group}: the groups are {}", GROUPS.join(", ")).into());
         }
         Ok(Plan {
@@ -49,12 +67,15 @@ impl Plan {
             peers: peers.filter(|_| !no_peers),
             folder: folder.ok_or("--folder is missing")?,
             only,
+            full,
+            json,
+            command,
         })
     }
 
     /// Whether a group is to be measured.
     pub fn wants(&self, group: &str) -> bool {
-        self.only.as_deref().is_none_or(|only| only == group)
+        self.only.as_ref().is_none_or(|only| only.iter().any(|one| one == group))
     }
 
     /// The full size, or the quick one.

@@ -26,6 +26,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
         job(&HASHMERE, "queue-apart", 4),
         job(&RTRB, "queue-delay", 4),
     ])?;
+    jobs.keep("queue", &figures);
     let ours = |metric| figures.median(&HASHMERE, metric);
     let range = |metric| figures.range(&HASHMERE, metric);
     println!("\nW4  elements of 4 KiB between two processes, each on a core; million moves (pop and push) a second and process");

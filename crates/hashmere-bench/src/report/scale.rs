@@ -37,8 +37,23 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
             }
         }
     }
+    // More processes than two, where the machine has the cores.
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    for round in 0..plan.runs {
+        for processes in [4, 8, 16].into_iter().filter(|processes| *processes <= cores) {
+            for ((test, _), system) in TESTS.into_iter().flat_map(|test| SYSTEMS.iter().map(move |one| (test, one))) {
+                eprintln!("  {test} {}/{} {}, {processes} processes", round + 1, plan.runs, system.label);
+                let job = Job { system, test, records, operations: plan.size(1_000, 200) };
+                match together(jobs, &job, &folder, processes) {
+                    Ok(rate) => figures.add(system.id, &metric(test, processes), rate),
+                    Err(error) => jobs.failed(format!("{test} of {}: {error}", system.label)),
+                }
+            }
+        }
+    }
     std::fs::remove_dir_all(&folder)?;
 
+    jobs.keep("scale", &figures);
     println!("\nScale  random keys of {records} records; million operations a second, all processes together");
     println!("  {:<44} {:<16} {:>6} {:>6} {:>7}  gain, range of the runs", "", "", "one", "two", "gain");
     for (test, words) in TESTS {

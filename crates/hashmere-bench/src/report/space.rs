@@ -16,6 +16,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     let mut figures = jobs.interleaved(&[job("empty"), job("shrink")])?;
     opens(&job, jobs, &mut figures)?;
 
+    jobs.keep("space", &figures);
     let median = |metric| figures.median(&HASHMERE, metric);
     let kib = |metric| number(median(metric).map(|bytes| bytes / 1024.0));
     let mib = |metric| number(median(metric).map(|bytes| bytes / 1048576.0));

@@ -38,6 +38,32 @@ const fn shared(id: &'static str, label: &'static str) -> System {
     System { id, label, kind: Kind::SharesOrPersists }
 }
 
+/// Every system of the report.
+pub const ALL: [System; 17] = [
+    HASHMERE,
+    HASHMERE_EXPECTED,
+    HASH_MAP,
+    HASH_MAP_FOLDHASH,
+    HASH_MAP_FRESH,
+    LMDB_BATCH,
+    LMDB_SINGLE,
+    STASH,
+    CACHE,
+    KYOTO_HASH,
+    TINY,
+    TKRZW_HASH,
+    MEMCACHED,
+    SPDLOG,
+    CROSSBEAM,
+    RTRB,
+    PERFECT,
+];
+
+/// What a system is called.
+pub fn label(id: &str) -> &str {
+    ALL.iter().find(|system| system.id == id).map_or(id, |system| system.label)
+}
+
 /// Hashmere with default options.
 pub const HASHMERE: System = ours("hashmere", "Hashmere");
 /// Hashmere told how many items will come.
@@ -64,6 +90,8 @@ pub const TINY: System = private("tkrzw tiny", "Tkrzw TinyDBM");
 pub const TKRZW_HASH: System = shared("tkrzw hash", "Tkrzw HashDBM (file)");
 /// memcached.
 pub const MEMCACHED: System = shared("memcached", "memcached, unix socket, client on its core");
+/// A cache that cannot be built: the ceiling of a hit ratio.
+pub const PERFECT: System = private("perfect", "Frequencies known, nothing stored beside keys and values");
 /// A logger.
 pub const SPDLOG: System = private("spdlog async", "spdlog, asynchronous, one process");
 /// A queue between threads.

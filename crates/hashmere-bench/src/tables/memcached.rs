@@ -1,6 +1,6 @@
 //! memcached over a unix socket: a server of our own on a private path, one connection, the text protocol.
 
-use super::Table;
+use super::{Cached, Table};
 use crate::Outcome;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -19,11 +19,11 @@ pub struct Memcached {
 }
 
 impl Memcached {
-    /// Starts a server whose socket lies in the folder, and connects.
-    pub fn start(folder: &Path) -> Outcome<Memcached> {
+    /// Starts a server with so much memory whose socket lies in the folder, and connects.
+    pub fn start(folder: &Path, megabytes: u32) -> Outcome<Memcached> {
         let socket = folder.join("memcached.sock");
         let mut command = Command::new("memcached");
-        command.args(["-t", "1", "-U", "0", "-m", "1024", "-s"]).arg(&socket);
+        command.args(["-t", "1", "-U", "0", "-m", &megabytes.to_string(), "-s"]).arg(&socket);
         if std::fs::metadata("/proc/self")?.uid() == 0 {
             command.args(["-u", "root"]);
         }
@@ -98,6 +98,13 @@ impl Table for Memcached {
     }
 
     fn holds(&mut self, key: &[u8], value: &[u8]) -> Outcome<bool> {
+        let mut found = Vec::new();
+        Ok(self.find(key, &mut found)? && found == value)
+    }
+}
+
+impl Cached for Memcached {
+    fn find(&mut self, key: &[u8], value: &mut Vec<u8>) -> Outcome<bool> {
         self.request.clear();
         self.request.extend_from_slice(b"get ");
         self.request.extend_from_slice(key);
@@ -111,9 +118,13 @@ impl Table for Memcached {
             .nth(3)
             .ok_or("memcached answered without a length")?
             .parse()?;
-        let mut found = vec![0; length + 2];
-        self.stream.read_exact(&mut found)?;
+        value.resize(length + 2, 0);
+        self.stream.read_exact(value)?;
         self.read_line()?;
-        Ok(self.line == b"END\r\n" && found.strip_suffix(b"\r\n") == Some(value))
+        if self.line != b"END\r\n" || !value.ends_with(b"\r\n") {
+            return Err(format!("memcached answered {}", String::from_utf8_lossy(&self.line)).into());
+        }
+        value.truncate(length);
+        Ok(true)
     }
 }

@@ -18,6 +18,12 @@ pub trait Table {
     fn holds(&mut self, key: &[u8], value: &[u8]) -> Outcome<bool>;
 }
 
+/// A cache under test.
+pub trait Cached: Table {
+    /// Reads a value into a buffer: false when it is not there.
+    fn find(&mut self, key: &[u8], value: &mut Vec<u8>) -> Outcome<bool>;
+}
+
 /// As [`Table::holds`], but anything else than the right value is a failure.
 #[inline]
 pub fn must_hold(table: &mut impl Table, key: &[u8], value: &[u8]) -> Outcome {

@@ -1,9 +1,9 @@
 //! Hashmere itself.
 
-use super::Table;
+use super::{Cached, Table};
 use crate::workload::eight_digits;
 use crate::Outcome;
-use hashmere::{Options, Store};
+use hashmere::{Mode, Options, Store};
 use std::path::{Path, PathBuf};
 
 /// A store and the buffer that its gets fill.
@@ -27,6 +27,18 @@ impl Mere {
             None => options,
         };
         Ok(Mere { store: options.open(file(folder))?, buffer: Vec::new() })
+    }
+
+    /// Creates a cache of at most so many bytes in a folder.
+    pub fn open_cache(folder: &Path, bytes: u64) -> Outcome<Mere> {
+        let options = Options::new().mode(Mode::Cache).max_bytes(bytes);
+        Ok(Mere { store: options.open(file(folder))?, buffer: Vec::new() })
+    }
+}
+
+impl Cached for Mere {
+    fn find(&mut self, key: &[u8], value: &mut Vec<u8>) -> Outcome<bool> {
+        Ok(self.store.get_into(key, value)?.is_some())
     }
 }
 

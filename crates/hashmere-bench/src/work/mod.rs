@@ -1,5 +1,6 @@
 //! One system, one test, in this process; figures as `metric value` lines on standard output.
 
+pub mod cache;
 mod growth;
 mod hot;
 mod log;
@@ -39,12 +40,16 @@ pub fn main(arguments: &[String]) -> Outcome {
         "hashmere" if test.starts_with("queue-") => queue::run(&call),
         "hashmere" if test.starts_with("log") => log::run(&call),
         "crossbeam" | "rtrb" => queue::run_rival(&call),
+        "hashmere" if test.starts_with("cache-") => cache::run(&call, &mut cache::store(&call)?),
+        "memcached" if test.starts_with("cache-") => {
+            cache::run(&call, &mut Memcached::start(&call.folder, call.records)?)
+        }
         "hashmere" => mere(&call, None),
         "hashmere-expected" => mere(&call, Some(call.records.into())),
         "hashmap-rapidhash" => table(&call, &mut Map::<Rapidhash>::default()),
         "hashmap-foldhash" => table(&call, &mut Map::<Foldhash>::default()),
         "hashmap-fresh" => table(&call, &mut Fresh::<Rapidhash>::default()),
-        "memcached" => table(&call, &mut Memcached::start(&call.folder)?),
+        "memcached" => table(&call, &mut Memcached::start(&call.folder, 1024)?),
         other => Err(format!("no such system: {other}").into()),
     }
 }
