@@ -113,6 +113,10 @@ hashmere_mem::seeded_faults! {
     MarkingIgnored,
     /// A cleaner moves what it found before it locked the key.
     MoveBelieved,
+    /// What survives an eviction goes among what is new.
+    SurvivorUnprotected,
+    /// A cache goes on protecting what no client asks for any more.
+    ShareUnlearned,
     /// Emergency cleaning ends at a record whose lock does not come.
     RecordAwaited,
     /// A writer is refused as soon as a lock is in the way of the room that it needs, or of its leaf.

@@ -89,6 +89,13 @@ pub mod at {
     pub const NO_SPACE: u64 = 392;
     /// No segment below this one is a hole (a hint; `u64::MAX`: there is none).
     pub const HOLE_HAND: u64 = 400;
+    /// Where the next protected segment to evict is looked for.
+    pub const PROTECTED_HAND: u64 = 408;
+    /// A protected segment with room, plus one (a hint; 0: none is known).
+    pub const PROTECTED_PARTIAL: u64 = 416;
+    /// Share of a cache's segments that are not protected, in 1024ths, above which one of those is evicted next (a
+    /// hint; what is below the least share counts as that).
+    pub const PROBATION: u64 = 424;
     /// Lock of a process that names a region, drops one, or changes what several processes agree on in one.
     pub const REGION_LOCK: u64 = 448;
 

@@ -99,31 +99,46 @@ pub struct Word {
     pub owner: u32,
     /// How many segments this one leads, itself included.
     pub length: u32,
+    /// Of a cache: it holds what was read since it was stored, and survived an eviction.
+    pub protected: bool,
 }
+
+const PROTECTED: u64 = 1 << 63;
 
 impl Word {
     /// Without an owner, an extent of one segment.
     pub const fn new(state: State) -> Word {
-        Word { state, owner: 0, length: 1 }
+        Word { state, owner: 0, length: 1, protected: false }
     }
     /// The same with an owner.
     pub const fn owned(state: State, slot: u32) -> Word {
-        Word { state, owner: slot + 1, length: 1 }
+        Word { state, owner: slot + 1, length: 1, protected: false }
     }
     /// The same leading `length` segments.
     pub const fn long(mut self, length: u32) -> Word {
         self.length = length;
         self
     }
+    /// The same, protected or not.
+    pub const fn protected(mut self, protected: bool) -> Word {
+        self.protected = protected;
+        self
+    }
     /// Packs the word. A free segment of length one packs to zero, which is what a fresh table holds.
     pub fn pack(self) -> u64 {
-        self.state as u64 | u64::from(self.owner) << 8 | u64::from(self.length - 1) << 24
+        let protected = if self.protected { PROTECTED } else { 0 };
+        self.state as u64 | u64::from(self.owner) << 8 | u64::from(self.length - 1) << 24 | protected
     }
     /// Unpacks the word; `None` if it is damaged.
     #[inline]
     pub fn unpack(word: u64) -> Option<Word> {
         let state = State::from_byte(word as u8)?;
-        Some(Word { state, owner: (word >> 8 & 0xffff) as u32, length: ((word >> 24) as u32).checked_add(1)? })
+        Some(Word {
+            state,
+            owner: (word >> 8 & 0xffff) as u32,
+            length: ((word >> 24) as u32).checked_add(1)?,
+            protected: word & PROTECTED != 0,
+        })
     }
 }
 
@@ -159,8 +174,10 @@ mod tests {
     #[test]
     fn words_round_trip() {
         for s in 0..15 {
-            let word = Word { state: State::from_byte(s).unwrap(), owner: 1024, length: 8192 };
-            assert_eq!(Word::unpack(word.pack()), Some(word));
+            for protected in [false, true] {
+                let word = Word { state: State::from_byte(s).unwrap(), owner: 1024, length: 8192, protected };
+                assert_eq!(Word::unpack(word.pack()), Some(word));
+            }
         }
         assert_eq!(Word::new(State::Free).pack(), 0);
         for (first, last) in [(1, 1), (3, 7), (0, Born::FAR - 1), (1 << 39, (1 << 40) - 1 - (1 << 39) + (1 << 38))] {

@@ -39,6 +39,21 @@ fn holds(store: &Store, number: u64) -> bool {
     }
 }
 
+/// As a cache is used: what is missing is stored. Whether it was there.
+fn asks(store: &Store, number: u64) -> bool {
+    let (key, value) = (payload::key(number), payload::encode_len(number, 200));
+    match store.get(&key).unwrap() {
+        Some(there) => {
+            assert!(there == value, "a wrong value of {number}");
+            true
+        }
+        None => {
+            store.set(&key, &value).unwrap();
+            false
+        }
+    }
+}
+
 #[test]
 fn stays_within_its_size_and_keeps_what_is_read() {
     let _watchdog = Watchdog::start("cache-hot");
@@ -75,6 +90,64 @@ fn stays_within_its_size_and_keeps_what_is_read() {
     // The space is used, although the longest of these values take a segment each.
     let live = store.stats().bytes_live;
     assert!(live * 3 > ROOM, "a cache of {ROOM} bytes holds {live} bytes in {count} values");
+    assert_clean(&store);
+}
+
+/// Keys that are asked for again and again, in a stream of many more that are asked for once.
+#[test]
+fn what_is_wanted_once_takes_nothing_with_it() {
+    let _watchdog = Watchdog::start("cache-once");
+    let scratch = Scratch::new("cache-once");
+    let store = cache(&scratch);
+    let ask = |number| asks(&store, number);
+    let room = {
+        let mut number = 1_000_000;
+        while store.stats().evictions == 0 {
+            ask(number);
+            number += 1;
+        }
+        number - 1_000_000
+    };
+    store.clear().unwrap();
+    let wanted = room / 2;
+    let mut rng = Rng::for_test("cache-once");
+    let (mut hits, mut asked) = (0, 0);
+    for step in 0..40 * wanted {
+        let hit = ask(rng.below(wanted));
+        if step >= 20 * wanted {
+            asked += 1;
+            hits += u64::from(hit);
+        }
+        ask(2_000_000 + step);
+    }
+    println!("room for {room}; {hits} of {asked} hits");
+    assert!(hits * 100 >= asked * 90, "{hits} of {asked} requests for what is wanted again were hits");
+    assert_clean(&store);
+}
+
+/// What was wanted is not wanted any more: it goes.
+#[test]
+fn what_was_wanted_once_upon_a_time_goes() {
+    let _watchdog = Watchdog::start("cache-stale");
+    let scratch = Scratch::new("cache-stale");
+    let store = cache(&scratch);
+    let ask = |number| asks(&store, number);
+    let mut room = 0;
+    while store.stats().evictions == 0 {
+        ask(1_000_000 + room);
+        room += 1;
+    }
+    // Each phase has other keys, and asks for all of them in turn: more than are ever on probation.
+    let wanted = room * 7 / 10;
+    for phase in 0..3 {
+        let keys = phase * 100_000..phase * 100_000 + wanted;
+        let mut last = 0;
+        for _ in 0..8 {
+            last = keys.clone().filter(|&number| asks(&store, number)).count() as u64;
+        }
+        println!("phase {phase}: {last} of {wanted} hits in the last round");
+        assert!(last * 10 >= wanted * 8, "phase {phase}: {last} of {wanted} hits in the eighth round");
+    }
     assert_clean(&store);
 }
 

@@ -13,7 +13,7 @@ const SYSTEMS: [System; 2] = [HASHMERE, MEMCACHED];
 /// Measures and prints it.
 pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     let megabytes: &[u32] = if plan.full { &[16, 32, 64, 128] } else { &[64] };
-    let requests = plan.size(3_000_000, 200_000);
+    let requests = plan.size(6_000_000, 200_000);
     let mut all = Figures::default();
     println!("\nW6  hits of {requests} requests after as many, in percent; keys and values as bench/README.md says");
     println!("  {:<44} {:>6} {:>7} {:>7}", "", "Zipf", "MiB", "hits");

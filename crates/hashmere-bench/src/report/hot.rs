@@ -51,6 +51,13 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     }
     let inserting = ratio(pair(&HASHMERE), pair(&HASH_MAP_FRESH));
     bars.at_most("W1 time of set+get / HashMap with the same hash, by insert", 3.0, "x", inserting);
+    let in_place = ratio(pair(&HASHMERE), pair(&HASH_MAP));
+    bars.at_most("W1 time of set+get / HashMap with the same hash, updated in place", 1.4, "x", in_place);
+    if plan.peers.is_some() {
+        let fastest = [CACHE, STASH, TINY].iter().filter_map(pair).min_by(f64::total_cmp);
+        let speed = ratio(fastest, pair(&HASHMERE));
+        bars.at_least("W1 speed / fastest of Kyoto CacheDB, StashDB and Tkrzw TinyDBM", 1.6, "x", speed);
+    }
     for system in SYSTEMS.iter().filter(|system| system.kind == Kind::SharesOrPersists && jobs.can_run(system)) {
         bars.above(&format!("W1 speed / {}", system.label), 1.0, "x", ratio(pair(system), pair(&HASHMERE)));
     }

@@ -74,7 +74,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     bars.at_least("W4 batched moves, both moving / SharedHashFile (120 M/s)", 2.0, "x", moves("batch_beside_mps"));
     let rival = |system| figures.median(system, "single_mps");
     bars.at_least("W4 single moves, MPMC / ArrayQueue", 1.0, "x", ratio(ours("mpmc_mps"), rival(&CROSSBEAM)));
-    bars.at_most("W4 single moves, rtrb / SPSC", 1.5, "x", ratio(rival(&RTRB), ours("spsc_mps")));
+    bars.at_most("W4 single moves, rtrb / SPSC", 1.3, "x", ratio(rival(&RTRB), ours("spsc_mps")));
     let apart = |metric| ratio(ours(metric), ours("apart_line_ns"));
     bars.at_most("W4 one way to a spinning receiver, MPMC / a cache line", 1.5, "x", apart("apart_ns"));
     bars.at_most("W4 the same, SPSC", 1.5, "x", apart("apart_spsc_ns"));

@@ -19,7 +19,7 @@ pub struct Memcached {
 }
 
 impl Memcached {
-    /// Starts a server with so much memory whose socket lies in the folder, and connects.
+    /// Starts a server of `megabytes` whose socket lies in the folder, and connects.
     pub fn start(folder: &Path, megabytes: u32) -> Outcome<Memcached> {
         let socket = folder.join("memcached.sock");
         let mut command = Command::new("memcached");

@@ -29,7 +29,7 @@ impl Mere {
         Ok(Mere { store: options.open(file(folder))?, buffer: Vec::new() })
     }
 
-    /// Creates a cache of at most so many bytes in a folder.
+    /// Creates a cache of at most `bytes` in a folder.
     pub fn open_cache(folder: &Path, bytes: u64) -> Outcome<Mere> {
         let options = Options::new().mode(Mode::Cache).max_bytes(bytes);
         Ok(Mere { store: options.open(file(folder))?, buffer: Vec::new() })

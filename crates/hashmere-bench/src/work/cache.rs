@@ -76,7 +76,7 @@ pub fn run(call: &Call, cache: &mut impl Cached) -> Outcome {
     Ok(())
 }
 
-/// Opens a store in cache mode of so many megabytes.
+/// Opens a store in cache mode; the records of the call are its megabytes.
 pub fn store(call: &Call) -> Outcome<Mere> {
     Mere::open_cache(&call.folder, u64::from(call.records) << 20)
 }

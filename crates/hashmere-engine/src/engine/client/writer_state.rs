@@ -25,6 +25,8 @@ pub(in crate::engine) struct OpenSegment {
     pub(in crate::engine) expire_min: u64,
     pub(in crate::engine) expire_max: u64,
     pub(in crate::engine) expiring: u64,
+    /// For what survives evictions, in a cache.
+    pub(in crate::engine) protected: bool,
     /// Root generation when it was claimed, or earlier.
     pub(in crate::engine) first: u64,
     /// Root generation of the last commit into it.
@@ -51,6 +53,8 @@ pub struct Writer {
     pub(in crate::engine) made_dead: u64,
     /// Whether it is cleaning: what it appends then must not start cleaning again.
     pub(in crate::engine) cleaning: Cleaning,
+    /// What it appends now survived an eviction: it goes to protected segments.
+    pub(in crate::engine) protects: bool,
     /// Whether others are asked to let it write first: it does not wait for itself.
     pub(in crate::engine) insists: bool,
     /// A large record that this writer's last write superseded: its segments can go as soon as the lock is released.

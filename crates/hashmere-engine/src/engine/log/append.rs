@@ -137,13 +137,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             expire_min: self.field(number, segment::at::EXPIRE_MIN),
             expire_max: self.field(number, segment::at::EXPIRE_MAX),
             expiring: self.field(number, segment::at::EXPIRING),
+            protected: writer.protects,
             first: born.first,
             born: born.last,
         };
         // Head first: a repair after us believes the head once the row names the segment.
         self.mem.store(writer.row + row::at::HEAD, head, Ordering::Relaxed);
         self.mem.store(writer.row + row::at::OPEN, number + 1, Ordering::Release);
-        self.set_state(number, Word::owned(State::Open, writer.slot));
+        self.set_state(number, Word::owned(State::Open, writer.slot).protected(writer.protects));
         writer.open = Some(open);
     }
 
@@ -164,16 +165,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.set_field(open.number, segment::at::EXPIRING, open.expiring);
         let born = Born { first: open.first, last: open.born };
         self.set_field(open.number, segment::at::BORN, born.pack());
-        let partial = open.end - open.head > self.segment_bytes() / 4;
-        self.set_state(open.number, Word::new(if partial { State::Partial } else { State::Sealed }));
+        // What survives comes in small pieces: such a segment is given up as full only when it is.
+        let least = self.segment_bytes() / if open.protected { 32 } else { 4 };
+        let partial = open.end - open.head > least;
+        let state = if partial { State::Partial } else { State::Sealed };
+        self.set_state(open.number, Word::new(state).protected(open.protected));
         self.mem.store(writer.row + row::at::OPEN, 0, Ordering::Release);
-        if partial {
-            self.offer(open.number);
+        match (partial, open.protected) {
+            (true, true) => self.mem.store(at::PROTECTED_PARTIAL, open.number + 1, Ordering::Relaxed),
+            (true, false) => self.offer(open.number),
+            (false, _) => {}
         }
     }
 
     /// Takes over a partly filled segment with room for `bytes`.
     pub(super) fn adopt(&self, writer: &mut Writer, bytes: u64) -> bool {
+        if writer.protects {
+            let hint = self.mem.load(at::PROTECTED_PARTIAL, Ordering::Relaxed).checked_sub(1);
+            return hint.is_some_and(|number| number < self.segments() && self.adopt_one(writer, number, bytes));
+        }
         for i in 0..at::FREE_RING_LEN {
             let word = at::FREE_RING + 8 * i;
             let Some(number) = self.mem.load(word, Ordering::Relaxed).checked_sub(1) else { continue };
@@ -195,14 +205,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return false;
         }
         self.retire_segment(writer);
-        if !self.change_state(number, Word::new(State::Partial), Word::owned(State::Open, writer.slot)) {
+        let partial = Word::new(State::Partial).protected(writer.protects);
+        let open = Word::owned(State::Open, writer.slot).protected(writer.protects);
+        if !self.change_state(number, partial, open) {
             return false;
         }
         // Only now is what the entry says about it for us alone. A death here leaves a segment in our name that the row
         // does not name: then the entry counts.
         let used = self.field(number, segment::at::USED);
         if used.saturating_add(bytes) > self.segment_bytes() || used & 7 != 0 {
-            self.set_state(number, Word::new(State::Partial));
+            self.set_state(number, partial);
             return false;
         }
         // What is backed beyond is not known: asking again costs little.

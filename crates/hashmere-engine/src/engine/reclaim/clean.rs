@@ -177,7 +177,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(false);
         }
         if let Err(error) = self.empty_segment(writer, segment, policy) {
-            self.set_state(segment, Word::new(State::Sealed));
+            self.set_state(segment, Word::new(State::Sealed).protected(word.protected));
             return Err(error);
         }
         self.count_at(writer.row, Stat::Cleaned, 1);

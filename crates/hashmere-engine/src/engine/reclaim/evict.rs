@@ -18,6 +18,8 @@ use std::sync::atomic::Ordering;
 
 /// Share of a segment that visited records may take with them when it is evicted: at least the rest is gained.
 const SECOND_CHANCE: (u64, u64) = (1, 2);
+/// The same of a protected one, where most were visited: to drop them for want of room would undo what protects them.
+const PROTECTED_CHANCE: (u64, u64) = (7, 8);
 /// An expired share below this does not pay for moving the rest.
 const EXPIRED_MIN: (u64, u64) = (1, 8);
 /// When nothing that has expired was worth taking, it is looked for again after this.
@@ -39,22 +41,37 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.drop_expired(writer, enough)? {
             return Ok(true);
         }
-        let total = self.segments();
-        let hand = self.mem.load(at::EVICT_HAND, Ordering::Relaxed) % total.max(1);
+        let first = self.evicts_protected(writer);
         let mut busy = None;
         // Twice round: the first may have done no more than take the marks off large records.
-        for i in 0..2 * total {
+        for protected in [first, !first, first, !first] {
+            match self.evict_one_of(writer, protected) {
+                Err(error @ WriteError::Busy { .. }) => busy = Some(error),
+                Ok(false) => {}
+                done => return done,
+            }
+        }
+        busy.map_or(Ok(false), Err)
+    }
+
+    /// Frees the first segment that can be had of those that are protected, or of the others.
+    fn evict_one_of(&self, writer: &mut Writer, protected: bool) -> Result<bool, WriteError> {
+        let clock_hand = if protected { at::PROTECTED_HAND } else { at::EVICT_HAND };
+        let total = self.segments();
+        let hand = self.mem.load(clock_hand, Ordering::Relaxed) % total.max(1);
+        let mut busy = None;
+        for i in 0..total {
             let segment = (hand + i) % total;
-            if !may_be_emptied(self.state(segment).state) {
+            let word = self.state(segment);
+            if word.protected != protected || !may_be_emptied(word.state) {
                 continue;
             }
             // The hand first: what cannot be evicted shall not stop the next one here again.
-            self.mem.store(at::EVICT_HAND, (segment + 1) % total, Ordering::Relaxed);
+            self.mem.store(clock_hand, (segment + 1) % total, Ordering::Relaxed);
             match self.evict_segment(writer, segment) {
                 Err(error @ WriteError::Busy { .. }) => busy = Some(error),
-                Err(error) => return Err(error),
-                Ok(true) => return Ok(true),
                 Ok(false) => {}
+                done => return done,
             }
         }
         busy.map_or(Ok(false), Err)
@@ -75,9 +92,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // It was all garbage, and is free now (or another client's).
             None => Ok(self.is_vacant(segment)),
             Some(dead) => {
-                let budget = self.segment_bytes() * SECOND_CHANCE.0 / SECOND_CHANCE.1;
-                let policy = if dead * 2 >= self.segment_bytes() { Policy::Move } else { Policy::Evict { budget } };
-                self.clean_or_let_go(writer, segment, policy)
+                let word = self.state(segment);
+                if dead * 2 >= self.segment_bytes() && !word.protected {
+                    return self.clean_or_let_go(writer, segment, Policy::Move);
+                }
+                let share = if word.protected { PROTECTED_CHANCE } else { SECOND_CHANCE };
+                let budget = self.segment_bytes() * share.0 / share.1;
+                self.protecting(writer, word.protected, |writer| {
+                    self.clean_or_let_go(writer, segment, Policy::Evict { budget })
+                })
             }
         }
     }

@@ -10,5 +10,6 @@ pub(super) mod evict;
 pub(super) mod eviction_log;
 pub(super) mod expire;
 pub(super) mod large;
+mod protect;
 pub(super) mod resize;
 pub(super) mod window;

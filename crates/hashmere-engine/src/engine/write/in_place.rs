@@ -115,7 +115,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.snapshot().concerns_writers() && !fault::is(Fault::ReplacedForBackup)
     }
 
-    /// The commit. Only the client that has the key's lock changes the pair, so it is what was loaded: `false` is damage.
+    /// The commit. Only the client that has the key's lock changes the pair, so it is what was loaded: `false` is
+    /// damage.
     #[inline(always)]
     fn store_pair(&self, found: &Found, version: u64, value: &[u8]) -> bool {
         let record = found.record;
