@@ -224,10 +224,9 @@ impl Page<'_> {
         let versions = results.versions.iter().map(|(name, version)| format!("{name} {version}"));
         let versions: Vec<String> = versions.collect();
         self.paragraph(&format!(
-            "`{}`, {} runs of each, {}, commit {}, on {}, tmpfs; load {} before and {} after. Simple things cost on it: \
+            "`{}` (what takes seconds at least three times), {}, commit {}, on {}, tmpfs; load {} before and {} after. Simple things cost on it: \
              {}. Debian packages: {}. All figures: [bench/results/latest.json](../bench/results/latest.json).",
             results.command,
-            results.runs,
             results.date,
             results.commit,
             results.machine,

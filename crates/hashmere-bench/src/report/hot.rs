@@ -33,7 +33,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
             Job { system, test: "w1", records: 10_000, operations }
         })
         .collect();
-    let figures = jobs.interleaved(&list)?;
+    let figures = jobs.interleaved_short(&list)?;
     jobs.keep("w1", &figures);
     let pair = |system| figures.median(system, "pair_ns");
     println!("\nW1  10,000 hot keys, {operations} x (set, get and compare); ns per operation");

@@ -27,6 +27,7 @@ pub struct Jobs {
     peers: Option<PathBuf>,
     folder: PathBuf,
     runs: usize,
+    quick: bool,
     folders: u64,
     failures: Vec<String>,
     groups: Groups,
@@ -42,6 +43,7 @@ impl Jobs {
             peers: plan.peers.clone(),
             folder: plan.folder.clone(),
             runs: plan.runs,
+            quick: plan.quick,
             folders: 0,
             failures: Vec::new(),
             groups: Groups::new(),
@@ -77,14 +79,23 @@ impl Jobs {
     /// Runs them all, `runs` times over, each round starting with another one so that drift of the machine falls on
     /// all.
     pub fn interleaved(&mut self, jobs: &[Job]) -> Outcome<Figures> {
+        self.rounds(jobs, self.runs)
+    }
+
+    /// The same for what takes seconds, at least three times over: one run of it says little.
+    pub fn interleaved_short(&mut self, jobs: &[Job]) -> Outcome<Figures> {
+        self.rounds(jobs, if self.quick { 1 } else { self.runs.max(3) })
+    }
+
+    fn rounds(&mut self, jobs: &[Job], runs: usize) -> Outcome<Figures> {
         let mut figures = Figures::default();
-        for round in 0..self.runs {
+        for round in 0..runs {
             for i in 0..jobs.len() {
                 let job = &jobs[(i + round) % jobs.len()];
                 if !self.can_run(job.system) {
                     continue;
                 }
-                eprintln!("  {} {}/{} {}", job.test, round + 1, self.runs, job.system.label);
+                eprintln!("  {} {}/{runs} {}", job.test, round + 1, job.system.label);
                 let folder = self.new_folder()?;
                 // The same keys for every system of a round.
                 self.one(job, &folder, round as u64 + 1, &mut figures);

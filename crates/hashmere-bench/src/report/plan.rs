@@ -90,6 +90,10 @@ impl Plan {
     /// In words.
     pub fn describe(&self) -> String {
         let quick = if self.quick { "QUICK (sizes too small to mean anything), " } else { "" };
-        format!("{quick}medians of {} interleaved runs, every value read is compared", self.runs)
+        let short = if self.quick { self.runs } else { self.runs.max(3) };
+        format!(
+            "{quick}medians of {} interleaved runs ({short} of what takes seconds), every value read is compared",
+            self.runs
+        )
     }
 }

@@ -16,7 +16,7 @@ const FEW: u32 = 1024;
 pub fn report(plan: &Plan, jobs: &mut Jobs, bars: &mut Bars) -> Outcome {
     let milliseconds = plan.size(1000, 50);
     let job = |system, test, records| Job { system, test, records, operations: milliseconds };
-    let figures = jobs.interleaved(&[
+    let figures = jobs.interleaved_short(&[
         job(&HASHMERE, "queue-batch", plan.size(100_000, 5_000)),
         job(&HASHMERE, "queue-mpmc", FEW),
         job(&HASHMERE, "queue-spsc", FEW),

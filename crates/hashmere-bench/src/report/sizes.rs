@@ -27,7 +27,7 @@ pub fn report(plan: &Plan, jobs: &mut Jobs, _: &mut Bars) -> Outcome {
         let systems: &[System] = if records > 10_000_000 { &LARGEST } else { &SYSTEMS };
         let operations = u64::from(records).max(plan.size(READS, 10_000));
         let list: Vec<Job> = systems.iter().map(|system| Job { system, test: "w2", records, operations }).collect();
-        let figures = jobs.interleaved(&list)?;
+        let figures = if records > 1_000_000 { jobs.interleaved(&list)? } else { jobs.interleaved_short(&list)? };
         for system in systems.iter().filter(|system| jobs.can_run(system)) {
             for metric in ["load_ns", "get_ns", "bulk_ns", "bytes_per_record"] {
                 for figure in figures.sorted(system, metric) {
