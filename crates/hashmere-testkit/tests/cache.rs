@@ -54,6 +54,16 @@ fn asks(store: &Store, number: u64) -> bool {
     }
 }
 
+/// Asks for other keys until one is evicted. Returns how many there was room for.
+fn fill(store: &Store) -> u64 {
+    let mut room = 0;
+    while store.stats().evictions == 0 {
+        asks(store, 1_000_000 + room);
+        room += 1;
+    }
+    room
+}
+
 #[test]
 fn stays_within_its_size_and_keeps_what_is_read() {
     let _watchdog = Watchdog::start("cache-hot");
@@ -99,26 +109,18 @@ fn what_is_wanted_once_takes_nothing_with_it() {
     let _watchdog = Watchdog::start("cache-once");
     let scratch = Scratch::new("cache-once");
     let store = cache(&scratch);
-    let ask = |number| asks(&store, number);
-    let room = {
-        let mut number = 1_000_000;
-        while store.stats().evictions == 0 {
-            ask(number);
-            number += 1;
-        }
-        number - 1_000_000
-    };
+    let room = fill(&store);
     store.clear().unwrap();
     let wanted = room / 2;
     let mut rng = Rng::for_test("cache-once");
     let (mut hits, mut asked) = (0, 0);
     for step in 0..40 * wanted {
-        let hit = ask(rng.below(wanted));
+        let hit = asks(&store, rng.below(wanted));
         if step >= 20 * wanted {
             asked += 1;
             hits += u64::from(hit);
         }
-        ask(2_000_000 + step);
+        asks(&store, 2_000_000 + step);
     }
     println!("room for {room}; {hits} of {asked} hits");
     assert!(hits * 100 >= asked * 90, "{hits} of {asked} requests for what is wanted again were hits");
@@ -131,15 +133,10 @@ fn what_was_wanted_once_upon_a_time_goes() {
     let _watchdog = Watchdog::start("cache-stale");
     let scratch = Scratch::new("cache-stale");
     let store = cache(&scratch);
-    let ask = |number| asks(&store, number);
-    let mut room = 0;
-    while store.stats().evictions == 0 {
-        ask(1_000_000 + room);
-        room += 1;
-    }
+    let room = fill(&store);
     // Each phase has other keys, and asks for all of them in turn: more than are ever on probation.
     let wanted = room * 7 / 10;
-    for phase in 0..3 {
+    for phase in 0..8 {
         let keys = phase * 100_000..phase * 100_000 + wanted;
         let mut last = 0;
         for _ in 0..8 {

@@ -1,6 +1,7 @@
 //! The page: tables and plots, with the machine, the command and the date beside them.
 
 use super::plot::Plot;
+use crate::report::figures;
 use crate::report::systems::{self, label, System};
 use crate::results::{median, Results};
 use std::fmt::Write;
@@ -194,8 +195,13 @@ impl Page<'_> {
         let all = self.results.sorted(group, system, metric);
         let Some(middle) = median(&all) else { return "-".to_string() };
         match all.as_slice() {
-            [first, .., last] => format!("{} ({} to {})", number(middle / by), number(first / by), number(last / by)),
-            _ => number(middle / by),
+            [first, .., last] => format!(
+                "{} ({} to {})",
+                figures::number(Some(middle / by)),
+                figures::number(Some(first / by)),
+                figures::number(Some(last / by))
+            ),
+            _ => figures::number(Some(middle / by)),
         }
     }
 
@@ -396,7 +402,7 @@ impl Page<'_> {
         }
         let of = |metric, by| self.figure("space", OURS, metric, by);
         let share = match (self.median("space", OURS, "deleted_bytes"), self.median("space", OURS, "full_bytes")) {
-            (Some(left), Some(full)) if full > 0.0 => number(100.0 * left / full),
+            (Some(left), Some(full)) if full > 0.0 => figures::number(Some(100.0 * left / full)),
             _ => "-".to_string(),
         };
         let text = format!(
@@ -438,14 +444,5 @@ impl Page<'_> {
         while self.text.ends_with("\n\n") {
             self.text.pop();
         }
-    }
-}
-
-/// A figure with as many digits as mean something.
-fn number(value: f64) -> String {
-    match value {
-        value if value < 10.0 => format!("{value:.2}"),
-        value if value < 100.0 => format!("{value:.1}"),
-        value => format!("{value:.0}"),
     }
 }

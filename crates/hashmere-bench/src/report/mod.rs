@@ -2,7 +2,7 @@
 
 mod bars;
 mod cache;
-mod figures;
+pub mod figures;
 mod growth;
 mod hot;
 mod jobs;
