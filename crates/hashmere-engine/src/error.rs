@@ -136,6 +136,11 @@ pub enum ReadError {
         /// What limits it.
         limit: AddressLimit,
     },
+    /// A snapshot of several keys was to be read, and one of them was changed by others each time. Code 40.
+    Conflict {
+        /// The key; bytes that are not UTF-8 are U+FFFD.
+        key: Box<str>,
+    },
 }
 
 /// Why a write failed. The key is then as it was.
@@ -221,6 +226,18 @@ pub enum WriteError {
         /// The key; bytes that are not UTF-8 are U+FFFD.
         key: Box<str>,
     },
+    /// What a transaction read was changed by others each time that it was to commit, for at least 5 seconds and 1,000
+    /// times; or a function given to `Store::transaction` read a key that has changed since it read it first, and is
+    /// called again when it returns this. Code 40.
+    Conflict {
+        /// The key; bytes that are not UTF-8 are U+FFFD.
+        key: Box<str>,
+    },
+    /// A transaction has more keys than it may. Code 41.
+    TooManyKeys {
+        /// The most: 1,024, or fewer where segments are short.
+        limit: u64,
+    },
     /// The system refused. Code 10.
     Io {
         /// What was tried.
@@ -287,6 +304,7 @@ impl From<ReadError> for WriteError {
             ReadError::AddressSpace { needed, limit } => WriteError::AddressSpace { needed, limit },
             ReadError::BadCursor => WriteError::InvalidState("a cursor that no scan returned"),
             ReadError::BadPattern { reason, .. } => WriteError::InvalidState(reason),
+            ReadError::Conflict { key } => WriteError::Conflict { key },
         }
     }
 }

@@ -94,6 +94,7 @@ impl ReadError {
             Self::BadCursor => 23,
             Self::BadPattern { .. } => 24,
             Self::AddressSpace { .. } => 13,
+            Self::Conflict { .. } => 40,
         }
     }
 }
@@ -106,6 +107,10 @@ const STALE: &str = "the key that this number named is not there any more";
 
 fn out_of_memory(f: &mut fmt::Formatter<'_>, bytes: u64) -> fmt::Result {
     write!(f, "a value of {bytes} bytes does not fit the memory of this process; use a view")
+}
+
+fn conflict(f: &mut fmt::Formatter<'_>, key: &str) -> fmt::Result {
+    write!(f, "the key {key:?} was changed by others each time; try again, or read and write fewer keys at once")
 }
 
 impl fmt::Display for ReadError {
@@ -121,6 +126,7 @@ impl fmt::Display for ReadError {
             }
             Self::BadPattern { pattern, reason } => write!(f, "the pattern {pattern:?} has {reason}"),
             Self::AddressSpace { needed, limit } => no_addresses(f, *needed, *limit),
+            Self::Conflict { key } => conflict(f, key),
         }
     }
 }
@@ -148,6 +154,8 @@ impl WriteError {
             Self::InvalidState(_) => 37,
             Self::Poisoned => 38,
             Self::Reentered { .. } => 39,
+            Self::Conflict { .. } => 40,
+            Self::TooManyKeys { .. } => 41,
         }
     }
 }
@@ -172,6 +180,8 @@ impl fmt::Display for WriteError {
             Self::InvalidState(what) => f.write_str(what),
             Self::Poisoned => f.write_str("the store could not be written to disk earlier, so nothing more is written; reading goes on: dump it to another disk, or restart the machine to go back to the last completed sync"),
             Self::Reentered { key } => write!(f, "the function given to update for the key {key:?} writes that key itself, and would be asked again without end; return what is to become of it, and write it afterwards if need be"),
+            Self::Conflict { key } => conflict(f, key),
+            Self::TooManyKeys { limit } => write!(f, "a transaction has at most {limit} keys; divide it, or make the store with larger segments if that is fewer than 1024"),
         }
     }
 }

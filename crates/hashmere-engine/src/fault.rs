@@ -64,6 +64,22 @@ hashmere_mem::seeded_faults! {
     /// A forked child goes on under its parent's name.
     ForkIgnored,
 
+    // Transactions.
+    /// A transaction takes place whatever became of what it read.
+    GuardIgnored,
+    /// The slots of a transaction name their cells before it is said to be pending.
+    PendingLate,
+    /// A reader does not look again whether the transaction of a cell is still the one that it was.
+    CellBelieved,
+    /// The locks of a transaction are not named before they are taken.
+    LocksUnnamed,
+    /// A snapshot of several keys is not compared with what they are afterwards.
+    SnapshotBelieved,
+    /// A key that was absent twice counts as absent in between.
+    AbsenceUnproved,
+    /// A repair undoes what is committed and completes what is not.
+    RepairBackward,
+
     // Reading.
     /// A read compares hash and length, and not the key.
     ReadUncompared,

@@ -34,6 +34,8 @@ mod open;
 mod options;
 mod region;
 mod remove;
+mod transaction;
+mod transactions;
 mod types;
 mod view;
 mod watcher;
@@ -41,7 +43,7 @@ mod watcher;
 pub use backup_file::BackupReport;
 pub use caller_buffer::Roomed;
 pub use engine::{
-    number_of, CheckReport, ClientStats, Engine, Found, KeyHash, OperationCounts, Problem, RegionInfo, Rounds,
+    number_of, step, CheckReport, ClientStats, Engine, Found, KeyHash, OperationCounts, Problem, RegionInfo, Rounds,
     ScanStep, Stats, Tick, When, Writer, WriterGuard, BATCH,
 };
 pub use error::{AddressLimit, BackupError, Error, OpenError, ReadError, WriteError};
@@ -52,6 +54,8 @@ pub use open::{resolve, FileEngine};
 pub use options::{Create, Mode, OnRecovery, Options};
 pub use region::{ClientId, Region};
 pub use remove::remove;
+pub use transaction::batch::{BatchResult, Branch, Condition, WriteBatch};
+pub use transactions::FileTransaction;
 pub use types::{
     Address, Attributes, CasOutcome, Change, Counter, EntryId, Evicted, Expected, Expiry, Item, Metadata, Pair, Stored,
     Ttl, Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,

@@ -115,7 +115,7 @@ impl Attributes {
 }
 
 /// Everything about a present key except its bytes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Metadata {
     /// Length of the value in bytes.
     pub value_len: u64,

@@ -129,6 +129,8 @@ pub mod at {
     pub const CHUNK_0: u64 = 64 << 10;
     /// The client table.
     pub const CLIENTS: u64 = 320 << 10;
+    /// The lists of the clients' transactions: see [`cell`](crate::cell).
+    pub const CELLS: u64 = 832 << 10;
     /// Where segment 0 starts.
     pub const DATA: u64 = 1 << 20;
 }

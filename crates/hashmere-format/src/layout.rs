@@ -1,7 +1,7 @@
 //! What all parts of the layout come to: one number for it, and that no part reaches into the next.
 
 use crate::header::{at, checksum, limit, WAIT_GROUPS};
-use crate::{hash, record, region, root, row, segment, sync};
+use crate::{cell, hash, record, region, root, row, segment, sync};
 
 /// Folds the constants of this crate, so that two builds that disagree on the layout refuse each other.
 pub fn layout_hash() -> u64 {
@@ -15,9 +15,13 @@ pub fn layout_hash() -> u64 {
         at::CHUNKS,
         at::CHUNK_0,
         at::CLIENTS,
+        at::CELLS,
         at::DATA,
         row::BYTES,
         row::at::PINS,
+        row::at::TRANSACTION,
+        cell::BYTES,
+        cell::CELL_WORDS,
         segment::BYTES,
         root::at::DIR_0,
         root::at::DIR_1,
@@ -34,7 +38,7 @@ pub fn layout_hash() -> u64 {
 const _: () = {
     assert!(at::CHUNKS + 8 * (limit::SEGMENTS / segment::CHUNK_ENTRIES) <= at::CHUNK_0);
     assert!(at::CHUNK_0 + segment::CHUNK_BYTES <= at::CLIENTS);
-    assert!(at::CLIENTS + limit::CLIENTS as u64 * row::BYTES <= at::DATA);
+    assert!(at::CLIENTS + limit::CLIENTS as u64 * row::BYTES <= at::CELLS);
     assert!(at::FREE_RING + 8 * at::FREE_RING_LEN <= at::SYNC_NEXT);
     assert!(at::SYNC_POINTS[1] + sync::BYTES <= at::WAITED);
     assert!(at::EVENTS + 8 * WAIT_GROUPS <= at::CHUNKS);

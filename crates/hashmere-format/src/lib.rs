@@ -4,6 +4,7 @@
 //! `docs/internals/format.md` draws what is said here; a change of anything in this crate that moves a byte changes
 //! [`header::FORMAT`].
 
+pub mod cell;
 pub mod checksum;
 pub mod crc32c;
 pub mod hash;

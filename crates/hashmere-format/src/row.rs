@@ -53,10 +53,15 @@ pub mod at {
     /// A leaf that was allocated and is not yet in the index; 0 none.
     pub const LEAF: u64 = 176;
 
+    /// What the list of the transaction under way has room for.
+    pub const LIST: u64 = 184;
+
     /// First statistic; see [`crate::row::Stat`].
     pub const STATS: u64 = 192;
-    /// Reserved for a transaction and its status: two words, zero today.
+    /// Offset of the list of the transaction under way; 0 none. See [`crate::cell`].
     pub const TRANSACTION: u64 = 288;
+    /// Number and stage of the last transaction.
+    pub const STATUS: u64 = 296;
     /// Reserved for the change feed: two words, zero today.
     pub const FEED: u64 = 304;
     /// First pin: segment plus one in the low half, how many views hold it in the high half.

@@ -19,9 +19,10 @@
 //! - A process may be killed at any instruction: nothing acknowledged is lost, nothing torn, and no process waits
 //!   forever.
 //! - The file grows and shrinks in segments; it can have a maximum size, and be a cache that evicts.
+//! - Several keys change at one moment, or none: [`Store::transaction`], [`Store::write_batch`].
 //!
-//! *It is not* a database: there are no queries, and no transactions over several keys yet. It does not
-//! replicate. A store on a file system that loses its memory with the machine (`/dev/shm`) is gone after a reboot.
+//! *It is not* a database: there are no queries. It does not replicate. A store on a file system that loses its memory
+//! with the machine (`/dev/shm`) is gone after a reboot.
 //!
 //! Layers: `hashmere-format` (bytes) and `hashmere-os` (system calls), then `hashmere-mem` (memory as words), then
 //! `hashmere-engine` (what happens to them), then this crate.
@@ -38,6 +39,7 @@ mod many;
 mod options;
 mod scan;
 mod store;
+mod transaction;
 mod wait;
 mod write;
 
@@ -45,12 +47,14 @@ pub use backup::Backup;
 pub use filter::{Cursor, Filter};
 #[doc(inline)]
 pub use hashmere_engine::{
-    AddressLimit, Attributes, BackupError, BackupReport, CasOutcome, Change, CheckReport, ClientStats, Counter,
-    EntryId, Error, Expected, Expiry, Item, Metadata, Mode, OpenError, OperationCounts, Pair, Problem, ReadError,
-    Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View, WaitAnyOutcome, WaitOutcome, WriteError,
+    AddressLimit, Attributes, BackupError, BackupReport, BatchResult, Branch, CasOutcome, Change, CheckReport,
+    ClientStats, Condition, Counter, EntryId, Error, Expected, Expiry, Item, Metadata, Mode, OpenError,
+    OperationCounts, Pair, Problem, ReadError, Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View,
+    WaitAnyOutcome, WaitOutcome, WriteBatch, WriteError,
 };
 pub use into::Buffer;
 pub use key::Key;
 pub use options::Options;
 pub use scan::Scan;
 pub use store::Store;
+pub use transaction::Transaction;

@@ -5,16 +5,7 @@ use crate::{
     Attributes, CasOutcome, Change, Counter, Expected, Item, Key, Reservation, Store, Stored, Ttl, Uid, Update,
     Updated, WriteError,
 };
-use hashmere_engine::{Address, KeyHash, Rounds, Tick, When};
-
-/// The number after adding a signed step: below zero is zero, beyond 2^64 wraps.
-fn step(number: u64, by: i64) -> u64 {
-    if by >= 0 {
-        number.wrapping_add(by.unsigned_abs())
-    } else {
-        number.saturating_sub(by.unsigned_abs())
-    }
-}
+use hashmere_engine::{step, Address, KeyHash, Rounds, Tick, When};
 
 impl Store {
     /// Stores a value without attributes, whether the key was there or not.

@@ -7,6 +7,7 @@
 //! [`recover`] repairs what a crashed process left.
 
 mod backup;
+mod cells;
 mod check;
 mod client;
 mod commit;
@@ -21,6 +22,7 @@ mod reclaim;
 mod recover;
 mod stats;
 mod store_state;
+mod transact;
 mod write;
 
 #[cfg(test)]
@@ -46,7 +48,8 @@ pub(crate) use read::pinned::Showing;
 pub(crate) use read::Probe;
 pub(crate) use reclaim::resize::Resized;
 pub use stats::{ClientStats, Stats};
-pub use write::counter::{number_of, Tick};
+pub(crate) use transact::{Change, Guard, Outcome as TransactionOutcome, Part, Value};
+pub use write::counter::{number_of, step, Tick};
 pub use write::draft::When;
 pub use write::fairness::Rounds;
 pub(crate) use write::{Current, Decision, Outcome};

@@ -11,7 +11,6 @@ use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, RootWord};
 use hashmere_format::leaf::{self, Identity, LockWord, LOCK_WORD};
-use hashmere_format::record::{VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::segment::{self, Born, State, Word};
 use hashmere_mem::{Host, Mem};
@@ -35,9 +34,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.store(row + row::at::STATE, state & !1, Ordering::Release);
         }
         self.recover_commit(row);
+        self.recover_cells(slot);
         self.recover_index(slot, root)?;
         // While the locks of the crashed client are still held: no client can have moved what its key leads to.
         self.recover_new_large(slot)?;
+        self.recover_locks_of_transaction(slot);
         self.recover_locks(slot);
         self.recover_segments(slot);
         // It may have died between leaving a hole and saying so.
@@ -80,17 +81,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.complete_counts(row);
         } else {
             self.mem.store(row + row::at::INTENT, 0, Ordering::Release);
-        }
-    }
-
-    /// The superseded record may not have been counted as dead; for a large one nothing else would tell.
-    fn mark_large_dead(&self, old: u64) {
-        let record = hashmere_format::leaf::Slot(old).offset();
-        if old != 0 && self.is_inside(record, 8) {
-            let segment = self.segment_of(record);
-            if self.state(segment).state == State::Large && self.field(segment, segment::at::DEAD) == 0 {
-                self.set_field(segment, segment::at::DEAD, 1);
-            }
         }
     }
 
@@ -146,16 +136,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         } else {
             self.unlock_leaf(slot, old);
         }
-    }
-
-    /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that
-    /// writes asked for: the next one may have been given out.
-    pub(in crate::engine) fn moved_on(&self, word: LockWord) -> LockWord {
-        if fault::is(Fault::VersionRepeated) {
-            return word;
-        }
-        let version = (word.version() + 1).max(self.snapshot().floor() + 1).max(self.raised() + 1) & VERSION_MAX;
-        LockWord(word.0 & !VERSION_MASK | version << VERSION_SHIFT)
     }
 
     /// Bucket locks, and the other global ones.

@@ -2,8 +2,9 @@
 //!
 //! `sequence STORE NAME KEYS`: writes 1, 2, 3 ... to the keys `NAME 0`, `NAME 1` ... in turn, one after the other; from
 //! time to time it deletes a key first. `echo STORE FROM NAME`: writes to `NAME` the highest number that it read of the
-//! sequence `FROM`. `backup STORE FILE`: makes backups without pause, and says `made` after each. All say `ready`
-//! first, and the first two `ended` when standard input is closed.
+//! sequence `FROM`. `backup STORE FILE`: makes backups without pause, and says `made` after each. `half-a-backup
+//! STORE FILE`: begins one, says `half` when some of it is copied, and stays there. All say `ready` first, and the
+//! first two `ended` when standard input is closed.
 
 use super::{input_closed, Arguments};
 use hashmere::Store;
@@ -59,6 +60,20 @@ pub(super) fn echo(arguments: &mut Arguments) {
         store.set(name.as_bytes(), &value(highest)).expect("set");
     }
     println!("ended");
+}
+
+pub(super) fn half_a_backup(arguments: &mut Arguments) {
+    let (store, file): (Store, String) = (arguments.store(), arguments.next());
+    println!("ready");
+    let result = store.backup(&file).on_progress(|done, _| {
+        if done != 0 {
+            println!("half");
+            loop {
+                std::thread::park();
+            }
+        }
+    });
+    println!("{:?}", result.run());
 }
 
 pub(super) fn backup(arguments: &mut Arguments) {

@@ -2,6 +2,7 @@
 //! process then fails) when the store does what it must not.
 
 pub mod backup;
+pub mod bank;
 pub mod confined;
 mod crowd;
 mod fill;
@@ -33,6 +34,8 @@ pub fn run(role: &str, arguments: Vec<String>) {
     let mut arguments = Arguments(arguments.into_iter());
     match role {
         "backup" => backup::backup(&mut arguments),
+        "half-a-backup" => backup::half_a_backup(&mut arguments),
+        "bank" => bank::run(&mut arguments),
         "burst" => crowd::burst(&mut arguments),
         "churn" => crowd::churn(&mut arguments),
         "confined" => confined::run(&mut arguments),

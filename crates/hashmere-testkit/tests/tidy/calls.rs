@@ -11,10 +11,11 @@ use std::collections::{BTreeMap, BTreeSet};
 const ENGINE: &str = "crates/hashmere-engine/src/engine/";
 
 /// The parts, each before those that use it. The files beside them are used by no part.
-const PARTS: &[&str] = &["client", "log", "index", "read", "commit", "reclaim", "write", "durable", "backup", "check"];
+const PARTS: &[&str] =
+    &["client", "log", "index", "read", "commit", "reclaim", "write", "transact", "durable", "backup", "check"];
 
 /// Files beside the folders that every part may call: single words of the header, and what the header says for good.
-const BELOW: &[&str] = &["mod", "layout", "store_state"];
+const BELOW: &[&str] = &["mod", "layout", "store_state", "cells"];
 
 /// What an earlier part asks of a later one.
 const CALLBACKS: &[(&str, &str)] = &[

@@ -127,7 +127,7 @@ impl<M: Mem, H: Host> HeldSnapshot<'_, M, H> {
         let record = slot.offset();
         let inside = source.is_inside(record, 8);
         let generation = if inside { source.generation(source.segment_of(record)) } else { 0 };
-        if source.slot(slot_offset) != slot {
+        if source.effective(slot_offset) != slot {
             return Ok(Look::Again);
         }
         let parsed = if inside { source.parse(record) } else { None };
@@ -165,7 +165,7 @@ impl<M: Mem, H: Host> HeldSnapshot<'_, M, H> {
         };
         // SYNC(pin): as a view does.
         source.mem.fence(Ordering::SeqCst);
-        let same = source.slot(slot_offset) == slot;
+        let same = source.effective(slot_offset) == slot;
         let copied = match source.parse(slot.offset()).filter(|_| same) {
             Some((head, key)) if head.version <= self.floor => sink.put_long(source, &head, key).map(|()| Look::Done),
             Some(_) => Ok(Look::Done),

@@ -71,17 +71,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a key is there still.
     fn is_at(&self, root: u64, seat: Seat) -> bool {
-        self.slot(seat.slot_offset) == seat.slot
+        self.effective(seat.slot_offset) == seat.slot
             && self.leaf_of(root, seat.tree, seat.hash).ok().flatten() == Some(seat.leaf)
     }
 
     fn look_until_stable(&self, root: u64, tree: Tree, leaf: u64, slot_offset: u64, looks: &mut u32) -> Look {
         for _ in 0..LOOKS.0 {
-            let (epoch, slot) = (self.mem.load(at::EPOCH, Ordering::Acquire), self.slot(slot_offset));
+            let (epoch, slot) = (self.mem.load(at::EPOCH, Ordering::Acquire), self.effective(slot_offset));
             let look = self.look_at_slot(root, tree, leaf, slot_offset, slot);
             // SYNC(recycle): as in a read, what was seen in the record was its own if nothing was recycled since.
             self.mem.fence(Ordering::Acquire);
-            let is_same = self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch && self.slot(slot_offset) == slot;
+            let is_same = self.mem.load(at::EPOCH, Ordering::Relaxed) == epoch && self.effective(slot_offset) == slot;
             if is_same && !(matches!(look, Look::Wrong(..)) && self.is_busy(leaf)) {
                 return look;
             }

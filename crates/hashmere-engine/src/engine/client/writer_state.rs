@@ -66,6 +66,8 @@ pub struct Writer {
     pub(in crate::engine) full_at: u64,
     /// Room for a key.
     pub(in crate::engine) key: Vec<u8>,
+    /// Memory is behind the client's place for the list of a transaction.
+    pub(in crate::engine) has_list: bool,
     /// The root that its last operation used.
     pub(in crate::engine) root: u64,
     /// What the last write stored.

@@ -2,8 +2,8 @@
 
 use crate::engine::commit::held::HeldKey;
 use crate::engine::index::{Path, Place, Tree};
-use crate::engine::{Engine, Writer};
-use crate::error::WriteError;
+use crate::engine::{Engine, KeyHash, Writer};
+use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
 use hashmere_format::leaf::{LockWord, LOCK_WORD};
 use hashmere_format::row;
@@ -46,7 +46,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(None)
     }
 
-    fn home(&self, root: u64, hash: u64) -> Result<Path, WriteError> {
+    /// The version in the lock word of a hash's first bucket: that of the last write to a key with this bucket.
+    pub(crate) fn version_of_bucket(&self, kh: KeyHash) -> Result<u64, ReadError> {
+        loop {
+            let root = self.root();
+            match self.path_of(root, Tree::First, kh.hash) {
+                Ok(Some(path)) => {
+                    let place = self.place(path.leaf, kh.hash);
+                    let version = LockWord(self.mem.load(place.first + LOCK_WORD, Ordering::Acquire)).version();
+                    // Where the leaf was split during the look the word may be of before.
+                    self.mem.fence(Ordering::Acquire);
+                    if self.is_still(root, Tree::First, path) {
+                        return Ok(version);
+                    }
+                }
+                Err(error) if self.root() == root => return Err(error),
+                _ if self.root() == root => return Err(crate::engine::corrupt("the index has no directory", root)),
+                _ => {}
+            }
+        }
+    }
+
+    pub(in crate::engine) fn home(&self, root: u64, hash: u64) -> Result<Path, WriteError> {
         match self.path_of(root, Tree::First, hash)? {
             Some(path) => Ok(path),
             None => Err(WriteError::Corrupt { what: "the index has no directory", offset: root }),

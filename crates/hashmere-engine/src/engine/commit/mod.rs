@@ -135,6 +135,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) {
         use row::at;
         let row = writer.row;
+        self.note_counts(row, root, items, bytes);
+        // SYNC(intent): the words of an intent change only while it is not in force: INTENT is zero here.
+        self.mem.store(row + at::INTENT_OLD, old.0, Ordering::Relaxed);
+        self.mem.store(row + at::INTENT_NEW, new.0, Ordering::Relaxed);
+        if !fault::is(Fault::IntentUnsaid) {
+            self.mem.store(row + at::INTENT, slot_offset, Ordering::Release);
+        }
+    }
+
+    /// Writes down the counts after a commit under this root.
+    #[inline(always)]
+    pub(in crate::engine) fn note_counts(&self, row: u64, root: u64, items: i64, bytes: i64) {
+        use row::at;
         let generation = RootWord::unpack(root).generation;
         if self.mem.load(row + at::COUNTED, Ordering::Relaxed) != generation {
             // The store was cleared since: start from nothing. Zeros first: counts of another generation are ignored.
@@ -144,14 +157,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let items = self.mem.load(row + at::ITEMS, Ordering::Relaxed).wrapping_add(items as u64);
         let live = self.mem.load(row + at::LIVE, Ordering::Relaxed).wrapping_add(bytes as u64);
-        // SYNC(intent): the words of an intent change only while it is not in force: INTENT is zero here.
-        self.mem.store(row + at::INTENT_OLD, old.0, Ordering::Relaxed);
-        self.mem.store(row + at::INTENT_NEW, new.0, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_ITEMS, items, Ordering::Relaxed);
         self.mem.store(row + at::INTENT_LIVE, live, Ordering::Relaxed);
-        if !fault::is(Fault::IntentUnsaid) {
-            self.mem.store(row + at::INTENT, slot_offset, Ordering::Release);
-        }
     }
 
     /// After the commit: the counts become what the intent said.
@@ -191,6 +198,40 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.mem.load(entry + segment::at::STATE, Ordering::Relaxed) as u8 == State::Large as u8 {
             writer.dead_large = Some(number);
         }
+    }
+
+    /// Marks a record as dead that no slot leads to, and counts its bytes. Not for one that was just superseded.
+    pub(in crate::engine) fn count_dead(&self, record: u64, bytes: u64) {
+        let word = self.mem.load(record, Ordering::Relaxed);
+        self.mem.store(record, word | field::DEAD, Ordering::Relaxed);
+        let entry = self.entry_of(self.segment_of(record));
+        self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Relaxed);
+    }
+
+    /// The superseded record may not have been counted as dead; for a large one nothing else would tell.
+    pub(in crate::engine) fn mark_large_dead(&self, old: u64) {
+        let record = hashmere_format::leaf::Slot(old).offset();
+        if old != 0 && self.is_inside(record, 8) {
+            let segment = self.segment_of(record);
+            if self.state(segment).state == State::Large && self.field(segment, segment::at::DEAD) == 0 {
+                self.set_field(segment, segment::at::DEAD, 1);
+            }
+        }
+    }
+
+    /// What a dead owner's lock becomes. The version moves on, also above the floor of a backup and above all that
+    /// writes asked for: the next one may have been given out.
+    pub(in crate::engine) fn moved_on(&self, word: LockWord) -> LockWord {
+        self.moved_on_by(word, 1)
+    }
+
+    /// The same when this number of versions may have been given out.
+    pub(in crate::engine) fn moved_on_by(&self, word: LockWord, steps: u64) -> LockWord {
+        if fault::is(Fault::VersionRepeated) {
+            return word;
+        }
+        let version = (word.version().max(self.snapshot().floor()).max(self.raised()) + steps) & VERSION_MAX;
+        LockWord(word.0 & !VERSION_MASK | version << VERSION_SHIFT)
     }
 
     /// Takes an advanced draft back that was not committed.

@@ -211,13 +211,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
     }
 
-    pub(in crate::engine) fn count_dead(&self, record: u64, bytes: u64) {
-        let word = self.mem.load(record, Ordering::Relaxed);
-        self.mem.store(record, word | field::DEAD, Ordering::Relaxed);
-        let entry = self.entry_of(self.segment_of(record));
-        self.mem.fetch_add(entry + segment::at::DEAD, bytes, Ordering::Relaxed);
-    }
-
     /// Makes a record its key's, if it is newer than what the index has so far.
     fn adopt_record(&self, writer: &mut Writer, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
         let mut name = std::mem::take(&mut writer.key);

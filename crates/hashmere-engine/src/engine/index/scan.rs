@@ -78,7 +78,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut passed = 0;
         loop {
             let slot_offset = leaf + line * LINE + 8 * slot;
-            let word = self.slot(slot_offset);
+            let word = self.effective(slot_offset);
             if !word.is_empty() || passed + 1 >= most as u64 || line + 1 == self.layout.lines && slot + 1 == SLOTS {
                 return (passed, slot_offset, word);
             }
@@ -134,12 +134,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         take: impl FnOnce(&Found) -> Result<R, ReadError>,
     ) -> Result<Option<R>, ReadError> {
         if !self.is_inside(slot.offset(), 8) {
-            let same = self.slot(slot_offset) == slot && self.root() == root;
+            let same = self.effective(slot_offset) == slot && self.root() == root;
             return if same { Err(self.outside("a slot points outside the file", slot_offset)) } else { Ok(None) };
         }
         let number = self.segment_of(slot.offset());
         let generation = self.mem.load(self.entry_of(number) + segment::at::GENERATION, Ordering::Acquire);
-        if self.slot(slot_offset) != slot || self.root() != root {
+        if self.effective(slot_offset) != slot || self.root() != root {
             return Ok(None);
         }
         let header = self.header(slot.offset());
@@ -184,7 +184,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 _ => return Ok(None),
             };
             let slot_offset = leaf + u64::from(place.line) * LINE + 8 * u64::from(place.slot);
-            let slot = self.slot(slot_offset);
+            let slot = self.effective(slot_offset);
             let mask = (1u64 << tree.depth_max()) - 1;
             let mask = if fault::is(Fault::UidUnchecked) { 0 } else { mask };
             if !slot.is_empty() && (slot.tag() ^ u64::from(place.bits)) & mask == 0 {
@@ -217,7 +217,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some(leaf) = self.leaf_of(root, tree, random & 0xf_ffff)? else { return Ok(None) };
         let line = self.layout.first + (random >> 20 & 0xffff) % self.layout.buckets;
         let slot_offset = leaf + line * LINE + 8 * ((random >> 36 & 0xffff) % SLOTS);
-        let slot = self.slot(slot_offset);
+        let slot = self.effective(slot_offset);
         Ok((!slot.is_empty()).then(|| (self.uid(tree, leaf, slot_offset, slot.tag()), slot_offset, slot)))
     }
 }

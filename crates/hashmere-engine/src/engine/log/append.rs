@@ -157,6 +157,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives the open segment up: sealed if there is little room left, else for the next who needs room.
     pub(in crate::engine) fn retire_segment(&self, writer: &mut Writer) {
         let Some(open) = writer.open.take() else { return };
+        // Its entry first: a repair believes the row as long as that names the segment.
+        self.close_segment(&open);
+        self.mem.store(writer.row + row::at::OPEN, 0, Ordering::Release);
+    }
+
+    /// The same for one that the row does not name.
+    pub(in crate::engine) fn close_segment(&self, open: &OpenSegment) {
         self.set_field(open.number, segment::at::USED, open.head - self.segment_offset(open.number));
         // A client that touched a record in it may have been here before.
         let entry = self.entry_of(open.number);
@@ -170,7 +177,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let partial = open.end - open.head > least;
         let state = if partial { State::Partial } else { State::Sealed };
         self.set_state(open.number, Word::new(state).protected(open.protected));
-        self.mem.store(writer.row + row::at::OPEN, 0, Ordering::Release);
         match (partial, open.protected) {
             (true, true) => self.mem.store(at::PROTECTED_PARTIAL, open.number + 1, Ordering::Relaxed),
             (true, false) => self.offer(open.number),
@@ -282,7 +288,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let Some(open) = &mut writer.open else { return };
         open.head = draft.offset + draft.bytes;
-        open.born = RootWord::unpack(writer.root).generation;
+        self.note_draft(open, draft, writer.root);
+        // SYNC(head): the record is complete before the head passes it.
+        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
+    }
+
+    /// Notes what a draft that is about to be committed means for its segment.
+    #[inline(always)]
+    pub(in crate::engine) fn note_draft(&self, open: &mut OpenSegment, draft: &Draft, root: u64) {
+        open.born = RootWord::unpack(root).generation;
         let expires = draft.expires;
         if expires != u64::MAX {
             open.expire_min = open.expire_min.min(expires);
@@ -292,8 +306,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 self.lower(at::NEXT_EXPIRY, expires);
             }
         }
-        // SYNC(head): the record is complete before the head passes it.
-        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
     }
 
     /// Finds this writer an open segment with room for `bytes`: one partly filled, one that cleaning or eviction frees,

@@ -33,7 +33,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(pin): pairs with the fence in `free_unless_held`. The cleaner moves every slot, fences, looks for pins;
         // we pin, fence, look at the slot. One of us sees the other.
         self.mem.fence(Ordering::SeqCst);
-        if self.slot(slot_offset) == slot && self.root() == root || fault::is(Fault::PinBelieved) {
+        let is_same = self.slot(slot_offset) == slot || self.effective(slot_offset) == slot;
+        if is_same && self.root() == root || fault::is(Fault::PinBelieved) {
             return Some(pin);
         }
         self.unpin(pin);
@@ -102,7 +103,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.mem.load(row + row::at::LOCK, Ordering::Acquire) == 0 {
             return false;
         }
-        let old = Slot(self.mem.load(row + row::at::INTENT_OLD, Ordering::Relaxed));
+        // SYNC(dead): a transaction names one record after the other; where it names the next, the last was counted.
+        let old = Slot(self.mem.load(row + row::at::INTENT_OLD, Ordering::Acquire));
         self.is_inside(old.offset(), 8) && self.segment_of(old.offset()) == segment
     }
 

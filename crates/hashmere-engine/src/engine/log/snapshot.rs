@@ -24,26 +24,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
     #[cold]
     #[inline(never)]
     pub(in crate::engine) fn apply_snapshot(&self, old: Slot, version: u64, refresh: bool) -> u64 {
-        let mut seen = self.snapshot();
-        while seen.is_watching() && version > seen.floor() {
-            // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind
-            // it.
-            match self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.plain().0) {
-                Err(now) if !fault::is(Fault::MomentMissed) => seen = Snapshot(now),
-                _ => return version,
-            }
-        }
-        if !seen.is_marking() {
-            return version;
-        }
+        let Some(floor) = self.floor_for(version) else { return version };
         if !old.is_empty() {
             self.retain_for_snapshot(old);
         }
         if refresh || fault::is(Fault::VersionsUnraised) {
             version
         } else {
-            version.max((seen.floor() + 1) & VERSION_MAX)
+            version.max((floor + 1) & VERSION_MAX)
         }
+    }
+
+    /// The floor above which versions must be from the moment of a backup on, if that has come; `version` is the
+    /// largest that is about to be given. `None`: what is committed now is of before the moment.
+    pub(in crate::engine) fn floor_for(&self, version: u64) -> Option<u64> {
+        let mut seen = self.snapshot();
+        while seen.is_watching() && version > seen.floor() {
+            // The floor is too low: let it be set again. But if the moment of the snapshot comes first, we are behind
+            // it.
+            match self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.plain().0) {
+                Err(now) if !fault::is(Fault::MomentMissed) => seen = Snapshot(now),
+                _ => return None,
+            }
+        }
+        seen.is_marking().then(|| seen.floor())
     }
 
     /// Marks a record from before the snapshot. The caller holds its key's lock and is about to supersede it.

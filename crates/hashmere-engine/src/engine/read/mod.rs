@@ -252,7 +252,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<Seen<Option<R>>, ReadError> {
         let tag = Slot::new(hash, 0).tag();
         for slot_offset in place.buckets().into_iter().flat_map(Self::slots) {
-            let slot = self.slot(slot_offset);
+            let slot = self.effective(slot_offset);
             if slot.is_empty() || slot.tag() != tag {
                 continue;
             }
@@ -288,14 +288,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// proves that the record was not reused.
     fn hold_generation(&self, slot_offset: u64, slot: Slot, root: u64) -> Result<Option<u64>, ReadError> {
         if !self.is_inside(slot.offset(), 8) {
-            return if self.root() == root && self.slot(slot_offset) == slot {
+            return if self.root() == root && self.effective(slot_offset) == slot {
                 Err(self.outside("a slot points outside the file", slot.offset()))
             } else {
                 Ok(None)
             };
         }
         let generation = self.generation(self.segment_of(slot.offset()));
-        let same = self.slot(slot_offset) == slot && self.root() == root;
+        let same = self.effective(slot_offset) == slot && self.root() == root;
         Ok(same.then_some(generation))
     }
 

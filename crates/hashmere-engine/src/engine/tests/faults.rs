@@ -8,8 +8,8 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::{
-    backup, backup_cases, crash_cases, fairness, in_place, interleaving, maximum, miri_subset, power, reach,
-    refused_space, regions, stalled, version_floor,
+    backup, backup_cases, crash_cases, crash_transact, fairness, in_place, interleaving, maximum, miri_subset, power,
+    reach, refused_space, regions, stalled, version_floor,
 };
 use crate::fault::{assert_hunted, hunt, Fault, Hunt};
 
@@ -31,6 +31,8 @@ const WRITING: &[Hunt] = &[
     (Fault::SpareTwice, "deaths: split", crash_cases::splitting),
     (Fault::DepthEarly, "deaths: split", crash_cases::splitting),
     (Fault::SecondUnsaid, "stopped: overflow", stalled::new_keys_beside_one_that_is_stopped_in_the_overflow_tree),
+    (Fault::PendingLate, "deaths: two keys", crash_transact::two_keys_in_all_mixtures),
+    (Fault::LocksUnnamed, "deaths: two keys", crash_transact::two_keys_in_all_mixtures),
     (Fault::LockAwaited, "stopped: plain writes", stalled::new_keys_beside_one_that_is_stopped_in_a_plain_write),
 ];
 
@@ -116,6 +118,11 @@ const MODELS: &[Fault] = &[
     Fault::FloorUnawaited,
     Fault::MomentMissed,
     Fault::MarksUnawaited,
+    Fault::CellBelieved,
+    Fault::SnapshotBelieved,
+    Fault::AbsenceUnproved,
+    Fault::GuardIgnored,
+    Fault::RepairBackward,
 ];
 
 /// Found by tests with whole processes: `scripts/faults` names them.

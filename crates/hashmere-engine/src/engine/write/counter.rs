@@ -194,6 +194,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 }
 
+/// The number after adding a signed step: below zero is zero, beyond 2^64 wraps.
+pub fn step(number: u64, by: i64) -> u64 {
+    if by >= 0 {
+        number.wrapping_add(by.unsigned_abs())
+    } else {
+        number.saturating_sub(by.unsigned_abs())
+    }
+}
+
 /// The number that a text spells. Trailing spaces are allowed, as memcached leaves them after a decrement.
 ///
 /// # Errors

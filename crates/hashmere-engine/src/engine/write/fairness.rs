@@ -21,6 +21,11 @@ const LOST_BEFORE: u32 = 16;
 pub struct Rounds(u32);
 
 impl Rounds {
+    /// Counts one more that was lost.
+    pub(crate) fn lose(&mut self) {
+        self.0 = self.0.saturating_add(1);
+    }
+
     fn is_beaten(self) -> bool {
         self.0 >= LOST_BEFORE
     }
@@ -48,7 +53,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let done = commit(writer);
         writer.insists = false;
         if matches!(done, Ok(None)) {
-            rounds.0 = rounds.0.saturating_add(1);
+            rounds.lose();
         }
         done
     }

@@ -18,3 +18,4 @@ mod recycle;
 mod split;
 mod stage;
 mod takeover;
+mod transact;

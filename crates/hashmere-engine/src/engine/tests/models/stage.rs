@@ -92,25 +92,26 @@ pub(super) struct Player {
     fate: Arc<Fate>,
 }
 
-/// What happens to a client at one of its accesses.
+/// What happens to a client at some of its accesses.
 #[derive(Default)]
 struct Fate {
     accesses: AtomicU64,
-    /// The number of the access, plus one.
+    /// The number of the access at which something happens next, plus one.
     at: AtomicU64,
-    /// It stops there until this opens; without, it dies.
-    gate: OnceLock<Arc<Gate>>,
+    /// It stops there until the first of these opens, and so on; without, it dies.
+    gates: OnceLock<Vec<(u64, Arc<Gate>)>>,
 }
 
 impl Fate {
     fn access(&self) {
         let n = self.accesses.fetch_add(1, Ordering::Relaxed);
-        if n + 1 == self.at.load(Ordering::Relaxed) {
-            match self.gate.get() {
-                Some(gate) => gate.pass(),
-                None => die(),
-            }
+        if n + 1 != self.at.load(Ordering::Relaxed) {
+            return;
         }
+        let Some(gates) = self.gates.get() else { die() };
+        let next = gates.iter().find(|(at, _)| *at > n + 1);
+        self.at.store(next.map_or(0, |(at, _)| *at), Ordering::Relaxed);
+        gates.iter().filter(|(at, _)| *at == n + 1).for_each(|(_, gate)| gate.pass());
     }
 
     fn arm(&self, at: u64) {
@@ -133,8 +134,15 @@ impl Player {
 
     /// It stops there, until the gate opens.
     pub(super) fn stop_at(&self, at: u64, gate: &Arc<Gate>) {
-        self.fate.arm(at);
-        assert!(self.fate.gate.set(gate.clone()).is_ok());
+        self.stop_at_each(&[(at, gate)]);
+    }
+
+    /// The same at several accesses, in order.
+    pub(super) fn stop_at_each(&self, gates: &[(u64, &Arc<Gate>)]) {
+        let now = self.fate.accesses.load(Ordering::Relaxed);
+        let gates: Vec<_> = gates.iter().map(|(at, gate)| (now + at + 1, Arc::clone(gate))).collect();
+        self.fate.at.store(gates.first().map_or(0, |(at, _)| *at), Ordering::Relaxed);
+        assert!(self.fate.gates.set(gates).is_ok());
     }
 
     /// Lets it act until it is done or dies: `None`. Its process is gone a little later.
@@ -160,13 +168,30 @@ impl Deref for Player {
 pub(super) struct Gate {
     is_open: Mutex<bool>,
     opened: Condvar,
+    is_reached: Mutex<bool>,
+    reached: Condvar,
 }
 
 impl Gate {
     fn pass(&self) {
+        self.reach();
         let mut is_open = self.is_open.lock().unwrap();
         while !*is_open {
             is_open = self.opened.wait(is_open).unwrap();
+        }
+    }
+
+    /// A client is here, or will not come any more.
+    pub(super) fn reach(&self) {
+        *self.is_reached.lock().unwrap() = true;
+        self.reached.notify_all();
+    }
+
+    /// Waits until one is.
+    pub(super) fn expect(&self) {
+        let mut is_reached = self.is_reached.lock().unwrap();
+        while !*is_reached {
+            is_reached = self.reached.wait(is_reached).unwrap();
         }
     }
 

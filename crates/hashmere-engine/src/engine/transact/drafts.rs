@@ -1,0 +1,114 @@
+//! The records of a transaction before it takes place: behind the heads of segments that are open in the writer's name.
+//!
+//! The head of a segment says up to where it holds records. It passes the drafts of a transaction all at once, when
+//! their versions are known and nothing can fail any more. Until then nothing else may be appended behind the same
+//! head: so a segment whose rest is too small for the next draft, and one that cleaning would append to, is *put
+//! aside*, with its head in its entry, where a repair finds it.
+
+use crate::engine::client::writer_state::OpenSegment;
+use crate::engine::transact::Part;
+use crate::engine::{Draft, Engine, KeyHash, Writer};
+use crate::error::WriteError;
+use hashmere_format::record::Head;
+use hashmere_format::row;
+use hashmere_format::segment;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// What a writer has drafted for a transaction.
+#[derive(Default)]
+pub(super) struct Drafts {
+    /// Where the drafts begin in the segment that is open, if any are there; its head in the file.
+    start: Option<u64>,
+    /// Segments that were put aside, and where the drafts begin in each.
+    aside: Vec<(OpenSegment, u64)>,
+    /// Large records that the transaction superseded: their segments can go when its locks are released.
+    pub(super) dead_large: Vec<u64>,
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Writes head and key of one more draft; the value is the caller's to write, and [`seal`](Self::seal) follows.
+    pub(super) fn draft_for_transaction(
+        &self,
+        writer: &mut Writer,
+        drafts: &mut Drafts,
+        (key, kh): (&[u8], KeyHash),
+        head: Head,
+    ) -> Result<Draft, WriteError> {
+        self.admit(head.key_len, head.value_len)?;
+        let least = head.version;
+        if least != 0 {
+            self.ask_version(writer, least)?;
+        }
+        let head = Head { version: 0, ..head };
+        let bytes = head.record_bytes(self.layout.lengths);
+        let value_len = head.value_len;
+        if self.is_large(bytes) {
+            // Claiming segments may clean.
+            self.put_aside(writer, drafts);
+        } else {
+            self.room_behind(writer, drafts, bytes)?;
+        }
+        let draft = self.draft(writer, key, kh, head, value_len)?;
+        if let Some(open) = writer.open.as_mut().filter(|_| !draft.is_large()) {
+            drafts.start.get_or_insert(open.head);
+            open.head = draft.offset + draft.bytes;
+        }
+        Ok(Draft { least, ..draft })
+    }
+
+    /// Room behind the drafts, in the same segment or in another one.
+    pub(super) fn room_behind(&self, writer: &mut Writer, drafts: &mut Drafts, bytes: u64) -> Result<u64, WriteError> {
+        let is_there = writer.open.as_ref().is_some_and(|open| open.head + bytes <= open.ready);
+        if !is_there {
+            self.put_aside(writer, drafts);
+        }
+        self.room(writer, bytes)
+    }
+
+    /// Puts the open segment aside if drafts are in it.
+    pub(super) fn put_aside(&self, writer: &mut Writer, drafts: &mut Drafts) {
+        let Some(start) = drafts.start.take() else { return };
+        let Some(open) = writer.open.take() else { return };
+        // First what a repair reads when the row does not name the segment.
+        self.set_field(open.number, segment::at::USED, start - self.segment_offset(open.number));
+        self.mem.store(writer.row + row::at::OPEN, 0, Ordering::Release);
+        drafts.aside.push((open, start));
+    }
+
+    /// The heads pass the drafts: from here on they count as records.
+    pub(super) fn pass_drafts(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
+        let placed = || parts.iter().filter_map(|part| part.becomes.draft()).filter(|draft| !draft.is_large());
+        for (open, start) in &mut drafts.aside {
+            let within = *start..open.head;
+            let here = placed().filter(|draft| within.contains(&draft.offset));
+            here.for_each(|draft| self.note_draft(open, draft, writer.root));
+            *start = open.head;
+            let used = open.head - self.segment_offset(open.number);
+            // SYNC(head): the records are complete before the head passes them.
+            self.mem.store(self.entry_of(open.number) + segment::at::USED, used, Ordering::Release);
+        }
+        let (Some(start), Some(mut open)) = (drafts.start.take(), writer.open) else { return };
+        let within = start..open.head;
+        let here = placed().filter(|draft| within.contains(&draft.offset));
+        here.for_each(|draft| self.note_draft(&mut open, draft, writer.root));
+        writer.open = Some(open);
+        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
+    }
+
+    /// After the commit: segments that were put aside are given up for others.
+    pub(super) fn end_drafts(&self, drafts: Drafts) {
+        drafts.aside.into_iter().for_each(|(open, _)| self.close_segment(&open));
+    }
+
+    /// Nothing of the drafts is left: the heads are where they were.
+    pub(super) fn give_up_drafts(&self, writer: &mut Writer, drafts: Drafts, parts: &[Part<'_>]) {
+        for (open, start) in drafts.aside {
+            self.close_segment(&OpenSegment { head: start, ..open });
+        }
+        if let (Some(start), Some(open)) = (drafts.start, writer.open.as_mut()) {
+            open.head = start;
+        }
+        parts.iter().filter_map(|part| part.becomes.draft()).for_each(|draft| self.abandon(writer, draft));
+    }
+}

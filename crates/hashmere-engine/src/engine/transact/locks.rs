@@ -1,0 +1,240 @@
+//! The locks of all keys of a transaction: named in its list before they are taken, taken in ascending order, those of
+//! the first tree before those of the overflow tree.
+
+use crate::engine::client::stalled::BRIEF;
+use crate::engine::commit::locate::{Reach, Site};
+use crate::engine::index::{Path, Place, Tree};
+use crate::engine::transact::Part;
+use crate::engine::{Engine, Writer};
+use crate::error::WriteError;
+use crate::fault::{self, Fault};
+use hashmere_format::cell::List;
+use hashmere_format::leaf::{LockWord, LOCK_WORD};
+use hashmere_format::row;
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// A lock that is held.
+#[derive(Clone, Copy)]
+pub(super) struct Lock {
+    /// The bucket.
+    pub(super) bucket: u64,
+    /// What its word is to hold when it is released.
+    pub(super) word: LockWord,
+}
+
+/// The locks that an attempt holds, and those that it wants.
+pub(super) struct Held {
+    pub(super) list: List,
+    /// In ascending order those of the first tree, then those of the overflow tree.
+    pub(super) locks: Vec<Lock>,
+    /// How many of them are of the first tree.
+    firsts: usize,
+    /// How many are held.
+    taken: usize,
+}
+
+/// Whether all locks were taken.
+pub(super) enum Taken {
+    All,
+    /// None is held any more.
+    Again,
+    /// The list has no room to name them; none is held any more.
+    NoRoom,
+}
+
+impl Held {
+    pub(super) fn new(list: List) -> Held {
+        Held { list, locks: Vec::new(), firsts: 0, taken: 0 }
+    }
+
+    fn index_of(&self, range: std::ops::Range<usize>, bucket: u64) -> Option<usize> {
+        let within = self.locks.get(range.clone())?.binary_search_by_key(&bucket, |lock| lock.bucket).ok()?;
+        Some(range.start + within)
+    }
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Takes the locks of all parts.
+    pub(super) fn lock_all(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        parts: &mut [Part<'_>],
+        held: &mut Held,
+    ) -> Result<Taken, WriteError> {
+        let mut ways = Vec::with_capacity(parts.len());
+        for part in parts.iter() {
+            let path = self.home(root, part.kh.hash)?;
+            ways.push((path, self.place(path.leaf, part.kh.hash)));
+        }
+        let firsts: Vec<u64> = ways.iter().map(|(_, place)| place.first).collect();
+        self.want(held, firsts);
+        held.firsts = held.locks.len();
+        for (part, (_, place)) in parts.iter_mut().zip(&ways) {
+            part.lock = held.index_of(0..held.firsts, place.first).unwrap_or(0);
+        }
+        if !self.take_wanted(writer, held)? {
+            return Ok(Taken::Again);
+        }
+        let moved = |(path, _): &(Path, Place)| !self.is_still(root, Tree::First, *path);
+        if ways.iter().any(moved) && !fault::is(Fault::LeafBelieved) {
+            return Ok(Taken::Again);
+        }
+        self.lock_overflows(writer, root, parts, held)
+    }
+
+    /// The same in the overflow tree, for the keys that may be there or are to go there.
+    fn lock_overflows(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        parts: &[Part<'_>],
+        held: &mut Held,
+    ) -> Result<Taken, WriteError> {
+        let overflows = |part: &&Part<'_>| {
+            part.reach != Reach::First || held.locks.get(part.lock).is_some_and(|lock| lock.word.has_overflow())
+        };
+        let hashes: Vec<u64> =
+            parts.iter().filter(overflows).flat_map(|part| self.layout.hasher.overflow(part.key)).collect();
+        if hashes.is_empty() {
+            return Ok(Taken::All);
+        }
+        let leaf = |hash: &u64| self.leaf_of(root, Tree::Overflow, *hash);
+        let mut leaves = Vec::with_capacity(hashes.len());
+        for hash in &hashes {
+            match leaf(hash)? {
+                Some(leaf) => leaves.push(leaf),
+                // It is planted by the one who finds no slot.
+                None => return Ok(Taken::All),
+            }
+        }
+        let buckets = leaves.iter().zip(&hashes).map(|(leaf, hash)| self.place(*leaf, *hash).first).collect();
+        self.want(held, buckets);
+        if held.locks.len() as u64 > held.list.locks {
+            return Ok(Taken::NoRoom);
+        }
+        if !self.take_wanted(writer, held)? {
+            return Ok(Taken::Again);
+        }
+        for (hash, before) in hashes.iter().zip(leaves) {
+            if leaf(hash)? != Some(before) {
+                return Ok(Taken::Again);
+            }
+        }
+        Ok(Taken::All)
+    }
+
+    /// Puts these buckets behind those that are held.
+    fn want(&self, held: &mut Held, mut buckets: Vec<u64>) {
+        buckets.sort_unstable();
+        buckets.dedup();
+        held.locks.extend(buckets.into_iter().map(|bucket| Lock { bucket, word: LockWord(0) }));
+    }
+
+    /// Takes the locks that are wanted and not held. `false`: one of them did not come at once, and none is held.
+    fn take_wanted(&self, writer: &mut Writer, held: &mut Held) -> Result<bool, WriteError> {
+        let row = writer.row;
+        if !fault::is(Fault::LocksUnnamed) {
+            for (index, lock) in held.locks.iter().enumerate().skip(held.taken) {
+                self.mem.store(held.list.lock(index as u64), lock.bucket, Ordering::Relaxed);
+            }
+        }
+        if held.taken == 0 {
+            // Locks behind those that are wanted now are none: they may be named later.
+            (held.locks.len() as u64..held.list.locks)
+                .for_each(|index| self.mem.store(held.list.lock(index), 0, Ordering::Relaxed));
+            self.mem.store(row + row::at::LIST, held.list.lengths(), Ordering::Relaxed);
+            // While this is set, the segments of superseded records are held back (`is_held_back`).
+            self.mem.store(row + row::at::LOCK, held.locks[0].bucket, Ordering::Relaxed);
+            // SYNC(idle): after the end of the last transaction, for those who read its list.
+            self.mem.store(row + row::at::TRANSACTION, held.list.offset, Ordering::Release);
+        }
+        while held.taken < held.locks.len() {
+            let offset = held.locks[held.taken].bucket + LOCK_WORD;
+            let word = match self.try_acquire(writer.slot, offset) {
+                Some(word) => Some(word),
+                None => self.acquire_within(writer.slot, offset, BRIEF.min(self.access.busy_timeout))?.ok(),
+            };
+            if let Some(word) = word {
+                held.locks[held.taken].word = word;
+                held.taken += 1;
+                continue;
+            }
+            // Others shall not wait for what has nothing to do with them.
+            self.release_taken(held);
+            let word = self.acquire_key_slowly(writer, offset)?;
+            self.release(offset, word);
+            return Ok(false);
+        }
+        Ok(true)
+    }
+
+    fn release_taken(&self, held: &mut Held) {
+        for lock in held.locks.drain(..).take(held.taken) {
+            self.release(lock.bucket + LOCK_WORD, lock.word);
+        }
+        held.taken = 0;
+    }
+
+    /// Releases what is held, with the words that it is to hold.
+    pub(super) fn release_all(&self, writer: &Writer, held: &Held) {
+        for lock in held.locks.iter().take(held.taken) {
+            self.release(lock.bucket + LOCK_WORD, lock.word);
+        }
+        // SYNC(dead): as in `unlock_bucket`.
+        self.mem.store(writer.row + row::at::LOCK, 0, Ordering::Release);
+        self.mem.store(writer.row + row::at::TRANSACTION, 0, Ordering::Release);
+    }
+
+    /// With all locks held: where a part's key is, or could be.
+    pub(super) fn find_part(&self, root: u64, part: &Part<'_>, held: &Held) -> Result<Site, WriteError> {
+        let home = self.home(root, part.kh.hash)?;
+        let place = self.place(home.leaf, part.kh.hash);
+        let found = self.look(part.key, part.kh, part.kh.hash, place, Tree::First)?;
+        if found.is_none() && held.locks[part.lock].word.has_overflow() {
+            for hash in self.layout.hasher.overflow(part.key) {
+                let Some((place, lock)) = self.overflow_place(root, hash, held)? else { break };
+                let found = self.look(part.key, part.kh, hash, place, Tree::Overflow)?;
+                if found.is_some() {
+                    return Ok(Site { found, free: None, tree: Tree::Overflow, leaf: place.leaf, hash });
+                }
+                if !held.locks[lock].word.has_overflow() {
+                    break;
+                }
+            }
+        }
+        let free = if found.is_none() { self.free_slot(place) } else { None };
+        Ok(Site { found, free, tree: Tree::First, leaf: place.leaf, hash: part.kh.hash })
+    }
+
+    /// The place of a hash in the overflow tree, and which of the locks is its bucket's.
+    fn overflow_place(&self, root: u64, hash: u64, held: &Held) -> Result<Option<(Place, usize)>, WriteError> {
+        let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else { return Ok(None) };
+        let place = self.place(leaf, hash);
+        Ok(held.index_of(held.firsts..held.locks.len(), place.first).map(|lock| (place, lock)))
+    }
+
+    /// A free slot in the overflow tree for a key that has none in the first one, whose existence the buckets note
+    /// first. `Err` within: the hash for which there is none.
+    pub(super) fn place_in_overflow(
+        &self,
+        root: u64,
+        part: &Part<'_>,
+        held: &mut Held,
+    ) -> Result<Result<Site, u64>, WriteError> {
+        let [first, second] = self.layout.hasher.overflow(part.key);
+        let hash = if part.reach == Reach::Second { second } else { first };
+        let Some((place, _)) = self.overflow_place(root, hash, held)? else { return Ok(Err(first)) };
+        if part.reach == Reach::Second && !fault::is(Fault::SecondUnsaid) {
+            let Some((place, lock)) = self.overflow_place(root, first, held)? else { return Ok(Err(first)) };
+            self.note_overflow(place.first, Some(&mut held.locks[lock].word));
+        }
+        let Some(free) = self.free_slot(place) else { return Ok(Err(hash)) };
+        if !fault::is(Fault::OverflowUnsaid) {
+            let lock = &mut held.locks[part.lock];
+            self.note_overflow(lock.bucket, Some(&mut lock.word));
+        }
+        Ok(Ok(Site { found: None, free: Some(free), tree: Tree::Overflow, leaf: place.leaf, hash }))
+    }
+}

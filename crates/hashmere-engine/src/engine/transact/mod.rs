@@ -1,0 +1,371 @@
+//! Transactions: several keys change at one store of one word, or none does.
+//!
+//! [`Part`] is one key of it: what it must be, and what it is to become. [`drafts`] writes the new records before
+//! anything is locked, [`locks`] takes the locks of all keys, [`apply`] commits and finishes, and [`repair`] does so
+//! for a crashed process. `docs/internals/transactions.md` has the protocol and its argument.
+
+mod apply;
+mod drafts;
+mod list;
+mod locks;
+pub(super) mod repair;
+
+use crate::engine::commit::locate::{Reach, Site};
+use crate::engine::index::Tree;
+use crate::engine::transact::drafts::Drafts;
+use crate::engine::transact::locks::{Held, Taken};
+use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
+use crate::error::WriteError;
+use crate::fault::{self, Fault};
+use crate::types::{Metadata, Stored};
+use hashmere_format::cell::{self, List};
+use hashmere_format::record::Head;
+use hashmere_format::row::{self, Stat};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+/// What a key must be for the transaction to take place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// Whatever it is.
+    Any,
+    /// Absent.
+    Absent,
+    /// As it was seen: version, marks and expiry.
+    Seen(Metadata),
+}
+
+/// What is to become of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change<'k> {
+    /// Nothing: it is only looked at.
+    Same,
+    /// It goes.
+    Remove,
+    /// It gets this value.
+    Put(Value<'k>),
+}
+
+/// A value and what is attached to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Value<'k> {
+    pub(crate) bytes: &'k [u8],
+    /// Wall clock of its expiry.
+    pub(crate) expires: Option<u64>,
+    /// The caller's flags, and marks above them.
+    pub(crate) flags: u64,
+    /// The least version that it is to get.
+    pub(crate) least: u64,
+    /// It takes the place of a value of the same version, which it keeps.
+    pub(crate) keeps_version: bool,
+}
+
+/// The same, when what is written is in the file.
+#[derive(Clone, Copy, Debug)]
+enum Becomes {
+    /// Nothing: it is only looked at.
+    Same,
+    /// This record takes its place, with a new version.
+    Put(Draft),
+    /// This record takes its place, with the version that it has.
+    Refresh(Draft),
+    /// It goes.
+    Gone,
+}
+
+impl Becomes {
+    fn draft(&self) -> Option<&Draft> {
+        match self {
+            Becomes::Put(draft) | Becomes::Refresh(draft) => Some(draft),
+            Becomes::Same | Becomes::Gone => None,
+        }
+    }
+}
+
+/// One key of a transaction. No key is in it twice.
+pub(crate) struct Part<'k> {
+    pub(crate) key: &'k [u8],
+    pub(crate) kh: KeyHash,
+    pub(crate) guard: Guard,
+    change: Change<'k>,
+    becomes: Becomes,
+    /// After the commit: what was stored.
+    pub(crate) stored: Stored,
+    /// After the commit: whether the key was there before.
+    pub(crate) was_there: bool,
+    reach: Reach,
+    /// Which of the locks is the key's.
+    lock: usize,
+    /// Where it was found, or can go.
+    site: Option<Site>,
+    /// Whether what was found has not expired.
+    lives: bool,
+    /// The version that it gets.
+    version: u64,
+}
+
+impl<'k> Part<'k> {
+    pub(crate) fn new(key: &'k [u8], kh: KeyHash, guard: Guard, change: Change<'k>) -> Part<'k> {
+        Part {
+            key,
+            kh,
+            guard,
+            change,
+            becomes: Becomes::Same,
+            stored: Stored::default(),
+            was_there: false,
+            reach: Reach::First,
+            lock: 0,
+            site: None,
+            lives: false,
+            version: 0,
+        }
+    }
+
+    /// The record that the transaction supersedes.
+    fn old(&self) -> Option<&Found> {
+        self.site.as_ref()?.found.as_ref().filter(|_| self.changes())
+    }
+
+    /// Whether a slot changes: not if a key that is absent is to go.
+    fn changes(&self) -> bool {
+        match self.becomes {
+            Becomes::Same => false,
+            Becomes::Gone => self.site.as_ref().is_some_and(|site| site.found.is_some()),
+            Becomes::Put(_) | Becomes::Refresh(_) => true,
+        }
+    }
+}
+
+/// What became of a transaction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// It took place.
+    Committed,
+    /// This part's key is not as its guard says; nothing has changed.
+    Conflict(usize),
+}
+
+enum Attempt {
+    Done(Outcome),
+    /// A lock did not come at once, the leaf was split or the store was cleared before all locks were taken, or a free
+    /// slot was taken by another key: again.
+    Again,
+    /// The list has no room for the locks in the overflow tree.
+    MoreLocks,
+    /// This part's key has no slot in the first tree.
+    NoSlot(usize),
+    /// Nor in the overflow tree, under this hash.
+    NoOverflowSlot(usize, u64),
+}
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// The most keys of a transaction: their list must find room in a segment.
+    pub(crate) fn keys_of_transaction_max(&self) -> u64 {
+        cell::KEYS_MAX.min(self.segment_bytes() / 2 / (8 * (cell::CELL_WORDS + 3)))
+    }
+
+    /// Does all that the parts say, at one moment, if all of them are as they must be. No key may be in two of them.
+    pub(crate) fn transact(&self, writer: &mut Writer, parts: &mut [Part<'_>]) -> Result<Outcome, WriteError> {
+        let mut drafts = Drafts::default();
+        let drafted = self.draft_parts(writer, parts, &mut drafts);
+        let done = drafted.and_then(|()| self.transact_while_active(writer, parts, &mut drafts));
+        // Not before: what is cleaned goes where the drafts were.
+        match done {
+            Ok(Outcome::Committed) => self.end_drafts(drafts),
+            _ => self.give_up_drafts(writer, drafts, parts),
+        }
+        if let Ok(Outcome::Committed) = done {
+            parts.iter().filter(|part| part.changes()).for_each(|part| self.changed(part.kh.hash));
+        }
+        self.leave(writer);
+        done
+    }
+
+    /// Writes the records of all parts.
+    fn draft_parts(&self, writer: &mut Writer, parts: &mut [Part<'_>], drafts: &mut Drafts) -> Result<(), WriteError> {
+        self.refuse_if_poisoned()?;
+        for part in parts {
+            let Change::Put(value) = part.change else {
+                part.becomes = if part.change == Change::Remove { Becomes::Gone } else { Becomes::Same };
+                continue;
+            };
+            let head = Head {
+                expires: value.expires,
+                flags: value.flags,
+                version: value.least,
+                ..Self::plain_head(part.key, part.kh, value.bytes.len() as u64)
+            };
+            let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
+            // Before the value is written: from here on it is given up with the rest.
+            part.becomes = if value.keeps_version { Becomes::Refresh(draft) } else { Becomes::Put(draft) };
+            self.mem.write(draft.value, value.bytes);
+            self.seal(&draft);
+        }
+        Ok(())
+    }
+
+    fn transact_while_active(
+        &self,
+        writer: &mut Writer,
+        parts: &mut [Part<'_>],
+        drafts: &mut Drafts,
+    ) -> Result<Outcome, WriteError> {
+        let cells = parts.iter().filter(|part| !matches!(part.becomes, Becomes::Same)).count() as u64;
+        let mut locks = parts.len() as u64;
+        let mut list = self.place_list(writer, drafts, cells, locks)?;
+        let mut since = None;
+        loop {
+            let root = self.enter(writer);
+            let further = match self.attempt_transaction(writer, root, parts, drafts, list)? {
+                Attempt::Done(outcome) => return Ok(outcome),
+                Attempt::Again => continue,
+                Attempt::MoreLocks => {
+                    locks = 3 * parts.len() as u64;
+                    list = self.place_list(writer, drafts, cells, locks)?;
+                    continue;
+                }
+                Attempt::NoSlot(part) => {
+                    let reach = self.make_slot_beside(writer, drafts, |engine, writer| {
+                        engine.reach_for_slot(writer, root, parts[part].kh.hash)
+                    });
+                    reach.map(|reach| parts[part].reach = reach)
+                }
+                Attempt::NoOverflowSlot(part, hash) => {
+                    let from = parts[part].reach;
+                    let reach = self.make_slot_beside(writer, drafts, |engine, writer| {
+                        engine.reach_further(writer, root, hash, from)
+                    });
+                    reach.map(|reach| parts[part].reach = reach)
+                }
+            };
+            if let Err(error) = further {
+                self.wait_and_retry(&mut since, error)?;
+            }
+        }
+    }
+
+    /// Makes room in the index, which may clean or evict: the drafts are put aside for that.
+    fn make_slot_beside(
+        &self,
+        writer: &mut Writer,
+        drafts: &mut Drafts,
+        make: impl Fn(&Self, &mut Writer) -> Result<Reach, WriteError>,
+    ) -> Result<Reach, WriteError> {
+        loop {
+            match make(self, writer) {
+                Err(error) if std::mem::take(&mut writer.index_full) => {
+                    self.put_aside(writer, drafts);
+                    if !self.free_for_index(writer)? {
+                        return Err(error);
+                    }
+                }
+                done => return done,
+            }
+        }
+    }
+
+    fn attempt_transaction(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        parts: &mut [Part<'_>],
+        drafts: &mut Drafts,
+        list: List,
+    ) -> Result<Attempt, WriteError> {
+        let mut held = Held::new(list);
+        let attempt = self.attempt_with(writer, root, parts, drafts, &mut held);
+        self.release_all(writer, &held);
+        // Only now: what the row names until then is held back for the marks (`is_marking_dead`).
+        for segment in std::mem::take(&mut drafts.dead_large) {
+            self.reclaim_large(segment, writer.slot)?;
+        }
+        attempt
+    }
+
+    fn attempt_with(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        parts: &mut [Part<'_>],
+        drafts: &mut Drafts,
+        held: &mut Held,
+    ) -> Result<Attempt, WriteError> {
+        match self.lock_all(writer, root, parts, held)? {
+            Taken::All => {}
+            Taken::Again => return Ok(Attempt::Again),
+            Taken::NoRoom => return Ok(Attempt::MoreLocks),
+        }
+        for part in parts.iter_mut() {
+            let site = self.find_part(root, part, held)?;
+            part.lives = site.found.as_ref().is_some_and(|found| !self.has_expired(found));
+            part.site = Some(site);
+        }
+        if let Some(conflict) = parts.iter().position(|part| !self.is_as_guarded(part)) {
+            return Ok(Attempt::Done(Outcome::Conflict(conflict)));
+        }
+        for (index, part) in parts.iter_mut().enumerate() {
+            let Some(site) = &part.site else { continue };
+            if part.becomes.draft().is_none() || site.found.is_some() {
+                continue;
+            }
+            // Once it was to go to the overflow tree it goes there: of several new keys of a bucket some find no slot.
+            match (part.reach, site.free) {
+                (Reach::First, Some(_)) => continue,
+                (Reach::First, None) => return Ok(Attempt::NoSlot(index)),
+                _ => {}
+            }
+            match self.place_in_overflow(root, part, held)? {
+                Ok(site) => part.site = Some(site),
+                Err(full) => return Ok(Attempt::NoOverflowSlot(index, full)),
+            }
+        }
+        if parts.iter().all(|part| !part.changes()) {
+            return Ok(Attempt::Done(Outcome::Committed));
+        }
+        self.write_cells(writer, root, parts, held);
+        if let Err(part) = self.name_cells(writer, parts, held) {
+            self.undo_cells(writer.row, writer.slot, held.list);
+            let (tree, hash) = parts[part].site.as_ref().map_or((Tree::First, 0), |site| (site.tree, site.hash));
+            return Ok(match tree {
+                Tree::First => Attempt::NoSlot(part),
+                Tree::Overflow => Attempt::NoOverflowSlot(part, hash),
+            });
+        }
+        self.commit_cells(writer, root, parts, drafts, held);
+        Ok(Attempt::Done(Outcome::Committed))
+    }
+
+    /// With the key locked: whether it is what it must be.
+    fn is_as_guarded(&self, part: &Part<'_>) -> bool {
+        if fault::is(Fault::GuardIgnored) {
+            return true;
+        }
+        let found = part.site.as_ref().and_then(|site| site.found.as_ref()).filter(|_| part.lives);
+        match (part.guard, found) {
+            (Guard::Any, _) => !matches!(part.becomes, Becomes::Refresh(_)) || found.is_some(),
+            (Guard::Absent, found) => found.is_none(),
+            (_, None) => false,
+            (Guard::Seen(seen), Some(found)) => {
+                let now = self.meta_of_found(found);
+                now.is_same_but_expiry(&seen) && now.expires_at_ms == seen.expires_at_ms
+            }
+        }
+    }
+
+    /// Counts what a committed transaction did.
+    fn count_parts(&self, writer: &Writer, parts: &[Part<'_>]) {
+        let puts = parts.iter().filter(|part| matches!(part.becomes, Becomes::Put(_))).count() as u64;
+        let gone = parts.iter().filter(|part| matches!(part.becomes, Becomes::Gone) && part.was_there).count() as u64;
+        self.count_at(writer.row, Stat::Sets, puts);
+        self.count_at(writer.row, Stat::Deletes, gone);
+    }
+
+    fn set_transaction_status(&self, row: u64, status: cell::Status) {
+        self.mem.store(row + row::at::STATUS, status.0, Ordering::Release);
+    }
+
+    fn transaction_status(&self, row: u64) -> cell::Status {
+        cell::Status(self.mem.load(row + row::at::STATUS, Ordering::Acquire))
+    }
+}

@@ -1,0 +1,88 @@
+//! What a crashed process left of a transaction is completed: forward if it is committed, else back.
+
+use crate::engine::Engine;
+use crate::fault::{self, Fault};
+use hashmere_format::cell::{List, Stage};
+use hashmere_format::leaf::{LockWord, Slot, LINE, LOCK_WORD};
+use hashmere_format::record::field;
+use hashmere_format::row;
+use hashmere_format::segment::{self, State};
+use hashmere_mem::{Host, Mem};
+use std::sync::atomic::Ordering;
+
+impl<M: Mem, H: Host> Engine<M, H> {
+    /// Makes every slot hold what counts, before anything else of the client is repaired.
+    pub(in crate::engine) fn recover_cells(&self, client: u32) {
+        let row = row::offset(client);
+        let Some(list) = self.list_left(client) else { return };
+        let status = self.transaction_status(row);
+        let committed = (status.stage() == Stage::Committed) != fault::is(Fault::RepairBackward);
+        match status.stage() {
+            Stage::Idle => {}
+            _ if committed => self.complete_cells(client, list),
+            _ => {
+                (0..list.cells).for_each(|index| self.give_up_draft_of(row, self.cell(list, index).2));
+                self.undo_cells(row, client, list);
+            }
+        }
+    }
+
+    /// A draft that the head of its segment passed, but that no slot will lead to, is dead. (One that it did not pass
+    /// is nothing, and a large one is freed by its state.)
+    fn give_up_draft_of(&self, row: u64, new: Slot) {
+        let record = new.offset();
+        let Some(header) = self.header(record).filter(|_| !new.is_empty()) else { return };
+        let segment = self.segment_of(record);
+        let head = if self.mem.load(row + row::at::OPEN, Ordering::Relaxed) == segment + 1 {
+            self.mem.load(row + row::at::HEAD, Ordering::Relaxed)
+        } else {
+            self.segment_offset(segment) + self.field(segment, segment::at::USED)
+        };
+        if self.state(segment).state == State::Open && record < head && !header.has(field::DEAD) {
+            self.count_dead(record, header.bytes());
+        }
+    }
+
+    /// The list that a client left, if one is there.
+    fn list_left(&self, client: u32) -> Option<List> {
+        let list = self.list_of(row::offset(client));
+        (list.offset != 0 && self.is_list(client, list)).then_some(list)
+    }
+
+    fn complete_cells(&self, client: u32, list: List) {
+        let row = row::offset(client);
+        for index in 0..list.cells {
+            let (slot_offset, old, new) = self.cell(list, index);
+            if slot_offset == 0 {
+                continue;
+            }
+            self.finish_cell(client, index, slot_offset, new);
+            if self.layout.is_durable() {
+                self.complete_checksums(new, old);
+            }
+            self.mark_large_dead(old.0);
+        }
+        self.complete_counts(row);
+        // Before the locks are released: a second repair shall look at none of these slots.
+        self.set_transaction_status(row, self.transaction_status(row).at(Stage::Idle));
+    }
+
+    /// Releases the locks that a transaction held, each with its version moved on: it may be that of all keys.
+    pub(in crate::engine) fn recover_locks_of_transaction(&self, client: u32) {
+        let row = row::offset(client);
+        if let Some(list) = self.list_left(client) {
+            for index in 0..list.locks {
+                let bucket = self.mem.load(list.lock(index), Ordering::Relaxed);
+                if bucket == 0 || bucket & (LINE - 1) != 0 || !self.is_inside(bucket, LINE) {
+                    continue;
+                }
+                let word = LockWord(self.mem.load(bucket + LOCK_WORD, Ordering::Acquire));
+                if word.owner() == Some(client) {
+                    self.release(bucket + LOCK_WORD, self.moved_on_by(word, list.cells.max(1)));
+                }
+            }
+        }
+        // Release: a row that forgets a lock before it is free would leave it to the slot's next owner.
+        self.mem.store(row + row::at::TRANSACTION, 0, Ordering::Release);
+    }
+}

@@ -1,0 +1,261 @@
+//! Batches: operations that are done at one moment, all of them, or one of two batches depending on what some keys are.
+
+use crate::engine::Engine;
+use crate::error::WriteError;
+use crate::transaction::retry::run;
+use crate::transaction::{Reader, Transaction, Write};
+use crate::types::{Attributes, Counter, Item, Stored, Ttl, Version};
+use hashmere_mem::{Host, Mem};
+use std::ops::Range;
+
+/// Operations on up to 1,024 keys that are done at one moment: see `Store::write_batch`.
+///
+/// They are done in order: a later one sees what an earlier one of the same batch does.
+#[derive(Clone, Debug, Default)]
+pub struct WriteBatch {
+    /// Keys and values.
+    bytes: Vec<u8>,
+    operations: Vec<(Range<usize>, Operation)>,
+}
+
+#[derive(Clone, Debug)]
+enum Operation {
+    Set(Range<usize>, Attributes),
+    Delete,
+    Incr(i64, Counter),
+    Extend(Range<usize>, bool),
+    Touch(Ttl),
+    Get,
+}
+
+/// What an operation of a batch did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BatchResult {
+    /// `set`: the value is stored. Version and UID are those of the key after the batch (none if a later operation
+    /// removed it).
+    Stored(Stored),
+    /// `delete`: whether the key was there.
+    Deleted(bool),
+    /// `incr`: the number; `None`: the key is absent, and stays so.
+    Counted(Option<u64>),
+    /// `append`, `prepend`: whether the key was there.
+    Extended(bool),
+    /// `touch`: whether the key was there.
+    Touched(bool),
+    /// `get`: the item, or `None`. One that an earlier operation of the batch wrote has version 0.
+    Item(Option<Item>),
+}
+
+/// What a key must be for the first batch of `Store::write_batch_if` to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Condition<'a> {
+    /// This key is absent.
+    Absent(&'a [u8]),
+    /// This key is there.
+    Present(&'a [u8]),
+    /// This key is at this version; version 0: it is absent.
+    Version(&'a [u8], Version),
+    /// This key has exactly this value.
+    Value(&'a [u8], &'a [u8]),
+}
+
+/// Which batch was done, and what its operations did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Branch {
+    /// All conditions held: it was the first.
+    pub succeeded: bool,
+    /// One for each operation, in order.
+    pub results: Vec<BatchResult>,
+}
+
+impl WriteBatch {
+    /// An empty one.
+    pub fn new() -> WriteBatch {
+        WriteBatch::default()
+    }
+
+    /// How many operations there are.
+    pub fn len(&self) -> usize {
+        self.operations.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.operations.is_empty()
+    }
+
+    /// Takes all operations out; what was allocated stays.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.operations.clear();
+    }
+
+    fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
+        let start = self.bytes.len();
+        self.bytes.extend_from_slice(bytes);
+        start..self.bytes.len()
+    }
+
+    fn push(&mut self, key: &[u8], operation: Operation) -> &mut WriteBatch {
+        let key = self.keep(key);
+        self.operations.push((key, operation));
+        self
+    }
+
+    /// Stores a value without attributes.
+    pub fn set(&mut self, key: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> &mut WriteBatch {
+        self.set_with(key, value, Attributes::NONE)
+    }
+
+    /// Stores a value with flags and expiry.
+    pub fn set_with(
+        &mut self,
+        key: impl AsRef<[u8]>,
+        value: impl AsRef<[u8]>,
+        attributes: Attributes,
+    ) -> &mut WriteBatch {
+        let value = self.keep(value.as_ref());
+        self.push(key.as_ref(), Operation::Set(value, attributes))
+    }
+
+    /// Removes a key, if it is there.
+    pub fn delete(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
+        self.push(key.as_ref(), Operation::Delete)
+    }
+
+    /// Adds to a counter, or subtracts, stopping at zero.
+    pub fn incr(&mut self, key: impl AsRef<[u8]>, by: i64, counter: Counter) -> &mut WriteBatch {
+        self.push(key.as_ref(), Operation::Incr(by, counter))
+    }
+
+    /// Puts bytes behind a value, if the key is there.
+    pub fn append(&mut self, key: impl AsRef<[u8]>, tail: impl AsRef<[u8]>) -> &mut WriteBatch {
+        let tail = self.keep(tail.as_ref());
+        self.push(key.as_ref(), Operation::Extend(tail, false))
+    }
+
+    /// Puts bytes in front of a value, if the key is there.
+    pub fn prepend(&mut self, key: impl AsRef<[u8]>, head: impl AsRef<[u8]>) -> &mut WriteBatch {
+        let head = self.keep(head.as_ref());
+        self.push(key.as_ref(), Operation::Extend(head, true))
+    }
+
+    /// Gives a key another expiry, if it is there.
+    pub fn touch(&mut self, key: impl AsRef<[u8]>, ttl: Ttl) -> &mut WriteBatch {
+        self.push(key.as_ref(), Operation::Touch(ttl))
+    }
+
+    /// Reads a key.
+    pub fn get(&mut self, key: impl AsRef<[u8]>) -> &mut WriteBatch {
+        self.push(key.as_ref(), Operation::Get)
+    }
+
+    /// Does the operations within a transaction. What only the commit tells is put in by [`complete`](Self::complete).
+    fn perform<M: Mem, H: Host>(
+        &self,
+        transaction: &mut Transaction<'_, M, H>,
+    ) -> Result<Vec<BatchResult>, WriteError> {
+        let mut results = Vec::with_capacity(self.operations.len());
+        for (key, operation) in &self.operations {
+            let key = &self.bytes[key.clone()];
+            results.push(match operation {
+                Operation::Set(value, attributes) => {
+                    transaction.set(key, &self.bytes[value.clone()], *attributes)?;
+                    BatchResult::Stored(Stored::default())
+                }
+                Operation::Delete => {
+                    let entry = transaction.entry(key)?;
+                    let was_there = matches!(transaction.entries[entry].write, Write::Put { .. });
+                    transaction.delete(key)?;
+                    BatchResult::Deleted(was_there)
+                }
+                Operation::Incr(by, counter) => BatchResult::Counted(transaction.incr_by(key, *by, *counter)?),
+                Operation::Extend(more, in_front) => {
+                    BatchResult::Extended(transaction.extend(key, &self.bytes[more.clone()], *in_front)?)
+                }
+                Operation::Touch(ttl) => BatchResult::Touched(transaction.touch(key, *ttl)?),
+                Operation::Get => {
+                    let entry = transaction.entry(key)?;
+                    BatchResult::Item(transaction.get_item(entry)?)
+                }
+            });
+        }
+        Ok(results)
+    }
+
+    /// After the commit: versions and UIDs, and whether what was removed was there.
+    fn complete<M: Mem, H: Host>(&self, transaction: &Transaction<'_, M, H>, results: &mut [BatchResult]) {
+        let mut written = vec![false; transaction.entries.len()];
+        for ((key, operation), result) in self.operations.iter().zip(results) {
+            let Some(at) = transaction.find_key(&self.bytes[key.clone()]) else { continue };
+            let Some(entry) = transaction.entries.get(at) else { continue };
+            let is_first = match operation {
+                Operation::Get => false,
+                _ => !std::mem::replace(&mut written[at], true),
+            };
+            match result {
+                BatchResult::Stored(stored) => *stored = entry.stored,
+                BatchResult::Deleted(was_there) if is_first => *was_there = entry.was_there,
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Does all operations of a batch at one moment.
+pub(crate) fn write<M: Mem, H: Host>(
+    engine: &Engine<M, H>,
+    read: &Reader<'_>,
+    batch: &WriteBatch,
+) -> Result<Vec<BatchResult>, WriteError> {
+    run(
+        engine,
+        read,
+        |transaction| batch.perform(transaction),
+        |transaction, mut results| {
+            batch.complete(transaction, &mut results);
+            results
+        },
+    )
+}
+
+/// Does the one batch if all conditions hold, else the other one; conditions and batch at one moment.
+pub(crate) fn write_if<M: Mem, H: Host>(
+    engine: &Engine<M, H>,
+    read: &Reader<'_>,
+    conditions: &[Condition<'_>],
+    then: &WriteBatch,
+    otherwise: &WriteBatch,
+) -> Result<Branch, WriteError> {
+    let choose = |transaction: &mut Transaction<'_, M, H>| {
+        let mut succeeded = true;
+        for condition in conditions {
+            succeeded &= holds(transaction, condition)?;
+        }
+        let batch = if succeeded { then } else { otherwise };
+        Ok(Branch { succeeded, results: batch.perform(transaction)? })
+    };
+    run(engine, read, choose, |transaction, mut branch| {
+        let batch = if branch.succeeded { then } else { otherwise };
+        batch.complete(transaction, &mut branch.results);
+        branch
+    })
+}
+
+fn holds<M: Mem, H: Host>(
+    transaction: &mut Transaction<'_, M, H>,
+    condition: &Condition<'_>,
+) -> Result<bool, WriteError> {
+    let (Condition::Absent(key) | Condition::Present(key) | Condition::Version(key, _) | Condition::Value(key, _)) =
+        condition;
+    let entry = transaction.entry(key)?;
+    let item = transaction.look(entry)?;
+    Ok(match (condition, item) {
+        (Condition::Absent(_), item) => item.is_none(),
+        (Condition::Present(_), item) => item.is_some(),
+        (Condition::Version(_, version), item) => item.map_or(Version(0), |item| item.metadata.version) == *version,
+        (Condition::Value(_, value), item) => item.is_some_and(|item| item.value == *value),
+    })
+}
