@@ -136,6 +136,8 @@ enum hm_result {
     HM_E_INVALID_STATE = 37,       /**< The call does not fit the state of things; the text says how. */
     HM_E_POISONED = 38,            /**< A durable store could not be written to disk earlier. */
     HM_E_REENTERED = 39,           /**< A function given to an update writes the key that it is asked about. */
+    HM_E_CONFLICT = 40,            /**< Others changed each time what a transaction or a snapshot read. */
+    HM_E_TOO_MANY_KEYS = 41,       /**< A transaction has more keys than it may. */
 
     /* Backups. Those of queues, 60 to 69, are in hashmere_queue.h, those of logs, 70 to 78, in hashmere_log.h. */
     HM_E_BACKUP_RUNNING = 50,   /**< Another backup of this store is being made; hm_error::pid says by whom. */

@@ -99,6 +99,8 @@ pub extern "C" fn hm_result_name(result: c_int) -> *const c_char {
         37 => c"InvalidState",
         38 => c"Poisoned",
         39 => c"Reentered",
+        40 => c"Conflict",
+        41 => c"TooManyKeys",
         50 => c"BackupRunning",
         51 => c"BackupAbandoned",
         52 => c"BackupExists",

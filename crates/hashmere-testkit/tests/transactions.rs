@@ -1,7 +1,7 @@
 //! Promise: several keys change at one moment or not at all, also when processes are killed or stopped in the middle,
 //! and every snapshot is of one moment.
-//! Catches: half a transaction that is seen or left, a lost update, a transaction that acts on what is no more, a result
-//! that tells something else than what happened.
+//! Catches: half a transaction that is seen or left, a lost update, a transaction that acts on what is no more, a
+//! result that tells something else than what happened.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
 
 use hashmere::{Attributes, BatchResult, Condition, Counter, Store, Ttl, Update, Version, WriteBatch, WriteError};
@@ -282,8 +282,8 @@ fn the_sum_of_a_durable_bank_survives_kills_and_stops() {
     storm("transactions-bank-durable", &small().durable());
 }
 
-/// Lists of appends: each transaction appends its number to some keys, and reads others. The order of the numbers in the
-/// lists, and what the reads saw of them, must not contradict each other.
+/// Lists of appends: each transaction appends its number to some keys, and reads others. The order of the numbers in
+/// the lists, and what the reads saw of them, must not contradict each other.
 #[test]
 fn histories_of_several_keys_have_an_order() {
     const KEYS: usize = 6;

@@ -105,8 +105,8 @@ impl Store {
     /// held and nothing is announced: other processes neither wait for it nor see it.
     ///
     /// If `f` returns an error nothing has happened, and the error is returned; unless what it had read was changed
-    /// by others: then the error may come from that, and it is called again. What it reads need not have been there at one
-    /// moment until it commits; a function that must not even see such a mixture reads with
+    /// by others: then the error may come from that, and it is called again. What it reads need not have been there at
+    /// one moment until it commits; a function that must not even see such a mixture reads with
     /// [`get_many_snapshot`](Self::get_many_snapshot).
     ///
     /// Transactions and single operations together are strictly serializable. A transaction has at most 1,024 keys,

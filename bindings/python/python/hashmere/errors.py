@@ -179,6 +179,18 @@ class Reentered(Error, RuntimeError):
     code = 39
 
 
+class Conflict(Error):
+    """Others changed each time what a transaction or a snapshot read."""
+
+    code = 40
+
+
+class TooManyKeys(Error):
+    """A transaction has more keys than it may."""
+
+    code = 41
+
+
 class BackupRunning(Error):
     """Another backup of this store is being made."""
 

@@ -61,6 +61,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         word
     }
 
+    /// Whether a client's transaction is pending or committed and not complete, and has a cell for this slot.
+    pub(in crate::engine) fn has_cell(&self, client: u32, slot_offset: u64) -> bool {
+        let row = row::offset(client);
+        let list = self.list_of(row);
+        Status(self.mem.load(row + row::at::STATUS, Ordering::Acquire)).stage() != Stage::Idle
+            && list.offset != 0
+            && self.is_list(client, list)
+            && (0..list.cells).any(|index| self.cell(list, index).0 == slot_offset)
+    }
+
     /// The list of a client's transaction under way; its offset is 0 if there is none.
     pub(in crate::engine) fn list_of(&self, row: u64) -> List {
         let offset = self.mem.load(row + row::at::TRANSACTION, Ordering::Acquire);

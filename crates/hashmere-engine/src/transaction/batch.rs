@@ -153,22 +153,24 @@ impl WriteBatch {
     }
 
     /// Does the operations within a transaction. What only the commit tells is put in by [`complete`](Self::complete).
-    fn perform<M: Mem, H: Host>(
-        &self,
-        transaction: &mut Transaction<'_, M, H>,
-    ) -> Result<Vec<BatchResult>, WriteError> {
-        let mut results = Vec::with_capacity(self.operations.len());
+    fn perform<M: Mem, H: Host>(&self, transaction: &mut Transaction<'_, M, H>) -> Result<Performed, WriteError> {
+        transaction.reserve(self.operations.len(), self.bytes.len());
+        let mut performed = Performed {
+            results: Vec::with_capacity(self.operations.len()),
+            entries: Vec::with_capacity(self.operations.len()),
+        };
         for (key, operation) in &self.operations {
             let key = &self.bytes[key.clone()];
-            results.push(match operation {
+            let entry = transaction.entry(key)?;
+            let is_first = matches!(transaction.entries[entry].write, Write::None);
+            performed.results.push(match operation {
                 Operation::Set(value, attributes) => {
-                    transaction.set(key, &self.bytes[value.clone()], *attributes)?;
+                    transaction.set_entry(entry, &self.bytes[value.clone()], *attributes)?;
                     BatchResult::Stored(Stored::default())
                 }
                 Operation::Delete => {
-                    let entry = transaction.entry(key)?;
                     let was_there = matches!(transaction.entries[entry].write, Write::Put { .. });
-                    transaction.delete(key)?;
+                    transaction.entries[entry].write = Write::Gone;
                     BatchResult::Deleted(was_there)
                 }
                 Operation::Incr(by, counter) => BatchResult::Counted(transaction.incr_by(key, *by, *counter)?),
@@ -176,31 +178,33 @@ impl WriteBatch {
                     BatchResult::Extended(transaction.extend(key, &self.bytes[more.clone()], *in_front)?)
                 }
                 Operation::Touch(ttl) => BatchResult::Touched(transaction.touch(key, *ttl)?),
-                Operation::Get => {
-                    let entry = transaction.entry(key)?;
-                    BatchResult::Item(transaction.get_item(entry)?)
-                }
+                Operation::Get => BatchResult::Item(transaction.get_item(entry)?),
             });
+            performed.entries.push((entry, is_first));
         }
-        Ok(results)
+        Ok(performed)
     }
+}
 
+/// What the operations of a batch did within a transaction.
+struct Performed {
+    results: Vec<BatchResult>,
+    /// Of each the entry of its key, and whether no operation before it wrote that.
+    entries: Vec<(usize, bool)>,
+}
+
+impl Performed {
     /// After the commit: versions and UIDs, and whether what was removed was there.
-    fn complete<M: Mem, H: Host>(&self, transaction: &Transaction<'_, M, H>, results: &mut [BatchResult]) {
-        let mut written = vec![false; transaction.entries.len()];
-        for ((key, operation), result) in self.operations.iter().zip(results) {
-            let Some(at) = transaction.find_key(&self.bytes[key.clone()]) else { continue };
-            let Some(entry) = transaction.entries.get(at) else { continue };
-            let is_first = match operation {
-                Operation::Get => false,
-                _ => !std::mem::replace(&mut written[at], true),
-            };
+    fn complete<M: Mem, H: Host>(mut self, transaction: &Transaction<'_, M, H>) -> Vec<BatchResult> {
+        for (result, (entry, is_first)) in self.results.iter_mut().zip(self.entries) {
+            let Some(written) = transaction.written.get(entry) else { continue };
             match result {
-                BatchResult::Stored(stored) => *stored = entry.stored,
-                BatchResult::Deleted(was_there) if is_first => *was_there = entry.was_there,
+                BatchResult::Stored(stored) => *stored = written.stored,
+                BatchResult::Deleted(was_there) if is_first => *was_there = written.was_there,
                 _ => {}
             }
         }
+        self.results
     }
 }
 
@@ -210,15 +214,7 @@ pub(crate) fn write<M: Mem, H: Host>(
     read: &Reader<'_>,
     batch: &WriteBatch,
 ) -> Result<Vec<BatchResult>, WriteError> {
-    run(
-        engine,
-        read,
-        |transaction| batch.perform(transaction),
-        |transaction, mut results| {
-            batch.complete(transaction, &mut results);
-            results
-        },
-    )
+    run(engine, read, |t| batch.perform(t), |t, performed| performed.complete(t))
 }
 
 /// Does the one batch if all conditions hold, else the other one; conditions and batch at one moment.
@@ -235,12 +231,11 @@ pub(crate) fn write_if<M: Mem, H: Host>(
             succeeded &= holds(transaction, condition)?;
         }
         let batch = if succeeded { then } else { otherwise };
-        Ok(Branch { succeeded, results: batch.perform(transaction)? })
+        Ok((succeeded, batch.perform(transaction)?))
     };
-    run(engine, read, choose, |transaction, mut branch| {
-        let batch = if branch.succeeded { then } else { otherwise };
-        batch.complete(transaction, &mut branch.results);
-        branch
+    run(engine, read, choose, |transaction, (succeeded, performed)| Branch {
+        succeeded,
+        results: performed.complete(transaction),
     })
 }
 

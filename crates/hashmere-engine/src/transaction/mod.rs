@@ -13,6 +13,7 @@ use crate::engine::{number_of, step, Change, Engine, Guard, KeyHash, Part, Round
 use crate::error::{ReadError, WriteError};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Stored, Ttl};
+use hashmere_format::cell::KEYS_MAX;
 use hashmere_mem::{Host, Mem};
 use std::collections::HashMap;
 use std::ops::Range;
@@ -46,7 +47,11 @@ struct Entry {
     before: Option<usize>,
     seen: Option<Seen>,
     write: Write,
-    /// After the commit.
+}
+
+/// What became of a key that was written.
+#[derive(Clone, Copy, Default)]
+struct Written {
     stored: Stored,
     was_there: bool,
 }
@@ -73,6 +78,8 @@ pub struct Transaction<'e, M: Mem, H: Host> {
     index: HashMap<u64, usize>,
     /// The key that turned out to have changed since it was read.
     conflict: Option<usize>,
+    /// After the commit, of each entry.
+    written: Vec<Written>,
 }
 
 impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
@@ -80,7 +87,13 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
     pub fn new(engine: &'e Engine<M, H>, read: &'e Reader<'e>) -> Self {
         let root = engine.root_word();
         let (entries, bytes) = (Vec::new(), Vec::new());
-        Transaction { engine, read, root, entries, bytes, index: HashMap::new(), conflict: None }
+        Transaction { engine, read, root, entries, bytes, index: HashMap::new(), conflict: None, written: Vec::new() }
+    }
+
+    /// Makes room for this number of keys, and for this number of bytes of keys and values.
+    fn reserve(&mut self, keys: usize, bytes: usize) {
+        self.entries.reserve(keys.min(KEYS_MAX as usize));
+        self.bytes.reserve(bytes);
     }
 
     fn key(&self, entry: usize) -> &[u8] {
@@ -100,10 +113,6 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
         at
     }
 
-    fn find_key(&self, key: &[u8]) -> Option<usize> {
-        self.find(key, self.engine.hash(key))
-    }
-
     /// The same, made if there is none.
     fn entry(&mut self, key: &[u8]) -> Result<usize, WriteError> {
         let kh = self.engine.hash(key);
@@ -121,8 +130,7 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
         }
         let before = if number >= FEW { self.index.insert(kh.hash, number) } else { None };
         let key = self.keep(key);
-        let (stored, write) = (Stored::default(), Write::None);
-        self.entries.push(Entry { key, kh, before, seen: None, write, stored, was_there: false });
+        self.entries.push(Entry { key, kh, before, seen: None, write: Write::None });
         Ok(number)
     }
 
@@ -202,6 +210,10 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
     /// [`WriteError::TooLarge`], [`WriteError::WrongLength`], [`WriteError::TooManyKeys`].
     pub fn set(&mut self, key: &[u8], value: &[u8], attributes: Attributes) -> Result<(), WriteError> {
         let entry = self.entry(key)?;
+        self.set_entry(entry, value, attributes)
+    }
+
+    fn set_entry(&mut self, entry: usize, value: &[u8], attributes: Attributes) -> Result<(), WriteError> {
         let expires = self.engine.deadline(attributes.ttl);
         self.put(entry, value, expires, attributes.flags.into(), attributes.min_version.0, false)
     }
@@ -321,10 +333,8 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
                 }
             })
         })?;
-        let results: Vec<_> = parts.iter().map(|part| (part.stored, part.was_there)).collect();
-        for (entry, (stored, was_there)) in self.entries.iter_mut().zip(results) {
-            (entry.stored, entry.was_there) = (stored, was_there);
-        }
+        let written = parts.iter().map(|part| Written { stored: part.stored, was_there: part.was_there });
+        self.written = written.collect();
         self.conflict = conflict;
         Ok(done.is_some())
     }

@@ -31,12 +31,12 @@ impl Backoff {
 }
 
 /// Runs `f` with a new transaction and commits it; again if what it read has changed by then, also if it failed.
-pub(crate) fn run<M: Mem, H: Host, R, E: From<WriteError>>(
+pub(crate) fn run<M: Mem, H: Host, R, S, E: From<WriteError>>(
     engine: &Engine<M, H>,
     read: &Reader<'_>,
     mut f: impl FnMut(&mut Transaction<'_, M, H>) -> Result<R, E>,
-    mut after: impl FnMut(&Transaction<'_, M, H>, R) -> R,
-) -> Result<R, E> {
+    mut after: impl FnMut(&Transaction<'_, M, H>, R) -> S,
+) -> Result<S, E> {
     let (mut rounds, mut backoff) = (Rounds::default(), Backoff::default());
     let (mut tried, mut since) = (0u32, None);
     let mut asks: Option<Vec<u8>> = None;

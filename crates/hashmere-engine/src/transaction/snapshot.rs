@@ -2,9 +2,9 @@
 //!
 //! All keys are read, and then each is looked at again. One that is at the version it was read at had it all the time
 //! between: versions of a key never come again. One that was absent both times was absent all the time if the version
-//! of its bucket is the same: a writer that creates a key in between releases the bucket's lock with a later one, and one
-//! that has not released it yet has made one change at most. So if all are as they were, all were so at the moment between
-//! the two passes.
+//! of its bucket is the same: a writer that creates a key in between releases the bucket's lock with a later one, and
+//! one that has not released it yet has made one change at most. So if all are as they were, all were so at the moment
+//! between the two passes.
 
 use crate::engine::{Engine, KeyHash};
 use crate::error::ReadError;

@@ -1,5 +1,5 @@
-//! `bank STORE ACCOUNTS SEED`: moves money between accounts that it chooses, by transactions of every kind, until standard
-//! input is closed. The sum of all accounts never changes. An account that is empty is deleted.
+//! `bank STORE ACCOUNTS SEED`: moves money between accounts that it chooses, by transactions of every kind, until
+//! standard input is closed. The sum of all accounts never changes. An account that is empty is deleted.
 
 use super::{input_closed, Arguments};
 use crate::rng::Rng;

@@ -103,7 +103,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Whether a client has yet to do what follows the commit of a slot; if it crashed, its repair does it.
     fn is_intended(&self, slot_offset: u64) -> bool {
-        self.rows().any(|slot| self.mem.load(row::offset(slot) + row::at::INTENT, Ordering::Acquire) == slot_offset)
+        self.rows().any(|slot| {
+            self.mem.load(row::offset(slot) + row::at::INTENT, Ordering::Acquire) == slot_offset
+                || self.has_cell(slot, slot_offset)
+        })
     }
 
     fn lock_word(&self, bucket: u64) -> LockWord {

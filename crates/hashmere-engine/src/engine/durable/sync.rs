@@ -4,6 +4,7 @@ use crate::engine::client::stalled::LOOK;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
+use hashmere_format::cell::{Stage, Status};
 use hashmere_format::checksum::STAMP_MAX;
 use hashmere_format::header::{at, flag};
 use hashmere_format::segment::State;
@@ -119,9 +120,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_commit(slot))
     }
 
-    /// What a row says about its commit under way; the first word is 0 when there is none.
-    fn intent(&self, slot: u32) -> [u64; 3] {
-        [row::at::INTENT, row::at::INTENT_NEW, row::at::INTENT_OLD]
+    /// What a row says about its commit under way, and that of a transaction, which may be visible.
+    fn intent(&self, slot: u32) -> [u64; 4] {
+        [row::at::INTENT, row::at::INTENT_NEW, row::at::INTENT_OLD, row::at::STATUS]
             .map(|word| self.mem.load(row::offset(slot) + word, Ordering::Acquire))
     }
 
@@ -129,7 +130,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let seen = self.intent(slot);
         let start = self.host.monotonic();
         let mut looks = 0;
-        while seen[0] != 0 && self.intent(slot) == seen {
+        let is_visible = seen[0] != 0 || Status(seen[3]).stage() == Stage::Committed;
+        while is_visible && self.intent(slot) == seen {
             looks += 1;
             if looks < M::SPINS {
                 self.mem.relax();

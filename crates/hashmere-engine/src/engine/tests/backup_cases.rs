@@ -5,6 +5,7 @@ use super::backup::backup;
 use super::crash::{dump, is_sound, Cast, Effort, Rule, Scenario, State};
 use super::fixture::{strict, Client, Fixture, Geometry};
 use super::probe::until_death;
+use super::transact::{apply, Op};
 
 const GEOMETRY: Geometry = strict(120);
 
@@ -49,13 +50,16 @@ fn a_client_that_makes_a_backup_may_die() {
 type Act = fn(&Client);
 
 /// What a writer may be about when it dies.
-const WRITES: [(&str, Act); 5] = [
+const WRITES: [(&str, Act); 6] = [
     ("replace", |c| c.t_set(b"key2", b"another").unwrap()),
     ("delete", |c| assert!(c.t_del(b"key2").unwrap())),
     ("large", |c| c.t_set(b"key3", &vec![b'x'; 9000]).unwrap()),
     ("clean", |c| {
         (0..5).for_each(|i| c.t_set(format!("key{i}").as_bytes(), &[b'y'; 500]).unwrap());
         c.t_compact().unwrap();
+    }),
+    ("transaction", |c| {
+        apply(&**c, &[Op::Set(b"key2", b"one"), Op::Delete(b"key1"), Op::Set(b"never before", b"two")]);
     }),
     ("splits", |c| (0..40).for_each(|i| c.t_set(format!("new{i}").as_bytes(), b"v").unwrap())),
 ];

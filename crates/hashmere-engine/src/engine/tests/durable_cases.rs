@@ -3,6 +3,7 @@
 
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{strict, Client, Fixture, Geometry};
+use super::transact::{apply, Op};
 use crate::types::{Attributes, Ttl};
 use hashmere_mem::Mem;
 use std::sync::atomic::Ordering;
@@ -44,6 +45,12 @@ fn writes() {
     run("append", strict(24), few, |c| c.t_append(b"key1", b"tail").map(drop).unwrap(), EFFORT);
     run("touch in place", strict(24), few, |c| assert!(c.t_touch(b"ttl", Ttl::At(70_000)).unwrap()), EFFORT);
     run("touch again", strict(24), few, |c| assert!(c.t_touch(b"key1", Ttl::At(70_000)).unwrap()), EFFORT);
+}
+
+#[test]
+fn transactions() {
+    let act = |c: &mut Client| apply(&**c, &[Op::Set(b"key2", b"one"), Op::Set(b"new", b"two"), Op::Delete(b"ttl")]);
+    run("transaction", strict(24), few, act, EFFORT);
 }
 
 #[test]

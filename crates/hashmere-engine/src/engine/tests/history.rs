@@ -4,6 +4,7 @@ use super::audit::audit;
 use super::disk::{Choice, Dice, Disk, CHOICES};
 use super::fixture::{Client, Fixture, Geometry};
 use super::probe::until_death;
+use super::transact::Op;
 use crate::engine::When;
 use crate::error::WriteError;
 use crate::types::{Attributes, Ttl};
@@ -192,6 +193,15 @@ fn step(client: &Client, dice: &mut Dice) -> Step {
         55..=69 => client.t_del(&key).map(drop),
         70..=74 => client.t_touch(&key, Ttl::At(2_000_000 + dice.below(1000))).map(drop),
         75..=78 => client.t_incr(format!("n{}", dice.below(3)).as_bytes(), 1, Some(1)).map(drop),
+        // (Its keys have no hash of the caller's.)
+        79 if key[0] != b'#' => {
+            let other = format!("key{}", dice.below(KEYS)).into_bytes();
+            let (value, more) = (value(dice), value(dice));
+            let ops = [Op::Set(&key, &value), if dice.one_in(3) { Op::Delete(&other) } else { Op::Set(&other, &more) }];
+            let ops = if key == other { &ops[..1] } else { &ops[..] };
+            let mut parts: Vec<_> = ops.iter().map(|op| op.part(&**client)).collect();
+            client.writer().and_then(|mut writer| client.transact(&mut writer, &mut parts).map(drop))
+        }
         79..=81 => client.t_append(&key, b"+tail").map(drop),
         82 => client.t_compact().map(drop),
         83 if dice.one_in(2) => client.t_clear(),

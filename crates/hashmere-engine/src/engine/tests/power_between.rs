@@ -5,6 +5,7 @@ use super::fixture::{strict, Client, Geometry};
 use super::history::History;
 use super::power::{fail, verify, QUICK};
 use super::probe::until_death;
+use super::transact::{apply, Op};
 use crate::error::WriteError;
 use std::sync::{Arc, Mutex};
 
@@ -76,12 +77,17 @@ pub(super) fn sync(client: &Client) -> Result<u64, WriteError> {
 type Write = (&'static str, fn(&Client), usize);
 /// The operations whose stamps and checksums matter, and every how manieth access of one is tried: long values are
 /// dull.
-pub(super) const WRITES: [Write; 6] = [
+pub(super) const WRITES: [Write; 7] = [
     ("replace", |c| c.t_set(b"key1", b"replaced").unwrap(), 1),
     ("delete", |c| assert!(c.t_del(b"key2").unwrap()), 1),
     ("new", |c| c.t_set(b"new", b"new").unwrap(), 1),
     ("large, replaced", |c| c.t_set(b"large", &[b'R'; 2500]).unwrap(), 5),
     ("touch again", |c| assert!(c.t_touch(b"key3", crate::types::Ttl::At(1_000_000)).unwrap()), 1),
+    (
+        "transaction",
+        |c| apply(&**c, &[Op::Set(b"key1", b"one"), Op::Delete(b"key2"), Op::Set(b"new", b"two"), Op::Look(b"key3")]),
+        1,
+    ),
     ("clear", |c| c.t_clear().unwrap(), 3),
 ];
 

@@ -150,11 +150,13 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Chooses the versions of all parts, and what the lock words are to hold.
     fn give_versions(&self, parts: &mut [Part<'_>], held: &mut Held) {
-        let before: Vec<LockWord> = held.locks.iter().map(|lock| lock.word).collect();
         let most = self.count_versions(parts, held, 0);
         // SYNC(snapshot): loaded once for all: the whole transaction is of before the moment of a backup, or none is.
         let Some(floor) = self.floor_for(most) else { return };
-        held.locks.iter_mut().zip(before).for_each(|(lock, word)| lock.word = word);
+        // Versions again; a note of overflow stays.
+        held.locks.iter_mut().for_each(|lock| {
+            lock.word = LockWord(lock.word.0 & !VERSION_MASK | lock.before.0 & VERSION_MASK);
+        });
         self.count_versions(parts, held, floor + 1);
         let olds = parts.iter().filter_map(Part::old);
         olds.for_each(|old| self.retain_for_snapshot(old.slot));

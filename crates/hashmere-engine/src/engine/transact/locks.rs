@@ -3,8 +3,8 @@
 
 use crate::engine::client::stalled::BRIEF;
 use crate::engine::commit::locate::{Reach, Site};
-use crate::engine::index::{Path, Place, Tree};
-use crate::engine::transact::Part;
+use crate::engine::index::{Place, Tree};
+use crate::engine::transact::{Part, Way};
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
@@ -19,8 +19,16 @@ use std::sync::atomic::Ordering;
 pub(super) struct Lock {
     /// The bucket.
     pub(super) bucket: u64,
+    /// What it held when it was taken.
+    pub(super) before: LockWord,
     /// What its word is to hold when it is released.
     pub(super) word: LockWord,
+}
+
+impl Lock {
+    fn of(bucket: u64) -> Lock {
+        Lock { bucket, before: LockWord(0), word: LockWord(0) }
+    }
 }
 
 /// The locks that an attempt holds, and those that it wants.
@@ -63,22 +71,25 @@ impl<M: Mem, H: Host> Engine<M, H> {
         parts: &mut [Part<'_>],
         held: &mut Held,
     ) -> Result<Taken, WriteError> {
-        let mut ways = Vec::with_capacity(parts.len());
-        for part in parts.iter() {
-            let path = self.home(root, part.kh.hash)?;
-            ways.push((path, self.place(path.leaf, part.kh.hash)));
+        held.locks.reserve(parts.len());
+        for part in parts.iter_mut() {
+            let known = part.way.filter(|way| way.root == root && self.is_still(root, Tree::First, way.path));
+            let way = known.map_or_else(|| self.way_of(root, part.kh.hash), Ok)?;
+            part.way = Some(way);
+            held.locks.push(Lock::of(way.place.first));
         }
-        let firsts: Vec<u64> = ways.iter().map(|(_, place)| place.first).collect();
-        self.want(held, firsts);
+        held.locks.sort_unstable_by_key(|lock| lock.bucket);
+        held.locks.dedup_by_key(|lock| lock.bucket);
         held.firsts = held.locks.len();
-        for (part, (_, place)) in parts.iter_mut().zip(&ways) {
-            part.lock = held.index_of(0..held.firsts, place.first).unwrap_or(0);
+        for part in parts.iter_mut() {
+            let first = part.way.map_or(0, |way| way.place.first);
+            part.lock = held.index_of(0..held.firsts, first).unwrap_or(0);
         }
         if !self.take_wanted(writer, held)? {
             return Ok(Taken::Again);
         }
-        let moved = |(path, _): &(Path, Place)| !self.is_still(root, Tree::First, *path);
-        if ways.iter().any(moved) && !fault::is(Fault::LeafBelieved) {
+        let stays = |part: &Part<'_>| part.way.is_some_and(|way| self.is_still(root, Tree::First, way.path));
+        if !parts.iter().all(stays) && !fault::is(Fault::LeafBelieved) {
             return Ok(Taken::Again);
         }
         self.lock_overflows(writer, root, parts, held)
@@ -95,11 +106,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let overflows = |part: &&Part<'_>| {
             part.reach != Reach::First || held.locks.get(part.lock).is_some_and(|lock| lock.word.has_overflow())
         };
-        let hashes: Vec<u64> =
-            parts.iter().filter(overflows).flat_map(|part| self.layout.hasher.overflow(part.key)).collect();
-        if hashes.is_empty() {
+        if !parts.iter().any(|part| overflows(&part)) {
             return Ok(Taken::All);
         }
+        let hashes: Vec<u64> =
+            parts.iter().filter(overflows).flat_map(|part| self.layout.hasher.overflow(part.key)).collect();
         let leaf = |hash: &u64| self.leaf_of(root, Tree::Overflow, *hash);
         let mut leaves = Vec::with_capacity(hashes.len());
         for hash in &hashes {
@@ -129,7 +140,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     fn want(&self, held: &mut Held, mut buckets: Vec<u64>) {
         buckets.sort_unstable();
         buckets.dedup();
-        held.locks.extend(buckets.into_iter().map(|bucket| Lock { bucket, word: LockWord(0) }));
+        held.locks.extend(buckets.into_iter().map(Lock::of));
     }
 
     /// Takes the locks that are wanted and not held. `false`: one of them did not come at once, and none is held.
@@ -157,7 +168,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 None => self.acquire_within(writer.slot, offset, BRIEF.min(self.access.busy_timeout))?.ok(),
             };
             if let Some(word) = word {
-                held.locks[held.taken].word = word;
+                (held.locks[held.taken].before, held.locks[held.taken].word) = (word, word);
                 held.taken += 1;
                 continue;
             }
@@ -189,8 +200,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// With all locks held: where a part's key is, or could be.
     pub(super) fn find_part(&self, root: u64, part: &Part<'_>, held: &Held) -> Result<Site, WriteError> {
-        let home = self.home(root, part.kh.hash)?;
-        let place = self.place(home.leaf, part.kh.hash);
+        let Some(Way { place, .. }) = part.way else { return Err(WriteError::InvalidState("a part without a bucket")) };
         let found = self.look(part.key, part.kh, part.kh.hash, place, Tree::First)?;
         if found.is_none() && held.locks[part.lock].word.has_overflow() {
             for hash in self.layout.hasher.overflow(part.key) {

@@ -11,7 +11,7 @@ mod locks;
 pub(super) mod repair;
 
 use crate::engine::commit::locate::{Reach, Site};
-use crate::engine::index::Tree;
+use crate::engine::index::{Path, Place, Tree};
 use crate::engine::transact::drafts::Drafts;
 use crate::engine::transact::locks::{Held, Taken};
 use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
@@ -82,6 +82,14 @@ impl Becomes {
     }
 }
 
+/// How a hash led to its bucket under a root.
+#[derive(Clone, Copy)]
+struct Way {
+    root: u64,
+    path: Path,
+    place: Place,
+}
+
 /// One key of a transaction. No key is in it twice.
 pub(crate) struct Part<'k> {
     pub(crate) key: &'k [u8],
@@ -94,6 +102,8 @@ pub(crate) struct Part<'k> {
     /// After the commit: whether the key was there before.
     pub(crate) was_there: bool,
     reach: Reach,
+    /// How its hash leads to its bucket, as far as is known.
+    way: Option<Way>,
     /// Which of the locks is the key's.
     lock: usize,
     /// Where it was found, or can go.
@@ -115,6 +125,7 @@ impl<'k> Part<'k> {
             stored: Stored::default(),
             was_there: false,
             reach: Reach::First,
+            way: None,
             lock: 0,
             site: None,
             lives: false,
@@ -168,6 +179,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Does all that the parts say, at one moment, if all of them are as they must be. No key may be in two of them.
     pub(crate) fn transact(&self, writer: &mut Writer, parts: &mut [Part<'_>]) -> Result<Outcome, WriteError> {
         let mut drafts = Drafts::default();
+        // So that the cache misses of all keys overlap, and none of them comes while locks are held.
+        let root = self.root();
+        for part in parts.iter_mut() {
+            part.way = self.way_of(root, part.kh.hash).ok();
+        }
         let drafted = self.draft_parts(writer, parts, &mut drafts);
         let done = drafted.and_then(|()| self.transact_while_active(writer, parts, &mut drafts));
         // Not before: what is cleaned goes where the drafts were.
@@ -180,6 +196,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.leave(writer);
         done
+    }
+
+    fn way_of(&self, root: u64, hash: u64) -> Result<Way, WriteError> {
+        let path = self.home(root, hash)?;
+        Ok(Way { root, path, place: self.place(path.leaf, hash) })
     }
 
     /// Writes the records of all parts.
@@ -211,6 +232,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         parts: &mut [Part<'_>],
         drafts: &mut Drafts,
     ) -> Result<Outcome, WriteError> {
+        for part in parts.iter() {
+            if let Some(way) = part.way {
+                self.prefetch_record(way.place, part.kh);
+            }
+        }
         let cells = parts.iter().filter(|part| !matches!(part.becomes, Becomes::Same)).count() as u64;
         let mut locks = parts.len() as u64;
         let mut list = self.place_list(writer, drafts, cells, locks)?;

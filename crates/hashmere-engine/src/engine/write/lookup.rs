@@ -35,6 +35,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Some(Lookup { epoch, root, path, place, found: Some(found) })
     }
 
+    /// Asks for the line of the record that a key most likely has.
+    #[inline(always)]
+    pub(in crate::engine) fn prefetch_record(&self, place: Place, kh: KeyHash) {
+        let mut mask = self.matching(place, kh.hash);
+        if mask != 0 {
+            self.mem.prefetch(self.slot(place.take_slot(&mut mask)).offset());
+        }
+    }
+
     /// With the key locked: whether the slot leads to the same record. As in `look` nothing at all was recycled since
     /// it was read.
     #[inline(always)]

@@ -6,6 +6,7 @@
 mod checking;
 mod reading;
 mod tidying;
+mod transacting;
 mod writing;
 
 use super::audit::audit;
