@@ -13,6 +13,7 @@ mod crash_transact;
 mod damaged;
 mod disk;
 mod durable_cases;
+mod exhaustive;
 mod fairness;
 mod faults;
 mod fixture;
