@@ -77,6 +77,10 @@ hashmere_mem::seeded_faults! {
     SnapshotBelieved,
     /// A key that was absent twice counts as absent in between.
     AbsenceUnproved,
+    /// In a durable store the members of a transaction do not say when it was complete.
+    PeriodEarly,
+    /// A rebuild takes a member of a transaction whatever became of the others.
+    MemberBelieved,
     /// A repair undoes what is committed and completes what is not.
     RepairBackward,
 

@@ -14,8 +14,9 @@ use crate::leaf::Slot;
 pub const WORDS: u64 = 24;
 /// Bytes of a client's own list.
 pub const BYTES: u64 = 8 * WORDS;
-/// Words of a cell: offset of the slot, the old word, the new word.
-pub const CELL_WORDS: u64 = 3;
+/// Words of a cell: offset of the slot, the old word, the new word, offset of the record that was written (also one
+/// that only says that the key was deleted; 0 none).
+pub const CELL_WORDS: u64 = 4;
 /// Most keys of a transaction.
 pub const KEYS_MAX: u64 = 1024;
 /// Most locks of a transaction: that of each key, and two in the overflow tree.
@@ -72,6 +73,10 @@ impl Status {
     /// The same transaction in another stage.
     pub fn at(self, stage: Stage) -> Status {
         Status(self.0 & !3 | stage as u64)
+    }
+    /// The same with a number of at least this.
+    pub fn above(self, number: u64) -> Status {
+        Status(self.0.max(number << 2))
     }
     /// The next transaction, pending.
     pub fn next(self) -> Status {
@@ -145,7 +150,7 @@ mod tests {
         assert_eq!(committed.at(Stage::Idle).next().number(), 9);
         let list = List { offset: 64, cells: 3, locks: 9 };
         assert_eq!(List::at(64, list.lengths()), list);
-        assert_eq!((list.cell(1), list.lock(1), list.bytes()), (88, 144, 144));
+        assert_eq!((list.cell(1), list.lock(1), list.bytes()), (96, 168, 168));
         assert_eq!(List::at(0, u64::MAX), List { offset: 0, cells: KEYS_MAX, locks: LOCKS_MAX });
     }
 }

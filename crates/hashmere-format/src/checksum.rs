@@ -6,7 +6,8 @@
 //! | checksum                       | stamp                          |
 //! +--------------------------------+--------------------------------+
 //! ```
-//! The checksum (CRC-32C) covers the words behind the checksum word except the expiry, which changes in place; then the
+//! The checksum (CRC-32C) covers the words behind the checksum word except the expiry and the period of a transaction,
+//! which change in place; then the
 //! head word without its marks of death and of being kept; then the offset of the record and the seed of the file. So
 //! an image of a record inside a value, or one that an older life of the segment left, is no record.
 
@@ -47,13 +48,19 @@ impl Checksum {
 
 /// Which word of a record is its expiry, if it has one.
 pub fn expiry_word(head: u64) -> Option<u64> {
-    (head & field::EXPIRES != 0).then_some(AT / 8 + 1 + (head & field::LONG))
+    let member = 2 * u64::from(head & field::MEMBER != 0);
+    (head & field::EXPIRES != 0).then_some(AT / 8 + 1 + (head & field::LONG) + member)
+}
+
+/// Which word is the period of a member of a transaction, if it is one.
+fn period_word(head: u64) -> Option<u64> {
+    (head & field::MEMBER != 0).then_some(AT / 8 + 1 + (head & field::LONG))
 }
 
 /// The checksum of the words behind the checksum word, `words` in all, header and checksum included.
 pub fn of_payload(head: u64, words: u64, mut load: impl FnMut(u64) -> u64) -> u32 {
-    let skipped = expiry_word(head);
-    let covered = (AT / 8 + 1..words).filter(|word| Some(*word) != skipped);
+    let skipped = [expiry_word(head), period_word(head)];
+    let covered = (AT / 8 + 1..words).filter(|word| !skipped.contains(&Some(*word)));
     covered.fold(Crc::EMPTY, |crc, word| crc.word(load(word))).value()
 }
 

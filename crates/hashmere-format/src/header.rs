@@ -129,6 +129,8 @@ pub mod at {
     pub const CHUNK_0: u64 = 64 << 10;
     /// The client table.
     pub const CLIENTS: u64 = 320 << 10;
+    /// Numbers of transactions begin above this: a rebuild met members of others.
+    pub const TRANSACTIONS: u64 = 840;
     /// The lists of the clients' transactions: see [`cell`](crate::cell).
     pub const CELLS: u64 = 832 << 10;
     /// Where segment 0 starts.

@@ -11,6 +11,7 @@ pub mod hash;
 pub mod header;
 pub mod layout;
 pub mod leaf;
+pub mod member;
 pub mod record;
 pub mod region;
 pub mod root;

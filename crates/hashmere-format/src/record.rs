@@ -7,6 +7,8 @@
 //! +------------------------------+-----------+---------+---------------+
 //! | checksum (32)                       | stamp (32)                    |  in a durable store, see `checksum`
 //! | value length (32)            | key length (32)                     |  if LONG
+//! | period in which its transaction was complete                       |  if MEMBER (durable stores)
+//! | transaction, and how many members it has: see `member`             |
 //! | wall clock of expiry in milliseconds                               |  if EXPIRES
 //! | marks (32)                   | caller's flags (32)                 |  if FLAGS
 //! | hash that the caller supplied, spread                              |  if HASHED
@@ -38,6 +40,9 @@ pub mod field {
     pub const DEAD: u64 = 16;
     /// The record was there when a backup began and is about to be superseded, or was: the backup still wants it.
     pub const RETAINED: u64 = 32;
+    /// In a durable store: it is a member of a transaction, and two words say so. (Elsewhere the highest bit of the
+    /// value's length.)
+    pub const MEMBER: u64 = 1 << 21;
 }
 
 /// Bytes of the longest value that may come before its key.
@@ -46,6 +51,8 @@ const FIRST_MAX: u64 = 8;
 const KEY_BITS: u32 = 7;
 const KEY_MAX: u64 = (1 << KEY_BITS) - 1;
 const VALUE_MAX: u64 = 511;
+/// In a durable store one bit says something else.
+const VALUE_MAX_DURABLE: u64 = 255;
 const KEY_SHIFT: u32 = 6;
 const VALUE_SHIFT: u32 = KEY_SHIFT + KEY_BITS;
 
@@ -64,6 +71,8 @@ pub struct Lengths {
     value_fixed: u64,
     /// Bytes of the longest value that comes before its key if nothing else does.
     first_max: u64,
+    /// Bits of a head word that say that there are more words.
+    more: u64,
 }
 
 impl Lengths {
@@ -76,6 +85,7 @@ impl Lengths {
         key_fixed: 0,
         value_fixed: 0,
         first_max: FIRST_MAX,
+        more: field::LONG | field::EXPIRES | field::FLAGS | field::HASHED,
     };
 
     /// Every record has these.
@@ -92,7 +102,8 @@ impl Lengths {
 
     /// The same with a checksum word behind the head word.
     pub const fn with_sums(self) -> Lengths {
-        Lengths { lead: 16, first_max: 0, ..self }
+        let value_mask = self.value_mask & VALUE_MAX_DURABLE;
+        Lengths { lead: 16, first_max: 0, value_mask, more: self.more | field::MEMBER, ..self }
     }
 
     /// Whether records have a checksum word.
@@ -128,6 +139,9 @@ pub struct Head {
     pub version: u64,
     /// 1 if superseded or deleted, else 0.
     pub dead: u64,
+    /// In a durable store: the period in which its transaction was complete, and a packed
+    /// [`Member`](crate::member::Member).
+    pub member: Option<(u64, u64)>,
 }
 
 impl Head {
@@ -137,12 +151,16 @@ impl Head {
         let mut word = (self.version << VERSION_SHIFT) | (self.dead * field::DEAD);
         let mut lead = lengths.lead;
         if lengths.fixed.is_none() {
-            if self.key_len > KEY_MAX || self.value_len > VALUE_MAX {
+            if self.key_len > KEY_MAX || self.value_len > lengths.value_mask {
                 word |= field::LONG;
                 lead += 8;
             } else {
                 word |= self.key_len << KEY_SHIFT | self.value_len << VALUE_SHIFT;
             }
+        }
+        if self.member.is_some() && lengths.have_sums() {
+            word |= field::MEMBER;
+            lead += 16;
         }
         let fields = [
             (self.expires.is_some(), field::EXPIRES),
@@ -192,6 +210,11 @@ impl Head {
         if header.has(field::LONG) {
             store(at, self.key_len | self.value_len << 32);
             at += 1;
+        }
+        if let Some((period, id)) = self.member.filter(|_| lengths.have_sums()) {
+            store(at, period);
+            store(at + 1, id);
+            at += 2;
         }
         if let Some(expires) = self.expires {
             store(at, expires);
@@ -243,7 +266,7 @@ impl RecordHeader {
     /// The header of a record that has no words but those that every record of its store has; `None` if it has more.
     #[inline(always)]
     pub fn small(lengths: Lengths, word: u64) -> Option<RecordHeader> {
-        if word & (field::LONG | field::EXPIRES | field::FLAGS | field::HASHED) != 0 {
+        if word & lengths.more != 0 {
             return None;
         }
         // No branch and no choice: this is on the way of every look-up.
@@ -257,11 +280,12 @@ impl RecordHeader {
     #[inline]
     pub fn read(lengths: Lengths, word: u64, load: impl FnOnce(u64) -> u64) -> RecordHeader {
         let fields = (word & (field::EXPIRES | field::FLAGS | field::HASHED)).count_ones();
-        let lead = lengths.lead + 8 * u64::from(fields);
+        let member = lengths.have_sums() && word & field::MEMBER != 0;
+        let lead = lengths.lead + 8 * u64::from(fields) + 16 * u64::from(member);
         match lengths.fixed {
             Some((key, value)) => RecordHeader::new(word, lead, key.into(), value.into()),
             None if word & field::LONG == 0 => {
-                RecordHeader::new(word, lead, word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & VALUE_MAX)
+                RecordHeader::new(word, lead, word >> KEY_SHIFT & KEY_MAX, word >> VALUE_SHIFT & lengths.value_mask)
             }
             None => {
                 let both = load(lengths.lead / 8);
@@ -324,8 +348,21 @@ impl RecordHeader {
         self.flags_at() - 8 * u64::from(self.has(field::FLAGS))
     }
 
+    /// Whether it has the two words of a member of a transaction.
+    pub fn is_member(self) -> bool {
+        let others = (self.word & (field::LONG | field::EXPIRES | field::FLAGS | field::HASHED)).count_ones();
+        // With a header word, a checksum word and these two.
+        self.lead == 32 + 8 * u64::from(others)
+    }
+
+    /// Bytes from the start of the record to the second of these words; the first one is before it.
+    pub fn member_at(self) -> u64 {
+        self.expires_at() - 8 * u64::from(self.has(field::EXPIRES))
+    }
+
     /// The whole head, its further words through `load(word index)`.
     pub fn head(self, mut load: impl FnMut(u64) -> u64) -> Head {
+        let member = self.is_member().then(|| (load(self.member_at() / 8 - 1), load(self.member_at() / 8)));
         let mut word = |bit, at: u64| self.has(bit).then(|| load(at / 8));
         Head {
             key_len: self.key_len,
@@ -335,6 +372,7 @@ impl RecordHeader {
             hash: word(field::HASHED, self.hash_at()),
             version: self.version(),
             dead: u64::from(self.has(field::DEAD)),
+            member,
         }
     }
 }
@@ -344,7 +382,8 @@ mod tests {
     use super::*;
 
     fn round_trip(head: Head, lengths: Lengths) {
-        let mut words = [0u64; 8];
+        let head = Head { member: head.member.filter(|_| lengths.have_sums()), ..head };
+        let mut words = [0u64; 10];
         let header = head.header(lengths);
         let mut written = 0;
         head.write(lengths, header, |i, w| {
@@ -359,8 +398,8 @@ mod tests {
     #[test]
     fn heads_round_trip_at_every_boundary() {
         for key_len in [0, 1, 127, 128, u64::from(u32::MAX)] {
-            for value_len in [0, 511, 512, u64::from(u32::MAX)] {
-                for bits in 0..16 {
+            for value_len in [0, 255, 256, 511, 512, u64::from(u32::MAX)] {
+                for bits in 0..32 {
                     let head = Head {
                         key_len,
                         value_len,
@@ -368,7 +407,8 @@ mod tests {
                         flags: if bits & 2 != 0 { u64::MAX } else { 0 },
                         hash: (bits & 4 != 0).then_some(u64::MAX),
                         version: VERSION_MAX,
-                        dead: bits >> 3,
+                        dead: bits >> 3 & 1,
+                        member: (bits & 16 != 0).then_some((u64::MAX, 7)),
                     };
                     for lengths in [Lengths::VARIABLE, Lengths::fixed(key_len as u32, value_len as u32)] {
                         round_trip(head, lengths);
@@ -381,7 +421,7 @@ mod tests {
 
     #[test]
     fn the_short_way_reads_the_same() {
-        for (key_len, value_len) in [(0, 0), (127, 511), (8, 8)] {
+        for (key_len, value_len) in [(0, 0), (127, 255), (8, 8)] {
             for lengths in [Lengths::VARIABLE, Lengths::fixed(key_len as u32, value_len as u32)] {
                 for lengths in [lengths, lengths.with_sums()] {
                     let head = Head { key_len, value_len, version: 9, dead: 1, ..Head::default() };

@@ -107,7 +107,7 @@ fn the_number_of_keys_has_a_limit_that_is_named() {
     let tiny = open(&scratch);
     let mut batch = WriteBatch::new();
     (0..100).for_each(|i| _ = batch.delete(i.to_string()));
-    assert!(matches!(tiny.write_batch(&batch).unwrap_err(), WriteError::TooManyKeys { limit: 42 }));
+    assert!(matches!(tiny.write_batch(&batch).unwrap_err(), WriteError::TooManyKeys { limit: 36 }));
     assert_clean(&store);
 }
 

@@ -110,7 +110,7 @@ impl Store {
     /// [`get_many_snapshot`](Self::get_many_snapshot).
     ///
     /// Transactions and single operations together are strictly serializable. A transaction has at most 1,024 keys,
-    /// read or written; a store with segments below 96 KiB takes fewer.
+    /// read or written; a store with segments below 112 KiB takes fewer.
     ///
     /// ```
     /// # let dir = std::env::temp_dir().join(format!("hashmere-transaction-{}", std::process::id()));

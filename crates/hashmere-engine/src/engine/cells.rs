@@ -97,6 +97,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         None
     }
 
+    /// The record that was written for a cell; 0: none.
+    pub(in crate::engine) fn record_of_cell(&self, list: List, index: u64) -> u64 {
+        self.mem.load(list.cell(index) + 24, Ordering::Relaxed)
+    }
+
     /// A cell: the slot, its old and its new word.
     pub(in crate::engine) fn cell(&self, list: List, index: u64) -> (u64, Slot, Slot) {
         let at = list.cell(index);

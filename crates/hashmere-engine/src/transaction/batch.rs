@@ -152,7 +152,7 @@ impl WriteBatch {
         self.push(key.as_ref(), Operation::Get)
     }
 
-    /// Does the operations within a transaction. What only the commit tells is put in by [`complete`](Self::complete).
+    /// Does the operations within a transaction. What only the commit tells is put in by [`Performed::complete`].
     fn perform<M: Mem, H: Host>(&self, transaction: &mut Transaction<'_, M, H>) -> Result<Performed, WriteError> {
         transaction.reserve(self.operations.len(), self.bytes.len());
         let mut performed = Performed {

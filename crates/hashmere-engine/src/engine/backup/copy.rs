@@ -262,7 +262,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         fill: &mut dyn FnMut(u64),
     ) -> Result<(), WriteError> {
         let kh = self.hash_of(head, key);
-        let fresh = Head { version: 0, dead: 0, ..*head };
+        let fresh = Head { version: 0, dead: 0, member: None, ..*head };
         let draft = self.draft(writer, key, kh, fresh, head.value_len)?;
         fill(draft.value);
         self.seal(&draft);
@@ -272,7 +272,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         let root = self.enter(writer);
         self.advance(writer, &draft);
-        let won = self.adopt_by_name(writer, draft.offset, &Head { dead: 0, ..*head }, key);
+        let won = self.adopt_by_name(writer, draft.offset, &Head { dead: 0, member: None, ..*head }, key);
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
         match (won?, draft.is_large()) {
             (true, true) => self.finish_large(&draft, root),

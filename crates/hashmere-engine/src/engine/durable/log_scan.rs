@@ -7,11 +7,13 @@
 use crate::engine::Engine;
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
-use hashmere_format::checksum::ALIVE;
+use hashmere_format::checksum::{ALIVE, NEVER, STAMP_MAX};
 use hashmere_format::header::{at, PAGE};
+use hashmere_format::member::Member;
 use hashmere_format::record::Head;
 use hashmere_format::sync::SyncPoint;
 use hashmere_mem::{Host, Mem};
+use std::collections::{HashMap, HashSet};
 
 /// The content of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +40,28 @@ pub(super) struct Survey {
     /// The highest version and the highest stamp of any record.
     pub(super) version: u64,
     pub(super) stamp: u64,
+    /// The highest number of a transaction.
+    pub(super) number: u64,
+    /// Transactions of which the last sync may not have had all members on the medium.
+    transactions: HashMap<u64, Transaction>,
+}
+
+/// What was found of a transaction.
+#[derive(Default)]
+struct Transaction {
+    /// The key, by its hash, and the version of each member that is whole.
+    members: HashSet<(u64, u64)>,
+    /// One of them says that it was committed.
+    committed: bool,
+}
+
+impl Survey {
+    /// Whether a transaction was committed and all of its members are whole.
+    fn is_whole(&self, member: Member) -> bool {
+        let found = self.transactions.get(&member.transaction());
+        found.is_some_and(|found| found.committed && found.members.len() as u64 == member.members)
+            || fault::is(Fault::MemberBelieved)
+    }
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -47,7 +71,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if slot.is_none() {
             return Err(WriteError::Corrupt { what: "neither sync point is whole", offset: at::SYNC_POINTS[0] });
         }
-        let mut survey = Survey { content: Vec::new(), point, candidates: 0, version: point.floor, stamp: 0 };
+        let mut survey = Survey {
+            content: Vec::new(),
+            point,
+            candidates: 0,
+            version: point.floor,
+            stamp: 0,
+            number: 0,
+            transactions: HashMap::new(),
+        };
         while (survey.content.len() as u64) < total {
             let segment = survey.content.len() as u64;
             match self.whole_large(segment) {
@@ -97,11 +129,46 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Counts a whole record; `true` if it may live.
     fn note(&self, survey: &mut Survey, record: u64, head: &Head) -> bool {
-        let lives = self.may_live(&survey.point, record, head);
+        // Of a member it is not known yet: then its segment stays.
+        let lives = self.note_member(survey, record, head) || self.may_live(&survey.point, record, head);
         survey.candidates += u64::from(lives);
         survey.version = survey.version.max(head.version);
         survey.stamp = survey.stamp.max(self.checksum_word(record).stamp());
         lives
+    }
+
+    /// Notes a whole member of a transaction that the last sync may not cover; whether it is one.
+    fn note_member(&self, survey: &mut Survey, record: u64, head: &Head) -> bool {
+        let Some((period, word)) = head.member else { return false };
+        let member = Member::unpack(word);
+        survey.number = survey.number.max(member.number);
+        // So that the next sync is behind it.
+        survey.stamp = survey.stamp.max(if period > STAMP_MAX { 0 } else { period });
+        // That of the last sync counts as well: a rebuild that is cut short gives it to some members.
+        if period < survey.point.number {
+            return false;
+        }
+        let mut key = Vec::new();
+        let header = head.header(self.layout.lengths);
+        self.mem.append_to(record + header.key_at(), head.key_len as usize, &mut key);
+        let found = survey.transactions.entry(member.transaction()).or_default();
+        found.members.insert((self.hash_of(head, &key).hash, head.version));
+        found.committed |= self.checksum_word(record).stamp() != NEVER;
+        true
+    }
+
+    /// Whether a whole record is to be its key's, if none is newer, when all of them were surveyed.
+    pub(super) fn lives(&self, survey: &Survey, record: u64, head: &Head) -> bool {
+        let Some((period, word)) = head.member else { return self.may_live(&survey.point, record, head) };
+        let (member, stamp) = (Member::unpack(word), self.checksum_word(record).stamp());
+        if period <= survey.point.number {
+            // All of it was on the medium: each record says for itself whether it lives, and what a tombstone said is
+            // said by the stamps of what it superseded.
+            return !member.is_tombstone && self.may_live(&survey.point, record, head);
+        }
+        let cleared = head.version <= survey.point.floor && !fault::is(Fault::FloorIgnored);
+        let dead = stamp != ALIVE && stamp != NEVER && stamp <= survey.point.number;
+        !cleared && !dead && survey.is_whole(member)
     }
 
     /// Whether a whole record was not known to be dead at the last sync.

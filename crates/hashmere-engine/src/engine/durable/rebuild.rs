@@ -12,6 +12,7 @@ use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::header::{at, flag, limit, RootWord, PAGE};
+use hashmere_format::member::{Member, NO_PERIOD};
 use hashmere_format::record::{field, Head, VERSION_MAX};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word, CHUNK_BYTES, CHUNK_ENTRIES};
@@ -23,6 +24,9 @@ use std::sync::atomic::Ordering;
 const MARGIN: u64 = 1 << 20;
 /// Every how many segments progress is reported.
 const REPORT: u64 = 256;
+
+/// A member of a transaction that was taken over, and the key of one that says that it was deleted.
+type Adoptee = (u64, Option<Vec<u8>>);
 
 /// What was done with a record.
 enum Adopted {
@@ -63,16 +67,28 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if self.max_bytes() == 0 {
             self.presize(&mut writer, survey.candidates)?;
         }
+        let mut members = Vec::new();
         for (segment, content) in survey.content.iter().enumerate() {
+            let segment = segment as u64;
             match content {
-                Content::Log { used } => self.adopt_log(&mut writer, &survey, segment as u64, u64::from(*used))?,
-                Content::Large { .. } => self.adopt_large(&mut writer, segment as u64)?,
+                Content::Log { used } => {
+                    self.adopt_log(&mut writer, &survey, segment, u64::from(*used), &mut members)?;
+                }
+                Content::Large { .. } => self.adopt_large(&mut writer, &survey, segment, &mut members)?,
                 _ => {}
             }
-            report(segment as u64 + 1, 1);
+            report(segment + 1, 1);
+        }
+        for (record, key) in members.iter().filter_map(|(record, tombstone)| Some((*record, tombstone.as_ref()?))) {
+            self.remove_tombstone(&mut writer, record, key)?;
         }
         drop(writer);
-        self.sync_alone()?;
+        let number = self.sync_alone()?;
+        // Not before: until the sync they are taken together, or not at all.
+        if !members.is_empty() {
+            members.iter().for_each(|(record, _)| self.set_period(*record, number));
+            self.sync_alone()?;
+        }
         Ok(self.items())
     }
 
@@ -103,6 +119,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let ring = (0..at::FREE_RING_LEN).map(|i| at::FREE_RING + 8 * i);
         words.into_iter().chain(ring).for_each(|word| self.mem.store(word, 0, Ordering::Relaxed));
         self.change_status(0, flag::POISONED);
+        self.mem.store(at::TRANSACTIONS, survey.number, Ordering::Relaxed);
         self.mem.store(at::SYNC_NEXT, survey.point.number.max(survey.stamp) + 1, Ordering::Relaxed);
         self.mem.store(at::SYNC_DONE, survey.point.number, Ordering::Relaxed);
         self.erase(at::CLIENTS, at::CLIENTS + u64::from(limit::CLIENTS) * row::BYTES)
@@ -180,25 +197,62 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(())
     }
 
-    fn adopt_log(&self, writer: &mut Writer, survey: &Survey, segment: u64, used: u64) -> Result<(), WriteError> {
+    fn adopt_log(
+        &self,
+        writer: &mut Writer,
+        survey: &Survey,
+        segment: u64,
+        used: u64,
+        members: &mut Vec<Adoptee>,
+    ) -> Result<(), WriteError> {
         for record in self.records(segment, used) {
             let head = self.head_at(record.offset, record.header);
-            if self.may_live(&survey.point, record.offset, &head) {
-                self.adopt_record(writer, record.offset, &head, record.key())?;
+            if self.lives(survey, record.offset, &head) {
+                self.adopt_record(writer, record.offset, &head, record.key(), members)?;
                 self.count_expiry(segment, &head);
             } else {
-                self.count_dead(record.offset, record.bytes());
+                self.pass_over(survey, record.offset, &head);
             }
         }
         Ok(())
     }
 
-    fn adopt_large(&self, writer: &mut Writer, segment: u64) -> Result<(), WriteError> {
+    fn adopt_large(
+        &self,
+        writer: &mut Writer,
+        survey: &Survey,
+        segment: u64,
+        members: &mut Vec<Adoptee>,
+    ) -> Result<(), WriteError> {
         let record = self.segment_offset(segment);
         let Some((head, key)) = self.parse(record) else { return Ok(()) };
         self.set_field(segment, segment::at::USED, head.record_bytes(self.layout.lengths));
+        if !self.lives(survey, record, &head) {
+            self.pass_over(survey, record, &head);
+            return Ok(());
+        }
         self.count_expiry(segment, &head);
-        self.adopt_record(writer, record, &head, key)
+        self.adopt_record(writer, record, &head, key, members)
+    }
+
+    /// A record that does not live. A member of a transaction that did not arrive whole was never committed: whatever
+    /// is found of it later, this one is not.
+    fn pass_over(&self, survey: &Survey, record: u64, head: &Head) {
+        if head.member.is_some_and(|(period, _)| period > survey.point.number) {
+            self.mark_never(record);
+        }
+        self.count_dead(record, head.record_bytes(self.layout.lengths));
+    }
+
+    /// Takes a tombstone out of the index, where it took the place of what it superseded.
+    fn remove_tombstone(&self, writer: &mut Writer, record: u64, key: &[u8]) -> Result<(), WriteError> {
+        let Some((head, _)) = self.parse(record) else { return Ok(()) };
+        let kh = self.hash_of(&head, key);
+        self.mutate_record(writer, (key, kh), record, |engine, writer, root, found, _| {
+            engine.commit_removal(writer, root, found);
+        })?;
+        (writer.dead_large, writer.made_dead) = (None, 0);
+        Ok(())
     }
 
     fn count_expiry(&self, segment: u64, head: &Head) {
@@ -212,7 +266,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Makes a record its key's, if it is newer than what the index has so far.
-    fn adopt_record(&self, writer: &mut Writer, record: u64, head: &Head, key: u64) -> Result<(), WriteError> {
+    fn adopt_record(
+        &self,
+        writer: &mut Writer,
+        record: u64,
+        head: &Head,
+        key: u64,
+        members: &mut Vec<Adoptee>,
+    ) -> Result<(), WriteError> {
         let mut name = std::mem::take(&mut writer.key);
         name.clear();
         self.mem.append_to(key, head.key_len as usize, &mut name);
@@ -220,6 +281,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mem.store(record, word & !(field::DEAD | field::RETAINED), Ordering::Relaxed);
         let won = self.adopt_by_name(writer, record, head, &name);
         self.mem.store(writer.row + row::at::ACTIVE, 0, Ordering::Release);
+        if let Some((period, word)) = head.member {
+            let is_tombstone = Member::unpack(word).is_tombstone;
+            if period == NO_PERIOD || is_tombstone {
+                members.push((record, is_tombstone.then(|| name.clone())));
+            }
+        }
         writer.key = name;
         if !won? {
             self.stamp(record);

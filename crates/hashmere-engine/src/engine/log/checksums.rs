@@ -78,6 +78,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.set_checksum(record, self.checksum_word(record).stamped(ALIVE));
     }
 
+    /// After a power cut: the record was never committed.
+    pub(in crate::engine) fn mark_never(&self, record: u64) {
+        self.set_checksum(record, self.checksum_word(record).stamped(NEVER));
+    }
+
     /// Says in a superseded record that it died in this period, unless it says so already.
     pub(in crate::engine) fn stamp(&self, record: u64) {
         let sum = self.checksum_word(record);

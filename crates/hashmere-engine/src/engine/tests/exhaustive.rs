@@ -1,8 +1,8 @@
 //! The protocol of transactions alone, in every interleaving: two writers that change two keys, a reader, and kills.
 //!
 //! The models of `models` run the engine itself, on schedules that are drawn. Here the protocol of
-//! `docs/internals/transactions.md` is written down once more, one step for each access of shared memory, and every state
-//! that it can reach is visited. Each transaction adds one to both keys, so at any moment both are the same.
+//! `docs/internals/transactions.md` is written down once more, one step for each access of shared memory, and every
+//! state that it can reach is visited. Each transaction adds one to both keys, so at any moment both are the same.
 
 use std::collections::HashSet;
 
@@ -175,7 +175,7 @@ fn step(mut state: State, who: usize, broken: Broken) -> Option<State> {
     Some(state)
 }
 
-/// The next step of the repair of a killed writer, whoever makes it: what is done already is not done again.
+/// The next step of the repair of a killed writer, by any process: what is done already is not done again.
 fn repair(mut state: State, dead: usize, broken: Broken) -> Option<State> {
     let writer = state.writers[dead];
     let name = Some(dead as u8);

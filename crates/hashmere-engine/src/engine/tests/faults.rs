@@ -71,6 +71,8 @@ const DURABLE: &[Hunt] = &[
     (Fault::PointEarly, "power cuts: histories", || histories(231)),
     (Fault::PointInPlace, "power cuts: histories", || histories(0)),
     (Fault::FloorIgnored, "power cuts: histories", || histories(2)),
+    (Fault::MemberBelieved, "power cuts: histories", || histories(0)),
+    (Fault::PeriodEarly, "power cuts: histories", || histories(0)),
     (Fault::SumsBelieved, "power cuts: histories", || histories(1)),
     (Fault::PoisonIgnored, "power cuts: a disk that fails", power::a_disk_that_fails_poisons),
 ];

@@ -41,6 +41,8 @@ pub(super) struct History {
     /// Completed syncs: when they began, when they returned.
     pub(super) syncs: Vec<(usize, usize)>,
     pub(super) deaths: u64,
+    /// Of each transaction which keys it changed, and which of their states are its own.
+    transactions: Vec<Vec<(Vec<u8>, usize)>>,
 }
 
 const KEYS: u64 = 36;
@@ -51,7 +53,7 @@ impl History {
         let clients = (0..3).map(|_| fixture.client()).collect();
         let start = fixture.disk.as_ref().unwrap().now();
         let (keys, syncs) = (BTreeMap::new(), vec![(start, start)]);
-        History { fixture, clients, dice: Dice::new(seed), keys, syncs, deaths: 0 }
+        History { fixture, clients, dice: Dice::new(seed), keys, syncs, deaths: 0, transactions: Vec::new() }
     }
 
     /// Goes on after a power cut.
@@ -59,7 +61,8 @@ impl History {
         let clients = vec![rescuer, fixture.client(), fixture.client()];
         let start = fixture.disk.as_ref().unwrap().now();
         let syncs = vec![(start, start)];
-        let mut history = History { fixture, clients, dice: Dice::new(seed), keys: BTreeMap::new(), syncs, deaths: 0 };
+        let (dice, keys, transactions) = (Dice::new(seed), BTreeMap::new(), Vec::new());
+        let mut history = History { fixture, clients, dice, keys, syncs, deaths: 0, transactions };
         history.look(start);
         history.keys.values_mut().flatten().for_each(|epoch| (epoch.start, epoch.end) = (0, 0));
         history
@@ -85,7 +88,8 @@ impl History {
             let start = self.now();
             let client = self.clients[who].clone();
             let dice = &mut self.dice;
-            let lived = until_death(|| step(&client, dice));
+            let mut transacts = false;
+            let lived = until_death(|| step(&client, dice, &mut transacts));
             client.probe.rewind();
             match lived {
                 None => {
@@ -102,26 +106,53 @@ impl History {
                 Some(Step::Waited) => self.fixture.peers.advance(Duration::from_secs(3)),
                 Some(Step::Done) => {}
             }
-            self.look(start);
-        }
-    }
-
-    /// Notes what has changed. Whatever is seen here is known from now on, acknowledged or not.
-    pub(super) fn look(&mut self, start: usize) {
-        let reader = self.fixture.reader();
-        let now = whole(&reader);
-        let end = self.now();
-        for key in now.keys().chain(self.keys.clone().keys()) {
-            let thing = now.get(key).cloned();
-            let epochs = self.keys.entry(key.clone()).or_default();
-            if epochs.last().and_then(|e| e.thing.clone()) != thing {
-                epochs.push(Epoch { thing, start, end });
+            let changed = self.look(start);
+            if transacts && changed.len() > 1 {
+                self.transactions.push(changed);
             }
         }
     }
 
+    /// Notes what has changed. Whatever is seen here is known from now on, acknowledged or not. Returns the new states.
+    pub(super) fn look(&mut self, start: usize) -> Vec<(Vec<u8>, usize)> {
+        let reader = self.fixture.reader();
+        let now = whole(&reader);
+        let end = self.now();
+        let mut changed = Vec::new();
+        for key in now.keys().chain(self.keys.clone().keys()) {
+            let thing = now.get(key).cloned();
+            let epochs = self.keys.entry(key.clone()).or_default();
+            if epochs.last().and_then(|e| e.thing.clone()) != thing {
+                changed.push((key.clone(), epochs.len()));
+                epochs.push(Epoch { thing, start, end });
+            }
+        }
+        changed
+    }
+
+    /// No transaction is there in one key and not yet in another.
+    fn expect_whole(&self, seen: &Whole) -> Result<(), String> {
+        for transaction in &self.transactions {
+            let state = |key: &Vec<u8>, at: usize| self.keys[key][at].thing.as_ref();
+            // Values are never written twice, so what is there says when it was.
+            let is_there = |(key, at): &(Vec<u8>, usize)| state(key, *at).is_some() && seen.get(key) == state(key, *at);
+            let is_before = |(key, at): &(Vec<u8>, usize)| {
+                let mut times = (0..self.keys[key].len()).filter(|time| state(key, *time) == seen.get(key));
+                times.next_back().map_or(seen.get(key).is_none(), |last| last < *at)
+            };
+            let there = transaction.iter().find(|one| is_there(one));
+            let before = transaction.iter().find(|one| is_before(one));
+            if let (Some((there, _)), Some((before, _))) = (there, before) {
+                let names = (there.escape_ascii(), before.escape_ascii());
+                return Err(format!("half a transaction: {} is as after it, {} as before", names.0, names.1));
+            }
+        }
+        Ok(())
+    }
+
     /// Whether this may be there after a power cut at a moment, seen at a time.
     pub(super) fn expect(&self, moment: usize, seen: &Whole, now_ms: u64) -> Result<(), String> {
+        self.expect_whole(seen)?;
         let synced = self.syncs.iter().filter(|(_, end)| *end <= moment).map(|(start, _)| *start).max().unwrap_or(0);
         if let Some(key) = seen.keys().find(|key| !self.keys.contains_key(*key)) {
             return Err(format!("{} was never stored", key.escape_ascii()));
@@ -173,7 +204,7 @@ enum Step {
 }
 
 /// One operation. What it does to which key shows afterwards.
-fn step(client: &Client, dice: &mut Dice) -> Step {
+fn step(client: &Client, dice: &mut Dice, transacts: &mut bool) -> Step {
     let key = match dice.below(12) {
         0 => format!("#{}", dice.below(20)).into_bytes(),
         1 => format!("n{}", dice.below(3)).into_bytes(),
@@ -190,11 +221,12 @@ fn step(client: &Client, dice: &mut Dice) -> Step {
             let flags = if dice.one_in(4) { 7 } else { 0 };
             client.t_put(&key, &value, Attributes { flags, ttl, ..Attributes::NONE }, When::Always).map(drop)
         }
-        55..=69 => client.t_del(&key).map(drop),
+        55..=64 => client.t_del(&key).map(drop),
         70..=74 => client.t_touch(&key, Ttl::At(2_000_000 + dice.below(1000))).map(drop),
         75..=78 => client.t_incr(format!("n{}", dice.below(3)).as_bytes(), 1, Some(1)).map(drop),
         // (Its keys have no hash of the caller's.)
-        79 if key[0] != b'#' => {
+        65..=69 | 79 if key[0] != b'#' => {
+            *transacts = true;
             let other = format!("key{}", dice.below(KEYS)).into_bytes();
             let (value, more) = (value(dice), value(dice));
             let ops = [Op::Set(&key, &value), if dice.one_in(3) { Op::Delete(&other) } else { Op::Set(&other, &more) }];
@@ -202,7 +234,7 @@ fn step(client: &Client, dice: &mut Dice) -> Step {
             let mut parts: Vec<_> = ops.iter().map(|op| op.part(&**client)).collect();
             client.writer().and_then(|mut writer| client.transact(&mut writer, &mut parts).map(drop))
         }
-        79..=81 => client.t_append(&key, b"+tail").map(drop),
+        65..=69 | 79..=81 => client.t_append(&key, b"+tail").map(drop),
         82 => client.t_compact().map(drop),
         83 if dice.one_in(2) => client.t_clear(),
         84 => return Step::Closed,

@@ -27,14 +27,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
             items += i64::from(new.is_some()) - i64::from(old.is_some());
             bytes += new.map_or(0, |draft| draft.bytes as i64) - old.map_or(0, |found| found.bytes() as i64);
             let slot_offset = old.map(|found| found.slot_offset).or(site.free).unwrap_or(0);
-            self.write_cell(held, index, [slot_offset, old.map_or(0, |found| found.slot.0), Self::new_word(part).0]);
+            let record = part.becomes.written().map_or(0, |draft| draft.offset);
+            let words = [slot_offset, old.map_or(0, |found| found.slot.0), Self::new_word(part).0, record];
+            self.write_cell(held, index, words);
             index += 1;
         }
-        (index..held.list.cells).for_each(|index| self.write_cell(held, index, [0; 3]));
+        // A tombstone of a key that was absent has no slot.
+        for part in parts.iter().filter(|part| !part.changes()) {
+            let Some(tombstone) = part.becomes.written() else { continue };
+            self.write_cell(held, index, [0, 0, 0, tombstone.offset]);
+            index += 1;
+        }
+        (index..held.list.cells).for_each(|index| self.write_cell(held, index, [0; 4]));
         self.note_counts(writer.row, root, items, bytes);
     }
 
-    fn write_cell(&self, held: &Held, index: u64, words: [u64; 3]) {
+    fn write_cell(&self, held: &Held, index: u64, words: [u64; 4]) {
         for (at, word) in (held.list.cell(index)..).step_by(8).zip(words) {
             self.mem.store(at, word, Ordering::Relaxed);
         }
@@ -53,7 +61,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(super) fn name_cells(&self, writer: &Writer, parts: &mut [Part<'_>], held: &Held) -> Result<(), usize> {
         let row = writer.row;
         // SYNC(pending): the cells are seen by every reader that sees the status, or a slot that names one.
-        let pending = self.transaction_status(row).next();
+        let pending = self.next_status(row);
         if !fault::is(Fault::PendingLate) {
             self.set_transaction_status(row, pending);
         }
@@ -118,7 +126,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let row = writer.row;
         self.give_versions(parts, held);
         for part in parts.iter() {
-            if let Some(draft) = part.becomes.draft() {
+            if let Some(draft) = part.becomes.written() {
                 self.mem.store(draft.offset, draft.word | part.version << VERSION_SHIFT, Ordering::Relaxed);
                 if self.layout.is_durable() {
                     self.finish_checksum(draft.offset);
@@ -165,7 +173,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Versions from the words of the locks, at least this large; the largest that is given.
     fn count_versions(&self, parts: &mut [Part<'_>], held: &mut Held, least: u64) -> u64 {
         let mut most = 0;
-        for part in parts.iter_mut().filter(|part| part.changes()) {
+        for part in parts.iter_mut().filter(|part| part.changes() || part.becomes.written().is_some()) {
             let word = &mut held.locks[part.lock].word;
             let next = ((word.version() + 1) & VERSION_MAX).max(1);
             part.version = match (&part.becomes, &part.site) {
@@ -204,6 +212,19 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.mem.store(writer.row + row::at::INTENT_OLD, old.slot.0, Ordering::Release);
             self.mark_dead(writer, old);
             drafts.dead_large.extend(writer.dead_large.take());
+        }
+        if self.layout.is_durable() {
+            let tombstones = parts.iter().filter_map(|part| match &part.becomes {
+                Becomes::Gone(tombstone) => tombstone.as_ref(),
+                _ => None,
+            });
+            tombstones.clone().for_each(|tombstone| self.end_tombstone(tombstone.offset));
+            self.complete_members(parts.iter().filter_map(|part| part.becomes.written()).map(|draft| draft.offset));
+            // Not before: until the transaction is complete, its tombstones are needed.
+            for tombstone in tombstones.filter(|tombstone| tombstone.is_large()) {
+                self.finish_large(tombstone, root);
+                drafts.dead_large.push(self.segment_of(tombstone.offset));
+            }
         }
     }
 }

@@ -24,6 +24,8 @@ pub(super) struct Drafts {
     aside: Vec<(OpenSegment, u64)>,
     /// Large records that the transaction superseded: their segments can go when its locks are released.
     pub(super) dead_large: Vec<u64>,
+    /// The heads have passed them: they are records now.
+    pub(super) is_passed: bool,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
@@ -78,7 +80,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// The heads pass the drafts: from here on they count as records.
     pub(super) fn pass_drafts(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
-        let placed = || parts.iter().filter_map(|part| part.becomes.draft()).filter(|draft| !draft.is_large());
+        drafts.is_passed = true;
+        let placed = || parts.iter().filter_map(|part| part.becomes.written()).filter(|draft| !draft.is_large());
         for (open, start) in &mut drafts.aside {
             let within = *start..open.head;
             let here = placed().filter(|draft| within.contains(&draft.offset));
@@ -109,6 +112,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if let (Some(start), Some(open)) = (drafts.start, writer.open.as_mut()) {
             open.head = start;
         }
-        parts.iter().filter_map(|part| part.becomes.draft()).for_each(|draft| self.abandon(writer, draft));
+        parts.iter().filter_map(|part| part.becomes.written()).for_each(|draft| self.abandon(writer, draft));
     }
 }

@@ -8,6 +8,7 @@ mod apply;
 mod drafts;
 mod list;
 mod locks;
+mod members;
 pub(super) mod repair;
 
 use crate::engine::commit::locate::{Reach, Site};
@@ -19,6 +20,7 @@ use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use crate::types::{Metadata, Stored};
 use hashmere_format::cell::{self, List};
+use hashmere_format::member::NO_PERIOD;
 use hashmere_format::record::Head;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
@@ -69,15 +71,24 @@ enum Becomes {
     Put(Draft),
     /// This record takes its place, with the version that it has.
     Refresh(Draft),
-    /// It goes.
-    Gone,
+    /// It goes; in a durable store with a record that says so (a *tombstone*), for a rebuild.
+    Gone(Option<Draft>),
 }
 
 impl Becomes {
+    /// The record that the key gets.
     fn draft(&self) -> Option<&Draft> {
         match self {
             Becomes::Put(draft) | Becomes::Refresh(draft) => Some(draft),
-            Becomes::Same | Becomes::Gone => None,
+            Becomes::Same | Becomes::Gone(_) => None,
+        }
+    }
+
+    /// The same, or the one that says that the key was deleted.
+    fn written(&self) -> Option<&Draft> {
+        match self {
+            Becomes::Gone(tombstone) => tombstone.as_ref(),
+            _ => self.draft(),
         }
     }
 }
@@ -142,7 +153,7 @@ impl<'k> Part<'k> {
     fn changes(&self) -> bool {
         match self.becomes {
             Becomes::Same => false,
-            Becomes::Gone => self.site.as_ref().is_some_and(|site| site.found.is_some()),
+            Becomes::Gone(_) => self.site.as_ref().is_some_and(|site| site.found.is_some()),
             Becomes::Put(_) | Becomes::Refresh(_) => true,
         }
     }
@@ -187,9 +198,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let drafted = self.draft_parts(writer, parts, &mut drafts);
         let done = drafted.and_then(|()| self.transact_while_active(writer, parts, &mut drafts));
         // Not before: what is cleaned goes where the drafts were.
-        match done {
-            Ok(Outcome::Committed) => self.end_drafts(drafts),
-            _ => self.give_up_drafts(writer, drafts, parts),
+        if drafts.is_passed {
+            self.end_drafts(drafts);
+        } else {
+            self.give_up_drafts(writer, drafts, parts);
         }
         if let Ok(Outcome::Committed) = done {
             parts.iter().filter(|part| part.changes()).for_each(|part| self.changed(part.kh.hash));
@@ -206,15 +218,24 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes the records of all parts.
     fn draft_parts(&self, writer: &mut Writer, parts: &mut [Part<'_>], drafts: &mut Drafts) -> Result<(), WriteError> {
         self.refuse_if_poisoned()?;
+        let members = parts.iter().filter(|part| part.change != Change::Same).count() as u64;
+        // Of one member nothing can be missing.
+        let member = (self.layout.is_durable() && members > 1).then(|| self.member_of_next(writer, members));
         for part in parts {
-            let Change::Put(value) = part.change else {
-                part.becomes = if part.change == Change::Remove { Becomes::Gone } else { Becomes::Same };
-                continue;
+            let value = match part.change {
+                Change::Put(value) => value,
+                Change::Same => continue,
+                Change::Remove => {
+                    let tombstone = member.map(|member| self.draft_tombstone(writer, drafts, part, member));
+                    part.becomes = Becomes::Gone(tombstone.transpose()?);
+                    continue;
+                }
             };
             let head = Head {
                 expires: value.expires,
                 flags: value.flags,
                 version: value.least,
+                member: member.map(|member| (NO_PERIOD, member.pack())),
                 ..Self::plain_head(part.key, part.kh, value.bytes.len() as u64)
             };
             let draft = self.draft_for_transaction(writer, drafts, (part.key, part.kh), head)?;
@@ -382,7 +403,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Counts what a committed transaction did.
     fn count_parts(&self, writer: &Writer, parts: &[Part<'_>]) {
         let puts = parts.iter().filter(|part| matches!(part.becomes, Becomes::Put(_))).count() as u64;
-        let gone = parts.iter().filter(|part| matches!(part.becomes, Becomes::Gone) && part.was_there).count() as u64;
+        let gone =
+            parts.iter().filter(|part| matches!(part.becomes, Becomes::Gone(_)) && part.was_there).count() as u64;
         self.count_at(writer.row, Stat::Sets, puts);
         self.count_at(writer.row, Stat::Deletes, gone);
     }

@@ -6,7 +6,7 @@ use hashmere_format::cell::{List, Stage};
 use hashmere_format::leaf::{LockWord, Slot, LINE, LOCK_WORD};
 use hashmere_format::record::field;
 use hashmere_format::row;
-use hashmere_format::segment::{self, State};
+use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -21,7 +21,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Stage::Idle => {}
             _ if committed => self.complete_cells(client, list),
             _ => {
-                (0..list.cells).for_each(|index| self.give_up_draft_of(row, self.cell(list, index).2));
+                (0..list.cells).for_each(|index| self.give_up_draft_of(row, self.record_of_cell(list, index)));
                 self.undo_cells(row, client, list);
             }
         }
@@ -29,9 +29,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// A draft that the head of its segment passed, but that no slot will lead to, is dead. (One that it did not pass
     /// is nothing, and a large one is freed by its state.)
-    fn give_up_draft_of(&self, row: u64, new: Slot) {
-        let record = new.offset();
-        let Some(header) = self.header(record).filter(|_| !new.is_empty()) else { return };
+    fn give_up_draft_of(&self, row: u64, record: u64) {
+        let Some(header) = self.header(record) else { return };
         let segment = self.segment_of(record);
         let head = if self.mem.load(row + row::at::OPEN, Ordering::Relaxed) == segment + 1 {
             self.mem.load(row + row::at::HEAD, Ordering::Relaxed)
@@ -57,14 +56,36 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 continue;
             }
             self.finish_cell(client, index, slot_offset, new);
-            if self.layout.is_durable() {
-                self.complete_checksums(new, old);
-            }
             self.mark_large_dead(old.0);
+        }
+        if self.layout.is_durable() {
+            self.complete_records(client, list);
         }
         self.complete_counts(row);
         // Before the locks are released: a second repair shall look at none of these slots.
         self.set_transaction_status(row, self.transaction_status(row).at(Stage::Idle));
+    }
+
+    /// What the medium needs, in the order of a transaction that is not killed: the new records live, the old ones and
+    /// the tombstones are dead, the transaction is complete.
+    fn complete_records(&self, client: u32, list: List) {
+        let cells = || (0..list.cells).map(|index| (self.cell(list, index), self.record_of_cell(list, index)));
+        cells().for_each(|((_, _, new), _)| self.complete_checksums(new, Slot::EMPTY));
+        cells().for_each(|((_, old, _), _)| self.complete_checksums(Slot::EMPTY, old));
+        for ((_, _, new), record) in cells().filter(|(_, record)| self.is_inside(*record, 16)) {
+            if new.is_empty() {
+                self.end_tombstone(record);
+            }
+        }
+        self.complete_members(cells().map(|(_, record)| record).filter(|record| self.is_inside(*record, 16)));
+        // One in segments of its own is freed like any other dead record, not like a draft.
+        for (_, record) in cells().filter(|((_, _, new), record)| new.is_empty() && self.is_inside(*record, 16)) {
+            let segment = self.segment_of(record);
+            let word = self.state(segment);
+            if word.state == State::LargeNew && word.owner == client + 1 && self.segment_offset(segment) == record {
+                self.set_state(segment, Word { state: State::Large, owner: 0, ..word });
+            }
+        }
     }
 
     /// Releases the locks that a transaction held, each with its version moved on: it may be that of all keys.

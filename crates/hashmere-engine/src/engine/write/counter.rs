@@ -126,7 +126,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             value = Some(next);
             let mut digits = [0u8; DIGITS];
             let text = self.digits(next, &mut digits)?;
-            let head = Head { value_len: text.len() as u64, dead: 0, version: 0, ..head };
+            let head = Head { value_len: text.len() as u64, dead: 0, version: 0, member: None, ..head };
             let draft = Draft { least, ..self.write_head(room.offset, key, kh, head, room.is_large()) };
             self.mem.write(draft.value, text);
             self.seal(&draft);

@@ -81,7 +81,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// The head of a draft without attributes.
     #[inline(always)]
     pub(in crate::engine) fn plain_head(key: &[u8], kh: KeyHash, value_len: u64) -> Head {
-        Head { key_len: key.len() as u64, value_len, hash: kh.word(), expires: None, flags: 0, version: 0, dead: 0 }
+        Head { key_len: key.len() as u64, value_len, hash: kh.word(), ..Head::default() }
     }
 
     /// A draft with head and key written, the value to be filled in.
