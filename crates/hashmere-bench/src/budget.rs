@@ -5,7 +5,7 @@
 use crate::tables::{bulk_matches, store_file};
 use crate::workload::{eight_digits, Random};
 use crate::Outcome;
-use hashmere::{Counter, Options, Store};
+use hashmere::{Counter, Options, Store, WriteBatch};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -100,6 +100,28 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
         "incr" => {
             replace_all(store, records, 10_000_000)?;
             Box::new(move |_| Ok(store.incr(&eight_digits(draw()), 1, Counter::EXISTING)?.is_some()))
+        }
+        // Values of 16 bytes, to be compared with those below: none is replaced in place.
+        "set-16" => Box::new(move |_| {
+            let text = eight_digits(draw());
+            store.set(&text, &[text; 2].concat())?;
+            Ok(true)
+        }),
+        // One round in 2 sets 2 keys at one moment, or one in 10 sets 10.
+        "batch-2" | "batch-10" => {
+            let width = if operation == "batch-2" { 2 } else { 10 };
+            let mut batch = WriteBatch::new();
+            Box::new(move |round| {
+                if round % width != 0 {
+                    return Ok(true);
+                }
+                batch.clear();
+                for _ in 0..width {
+                    let text = eight_digits(draw());
+                    batch.set(text, [text; 2].concat());
+                }
+                Ok(store.write_batch(&batch)?.len() as u64 == width)
+            })
         }
         "churn" => {
             // Delete one, and set it again the next time.

@@ -4,6 +4,7 @@
 use super::audit::audit;
 use super::crash::{dump, is_sound, State};
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
+use super::transact::{apply, Op};
 use crate::engine::When;
 use crate::types::{Attributes, Ttl};
 use hashmere_format::segment::{self, Word};
@@ -88,6 +89,35 @@ fn fixed_lengths_that_are_longer_than_a_segment() {
     assert!(client.t_touch(b"key0", Ttl::At(u64::MAX / 2)).unwrap());
     client.retire();
     case.end(&case.fixture.client());
+}
+
+/// What a reader finds through a cell is what the transaction's writer stored, also where loads and stores may be
+/// seen in another order.
+#[test]
+fn transactions_beside_a_reader() {
+    let fixture = Fixture::plain(strict(12));
+    let (writer, reader) = (fixture.client(), fixture.client());
+    let rounds = 6u8;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 1..=rounds {
+                let value = [n; 12];
+                apply(&*writer, &[Op::Set(b"x", &value), Op::Set(b"y", &value)]);
+            }
+        });
+        scope.spawn(|| {
+            let mut least = 0;
+            while least < rounds {
+                for key in [b"x", b"y"] {
+                    let value = reader.t_get(key).unwrap().unwrap_or(vec![0; 12]);
+                    assert!(value.iter().all(|byte| *byte == value[0]) && value[0] >= least, "{value:?} after {least}");
+                    least = value[0];
+                }
+                thread::yield_now();
+            }
+        });
+    });
+    is_sound(&fixture.client(), 2).unwrap();
 }
 
 /// An empty place costs a scan nothing but a look: steps are for entries and leaves. How many places are looked at
