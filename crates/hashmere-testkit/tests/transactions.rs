@@ -103,6 +103,13 @@ fn the_number_of_keys_has_a_limit_that_is_named() {
     (0..5000).for_each(|_| _ = batch.incr("n", 1, Counter::or_create(1)));
     store.write_batch(&batch).unwrap();
     assert_eq!(store.get("n").unwrap().unwrap(), b"5000");
+    // And one that is written again and again needs no more memory than what is left in the end.
+    let mut batch = WriteBatch::new();
+    batch.set("a", "").set("b", "");
+    (0..1000).for_each(|_| _ = batch.append("a", [b'a'; 1000]).append("b", "b"));
+    store.write_batch(&batch).unwrap();
+    assert_eq!(store.metadata("a").unwrap().unwrap().value_len, 1_000_000);
+    assert_eq!(store.get("b").unwrap().unwrap(), vec![b'b'; 1000]);
     // Short segments have short lists.
     let tiny = open(&scratch);
     let mut batch = WriteBatch::new();

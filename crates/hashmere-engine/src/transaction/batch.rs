@@ -170,7 +170,7 @@ impl WriteBatch {
                 }
                 Operation::Delete => {
                     let was_there = matches!(transaction.entries[entry].write, Write::Put { .. });
-                    transaction.entries[entry].write = Write::Gone;
+                    transaction.delete(key)?;
                     BatchResult::Deleted(was_there)
                 }
                 Operation::Incr(by, counter) => BatchResult::Counted(transaction.incr_by(key, *by, *counter)?),

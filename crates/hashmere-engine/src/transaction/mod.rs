@@ -20,6 +20,8 @@ use std::ops::Range;
 
 /// Keys up to which a transaction finds them one by one.
 const FEW: usize = 16;
+/// Bytes of values that were written again before the rest is copied together.
+const GARBAGE: usize = 1 << 20;
 
 /// How a transaction reads a key.
 pub type Reader<'e> = dyn Fn(&[u8], KeyHash) -> Result<Option<Item>, ReadError> + 'e;
@@ -74,6 +76,8 @@ pub struct Transaction<'e, M: Mem, H: Host> {
     entries: Vec<Entry>,
     /// Keys and values.
     bytes: Vec<u8>,
+    /// Bytes in it that no entry means any more.
+    garbage: usize,
     /// The last entry with a hash, when there are many.
     index: HashMap<u64, usize>,
     /// The key that turned out to have changed since it was read.
@@ -87,7 +91,8 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
     pub fn new(engine: &'e Engine<M, H>, read: &'e Reader<'e>) -> Self {
         let root = engine.root_word();
         let (entries, bytes) = (Vec::new(), Vec::new());
-        Transaction { engine, read, root, entries, bytes, index: HashMap::new(), conflict: None, written: Vec::new() }
+        let (index, written) = (HashMap::new(), Vec::new());
+        Transaction { engine, read, root, entries, bytes, garbage: 0, index, conflict: None, written }
     }
 
     /// Makes room for this number of keys, and for this number of bytes of keys and values.
@@ -132,6 +137,32 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
         let key = self.keep(key);
         self.entries.push(Entry { key, kh, before, seen: None, write: Write::None });
         Ok(number)
+    }
+
+    /// Forgets the value that was to be written of a key, so that one that is written often does not fill the memory.
+    fn forget(&mut self, entry: usize) {
+        let Write::Put { value, .. } = std::mem::replace(&mut self.entries[entry].write, Write::None) else { return };
+        if value.end == self.bytes.len() {
+            self.bytes.truncate(value.start);
+            return;
+        }
+        self.garbage += value.len();
+        if self.garbage < GARBAGE.max(self.bytes.len() / 2) {
+            return;
+        }
+        let all = std::mem::take(&mut self.bytes);
+        for entry in &mut self.entries {
+            let mut ranges = vec![&mut entry.key];
+            if let Write::Put { value, .. } = &mut entry.write {
+                ranges.push(value);
+            }
+            for range in ranges {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(&all[range.clone()]);
+                *range = start..self.bytes.len();
+            }
+        }
+        self.garbage = 0;
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Range<usize> {
@@ -228,6 +259,7 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
         keeps_version: bool,
     ) -> Result<(), WriteError> {
         self.engine.admit(self.entries[entry].key.len() as u64, value.len() as u64)?;
+        self.forget(entry);
         let value = self.keep(value);
         self.entries[entry].write = Write::Put { value, expires, flags, least, keeps_version };
         Ok(())
@@ -239,6 +271,7 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
     /// [`WriteError::TooManyKeys`].
     pub fn delete(&mut self, key: &[u8]) -> Result<(), WriteError> {
         let entry = self.entry(key)?;
+        self.forget(entry);
         self.entries[entry].write = Write::Gone;
         Ok(())
     }
@@ -302,11 +335,10 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
                 return Ok(false);
             }
         }
-        let same = self.engine.root_word() == self.root;
-        if !same {
-            self.conflict = self.conflict.or(Some(0));
-        }
-        Ok(same)
+        // A clear in between is found by the first key that was read.
+        let read = self.entries.iter().position(|entry| entry.seen.is_some());
+        self.conflict = read.filter(|_| self.engine.root_word() != self.root);
+        Ok(self.conflict.is_none())
     }
 
     /// Does all of it at one moment. `false`: what was read has changed, and nothing has happened.
@@ -315,6 +347,7 @@ impl<'e, M: Mem, H: Host> Transaction<'e, M, H> {
     /// See [`WriteError`]: nothing has changed then.
     pub(crate) fn commit(&mut self, rounds: &mut Rounds) -> Result<bool, WriteError> {
         if self.conflict.is_some() {
+            rounds.lose();
             return Ok(false);
         }
         if self.entries.iter().all(|entry| matches!(entry.write, Write::None)) {
