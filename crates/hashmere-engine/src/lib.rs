@@ -55,7 +55,7 @@ pub use options::{Create, Mode, OnRecovery, Options};
 pub use region::{ClientId, Region};
 pub use remove::remove;
 pub use transaction::batch::{BatchResult, Branch, Condition, WriteBatch};
-pub use transactions::FileTransaction;
+pub use transactions::{FileTransaction, HeldTransaction};
 pub use types::{
     Address, Attributes, CasOutcome, Change, Counter, EntryId, Evicted, Expected, Expiry, Item, Metadata, Pair, Stored,
     Ttl, Uid, Update, Updated, Version, WaitAnyOutcome, WaitOutcome,

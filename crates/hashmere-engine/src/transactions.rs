@@ -1,10 +1,11 @@
 //! Several keys as one, for an open store.
 
 use crate::error::{ReadError, WriteError};
-use crate::fork_handle::SharedEngine;
+use crate::fork_handle::{SharedEngine, StoreHandle};
 use crate::open::FileEngine;
 use crate::transaction::batch::{self, BatchResult, Branch, Condition, WriteBatch};
-use crate::transaction::{retry, Transaction};
+use crate::transaction::retry::{self, Attempts};
+use crate::transaction::{Notes, Transaction};
 use crate::types::Item;
 use hashmere_mem::{MapMem, OsHost};
 use std::sync::Arc;
@@ -56,5 +57,72 @@ impl SharedEngine {
             let key = names.get(at).map_or_else(Default::default, |(key, _)| String::from_utf8_lossy(key).into());
             ReadError::Conflict { key }
         })
+    }
+}
+
+/// A transaction that lasts from one call to the next, for languages whose functions cannot be called from within one:
+/// it reads and writes [with](Self::with) a [`FileTransaction`] each time, until [`commit`](Self::commit).
+///
+/// It holds no lock and announces nothing; it may be forgotten at any time, and may be used in a forked child.
+pub struct HeldTransaction {
+    shared: Arc<SharedEngine>,
+    notes: Notes,
+    attempts: Attempts,
+}
+
+impl HeldTransaction {
+    /// One that has read and written nothing.
+    pub fn new(store: &impl StoreHandle) -> HeldTransaction {
+        let shared = Arc::clone(store.shared());
+        HeldTransaction { shared, notes: Notes::default(), attempts: Attempts::default() }
+    }
+
+    /// Goes on with it.
+    pub fn with<R>(&mut self, f: impl FnOnce(&mut FileTransaction<'_>) -> R) -> R {
+        Self::go_on(&self.shared, &mut self.notes, f)
+    }
+
+    fn go_on<R>(shared: &Arc<SharedEngine>, notes: &mut Notes, f: impl FnOnce(&mut FileTransaction<'_>) -> R) -> R {
+        f(&mut Transaction::new(shared.engine(), &|key, kh| shared.item(key, kh), notes))
+    }
+
+    /// Does all of it at one moment. `false`: what it read has changed, and nothing has happened; what was computed
+    /// from it has to be computed again. In both cases it begins again, with nothing read and written.
+    ///
+    /// # Errors
+    /// [`WriteError::Conflict`]: it was so for at least 5 seconds and 1,000 times. Else, as of a write, nothing has
+    /// happened, and it is as it was before the call.
+    pub fn commit(&mut self) -> Result<bool, WriteError> {
+        let attempts = &mut self.attempts;
+        let done = Self::go_on(&self.shared, &mut self.notes, |transaction| attempts.commit(transaction));
+        self.again(done, |error| matches!(error, WriteError::Conflict { .. }))
+    }
+
+    /// Begins again, with nothing read and written. `false`: what it had read was not there at one moment, so that what
+    /// was concluded from it means nothing.
+    ///
+    /// # Errors
+    /// Those of reading, and [`WriteError::Conflict`] as of [`commit`](Self::commit). It begins again all the same.
+    pub fn give_up(&mut self) -> Result<bool, WriteError> {
+        let attempts = &mut self.attempts;
+        let meant = Self::go_on(&self.shared, &mut self.notes, |transaction| attempts.give_up(transaction));
+        self.again(meant, |_| true)
+    }
+
+    /// Behind an attempt: forgets what it noted, also after errors that `ends` says, and how often it was tried if that
+    /// is over.
+    fn again(
+        &mut self,
+        done: Result<bool, WriteError>,
+        ends: impl FnOnce(&WriteError) -> bool,
+    ) -> Result<bool, WriteError> {
+        match &done {
+            Ok(true) => self.attempts = Attempts::default(),
+            Ok(false) => self.attempts.begin(self.shared.engine())?,
+            Err(error) if ends(error) => self.attempts = Attempts::default(),
+            Err(_) => return done,
+        }
+        self.notes.clear();
+        done
     }
 }

@@ -308,10 +308,37 @@ pub struct HmElement {
     pub slot: u32,
 }
 
+/// `hm_batch_result`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmBatchResult {
+    pub result: i32,
+    pub reserved: u32,
+    pub number: u64,
+    pub stored: HmStored,
+    pub value: HmBytes,
+    pub metadata: HmMetadata,
+}
+
+/// `hm_condition`. As with [`HmBytes`], nothing says yet that it is valid: see `arrays::Conditions`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub struct HmCondition {
+    pub key: HmBytes,
+    pub value: HmBytes,
+    pub version: u64,
+    pub kind: u32,
+    pub reserved: u32,
+}
+
 /// `hm_show`.
 pub type HmShow = extern "C" fn(user: *mut c_void, pair: *const HmPair) -> c_int;
 /// `hm_show_value`.
 pub type HmShowValue = extern "C" fn(user: *mut c_void, index: usize, value: *const HmBytes) -> c_int;
+/// `hm_show_item`.
+pub type HmShowItem = extern "C" fn(user: *mut c_void, index: usize, item: *const HmPair) -> c_int;
+/// `hm_show_result`.
+pub type HmShowResult = extern "C" fn(user: *mut c_void, index: usize, result: *const HmBatchResult) -> c_int;
 /// `hm_show_client`.
 pub type HmShowClient = extern "C" fn(user: *mut c_void, client: *const HmClient) -> c_int;
 /// `hm_show_problem`.

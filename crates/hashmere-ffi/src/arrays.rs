@@ -1,11 +1,12 @@
-//! Several arguments in arrays: keys, keys with values, keys with versions.
+//! Several arguments in arrays: keys, keys with values, keys with versions, conditions.
 //!
 //! # Safety
 //! That of `args`.
 
-use crate::abi::HmBytes;
+use crate::abi::{HmBytes, HmCondition};
 use crate::args::Bytes;
 use crate::failure::Failure;
+use hashmere::{Condition, Version};
 use std::mem::size_of;
 
 /// One of several keys or values, checked.
@@ -84,5 +85,56 @@ impl Watched {
         // SAFETY: not NULL, so `count` numbers are valid, and an array of as many larger elements was found to be
         // possible.
         Ok((keys, unsafe { std::slice::from_raw_parts(seen, count) }))
+    }
+}
+
+/// `hm_condition_kind`.
+const IF_ABSENT: u32 = 0;
+const IF_PRESENT: u32 = 1;
+const IF_VERSION: u32 = 2;
+const IF_VALUE: u32 = 3;
+
+/// Conditions.
+pub(crate) struct Conditions;
+impl Conditions {
+    pub(crate) unsafe fn read<'a>(
+        name: &'static str,
+        conditions: *const HmCondition,
+        count: usize,
+    ) -> Result<Vec<Condition<'a>>, Failure> {
+        if count == 0 {
+            return Ok(Vec::new());
+        }
+        if conditions.is_null() {
+            return Err(Failure::Argument(name, "it is NULL, but there is more than nothing in it"));
+        }
+        if count > isize::MAX as usize / size_of::<HmCondition>() {
+            return Err(Failure::Argument("count", "no array can have this many elements"));
+        }
+        // SAFETY: not NULL, so `count` elements are valid.
+        let conditions: &[HmCondition] = unsafe { std::slice::from_raw_parts(conditions, count) };
+        // SAFETY: valid, as all that the arguments lead to.
+        conditions.iter().map(|condition| unsafe { Self::one(name, condition) }).collect()
+    }
+
+    unsafe fn one<'a>(name: &'static str, condition: &HmCondition) -> Result<Condition<'a>, Failure> {
+        let HmCondition { key, value, version, kind, reserved } = *condition;
+        let wrong = |what| Err(Failure::Argument(name, what));
+        // SAFETY: as ours.
+        let (key, value) = unsafe {
+            (Bytes::read("conditions.key", key.data, key.len)?, Bytes::read("conditions.value", value.data, value.len)?)
+        };
+        match kind {
+            _ if reserved != 0 => wrong("a `reserved` is not 0"),
+            IF_ABSENT | IF_PRESENT | IF_VALUE if version != 0 => wrong("one that is not HM_IF_VERSION has a `version`"),
+            IF_ABSENT | IF_PRESENT | IF_VERSION if !value.is_empty() => {
+                wrong("one that is not HM_IF_VALUE has a `value`")
+            }
+            IF_ABSENT => Ok(Condition::Absent(key)),
+            IF_PRESENT => Ok(Condition::Present(key)),
+            IF_VERSION => Ok(Condition::Version(key, Version(version))),
+            IF_VALUE => Ok(Condition::Value(key, value)),
+            _ => wrong("a `kind` is none of HM_IF_ABSENT, HM_IF_PRESENT, HM_IF_VERSION and HM_IF_VALUE"),
+        }
     }
 }

@@ -1,11 +1,11 @@
-//! The C interface: `include/hashmere.h`, `hashmere_queue.h` and `hashmere_log.h` are its documentation and its
-//! contract.
+//! The C interface: `include/hashmere.h`, `hashmere_transaction.h`, `hashmere_queue.h` and `hashmere_log.h` are its
+//! documentation and its contract.
 //!
 //! Each function of the header is an `export!` in one of the modules below, named as the groups of the header are (and
 //! those that name a key are two, from one `export_by_key!`). The macro makes it `extern "C"`, turns the raw arguments
 //! into Rust's own types (`args`), keeps panics inside, and writes the error text (`failure`). So nothing outside
 //! `args`, `arrays`, `key`, `export`, `failure`, `handle` and the structures that a caller provides room for (`view`,
-//! `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `log`, `log_drain`) is unsafe.
+//! `reserve`, `scan`) or hold for the caller (`queue`, `waiting`, `transaction`, `write_batch`, `log`, `log_drain`) is unsafe.
 //!
 //! The structures in `abi` and `log_abi` are those of the headers, field by field; `tests/header` and the committed
 //! `abi/layout.txt` hold them to it.
@@ -39,6 +39,8 @@ pub mod reading;
 pub mod reserve;
 pub mod scanning;
 pub mod store;
+pub mod transaction;
 pub mod view;
 pub mod waiting;
+pub mod write_batch;
 pub mod writing;

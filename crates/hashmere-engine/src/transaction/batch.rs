@@ -2,8 +2,9 @@
 
 use crate::engine::Engine;
 use crate::error::WriteError;
+use crate::transaction::notes::Write;
 use crate::transaction::retry::run;
-use crate::transaction::{Reader, Transaction, Write};
+use crate::transaction::{Reader, Transaction};
 use crate::types::{Attributes, Counter, Item, Stored, Ttl, Version};
 use hashmere_mem::{Host, Mem};
 use std::ops::Range;
@@ -154,7 +155,7 @@ impl WriteBatch {
 
     /// Does the operations within a transaction. What only the commit tells is put in by [`Performed::complete`].
     fn perform<M: Mem, H: Host>(&self, transaction: &mut Transaction<'_, M, H>) -> Result<Performed, WriteError> {
-        transaction.reserve(self.operations.len(), self.bytes.len());
+        transaction.notes.reserve(self.operations.len(), self.bytes.len());
         let mut performed = Performed {
             results: Vec::with_capacity(self.operations.len()),
             entries: Vec::with_capacity(self.operations.len()),
@@ -162,14 +163,14 @@ impl WriteBatch {
         for (key, operation) in &self.operations {
             let key = &self.bytes[key.clone()];
             let entry = transaction.entry(key)?;
-            let is_first = matches!(transaction.entries[entry].write, Write::None);
+            let is_first = matches!(transaction.notes.entries[entry].write, Write::None);
             performed.results.push(match operation {
                 Operation::Set(value, attributes) => {
                     transaction.set_entry(entry, &self.bytes[value.clone()], *attributes)?;
                     BatchResult::Stored(Stored::default())
                 }
                 Operation::Delete => {
-                    let was_there = matches!(transaction.entries[entry].write, Write::Put { .. });
+                    let was_there = matches!(transaction.notes.entries[entry].write, Write::Put { .. });
                     transaction.delete(key)?;
                     BatchResult::Deleted(was_there)
                 }
@@ -197,7 +198,7 @@ impl Performed {
     /// After the commit: versions and UIDs, and whether what was removed was there.
     fn complete<M: Mem, H: Host>(mut self, transaction: &Transaction<'_, M, H>) -> Vec<BatchResult> {
         for (result, (entry, is_first)) in self.results.iter_mut().zip(self.entries) {
-            let Some(written) = transaction.written.get(entry) else { continue };
+            let Some(written) = transaction.notes.written.get(entry) else { continue };
             match result {
                 BatchResult::Stored(stored) => *stored = written.stored,
                 BatchResult::Deleted(was_there) if is_first => *was_there = written.was_there,

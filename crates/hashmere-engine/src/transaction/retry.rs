@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, Rounds};
 use crate::error::WriteError;
-use crate::transaction::{Reader, Transaction};
+use crate::transaction::{Notes, Reader, Transaction};
 use hashmere_mem::{Host, Mem};
 use std::time::{Duration, Instant};
 
@@ -30,6 +30,75 @@ impl Backoff {
     }
 }
 
+/// How often the same transaction was tried.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    rounds: Rounds,
+    backoff: Backoff,
+    tried: u32,
+    since: Option<Instant>,
+    /// The key that had changed the last time, for which others may have to be asked to yield.
+    changed: Vec<u8>,
+    is_again: bool,
+}
+
+impl Attempts {
+    /// Before the next one.
+    ///
+    /// # Errors
+    /// Of asking others to yield: see [`WriteError`].
+    pub(crate) fn begin<M: Mem, H: Host>(&self, engine: &Engine<M, H>) -> Result<(), WriteError> {
+        if self.is_again {
+            engine.begin_round(self.rounds, &self.changed, engine.hash(&self.changed))?;
+        }
+        Ok(())
+    }
+
+    /// Commits. `false`: what was read has changed, and nothing has happened.
+    ///
+    /// # Errors
+    /// See [`WriteError`]; [`WriteError::Conflict`]: it was tried often enough.
+    pub(crate) fn commit<M: Mem, H: Host>(
+        &mut self,
+        transaction: &mut Transaction<'_, M, H>,
+    ) -> Result<bool, WriteError> {
+        Ok(transaction.commit(&mut self.rounds)? || self.lost(transaction)?)
+    }
+
+    /// Ends it without a commit. `false`: what was read was not there together, so what follows from it means nothing.
+    ///
+    /// # Errors
+    /// As [`commit`](Self::commit).
+    pub(crate) fn give_up<M: Mem, H: Host>(
+        &mut self,
+        transaction: &mut Transaction<'_, M, H>,
+    ) -> Result<bool, WriteError> {
+        if transaction.notes.conflict.is_none() && transaction.validate()? {
+            return Ok(true);
+        }
+        self.rounds.lose();
+        self.lost(transaction)
+    }
+
+    /// Waits a little before the next attempt. Always `false`.
+    fn lost<M: Mem, H: Host>(&mut self, transaction: &Transaction<'_, M, H>) -> Result<bool, WriteError> {
+        let notes = &transaction.notes;
+        let conflict = notes.conflict.unwrap_or(0);
+        self.tried += 1;
+        let is_long = self.tried >= TRIED_OFTEN && self.since.get_or_insert_with(Instant::now).elapsed() >= TRIED_FOR;
+        if is_long && self.tried >= TRIED_MOST {
+            return Err(notes.conflict_at(conflict));
+        }
+        self.is_again = !notes.entries.is_empty();
+        if self.is_again {
+            self.changed.clear();
+            self.changed.extend_from_slice(notes.key(conflict));
+        }
+        self.backoff.wait(&transaction.engine.mem);
+        Ok(false)
+    }
+}
+
 /// Runs `f` with a new transaction and commits it; again if what it read has changed by then, also if it failed.
 pub(crate) fn run<M: Mem, H: Host, R, S, E: From<WriteError>>(
     engine: &Engine<M, H>,
@@ -37,35 +106,23 @@ pub(crate) fn run<M: Mem, H: Host, R, S, E: From<WriteError>>(
     mut f: impl FnMut(&mut Transaction<'_, M, H>) -> Result<R, E>,
     mut after: impl FnMut(&Transaction<'_, M, H>, R) -> S,
 ) -> Result<S, E> {
-    let (mut rounds, mut backoff) = (Rounds::default(), Backoff::default());
-    let (mut tried, mut since) = (0u32, None);
-    let mut asks: Option<Vec<u8>> = None;
+    let (mut attempts, mut notes) = (Attempts::default(), Notes::default());
     loop {
-        if let Some(key) = &asks {
-            engine.begin_round(rounds, key, engine.hash(key))?;
-        }
-        let mut transaction = Transaction::new(engine, read);
+        attempts.begin(engine)?;
+        notes.clear();
+        let mut transaction = Transaction::new(engine, read, &mut notes);
         match f(&mut transaction) {
             Ok(result) => {
-                if transaction.commit(&mut rounds)? {
+                if attempts.commit(&mut transaction)? {
                     return Ok(after(&transaction, result));
                 }
             }
             // What it saw may never have been together: then its error means nothing.
             Err(error) => {
-                if transaction.conflict.is_none() && transaction.validate().map_err(WriteError::from)? {
+                if attempts.give_up(&mut transaction)? {
                     return Err(error);
                 }
-                rounds.lose();
             }
         }
-        let conflict = transaction.conflict.unwrap_or(0);
-        tried += 1;
-        let is_long = tried >= TRIED_OFTEN && since.get_or_insert_with(Instant::now).elapsed() >= TRIED_FOR;
-        if is_long && tried >= TRIED_MOST {
-            return Err(transaction.conflict_at(conflict).into());
-        }
-        asks = (!transaction.entries.is_empty()).then(|| transaction.key(conflict).to_vec());
-        backoff.wait(&engine.mem);
     }
 }

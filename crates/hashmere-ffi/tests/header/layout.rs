@@ -10,7 +10,7 @@ use std::process::Command;
 /// One line for each structure, field and constant, printed by a program that the C compiler makes of the header.
 pub fn from_c(header: &Header) -> String {
     let mut program =
-        String::from("#include <hashmere_queue.h>\n#include <hashmere_log.h>\n#include <stdio.h>\nint main(void) {\n");
+        String::from("#include <hashmere_transaction.h>\n#include <hashmere_queue.h>\n#include <hashmere_log.h>\n#include <stdio.h>\nint main(void) {\n");
     for (name, fields) in &header.structures {
         let _ = writeln!(program, "printf(\"{name} %zu\\n\", sizeof({name}));");
         for field in fields {
@@ -81,6 +81,8 @@ pub fn from_rust() -> String {
         HmClient hm_client: slot pid since_ms hits misses sets deletes pins name;
         HmBackupReport hm_backup_report: size items bytes_file is_thinned;
         HmReport hm_report: size problems items segments leaves dead_locks;
+        HmBatchResult hm_batch_result: result reserved number stored value metadata;
+        HmCondition hm_condition: key value version kind reserved;
         HmPoolOptions hm_pool_options: size elements bytes max_queues max_endpoints batch on_death;
         HmPoolStats hm_pool_stats: size elements bytes bytes_all endpoints max_endpoints queues max_queues held recovered;
         HmQueueOptions hm_queue_options: size kind bound;

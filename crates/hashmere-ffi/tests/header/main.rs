@@ -20,7 +20,8 @@ fn here(path: &str) -> String {
 
 fn header() -> Header {
     // `hashmere_logf.h` is code of the caller's, and no part of the ABI.
-    let all = ["hashmere", "hashmere_queue", "hashmere_log"].map(|name| here(&format!("include/{name}.h")));
+    let all = ["hashmere", "hashmere_transaction", "hashmere_queue", "hashmere_log"]
+        .map(|name| here(&format!("include/{name}.h")));
     Header::parse(&all.concat())
 }
 
@@ -130,6 +131,8 @@ fn each_function_is_declared_as_it_is_defined() {
         "hm_endpoint_close",
         "hm_mutex_unlock",
         "hm_barrier_leave",
+        "hm_write_batch_close",
+        "hm_transaction_close",
     ];
     let others = ["hm_result_name", "hm_version", "hm_view_release", "hm_scan_close"];
     let of_logs = ["hm_log_close", "hm_log_enabled", "hm_follower_close"];
