@@ -18,6 +18,11 @@
 ///     store.incr("hits", 1, hashmere::counter(1));
 ///     if (auto view = store.view("page")) std::cout << view->bytes().size() << " bytes, not copied\n";
 ///
+///     store.transaction([](hashmere::transaction &t) {      // both or none, for every reader
+///         t.incr_by("alice", -30);
+///         t.incr_by("bob", 30);
+///     });
+///
 ///     auto tried = store.expected().add("user:7", "Eve");   // the same calls, with results in place of exceptions
 ///     if (!tried) std::cerr << tried.why().text << '\n';
 ///     else if (!*tried) std::cout << "there is one already\n";
@@ -42,6 +47,7 @@
 #include "hashmere/result.hpp"
 #include "hashmere/scan.hpp"
 #include "hashmere/store.hpp"
+#include "hashmere/transaction.hpp"
 #include "hashmere/types.hpp"
 
 #endif

@@ -8,19 +8,13 @@
 
 namespace hashmere {
 
-/// A store of C, and how it is called with one way of reporting errors.
-template <class Policy> class calling {
+/// How calls of C are made with one way of reporting errors.
+template <class Policy> class answers {
 public:
     /// `T` or `result<T>`.
     template <class T> using returns = typename Policy::template type<T>;
 
-    /// The store of C, for calls that are not here. NULL if it was moved away.
-    hm_store *c() const noexcept { return c_; }
-
 protected:
-    explicit calling(hm_store *c) noexcept : c_(c) {}
-    hm_store *c_;
-
     /// Runs a call; `make` turns a result that is no error into the value.
     template <class T, class Call, class Make> static returns<T> answer(Call &&call, Make &&make) {
         return detail::answer<Policy, T>(call, make);
@@ -96,6 +90,19 @@ protected:
                 return rc == HM_OK ? updated::stored : rc == HM_UNCHANGED ? updated::unchanged : updated::removed;
             });
     }
+};
+
+/// A store of C, and how it is called.
+template <class Policy> class calling : public answers<Policy> {
+public:
+    template <class T> using returns = typename answers<Policy>::template returns<T>;
+
+    /// The store of C, for calls that are not here. NULL if it was moved away.
+    hm_store *c() const noexcept { return c_; }
+
+protected:
+    explicit calling(hm_store *c) noexcept : c_(c) {}
+    hm_store *c_;
 };
 
 } // namespace hashmere

@@ -4,14 +4,14 @@
 #ifndef HASHMERE_CALLS_HPP
 #define HASHMERE_CALLS_HPP
 
-#include "by_key.hpp"
 #include "scan.hpp"
+#include "transaction.hpp"
 
 namespace hashmere {
 
 /// The calls on an open store. `Policy` is `throwing` (as `store` has them) or `expecting` (as `store::expected()` has them);
 /// `returns<T>` is `T` or `result<T>`. hashmere.h says at each function what it does, guarantees and can fail with.
-template <class Policy> class calls : public by_key<Policy> {
+template <class Policy> class calls : public transactions<Policy> {
 public:
     template <class T> using returns = typename calling<Policy>::template returns<T>;
 
@@ -140,8 +140,8 @@ public:
     /// @}
 
 protected:
-    using typename by_key<Policy>::base;
-    using by_key<Policy>::by_key;
+    using typename transactions<Policy>::base;
+    using transactions<Policy>::transactions;
     using base::c_;
     using base::done;
     using base::yes;

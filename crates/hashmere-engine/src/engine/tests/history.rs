@@ -21,6 +21,12 @@ pub(super) struct Thing {
     expires: Option<u64>,
 }
 
+impl Thing {
+    fn lives(&self, now_ms: u64) -> bool {
+        self.expires.is_none_or(|at| at > now_ms)
+    }
+}
+
 /// All that a store holds.
 pub(super) type Whole = BTreeMap<Vec<u8>, Thing>;
 
@@ -131,13 +137,18 @@ impl History {
     }
 
     /// No transaction is there in one key and not yet in another.
-    fn expect_whole(&self, seen: &Whole) -> Result<(), String> {
+    fn expect_whole(&self, seen: &Whole, now_ms: u64) -> Result<(), String> {
         for transaction in &self.transactions {
             let state = |key: &Vec<u8>, at: usize| self.keys[key][at].thing.as_ref();
-            // Values are never written twice, so what is there says when it was.
-            let is_there = |(key, at): &(Vec<u8>, usize)| state(key, *at).is_some() && seen.get(key) == state(key, *at);
+            // What is there says when it was, unless it was so before: short values come again.
+            let is_there = |(key, at): &(Vec<u8>, usize)| {
+                let is = |time: usize| state(key, time) == seen.get(key);
+                state(key, *at).is_some() && is(*at) && !(0..*at).any(is)
+            };
             let is_before = |(key, at): &(Vec<u8>, usize)| {
-                let mut times = (0..self.keys[key].len()).filter(|time| state(key, *time) == seen.get(key));
+                // A later state may have expired by now: then nothing is seen of it.
+                let shown = |time: usize| state(key, time).filter(|thing| thing.lives(now_ms));
+                let mut times = (0..self.keys[key].len()).filter(|time| shown(*time) == seen.get(key));
                 times.next_back().map_or(seen.get(key).is_none(), |last| last < *at)
             };
             let there = transaction.iter().find(|one| is_there(one));
@@ -152,7 +163,7 @@ impl History {
 
     /// Whether this may be there after a power cut at a moment, seen at a time.
     pub(super) fn expect(&self, moment: usize, seen: &Whole, now_ms: u64) -> Result<(), String> {
-        self.expect_whole(seen)?;
+        self.expect_whole(seen, now_ms)?;
         let synced = self.syncs.iter().filter(|(_, end)| *end <= moment).map(|(start, _)| *start).max().unwrap_or(0);
         if let Some(key) = seen.keys().find(|key| !self.keys.contains_key(*key)) {
             return Err(format!("{} was never stored", key.escape_ascii()));
@@ -164,7 +175,7 @@ impl History {
             // with time alone, without a store.
             let counts = |epoch: &&Epoch| epoch.end <= synced || epoch.start < moment;
             let later = epochs.iter().skip(known.unwrap_or(0)).filter(counts);
-            let mut allowed = later.map(|epoch| epoch.thing.as_ref().filter(|t| t.expires.is_none_or(|e| e > now_ms)));
+            let mut allowed = later.map(|epoch| epoch.thing.as_ref().filter(|thing| thing.lives(now_ms)));
             if !(known.is_none() && there.is_none() || allowed.any(|thing| thing == there)) {
                 let shown = there.map(|t| t.value[..t.value.len().min(24)].escape_ascii().to_string());
                 return Err(format!("{} is {shown:?}, which it was not since the last sync", key.escape_ascii()));
