@@ -23,12 +23,25 @@ fn condition<'a>(version: Any<'_, '_>, expected: Option<&'a Value<'_>>) -> PyRes
 }
 
 /// What is attached to a counter that is created.
-fn counter(initial: Any<'_, '_>, ttl: Any<'_, '_>, expires_at: Any<'_, '_>, flags: Any<'_, '_>) -> PyResult<Counter> {
+pub fn counter(
+    initial: Any<'_, '_>,
+    ttl: Any<'_, '_>,
+    expires_at: Any<'_, '_>,
+    flags: Any<'_, '_>,
+) -> PyResult<Counter> {
     let initial = initial.map(|n| unsigned(n, "initial")).transpose()?;
     Ok(Counter { initial, attributes: given(ttl, expires_at, flags)? })
 }
 
-/// A signed step.
+/// A signed step of 64 bits.
+pub fn signed(by: &Bound<'_, PyAny>) -> PyResult<i64> {
+    by.extract::<i64>().map_err(|error| match error.is_instance_of::<PyTypeError>(by.py()) {
+        true => bytes::refused(by, "by must be an int"),
+        false => PyOverflowError::new_err("by must be from -9223372036854775808 to 9223372036854775807"),
+    })
+}
+
+/// A signed step, or an unsigned one beyond that.
 fn step(by: &Bound<'_, PyAny>) -> PyResult<Result<u64, i64>> {
     match by.extract::<u64>() {
         Ok(by) => Ok(Ok(by)),

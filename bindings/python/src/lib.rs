@@ -26,8 +26,10 @@ mod room;
 mod scan;
 mod stats;
 mod store;
+mod transaction;
 mod view;
 mod wait;
+mod write_batch;
 
 use pyo3::prelude::*;
 
@@ -56,7 +58,11 @@ mod _hashmere {
     use crate::store::{path_of, remove};
 
     #[pymodule_export]
+    use crate::transaction::Transaction;
+    #[pymodule_export]
     use crate::wait::{Barrier, Mutex, WaitOutcome};
+    #[pymodule_export]
+    use crate::write_batch::WriteBatch;
 
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -20,7 +20,7 @@ const MANY: usize = 256;
 /// Bytes of arguments, with references to the objects that have them: other threads may change what these were taken
 /// from.
 #[derive(Default)]
-struct Kept<'py> {
+pub struct Kept<'py> {
     objects: Vec<Bound<'py, PyAny>>,
     /// Buffers of values such as a `bytearray`; their bytes may change while they are read, but not go away.
     buffers: Vec<Bytes<'static>>,
@@ -31,6 +31,11 @@ struct Kept<'py> {
 type Named = BTreeMap<usize, Key<'static>>;
 
 impl<'py> Kept<'py> {
+    /// Whether all keys are bytes.
+    pub fn is_plain(&self) -> bool {
+        self.named.is_empty()
+    }
+
     /// The bytes of the key at a place; of one that is in `named`, none.
     fn key(&mut self, place: usize, object: Bound<'py, PyAny>) -> PyResult<&'static [u8]> {
         // SAFETY: `bytes` and `str` do not change, and the user of what is returned keeps `self`, which keeps the
@@ -91,7 +96,7 @@ fn len_of(objects: &Bound<'_, PyAny>) -> usize {
     objects.len().unwrap_or(0)
 }
 
-fn keys_of<'py>(objects: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Vec<&'static [u8]>)> {
+pub fn keys_of<'py>(objects: &Bound<'py, PyAny>) -> PyResult<(Kept<'py>, Vec<&'static [u8]>)> {
     let len = len_of(objects);
     let (mut kept, mut keys) = (Kept::default(), Vec::with_capacity(len));
     kept.objects.reserve(len);

@@ -8,6 +8,7 @@ require_relative "hashmere/store"
 require_relative "hashmere/scans"
 require_relative "hashmere/key"
 require_relative "hashmere/coded"
+require_relative "hashmere/transaction"
 require_relative "hashmere/queue"
 require_relative "hashmere/waiting"
 require_relative "hashmere/log"
@@ -48,6 +49,13 @@ module Hashmere
   # Removes a store's file. Processes that have it open go on with the removed one.
   # @return [Boolean] whether there was one
   def self.remove(name) = _remove(_name(name))
+
+  # A key that can be nothing but bytes.
+  # @private
+  def self._text(key)
+    string = key.is_a?(Symbol) ? key.name : String.try_convert(key)
+    string or raise(TypeError, "a key in a call of several has to be a String or a Symbol, not #{key.class}")
+  end
 
   # @private
   def self._name(name) = name.respond_to?(:to_path) ? name.to_path : name

@@ -29,14 +29,16 @@ from ._hashmere import (
     Reservation,
     Room,
     Scan,
+    Transaction,
     View,
     WaitOutcome,
+    WriteBatch,
     __version__,
     path_of,
     remove,
 )
 from ._store import Store
-from ._types import KEEP, REMOVE, EntryId, Level, LogLine, Item, Uid, Verdict
+from ._types import KEEP, REMOVE, Branch, Condition, EntryId, Level, LogLine, Item, Uid, Verdict
 from .coders import JSON, PICKLE, RAW, Coded, Coder
 from .errors import (
     AddressSpace,
@@ -110,10 +112,12 @@ __all__ = [
     "BadOption",
     "BadPattern",
     "Barrier",
+    "Branch",
     "Busy",
     "Closed",
     "Coded",
     "Coder",
+    "Condition",
     "Conflict",
     "Corrupt",
     "Drainer",
@@ -178,12 +182,14 @@ __all__ = [
     "TooManyClients",
     "TooManyCollisions",
     "TooManyKeys",
+    "Transaction",
     "Uid",
     "NotCleanlyClosed",
     "InsecurePermissions",
     "Verdict",
     "View",
     "WaitOutcome",
+    "WriteBatch",
     "WrongLength",
     "memoize",
     "open",

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import ItemsView, KeysView, MutableMapping, ValuesView
-from typing import Any, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar, Union, overload
+from typing import Any, Callable, Iterable, Iterator, Mapping, Optional, Tuple, TypeVar, Union, overload
 
 from . import _hashmere, _open
-from ._types import EntryId, Item, Uid
+from ._types import Branch, Condition, EntryId, Item, Uid
 
 Text = Union[bytes, str]
 Key = Union[bytes, str, Uid, EntryId, _hashmere.HashedKey]
@@ -136,6 +136,47 @@ class Store(_hashmere.Store):
         self.set_many(pairs)
         if more:
             self.set_many(more)
+
+    # Several keys at one moment
+
+    def transaction(self, f: Callable[[_hashmere.Transaction], T], /) -> T:
+        """Calls ``f`` with a `Transaction` and then does all that it wrote at one moment, for every reader in every process, provided
+        that everything that it read is unchanged then. Returns what ``f`` returned.
+
+            def move(t):
+                t.incr("alice", -30)
+                t.incr("bob", 30)
+
+            store.transaction(move)
+
+        **``f`` may run several times**: when others changed what it read, nothing has happened, and it is called again. So it must have
+        no effects but through the transaction. No lock is held while it runs. If it raises, nothing has happened; an `Exception` that
+        comes from values that were not there at one moment is not raised, but ``f`` called again. `Conflict` is raised if others
+        changed what it read each of 1,000 times, for 5 seconds.
+        """
+        t = self._begin()
+        try:
+            while True:
+                try:
+                    result = f(t)
+                except Exception:
+                    if t._rollback():
+                        raise
+                else:
+                    if t._commit():
+                        return result
+        finally:
+            t._close()
+
+    def write_batch_if(
+        self,
+        conditions: Iterable[Condition],
+        batch: _hashmere.WriteBatch,
+        otherwise: Optional[_hashmere.WriteBatch] = None,
+        /,
+    ) -> Branch:
+        """Writes the one batch if all conditions hold, else the other one (``None``: nothing); conditions and batch at one moment."""
+        return Branch(*self._write_batch_if(list(conditions), batch, otherwise if otherwise is not None else _hashmere.WriteBatch()))
 
     def remove(self) -> None:
         """Closes the store and removes its file."""

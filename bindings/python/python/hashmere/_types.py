@@ -1,7 +1,7 @@
 """Small values that calls take and return."""
 
 import enum
-from typing import Any, Dict, Final, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, Final, List, NamedTuple, Optional, Tuple, Union
 
 
 class Uid(int):
@@ -59,6 +59,43 @@ KEEP: Final = Verdict.KEEP
 """Leave the key as it is."""
 REMOVE: Final = Verdict.REMOVE
 """Remove the key."""
+
+
+class Condition(NamedTuple):
+    """What a key must be for the first batch of `Store.write_batch_if` to be written: `Condition.absent("leader")`."""
+
+    kind: str
+    key: Union[bytes, str]
+    operand: Any = None
+
+    @staticmethod
+    def absent(key: Union[bytes, str]) -> "Condition":
+        """This key is absent."""
+        return Condition("absent", key)
+
+    @staticmethod
+    def present(key: Union[bytes, str]) -> "Condition":
+        """This key is there."""
+        return Condition("present", key)
+
+    @staticmethod
+    def version(key: Union[bytes, str], version: int) -> "Condition":
+        """This key is at this version; 0: it is absent."""
+        return Condition("version", key, version)
+
+    @staticmethod
+    def value(key: Union[bytes, str], value: Any) -> "Condition":
+        """This key has exactly this value."""
+        return Condition("value", key, value)
+
+
+class Branch(NamedTuple):
+    """Which batch `Store.write_batch_if` wrote, and what its operations did."""
+
+    succeeded: bool
+    """All conditions held: it was the first."""
+    results: List[Any]
+    """What each operation did: see `WriteBatch`."""
 
 
 class Level(enum.IntEnum):

@@ -169,6 +169,7 @@ void init_hot(void);
 void init_write(void);
 void init_bulk(void);
 void init_update(void);
+void init_transaction(void);
 void init_scan(void);
 void init_store_wide(void);
 void init_view(void);

@@ -19,6 +19,7 @@ RUBY_FUNC_EXPORTED void Init_hashmere_ext(void) {
     init_write();
     init_bulk();
     init_update();
+    init_transaction();
     init_scan();
     init_store_wide();
     init_view();
