@@ -9,7 +9,7 @@ use std::process::ExitCode;
 pub mod code {
     /// Reading or writing a file or a standard stream failed.
     pub const IO: i32 = 90;
-    /// A line of the input of `load` is malformed.
+    /// A line of the input of `load` or `batch` is malformed.
     pub const MALFORMED: i32 = 91;
     /// `check` found problems.
     pub const NOT_CLEAN: i32 = 92;

@@ -2,6 +2,7 @@
 
 pub mod admin;
 pub mod backup;
+pub mod batch;
 pub mod cas;
 pub mod check;
 pub mod counter;

@@ -40,7 +40,7 @@ fn attributes(pair: &Pair, out: &mut Vec<u8>) {
 }
 
 /// Appends `"name":"text"`, or `"name_base64":"..."` if the bytes are not UTF-8.
-fn bytes_field(name: &str, bytes: &[u8], out: &mut Vec<u8>) {
+pub fn bytes_field(name: &str, bytes: &[u8], out: &mut Vec<u8>) {
     let field = match std::str::from_utf8(bytes) {
         Ok(text) => format!("\"{name}\":{}", serde_json::Value::from(text)),
         Err(_) => format!("\"{name}_base64\":\"{}\"", BASE64.encode(bytes)),

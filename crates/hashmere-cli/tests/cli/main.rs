@@ -6,6 +6,7 @@
 mod admin;
 mod backup;
 mod basic;
+mod batch;
 mod bench;
 mod conditions;
 mod listing;
