@@ -196,29 +196,10 @@ template <class Policy> constexpr bool throws = std::is_same_v<Policy, throwing>
 template <class T> constexpr bool is_result = false;
 template <class T> constexpr bool is_result<result<T>> = true;
 
-/// What the operations of a batch did, as the `user` of a callback.
-struct results_shown {
-    std::vector<batch_result> &all;
+/// What a callback of C collects.
+template <class T> struct collected {
+    std::vector<T> &all;
     barrier wall;
-
-    static int result(void *user, std::size_t, const hm_batch_result *c) noexcept {
-        auto &self = *static_cast<results_shown *>(user);
-        return self.wall.run([&] { self.all.emplace_back(*c); }) ? 0 : 1;
-    }
-};
-
-/// Items of several keys, as the `user` of a callback.
-struct items_shown {
-    std::vector<std::optional<item>> &all;
-    barrier wall;
-
-    static int one(void *user, std::size_t, const hm_pair *c) noexcept {
-        auto &self = *static_cast<items_shown *>(user);
-        return self.wall.run([&] {
-            self.all.emplace_back();
-            if (c) self.all.back() = item{std::string(pair(*c).value), metadata(c->metadata)};
-        }) ? 0 : 1;
-    }
 };
 
 } // namespace detail
@@ -270,10 +251,10 @@ public:
     /// Does all operations of a batch at one moment; returns what each did.
     returns<std::vector<batch_result>> write_batch(const hashmere::write_batch &batch) {
         std::vector<batch_result> all;
-        detail::results_shown to{all, {}};
+        detail::collected<batch_result> to{all, {}};
         return base::template answer<std::vector<batch_result>>(
             [&](hm_error *e) {
-                const int rc = hm_write_batch_commit(c_, batch.c(), &detail::results_shown::result, &to, e);
+                const int rc = hm_write_batch_commit(c_, batch.c(), keep_result, &to, e);
                 return to.wall.lift(), rc;
             },
             [&](int) { return std::move(all); });
@@ -290,11 +271,11 @@ public:
         std::vector<hm_condition> array;
         for (const condition &one : conditions) array.push_back(one.c());
         branch done{};
-        detail::results_shown to{done.results, {}};
+        detail::collected<batch_result> to{done.results, {}};
         return base::template answer<branch>(
             [&](hm_error *e) {
                 const int rc = hm_write_batch_commit_if(c_, array.data(), array.size(), then.c(), otherwise.c(),
-                                                        &detail::results_shown::result, &to, e);
+                                                        keep_result, &to, e);
                 return to.wall.lift(), rc;
             },
             [&](int rc) {
@@ -306,10 +287,18 @@ public:
     template <class Keys> returns<std::vector<std::optional<item>>> get_many_snapshot(const Keys &keys) const {
         const auto array = detail::array_of(keys);
         std::vector<std::optional<item>> all;
-        detail::items_shown to{all, {}};
+        detail::collected<std::optional<item>> to{all, {}};
+        auto keep = [](void *user, std::size_t, const hm_pair *c) noexcept {
+            auto &into = *static_cast<detail::collected<std::optional<item>> *>(user);
+            const bool kept = into.wall.run([&] {
+                into.all.emplace_back();
+                if (c) into.all.back() = item{std::string(pair(*c).value), metadata(c->metadata)};
+            });
+            return kept ? 0 : 1;
+        };
         return base::template answer<std::vector<std::optional<item>>>(
             [&](hm_error *e) {
-                const int rc = hm_get_many_snapshot(c_, array.data(), array.size(), &detail::items_shown::one, &to, e);
+                const int rc = hm_get_many_snapshot(c_, array.data(), array.size(), keep, &to, e);
                 return to.wall.lift(), rc;
             },
             [&](int) { return std::move(all); });
@@ -322,6 +311,10 @@ protected:
     using base::c_;
 
 private:
+    static int keep_result(void *user, std::size_t, const hm_batch_result *c) noexcept {
+        auto &into = *static_cast<detail::collected<batch_result> *>(user);
+        return into.wall.run([&] { into.all.emplace_back(*c); }) ? 0 : 1;
+    }
     template <class T> static T failed(const hm_error &e) {
         if constexpr (detail::throws<Policy>) {
             detail::raise(failure(e));

@@ -15,8 +15,8 @@ const OF_RUBY_CONTAINERS: &[&str] =
     &["[]", "[]=", "bytesize", "byteslice", "getbyte", "initialize", "==", "hash", "inspect", "to_h", "to_i", "to_s"];
 /// Files of C++ and Ruby whose classes are what users call. Options, which the page of options has, and values are in
 /// others.
-const CPP_CALLS: &[&str] = &["store", "held", "scan", "queue", "log", "log_drain"];
-const RUBY_CALLS: &[&str] = &["store", "scans", "queue", "log"];
+const CPP_CALLS: &[&str] = &["store", "held", "scan", "transaction", "queue", "log", "log_drain"];
+const RUBY_CALLS: &[&str] = &["store", "scans", "transaction", "queue", "log"];
 /// Classes of options within those files, and one of the implementation.
 const CPP_OPTIONS: &[&str] = &["pool_options", "log_options", "output", "shown_lines"];
 
@@ -120,7 +120,7 @@ fn without<'a>(names: &'a Names, from: &'a Names) -> Vec<&'a String> {
 fn declared() -> [(Names, Names); 6] {
     let of_store = files(
         "crates/hashmere/src",
-        &["store", "write", "scan", "wait", "many", "by_id", "into", "key", "backup", "filter"],
+        &["store", "write", "scan", "wait", "many", "by_id", "into", "key", "backup", "filter", "transaction"],
     );
     let of_queue =
         files("crates/hashmere-queue/src", &["pool", "queue", "endpoint", "element", "mutex", "barrier", "wait"]);
@@ -129,7 +129,9 @@ fn declared() -> [(Names, Names); 6] {
         .map(|folder| all_of(folder, &["rs"]))
         .concat();
     let rust = behind(
-        &(rest + &read("crates/hashmere-engine/src/view.rs") + &read("crates/hashmere-engine/src/types.rs")),
+        &(rest + &read("crates/hashmere-engine/src/view.rs")
+            + &read("crates/hashmere-engine/src/types.rs")
+            + &read("crates/hashmere-engine/src/transaction/batch.rs")),
         "pub fn ",
     );
     let rust_needed = behind(&(of_store + &of_queue + &of_log), "    pub fn ");
@@ -144,11 +146,12 @@ fn declared() -> [(Names, Names); 6] {
     cpp_needed.retain(|name| !OF_CPP_CONTAINERS.contains(&name.as_str()));
 
     let stub = read("bindings/python/python/hashmere/_hashmere.pyi");
-    let python = behind(&(stub.clone() + &read("bindings/python/python/hashmere/_store.py")), "def ");
+    let types = read("bindings/python/python/hashmere/_types.py");
+    let python = behind(&(stub.clone() + &types + &read("bindings/python/python/hashmere/_store.py")), "def ");
     // `open` is another name of `Store`, and `code` is an attribute of each error.
     let of_module = behind(&read("bindings/python/python/hashmere/__init__.py"), "\n");
     let python = &(&python | &of_module) | &behind(&read("bindings/python/python/hashmere/errors.py"), "\n    ");
-    let python = &python | &behind(&(stub.clone() + &read("bindings/python/python/hashmere/_types.py")), "\nclass ");
+    let python = &python | &behind(&(stub.clone() + &types), "\nclass ");
     let mut python_needed = &behind(&stub, "    def ") | &behind(&stub, "    async def ");
     python_needed.retain(|name| !name.starts_with('_'));
 
@@ -159,11 +162,11 @@ fn declared() -> [(Names, Names); 6] {
         ruby.extend(behind(&ruby_files, mark));
     }
     let classes = ["endpoint", "element", "queue", "pool", "log", "drainer", "follower", "manual_drainer"];
-    for class in ["store", "scan", "view", "reservation", "guard", "barrier", "error"].iter().chain(&classes) {
+    for class in ["store", "scan", "view", "reservation", "guard", "barrier", "error", "transaction"].iter().chain(&classes) {
         ruby.extend(behind(&extension, &format!("rb_define_method({class}_class, \"")));
     }
     let mut ruby_needed = Names::new();
-    for class in ["store", "scan", "view", "reservation", "guard", "barrier"].iter().chain(&classes) {
+    for class in ["store", "scan", "view", "reservation", "guard", "barrier", "transaction"].iter().chain(&classes) {
         ruby_needed.extend(behind(&extension, &format!("rb_define_method({class}_class, \"")));
     }
     let file = |name: &&str| ruby_calls(&read(&format!("bindings/ruby/lib/hashmere/{name}.rb")));
