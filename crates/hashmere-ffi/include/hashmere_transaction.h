@@ -132,8 +132,8 @@ int hm_write_batch_commit_if(hm_store *store, const hm_condition *conditions, si
 /** @defgroup transactions Transactions
  *
  * Read, compute, write. What a transaction reads it remembers; what it writes is seen by nothing else before ::hm_transaction_commit, which
- * does all of it at one moment if everything that was read is unchanged at that moment. No lock is held before that: a transaction that is
- * never committed, or whose process is stopped or killed, is in nobody's way.
+ * does all of it at one moment if everything that was read is unchanged at that moment. No lock is held before that: for a transaction that
+ * is never committed, or whose process is stopped or killed, no other process waits.
  *
  * Reads see what the transaction wrote, and else the store. #HM_E_CONFLICT from one of these calls says that a key is not what it was when the
  * transaction read it first: ::hm_transaction_commit is going to say #HM_MISMATCH. Other errors: #HM_E_TOO_MANY_KEYS, those of ::hm_get, and

@@ -117,7 +117,7 @@ enum Asked {
     },
 }
 
-/// What becomes of a counter that is missing.
+/// What happens to a counter that is missing.
 #[derive(Args, Debug)]
 struct Missing {
     #[arg(long, conflicts_with = "no_create")]

@@ -5,6 +5,7 @@
 //! [`retry`] runs a function until its transaction commits, [`batch`] writes without conditions, or under some, and
 //! [`snapshot`] reads several keys as they were at one moment.
 
+mod backoff;
 pub(crate) mod batch;
 mod notes;
 pub(crate) mod retry;

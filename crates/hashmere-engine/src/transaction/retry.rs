@@ -2,6 +2,7 @@
 
 use crate::engine::{Engine, Rounds};
 use crate::error::WriteError;
+use crate::transaction::backoff::Backoff;
 use crate::transaction::{Notes, Reader, Transaction};
 use hashmere_mem::{Host, Mem};
 use std::time::{Duration, Instant};
@@ -12,23 +13,6 @@ const TRIED_MOST: u32 = 1000;
 const TRIED_FOR: Duration = Duration::from_secs(5);
 /// From when on its time is taken.
 const TRIED_OFTEN: u32 = 16;
-
-/// Waits a little longer each time.
-#[derive(Default)]
-pub(crate) struct Backoff(u32);
-
-impl Backoff {
-    pub(crate) fn wait<M: Mem>(&mut self, mem: &M) {
-        self.0 += 1;
-        match self.0 {
-            // The other one is done in less than a system call takes.
-            ..=4 => (0..1 << self.0).for_each(|_| mem.relax()),
-            // In a model nothing sleeps.
-            n if !M::STEPPED => std::thread::sleep(Duration::from_micros(1 << n.min(10))),
-            _ => mem.relax(),
-        }
-    }
-}
 
 /// How often the same transaction was tried.
 #[derive(Default)]

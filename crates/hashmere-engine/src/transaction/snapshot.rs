@@ -9,7 +9,7 @@
 use crate::engine::{Engine, KeyHash};
 use crate::error::ReadError;
 use crate::fault::{self, Fault};
-use crate::transaction::retry::Backoff;
+use crate::transaction::backoff::Backoff;
 use crate::transaction::Reader;
 use crate::types::{Item, Metadata};
 use hashmere_mem::{Host, Mem};

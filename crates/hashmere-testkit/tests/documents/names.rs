@@ -129,7 +129,8 @@ fn declared() -> [(Names, Names); 6] {
         .map(|folder| all_of(folder, &["rs"]))
         .concat();
     let rust = behind(
-        &(rest + &read("crates/hashmere-engine/src/view.rs")
+        &(rest
+            + &read("crates/hashmere-engine/src/view.rs")
             + &read("crates/hashmere-engine/src/types.rs")
             + &read("crates/hashmere-engine/src/transaction/batch.rs")),
         "pub fn ",
@@ -162,7 +163,9 @@ fn declared() -> [(Names, Names); 6] {
         ruby.extend(behind(&ruby_files, mark));
     }
     let classes = ["endpoint", "element", "queue", "pool", "log", "drainer", "follower", "manual_drainer"];
-    for class in ["store", "scan", "view", "reservation", "guard", "barrier", "error", "transaction"].iter().chain(&classes) {
+    for class in
+        ["store", "scan", "view", "reservation", "guard", "barrier", "error", "transaction"].iter().chain(&classes)
+    {
         ruby.extend(behind(&extension, &format!("rb_define_method({class}_class, \"")));
     }
     let mut ruby_needed = Names::new();
