@@ -1,8 +1,8 @@
-// LMDB: variants `batch` (1,000 operations a transaction) and `single` (one each).
+// LMDB: variants `batch` (1,000 operations a transaction), `single` (one each), `transactions` (transactions.hh).
 // MDB_WRITEMAP and MDB_NOSYNC on tmpfs: as fast as it goes, and nothing that we promise on tmpfs is lost by it.
 #include <lmdb.h>
 
-#include "common.hh"
+#include "transactions.hh"
 
 using bench::fail;
 using bench::Phase;
@@ -82,10 +82,45 @@ class Lmdb {
   bool reading_ = false;
 };
 
+// Each transaction for itself.
+class Transactions {
+ public:
+  explicit Transactions(const std::string& folder) {
+    check(mdb_env_create(&env_), "mdb_env_create");
+    check(mdb_env_set_mapsize(env_, size_t{1} << 30), "mdb_env_set_mapsize");
+    check(mdb_env_open(env_, folder.c_str(), MDB_WRITEMAP | MDB_NOSYNC | MDB_NOMETASYNC, 0600), "mdb_env_open");
+    begin();
+    check(mdb_dbi_open(txn_, nullptr, 0, &dbi_), "mdb_dbi_open");
+    commit();
+  }
+  ~Transactions() { mdb_env_close(env_); }
+  Transactions(const Transactions&) = delete;
+
+  void begin() { check(mdb_txn_begin(env_, nullptr, 0, &txn_), "mdb_txn_begin"); }
+  void commit() { check(mdb_txn_commit(txn_), "mdb_txn_commit"); }
+  void put(std::string_view key, std::string_view value) {
+    MDB_val k = wrap(key), v = wrap(value);
+    check(mdb_put(txn_, dbi_, &k, &v, 0), "mdb_put");
+  }
+  std::string get(std::string_view key) {
+    MDB_val k = wrap(key), v;
+    if (mdb_get(txn_, dbi_, &k, &v) != 0) return {};
+    return std::string(static_cast<const char*>(v.mv_data), v.mv_size);
+  }
+
+ private:
+  static MDB_val wrap(std::string_view text) { return {text.size(), const_cast<char*>(text.data())}; }
+
+  MDB_env* env_ = nullptr;
+  MDB_dbi dbi_ = 0;
+  MDB_txn* txn_ = nullptr;
+};
+
 }  // namespace
 
 int main(int argc, char** argv) {
   bench::Call call = bench::parse(argc, argv);
-  if (call.variant != "batch" && call.variant != "single") fail("variants: batch, single");
+  if (call.variant == "transactions") return bench::run_transactions(Transactions(call.folder), call);
+  if (call.variant != "batch" && call.variant != "single") fail("variants: batch, single, transactions");
   return bench::run(Lmdb(call.folder, call.variant == "batch" ? 1000 : 1), call);
 }

@@ -63,7 +63,7 @@ pub fn commit() -> Outcome<String> {
 
 /// The versions of the peers that are Debian packages.
 pub fn versions() -> BTreeMap<String, String> {
-    ["liblmdb-dev", "libkyotocabinet-dev", "libtkrzw-dev", "libspdlog-dev", "memcached"]
+    ["liblmdb-dev", "libkyotocabinet-dev", "libtkrzw-dev", "libsqlite3-dev", "libspdlog-dev", "memcached"]
         .into_iter()
         .filter_map(|name| Some((name.to_string(), said("dpkg-query", &["-W", "-f", "${Version}", name]).ok()?)))
         .collect()

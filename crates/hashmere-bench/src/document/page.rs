@@ -126,6 +126,7 @@ pub fn markdown(results: &Results, plots: &[(&str, Plot)]) -> String {
     page.cache(plots);
     page.queues();
     page.log();
+    page.transactions();
     page.space();
     page.bars();
     page.text + ELSEWHERE
@@ -392,6 +393,27 @@ impl Page<'_> {
             let of = |system: &System| self.figure("log", system.id, metric, 1.0);
             let cells = [words.to_string(), of(&systems::HASHMERE), of(&systems::SPDLOG)];
             self.row(&cells);
+        }
+        self.text.push('\n');
+    }
+
+    fn transactions(&mut self) {
+        if self.median("transactions", OURS, "txn-2-1").is_none() {
+            return;
+        }
+        self.text += "## Transactions\n\n";
+        self.paragraph(
+            "Transactions of sets of random keys among 300,000 records of 8 + 20 bytes, each process with keys of its own; \
+             transfers between two of 10,000 accounts. Thousand transactions a second, all processes together.",
+        );
+        self.head_row(&["", "one process", "two", "two, times one"]);
+        for (test, words) in [("txn-2", "2 sets"), ("txn-10", "10 sets"), ("txn-bank", "a transfer")] {
+            for system in self.systems("transactions", &format!("{test}-1")) {
+                let rate = |n| self.figure("transactions", system.id, &format!("{test}-{n}"), 1e3);
+                let gain = self.figure("transactions", system.id, &format!("{test}-gain"), 1.0);
+                let cells = [format!("{words}: {}", system.label), rate(1), rate(2), gain];
+                self.row(&cells);
+            }
         }
         self.text.push('\n');
     }

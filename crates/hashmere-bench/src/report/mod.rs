@@ -14,6 +14,8 @@ mod scale;
 mod sizes;
 mod space;
 pub mod systems;
+mod together;
+mod transactions;
 
 use crate::results::{Results, SCHEMA};
 use crate::{machine, Outcome};
@@ -39,6 +41,7 @@ pub fn main(arguments: &[String]) -> Outcome<bool> {
         ("cache", cache::report),
         ("queue", queue::report),
         ("log", log::report),
+        ("transactions", transactions::report),
     ];
     for (name, report) in groups {
         if plan.wants(name) {

@@ -25,7 +25,8 @@ pub struct Plan {
 }
 
 /// The groups, in the order in which they are measured.
-pub const GROUPS: [&str; 9] = ["w1", "w2", "sizes", "scale", "growth", "empty", "cache", "queue", "log"];
+pub const GROUPS: [&str; 10] =
+    ["w1", "w2", "sizes", "scale", "growth", "empty", "cache", "queue", "log", "transactions"];
 
 impl Plan {
     /// Reads the arguments of `report`.

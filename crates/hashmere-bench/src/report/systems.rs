@@ -39,7 +39,7 @@ const fn shared(id: &'static str, label: &'static str) -> System {
 }
 
 /// Every system of the report.
-pub const ALL: [System; 17] = [
+pub const ALL: [System; 20] = [
     HASHMERE,
     HASHMERE_EXPECTED,
     HASH_MAP,
@@ -53,6 +53,9 @@ pub const ALL: [System; 17] = [
     TINY,
     TKRZW_HASH,
     MEMCACHED,
+    SINGLES,
+    LMDB_TRANSACTIONS,
+    SQLITE,
     SPDLOG,
     CROSSBEAM,
     RTRB,
@@ -78,6 +81,12 @@ pub const HASH_MAP_FRESH: System = private("hashmap-fresh", "HashMap, Hashmere's
 pub const LMDB_BATCH: System = shared("lmdb batch", "LMDB, 1,000 a transaction");
 /// LMDB.
 pub const LMDB_SINGLE: System = shared("lmdb single", "LMDB, one a transaction");
+/// As many single sets, one after the other.
+pub const SINGLES: System = ours("hashmere-singles", "Hashmere, the same sets one by one");
+/// LMDB, each transaction for itself.
+pub const LMDB_TRANSACTIONS: System = shared("lmdb transactions", "LMDB, without sync");
+/// SQLite.
+pub const SQLITE: System = shared("sqlite transactions", "SQLite, WAL, synchronous off");
 /// Kyoto Cabinet.
 pub const STASH: System = private("kyoto stash", "Kyoto StashDB, buckets = records");
 /// Kyoto Cabinet.

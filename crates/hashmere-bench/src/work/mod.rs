@@ -8,6 +8,7 @@ mod million;
 mod queue;
 mod rate;
 mod space;
+mod transactions;
 
 use crate::tables::{Foldhash, Fresh, Map, Memcached, Mere, Rapidhash, Table};
 use crate::Outcome;
@@ -39,6 +40,7 @@ pub fn main(arguments: &[String]) -> Outcome {
     match system.as_str() {
         "hashmere" if test.starts_with("queue-") => queue::run(&call),
         "hashmere" if test.starts_with("log") => log::run(&call),
+        "hashmere" | "hashmere-singles" if test.starts_with("txn-") => transactions::run(&call),
         "crossbeam" | "rtrb" => queue::run_rival(&call),
         "hashmere" if test.starts_with("cache-") => cache::run(&call, &mut cache::store(&call)?),
         "memcached" if test.starts_with("cache-") => {

@@ -52,7 +52,8 @@ pub fn run<T: Table>(call: &Call, table: &mut T) -> Outcome {
     Ok(())
 }
 
-fn wait_for_start() -> Outcome {
+/// Says `ready`, and waits for the moment that all begin at.
+pub fn wait_for_start() -> Outcome {
     println!("ready");
     stdout().flush()?;
     let mut line = String::new();

@@ -48,7 +48,7 @@ pub(crate) use read::pinned::Showing;
 pub(crate) use read::Probe;
 pub(crate) use reclaim::resize::Resized;
 pub use stats::{ClientStats, Stats};
-pub(crate) use transact::{Change, Guard, Outcome as TransactionOutcome, Part, Value};
+pub(crate) use transact::{Change, Guard, Outcome as TransactionOutcome, Part, Room, Value};
 pub use write::counter::{number_of, step, Tick};
 pub use write::draft::When;
 pub use write::fairness::Rounds;

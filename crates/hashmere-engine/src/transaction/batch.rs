@@ -156,15 +156,12 @@ impl WriteBatch {
     /// Does the operations within a transaction. What only the commit tells is put in by [`Performed::complete`].
     fn perform<M: Mem, H: Host>(&self, transaction: &mut Transaction<'_, M, H>) -> Result<Performed, WriteError> {
         transaction.notes.reserve(self.operations.len(), self.bytes.len());
-        let mut performed = Performed {
-            results: Vec::with_capacity(self.operations.len()),
-            entries: Vec::with_capacity(self.operations.len()),
-        };
+        let mut results = Vec::with_capacity(self.operations.len());
         for (key, operation) in &self.operations {
             let key = &self.bytes[key.clone()];
             let entry = transaction.entry(key)?;
             let is_first = matches!(transaction.notes.entries[entry].write, Write::None);
-            performed.results.push(match operation {
+            results.push(match operation {
                 Operation::Set(value, attributes) => {
                     transaction.set_entry(entry, &self.bytes[value.clone()], *attributes)?;
                     BatchResult::Stored(Stored::default())
@@ -181,31 +178,27 @@ impl WriteBatch {
                 Operation::Touch(ttl) => BatchResult::Touched(transaction.touch(key, *ttl)?),
                 Operation::Get => BatchResult::Item(transaction.get_item(entry)?),
             });
-            performed.entries.push((entry, is_first));
+            transaction.notes.operations.push((entry, is_first));
         }
-        Ok(performed)
+        Ok(Performed(results))
     }
 }
 
 /// What the operations of a batch did within a transaction.
-struct Performed {
-    results: Vec<BatchResult>,
-    /// Of each the entry of its key, and whether no operation before it wrote that.
-    entries: Vec<(usize, bool)>,
-}
+struct Performed(Vec<BatchResult>);
 
 impl Performed {
     /// After the commit: versions and UIDs, and whether what was removed was there.
     fn complete<M: Mem, H: Host>(mut self, transaction: &Transaction<'_, M, H>) -> Vec<BatchResult> {
-        for (result, (entry, is_first)) in self.results.iter_mut().zip(self.entries) {
-            let Some(written) = transaction.notes.written.get(entry) else { continue };
+        for (result, (entry, is_first)) in self.0.iter_mut().zip(&transaction.notes.operations) {
+            let Some(written) = transaction.notes.written.get(*entry) else { continue };
             match result {
                 BatchResult::Stored(stored) => *stored = written.stored,
-                BatchResult::Deleted(was_there) if is_first => *was_there = written.was_there,
+                BatchResult::Deleted(was_there) if *is_first => *was_there = written.was_there,
                 _ => {}
             }
         }
-        self.results
+        self.0
     }
 }
 

@@ -13,7 +13,7 @@ pub(crate) mod snapshot;
 
 use crate::engine::{number_of, step, Engine, KeyHash, Rounds, TransactionOutcome};
 use crate::error::{ReadError, WriteError};
-use crate::transaction::notes::{Write, Written, NO_ROOT};
+use crate::transaction::notes::{emptied, Write, Written, NO_ROOT};
 use crate::transaction::snapshot::Seen;
 use crate::types::{Attributes, Counter, Item, Ttl};
 use hashmere_mem::{Host, Mem};
@@ -240,21 +240,25 @@ impl<'t, M: Mem, H: Host> Transaction<'t, M, H> {
         if self.notes.entries.iter().all(|entry| matches!(entry.write, Write::None)) {
             return Ok(self.validate()?);
         }
-        let mut parts = self.notes.parts();
+        let (mut spare, mut written) = (std::mem::take(&mut self.notes.spare), std::mem::take(&mut self.notes.written));
+        let mut parts = self.notes.parts(spare.parts);
         let keys = self.notes.entries.iter().map(|entry| (&self.notes.bytes[entry.key.clone()], entry.kh));
-        let mut writer = self.engine.writer_for_many(keys)?;
         let mut conflict = None;
-        let done = self.engine.end_round(rounds, &mut writer, |writer| {
-            Ok(match self.engine.transact(writer, &mut parts)? {
-                TransactionOutcome::Committed => Some(()),
-                TransactionOutcome::Conflict(at) => {
-                    conflict = Some(at);
-                    None
-                }
+        let done = self.engine.writer_for_many(keys).and_then(|mut writer| {
+            self.engine.end_round(rounds, &mut writer, |writer| {
+                Ok(match self.engine.transact(writer, &mut parts, &mut spare.room)? {
+                    TransactionOutcome::Committed => Some(()),
+                    TransactionOutcome::Conflict(at) => {
+                        conflict = Some(at);
+                        None
+                    }
+                })
             })
-        })?;
-        let written = parts.iter().map(|part| Written { stored: part.stored, was_there: part.was_there }).collect();
-        self.notes.written = written;
+        });
+        written.extend(parts.iter().map(|part| Written { stored: part.stored, was_there: part.was_there }));
+        spare.parts = emptied(parts);
+        (self.notes.spare, self.notes.written) = (spare, written);
+        let done = done?;
         self.notes.conflict = conflict;
         Ok(done.is_some())
     }

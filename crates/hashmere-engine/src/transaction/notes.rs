@@ -1,6 +1,6 @@
 //! What a transaction notes: of each key what was read and what is to be written.
 
-use crate::engine::{Change, Guard, KeyHash, Part, Value};
+use crate::engine::{Change, Guard, KeyHash, Part, Room, Value};
 use crate::error::WriteError;
 use crate::transaction::snapshot::Seen;
 use crate::types::Stored;
@@ -13,6 +13,8 @@ const FEW: usize = 16;
 /// Bytes of values that were written again before the rest is copied together.
 const GARBAGE: usize = 1 << 20;
 
+/// Bytes that notes may keep for the next transaction.
+const KEPT: usize = 16 << 10;
 /// The root of notes that none was put into yet; no store has it.
 pub(super) const NO_ROOT: u64 = u64::MAX;
 
@@ -63,12 +65,32 @@ pub struct Notes {
     pub(super) conflict: Option<usize>,
     /// After the commit, of each entry.
     pub(super) written: Vec<Written>,
+    /// Of each operation of a batch the entry of its key, and whether no operation before it wrote that.
+    pub(super) operations: Vec<(usize, bool)>,
+    pub(super) spare: Spare,
+}
+
+/// What a commit allocates, to be used again by the next.
+#[derive(Default)]
+pub(super) struct Spare {
+    pub(super) room: Room,
+    /// Empty.
+    pub(super) parts: Vec<Part<'static>>,
 }
 
 impl Default for Notes {
     fn default() -> Notes {
-        let (entries, bytes, written) = (Vec::new(), Vec::new(), Vec::new());
-        Notes { root: NO_ROOT, entries, bytes, garbage: 0, index: HashMap::new(), conflict: None, written }
+        Notes {
+            root: NO_ROOT,
+            entries: Vec::new(),
+            bytes: Vec::new(),
+            garbage: 0,
+            index: HashMap::new(),
+            conflict: None,
+            written: Vec::new(),
+            operations: Vec::new(),
+            spare: Spare::default(),
+        }
     }
 }
 
@@ -80,6 +102,12 @@ impl Notes {
         self.bytes.clear();
         self.index.clear();
         self.written.clear();
+        self.operations.clear();
+    }
+
+    /// Whether it has allocated little: then it is worth keeping for the next transaction.
+    pub(super) fn is_small(&self) -> bool {
+        self.entries.capacity() <= FEW && self.bytes.capacity() <= KEPT
     }
 
     /// Makes room for this number of keys, and for this number of bytes of keys and values.
@@ -156,9 +184,11 @@ impl Notes {
         start..self.bytes.len()
     }
 
-    /// The parts of a commit, one for each entry.
-    pub(super) fn parts(&self) -> Vec<Part<'_>> {
-        self.entries.iter().map(|entry| self.part(entry)).collect()
+    /// The parts of a commit, one for each entry, in what was allocated for others.
+    pub(super) fn parts(&self, spare: Vec<Part<'static>>) -> Vec<Part<'_>> {
+        let mut parts = emptied(spare);
+        parts.extend(self.entries.iter().map(|entry| self.part(entry)));
+        parts
     }
 
     fn part(&self, entry: &Entry) -> Part<'_> {
@@ -180,4 +210,9 @@ impl Notes {
         };
         Part::new(&self.bytes[entry.key.clone()], entry.kh, guard, change)
     }
+}
+
+/// The same allocation for parts of another lifetime (`collect` reuses it), without the parts.
+pub(super) fn emptied<'a>(parts: Vec<Part<'_>>) -> Vec<Part<'a>> {
+    parts.into_iter().map_while(|_| None).collect()
 }

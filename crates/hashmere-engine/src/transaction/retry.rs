@@ -5,6 +5,7 @@ use crate::error::WriteError;
 use crate::transaction::backoff::Backoff;
 use crate::transaction::{Notes, Reader, Transaction};
 use hashmere_mem::{Host, Mem};
+use std::cell::Cell;
 use std::time::{Duration, Instant};
 
 /// How often a transaction is tried at least, before a conflict is an error,
@@ -83,18 +84,39 @@ impl Attempts {
     }
 }
 
+thread_local! {
+    /// The notes of this thread's last transaction, for the next one: what they allocated costs as much as a write.
+    static NOTES: Cell<Option<Box<Notes>>> = const { Cell::new(None) };
+}
+
 /// Runs `f` with a new transaction and commits it; again if what it read has changed by then, also if it failed.
 pub(crate) fn run<M: Mem, H: Host, R, S, E: From<WriteError>>(
     engine: &Engine<M, H>,
     read: &Reader<'_>,
+    f: impl FnMut(&mut Transaction<'_, M, H>) -> Result<R, E>,
+    after: impl FnMut(&Transaction<'_, M, H>, R) -> S,
+) -> Result<S, E> {
+    // A transaction within the function of another one, and one at the end of its thread, finds none.
+    let mut notes = NOTES.try_with(Cell::take).ok().flatten().unwrap_or_default();
+    let done = run_with(engine, read, &mut notes, f, after);
+    if notes.is_small() {
+        let _ = NOTES.try_with(|kept| kept.set(Some(notes)));
+    }
+    done
+}
+
+fn run_with<M: Mem, H: Host, R, S, E: From<WriteError>>(
+    engine: &Engine<M, H>,
+    read: &Reader<'_>,
+    notes: &mut Notes,
     mut f: impl FnMut(&mut Transaction<'_, M, H>) -> Result<R, E>,
     mut after: impl FnMut(&Transaction<'_, M, H>, R) -> S,
 ) -> Result<S, E> {
-    let (mut attempts, mut notes) = (Attempts::default(), Notes::default());
+    let mut attempts = Attempts::default();
     loop {
         attempts.begin(engine)?;
         notes.clear();
-        let mut transaction = Transaction::new(engine, read, &mut notes);
+        let mut transaction = Transaction::new(engine, read, notes);
         match f(&mut transaction) {
             Ok(result) => {
                 if attempts.commit(&mut transaction)? {

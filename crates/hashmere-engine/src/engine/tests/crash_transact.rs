@@ -3,6 +3,7 @@
 use super::crash::{Cast, Effort, Rule, Scenario};
 use super::fixture::{cache, strict, Client, Fixture, Geometry};
 use super::transact::{apply, Op};
+use crate::engine::Room;
 use crate::types::{Attributes, Ttl};
 
 pub(super) const EFFORT: Effort =
@@ -70,7 +71,7 @@ fn three_keys_in_all_mixtures() {
     run("nothing to delete", strict(24), few, |c| apply(c, &[Op::Delete(b"absent"), Op::Set(b"key1", b"one")]));
     run("conflict", strict(24), few, |c| {
         let mut parts = [Op::Set(b"key1", b"one").part(c), Op::Absent(b"key2", b"two").part(c)];
-        let done = c.transact(&mut c.writer().unwrap(), &mut parts).unwrap();
+        let done = c.transact(&mut c.writer().unwrap(), &mut parts, &mut Room::default()).unwrap();
         assert_eq!(done, crate::engine::transact::Outcome::Conflict(1));
     });
     run("expiry kept", strict(24), few, |c| {

@@ -2,7 +2,7 @@
 
 use super::fixture::{strict, Client, Fixture, TestEngine};
 use crate::engine::transact::{Change, Guard, Outcome, Part, Value};
-use crate::engine::{Engine, When};
+use crate::engine::{Engine, Room, When};
 use crate::types::{Attributes, Ttl};
 use hashmere_mem::{Host, Mem};
 use std::collections::BTreeMap;
@@ -43,7 +43,7 @@ fn seen<M: Mem, H: Host>(engine: &Engine<M, H>, key: &[u8]) -> Guard {
 
 pub(super) fn apply<M: Mem, H: Host>(engine: &Engine<M, H>, ops: &[Op<'_>]) {
     let mut parts: Vec<_> = ops.iter().map(|op| op.part(engine)).collect();
-    let done = engine.transact(&mut engine.writer().unwrap(), &mut parts).unwrap();
+    let done = engine.transact(&mut engine.writer().unwrap(), &mut parts, &mut Room::default()).unwrap();
     assert_eq!(done, Outcome::Committed);
 }
 
@@ -65,7 +65,10 @@ fn all_keys_change_or_none() {
     let mut refused: Vec<_> = ops.iter().map(|op| op.part(&*client)).collect();
     let other = client.peek(b"k1", client.hash(b"k1")).unwrap().unwrap();
     refused.push(Part::new(b"z", client.hash(b"z"), Guard::Seen(other), Change::Same));
-    assert_eq!(client.transact(&mut client.writer().unwrap(), &mut refused).unwrap(), Outcome::Conflict(41));
+    assert_eq!(
+        client.transact(&mut client.writer().unwrap(), &mut refused, &mut Room::default()).unwrap(),
+        Outcome::Conflict(41)
+    );
     assert_eq!(all(&client), before);
     apply(&*client, &ops);
     let after = all(&client);
@@ -83,7 +86,7 @@ fn what_is_stored_is_told() {
     let before = client.peek(b"a", client.hash(b"a")).unwrap().unwrap();
     let ops = [Op::Set(b"a", b"2"), Op::Set(b"b", b"3"), Op::Delete(b"c"), Op::Look(b"d")];
     let mut parts: Vec<_> = ops.iter().map(|op| op.part(&*client)).collect();
-    client.transact(&mut client.writer().unwrap(), &mut parts).unwrap();
+    client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap();
     let [a, b, c, _] = &parts[..] else { unreachable!() };
     let meta = |key: &[u8]| client.peek(key, client.hash(key)).unwrap().unwrap();
     assert_eq!((a.stored.uid, a.stored.version), (meta(b"a").uid, meta(b"a").version));
@@ -134,7 +137,7 @@ fn guards_hold_for_versions_expiry_and_absence() {
     let guard = seen(&*client, b"e");
     let go = |guard| {
         let mut parts = [Part::new(b"e", client.hash(b"e"), guard, Change::Same), Op::Set(b"x", b"y").part(&*client)];
-        client.transact(&mut client.writer().unwrap(), &mut parts).unwrap()
+        client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap()
     };
     assert_eq!(go(guard), Outcome::Committed);
     assert!(client.t_touch(b"e", Ttl::At(60_000)).unwrap());
@@ -161,7 +164,7 @@ fn keys_of_the_overflow_tree() {
             .iter()
             .map(|(key, kh)| Part::new(key, *kh, Guard::Any, Change::Put(Value { bytes: key, ..Value::default() })))
             .collect();
-        match client.transact(&mut client.writer().unwrap(), &mut parts) {
+        match client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()) {
             Ok(done) => assert_eq!(done, Outcome::Committed),
             Err(error) => panic!("{error}"),
         }
@@ -173,7 +176,10 @@ fn keys_of_the_overflow_tree() {
     }
     let mut parts: Vec<_> =
         keys.iter().take(25).map(|(key, kh)| Part::new(key, *kh, Guard::Any, Change::Remove)).collect();
-    assert_eq!(client.transact(&mut client.writer().unwrap(), &mut parts).unwrap(), Outcome::Committed);
+    assert_eq!(
+        client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap(),
+        Outcome::Committed
+    );
     assert!(parts.iter().all(|part| part.was_there));
     assert_eq!(client.items(), 15);
     client.check().sound().unwrap();
@@ -193,7 +199,7 @@ fn a_store_without_room_refuses_the_whole() {
     ops.insert(0, Op::Set(b"a", b"after"));
     ops.pop();
     let mut parts: Vec<_> = ops.iter().map(|op| op.part(&*client)).collect();
-    let error = client.transact(&mut client.writer().unwrap(), &mut parts).unwrap_err();
+    let error = client.transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default()).unwrap_err();
     assert!(error.is_no_room(), "{error}");
     assert_eq!(client.t_get(b"a").unwrap().unwrap(), b"before");
     assert_eq!(client.items(), 1);

@@ -14,7 +14,7 @@ use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes the cells and the counts after the commit.
-    pub(super) fn write_cells(&self, writer: &Writer, root: u64, parts: &[Part<'_>], held: &Held) {
+    pub(super) fn write_cells(&self, writer: &Writer, root: u64, parts: &[Part<'_>], held: &Held<'_>) {
         let (mut items, mut bytes) = (0, 0);
         let mut index = 0;
         for part in parts {
@@ -42,7 +42,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.note_counts(writer.row, root, items, bytes);
     }
 
-    fn write_cell(&self, held: &Held, index: u64, words: [u64; 4]) {
+    fn write_cell(&self, held: &Held<'_>, index: u64, words: [u64; 4]) {
         for (at, word) in (held.list.cell(index)..).step_by(8).zip(words) {
             self.mem.store(at, word, Ordering::Relaxed);
         }
@@ -58,7 +58,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
 
     /// Says that the transaction is pending, and makes each slot name its cell. `Err`: the part whose key finds no slot
     /// any more.
-    pub(super) fn name_cells(&self, writer: &Writer, parts: &mut [Part<'_>], held: &Held) -> Result<(), usize> {
+    pub(super) fn name_cells(&self, writer: &Writer, parts: &mut [Part<'_>], held: &Held<'_>) -> Result<(), usize> {
         let row = writer.row;
         // SYNC(pending): the cells are seen by every reader that sees the status, or a slot that names one.
         let pending = self.next_status(row);
@@ -121,7 +121,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         parts: &mut [Part<'_>],
         drafts: &mut Drafts,
-        held: &mut Held,
+        held: &mut Held<'_>,
     ) {
         let row = writer.row;
         self.give_versions(parts, held);
@@ -157,7 +157,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Chooses the versions of all parts, and what the lock words are to hold.
-    fn give_versions(&self, parts: &mut [Part<'_>], held: &mut Held) {
+    fn give_versions(&self, parts: &mut [Part<'_>], held: &mut Held<'_>) {
         let most = self.count_versions(parts, held, 0);
         // SYNC(snapshot): loaded once for all: the whole transaction is of before the moment of a backup, or none is.
         let Some(floor) = self.floor_for(most) else { return };
@@ -171,7 +171,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Versions from the words of the locks, at least this large; the largest that is given.
-    fn count_versions(&self, parts: &mut [Part<'_>], held: &mut Held, least: u64) -> u64 {
+    fn count_versions(&self, parts: &mut [Part<'_>], held: &mut Held<'_>, least: u64) -> u64 {
         let mut most = 0;
         for part in parts.iter_mut().filter(|part| part.changes() || part.becomes.written().is_some()) {
             let word = &mut held.locks[part.lock].word;

@@ -4,8 +4,8 @@
 use crate::engine::client::stalled::BRIEF;
 use crate::engine::commit::locate::{Reach, Site};
 use crate::engine::index::{Place, Tree};
-use crate::engine::transact::{Part, Way};
-use crate::engine::{Engine, Writer};
+use crate::engine::transact::Part;
+use crate::engine::{Engine, Found, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use hashmere_format::cell::List;
@@ -31,11 +31,15 @@ impl Lock {
     }
 }
 
+/// What a transaction allocates for its locks, to be used again by the next.
+#[derive(Default)]
+pub(crate) struct Room(Vec<Lock>);
+
 /// The locks that an attempt holds, and those that it wants.
-pub(super) struct Held {
+pub(super) struct Held<'r> {
     pub(super) list: List,
     /// In ascending order those of the first tree, then those of the overflow tree.
-    pub(super) locks: Vec<Lock>,
+    pub(super) locks: &'r mut Vec<Lock>,
     /// How many of them are of the first tree.
     firsts: usize,
     /// How many are held.
@@ -51,9 +55,10 @@ pub(super) enum Taken {
     NoRoom,
 }
 
-impl Held {
-    pub(super) fn new(list: List) -> Held {
-        Held { list, locks: Vec::new(), firsts: 0, taken: 0 }
+impl<'r> Held<'r> {
+    pub(super) fn new(list: List, room: &'r mut Room) -> Held<'r> {
+        room.0.clear();
+        Held { list, locks: &mut room.0, firsts: 0, taken: 0 }
     }
 
     fn index_of(&self, range: std::ops::Range<usize>, bucket: u64) -> Option<usize> {
@@ -69,7 +74,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer: &mut Writer,
         root: u64,
         parts: &mut [Part<'_>],
-        held: &mut Held,
+        held: &mut Held<'_>,
     ) -> Result<Taken, WriteError> {
         held.locks.reserve(parts.len());
         for part in parts.iter_mut() {
@@ -101,16 +106,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer: &mut Writer,
         root: u64,
         parts: &[Part<'_>],
-        held: &mut Held,
+        held: &mut Held<'_>,
     ) -> Result<Taken, WriteError> {
-        let overflows = |part: &&Part<'_>| {
-            part.reach != Reach::First || held.locks.get(part.lock).is_some_and(|lock| lock.word.has_overflow())
-        };
-        if !parts.iter().any(|part| overflows(&part)) {
+        let mut hashes = Vec::new();
+        for part in parts {
+            let has_overflow = held.locks.get(part.lock).is_some_and(|lock| lock.word.has_overflow());
+            if part.reach != Reach::First || has_overflow && self.find_first(part)?.is_none() {
+                hashes.extend(self.layout.hasher.overflow(part.key));
+            }
+        }
+        if hashes.is_empty() {
             return Ok(Taken::All);
         }
-        let hashes: Vec<u64> =
-            parts.iter().filter(overflows).flat_map(|part| self.layout.hasher.overflow(part.key)).collect();
         let leaf = |hash: &u64| self.leaf_of(root, Tree::Overflow, *hash);
         let mut leaves = Vec::with_capacity(hashes.len());
         for hash in &hashes {
@@ -137,14 +144,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Puts these buckets behind those that are held.
-    fn want(&self, held: &mut Held, mut buckets: Vec<u64>) {
+    fn want(&self, held: &mut Held<'_>, mut buckets: Vec<u64>) {
         buckets.sort_unstable();
         buckets.dedup();
         held.locks.extend(buckets.into_iter().map(Lock::of));
     }
 
     /// Takes the locks that are wanted and not held. `false`: one of them did not come at once, and none is held.
-    fn take_wanted(&self, writer: &mut Writer, held: &mut Held) -> Result<bool, WriteError> {
+    fn take_wanted(&self, writer: &mut Writer, held: &mut Held<'_>) -> Result<bool, WriteError> {
         let row = writer.row;
         if !fault::is(Fault::LocksUnnamed) {
             for (index, lock) in held.locks.iter().enumerate().skip(held.taken) {
@@ -181,7 +188,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         Ok(true)
     }
 
-    fn release_taken(&self, held: &mut Held) {
+    fn release_taken(&self, held: &mut Held<'_>) {
         for lock in held.locks.drain(..).take(held.taken) {
             self.release(lock.bucket + LOCK_WORD, lock.word);
         }
@@ -189,7 +196,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Releases what is held, with the words that it is to hold.
-    pub(super) fn release_all(&self, writer: &Writer, held: &Held) {
+    pub(super) fn release_all(&self, writer: &Writer, held: &Held<'_>) {
         for lock in held.locks.iter().take(held.taken) {
             self.release(lock.bucket + LOCK_WORD, lock.word);
         }
@@ -199,9 +206,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// With all locks held: where a part's key is, or could be.
-    pub(super) fn find_part(&self, root: u64, part: &Part<'_>, held: &Held) -> Result<Site, WriteError> {
-        let Some(Way { place, .. }) = part.way else { return Err(WriteError::InvalidState("a part without a bucket")) };
-        let found = self.look(part.key, part.kh, part.kh.hash, place, Tree::First)?;
+    pub(super) fn find_part(&self, root: u64, part: &Part<'_>, held: &Held<'_>) -> Result<Site, WriteError> {
+        let found = self.find_first(part)?;
         if found.is_none() && held.locks[part.lock].word.has_overflow() {
             for hash in self.layout.hasher.overflow(part.key) {
                 let Some((place, lock)) = self.overflow_place(root, hash, held)? else { break };
@@ -214,12 +220,18 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 }
             }
         }
+        let place = part.place()?;
         let free = if found.is_none() { self.free_slot(place) } else { None };
         Ok(Site { found, free, tree: Tree::First, leaf: place.leaf, hash: part.kh.hash })
     }
 
+    /// With its lock held: the key in the first tree.
+    fn find_first(&self, part: &Part<'_>) -> Result<Option<Found>, WriteError> {
+        Ok(self.look(part.key, part.kh, part.kh.hash, part.place()?, Tree::First)?)
+    }
+
     /// The place of a hash in the overflow tree, and which of the locks is its bucket's.
-    fn overflow_place(&self, root: u64, hash: u64, held: &Held) -> Result<Option<(Place, usize)>, WriteError> {
+    fn overflow_place(&self, root: u64, hash: u64, held: &Held<'_>) -> Result<Option<(Place, usize)>, WriteError> {
         let Some(leaf) = self.leaf_of(root, Tree::Overflow, hash)? else { return Ok(None) };
         let place = self.place(leaf, hash);
         Ok(held.index_of(held.firsts..held.locks.len(), place.first).map(|lock| (place, lock)))
@@ -231,7 +243,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         &self,
         root: u64,
         part: &Part<'_>,
-        held: &mut Held,
+        held: &mut Held<'_>,
     ) -> Result<Result<Site, u64>, WriteError> {
         let [first, second] = self.layout.hasher.overflow(part.key);
         let hash = if part.reach == Reach::Second { second } else { first };

@@ -15,15 +15,17 @@ use crate::engine::commit::locate::{Reach, Site};
 use crate::engine::index::{Path, Place, Tree};
 use crate::engine::transact::drafts::Drafts;
 use crate::engine::transact::locks::{Held, Taken};
+
 use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use crate::types::{Metadata, Stored};
-use hashmere_format::cell::{self, List};
+use hashmere_format::cell;
 use hashmere_format::member::NO_PERIOD;
 use hashmere_format::record::Head;
 use hashmere_format::row::{self, Stat};
 use hashmere_mem::{Host, Mem};
+pub(crate) use locks::Room;
 use std::sync::atomic::Ordering;
 
 /// What a key must be for the transaction to take place.
@@ -144,6 +146,11 @@ impl<'k> Part<'k> {
         }
     }
 
+    /// The bucket of the key.
+    fn place(&self) -> Result<Place, WriteError> {
+        self.way.map(|way| way.place).ok_or(WriteError::InvalidState("a part without a bucket"))
+    }
+
     /// The record that the transaction supersedes.
     fn old(&self) -> Option<&Found> {
         self.site.as_ref()?.found.as_ref().filter(|_| self.changes())
@@ -188,7 +195,12 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// Does all that the parts say, at one moment, if all of them are as they must be. No key may be in two of them.
-    pub(crate) fn transact(&self, writer: &mut Writer, parts: &mut [Part<'_>]) -> Result<Outcome, WriteError> {
+    pub(crate) fn transact(
+        &self,
+        writer: &mut Writer,
+        parts: &mut [Part<'_>],
+        room: &mut Room,
+    ) -> Result<Outcome, WriteError> {
         let mut drafts = Drafts::default();
         // So that the cache misses of all keys overlap, and none of them comes while locks are held.
         let root = self.root();
@@ -196,7 +208,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             part.way = self.way_of(root, part.kh.hash).ok();
         }
         let drafted = self.draft_parts(writer, parts, &mut drafts);
-        let done = drafted.and_then(|()| self.transact_while_active(writer, parts, &mut drafts));
+        let done = drafted.and_then(|()| self.transact_while_active(writer, parts, &mut drafts, room));
         // Not before: what is cleaned goes where the drafts were.
         if drafts.is_passed {
             self.end_drafts(drafts);
@@ -252,6 +264,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         writer: &mut Writer,
         parts: &mut [Part<'_>],
         drafts: &mut Drafts,
+        room: &mut Room,
     ) -> Result<Outcome, WriteError> {
         for part in parts.iter() {
             if let Some(way) = part.way {
@@ -264,7 +277,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut since = None;
         loop {
             let root = self.enter(writer);
-            let further = match self.attempt_transaction(writer, root, parts, drafts, list)? {
+            let further = match self.attempt_transaction(writer, root, parts, drafts, Held::new(list, room))? {
                 Attempt::Done(outcome) => return Ok(outcome),
                 Attempt::Again => continue,
                 Attempt::MoreLocks => {
@@ -318,9 +331,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         parts: &mut [Part<'_>],
         drafts: &mut Drafts,
-        list: List,
+        mut held: Held<'_>,
     ) -> Result<Attempt, WriteError> {
-        let mut held = Held::new(list);
         let attempt = self.attempt_with(writer, root, parts, drafts, &mut held);
         self.release_all(writer, &held);
         // Only now: what the row names until then is held back for the marks (`is_marking_dead`).
@@ -337,7 +349,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         parts: &mut [Part<'_>],
         drafts: &mut Drafts,
-        held: &mut Held,
+        held: &mut Held<'_>,
     ) -> Result<Attempt, WriteError> {
         match self.lock_all(writer, root, parts, held)? {
             Taken::All => {}

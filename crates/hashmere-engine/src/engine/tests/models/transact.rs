@@ -9,6 +9,7 @@ use crate::engine::tests::crash::State;
 use crate::engine::tests::fixture::{strict, Client};
 use crate::engine::tests::transact::Op;
 use crate::engine::transact::{Guard, Outcome, Part};
+use crate::engine::Room;
 use crate::fault::Fault;
 use hashmere_mem::shuttle::rand::{thread_rng, Rng};
 use hashmere_mem::shuttle::thread;
@@ -32,7 +33,9 @@ fn writer(play: &Play) -> Player {
 
 fn commit(client: &Player, ops: &[Op<'_>]) -> Outcome {
     let mut parts: Vec<_> = ops.iter().map(|op| op.part(&**client)).collect();
-    client.transact(&mut client.writer().unwrap(), &mut parts).unwrap_or_else(|error| wrong(error))
+    client
+        .transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default())
+        .unwrap_or_else(|error| wrong(error))
 }
 
 fn number(client: &Player, key: &[u8]) -> u64 {
@@ -171,7 +174,9 @@ fn transfer(client: &Player, from: &'static [u8], to: &'static [u8]) {
                 part
             })
             .collect();
-        let done = client.transact(&mut client.writer().unwrap(), &mut parts).unwrap_or_else(|error| wrong(error));
+        let done = client
+            .transact(&mut client.writer().unwrap(), &mut parts, &mut Room::default())
+            .unwrap_or_else(|error| wrong(error));
         if done == Outcome::Committed {
             return;
         }
