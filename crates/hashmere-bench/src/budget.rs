@@ -5,7 +5,7 @@
 use crate::tables::{bulk_matches, store_file};
 use crate::workload::{eight_digits, Random};
 use crate::Outcome;
-use hashmere::{Counter, Options, Store, WriteBatch};
+use hashmere::{Counter, Options, Store, WriteBatch, WriteError};
 use std::hint::black_box;
 use std::path::Path;
 
@@ -123,6 +123,16 @@ fn operation_of<'a>(operation: &str, store: &'a Store, records: u32) -> Outcome<
                 Ok(store.write_batch(&batch)?.len() as u64 == width)
             })
         }
+        // A transaction that reads 2 keys and writes both.
+        "transfer" => Box::new(move |_| {
+            let (from, to) = (eight_digits(draw()), eight_digits(draw()));
+            Ok(store.transaction(|t| -> Result<bool, WriteError> {
+                let (Some(one), Some(other)) = (t.get(from)?, t.get(to)?) else { return Ok(false) };
+                t.set(from, other)?;
+                t.set(to, one)?;
+                Ok(true)
+            })?)
+        }),
         "churn" => {
             // Delete one, and set it again the next time.
             let mut n = 0;

@@ -2,7 +2,7 @@
 
 use super::image::Image;
 use crate::tiny;
-use hashmere::{Attributes, Change, Counter, Expected, Options, Store, Ttl};
+use hashmere::{Attributes, Change, Counter, Expected, Options, Store, Ttl, WriteBatch, WriteError};
 use std::path::Path;
 use std::time::Duration;
 
@@ -54,6 +54,7 @@ pub const SCENARIOS: &[Scenario] = &[
     Scenario { name: "increment", act: |s, _| count(s), key: |_| Some(b"n".to_vec()), ..PLAIN },
     Scenario { name: "append", act: |s, _| assert!(s.append(KEY, b"tail").expect("append").is_some()), ..PLAIN },
     Scenario { name: "touch", act: |s, _| assert!(s.touch(KEY, HOUR).expect("touch")), ..PLAIN },
+    Scenario { name: "transaction", act: |s, _| change_four(s), ..PLAIN },
     Scenario {
         name: "set with a split",
         fill: |_| {},
@@ -62,6 +63,7 @@ pub const SCENARIOS: &[Scenario] = &[
         key: |n| Some(split_key(n)),
         ..PLAIN
     },
+    Scenario { name: "transaction, long", act: |s, _| change_many(s), ..PLAIN },
     Scenario { name: "set, large value", act: |s, _| set(s, KEY, &[b'L'; 9000]), ..PLAIN },
     Scenario {
         name: "set with cleaning",
@@ -85,7 +87,7 @@ pub const SCENARIOS: &[Scenario] = &[
 
 /// The first of them, this many, keep only writers of their own key out. (A stop while the file grows keeps out every
 /// writer that needs a segment.)
-pub const HELD: usize = 9;
+pub const HELD: usize = 10;
 
 const HOUR: Ttl = Ttl::After(Duration::from_secs(3600));
 
@@ -100,6 +102,27 @@ fn compare(store: &Store) {
 
 fn count(store: &Store) {
     assert!(store.incr(b"n", 1, Counter::EXISTING).expect("increment").is_some());
+}
+
+/// A new key, one that is replaced, one that goes and a counter: their cells have room in the client's own place.
+fn change_four(store: &Store) {
+    let mut batch = WriteBatch::new();
+    batch.set("new", "a new value").set(KEY, "replaced by another").delete("key1").incr("n", 1, Counter::EXISTING);
+    assert_eq!(store.write_batch(&batch).expect("write a batch").len(), 4);
+}
+
+/// More keys than have room there, a large value among them. What it reads has to stay: beside a stop it runs again,
+/// and does the same.
+fn change_many(store: &Store) {
+    store
+        .transaction(|t| -> Result<(), WriteError> {
+            assert!(t.get(KEY)?.is_some());
+            (0..4).try_for_each(|number| t.set(format!("new{number}"), "a new value"))?;
+            t.set(KEY, [b'L'; 9000])?;
+            t.delete("key1")?;
+            t.touch("key3", HOUR).map(drop)
+        })
+        .expect("a transaction");
 }
 
 fn split_key(number: u64) -> Vec<u8> {

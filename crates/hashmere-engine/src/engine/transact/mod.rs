@@ -148,7 +148,7 @@ impl<'k> Part<'k> {
 
     /// The bucket of the key.
     fn place(&self) -> Result<Place, WriteError> {
-        self.way.map(|way| way.place).ok_or(WriteError::InvalidState("a part without a bucket"))
+        self.way.map(|way| way.place).ok_or_else(|| WriteError::InvalidState("a part without a bucket"))
     }
 
     /// The record that the transaction supersedes.
