@@ -148,7 +148,10 @@ impl<'k> Part<'k> {
 
     /// The bucket of the key.
     fn place(&self) -> Result<Place, WriteError> {
-        self.way.map(|way| way.place).ok_or_else(|| WriteError::InvalidState("a part without a bucket"))
+        match self.way {
+            Some(way) => Ok(way.place),
+            None => Err(WriteError::InvalidState("a part without a bucket")),
+        }
     }
 
     /// The record that the transaction supersedes.
