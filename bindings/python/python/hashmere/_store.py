@@ -151,7 +151,8 @@ class Store(_hashmere.Store):
 
         **``f`` may run several times**: when others changed what it read, nothing has happened, and it is called again. So it must have
         no effects but through the transaction. No lock is held while it runs. If it raises, nothing has happened; an `Exception` that
-        comes from values that were not there at one moment is not raised, but ``f`` called again. `Conflict` is raised if others
+        comes from values that were not there at one moment is not raised, but ``f`` called again (so what a signal handler raises to
+        end ``f`` is to be a `BaseException` that is no `Exception`). `Conflict` is raised if others
         changed what it read each of 1,000 times, for 5 seconds.
         """
         t = self._begin()

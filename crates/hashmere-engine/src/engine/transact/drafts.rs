@@ -37,12 +37,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (key, kh): (&[u8], KeyHash),
         head: Head,
     ) -> Result<Draft, WriteError> {
-        self.admit(head.key_len, head.value_len)?;
-        let least = head.version;
-        if least != 0 {
-            self.ask_version(writer, least)?;
-        }
-        let head = Head { version: 0, ..head };
+        let (head, least) = self.admit_head(writer, head)?;
         let bytes = head.record_bytes(self.layout.lengths);
         let value_len = head.value_len;
         if self.is_large(bytes) {

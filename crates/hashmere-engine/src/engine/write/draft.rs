@@ -106,13 +106,20 @@ impl<M: Mem, H: Host> Engine<M, H> {
         kh: KeyHash,
         head: Head,
     ) -> Result<Draft, WriteError> {
+        let (head, least) = self.admit_head(writer, head)?;
+        let draft = self.draft(writer, key, kh, head, head.value_len)?;
+        Ok(Draft { least, ..draft })
+    }
+
+    /// Refuses a record that this store cannot hold. The head without the version that it asks for, and that version.
+    #[inline(always)]
+    pub(in crate::engine) fn admit_head(&self, writer: &mut Writer, head: Head) -> Result<(Head, u64), WriteError> {
         self.admit(head.key_len, head.value_len)?;
         let least = head.version;
         if least != 0 {
             self.ask_version(writer, least)?;
         }
-        let draft = self.draft(writer, key, kh, Head { version: 0, ..head }, head.value_len)?;
-        Ok(Draft { least, ..draft })
+        Ok((Head { version: 0, ..head }, least))
     }
 
     /// Runs a write, and again after making room when the index had none to grow.
