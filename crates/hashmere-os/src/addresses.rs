@@ -154,9 +154,11 @@ fn mappings() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::test_util::most_addresses;
 
     #[test]
     fn positions_are_apart_and_come_back() {
+        let _most = most_addresses();
         let held: Vec<Position> = (0..64).map(|_| Position::take(0).unwrap()).collect();
         let mut addresses: Vec<usize> = held.iter().filter_map(Position::address).collect();
         addresses.sort_unstable();

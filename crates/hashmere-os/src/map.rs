@@ -337,7 +337,7 @@ fn place(len: usize) -> io::Result<NonNull<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::test_util::{child, Scratch};
+    use crate::test_util::{child, most_addresses, Scratch};
     use crate::{space, AddressLimit};
     use std::os::fd::AsFd;
 
@@ -387,6 +387,7 @@ mod tests {
 
     #[test]
     fn a_mapping_grows_in_place() {
+        let _most = most_addresses();
         let scratch = Scratch::new("map-extend");
         let file = scratch.file("f");
         let map = Map::open(file.as_fd(), 1, true).unwrap();
@@ -427,6 +428,7 @@ mod tests {
 
     #[test]
     fn a_thousand_mappings_all_grow() {
+        let _most = most_addresses();
         let scratch = Scratch::new("map-many");
         let file = scratch.file("f");
         let maps: Vec<Map> = (0..1000).map(|_| Map::open(file.as_fd(), 1 << 20, true).unwrap()).collect();

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A folder of its own under the temporary folder, removed on drop.
 pub(crate) struct Scratch(PathBuf);
@@ -33,6 +34,13 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
+}
+
+/// Held by a test that maps a thousand files, and by those that need the room that these leave to none: the tests of
+/// this process share its addresses.
+pub(crate) fn most_addresses() -> MutexGuard<'static, ()> {
+    static MOST: Mutex<()> = Mutex::new(());
+    MOST.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether it is so before long. What this process closes stays open in a child that another test has just forked,
