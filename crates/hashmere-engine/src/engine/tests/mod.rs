@@ -29,6 +29,7 @@ mod models;
 mod ops;
 mod power;
 mod power_between;
+mod power_transact;
 mod probe;
 mod reach;
 mod refused;
