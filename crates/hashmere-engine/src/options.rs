@@ -59,6 +59,12 @@ pub struct Options {
     pub durable: Option<bool>,
     /// After how long a write syncs.
     pub sync_every: Option<Duration>,
+    /// Bytes for the feed of changes; an existing feed stays as it is.
+    pub feed: Option<u64>,
+    /// A feed that is made keeps values too.
+    pub feed_values: bool,
+    /// What changes that are made through this handle are marked with in the feed; 0: nothing.
+    pub origin: u32,
     /// Called with the progress of a recovery.
     pub on_recovery: Option<OnRecovery>,
 }

@@ -7,6 +7,7 @@
 pub mod cell;
 pub mod checksum;
 pub mod crc32c;
+pub mod feed;
 pub mod hash;
 pub mod header;
 pub mod layout;

@@ -1,0 +1,114 @@
+//! A consumer's place in a feed, as text that it keeps where its data are.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// Where a consumer resumes. Its text has no spaces and at most 160 bytes:
+/// `hm1-UUID-FEED-GENERATION-POSITION`, during a first copy with `-CURSOR` behind it; numbers are decimal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Token {
+    /// UUID of the store, as two words of the header.
+    pub(crate) store: [u64; 2],
+    /// Number of the feed.
+    pub(crate) feed: u64,
+    /// Generation of the root that the consumer has come to.
+    pub(crate) generation: u64,
+    /// Position of the next entry.
+    pub(crate) position: u64,
+    /// During a first copy: where its scan goes on.
+    pub(crate) cursor: Option<u64>,
+}
+
+impl Token {
+    /// Position of the next entry: it grows by one with each change that is no part of a transaction, and with each
+    /// transaction.
+    pub fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Whether the first copy is still under way.
+    pub fn is_copying(&self) -> bool {
+        self.cursor.is_some()
+    }
+
+    /// UUID of the store, as it is written.
+    pub fn store_uuid(&self) -> String {
+        let mut bytes = [0; 16];
+        for (half, word) in bytes.chunks_exact_mut(8).zip(self.store) {
+            half.copy_from_slice(&word.to_le_bytes());
+        }
+        let hex: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let uuid = self.store_uuid().replace('-', "");
+        write!(f, "hm1-{uuid}-{}-{}-{}", self.feed, self.generation, self.position)?;
+        self.cursor.map_or(Ok(()), |cursor| write!(f, "-{cursor}"))
+    }
+}
+
+/// A text that is no token.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadToken(pub(crate) String);
+
+impl fmt::Display for BadToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` is no token of a feed; give one as an event had it, or `start` or `now`", self.0)
+    }
+}
+
+impl std::error::Error for BadToken {}
+
+impl FromStr for Token {
+    type Err = BadToken;
+
+    fn from_str(text: &str) -> Result<Token, BadToken> {
+        parse(text).ok_or_else(|| BadToken(text.chars().take(200).collect()))
+    }
+}
+
+fn parse(text: &str) -> Option<Token> {
+    let mut parts = text.strip_prefix("hm1-")?.split('-');
+    let uuid = parts.next().filter(|uuid| uuid.len() == 32 && uuid.bytes().all(|b| b.is_ascii_hexdigit()))?;
+    let word = |at: usize| u64::from_str_radix(uuid.get(at..at + 16)?, 16).ok().map(u64::swap_bytes);
+    let store = [word(0)?, word(16)?];
+    let mut number = || -> Option<u64> {
+        let digits = parts.next()?;
+        (!digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit())).then_some(digits)?.parse().ok()
+    };
+    let (feed, generation, position) = (number()?, number()?, number()?);
+    let cursor = match parts.next() {
+        Some(digits) if !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit()) => Some(digits.parse().ok()?),
+        Some(_) => return None,
+        None => None,
+    };
+    parts.next().is_none().then_some(Token { store, feed, generation, position, cursor })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_are_text_and_back() {
+        let store = [0x0706_0504_0302_0100, u64::MAX];
+        for cursor in [None, Some(0), Some(u64::MAX)] {
+            let token = Token { store, feed: 1_795_000_000_000, generation: 3, position: 77, cursor };
+            let text = token.to_string();
+            assert!(text.starts_with("hm1-0001020304050607ffffffffffffffff-1795000000000-3-77"), "{text}");
+            assert_eq!(text.parse(), Ok(token));
+            assert!(text.len() <= 160);
+        }
+        let good = Token { store, feed: 1, generation: 2, position: 3, cursor: None }.to_string();
+        for bad in
+            ["", "now", "hm1-", "hm1-00-1-2-3", &good[..good.len() - 2], &format!("{good}-"), &format!("{good}-1-2")]
+        {
+            assert!(bad.parse::<Token>().is_err(), "{bad}");
+        }
+        assert!(good.replace("-3", "-+3").parse::<Token>().is_err());
+        assert!(good.replace("-3", "-99999999999999999999").parse::<Token>().is_err());
+    }
+}
