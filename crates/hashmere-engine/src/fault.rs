@@ -44,6 +44,22 @@ hashmere_mem::seeded_faults! {
     /// An expired record is there.
     ExpiryIgnored,
 
+    // The change feed.
+    /// What is about to be committed is not noted for a repair.
+    FeedUnsaid,
+    /// A repair does not report what the crashed client changed.
+    FeedForgotten,
+    /// A chunk is written again before its positions are given up.
+    FloorUnraised,
+    /// A writer takes a chunk that another one fills.
+    ChunkShared,
+    /// A consumer does not look again behind its copy of an entry.
+    EntryBelieved,
+    /// The position behind an entry is not said.
+    TailUnmoved,
+    /// Switching the feed off does not wait for those who write entries.
+    FeedUnawaited,
+
     // Locks and death.
     /// A writer takes a lock that another client holds.
     LockIgnored,

@@ -226,6 +226,7 @@ fn access(options: &Options) -> Access {
         read_only: options.read_only,
         busy_timeout: options.busy_timeout.unwrap_or(BUSY_TIMEOUT),
         sync_every: options.sync_every,
+        origin: options.origin,
     }
 }
 
@@ -335,6 +336,9 @@ impl Opened {
             space::refuse_what_cannot_fit(engine.mem.file().as_fd(), leaves * engine.leaf_bytes())
                 .map_err(|source| open_io(path, "make the index of", source))?;
             engine.presize(&mut writer, items).map_err(|error| open_write(path, error))?;
+        }
+        if let Some(bytes) = options.feed {
+            engine.enable_feed(&mut writer, bytes, options.feed_values).map_err(|error| open_write(path, error))?;
         }
         // Last: an open that is refused deletes nothing.
         if options.remove_on_last_close {

@@ -157,6 +157,8 @@ pub struct Pair {
     pub value: Vec<u8>,
     /// Everything else.
     pub metadata: Metadata,
+    /// The hash that the key was stored with, if the caller supplied one.
+    pub supplied_hash: Option<u64>,
 }
 
 /// A key that a cache dropped to make room: see [`Engine::record_evictions`](crate::Engine::record_evictions).

@@ -136,8 +136,8 @@ pub struct Change {
     pub operation: Operation,
     /// The key.
     pub key: Vec<u8>,
-    /// The hash that the caller gave for the key, as the store has spread it; `None`: the key's own.
-    pub supplied_hash: bool,
+    /// The hash that the caller supplied with the key; `None`: the key's own.
+    pub supplied_hash: Option<u64>,
     /// The version that the key has now; of a removal, one above every one that it had.
     pub version: Version,
     /// The value that it has now.

@@ -9,8 +9,20 @@
 
 #![forbid(unsafe_code)]
 
+mod entry;
+mod error;
 mod event;
+mod feed;
+mod options;
+mod ready_fd;
+mod switch;
 mod token;
 
+pub use error::FeedError;
 pub use event::{Change, Event, Operation, ResetReason, TransactionPart, Value};
+pub use feed::Feed;
+pub use hashmere_engine::FeedInfo;
+pub use options::{FeedOptions, FeedStart};
+pub use ready_fd::ReadyFd;
+pub use switch::{disable, enable, info};
 pub use token::{BadToken, Token};

@@ -59,6 +59,21 @@ impl Hasher {
     pub fn supplied(&self, hash: u64) -> u64 {
         finalize(hash ^ self.mix)
     }
+
+    /// The hash that the caller supplied, from what [`supplied`](Self::supplied) made of it.
+    pub fn as_supplied(&self, spread: u64) -> u64 {
+        definalize(spread) ^ self.mix
+    }
+}
+
+/// The inverse of [`finalize`]: the inverse factors in the opposite order. (A shift by more than half of the bits undoes
+/// itself.)
+fn definalize(mut x: u64) -> u64 {
+    x ^= x >> 33;
+    x = x.wrapping_mul(0x9cb4_b2f8_1293_37db);
+    x ^= x >> 33;
+    x = x.wrapping_mul(0x4f74_430c_22a5_4005);
+    x ^ (x >> 33)
 }
 
 /// The 64-bit finaliser of MurmurHash3 (Austin Appleby, public domain): a bijection with full avalanche.

@@ -64,6 +64,8 @@ pub mod at {
     pub const SNAPSHOT: u64 = 216;
     /// Versions that writes asked for are not above this.
     pub const RAISED: u64 = 224;
+    /// Where the change feed is, packed by [`FeedWord`](crate::feed::FeedWord).
+    pub const FEED: u64 = 232;
 
     /// Lock of growth (an owner word, see [`crate::leaf::LockWord`]).
     pub const SPACE_LOCK: u64 = 256;

@@ -1,7 +1,7 @@
 //! What all parts of the layout come to: one number for it, and that no part reaches into the next.
 
 use crate::header::{at, checksum, limit, WAIT_GROUPS};
-use crate::{cell, hash, record, region, root, row, segment, sync};
+use crate::{cell, feed, hash, record, region, root, row, segment, sync};
 
 /// Folds the constants of this crate, so that two builds that disagree on the layout refuse each other.
 pub fn layout_hash() -> u64 {
@@ -32,6 +32,10 @@ pub fn layout_hash() -> u64 {
         record::field::RETAINED,
         at::SNAPSHOT,
         at::RAISED,
+        at::FEED,
+        row::at::FEED,
+        feed::at::RING,
+        feed::ENTRY_HEAD,
     ])
 }
 

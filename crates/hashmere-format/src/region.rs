@@ -27,6 +27,8 @@ pub mod kind {
     pub const POOL: u64 = 1;
     /// A shared log.
     pub const LOG: u64 = 2;
+    /// The change feed.
+    pub const FEED: u64 = 3;
 }
 
 /// `"MEREGION"` as a little-endian word.

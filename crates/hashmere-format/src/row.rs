@@ -62,7 +62,8 @@ pub mod at {
     pub const TRANSACTION: u64 = 288;
     /// Number and stage of the last transaction.
     pub const STATUS: u64 = 296;
-    /// Reserved for the change feed: two words, zero today.
+    /// What is to be reported in the change feed, packed by [`FeedIntent`](crate::feed::FeedIntent); 0 nothing. (The
+    /// word behind it is unused.)
     pub const FEED: u64 = 304;
     /// First pin: segment plus one in the low half, how many views hold it in the high half.
     pub const PINS: u64 = 320;

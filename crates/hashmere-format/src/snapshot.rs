@@ -1,11 +1,12 @@
-//! The snapshot word of the header: whether a backup of the store is being made, by whom, and which records are its.
+//! The snapshot word of the header: whether a backup of the store is being made, by whom, and which records are its;
+//! and whether changes are kept in a feed.
 //!
 //! ```text
-//!  63                          22 21 20      19      18     17      16    15             0
-//! +------------------------------+--+-------+-------+------+-------+------+----------------+
-//! | floor: versions up to it     |0 |thinned| dirty | mark | watch | held | owner: client  |
-//! | were there before            |  |       |       |      |       |      | slot + 1, or 0 |
-//! +------------------------------+--+-------+-------+------+-------+------+----------------+
+//!  63                          22 21    20      19      18     17      16    15             0
+//! +------------------------------+-----+-------+-------+------+-------+------+----------------+
+//! | floor: versions up to it     |feed |thinned| dirty | mark | watch | held | owner: client  |
+//! | were there before            |     |       |       |      |       |      | slot + 1, or 0 |
+//! +------------------------------+-----+-------+-------+------+-------+------+----------------+
 //! ```
 //! The floor never goes back, also between backups: no version up to it is given to a record again while it is above
 //! what the record's bucket has seen.
@@ -23,6 +24,8 @@ const MARK: u64 = 1 << 18;
 const DIRTY: u64 = 1 << 19;
 /// A cache reused a segment with kept records, because it was full.
 const THINNED: u64 = 1 << 20;
+/// Every change has an entry in the feed. Here, because every write looks at this word.
+const FEED: u64 = 1 << 21;
 
 /// The word.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -33,9 +36,22 @@ impl Snapshot {
     pub fn idle(floor: u64, dirty: bool) -> Snapshot {
         Snapshot(floor << VERSION_SHIFT | if dirty { DIRTY } else { 0 })
     }
+    /// The backup has ended, and marks of it are left or not.
+    pub fn ended(self, dirty: bool) -> Snapshot {
+        Snapshot(Snapshot::idle(self.floor(), dirty).0 | self.0 & FEED)
+    }
     /// `slot` begins: segments with kept records are held back, nothing else yet.
     pub fn held_by(self, slot: u32) -> Snapshot {
-        Snapshot(self.0 & (VERSION_MASK | DIRTY) | HELD | u64::from(slot + 1))
+        Snapshot(self.0 & (VERSION_MASK | DIRTY | FEED) | HELD | u64::from(slot + 1))
+    }
+    /// Changes have entries in the feed, or not.
+    pub fn with_feed(self, on: bool) -> Snapshot {
+        Snapshot(self.0 & !FEED | if on { FEED } else { 0 })
+    }
+    /// Whether changes have entries in the feed.
+    #[inline(always)]
+    pub fn has_feed(self) -> bool {
+        self.0 & FEED != 0
     }
     /// The floor is set, and a writer that gives a version above it clears the bit.
     pub fn watching(self, floor: u64) -> Snapshot {
@@ -74,6 +90,11 @@ impl Snapshot {
     /// Whether a write has to look closer.
     #[inline(always)]
     pub fn concerns_writers(self) -> bool {
+        self.0 & (WATCH | MARK | FEED) != 0
+    }
+    /// Whether it has to because of a backup.
+    #[inline(always)]
+    pub fn concerns_backup(self) -> bool {
         self.0 & (WATCH | MARK) != 0
     }
     /// Whether the floor is being tried.
@@ -111,5 +132,9 @@ mod tests {
         let last = marking.thinned().plain();
         assert!(last.is_thinned() && last.is_held() && !last.concerns_writers() && last.owner() == Some(1023));
         assert_eq!(Snapshot::idle(last.floor(), false).0, 77 << VERSION_SHIFT);
+        let fed = idle.with_feed(true).held_by(5).clean().watching(8).marking().thinned();
+        assert!(fed.has_feed() && fed.concerns_writers() && fed.concerns_backup());
+        assert!(fed.plain().has_feed() && fed.plain().concerns_writers() && !fed.plain().concerns_backup());
+        assert_eq!(fed.ended(true).with_feed(false), Snapshot::idle(8, true));
     }
 }

@@ -31,6 +31,10 @@ pub trait Host: Send + Sync + 'static {
     fn describe(&self, pid: u32) -> PeerInfo;
     /// Wall clock, milliseconds since 1970: for TTL only.
     fn now_ms(&self) -> u64;
+    /// The same, perhaps some milliseconds late: for what is reported.
+    fn coarse_ms(&self) -> u64 {
+        self.now_ms()
+    }
     /// Monotonic clock: for waiting only.
     fn monotonic(&self) -> Duration;
 }

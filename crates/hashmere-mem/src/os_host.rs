@@ -174,6 +174,10 @@ impl Host for OsHost {
         clock::now_ms()
     }
 
+    fn coarse_ms(&self) -> u64 {
+        clock::coarse_ms()
+    }
+
     fn monotonic(&self) -> Duration {
         clock::monotonic()
     }

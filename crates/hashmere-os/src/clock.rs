@@ -10,6 +10,12 @@ pub fn now_ms() -> u64 {
     u64::try_from(read(libc::CLOCK_REALTIME).as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The same, as exact as the kernel's timer (1 to 10 ms), for a quarter of the price.
+#[inline]
+pub fn coarse_ms() -> u64 {
+    u64::try_from(read(libc::CLOCK_REALTIME_COARSE).as_millis()).unwrap_or(u64::MAX)
+}
+
 /// The monotonic clock: only differences mean anything. It is the same for all processes of one
 /// boot, and stops while the machine sleeps.
 #[inline]

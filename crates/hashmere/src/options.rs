@@ -118,6 +118,24 @@ impl Options {
         self.0.sync_every = Some(period);
         self
     }
+    /// Keeps about so many bytes of changes in the store's file (1 MiB to 32 GiB), for consumers that follow them: see
+    /// the crate `hashmere-feed`. Default: none. A store that keeps changes already goes on as it is.
+    pub fn feed(mut self, bytes: u64) -> Options {
+        self.0.feed = Some(bytes);
+        self
+    }
+    /// Whether the changes are kept with their values (default: without). Means something only together with
+    /// [`feed`](Self::feed), and where that makes the feed.
+    pub fn feed_values(mut self, values: bool) -> Options {
+        self.0.feed_values = values;
+        self
+    }
+    /// A number that marks all changes that are made through this handle in the feed, such as that of a replicator.
+    /// Default 0.
+    pub fn origin(mut self, origin: u32) -> Options {
+        self.0.origin = origin;
+        self
+    }
     /// Called with `(done, total)` in bytes while opening recovers a durable store after the machine went down.
     pub fn on_recovery(mut self, progress: impl Fn(u64, u64) + Send + Sync + 'static) -> Options {
         self.0.on_recovery = Some(OnRecovery(Arc::new(progress)));

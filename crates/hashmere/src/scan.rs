@@ -162,7 +162,8 @@ impl Store {
                     return Ok(None);
                 }
                 let value = if filter.keys_only { Vec::new() } else { engine.value_of(found)? };
-                Ok(Some(Pair { key, value, metadata: engine.meta_of_found(found) }))
+                let supplied_hash = engine.hash_of_caller(found);
+                Ok(Some(Pair { key, value, metadata: engine.meta_of_found(found), supplied_hash }))
             })?;
             if let Some(pair) = read {
                 return Ok(pair);

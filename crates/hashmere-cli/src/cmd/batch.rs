@@ -341,7 +341,8 @@ fn as_json(done: &Branch, names: &[(&'static str, Vec<u8>)]) -> Vec<u8> {
             }
             BatchResult::Counted(Some(number)) => format!("\"present\":true,\"number\":{number}"),
             BatchResult::Item(Some(item)) => {
-                let pair = Pair { key: key.clone(), value: item.value.clone(), metadata: item.metadata };
+                let pair =
+                    Pair { key: key.clone(), value: item.value.clone(), metadata: item.metadata, supplied_hash: None };
                 let mut line = Vec::new();
                 json::write_pair(&pair, true, &mut line);
                 // Without its braces and its newline.

@@ -80,7 +80,11 @@ impl Get {
     fn print_item(&self, output: &mut Output, key: &[u8], item: Item) -> Outcome {
         if self.json {
             let mut line = Vec::new();
-            json::write_pair(&Pair { key: key.to_vec(), value: item.value, metadata: item.metadata }, true, &mut line);
+            json::write_pair(
+                &Pair { key: key.to_vec(), value: item.value, metadata: item.metadata, supplied_hash: None },
+                true,
+                &mut line,
+            );
             output.raw(&line)
         } else if self.keys.len() == 1 {
             output.value(&item.value, self.escape.escape, self.newline)

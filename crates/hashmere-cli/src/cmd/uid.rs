@@ -43,7 +43,7 @@ impl UidOf {
             let (Some(key), Some(item)) = (store.key_of(named)?, store.get_item(named)?) else {
                 return Err(ReadError::Stale.into());
             };
-            let pair = Pair { key, value: item.value, metadata: item.metadata };
+            let pair = Pair { key, value: item.value, metadata: item.metadata, supplied_hash: None };
             let mut output = Output::new();
             output.found(&pair, self.json, false)?;
             return output.finish();

@@ -35,6 +35,8 @@ pub(crate) struct Access {
     pub(crate) busy_timeout: Duration,
     /// Durable stores: a write that finds the last sync older syncs.
     pub(crate) sync_every: Option<Duration>,
+    /// What its changes are marked with in the feed.
+    pub(crate) origin: u32,
 }
 
 /// Words of the header that never change.

@@ -33,14 +33,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if fault::is(Fault::RepairUnnamed) {
             self.mem.store(row + row::at::STATE, state & !1, Ordering::Release);
         }
-        self.recover_commit(row);
-        self.recover_cells(slot);
+        self.recover_commit(slot, root);
+        self.repair_report_in_place(slot, root);
+        self.recover_cells(slot, root);
         self.recover_index(slot, root)?;
         // While the locks of the crashed client are still held: no client can have moved what its key leads to.
         self.recover_new_large(slot)?;
         self.recover_locks_of_transaction(slot);
         self.recover_locks(slot);
         self.recover_segments(slot);
+        self.recover_chunks(slot);
         // It may have died between leaving a hole and saying so.
         self.note_hole(0);
         for pin in 0..row::PINS {
@@ -54,7 +56,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// A commit that happened but was not counted is counted; one that did not happen leaves nothing.
-    fn recover_commit(&self, row: u64) {
+    fn recover_commit(&self, slot: u32, root: u64) {
+        let row = row::offset(slot);
         // SYNC(intent): pairs with the release store in `announce`: where the intent is in force, its other words
         // belong to it.
         let target = self.mem.load(row + row::at::INTENT, Ordering::Acquire);
@@ -77,6 +80,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if self.layout.is_durable() {
                 self.complete_checksums(leaf::Slot(new), leaf::Slot(old));
             }
+            self.repair_report(slot, root, leaf::Slot(new), leaf::Slot(old));
             self.mark_large_dead(old);
             self.complete_counts(row);
         } else {
@@ -268,6 +272,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn retire_writer(&self, mut writer: Writer) {
         self.withdraw_snapshot(writer.slot);
         self.retire_segment(&mut writer);
+        self.retire_feed(&mut writer.feed);
         for pin in 0..row::PINS {
             self.mem.store(writer.row + row::at::PINS + 8 * pin, 0, Ordering::Release);
         }

@@ -77,7 +77,7 @@ impl<M: Mem, H: Host> HeldSnapshot<'_, M, H> {
             |_| true,
             |seen| {
                 thinned.set(seen.is_thinned());
-                Snapshot::idle(seen.floor(), false)
+                seen.ended(false)
             },
         )?;
         Ok(Copied { items, thinned: thinned.get() })

@@ -5,7 +5,6 @@
 //! of the marks finds every record that was there at the moment of the snapshot. `docs/internals/backup.md` has the
 //! argument.
 
-use crate::engine::client::stalled::LOOK;
 use crate::engine::index::Tree;
 use crate::engine::{Engine, Writer};
 use crate::error::{BackupError, ReadError, WriteError};
@@ -169,7 +168,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             return Ok(Some(floor));
         }
         // Cleared, before or after that moment: which of the two is not known.
-        self.turn_snapshot(slot, |_| true, |seen| Snapshot(Snapshot::idle(seen.floor(), true).held_by(slot).0))?;
+        self.turn_snapshot(slot, |_| true, |seen| seen.ended(true).held_by(slot))?;
         Ok(None)
     }
 
@@ -183,34 +182,5 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 .max()
                 .unwrap_or(0)
         })
-    }
-
-    /// Waits until every operation that began before this call has ended. Crashed clients are repaired.
-    pub(super) fn wait_for_writers(&self, own: u32) -> Result<(), WriteError> {
-        self.rows().filter(|slot| *slot != own).try_for_each(|slot| self.wait_for_writer(slot))
-    }
-
-    fn wait_for_writer(&self, slot: u32) -> Result<(), WriteError> {
-        let active = row::offset(slot) + row::at::ACTIVE;
-        let start = self.host.monotonic();
-        for looks in 0u64.. {
-            let seen = self.mem.load(active, Ordering::SeqCst);
-            if seen == 0 {
-                break;
-            }
-            if looks < u64::from(M::SPINS) {
-                self.mem.relax();
-                continue;
-            }
-            if self.recover_if_dead(slot)? {
-                break;
-            }
-            let waited = self.host.monotonic().saturating_sub(start);
-            if waited >= self.access.busy_timeout {
-                return Err(self.busy(slot, waited));
-            }
-            self.mem.wait(active, seen as u32, LOOK);
-        }
-        Ok(())
     }
 }

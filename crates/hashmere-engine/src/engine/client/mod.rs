@@ -2,13 +2,14 @@
 //!
 //! [`slots`] claims a slot and proves a death; [`writer`] hands the writers of this process out to its threads
 //! ([`thread`]); [`lock`] takes a lock, [`fairness`] leaves one to another, and [`stalled`] proceeds without one;
-//! [`epoch`] says what an operation holds back, [`shown`] which keys a thread is showing; [`wait`] wakes those that
+//! [`quiesce`] waits for what is under way; [`epoch`] says what an operation holds back, [`shown`] which keys a thread is showing; [`wait`] wakes those that
 //! wait for a key; [`counts`] sums over all clients.
 
 pub(super) mod counts;
 pub(super) mod epoch;
 pub(super) mod fairness;
 pub(super) mod lock;
+pub(super) mod quiesce;
 pub(super) mod shown;
 pub(super) mod slots;
 pub(super) mod stalled;

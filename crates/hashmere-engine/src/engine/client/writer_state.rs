@@ -40,6 +40,19 @@ impl OpenSegment {
     }
 }
 
+/// The chunks of the change feed that a writer fills, as the writer knows them; what must survive it is in their table.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct FeedCursor {
+    /// The header's word for the feed that they are of; 0: none.
+    pub(in crate::engine) word: u64,
+    /// Where its next entry goes, and where its chunks end: offsets in the region.
+    pub(in crate::engine) next: u64,
+    pub(in crate::engine) end: u64,
+    /// Its first chunk, and how many it has.
+    pub(in crate::engine) first: u64,
+    pub(in crate::engine) len: u64,
+}
+
 /// One writer context. Only the thread that has it writes its row.
 #[derive(Default)]
 pub struct Writer {
@@ -70,6 +83,8 @@ pub struct Writer {
     pub(in crate::engine) has_list: bool,
     /// The root that its last operation used.
     pub(in crate::engine) root: u64,
+    /// Where it writes entries of the change feed.
+    pub(in crate::engine) feed: FeedCursor,
     /// What the last write stored.
     pub(crate) stored: Stored,
 }

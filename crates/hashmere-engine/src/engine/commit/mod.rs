@@ -6,10 +6,13 @@ pub(super) mod held;
 pub(super) mod key_lock;
 pub(super) mod locate;
 
+use crate::engine::commit::held::HeldKey;
 use crate::engine::commit::locate::Site;
+use crate::engine::feed::report::Happened;
 use crate::engine::{Draft, Engine, Found, Writer};
 use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
+use hashmere_format::feed::{FeedIntent, Operation};
 use hashmere_format::header::RootWord;
 use hashmere_format::leaf::{LockWord, Slot};
 use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
@@ -33,10 +36,17 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> bool {
         let mut version = keep_version.unwrap_or_else(|| ((word.version() + 1) & VERSION_MAX).max(1).max(draft.least));
         // SYNC(snapshot): loaded after `enter`, so a snapshot that waits for us to leave knows that we saw it or are
-        // before it.
-        if self.snapshot().concerns_writers() {
-            let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
-            version = self.apply_snapshot(old, version, keep_version.is_some());
+        // before it; and so a feed that is switched on.
+        let snapshot = self.snapshot();
+        if snapshot.concerns_writers() {
+            if snapshot.concerns_backup() {
+                let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
+                version = self.apply_snapshot(old, version, keep_version.is_some());
+            }
+            if snapshot.has_feed() {
+                let operation = if keep_version.is_some() { Operation::Touch } else { Operation::Set };
+                self.note_feed(writer.row, FeedIntent::commit(operation));
+            }
         }
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         if self.layout.is_durable() {
@@ -45,7 +55,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if !fault::is(Fault::HeadLate) {
             self.advance(writer, draft);
         }
-        let Some(slot_offset) = self.commit_record(writer, root, draft, site) else {
+        let reported = snapshot.has_feed().then_some(keep_version.is_some());
+        let Some(slot_offset) = self.commit_record(writer, root, draft, site, reported) else {
+            if reported.is_some() {
+                self.note_feed(writer.row, FeedIntent::NONE);
+            }
             self.roll_back(writer, draft);
             return false;
         };
@@ -63,7 +77,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         true
     }
 
-    /// Makes a draft the key's record. `None`: the free slots were taken by other keys.
+    /// Makes a draft the key's record, which is reported in the feed as a set, or with `Some(true)` as a touch. `None`:
+    /// the free slots were taken by other keys.
     #[inline(always)]
     pub(in crate::engine) fn commit_record(
         &self,
@@ -71,6 +86,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         root: u64,
         draft: &Draft,
         site: &Site,
+        reported: Option<bool>,
     ) -> Option<u64> {
         let new = Slot::new(site.hash, draft.offset);
         if let Some(old) = &site.found {
@@ -83,6 +99,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             if self.layout.is_durable() {
                 self.mark_live(draft.offset);
             }
+            self.report_draft(writer, root, draft, reported);
             self.mark_dead(writer, old);
             self.counted(writer);
             return Some(old.slot_offset);
@@ -94,6 +111,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 if self.layout.is_durable() {
                     self.mark_live(draft.offset);
                 }
+                self.report_draft(writer, root, draft, reported);
                 self.counted(writer);
                 return Some(slot_offset);
             }
@@ -104,13 +122,51 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     #[inline(always)]
-    pub(in crate::engine) fn commit_removal(&self, writer: &mut Writer, root: u64, old: &Found) {
-        if self.snapshot().concerns_writers() {
+    fn report_draft(&self, writer: &mut Writer, root: u64, draft: &Draft, reported: Option<bool>) {
+        if let Some(touched) = reported {
+            let operation = if touched { Operation::Touch } else { Operation::Set };
+            self.report(writer, root, Happened { operation, record: draft.offset, version: None });
+        }
+    }
+
+    /// Empties the slot of a key. The key's next record gets a version above that of the removal.
+    #[inline(always)]
+    pub(in crate::engine) fn commit_removal(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        old: &Found,
+        held: &mut HeldKey,
+        operation: Operation,
+    ) {
+        held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+        let snapshot = self.snapshot();
+        if snapshot.concerns_backup() {
             self.retain_for_snapshot(old.slot);
         }
+        if snapshot.has_feed() {
+            self.note_feed(writer.row, FeedIntent::commit(operation));
+        }
+        self.commit_unlinked(writer, root, old, |engine, writer| {
+            if snapshot.has_feed() {
+                let version = Some(held.word.version());
+                engine.report(writer, root, Happened { operation, record: old.record, version });
+            }
+        });
+    }
+
+    /// The same for a rebuild, which nothing sees.
+    pub(in crate::engine) fn commit_unlinked(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        old: &Found,
+        report: impl FnOnce(&Self, &mut Writer),
+    ) {
         let gone = old.bytes() as i64;
         self.announce(writer, root, old.slot_offset, old.slot, Slot::EMPTY, -1, -gone);
         self.mem.store(old.slot_offset, 0, fault::relaxes(Fault::CommitRelaxed));
+        report(self, writer);
         self.mark_dead(writer, old);
         self.counted(writer);
     }

@@ -11,6 +11,7 @@ use crate::engine::log::segments::Need;
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
+use hashmere_format::feed::FeedWord;
 use hashmere_format::header::{at, flag, limit, RootWord, PAGE};
 use hashmere_format::member::{Member, NO_PERIOD};
 use hashmere_format::record::{field, Head, VERSION_MAX};
@@ -116,6 +117,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
             at::OFFLINE,
             at::WAITING,
         ];
+        // There are no regions any more. The number of the feed stays, so that the next one has another.
+        let feed = FeedWord(self.mem.load(at::FEED, Ordering::Relaxed));
+        self.mem.store(at::FEED, feed.off().0, Ordering::Relaxed);
         let ring = (0..at::FREE_RING_LEN).map(|i| at::FREE_RING + 8 * i);
         words.into_iter().chain(ring).for_each(|word| self.mem.store(word, 0, Ordering::Relaxed));
         self.change_status(0, flag::POISONED);
@@ -249,7 +253,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let Some((head, _)) = self.parse(record) else { return Ok(()) };
         let kh = self.hash_of(&head, key);
         self.mutate_record(writer, (key, kh), record, |engine, writer, root, found, _| {
-            engine.commit_removal(writer, root, found);
+            engine.commit_unlinked(writer, root, found, |_, _| ());
         })?;
         (writer.dead_large, writer.made_dead) = (None, 0);
         Ok(())
@@ -343,7 +347,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             }
         }
         let draft = self.copied(record, head, head.record_bytes(self.layout.lengths));
-        Ok(match self.commit_record(writer, root, &draft, &site) {
+        Ok(match self.commit_record(writer, root, &draft, &site, None) {
             Some(_) => Adopted::Done(true),
             None => Adopted::NoSlot(site.tree, site.hash),
         })

@@ -69,7 +69,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn give_up_snapshot(&self) {
         let seen = self.snapshot();
         if seen.is_held() && !self.is_full_cache() {
-            let _ = self.mem.compare_exchange(at::SNAPSHOT, seen.0, Snapshot::idle(seen.floor(), true).0);
+            let _ = self.mem.compare_exchange(at::SNAPSHOT, seen.0, seen.ended(true).0);
         }
     }
 
@@ -77,7 +77,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     pub(in crate::engine) fn withdraw_snapshot(&self, slot: u32) {
         let mut seen = self.snapshot();
         while seen.owner() == Some(slot) {
-            let idle = Snapshot::idle(seen.floor(), true);
+            let idle = seen.ended(true);
             match self.mem.compare_exchange(at::SNAPSHOT, seen.0, idle.0) {
                 Ok(_) => return,
                 Err(now) => seen = Snapshot(now),

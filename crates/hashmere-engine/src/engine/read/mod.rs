@@ -325,6 +325,11 @@ impl<M: Mem, H: Host> Engine<M, H> {
         header.has(field::EXPIRES).then(|| self.mem.load(record + header.expires_at(), Ordering::Relaxed))
     }
 
+    /// The hash that the caller supplied with a record's key, as it was supplied.
+    pub fn hash_of_caller(&self, found: &Found) -> Option<u64> {
+        self.supplied_with(found).map(|spread| self.layout.hasher.as_supplied(spread))
+    }
+
     /// The hash that the caller supplied with a record's key, if so.
     pub(crate) fn supplied_with(&self, found: &Found) -> Option<u64> {
         self.supplied_hash(found.record, found.header)

@@ -6,8 +6,9 @@ use crate::engine::commit::held::HeldKey;
 use crate::engine::{Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
+use hashmere_format::feed::Operation;
 use hashmere_format::header::at;
-use hashmere_format::leaf::{LockWord, Slot};
+use hashmere_format::leaf::Slot;
 use hashmere_format::record::{field, Head};
 use hashmere_format::row::{self, Stat};
 use hashmere_format::segment::{self, State, Word};
@@ -315,8 +316,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // As it is now, under the lock: it may have been touched since it was first looked at.
         let expired = self.has_expired(found);
         if expired || !self.may_stay(found, bytes, policy) {
-            self.commit_removal(writer, root, found);
-            held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+            let operation = if expired { Operation::Expire } else { Operation::Evict };
+            self.commit_removal(writer, root, found, held, operation);
             self.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
             return !expired;
         }

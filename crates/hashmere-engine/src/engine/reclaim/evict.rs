@@ -9,8 +9,8 @@ use crate::engine::reclaim::clean::Policy;
 use crate::engine::reclaim::large::Lot;
 use crate::engine::{Engine, Writer};
 use crate::error::WriteError;
+use hashmere_format::feed::Operation;
 use hashmere_format::header::at;
-use hashmere_format::leaf::LockWord;
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State};
 use hashmere_mem::{Host, Mem};
@@ -147,8 +147,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.mutate_record(writer, (&key, kh), record, |engine, writer, root, found, held| {
             is_gone = true;
             let expired = engine.has_expired(found);
-            engine.commit_removal(writer, root, found);
-            held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+            let operation = if expired { Operation::Expire } else { Operation::Evict };
+            engine.commit_removal(writer, root, found, held, operation);
             engine.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
             evicted = if expired { None } else { engine.describe_evicted(found) };
         })?;

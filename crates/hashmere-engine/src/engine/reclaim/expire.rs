@@ -6,7 +6,7 @@
 use crate::engine::{Engine, KeyHash, Writer};
 use crate::error::{ReadError, WriteError};
 use crate::fault::{self, Fault};
-use hashmere_format::leaf::LockWord;
+use hashmere_format::feed::Operation;
 use hashmere_format::row::Stat;
 use hashmere_format::uid::Scan;
 use hashmere_mem::{Host, Mem};
@@ -45,8 +45,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let done = self.mutate_record(writer, (key, kh), record, |engine, writer, root, found, held| {
             // As it is now, under the lock: it may have been touched.
             if engine.has_expired(found) || fault::is(Fault::PastBelieved) {
-                engine.commit_removal(writer, root, found);
-                held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+                engine.commit_removal(writer, root, found, held, Operation::Expire);
                 engine.count_at(writer.row, Stat::Expired, 1);
             }
         });

@@ -2,7 +2,7 @@
 
 use crate::engine::{Engine, Found, Writer};
 use crate::error::WriteError;
-use hashmere_format::leaf::LockWord;
+use hashmere_format::feed::Operation;
 use hashmere_format::row::Stat;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
@@ -42,8 +42,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 Lot::Any => true,
             };
             if expired || goes {
-                engine.commit_removal(writer, root, found);
-                held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+                let operation = if expired { Operation::Expire } else { Operation::Evict };
+                engine.commit_removal(writer, root, found, held, operation);
                 engine.count_at(writer.row, if expired { Stat::Expired } else { Stat::Evicted }, 1);
                 evicted = if expired { None } else { engine.describe_evicted(found) };
             } else {

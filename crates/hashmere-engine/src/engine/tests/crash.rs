@@ -7,6 +7,7 @@
 //! and go on.
 
 use super::audit::{audit, Audit};
+use super::feed;
 use super::fixture::{Client, Fixture, Geometry};
 use super::probe::{until_death, Stored};
 use crate::engine::When;
@@ -295,6 +296,9 @@ impl Scenario {
             return Err(format!("the repair changed what is there: {}", difference(&now, seen)));
         }
         is_sound(survivor, self.count(survivor, seen))?;
+        if self.geometry.feed.is_some() {
+            feed::tells(survivor, seen)?;
+        }
         let audit = audit(survivor)?;
         if audit.lost_index > frame.lost_index {
             return Err(format!("{} bytes of the index are lost", audit.lost_index - frame.lost_index));

@@ -28,7 +28,7 @@ fn run_as(scenario: Scenario, effort: Effort) {
 }
 
 /// Two clients with a record each.
-fn two(fixture: &Fixture) -> Cast {
+pub(super) fn two(fixture: &Fixture) -> Cast {
     let other = fixture.client();
     other.t_set(b"other", b"of the other").unwrap();
     let victim = fixture.client();
@@ -37,7 +37,7 @@ fn two(fixture: &Fixture) -> Cast {
 }
 
 /// The same with some more keys of all kinds.
-fn few(fixture: &Fixture) -> Cast {
+pub(super) fn few(fixture: &Fixture) -> Cast {
     let cast = two(fixture);
     for i in 0..4 {
         cast.victim.t_set(format!("key{i}").as_bytes(), "value ".repeat(i + 1).as_bytes()).unwrap();
@@ -48,7 +48,7 @@ fn few(fixture: &Fixture) -> Cast {
     cast
 }
 
-fn with_large(fixture: &Fixture) -> Cast {
+pub(super) fn with_large(fixture: &Fixture) -> Cast {
     let cast = few(fixture);
     cast.victim.t_set(b"large", &vec![b'L'; 9000]).unwrap();
     cast.victim.t_set(b"one", &vec![b'1'; 2000]).unwrap();

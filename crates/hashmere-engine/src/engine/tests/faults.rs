@@ -8,8 +8,8 @@ use super::history::History;
 use super::power::{all_that_arrived, ghosts, verify};
 use super::power_between::{interleave, kill_then_sync, sync, WRITES};
 use super::{
-    backup, backup_cases, crash_cases, crash_transact, fairness, in_place, interleaving, maximum, miri_subset, power,
-    reach, refused_space, regions, stalled, version_floor,
+    backup, backup_cases, crash_cases, crash_feed, crash_transact, fairness, feed, in_place, interleaving, maximum,
+    miri_subset, power, reach, refused_space, regions, stalled, version_floor,
 };
 use crate::fault::{assert_hunted, hunt, Fault, Hunt};
 
@@ -62,6 +62,16 @@ const SEGMENTS: &[Hunt] = &[
     (Fault::OverBelieved, "one interruption: trim", maximum::two_take_segments_out_of_use),
     (Fault::RefusalIgnored, "few addresses: histories", reach::histories),
     (Fault::ReachUnasked, "few addresses: histories", reach::histories),
+];
+
+const FEED: &[Hunt] = &[
+    (Fault::FeedUnsaid, "deaths: a feed, replace", crash_feed::single_keys),
+    (Fault::FeedForgotten, "deaths: a feed, in place", crash_feed::in_place),
+    (Fault::FloorUnraised, "a feed goes round", feed::positions_that_are_gone_are_told),
+    (Fault::ChunkShared, "a feed: more writers than chunks", feed::more_writers_than_chunks),
+    (Fault::TailUnmoved, "a feed: every kind of change", feed::every_kind_of_change_is_told),
+    (Fault::EntryBelieved, "one interruption: follow/go round", interleaving::follow_while_it_goes_round),
+    (Fault::FeedUnawaited, "one interruption: set/switch off", interleaving::write_while_it_is_switched_off),
 ];
 
 const DURABLE: &[Hunt] = &[
@@ -184,13 +194,19 @@ fn faults_between_two_clients_and_a_power_cut_show() {
 
 #[test]
 #[cfg_attr(miri, ignore)]
+fn faults_of_the_feed_show() {
+    hunt(FEED);
+}
+
+#[test]
+#[cfg_attr(miri, ignore)]
 fn faults_of_backups_show() {
     hunt(BACKUPS);
 }
 
 #[test]
 fn every_fault_is_hunted() {
-    let here = [WRITING, SEGMENTS, DURABLE, BETWEEN, BACKUPS].concat();
+    let here = [WRITING, SEGMENTS, FEED, DURABLE, BETWEEN, BACKUPS].concat();
     let others = |fault, name: &str| MODELS.contains(&fault) || PROCESSES.contains(&format!("hunt {name} "));
     assert_hunted(&here, others, PUBLISHED);
 }

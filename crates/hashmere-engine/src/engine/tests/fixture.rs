@@ -3,6 +3,7 @@
 use super::disk::Disk;
 use super::probe::{Probe, ProbeMem};
 use crate::engine::{Access, Engine, Layout, NewStore};
+use hashmere_format::feed;
 use hashmere_format::header::{at, Shape};
 use hashmere_mem::{HeapMem, LocalHost, LocalPeers, Mem, Scribbler};
 use std::ops::Deref;
@@ -18,11 +19,16 @@ pub(super) struct Geometry {
     pub(super) segments: u64,
     pub(super) fixed: (Option<u32>, Option<u32>),
     pub(super) durable: bool,
+    /// There is a change feed of these sizes.
+    pub(super) feed: Option<feed::Geometry>,
 }
+
+/// A feed of 256 positions and 24 chunks.
+const FEED: feed::Geometry = feed::Geometry { ring_shift: 8, chunk_shift: 10, chunks: 24, values: true };
 
 /// A strict store of `segments` segments with leaves of 512 bytes.
 pub(super) const fn strict(segments: u64) -> Geometry {
-    Geometry { leaf_shift: 9, cache: false, segments, fixed: (None, None), durable: false }
+    Geometry { leaf_shift: 9, cache: false, segments, fixed: (None, None), durable: false, feed: None }
 }
 
 /// The same that evicts.
@@ -34,6 +40,16 @@ impl Geometry {
     /// The same, durable.
     pub(super) const fn durable(self) -> Geometry {
         Geometry { durable: true, ..self }
+    }
+
+    /// The same with a change feed that keeps values.
+    pub(super) const fn with_feed(self) -> Geometry {
+        self.feed_of(FEED)
+    }
+
+    /// The same with one of these sizes.
+    pub(super) const fn feed_of(self, feed: feed::Geometry) -> Geometry {
+        Geometry { feed: Some(feed), ..self }
     }
 
     /// With leaves of 256 bytes: three buckets.
@@ -51,7 +67,8 @@ pub(super) struct Fixture {
     plain: bool,
 }
 
-const ACCESS: Access = Access { read_only: false, busy_timeout: Duration::from_millis(300), sync_every: None };
+const ACCESS: Access =
+    Access { read_only: false, busy_timeout: Duration::from_millis(300), sync_every: None, origin: 0 };
 
 impl Fixture {
     /// A new store.
@@ -92,6 +109,11 @@ impl Fixture {
         };
         let fixture = Fixture { heap, peers, disk, plain };
         Engine::format(fixture.mem(), LocalHost::new(&fixture.peers), &new, ACCESS).unwrap();
+        if let Some(feed) = geometry.feed {
+            let mut client = fixture.client();
+            client.make_feed(&mut client.writer().unwrap(), feed).unwrap();
+            client.retire();
+        }
         fixture
     }
 
@@ -132,6 +154,11 @@ impl Fixture {
     /// One more process that uses the store.
     pub(super) fn client(&self) -> Client {
         self.open(ACCESS)
+    }
+
+    /// One whose changes are marked in the feed.
+    pub(super) fn client_of(&self, origin: u32) -> Client {
+        self.open(Access { origin, ..ACCESS })
     }
 
     /// One that waits no longer than this.

@@ -1,11 +1,13 @@
 //! With all locks held: cells, the commit, and what follows it.
 
+use crate::engine::feed::report::Happened;
 use crate::engine::transact::locks::Held;
 use crate::engine::transact::{Becomes, Drafts, Part};
 use crate::engine::{Engine, Writer};
 use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
 use hashmere_format::cell::{slot_naming, Stage};
+use hashmere_format::feed::Operation;
 use hashmere_format::leaf::{LockWord, Slot};
 use hashmere_format::record::{VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
@@ -142,6 +144,10 @@ impl<M: Mem, H: Host> Engine<M, H> {
         if fault::is(Fault::HeadLate) {
             self.pass_drafts(writer, drafts, parts);
         }
+        // SYNC(snapshot): loaded after `enter`, as in a single write.
+        if self.snapshot().has_feed() {
+            self.report_parts(writer, root, parts);
+        }
         for index in 0..held.list.cells {
             let (slot_offset, _, new) = self.cell(held.list, index);
             if slot_offset != 0 {
@@ -154,6 +160,22 @@ impl<M: Mem, H: Host> Engine<M, H> {
         // SYNC(idle): no slot names a cell of it any more.
         self.set_transaction_status(row, status.at(Stage::Idle));
         self.count_parts(writer, parts);
+    }
+
+    /// One entry of the feed for all that changes.
+    #[cold]
+    #[inline(never)]
+    fn report_parts(&self, writer: &mut Writer, root: u64, parts: &[Part<'_>]) {
+        let happened = parts.iter().filter(|part| part.changes()).filter_map(|part| {
+            let (operation, record) = match &part.becomes {
+                Becomes::Put(draft) => (Operation::Set, draft.offset),
+                Becomes::Refresh(draft) => (Operation::Touch, draft.offset),
+                Becomes::Gone(_) => (Operation::Delete, part.old()?.record),
+                Becomes::Same => return None,
+            };
+            Some(Happened { operation, record, version: Some(part.version) })
+        });
+        self.report_all(writer.slot, &mut writer.feed, root, happened);
     }
 
     /// Chooses the versions of all parts, and what the lock words are to hold.

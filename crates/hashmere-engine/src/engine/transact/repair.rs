@@ -1,10 +1,13 @@
 //! What a crashed process left of a transaction is completed: forward if it is committed, else back.
 
+use crate::engine::feed::repair::operation_between;
+use crate::engine::feed::report::Happened;
 use crate::engine::Engine;
 use crate::fault::{self, Fault};
 use hashmere_format::cell::{List, Stage};
+use hashmere_format::feed::Operation;
 use hashmere_format::leaf::{LockWord, Slot, LINE, LOCK_WORD};
-use hashmere_format::record::field;
+use hashmere_format::record::{field, VERSION_MAX};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State, Word};
 use hashmere_mem::{Host, Mem};
@@ -12,14 +15,14 @@ use std::sync::atomic::Ordering;
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Makes every slot hold what counts, before anything else of the client is repaired.
-    pub(in crate::engine) fn recover_cells(&self, client: u32) {
+    pub(in crate::engine) fn recover_cells(&self, client: u32, root: u64) {
         let row = row::offset(client);
         let Some(list) = self.list_left(client) else { return };
         let status = self.transaction_status(row);
         let committed = (status.stage() == Stage::Committed) != fault::is(Fault::RepairBackward);
         match status.stage() {
             Stage::Idle => {}
-            _ if committed => self.complete_cells(client, list),
+            _ if committed => self.complete_cells(client, list, root),
             _ => {
                 (0..list.cells).for_each(|index| self.give_up_draft_of(row, self.record_of_cell(list, index)));
                 self.undo_cells(row, client, list);
@@ -48,8 +51,9 @@ impl<M: Mem, H: Host> Engine<M, H> {
         (list.offset != 0 && self.is_list(client, list)).then_some(list)
     }
 
-    fn complete_cells(&self, client: u32, list: List) {
+    fn complete_cells(&self, client: u32, list: List, root: u64) {
         let row = row::offset(client);
+        self.repair_report_of_cells(client, list, root);
         for index in 0..list.cells {
             let (slot_offset, old, new) = self.cell(list, index);
             if slot_offset == 0 {
@@ -64,6 +68,30 @@ impl<M: Mem, H: Host> Engine<M, H> {
         self.complete_counts(row);
         // Before the locks are released: a second repair shall look at none of these slots.
         self.set_transaction_status(row, self.transaction_status(row).at(Stage::Idle));
+    }
+
+    /// Reports what the transaction changed. A key that went gets a version that no other write gets.
+    fn repair_report_of_cells(&self, client: u32, list: List, root: u64) {
+        let cells = (0..list.cells).map(|index| self.cell(list, index)).filter(|(slot_offset, ..)| *slot_offset != 0);
+        let happened = cells.filter_map(|(_, old, new)| {
+            if new.is_empty() {
+                let version = Some(self.version_above(old.offset(), list.cells)?);
+                return Some(Happened { operation: Operation::Delete, record: old.offset(), version });
+            }
+            let version_of = |slot: Slot| Some(self.header(slot.offset())?.version());
+            let operation = operation_between(version_of(old), version_of(new)?);
+            Some(Happened { operation, record: new.offset(), version: None })
+        });
+        self.report_for(client, root, happened);
+    }
+
+    /// The version that the lock of a record's key has when it was released by a repair.
+    fn version_above(&self, record: u64, steps: u64) -> Option<u64> {
+        let (head, key_at) = self.parse(record)?;
+        let mut key = Vec::new();
+        self.mem.append_to(key_at, head.key_len as usize, &mut key);
+        let version = self.version_of_bucket(self.hash_of(&head, &key)).ok()?;
+        Some((version + steps) & VERSION_MAX)
     }
 
     /// What the medium needs, in the order of a transaction that is not killed: the new records live, the old ones and

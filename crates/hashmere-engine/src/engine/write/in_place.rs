@@ -7,6 +7,7 @@ use crate::engine::{corrupt, Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
 use crate::types::{Uid, Version};
+use hashmere_format::feed::{FeedIntent, Operation};
 use hashmere_format::leaf::LockWord;
 use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row::Stat;
@@ -80,11 +81,21 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) -> Result<bool, WriteError> {
         let Some(mut word) = self.lock_place(writer, lookup.root, lookup.path, lookup.place)? else { return Ok(false) };
         let mut done = false;
-        if self.is_as_looked_up(lookup, found, since) && !self.has_backup() {
+        // SYNC(snapshot): as in `commit_draft`.
+        let snapshot = self.snapshot();
+        let wanted = snapshot.concerns_backup() && !fault::is(Fault::ReplacedForBackup);
+        if self.is_as_looked_up(lookup, found, since) && !wanted {
+            if snapshot.has_feed() {
+                self.note_feed(writer.row, FeedIntent::in_place(Operation::Set, found.record));
+            }
             let version = ((word.version() + 1) & VERSION_MAX).max(1);
             if !self.store_pair(found, version, value) {
+                self.note_feed(writer.row, FeedIntent::NONE);
                 self.unlock_bucket(writer, lookup.place, word);
                 return Err(corrupt("a record changed under its key's lock", found.record).into());
+            }
+            if snapshot.has_feed() {
+                self.report_replaced(writer, lookup.root, found);
             }
             // The record does not become the newest of its store: what is written all the time must be wanted too.
             if !fault::is(Fault::ReplacementUnvisited) {
@@ -106,13 +117,6 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let header = self.mem.load(found.record, Ordering::Relaxed);
         let same = since == Since::Anything || header == found.header.word || fault::is(Fault::ReplacementUnseen);
         same && header & (field::DEAD | field::RETAINED) == 0 && self.is_still_found(found, lookup.epoch)
-    }
-
-    /// Whether a backup wants records as they are.
-    #[inline(always)]
-    fn has_backup(&self) -> bool {
-        // SYNC(snapshot): as in `commit_draft`.
-        self.snapshot().concerns_writers() && !fault::is(Fault::ReplacedForBackup)
     }
 
     /// The commit. Only the client that has the key's lock changes the pair, so it is what was loaded: `false` is

@@ -22,7 +22,7 @@ use crate::engine::index::Tree;
 use crate::engine::{Draft, Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
 use crate::fault::{self, Fault};
-use hashmere_format::leaf::LockWord;
+use hashmere_format::feed::Operation;
 use hashmere_format::row::Stat;
 use hashmere_mem::{Host, Mem};
 
@@ -41,6 +41,8 @@ pub(crate) enum Decision {
     Remove,
     /// What has expired goes; what has not stays.
     Expire,
+    /// It stays, with this expiry in the word that its record has for one.
+    Touch(Option<u64>),
 }
 
 /// The result of a change. The particulars of what was stored are left in the writer.
@@ -163,8 +165,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Decision::Keep => return Ok(Attempt::Done(Outcome::Kept)),
             Decision::Remove => {
                 if let Some(found) = site.found {
-                    self.commit_removal(writer, root, &found);
-                    held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+                    let operation = if created { Operation::Expire } else { Operation::Delete };
+                    self.commit_removal(writer, root, &found, held, operation);
                 }
                 if created {
                     return Ok(Attempt::Done(Outcome::Kept));
@@ -175,10 +177,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             Decision::Expire => {
                 let has_expired = created || fault::is(Fault::PastBelieved);
                 let Some(found) = site.found.filter(|_| has_expired) else { return Ok(Attempt::Done(Outcome::Kept)) };
-                self.commit_removal(writer, root, &found);
-                held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+                self.commit_removal(writer, root, &found, held, Operation::Expire);
                 self.count_at(writer.row, Stat::Expired, 1);
                 return Ok(Attempt::Done(Outcome::Removed));
+            }
+            Decision::Touch(deadline) => {
+                let Some(found) = live else { return Ok(Attempt::Done(Outcome::Kept)) };
+                self.set_expiry(writer, root, found, deadline);
+                return Ok(Attempt::Done(Outcome::Stored));
             }
             Decision::Put(draft) => (draft, None),
             Decision::Refresh(draft) => (draft, live.map(Found::version)),

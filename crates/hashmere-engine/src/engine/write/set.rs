@@ -95,13 +95,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 (free, free.is_some())
             }
         };
-        let created = found.as_ref().is_none_or(|found| self.has_expired(found));
         let mut done = None;
-        if ordinary && !when.allows(!created) {
-            done = Some(Outcome::Kept);
-        } else if ordinary {
+        if ordinary {
+            // Not before: of a record that was recycled since there may be no memory any more.
+            let created = found.as_ref().is_none_or(|found| self.has_expired(found));
             let site = Site { found, free, tree: Tree::First, leaf: place.leaf, hash: kh.hash };
-            if self.commit_draft(writer, root, draft, &site, None, &mut word) {
+            if !when.allows(!created) {
+                done = Some(Outcome::Kept);
+            } else if self.commit_draft(writer, root, draft, &site, None, &mut word) {
                 writer.stored.created = created;
                 done = Some(Outcome::Stored);
             }

@@ -1,9 +1,11 @@
 //! Expiry of a key that stays as it is: in place where the record has a word for it, else written again.
 
+use crate::engine::feed::report::Happened;
 use crate::engine::index::Tree;
 use crate::engine::{Current, Decision, Engine, KeyHash, Outcome, Writer};
 use crate::error::WriteError;
 use crate::types::{Attributes, Item, Ttl, Version};
+use hashmere_format::feed::{FeedIntent, Operation};
 use hashmere_format::leaf::{LockWord, LOCK_WORD};
 use hashmere_format::record::field;
 use hashmere_mem::{Host, Mem};
@@ -26,24 +28,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
             done = match current {
                 None => Some(false),
                 Some(c) if only.is_some_and(|version| version.0 != c.version()) => Some(false),
-                Some(c) if c.header.has(field::EXPIRES) || deadline.is_none() => {
-                    self.set_expiry(c, deadline);
-                    Some(true)
-                }
+                Some(c) if c.header.has(field::EXPIRES) || deadline.is_none() => Some(true),
                 Some(_) => None,
             };
-            Ok(Decision::Keep)
+            Ok(if done == Some(true) { Decision::Touch(deadline) } else { Decision::Keep })
         })?;
         Ok(done)
     }
 
     /// One store: a reader sees the old expiry or the new one.
-    fn set_expiry(&self, current: &Current, deadline: Option<u64>) {
+    pub(super) fn set_expiry(&self, writer: &mut Writer, root: u64, current: &Current, deadline: Option<u64>) {
         if !current.header.has(field::EXPIRES) {
             return;
         }
+        // SYNC(snapshot): as in `commit_draft`.
+        let has_feed = self.snapshot().has_feed();
+        if has_feed {
+            self.note_feed(writer.row, FeedIntent::in_place(Operation::Touch, current.record));
+        }
         let word = current.record + current.header.expires_at();
         self.mem.store(word, deadline.unwrap_or(u64::MAX), Ordering::Release);
+        if has_feed {
+            self.report(writer, root, Happened { operation: Operation::Touch, record: current.record, version: None });
+        }
         if let Some(deadline) = deadline {
             let entry = self.entry_of(self.segment_of(current.record));
             self.lower(entry + hashmere_format::segment::at::EXPIRE_MIN, deadline);

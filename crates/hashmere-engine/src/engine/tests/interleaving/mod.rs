@@ -4,6 +4,7 @@
 //! (`make test-all` tries ten times as many as `make test`), and most races show in one of them.
 
 mod checking;
+mod feeding;
 mod reading;
 mod tidying;
 mod transacting;
@@ -19,6 +20,7 @@ use crate::fault;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+pub(super) use feeding::{follow_while_it_goes_round, write_while_it_is_switched_off};
 pub(super) use reading::{
     item_while_it_is_replaced_in_place, replace_in_place_while_it_is_read, scan_while_the_index_grows,
 };

@@ -57,7 +57,7 @@ impl Play {
     pub(super) fn client(&self) -> Player {
         let fate = Arc::new(Fate::default());
         let mem = StageMem { mem: self.mem.clone(), scheduled: self.scheduled.clone(), fate: fate.clone() };
-        let access = Access { read_only: false, busy_timeout: self.timeout, sync_every: None };
+        let access = Access { read_only: false, busy_timeout: self.timeout, sync_every: None, origin: 0 };
         let engine = Engine::attach(mem, LocalHost::new(&self.peers), Mem::capacity, access).unwrap();
         Player { engine, fate }
     }

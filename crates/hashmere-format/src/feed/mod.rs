@@ -3,7 +3,9 @@
 //!
 //! A ring of words, one for each position; a table with one word for each chunk; the chunks, which hold the entries.
 
-use crate::record::{VERSION_MAX, VERSION_SHIFT};
+mod entry;
+
+pub use entry::{bit, decode, ChangeHead, Decoded, EntryHead, ENTRY_HEAD};
 
 /// Name of the region.
 pub const NAME: &[u8] = b"feed";
@@ -20,7 +22,7 @@ const RING_SHARE: u32 = 6;
 pub mod at {
     /// [`Geometry`](super::Geometry).
     pub const GEOMETRY: u64 = 0;
-    /// Number of this feed: when it was made, in milliseconds, above the number of the one before.
+    /// Number of this feed: when it was made, in milliseconds since 2020, above the number of the one before.
     pub const NUMBER: u64 = 8;
     /// 1: it is being switched off.
     pub const ENDED: u64 = 16;
@@ -129,7 +131,7 @@ impl RingWord {
     /// The word for an entry at this offset of the region, a multiple of 8; 0 is a gap.
     #[inline(always)]
     pub fn new(entry: u64, lap: u64) -> RingWord {
-        RingWord(lap << ENTRY_BITS | entry / 8)
+        RingWord((lap << ENTRY_BITS) | (entry / 8))
     }
     /// Offset of the entry in the region; 0: a gap.
     #[inline(always)]
@@ -215,6 +217,8 @@ impl Operation {
 pub struct FeedIntent(pub u64);
 
 impl FeedIntent {
+    /// Nothing is under way.
+    pub const NONE: FeedIntent = FeedIntent(0);
     /// A commit whose intent says the rest.
     #[inline(always)]
     pub fn commit(operation: Operation) -> FeedIntent {
@@ -235,173 +239,41 @@ impl FeedIntent {
     }
 }
 
-/// Bits of a change.
-pub mod bit {
-    /// It has an expiry.
-    pub const EXPIRES: u64 = 1;
-    /// It has flags.
-    pub const FLAGS: u64 = 2;
-    /// Its value is there.
-    pub const VALUE: u64 = 4;
-    /// The value would be there, but is too long.
-    pub const OMITTED: u64 = 8;
-    /// The key was given with a hash.
-    pub const HASHED: u64 = 16;
-}
-
-const OPERATION_BITS: u32 = 6;
-const BITS: u64 = (1 << (VERSION_SHIFT - OPERATION_BITS)) - 1;
-
-/// Bytes of the head of an entry.
-pub const ENTRY_HEAD: u64 = 24;
-
-/// The head of an entry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EntryHead {
-    /// Words of the whole entry.
-    pub words: u64,
-    /// How many changes it has.
-    pub changes: u64,
-    /// Wall clock, milliseconds.
-    pub ts_ms: u64,
-    /// Low half of the root's generation.
-    pub generation: u32,
-    /// What the process that wrote it called itself; 0: nothing.
-    pub origin: u32,
-}
-
-impl EntryHead {
-    /// The three words.
-    #[inline(always)]
-    pub fn pack(self) -> [u64; 3] {
-        [
-            self.words | self.changes << 32,
-            self.ts_ms & ((1 << 48) - 1),
-            u64::from(self.generation) | u64::from(self.origin) << 32,
-        ]
-    }
-    /// From the three words.
-    pub fn unpack(words: [u64; 3]) -> EntryHead {
-        EntryHead {
-            words: words[0] & 0xffff_ffff,
-            changes: words[0] >> 32 & 0xffff,
-            ts_ms: words[1] & ((1 << 48) - 1),
-            generation: words[2] as u32,
-            origin: (words[2] >> 32) as u32,
-        }
-    }
-}
-
-/// The head of a change: what is known without key and value.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ChangeHead {
-    /// The operation.
-    pub operation: Operation,
-    /// The version that the change gave the key.
-    pub version: u64,
-    /// Bytes of the key.
-    pub key_len: u32,
-    /// Bytes of the value that the key has afterwards, whether it is there or not.
-    pub value_len: u32,
-    /// Wall clock of the expiry.
-    pub expires: Option<u64>,
-    /// Flags and marks.
-    pub flags: u64,
-    /// [`bit`]s that are not implied by the other fields.
-    pub bits: u64,
-}
-
-impl ChangeHead {
-    fn all_bits(&self) -> u64 {
-        let expires = if self.expires.is_some() { bit::EXPIRES } else { 0 };
-        let flags = if self.flags != 0 { bit::FLAGS } else { 0 };
-        self.bits & !(bit::EXPIRES | bit::FLAGS) | expires | flags
-    }
-
-    /// Words of the head.
-    #[inline(always)]
-    pub fn words(&self) -> u64 {
-        2 + u64::from(self.expires.is_some()) + u64::from(self.flags != 0)
-    }
-
-    /// Bytes of key and value as they are stored, without padding.
-    #[inline(always)]
-    pub fn payload(&self) -> u64 {
-        let value = if self.bits & bit::VALUE != 0 { u64::from(self.value_len) } else { 0 };
-        u64::from(self.key_len) + value
-    }
-
-    /// Bytes of the whole change.
-    #[inline(always)]
-    pub fn bytes(&self) -> u64 {
-        8 * self.words() + self.payload().next_multiple_of(8)
-    }
-
-    /// Stores the head word by word: `store(index, word)`.
-    #[inline(always)]
-    pub fn write(&self, mut store: impl FnMut(u64, u64)) {
-        store(
-            0,
-            (self.version & VERSION_MAX) << VERSION_SHIFT | self.all_bits() << OPERATION_BITS | self.operation as u64,
-        );
-        store(1, u64::from(self.key_len) | u64::from(self.value_len) << 32);
-        let mut next = 2;
-        if let Some(expires) = self.expires {
-            store(next, expires);
-            next += 1;
-        }
-        if self.flags != 0 {
-            store(next, self.flags);
-        }
-    }
-
-    /// Reads a head: `load(index)` is `None` behind the end. `None`: there is none.
-    pub fn read(mut load: impl FnMut(u64) -> Option<u64>) -> Option<ChangeHead> {
-        let first = load(0)?;
-        let lengths = load(1)?;
-        let bits = first >> OPERATION_BITS & BITS;
-        let mut next = 2;
-        let mut optional = |has: bool| -> Option<Option<u64>> {
-            if !has {
-                return Some(None);
-            }
-            next += 1;
-            load(next - 1).map(Some)
-        };
-        let expires = optional(bits & bit::EXPIRES != 0)?;
-        let flags = optional(bits & bit::FLAGS != 0)?.unwrap_or(0);
-        Some(ChangeHead {
-            operation: Operation::from_number(first & ((1 << OPERATION_BITS) - 1))?,
-            version: first >> VERSION_SHIFT,
-            key_len: lengths as u32,
-            value_len: (lengths >> 32) as u32,
-            expires,
-            // A head with the bit and without flags would be shorter when it is written again.
-            flags,
-            bits: bits & !(bit::EXPIRES | bit::FLAGS),
-        })
-    }
-}
-
 /// The word of the header that says where the feed is: its region's segment, and the feed's number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FeedWord(pub u64);
 
 impl FeedWord {
-    const NUMBER_BITS: u32 = 41;
-    /// Largest number: milliseconds since 1970 until the year 2039, and from then on one more each time.
-    pub const NUMBER_MAX: u64 = (1 << Self::NUMBER_BITS) - 1;
+    const NUMBER_BITS: u32 = 40;
+    const NUMBER_MAX: u64 = (1 << Self::NUMBER_BITS) - 1;
+    const ON: u64 = 1 << Self::NUMBER_BITS;
+    const SEGMENT_SHIFT: u32 = Self::NUMBER_BITS + 1;
+    /// 2020-01-01, in milliseconds since 1970: the numbers last until 2054, and count on from there.
+    const EPOCH: u64 = 1_577_836_800_000;
 
     /// A feed in the region that begins in this segment.
     pub fn new(segment: u64, number: u64) -> FeedWord {
-        FeedWord(segment << Self::NUMBER_BITS | number & Self::NUMBER_MAX)
+        FeedWord(segment << Self::SEGMENT_SHIFT | Self::ON | number & Self::NUMBER_MAX)
+    }
+    /// There is none any more; the number stays.
+    pub fn off(self) -> FeedWord {
+        FeedWord(self.0 & Self::NUMBER_MAX)
+    }
+    /// Whether there is one.
+    #[inline(always)]
+    pub fn is_on(self) -> bool {
+        self.0 & Self::ON != 0
+    }
+    /// The number for a feed that is made at this time, in milliseconds since 1970.
+    pub fn number_at(ms: u64) -> u64 {
+        ms.saturating_sub(Self::EPOCH).min(Self::NUMBER_MAX)
     }
     /// The segment.
     #[inline(always)]
     pub fn segment(self) -> u64 {
-        self.0 >> Self::NUMBER_BITS
+        self.0 >> Self::SEGMENT_SHIFT
     }
-    /// The number, which is not zero where there is a feed.
+    /// The number of the feed, or of the last one.
     #[inline(always)]
     pub fn number(self) -> u64 {
         self.0 & Self::NUMBER_MAX
@@ -409,7 +281,7 @@ impl FeedWord {
 }
 
 const _: () = {
-    assert!(crate::header::limit::SEGMENTS <= 1 << (64 - FeedWord::NUMBER_BITS));
+    assert!(crate::header::limit::SEGMENTS <= 1 << (64 - FeedWord::SEGMENT_SHIFT));
     assert!(BYTES.1 / 8 <= 1 << ENTRY_BITS);
     assert!(crate::header::limit::CLIENTS < 1 << (64 - POSITION_BITS));
 };
@@ -448,37 +320,15 @@ mod tests {
     }
 
     #[test]
-    fn heads_round_trip() {
-        let entry = EntryHead { words: 7, changes: 1024, ts_ms: 1 << 47, generation: 9, origin: u32::MAX };
-        assert_eq!(EntryHead::unpack(entry.pack()), entry);
-        for expires in [None, Some(5)] {
-            for flags in [0, 7 | 9 << 32] {
-                for bits in [0, bit::VALUE, bit::OMITTED | bit::HASHED] {
-                    let head = ChangeHead {
-                        operation: Operation::Touch,
-                        version: VERSION_MAX,
-                        key_len: 3,
-                        value_len: 6,
-                        expires,
-                        flags,
-                        bits,
-                    };
-                    let mut words = vec![0; head.words() as usize];
-                    head.write(|index, word| words[index as usize] = word);
-                    assert_eq!(ChangeHead::read(|index| words.get(index as usize).copied()), Some(head));
-                    for short in 0..words.len() {
-                        assert_eq!(ChangeHead::read(|index| words[..short].get(index as usize).copied()), None);
-                    }
-                    assert_eq!(head.bytes(), 8 * head.words() + if bits & bit::VALUE != 0 { 16 } else { 8 });
-                }
-            }
-        }
+    fn words_round_trip() {
         assert_eq!(Operation::from_number(0), None);
         assert_eq!(Operation::from_number(6), None);
         assert_eq!(ChunkWord::owned(1023).owner(), Some(1023));
         assert_eq!((ChunkWord::ended(77).owner(), ChunkWord::ended(77).below()), (None, 77));
-        let word = FeedWord::new((1 << 23) - 1, 1_795_000_000_000);
-        assert_eq!((word.segment(), word.number()), ((1 << 23) - 1, 1_795_000_000_000));
+        let number = FeedWord::number_at(1_795_000_000_000);
+        let word = FeedWord::new((1 << 23) - 1, number);
+        assert_eq!((word.segment(), word.number(), word.is_on()), ((1 << 23) - 1, 217_163_200_000, true));
+        assert_eq!((word.off().number(), word.off().is_on()), (number, false));
         let intent = FeedIntent::in_place(Operation::Set, 1 << 40);
         assert_eq!((intent.operation(), intent.record()), (Some(Operation::Set), 1 << 40));
     }
