@@ -18,7 +18,16 @@ pub fn main(arguments: &[String]) -> Outcome {
         return Err(crate::USAGE.into());
     };
     let (count, records): (u64, u32) = (count.parse()?, records.parse()?);
-    let store = Options::new().create(false).open(store_file(Path::new(folder)))?;
+    let mut options = Options::new().create(false);
+    // The same with a feed of changes.
+    let operation = match operation.strip_prefix("fed-") {
+        Some(operation) => {
+            options = options.feed(64 << 20);
+            operation
+        }
+        None => operation,
+    };
+    let store = options.open(store_file(Path::new(folder)))?;
     let mut one = operation_of(operation, &store, records)?;
     for round in 0..count {
         if !one(round)? {

@@ -8,6 +8,7 @@
 //! hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED    one system, one test, in this process
 //! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
 //! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
+//! hashmere-bench feed ROUNDS CHANGES FOLDER                         the change feed: its cost, and following it
 //! ```
 //! The report starts every measurement as a process of its own (`work`, or a program of `bench/peers` with the same
 //! arguments) and reads `metric value` lines from it.
@@ -17,6 +18,7 @@ mod backup;
 mod budget;
 mod check;
 mod document;
+mod feed;
 mod machine;
 mod report;
 mod results;
@@ -39,6 +41,7 @@ const USAGE: &str =
        hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED
        hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER
        hashmere-bench backup RECORDS ROUNDS FOLDER
+       hashmere-bench feed ROUNDS CHANGES FOLDER
        hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
 fn main() -> ExitCode {
@@ -54,6 +57,7 @@ fn main() -> ExitCode {
         "work" => work::main(rest).map(|()| true),
         "serve" => serve::main(rest).map(|()| true),
         "backup" => backup::main(rest).map(|()| true),
+        "feed" => feed::main(rest).map(|()| true),
         "budget" => budget::main(rest).map(|()| true),
         _ => Err(USAGE.into()),
     };

@@ -153,6 +153,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // The key begins at a word, and the record is padded.
             return self.mem.copy(record + header.key_at(), to, head.payload().next_multiple_of(8));
         }
+        if header.value_len == 8 && header.key_len % 8 == 0 {
+            self.mem.copy(record + header.key_at(), to, header.key_len);
+            if head.payload() > header.key_len {
+                let value = self.mem.load(record + header.value_at(), Ordering::Relaxed);
+                self.mem.store(to + header.key_len, value, Ordering::Relaxed);
+            }
+            return;
+        }
         let mut bytes = [0; SHORT];
         let (key, value) = bytes.split_at_mut((header.key_len as usize).min(SHORT));
         let value_len = (head.payload() as usize - key.len()).min(value.len());
