@@ -1,8 +1,9 @@
 //! Following: a first copy where there must be one, then the changes.
 //!
 //! A first copy reads the keys and the changes in turns, so that no change is lost to the ring while the keys are read.
-//! A change that its key has passed already is left out meanwhile: what superseded it has an entry of its own, or is
-//! what was read. So at the event *synced* nothing that was delivered is older than what was delivered before it.
+//! Until all keys are read, a change that its key has passed already is left out: what superseded it has an entry of
+//! its own, or is what was read. So at the event *synced* nothing that was delivered is older than what was delivered
+//! before it.
 
 use crate::entry::{change_of, read_of};
 use crate::error::FeedError;
@@ -27,7 +28,7 @@ const ENTRIES_AT_ONCE: usize = 256;
 /// What a consumer does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// It begins anew.
+    /// It begins again.
     Reset(ResetReason),
     /// It reads the keys from here on.
     Copying(Cursor),
@@ -331,7 +332,7 @@ impl Feed {
             events.push(Event::Change(change_of(&head, change, hash, value, at, here)));
         }
         self.at.position += 1;
-        // Whoever dealt with the last of them has dealt with all.
+        // A consumer that has dealt with the last of them has dealt with all.
         if let Some(Event::Change(last)) = events.last_mut() {
             last.token = self.at;
         }
@@ -372,8 +373,8 @@ fn refusal(token: &Token, now: &Token, info: &FeedInfo) -> Option<ResetReason> {
     if token.store != now.store || token.feed != now.feed || token.generation > now.generation {
         return Some(ResetReason::OtherFeed);
     }
-    let is_kept = (info.oldest..=info.position).contains(&token.position);
-    (!is_kept).then_some(ResetReason::Gone)
+    let is_there = (info.oldest..=info.position).contains(&token.position);
+    (!is_there).then_some(ResetReason::Gone)
 }
 
 fn phase_of(token: &Token, info: &FeedInfo) -> Phase {

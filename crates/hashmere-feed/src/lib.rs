@@ -1,6 +1,6 @@
 //! What happens to the keys of a store, in order, for consumers that stop and resume.
 //!
-//! A store that was opened with a feed keeps the last so many bytes of changes in its own file: each set, delete,
+//! A store that was opened with a feed keeps the newest changes in its own file: each set, delete,
 //! touch, eviction and expiry, by whatever process. A consumer follows them from a [`Token`]. Where its place is gone,
 //! it gets every key and then the changes since.
 //!

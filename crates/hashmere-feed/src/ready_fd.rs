@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// Readable when a feed has an event. In an event loop: wait until it is readable, take events with
 /// [`next_within`](Feed::next_within) and no time until there is none, [`arm`](Self::arm) it, and wait again; if
-/// something came meanwhile it is readable at once.
+/// something came in between it is readable at once.
 #[derive(Debug)]
 pub struct ReadyFd(Watcher<Changes>);
 

@@ -3,8 +3,8 @@
 use crate::error::FeedError;
 use hashmere_engine::{FeedInfo, StoreHandle};
 
-/// Makes the store keep about so many bytes of changes, with values or without, for all processes that have it open. A
-/// feed that is there stays as it is. Every change that is committed after this has returned is kept.
+/// Makes the store keep about this many bytes of changes, with values or without, for all processes that have it open.
+/// A feed that is there stays as it is. Every change that is committed after this has returned is kept.
 ///
 /// # Errors
 /// [`InvalidState`](hashmere_engine::WriteError::InvalidState): a feed has 1 MiB to 32 GiB. No room for it. Busy: a

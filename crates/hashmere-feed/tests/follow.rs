@@ -1,4 +1,4 @@
-//! A consumer on real files: what it gets, where it resumes, when it begins anew.
+//! A consumer on real files: what it gets, where it resumes, when it begins again.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "tests: what is not there ends them")]
 
@@ -138,7 +138,7 @@ fn resumed_behind_what_was_dealt_with() {
 }
 
 #[test]
-fn a_place_that_is_gone_begins_anew() {
+fn a_place_that_is_gone_begins_again() {
     let folder = Folder::new("gone");
     let store = folder.store();
     store.set("old", b"1").unwrap();
@@ -184,7 +184,7 @@ fn switched_off_and_on_again() {
     let error = enable(&store, 1000, true).unwrap_err();
     assert!(error.code() == 37 && error.to_string().contains("1 MiB"), "{error}");
     enable(&store, 2 << 20, true).unwrap();
-    // The same consumer begins anew.
+    // The same consumer begins again.
     assert_eq!(texts(&all(&mut feed)), ["reset OtherFeed", "read a 1", "synced"]);
     // An option that is given again changes nothing.
     let again = Options::new().feed(8 << 20).open(store.path()).unwrap();
@@ -364,7 +364,7 @@ fn beside_writers_and_over_restarts() {
                             store.set(&key, &n.to_le_bytes()).unwrap();
                         }
                     }
-                    // So that a busy machine's consumer is not lapped for ever.
+                    // So that a busy machine's consumer is not lapped forever.
                     if n % 64 == 0 {
                         std::thread::sleep(Duration::from_millis(1));
                     }
@@ -393,6 +393,6 @@ fn beside_writers_and_over_restarts() {
         apply(&mut state, &event);
     }
     assert!(resets >= 1 && synced >= 1, "{resets} resets, {synced} synced");
-    assert!(state == stored(&store), "what was told is not what is there, after {resets} resets");
+    assert!(state == stored(&store), "what was reported is not what is there, after {resets} resets");
     let _ = (Operation::Set, ResetReason::Gap);
 }

@@ -66,8 +66,8 @@ impl Hasher {
     }
 }
 
-/// The inverse of [`finalize`]: the inverse factors in the opposite order. (A shift by more than half of the bits undoes
-/// itself.)
+/// The inverse of [`finalize`]: the inverse factors in the opposite order. (A shift by more than half of the bits
+/// undoes itself.)
 fn definalize(mut x: u64) -> u64 {
     x ^= x >> 33;
     x = x.wrapping_mul(0x9cb4_b2f8_1293_37db);

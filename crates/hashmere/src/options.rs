@@ -118,8 +118,8 @@ impl Options {
         self.0.sync_every = Some(period);
         self
     }
-    /// Keeps about so many bytes of changes in the store's file (1 MiB to 32 GiB), for consumers that follow them: see
-    /// the crate `hashmere-feed`. Default: none. A store that keeps changes already goes on as it is.
+    /// Keeps about this many bytes of changes in the store's file (1 MiB to 32 GiB), for consumers that follow them:
+    /// see the crate `hashmere-feed`. Default: none. A store that keeps changes already goes on as it is.
     pub fn feed(mut self, bytes: u64) -> Options {
         self.0.feed = Some(bytes);
         self

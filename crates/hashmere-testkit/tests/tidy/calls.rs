@@ -12,7 +12,7 @@ const ENGINE: &str = "crates/hashmere-engine/src/engine/";
 
 /// The parts, each before those that use it. The files beside them are used by no part.
 const PARTS: &[&str] =
-    &["client", "log", "index", "read", "commit", "reclaim", "write", "transact", "durable", "backup", "check"];
+    &["client", "log", "index", "read", "feed", "commit", "reclaim", "write", "transact", "durable", "backup", "check"];
 
 /// Files beside the folders that every part may call: single words of the header, and what the header says for good.
 const BELOW: &[&str] = &["mod", "layout", "store_state", "cells"];

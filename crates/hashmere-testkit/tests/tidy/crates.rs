@@ -32,6 +32,11 @@ const LAYERS: &[Layer] = &[
         others: Some(&["log", "tracing", "tracing-subscriber"]),
     },
     Layer {
+        name: "hashmere-feed",
+        ours: &["hashmere", "hashmere-engine", "hashmere-format", "hashmere-os"],
+        others: Some(&[]),
+    },
+    Layer {
         name: "hashmere-ffi",
         ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-queue"],
         others: Some(&[]),
@@ -58,7 +63,15 @@ const LAYERS: &[Layer] = &[
     },
     Layer {
         name: "hashmere-bench",
-        ours: &["hashmere", "hashmere-engine", "hashmere-log", "hashmere-mem", "hashmere-os", "hashmere-queue"],
+        ours: &[
+            "hashmere",
+            "hashmere-engine",
+            "hashmere-feed",
+            "hashmere-log",
+            "hashmere-mem",
+            "hashmere-os",
+            "hashmere-queue",
+        ],
         others: None,
     },
 ];

@@ -2,8 +2,8 @@
 //!
 //! [`slots`] claims a slot and proves a death; [`writer`] hands the writers of this process out to its threads
 //! ([`thread`]); [`lock`] takes a lock, [`fairness`] leaves one to another, and [`stalled`] proceeds without one;
-//! [`quiesce`] waits for what is under way; [`epoch`] says what an operation holds back, [`shown`] which keys a thread is showing; [`wait`] wakes those that
-//! wait for a key; [`counts`] sums over all clients.
+//! [`quiesce`] waits for what is under way; [`epoch`] says what an operation holds back, [`shown`] which keys a thread
+//! is showing; [`wait`] wakes those that wait for a key; [`counts`] sums over all clients.
 
 pub(super) mod counts;
 pub(super) mod epoch;

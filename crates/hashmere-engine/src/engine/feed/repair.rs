@@ -57,7 +57,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 }
 
-/// What becomes of a key whose slot gets these words.
+/// What happens to a key that gets a record of this version.
 pub(in crate::engine) fn operation_between(old_version: Option<u64>, new_version: u64) -> Operation {
     match old_version {
         Some(old) if old == new_version => Operation::Touch,

@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering;
 const ATTEMPTS: u32 = 100;
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// Makes a feed of about so many bytes, unless there is one. Every change that is committed after this has
+    /// Makes a feed of about this many bytes, unless there is one. Every change that is committed after this has
     /// returned has an entry.
     pub fn enable_feed(&self, writer: &mut Writer, bytes: u64, values: bool) -> Result<(), WriteError> {
         self.refuse_if_poisoned()?;

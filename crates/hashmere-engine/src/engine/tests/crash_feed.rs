@@ -111,7 +111,7 @@ fn round(fixture: &Fixture) -> Cast {
     cast
 }
 
-/// What is told before has gone, so what must be true is that the last entry is there.
+/// Earlier entries are gone, so what must be true is that the last one is there.
 #[test]
 pub(super) fn claiming_a_chunk() {
     let geometry = strict(48).with_feed();

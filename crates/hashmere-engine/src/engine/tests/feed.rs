@@ -62,24 +62,24 @@ pub(super) fn tells(client: &TestEngine, state: &State) -> Result<(), String> {
         let there = client.peek(key, client.t_hash(key)).map_err(|e| e.to_string())?;
         let Some(told) = told else {
             if there.is_some() {
-                return Err(format!("{} is there, and told to be gone", key.escape_ascii()));
+                return Err(format!("{} is there, and reported to be gone", key.escape_ascii()));
             }
             continue;
         };
         if told.head.expires.is_some_and(|at| at <= now_ms) && there.is_none() {
             continue;
         }
-        let Some(there) = there else { return Err(format!("{} is told to be there", key.escape_ascii())) };
+        let Some(there) = there else { return Err(format!("{} is reported to be there", key.escape_ascii())) };
         let same = there.version.0 == *version
             && there.expires_at_ms == told.head.expires
             && u64::from(there.flags) == told.head.flags & u64::from(u32::MAX);
         let value = told.value.as_ref().or(state.get(key).filter(|_| told.head.bits & bit::OMITTED != 0));
         if !same || value != state.get(key) {
-            return Err(format!("{} is told to be {:?}, and is {there:?}", key.escape_ascii(), told.head));
+            return Err(format!("{} is reported as {:?}, and is {there:?}", key.escape_ascii(), told.head));
         }
     }
     match state.keys().find(|key| !known.contains_key(*key)) {
-        Some(key) => Err(format!("{} is told by no entry", key.escape_ascii())),
+        Some(key) => Err(format!("{} has no entry", key.escape_ascii())),
         None => Ok(()),
     }
 }
@@ -196,7 +196,7 @@ fn what_a_cache_evicts_and_what_expired_is_told() {
     assert_eq!(told, state(&client));
 }
 
-/// The ring and the chunks go round many times; who follows misses nothing, and who is late is told so.
+/// The ring and the chunks go round many times; who follows misses nothing, and who is late learns it.
 #[test]
 pub(super) fn positions_that_are_gone_are_told() {
     let fixture = Fixture::new(strict(64).with_feed());
@@ -299,7 +299,7 @@ fn on_and_off_and_on_again() {
     let fixture = Fixture::new(strict(600));
     let (client, other) = (fixture.client(), fixture.client());
     assert_eq!(client.feed_info(), None);
-    client.t_set(b"a", b"untold").unwrap();
+    client.t_set(b"a", b"unreported").unwrap();
     let on = |client: &TestEngine| client.enable_feed(&mut client.writer().unwrap(), 1 << 20, true);
     let off = |client: &TestEngine| client.disable_feed(&mut client.writer().unwrap());
     assert_eq!(
@@ -318,7 +318,7 @@ fn on_and_off_and_on_again() {
     assert!(off(&other).unwrap() && !off(&client).unwrap());
     assert_eq!((client.feed_info(), client.stats(0, 0).segments_region), (None, 0));
     assert_eq!(client.read_feed(first.number, 0, &mut Vec::new()).unwrap(), FeedStep::Off);
-    client.t_set(b"a", b"untold again").unwrap();
+    client.t_set(b"a", b"unreported again").unwrap();
     on(&client).unwrap();
     let second = other.feed_info().unwrap();
     assert!(second.number > first.number && second.position == 0);
