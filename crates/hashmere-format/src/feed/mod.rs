@@ -37,7 +37,7 @@ pub mod at {
 }
 
 /// Sizes of the parts; fixed when a feed is made.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Geometry {
     /// log2 of the words of the ring.
     pub ring_shift: u32,
@@ -240,7 +240,7 @@ impl FeedIntent {
 }
 
 /// The word of the header that says where the feed is: its region's segment, and the feed's number.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FeedWord(pub u64);
 
 impl FeedWord {

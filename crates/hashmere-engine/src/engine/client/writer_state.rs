@@ -1,6 +1,7 @@
 //! What a writer knows: its client slot, the segment that it appends to, what its last write left to be tidied.
 
 use crate::types::Stored;
+use hashmere_format::feed::{FeedWord, Geometry};
 
 /// Whether and how a writer is cleaning.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -40,11 +41,21 @@ impl OpenSegment {
     }
 }
 
+/// Where the feed is, and the sizes of its parts: within what is mapped.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::engine) struct FeedPlace {
+    /// The header's word that led here; 0: none did.
+    pub(in crate::engine) word: FeedWord,
+    /// Offset of its region's bytes.
+    pub(in crate::engine) base: u64,
+    pub(in crate::engine) geometry: Geometry,
+}
+
 /// The chunks of the change feed that a writer fills, as the writer knows them; what must survive it is in their table.
 #[derive(Clone, Copy, Debug, Default)]
 pub(in crate::engine) struct FeedCursor {
-    /// The header's word for the feed that they are of; 0: none.
-    pub(in crate::engine) word: u64,
+    /// The feed that they are of.
+    pub(in crate::engine) place: FeedPlace,
     /// Where its next entry goes, and where its chunks end: offsets in the region.
     pub(in crate::engine) next: u64,
     pub(in crate::engine) end: u64,

@@ -18,6 +18,7 @@ use hashmere_format::leaf::{LockWord, Slot};
 use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row;
 use hashmere_format::segment::{self, State};
+use hashmere_format::snapshot::Snapshot;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -34,19 +35,55 @@ impl<M: Mem, H: Host> Engine<M, H> {
         keep_version: Option<u64>,
         word: &mut LockWord,
     ) -> bool {
-        let mut version = keep_version.unwrap_or_else(|| ((word.version() + 1) & VERSION_MAX).max(1).max(draft.least));
         // SYNC(snapshot): loaded after `enter`, so a snapshot that waits for us to leave knows that we saw it or are
         // before it; and so a feed that is switched on.
         let snapshot = self.snapshot();
         if snapshot.concerns_writers() {
-            if snapshot.concerns_backup() {
-                let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
-                version = self.apply_snapshot(old, version, keep_version.is_some());
-            }
-            if snapshot.has_feed() {
-                let operation = if keep_version.is_some() { Operation::Touch } else { Operation::Set };
-                self.note_feed(writer.row, FeedIntent::commit(operation));
-            }
+            // Copies: what passes by reference to another function lives in memory, also where that is not called.
+            let (draft, site) = (Draft { ..*draft }, Site { ..*site });
+            let (done, now) = self.commit_draft_watched(writer, root, &draft, &site, keep_version, *word, snapshot);
+            *word = now;
+            return done;
+        }
+        self.commit_draft_under(writer, root, draft, site, keep_version, word, Snapshot(0))
+    }
+
+    /// The same beside a backup, or with a feed.
+    #[inline(never)]
+    #[allow(clippy::too_many_arguments)]
+    fn commit_draft_watched(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        draft: &Draft,
+        site: &Site,
+        keep_version: Option<u64>,
+        mut word: LockWord,
+        snapshot: Snapshot,
+    ) -> (bool, LockWord) {
+        (self.commit_draft_under(writer, root, draft, site, keep_version, &mut word, snapshot), word)
+    }
+
+    #[inline(always)]
+    #[allow(clippy::too_many_arguments)]
+    fn commit_draft_under(
+        &self,
+        writer: &mut Writer,
+        root: u64,
+        draft: &Draft,
+        site: &Site,
+        keep_version: Option<u64>,
+        word: &mut LockWord,
+        snapshot: Snapshot,
+    ) -> bool {
+        let mut version = keep_version.unwrap_or_else(|| ((word.version() + 1) & VERSION_MAX).max(1).max(draft.least));
+        if snapshot.concerns_backup() {
+            let old = site.found.as_ref().map_or(Slot::EMPTY, |old| old.slot);
+            version = self.apply_snapshot(old, version, keep_version.is_some());
+        }
+        if snapshot.has_feed() {
+            let operation = if keep_version.is_some() { Operation::Touch } else { Operation::Set };
+            self.note_feed(writer.row, FeedIntent::commit(operation));
         }
         self.mem.store(draft.offset, draft.word | version << VERSION_SHIFT, Ordering::Relaxed);
         if self.layout.is_durable() {
@@ -140,6 +177,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
         operation: Operation,
     ) {
         held.word = LockWord(held.word.0.wrapping_add(LockWord::STEP));
+        if self.snapshot().concerns_writers() {
+            return self.commit_removal_watched(writer, root, &Found { ..*old }, held.word.version(), operation);
+        }
+        self.commit_unlinked(writer, root, old, |_, _| ());
+    }
+
+    /// The same beside a backup, or with a feed.
+    #[inline(never)]
+    fn commit_removal_watched(&self, writer: &mut Writer, root: u64, old: &Found, version: u64, operation: Operation) {
         let snapshot = self.snapshot();
         if snapshot.concerns_backup() {
             self.retain_for_snapshot(old.slot);
@@ -149,8 +195,8 @@ impl<M: Mem, H: Host> Engine<M, H> {
         }
         self.commit_unlinked(writer, root, old, |engine, writer| {
             if snapshot.has_feed() {
-                let version = Some(held.word.version());
-                engine.report(writer, root, Happened { operation, record: old.record, version });
+                let happened = Happened { operation, record: old.record, version: Some(version) };
+                engine.report(writer, root, happened);
             }
         });
     }

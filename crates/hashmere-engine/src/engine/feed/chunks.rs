@@ -4,7 +4,7 @@ use crate::engine::client::writer_state::FeedCursor;
 use crate::engine::feed::Place;
 use crate::engine::Engine;
 use crate::fault::{self, Fault};
-use hashmere_format::feed::{self, ChunkWord};
+use hashmere_format::feed::{self, ChunkWord, FeedWord};
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -15,7 +15,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Room for an entry, which nothing refers to until it is published. `None`: there is no chunk to be had.
     #[inline(always)]
     pub(super) fn feed_room(&self, place: &Place, slot: u32, cursor: &mut FeedCursor, bytes: u64) -> Option<u64> {
-        if cursor.word != place.word.0 || cursor.next + bytes > cursor.end {
+        if cursor.place.word != place.word || cursor.next + bytes > cursor.end {
             self.claim_chunks(place, slot, cursor, bytes)?;
         }
         let entry = cursor.next;
@@ -44,7 +44,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
                 match self.try_claim_chunks(place, slot, at, len, below) {
                     Ok(highest) => {
                         *cursor = FeedCursor {
-                            word: place.word.0,
+                            place: *place,
                             next: geometry.chunk_at(at),
                             end: geometry.chunk_at(at + len),
                             first: at,
@@ -104,14 +104,14 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Gives up what a writer fills. The tail is above every position that it published.
     fn end_chunks(&self, place: &Place, cursor: &mut FeedCursor) {
         let old = std::mem::take(cursor);
-        if old.word == place.word.0 {
+        if old.place.word == place.word {
             self.give_up(place, old.first, old.len, self.feed_tail(place));
         }
     }
 
     /// The same when the writer ends.
     pub(in crate::engine) fn retire_feed(&self, cursor: &mut FeedCursor) {
-        if let Some(place) = self.feed_place().filter(|_| cursor.word != 0) {
+        if let Some(place) = self.feed_place().filter(|_| cursor.place.word != FeedWord::default()) {
             self.end_chunks(&place, cursor);
         }
     }

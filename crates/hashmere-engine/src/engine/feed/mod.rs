@@ -20,19 +20,22 @@ use hashmere_format::region;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
-/// Where the feed is, and the sizes of its parts.
-#[derive(Clone, Copy)]
-pub(in crate::engine) struct Place {
-    /// The header's word that led here.
-    word: FeedWord,
-    /// Offset of its region's bytes.
-    base: u64,
-    geometry: Geometry,
-}
+use crate::engine::client::writer_state::{FeedCursor, FeedPlace as Place};
 
 impl<M: Mem, H: Host> Engine<M, H> {
-    /// The feed that is on. `None` also if what the header says of it cannot be.
+    /// The feed that is on, for a writer that may have written to it before: then its bounds are known.
     #[inline(always)]
+    fn feed_place_for(&self, cursor: &FeedCursor) -> Option<Place> {
+        // SYNC(feed): as in `feed_place`.
+        let word = FeedWord(self.mem.load(at::FEED, Ordering::Acquire));
+        if cursor.place.word == word && word.is_on() {
+            return Some(cursor.place);
+        }
+        self.feed_place()
+    }
+
+    /// The feed that is on. `None` also if what the header says of it cannot be.
+    #[inline(never)]
     fn feed_place(&self) -> Option<Place> {
         // SYNC(feed): pairs with the store in `switch_on`: the header of the region and its empty ring are seen.
         let word = FeedWord(self.mem.load(at::FEED, Ordering::Acquire));

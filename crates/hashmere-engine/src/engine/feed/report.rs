@@ -3,7 +3,7 @@
 use crate::engine::client::writer_state::FeedCursor;
 use crate::engine::feed::publish::GAP;
 use crate::engine::feed::Place;
-use crate::engine::{Engine, Found, Writer};
+use crate::engine::{Engine, Writer};
 use crate::fault::{self, Fault};
 use hashmere_format::feed::{bit, ChangeHead, EntryHead, FeedIntent, Operation, ENTRY_HEAD};
 use hashmere_format::header::RootWord;
@@ -38,15 +38,31 @@ impl<M: Mem, H: Host> Engine<M, H> {
     /// Behind a commit.
     #[inline(never)]
     pub(in crate::engine) fn report(&self, writer: &mut Writer, root: u64, happened: Happened) {
-        self.report_all(writer.slot, &mut writer.feed, root, std::iter::once(happened));
+        if !self.report_short(writer, root, &happened) {
+            self.report_all(writer.slot, &mut writer.feed, root, std::iter::once(happened));
+        }
         // Release: not before the entry is published.
         self.mem.store(writer.row + row::at::FEED, 0, Ordering::Release);
     }
 
-    /// The same for a value that was replaced in place.
+    /// Most entries, straight through: one change, and room in the writer's chunk. `false`: nothing was done.
     #[inline(always)]
-    pub(in crate::engine) fn report_replaced(&self, writer: &mut Writer, root: u64, found: &Found) {
-        self.report(writer, root, Happened { operation: Operation::Set, record: found.record, version: None });
+    fn report_short(&self, writer: &mut Writer, root: u64, happened: &Happened) -> bool {
+        let Some(place) = self.feed_place_for(&writer.feed) else { return false };
+        let Some((head, header)) = self.change_head(happened, place.geometry.values) else { return false };
+        let bytes = ENTRY_HEAD + head.bytes();
+        // Of another feed it has no room.
+        let entry = writer.feed.next;
+        let fits = entry + bytes <= writer.feed.end && bytes <= place.geometry.entry_max();
+        if writer.feed.place.word != place.word || !fits {
+            return false;
+        }
+        writer.feed.next = entry + bytes;
+        let at = place.base + entry;
+        self.write_entry_head(at, self.entry_head(root, bytes, 1));
+        self.write_change(at + ENTRY_HEAD, happened.record, header, &head);
+        self.publish_entry(&place, entry);
+        true
     }
 
     /// One entry for all of them.
@@ -76,19 +92,35 @@ impl<M: Mem, H: Host> Engine<M, H> {
             let Some(entry) = self.feed_room(&place, slot, cursor, bytes) else {
                 return self.publish_entry(&place, GAP);
             };
-            let head = EntryHead {
-                words: bytes / 8,
-                changes,
-                ts_ms: self.host.coarse_ms(),
-                generation: RootWord::unpack(root).generation as u32,
-                origin: self.access.origin,
-            };
-            self.write_changes(&place, entry, head, happened, values);
+            self.write_changes(&place, entry, self.entry_head(root, bytes, changes), happened, values);
             return self.publish_entry(&place, entry);
         }
     }
 
     #[inline(always)]
+    fn entry_head(&self, root: u64, bytes: u64, changes: u64) -> EntryHead {
+        EntryHead {
+            words: bytes / 8,
+            changes,
+            ts_ms: self.host.coarse_ms(),
+            generation: RootWord::unpack(root).generation as u32,
+            origin: self.access.origin,
+        }
+    }
+
+    #[inline(always)]
+    fn write_entry_head(&self, at: u64, head: EntryHead) {
+        for (index, word) in head.pack().into_iter().enumerate() {
+            self.mem.store(at + 8 * index as u64, word, Ordering::Relaxed);
+        }
+    }
+
+    #[inline(always)]
+    fn write_change(&self, at: u64, record: u64, header: RecordHeader, head: &ChangeHead) {
+        head.write(|index, word| self.mem.store(at + 8 * index, word, Ordering::Relaxed));
+        self.copy_payload(record, header, head, at + 8 * head.words());
+    }
+
     fn write_changes(
         &self,
         place: &Place,
@@ -99,18 +131,15 @@ impl<M: Mem, H: Host> Engine<M, H> {
     ) {
         let mut at = place.base + entry;
         let end = at + 8 * head.words;
-        for word in head.pack() {
-            self.mem.store(at, word, Ordering::Relaxed);
-            at += 8;
-        }
+        self.write_entry_head(at, head);
+        at += ENTRY_HEAD;
         for change in happened {
-            let Some((head, record)) = self.change_head(&change, values) else { continue };
+            let Some((head, header)) = self.change_head(&change, values) else { continue };
             // As it was measured, or what is in the file changes under its locks.
             if at + head.bytes() > end {
                 return;
             }
-            head.write(|index, word| self.mem.store(at + 8 * index, word, Ordering::Relaxed));
-            self.copy_payload(change.record, record, &head, at + 8 * head.words());
+            self.write_change(at, change.record, header, &head);
             at += head.bytes();
         }
     }

@@ -2,6 +2,7 @@
 //!
 //! `docs/internals/concurrency.md` says why it happens under the key's lock, what readers do, and what a crash leaves.
 
+use crate::engine::feed::report::Happened;
 use crate::engine::write::lookup::Lookup;
 use crate::engine::{corrupt, Engine, Found, KeyHash, Writer};
 use crate::error::WriteError;
@@ -11,6 +12,7 @@ use hashmere_format::feed::{FeedIntent, Operation};
 use hashmere_format::leaf::LockWord;
 use hashmere_format::record::{field, VERSION_MASK, VERSION_MAX, VERSION_SHIFT};
 use hashmere_format::row::Stat;
+use hashmere_format::snapshot::Snapshot;
 use hashmere_mem::{Host, Mem};
 use std::sync::atomic::Ordering;
 
@@ -83,19 +85,16 @@ impl<M: Mem, H: Host> Engine<M, H> {
         let mut done = false;
         // SYNC(snapshot): as in `commit_draft`.
         let snapshot = self.snapshot();
-        let wanted = snapshot.concerns_backup() && !fault::is(Fault::ReplacedForBackup);
+        let wanted = snapshot.concerns_writers() && self.is_wanted(snapshot);
         if self.is_as_looked_up(lookup, found, since) && !wanted {
-            if snapshot.has_feed() {
-                self.note_feed(writer.row, FeedIntent::in_place(Operation::Set, found.record));
-            }
             let version = ((word.version() + 1) & VERSION_MAX).max(1);
-            if !self.store_pair(found, version, value) {
-                self.note_feed(writer.row, FeedIntent::NONE);
+            let stored = match snapshot.concerns_writers() {
+                false => self.store_pair(found.record, version, value),
+                true => self.store_pair_reported(writer, lookup.root, found.record, version, value),
+            };
+            if !stored {
                 self.unlock_bucket(writer, lookup.place, word);
                 return Err(corrupt("a record changed under its key's lock", found.record).into());
-            }
-            if snapshot.has_feed() {
-                self.report_replaced(writer, lookup.root, found);
             }
             // The record does not become the newest of its store: what is written all the time must be wanted too.
             if !fault::is(Fault::ReplacementUnvisited) {
@@ -119,11 +118,29 @@ impl<M: Mem, H: Host> Engine<M, H> {
         same && header & (field::DEAD | field::RETAINED) == 0 && self.is_still_found(found, lookup.epoch)
     }
 
+    /// Whether a backup wants records as they are.
+    #[inline(always)]
+    fn is_wanted(&self, snapshot: Snapshot) -> bool {
+        snapshot.concerns_backup() && !fault::is(Fault::ReplacedForBackup)
+    }
+
+    /// The commit with a feed.
+    #[inline(never)]
+    fn store_pair_reported(&self, writer: &mut Writer, root: u64, record: u64, version: u64, value: &[u8]) -> bool {
+        self.note_feed(writer.row, FeedIntent::in_place(Operation::Set, record));
+        let stored = self.store_pair(record, version, value);
+        if stored {
+            self.report(writer, root, Happened { operation: Operation::Set, record, version: Some(version) });
+        } else {
+            self.note_feed(writer.row, FeedIntent::NONE);
+        }
+        stored
+    }
+
     /// The commit. Only the client that has the key's lock changes the pair, so it is what was loaded: `false` is
     /// damage.
     #[inline(always)]
-    fn store_pair(&self, found: &Found, version: u64, value: &[u8]) -> bool {
-        let record = found.record;
+    fn store_pair(&self, record: u64, version: u64, value: &[u8]) -> bool {
         let old = [record, record + 8].map(|at| self.mem.load(at, Ordering::Relaxed));
         let new = [old[0] & !VERSION_MASK | version << VERSION_SHIFT, begins_with(old[1], value)];
         if fault::is(Fault::PairDivided) {

@@ -11,6 +11,7 @@ mod backup;
 mod clear;
 mod emptied;
 mod explore;
+mod feed;
 mod insert;
 mod lock;
 mod pin;
