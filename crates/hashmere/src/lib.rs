@@ -48,7 +48,7 @@ pub use filter::{Cursor, Filter};
 #[doc(inline)]
 pub use hashmere_engine::{
     AddressLimit, Attributes, BackupError, BackupReport, BatchResult, Branch, CasOutcome, Change, CheckReport,
-    ClientStats, Condition, Counter, EntryId, Error, Expected, Expiry, Item, Metadata, Mode, OpenError,
+    ClientStats, Condition, Counter, EntryId, Error, Expected, Expiry, FeedInfo, Item, Metadata, Mode, OpenError,
     OperationCounts, Pair, Problem, ReadError, Reservation, Stats, Stored, Ttl, Uid, Update, Updated, Version, View,
     WaitAnyOutcome, WaitOutcome, WriteBatch, WriteError,
 };

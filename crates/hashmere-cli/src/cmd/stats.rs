@@ -56,6 +56,9 @@ fn to_json(path: &str, stats: &Stats) -> Value {
         "segments_total": stats.segments_total, "segments_log": stats.segments_log,
         "segments_index": stats.segments_index, "segments_large": stats.segments_large,
         "segments_free": stats.segments_free, "regions": stats.regions, "segments_region": stats.segments_region, "segment_bytes": stats.segment_bytes,
+        "feed": stats.feed.map(|feed| json!({
+            "number": feed.number, "position": feed.position, "oldest": feed.oldest, "bytes": feed.bytes, "values": feed.values,
+        })),
         "index_slots": stats.index_slots, "index_used": stats.index_used, "index_depth": stats.index_depth,
         "index_overflow": stats.index_overflow, "splits": stats.splits,
         "segments_cleaned": stats.segments_cleaned, "records_moved": stats.records_moved,
@@ -155,6 +158,15 @@ fn table(path: &str, stats: &Stats, output: &mut Output) -> Outcome {
     }
     if stats.durable {
         output.line(format!("syncs      {}", syncs(stats)))?;
+    }
+    if let Some(feed) = &stats.feed {
+        let values = if feed.values { ", with values" } else { "" };
+        let kept = grouped(feed.position - feed.oldest);
+        output.line(format!(
+            "feed       {}, {kept} changes kept of {}{values}",
+            size(feed.bytes),
+            grouped(feed.position)
+        ))?;
     }
     if stats.no_space_since_ms != 0 {
         output.line(format!(

@@ -2,6 +2,7 @@
 //! taken at slightly different moments.
 
 use crate::engine::client::writer::OperationCounts;
+use crate::engine::feed::FeedInfo;
 use crate::engine::index::Tree;
 use crate::engine::Engine;
 use crate::options::Mode;
@@ -49,6 +50,8 @@ pub struct Stats {
     pub regions: u64,
     /// Segments of regions.
     pub segments_region: u64,
+    /// The change feed, if there is one.
+    pub feed: Option<FeedInfo>,
     /// Bytes of a segment.
     pub segment_bytes: u64,
     /// Slots of the index.
@@ -155,6 +158,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             segments_free: 0,
             regions: 0,
             segments_region: 0,
+            feed: self.feed_info(),
             segment_bytes: self.segment_bytes(),
             index_slots: 0,
             index_used: 0,
