@@ -7,6 +7,7 @@
 //! hashmere-bench check BEFORE NOW                                   whether ratios to the peers became worse
 //! hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED    one system, one test, in this process
 //! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
+//! hashmere-bench cluster load|draw ...                              what scripts/cluster runs
 //! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
 //! ```
 //! The report starts every measurement as a process of its own (`work`, or a program of `bench/peers` with the same
@@ -16,6 +17,7 @@
 mod backup;
 mod budget;
 mod check;
+mod cluster;
 mod document;
 mod machine;
 mod report;
@@ -39,6 +41,8 @@ const USAGE: &str =
        hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED
        hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER
        hashmere-bench backup RECORDS ROUNDS FOLDER
+       hashmere-bench cluster load NAME ADDRESS KEYS SECONDS RATE FILE [MS SIGNAL PIDFILE ADDRESS]...
+       hashmere-bench cluster draw PICTURE TITLE FILE...
        hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
 fn main() -> ExitCode {
@@ -52,6 +56,7 @@ fn main() -> ExitCode {
         "document" => document::main(rest).map(|()| true),
         "check" => check::main(rest),
         "work" => work::main(rest).map(|()| true),
+        "cluster" => cluster::main(rest),
         "serve" => serve::main(rest).map(|()| true),
         "backup" => backup::main(rest).map(|()| true),
         "budget" => budget::main(rest).map(|()| true),
