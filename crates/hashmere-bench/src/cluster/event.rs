@@ -16,7 +16,7 @@ pub struct Event {
     at_ms: u64,
     /// Name of the signal.
     signal: String,
-    /// File with the id of the process, which whoever restarts the server keeps right.
+    /// File with the id of the process, which the process that restarts the server writes.
     pid_file: String,
     /// Where the server listens.
     address: String,

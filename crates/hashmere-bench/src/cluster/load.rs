@@ -9,7 +9,7 @@ use crate::Outcome;
 use std::time::{Duration, Instant};
 
 const THREADS: usize = 4;
-/// One of so many requests is a set.
+/// One of n requests is a set.
 const SETS: u64 = 10;
 /// Bytes of a value.
 const VALUE: usize = 100;

@@ -21,7 +21,7 @@ const LEAST_TOKEN: Version = Version(2);
 pub enum Grant {
     /// It has the lease. The stale value, if there is one.
     Token(u64, Option<Item>),
-    /// Another client has it, or the key was changed meanwhile: it is to be looked at again.
+    /// Another client has it, or the key was changed: it is to be looked at again.
     Another,
 }
 

@@ -25,7 +25,7 @@ pub fn is_hidden(marks: u32) -> bool {
     marks & HIDDEN != 0
 }
 
-/// Whether there is a value that nobody has to compute.
+/// Whether there is a value that no client has to compute.
 pub fn is_fresh(marks: u32) -> bool {
     marks & (STALE | EMPTY) == 0
 }
@@ -72,7 +72,7 @@ pub fn replaced_by_stale(marks: u32, steps: u64) -> u32 {
     }
 }
 
-/// The marks of a value that is to be computed again, by whoever asks next.
+/// The marks of a value that is to be computed again, by the next client that asks.
 pub fn invalidated(marks: u32) -> u32 {
     STALE | marks & (EMPTY | HIDDEN)
 }

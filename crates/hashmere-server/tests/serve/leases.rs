@@ -1,7 +1,7 @@
 //! Promise: of many clients that meet a missing or stale value by `lease-get`, one gets a token; what it stores with it
-//! is the value, unless the key was written or deleted meanwhile, in whatever process; a lease outlives the server that
-//! granted it, and is given again when its holder does not come back. The replies are what mcrouter's parser takes, byte
-//! for byte. Catches: two holders, a value from before a delete stored as fresh, a lease that is lost with the server or
+//! is the value, unless the key was written or deleted since, in any process; a lease outlives the server that granted
+//! it, and is given again when its holder does not come back. The replies are what mcrouter's parser takes, byte for
+//! byte. Catches: two holders, a value from before a delete stored as fresh, a lease that is lost with the server or
 //! never given again, a placeholder that other commands take for a value.
 
 use crate::support::{start, start_on, Client, Scratch};

@@ -1,4 +1,5 @@
-//! `get`, `gets`, `gat`, `gats`; `lease-get` and `metaget` key by key. A long line of keys is answered in parts: when there is enough output, the rest waits.
+//! `get`, `gets`, `gat`, `gats`; `lease-get` and `metaget` key by key. A long line of keys is answered in parts: when
+//! there is enough output, the rest waits.
 
 use super::lease;
 use super::parse::{Kind, Retrieval};
