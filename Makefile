@@ -10,7 +10,7 @@ MAKEFLAGS += --jobs=2 --output-sync=line
 unexport MAKEFLAGS
 endif
 
-.PHONY: help demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
+.PHONY: help cluster demo test test-all test-more test-soak lint lint-more unit models promise bindings step hold storm hostile fuzz faults prove clients bench bench-full bench-check bench-serve bench-bindings bench-python bench-ruby docs python ruby install clean miri cross
 
 help:
 	@echo 'make demo     several processes count the words of this machine in one store; one is killed'
@@ -34,6 +34,7 @@ help:
 	@echo 'make test-soak  the tests ROUNDS=20 times, half of them beside two busy loops: how often each failed'
 	@echo 'make prove    all of these for longer, in about an hour, with one table at the end'
 	@echo 'make clients  memcached clients of Python, C, Ruby, Go, Java and Node against the server'
+	@echo 'make cluster  three servers behind proxies: clients of five languages, one server killed, all restarted in turn'
 	@echo 'make bench    beside LMDB, Kyoto Cabinet, Tkrzw, memcached and HashMap: a quarter of an hour; bench-full: longer'
 	@echo 'make bench-check  have the ratios to the peers become worse than those of docs/performance.md?'
 	@echo 'make bench-serve  the memcached server beside memcached and redis, with bars'
@@ -165,6 +166,10 @@ cross:
 clients:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere-server --test serve clients -- --include-ignored --nocapture
+
+# One of clients, kill, rolling, proxy: scripts/cluster kill
+cluster:
+	@scripts/cluster
 
 # Writes the figures and, from them, docs/performance.md.
 bench:

@@ -8,6 +8,7 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     match text::parse::parse(line) {
         Ok(text::parse::Request::Retrieve(request)) => {
             assert!(Tokens::new(request.keys).all(|key| key.len() <= KEY_MAX));
+            assert!(request.kind == text::parse::Kind::Value || !request.cas && request.touch.is_none());
         }
         Ok(text::parse::Request::Put(put)) => assert!(put.key.len() <= KEY_MAX && put.len <= LEN_MAX),
         Ok(_) => {}

@@ -7,6 +7,7 @@
 //! hashmere-bench check BEFORE NOW                                   whether ratios to the peers became worse
 //! hashmere-bench work SYSTEM TEST RECORDS OPERATIONS FOLDER SEED    one system, one test, in this process
 //! hashmere-bench budget OPERATION COUNT RECORDS FOLDER              a plain loop to count instructions in
+//! hashmere-bench cluster load|draw ...                              what scripts/cluster runs
 //! hashmere-bench backup RECORDS ROUNDS FOLDER                       backups beside a writer
 //! hashmere-bench feed ROUNDS CHANGES FOLDER                         the change feed: its cost, and following it
 //! ```
@@ -17,6 +18,7 @@
 mod backup;
 mod budget;
 mod check;
+mod cluster;
 mod document;
 mod feed;
 mod machine;
@@ -42,6 +44,8 @@ const USAGE: &str =
        hashmere-bench budget none|get|miss|view|bulk|set|incr|churn COUNT RECORDS FOLDER
        hashmere-bench backup RECORDS ROUNDS FOLDER
        hashmere-bench feed ROUNDS CHANGES FOLDER
+       hashmere-bench cluster load NAME ADDRESS KEYS SECONDS RATE FILE [MS SIGNAL PIDFILE ADDRESS]...
+       hashmere-bench cluster draw PICTURE TITLE FILE...
        hashmere-bench serve PID ADDRESS SECONDS [JOB...]";
 
 fn main() -> ExitCode {
@@ -55,6 +59,7 @@ fn main() -> ExitCode {
         "document" => document::main(rest).map(|()| true),
         "check" => check::main(rest),
         "work" => work::main(rest).map(|()| true),
+        "cluster" => cluster::main(rest),
         "serve" => serve::main(rest).map(|()| true),
         "backup" => backup::main(rest).map(|()| true),
         "feed" => feed::main(rest).map(|()| true),

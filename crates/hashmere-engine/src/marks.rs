@@ -35,14 +35,18 @@ impl SharedEngine {
     /// # Errors
     /// See [`WriteError`].
     pub fn remark(&self, key: &[u8], item: &Item, marks: u32) -> Result<bool, WriteError> {
+        self.remark_with_ttl(key, item, marks, item.metadata.expires_at_ms.map_or(Ttl::Never, Ttl::At))
+    }
+
+    /// The same, with another expiry.
+    ///
+    /// # Errors
+    /// See [`WriteError`].
+    pub fn remark_with_ttl(&self, key: &[u8], item: &Item, marks: u32, ttl: Ttl) -> Result<bool, WriteError> {
         let engine = self.engine();
         let name = (key, engine.hash(key));
         let mut writer = engine.writer_for(name.0, name.1)?;
-        let attributes = Attributes {
-            flags: item.metadata.flags,
-            ttl: item.metadata.expires_at_ms.map_or(Ttl::Never, Ttl::At),
-            ..Attributes::NONE
-        };
+        let attributes = Attributes { flags: item.metadata.flags, ttl, ..Attributes::NONE };
         let stored =
             engine.store_marked(&mut writer, name, &item.value, (attributes, marks), Some(&item.metadata), true)?;
         Ok(stored.is_some())

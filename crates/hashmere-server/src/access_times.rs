@@ -90,6 +90,16 @@ impl AccessTimes {
         }
     }
 
+    /// When a key was stored, if that is its last access that was recorded.
+    pub fn stored_at(&self, uid: Uid) -> Option<u64> {
+        if !self.on.load(Ordering::Relaxed) {
+            return None;
+        }
+        let word = self.row(uid).iter().map(|place| place.load(Ordering::Relaxed));
+        let word = word.into_iter().find(|word| word & SECONDS != 0 && word >> 32 == u64::from(uid.0))?;
+        (word & FETCHED == 0).then(|| self.start + (word & SECONDS) - 1)
+    }
+
     #[inline]
     fn row(&self, uid: Uid) -> &[AtomicU64] {
         // The bits of a UID that differ between keys are at both ends: a multiplication mixes them into the upper half.
@@ -113,6 +123,11 @@ mod tests {
         assert_eq!(access.lookup(Uid(7)), seen(false, 1007));
         access.note(Uid(7), true, 1009);
         assert_eq!((access.lookup(Uid(7)), access.lookup(Uid(0))), (seen(true, 1009), seen(false, 1000)));
+        access.note(Uid(8), false, 1011);
+        assert_eq!(
+            (access.stored_at(Uid(8)), access.stored_at(Uid(7)), access.stored_at(Uid(9))),
+            (Some(1011), None, None)
+        );
         // The clock was set back.
         access.note(Uid(0), true, 900);
         assert_eq!(access.lookup(Uid(0)), seen(true, 1000));

@@ -51,6 +51,8 @@ pub struct Config {
     pub input_max: usize,
     /// A connection that is idle for this long is closed.
     pub idle: Option<Duration>,
+    /// Seconds after which a lease that was not used is given to the next client that asks: 1 to 1800.
+    pub lease_time: u64,
     /// How long a stopping server waits for clients to receive their replies.
     pub drain: Duration,
     /// Protocols.
@@ -96,6 +98,7 @@ impl Default for Config {
             item_max: 1 << 20,
             input_max: 64 << 20,
             idle: None,
+            lease_time: 10,
             drain: Duration::from_secs(5),
             dialects: Dialects::Auto,
             cas: true,

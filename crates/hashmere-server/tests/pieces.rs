@@ -34,7 +34,24 @@ const TEXT: &[&[u8]] = &[
     b"touch n 0\r\n",
     b"hashmere keys\r\n",
     b"version\r\n",
+    b"lease-get k\r\n",
+    b"lease-get l k l\r\n",
+    b"lease-set l 1 0 0 2\r\nle\r\n",
+    b"metaget k n l\r\n",
 ];
+
+/// Replies without the tokens of leases, which are versions: two runs do not share them.
+fn without_tokens(replies: &[u8]) -> Vec<u8> {
+    let words = replies.split_inclusive(|byte| *byte == b' ');
+    let mut before = [&b""[..]; 2];
+    let mut out = Vec::new();
+    for word in words {
+        let is_token = before[0].ends_with(b"LVALUE ") && word.trim_ascii_end().iter().all(u8::is_ascii_digit);
+        out.extend_from_slice(if is_token && word != b"1 " { b"TOKEN " } else { word });
+        before = [before[1], word];
+    }
+    out
+}
 
 /// The opcodes whose answers do not tell the time.
 const OPCODES: &[u8] =
@@ -93,9 +110,9 @@ fn same_however_it_is_cut(dialects: Dialects, name: &str, make: impl Fn(&mut Rng
     let mut rng = Rng::for_test(name);
     for round in 0..3000 {
         let input = make(&mut rng);
-        let whole = converse(&server, &input, || usize::MAX / 2);
+        let whole = without_tokens(&converse(&server, &input, || usize::MAX / 2));
         let mut cuts = Rng::from_seed(round);
-        let pieces = converse(&server, &input, || 1 + cuts.index(9));
+        let pieces = without_tokens(&converse(&server, &input, || 1 + cuts.index(9)));
         assert!(
             whole == pieces,
             "round {round}: {}\n  whole  {}\n  pieces {}",

@@ -2,7 +2,7 @@
 //! holds it against the results beside it.
 
 mod page;
-mod plot;
+pub mod plot;
 
 use crate::results::Results;
 use crate::Outcome;

@@ -21,7 +21,7 @@ const RIGHT: f64 = 210.0;
 const TOP: f64 = 40.0;
 const BOTTOM: f64 = 52.0;
 /// Colours of the lines on a light and on a dark page: Okabe and Ito's, which the colour-blind can tell apart.
-const COLOURS: [(&str, &str); 7] = [
+pub const COLOURS: [(&str, &str); 7] = [
     ("#0072b2", "#56b4e9"),
     ("#d55e00", "#ff9a4d"),
     ("#009e73", "#3fd6a5"),
@@ -130,7 +130,8 @@ impl Plot<'_> {
     }
 }
 
-fn line(out: &mut String, text: std::fmt::Arguments) {
+/// Appends a line of the file.
+pub fn line(out: &mut String, text: std::fmt::Arguments) {
     // Writing to a string does not fail.
     let _ = writeln!(out, "{text}");
 }
@@ -140,14 +141,14 @@ fn ends(values: impl Iterator<Item = f64>) -> (f64, f64) {
 }
 
 /// A round step that divides a range into about five parts.
-fn step_for(most: f64) -> f64 {
+pub fn step_for(most: f64) -> f64 {
     let rough = (most / 5.0).max(1e-9);
     let power = 10f64.powf(rough.log10().floor());
     [1.0, 2.0, 5.0, 10.0].into_iter().map(|n| n * power).find(|step| *step >= rough).unwrap_or(10.0 * power)
 }
 
 /// A number as an axis shows it.
-fn short(value: f64) -> String {
+pub fn short(value: f64) -> String {
     match value {
         value if value >= 1e6 => format!("{} M", value / 1e6),
         value if value >= 1e4 => format!("{} k", value / 1e3),
@@ -155,7 +156,8 @@ fn short(value: f64) -> String {
     }
 }
 
-fn escaped(text: &str) -> String {
+/// A text as the file has it.
+pub fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;")
 }
 

@@ -53,6 +53,8 @@ pub struct Extended {
     /// Seconds.
     pub idle_timeout: Option<u64>,
     /// Seconds.
+    pub lease_time: Option<u64>,
+    /// Seconds.
     pub drain: Option<u64>,
     /// Bytes.
     pub input_max: Option<usize>,
@@ -77,6 +79,10 @@ impl Extended {
             let number = || value.parse::<u64>().map_err(|_| format!("-o {name} needs a number, not `{value}`"));
             match name {
                 "idle_timeout" => extended.idle_timeout = Some(number()?),
+                "lease_time" => match number()? {
+                    seconds @ 1..=1800 => extended.lease_time = Some(seconds),
+                    _ => return Err(format!("-o lease_time={value}: 1 to 1800 seconds")),
+                },
                 "drain" => extended.drain = Some(number()?),
                 "input_max" => extended.input_max = Some(text::parse_size(value)? as usize),
                 "access_times" => extended.access_times = true,
@@ -125,11 +131,14 @@ mod tests {
         let read = parse("idle_timeout=5,modern,lru_crawler,ssl_verify_mode=2,input_max=8m,idle_timeout=6").unwrap();
         // The last of a repeated one counts.
         assert_eq!((read.idle_timeout, read.input_max, read.verify_clients), (Some(6), Some(8 << 20), true));
+        assert_eq!(parse("lease_time=1800").unwrap().lease_time, Some(1800));
         for refused in [
             "ext_path=/x:5m",
             "proxy_config=x",
             "nonsense",
             "idle_timeout=x",
+            "lease_time=0",
+            "lease_time=1801",
             "no_maxconns_fast",
             "sock_cookie_id=1",
             "ssl_ciphers=x",

@@ -111,8 +111,8 @@ pub struct Serve {
     /// again on SIGHUP and on `refresh_certs`
     #[arg(short = 'Z', long)]
     enable_ssl: bool,
-    /// Further options: idle_timeout=SECONDS, drain=SECONDS, input_max=SIZE, access_times, ssl_...; those of
-    /// memcached's slabs and LRU are accepted and do nothing
+    /// Further options: idle_timeout=SECONDS, drain=SECONDS, lease_time=SECONDS, input_max=SIZE, access_times,
+    /// ssl_...; those of memcached's slabs and LRU are accepted and do nothing
     #[arg(short = 'o', long, value_name = "NAME=VALUE", value_delimiter = ',')]
     extended: Vec<String>,
     /// Serve Prometheus metrics over HTTP on this address
@@ -260,6 +260,7 @@ impl Serve {
             // Every event loop can receive a few values of the largest size at a time.
             input_max: extended.input_max.unwrap_or(default.input_max).max(8 * self.max_item_size as usize),
             idle: extended.idle_timeout.filter(|seconds| *seconds != 0).map(Duration::from_secs),
+            lease_time: extended.lease_time.unwrap_or(default.lease_time),
             drain: extended.drain.map_or(default.drain, Duration::from_secs),
             dialects: match self.protocol {
                 _ if self.enable_sasl => Dialects::Binary,

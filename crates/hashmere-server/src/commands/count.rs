@@ -1,5 +1,6 @@
 //! Counting, for all three protocols.
 
+use super::marks;
 use crate::protocol::number;
 use crate::turn::Turn;
 use hashmere::{Attributes, Ttl, Update, Updated, Version, WriteError};
@@ -91,7 +92,7 @@ fn apply(turn: &Turn<'_>, key: &[u8], count: Count) -> Outcome {
     let mut longer = false;
     let mut counted = Counted { number: 0, version: Version(0), created: false, expires_at_ms: None };
     let updated = turn.server.store.update_with(key, |item| {
-        let Some(item) = item else {
+        let Some(item) = item.filter(|item| !marks::is_hidden(item.metadata.marks)) else {
             refused = Outcome::NotFound;
             let Some((initial, ttl)) = count.create else { return Update::Keep };
             counted.number = initial;

@@ -4,6 +4,8 @@
 pub mod count;
 pub mod delete;
 pub mod flush;
+pub mod lease;
+pub mod marks;
 pub mod set;
 pub mod touch;
 
@@ -14,6 +16,8 @@ use hashmere::{Stored, WriteError};
 pub enum Outcome {
     /// Stored, with a value of this length.
     Stored(Stored, u64),
+    /// Stored as stale: it came with a token that is not that of the lease.
+    StoredStale(Stored),
     /// The condition on presence is not met.
     NotStored,
     /// The key has another version.

@@ -1,6 +1,6 @@
 //! Storing, for all three protocols.
 
-use super::Outcome;
+use super::{lease, marks, Outcome};
 use crate::protocol::Verb;
 use crate::turn::Turn;
 use crate::watch::requests;
@@ -31,35 +31,39 @@ pub fn set(
     counters.cmd_set.add(1);
     let outcome = match verb {
         Verb::Set => Outcome::of(store.set_with(key, value, attributes).map(Some), value),
-        Verb::Add => Outcome::of(store.add(key, value, attributes), value),
-        Verb::Replace => Outcome::of(store.replace(key, value, attributes), value),
+        Verb::Add => match Outcome::of(store.add(key, value, attributes), value) {
+            Outcome::NotStored => lease::add_over(turn, key, value, attributes),
+            outcome => outcome,
+        },
+        Verb::Replace => lease::replace(turn, key, value, attributes),
+        Verb::Lease(token) => lease::set(turn, key, value, attributes, token),
         Verb::Append => extend(turn, key, only, attributes.min_version, |old| [old, value].concat()),
         Verb::Prepend => extend(turn, key, only, attributes.min_version, |old| [value, old].concat()),
         // To a store version 0 is "absent"; to memcached it is one that no item has.
-        Verb::Cas(0) => match store.contains_key(key) {
-            Ok(true) => Outcome::Exists,
-            Ok(false) => Outcome::NotFound,
+        Verb::Cas(0) => match store.metadata(key) {
+            Ok(Some(meta)) if !marks::is_hidden(meta.marks) => Outcome::Exists,
+            Ok(_) => Outcome::NotFound,
             Err(error) => Outcome::Failed(error.into()),
         },
         Verb::Cas(version) => {
             let expected = Expected::Version(Version(version));
             match store.cas(key, expected, Change::SetWith(value, attributes)) {
                 Ok(CasOutcome::Stored(stored)) => Outcome::Stored(stored, value.len() as u64),
-                Ok(CasOutcome::Mismatch(_)) => Outcome::Exists,
+                Ok(CasOutcome::Mismatch(_)) if !lease::is_placeholder(turn, key) => Outcome::Exists,
                 Ok(_) => Outcome::NotFound,
                 Err(error) => Outcome::Failed(error),
             }
         }
     };
     match &outcome {
-        Outcome::Stored(..) => drop(turn.server.flushed.forget(key)),
+        Outcome::Stored(..) | Outcome::StoredStale(_) => drop(turn.server.flushed.forget(key)),
         Outcome::NotStored if verb != Verb::Add => turn.missed(key),
         Outcome::NotFound => turn.missed(key),
         _ => {}
     }
     count_outcome(turn, &outcome, matches!(verb, Verb::Cas(_)) || only.is_some());
     requests::stored(turn, verb, key, value.len(), attributes, &outcome);
-    if let Outcome::Stored(stored, _) = &outcome {
+    if let Outcome::Stored(stored, _) | Outcome::StoredStale(stored) = &outcome {
         turn.note(stored.uid, false);
     }
     outcome
@@ -69,6 +73,10 @@ fn count_outcome(turn: &Turn<'_>, outcome: &Outcome, versioned: bool) {
     let counters = turn.counters;
     match outcome {
         Outcome::Stored(..) => counters.stored.add(1),
+        Outcome::StoredStale(_) => {
+            counters.stored.add(1);
+            counters.lease_stale.add(1);
+        }
         Outcome::Exists => counters.cas_badval.add(1),
         Outcome::NotFound => counters.cas_misses.add(1),
         Outcome::Failed(error) if error.is_no_room() => counters.no_memory.add(1),
@@ -83,7 +91,7 @@ fn extend(turn: &Turn<'_>, key: &[u8], only: Option<u64>, least: Version, build:
     let mut refused = Outcome::NotStored;
     let mut len = 0;
     let updated = turn.server.store.update_with(key, |item| {
-        let Some(item) = item else {
+        let Some(item) = item.filter(|item| !marks::is_hidden(item.metadata.marks)) else {
             refused = Outcome::NotStored;
             return Update::Keep;
         };

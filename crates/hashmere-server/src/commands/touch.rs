@@ -1,5 +1,6 @@
 //! New expiries, for all three protocols.
 
+use super::lease;
 use crate::protocol::exptime;
 use crate::turn::Turn;
 use crate::watch::requests;
@@ -7,7 +8,7 @@ use hashmere::{Item, WriteError};
 
 /// Gives a key a new expiry, and counts that.
 pub fn touch(turn: &Turn<'_>, key: &[u8], exptime: i64) -> Result<bool, WriteError> {
-    let touched = turn.server.store.touch(key, exptime::ttl(exptime))?;
+    let touched = !lease::is_placeholder(turn, key) && turn.server.store.touch(key, exptime::ttl(exptime))?;
     turn.counters.cmd_touch.add(1);
     if touched {
         turn.counters.touch_hits.add(1);
@@ -27,7 +28,10 @@ pub fn note_key(turn: &Turn<'_>, key: &[u8], fetched: bool) {
 
 /// Gives a key a new expiry and fetches it, with the counting that goes with it.
 pub fn touch_and_fetch(turn: &Turn<'_>, key: &[u8], exptime: i64) -> Result<Option<Item>, WriteError> {
-    let item = turn.server.store.get_and_touch(key, exptime::ttl(exptime))?;
+    let item = match lease::is_placeholder(turn, key) {
+        true => None,
+        false => turn.server.store.get_and_touch(key, exptime::ttl(exptime))?,
+    };
     let counters = turn.counters;
     counters.cmd_touch.add(1);
     counters.cmd_get.add(1);

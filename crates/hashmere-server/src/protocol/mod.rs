@@ -48,6 +48,8 @@ pub enum Verb {
     Prepend,
     /// Stores if the key has this version.
     Cas(u64),
+    /// Stores if the lease of the key has this token; as stale with another.
+    Lease(u64),
 }
 
 /// What a session needs to continue.

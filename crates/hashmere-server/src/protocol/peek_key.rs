@@ -3,8 +3,8 @@
 use super::binary::{HEADER, REQUEST};
 use super::KEY_MAX;
 
-/// `prepend` and others.
-const LONGEST_COMMAND: usize = 7;
+/// `lease-get` and others.
+const LONGEST_COMMAND: usize = 9;
 
 /// The probable key of the first request; `None` if it has none, or it is incomplete. Good for a hint only.
 pub fn peek_key(input: &[u8]) -> Option<&[u8]> {
@@ -32,7 +32,7 @@ mod tests {
             request.extend_from_slice(rest);
             request
         };
-        let cases: [(&[u8], Option<&[u8]>); 14] = [
+        let cases: [(&[u8], Option<&[u8]>); 16] = [
             (b"get key\r\n", Some(b"key")),
             (b"get key other\r\n", Some(b"key")),
             (b"prepend key 0 0 1\r\nx\r\n", Some(b"key")),
@@ -41,7 +41,9 @@ mod tests {
             (b"get ke", None),
             (b"get  key\r\n", None),
             (b"get \r\n", None),
-            (b"flush_all 0\r\n", None),
+            (b"lease-get key\r\n", Some(b"key")),
+            (b"lease-set key 9 0 0 1\r\nx\r\n", Some(b"key")),
+            (b"cache_memlimit 64\r\n", None),
             (b"", None),
             (&binary(0, 3, b"key"), Some(b"key")),
             (&binary(8, 3, b"extras..keyvalue"), Some(b"key")),

@@ -117,6 +117,12 @@ counters! {
     too_large
     /// Values refused because the store is full.
     no_memory
+    /// Leases granted.
+    lease_grants
+    /// Keys that another client was computing.
+    lease_waits
+    /// Values stored as stale, for their token was not that of the lease.
+    lease_stale
     /// Attempts to authenticate.
     auth_cmds
     /// Failed ones.

@@ -138,6 +138,9 @@ pub fn hashmere(server: &Server, sink: &mut Sink<'_>) {
     put(sink, "socket_misses", totals.get_misses);
     put(sink, "socket_stored", totals.stored);
     put(sink, "socket_deletes", totals.delete_hits);
+    put(sink, "lease_grants", totals.lease_grants);
+    put(sink, "lease_waits", totals.lease_waits);
+    put(sink, "lease_stale", totals.lease_stale);
     let others = server.others(&store);
     put(sink, "local_hits", others.hits);
     put(sink, "local_misses", others.misses);

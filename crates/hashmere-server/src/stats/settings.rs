@@ -45,6 +45,7 @@ pub fn settings(server: &Server, sink: &mut Sink<'_>) {
     sink("shutdown_command", yes(config.may_shutdown));
     absent(sink);
     put(sink, "idle_timeout", config.idle.map_or(0, |idle| idle.as_secs()));
+    put(sink, "lease_time", config.lease_time);
     sink("flush_enabled", yes(config.may_flush));
     sink("dump_enabled", yes(config.may_dump));
     sink("watch_enabled", yes(config.may_watch));

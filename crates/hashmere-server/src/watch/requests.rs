@@ -40,6 +40,7 @@ pub fn stored(turn: &Turn<'_>, verb: Verb, key: &[u8], len: usize, attributes: A
 fn write_stored(turn: &Turn<'_>, verb: Verb, key: &[u8], len: usize, attributes: Attributes, outcome: &Outcome) {
     let (status, class) = match outcome {
         Outcome::Stored(..) => ("stored", 1),
+        Outcome::StoredStale(_) => ("stored_stale", 1),
         Outcome::NotStored => ("not_stored", 1),
         Outcome::Exists => ("exists", 1),
         Outcome::NotFound => ("not_found", 1),
@@ -54,6 +55,7 @@ fn write_stored(turn: &Turn<'_>, verb: Verb, key: &[u8], len: usize, attributes:
         Verb::Append => ("append", true),
         Verb::Prepend => ("prepend", true),
         Verb::Cas(_) => ("cas", false),
+        Verb::Lease(_) => ("lease-set", false),
     };
     let mut size = if class == 0 { 0 } else { len as u64 };
     let now = now_ms();

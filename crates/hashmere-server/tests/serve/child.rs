@@ -87,6 +87,7 @@ impl Plan {
         match option.split_once('=') {
             None if option == "access_times" => config.access_times = true,
             Some(("idle_timeout", seconds)) => config.idle = Some(Duration::from_secs(seconds.parse().unwrap())),
+            Some(("lease_time", seconds)) => config.lease_time = seconds.parse().unwrap(),
             Some(("input_max", bytes)) => config.input_max = size(bytes) as usize,
             Some(("ssl_chain_cert", file)) => config.tls.get_or_insert_with(files).chain = file.into(),
             Some(("ssl_key", file)) => config.tls.get_or_insert_with(files).key = file.into(),

@@ -13,6 +13,7 @@ mod exact;
 mod grammar;
 mod hostile;
 mod killed;
+mod leases;
 mod metrics;
 mod mixed;
 mod ports;

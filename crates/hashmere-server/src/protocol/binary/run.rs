@@ -3,6 +3,7 @@
 use super::parse::{is_well_formed, opcode, status, word, Header, Packet, HEADER};
 use super::reply::{fail, miss, reply, Reply};
 use super::{sasl, write};
+use crate::commands::marks;
 use crate::protocol::tokens::Tokens;
 use crate::protocol::{Gate, Next, OUTPUT_MAX};
 use crate::stats::{self, Answer};
@@ -114,8 +115,17 @@ fn get(turn: &mut Turn<'_>, packet: &Packet<'_>) {
     let shows = turn.server.config.cas;
     let cas = |meta: &hashmere::Metadata| if shows { meta.version.0 } else { 0 };
     turn.counters.cmd_get.add(1);
+    let start = turn.out.bytes.len();
     let framed =
         turn.server.store.shared().get_framed(packet.key, &mut turn.out.bytes, |meta, out| head(meta, cas(meta), out));
+    // The placeholder of a lease is no value.
+    let framed = match framed {
+        Ok(Framed::Copied(meta)) if marks::is_hidden(meta.marks) => {
+            turn.out.bytes.truncate(start);
+            Ok(Framed::Absent)
+        }
+        framed => framed,
+    };
     requests::fetched(turn, packet.key, matches!(framed, Ok(Framed::Copied(_) | Framed::Long(_))));
     turn.server.detail.fetched(packet.key, matches!(framed, Ok(Framed::Copied(_) | Framed::Long(_))));
     match framed {

@@ -38,6 +38,8 @@ pub fn set(turn: &mut Turn<'_>, packet: &Packet<'_>) {
             let cas = turn.cas(stored.version);
             reply(turn, packet, cas, b"", b"", b"");
         }
+        // No packet has a token.
+        Outcome::StoredStale(_) => fail(turn, packet, status::NOT_STORED),
         Outcome::NotStored => fail(
             turn,
             packet,

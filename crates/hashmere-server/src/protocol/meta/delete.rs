@@ -2,8 +2,7 @@
 
 use super::parse::Request;
 use super::reply::finish;
-use super::STALE;
-use crate::commands::Outcome;
+use crate::commands::{marks, Outcome};
 use crate::protocol::exptime;
 use crate::protocol::text::reply::failure;
 use crate::turn::Turn;
@@ -73,7 +72,12 @@ fn invalidate(turn: &Turn<'_>, request: &Request<'_>) -> Outcome {
             false => (&item.value[..], item.metadata.flags, item.metadata.expires_at_ms),
         };
         let ttl = flags.ttl.map_or(kept.map_or(Ttl::Never, Ttl::At), exptime::ttl);
-        let marks = if flags.has(b'I') { STALE } else { 0 };
+        let before = item.metadata.marks;
+        let marks = match flags.has(b'I') {
+            true => marks::invalidated(before),
+            // A placeholder of a lease does not become an empty value.
+            false => before & if marks::is_hidden(before) { marks::EMPTY | marks::HIDDEN } else { 0 },
+        };
         let attributes = Attributes { flags: client, ttl, min_version: flags.version };
         match store.shared().set_marked(key, value, attributes, marks, Some(&item.metadata)) {
             Ok(None) => {}

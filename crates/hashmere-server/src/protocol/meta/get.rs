@@ -2,7 +2,7 @@
 
 use super::parse::Request;
 use super::reply::{finish, item_flag, reply_flags};
-use super::{STALE, WON};
+use crate::commands::marks::{EMPTY, STALE, WON};
 use crate::commands::touch;
 use crate::protocol::text::reply::failure;
 use crate::protocol::{exptime, number};
@@ -186,7 +186,7 @@ fn read_and_write(turn: &mut Turn<'_>, request: &Request<'_>) -> Result<Option<U
             turn.missed(key);
             let ttl = exptime::ttl(request.flags.last_exptime.unwrap_or(vivify));
             let attributes = Attributes { flags: 0, ttl, min_version: request.flags.version };
-            let Some(stored) = store.shared().set_marked(key, b"", attributes, WON, None)? else { continue };
+            let Some(stored) = store.shared().set_marked(key, b"", attributes, WON | EMPTY, None)? else { continue };
             reply_created(turn, request, stored.version, attributes);
             turn.counters.stored.add(1);
             turn.note(stored.uid, false);

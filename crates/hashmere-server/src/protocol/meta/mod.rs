@@ -10,8 +10,3 @@ mod run;
 mod set;
 
 pub(super) use run::run;
-
-/// Mark: the value is to be computed again, and may be used until then.
-pub const STALE: u32 = 1;
-/// Mark: a client has won the right to compute it.
-pub const WON: u32 = 2;

@@ -2,7 +2,7 @@
 
 use super::parse::Request;
 use super::reply::{finish, flag};
-use super::{STALE, WON};
+use crate::commands::lease;
 use crate::commands::set::{fits, refuse_large};
 use crate::commands::{self, Outcome};
 use crate::protocol::text::reply::failure;
@@ -10,7 +10,6 @@ use crate::protocol::text::step::Step;
 use crate::protocol::{exptime, Verb, BAD_CHUNK, TOO_LARGE};
 use crate::turn::Turn;
 use hashmere::{Attributes, Ttl, Version, WriteError};
-use hashmere_engine::StoreHandle;
 
 /// Performs `ms` with a value of `len` bytes.
 pub fn run(turn: &mut Turn<'_>, request: &Request<'_>, len: u64, block: &[u8]) -> Step {
@@ -67,7 +66,8 @@ fn reply_set(turn: &mut Turn<'_>, request: &Request<'_>, outcome: &Outcome, len:
             }
             "HD"
         }
-        Outcome::NotStored => "NS",
+        // No meta command has a token.
+        Outcome::NotStored | Outcome::StoredStale(_) => "NS",
         Outcome::Exists => "EX",
         Outcome::NotFound => "NF",
         Outcome::TooLarge => return turn.out.line(TOO_LARGE),
@@ -92,9 +92,7 @@ fn set_stale(turn: &Turn<'_>, key: &[u8], value: &[u8], attributes: Attributes, 
             Ok(None) => return Outcome::NotFound,
             Err(error) => return Outcome::Failed(error.into()),
         };
-        let attributes = Attributes { ttl: seen.expires_at_ms.map_or(Ttl::Never, Ttl::At), ..attributes };
-        let marks = STALE | seen.marks & WON;
-        match turn.server.store.shared().set_marked(key, value, attributes, marks, Some(&seen)) {
+        match lease::set_stale(turn, key, value, attributes, &seen) {
             Ok(None) => {}
             Ok(Some(stored)) => {
                 turn.note(stored.uid, false);

@@ -1,8 +1,10 @@
-//! `get`, `gets`, `gat`, `gats`. A long line of keys is answered in parts: when there is enough output, the rest waits.
+//! `get`, `gets`, `gat`, `gats`; `lease-get` and `metaget` key by key. A long line of keys is answered in parts: when
+//! there is enough output, the rest waits.
 
-use super::parse::Retrieval;
+use super::lease;
+use super::parse::{Kind, Retrieval};
 use super::reply::value_line;
-use crate::commands::touch;
+use crate::commands::{marks, touch};
 use crate::protocol::tokens::Tokens;
 use crate::protocol::OUTPUT_MAX;
 use crate::turn::Turn;
@@ -16,6 +18,18 @@ const BATCH: usize = 32;
 /// Answers keys until they are done or there is enough output; returns the keys that are left.
 pub fn retrieve<'k>(turn: &mut Turn<'_>, retrieval: Retrieval, keys: &'k [u8]) -> &'k [u8] {
     let mut tokens = Tokens::new(keys);
+    let each = match retrieval.kind {
+        Kind::Value => None,
+        Kind::Lease => Some(lease::get as fn(&mut Turn<'_>, &[u8])),
+        Kind::Metadata => Some(lease::metadata as fn(&mut Turn<'_>, &[u8])),
+    };
+    if let Some(each) = each {
+        while turn.out.len() < OUTPUT_MAX {
+            let Some(key) = tokens.next() else { break };
+            each(turn, key);
+        }
+        return tokens.rest();
+    }
     if let Some(exptime) = retrieval.touch {
         while turn.out.len() < OUTPUT_MAX {
             let Some(key) = tokens.next() else { break };
@@ -55,10 +69,16 @@ fn get_batch(turn: &mut Turn<'_>, keys: &[&[u8]], cas: bool) -> usize {
     let (mut done, mut hits) = (0, 0);
     let read = if let [key] = keys {
         done = 1;
+        let start = turn.out.bytes.len();
         let read = match store
             .shared()
             .get_framed(key, &mut turn.out.bytes, |meta, out| value_line(key, meta, cas_of(meta), out))
         {
+            // The placeholder of a lease is no value.
+            Ok(Framed::Copied(meta)) if marks::is_hidden(meta.marks) => {
+                turn.out.bytes.truncate(start);
+                Ok(())
+            }
             Ok(Framed::Copied(meta)) => {
                 hits = 1;
                 turn.note(meta.uid, true);
@@ -86,6 +106,7 @@ fn get_batch(turn: &mut Turn<'_>, keys: &[&[u8]], cas: bool) -> usize {
     } else {
         let (mut long, mut from, mut absent) = (None, 0, 0u32);
         let read = loop {
+            let mut end = turn.out.bytes.len();
             let read = store.shared().get_many_framed(
                 &keys[from..],
                 &mut turn.out.bytes,
@@ -93,6 +114,10 @@ fn get_batch(turn: &mut Turn<'_>, keys: &[&[u8]], cas: bool) -> usize {
                 |_, framed, out| {
                     done += 1;
                     match framed {
+                        Framed::Copied(meta) if marks::is_hidden(meta.marks) => {
+                            out.truncate(end);
+                            absent |= 1 << (done - 1);
+                        }
                         Framed::Copied(meta) => {
                             hits += 1;
                             access.note(meta.uid, true, now);
@@ -106,6 +131,7 @@ fn get_batch(turn: &mut Turn<'_>, keys: &[&[u8]], cas: bool) -> usize {
                         // A batch has a bit for each key.
                         Framed::Absent => absent |= 1 << (done - 1),
                     }
+                    end = out.len();
                     out.len() < OUTPUT_MAX
                 },
             );

@@ -4,6 +4,7 @@
 mod admin;
 pub(super) mod dump;
 pub(super) mod get;
+mod lease;
 pub mod parse;
 pub(super) mod reply;
 mod run;

@@ -20,9 +20,22 @@ pub struct Put<'a> {
     pub noreply: bool,
 }
 
+/// What a retrieval asks of each key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The value: `get` and its kin.
+    Value,
+    /// The value, or the lease of computing it: `lease-get`.
+    Lease,
+    /// Neither, but what is known about it: `metaget`.
+    Metadata,
+}
+
 /// A retrieval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retrieve<'a> {
+    /// What is asked.
+    pub kind: Kind,
     /// Whether versions are wanted.
     pub cas: bool,
     /// The expiry that each key gets.
@@ -34,6 +47,8 @@ pub struct Retrieve<'a> {
 /// A retrieval in progress: its keys are the input up to the end of the line.
 #[derive(Clone, Copy, Debug)]
 pub struct Retrieval {
+    /// What is asked of each key.
+    pub kind: Kind,
     /// Whether versions are wanted.
     pub cas: bool,
     /// The expiry that each key gets.
@@ -42,14 +57,14 @@ pub struct Retrieval {
 
 impl From<Retrieve<'_>> for Retrieval {
     fn from(request: Retrieve<'_>) -> Retrieval {
-        Retrieval { cas: request.cas, touch: request.touch }
+        Retrieval { kind: request.kind, cas: request.cas, touch: request.touch }
     }
 }
 
 /// A request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Request<'a> {
-    /// `get`, `gets`, `gat`, `gats`.
+    /// `get`, `gets`, `gat`, `gats`, `lease-get`, `metaget`.
     Retrieve(Retrieve<'a>),
     /// `set` and its kin; a data block follows.
     Put(Put<'a>),
@@ -118,10 +133,10 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
     let (name, rest) = line.split_at(end);
     let tokens = Tokens::new(rest);
     match name {
-        b"get" => retrieve(tokens, false, false),
-        b"gets" => retrieve(tokens, true, false),
-        b"gat" => retrieve(tokens, false, true),
-        b"gats" => retrieve(tokens, true, true),
+        b"get" => retrieve(tokens, Kind::Value, false, false),
+        b"gets" => retrieve(tokens, Kind::Value, true, false),
+        b"gat" => retrieve(tokens, Kind::Value, false, true),
+        b"gats" => retrieve(tokens, Kind::Value, true, true),
         b"set" => put(tokens, Verb::Set),
         b"add" => put(tokens, Verb::Add),
         b"replace" => put(tokens, Verb::Replace),
@@ -132,6 +147,9 @@ pub fn parse(line: &[u8]) -> Result<Request<'_>, Refusal> {
         b"decr" => count(tokens, false),
         b"touch" => touch(tokens),
         b"delete" => delete(tokens),
+        b"lease-get" => retrieve(tokens, Kind::Lease, false, false),
+        b"lease-set" => lease_set(tokens),
+        b"metaget" => retrieve(tokens, Kind::Metadata, false, false),
         _ => Ok(Request::Other { name, tokens }),
     }
 }
@@ -149,7 +167,7 @@ pub fn declared_len(token: &[u8]) -> Option<u64> {
     number::digits(token).filter(|len| *len <= LEN_MAX)
 }
 
-fn retrieve(mut tokens: Tokens<'_>, cas: bool, touch: bool) -> Result<Request<'_>, Refusal> {
+fn retrieve(mut tokens: Tokens<'_>, kind: Kind, cas: bool, touch: bool) -> Result<Request<'_>, Refusal> {
     let exptime = if touch { tokens.next() } else { None };
     let keys = tokens.rest();
     if tokens.is_empty() {
@@ -165,7 +183,7 @@ fn retrieve(mut tokens: Tokens<'_>, cas: bool, touch: bool) -> Result<Request<'_
             return refuse(BAD_FORMAT);
         }
     }
-    Ok(Request::Retrieve(Retrieve { cas, touch: exptime, keys }))
+    Ok(Request::Retrieve(Retrieve { kind, cas, touch: exptime, keys }))
 }
 
 /// Whether a line with these last tokens gets no reply. Only the very last one counts.
@@ -195,6 +213,22 @@ fn put(mut tokens: Tokens<'_>, verb: Verb) -> Result<Request<'_>, Refusal> {
         return bad;
     }
     Ok(Request::Put(Put { verb, key: name, flags, exptime, len, noreply }))
+}
+
+/// A `set` whose second word is a token.
+fn lease_set(mut tokens: Tokens<'_>) -> Result<Request<'_>, Refusal> {
+    let (Some(key), Some(token), Some(flags), Some(exptime), Some(len)) =
+        (tokens.next(), tokens.next(), tokens.next(), tokens.next(), tokens.next())
+    else {
+        return refuse(BAD_FORMAT);
+    };
+    let Some(len) = declared_len(len) else { return refuse(BAD_FORMAT) };
+    let noreply = is_noreply(tokens);
+    let numbers = (number::digits(token), number::unsigned32(flags), number::signed(exptime));
+    let (Some(token), Some(flags), Some(exptime), ..=KEY_MAX) = (numbers.0, numbers.1, numbers.2, key.len()) else {
+        return Err(Refusal { reply: (!noreply).then_some(BAD_FORMAT), value: Some(len) });
+    };
+    Ok(Request::Put(Put { verb: Verb::Lease(token), key, flags, exptime, len, noreply }))
 }
 
 fn count(mut tokens: Tokens<'_>, up: bool) -> Result<Request<'_>, Refusal> {
@@ -248,6 +282,9 @@ mod tests {
         let Ok(Request::Put(put)) = parse(b"cas k 0 0 3 99 more") else { panic!("no put") };
         assert_eq!((put.verb, put.noreply), (Verb::Cas(99), false));
         assert!(parse(format!("set {} 0 0 1", "k".repeat(250)).as_bytes()).is_ok());
+        let Ok(Request::Put(put)) = parse(b"lease-set k 18446744073709551615 7 -1 3 noreply") else { panic!("no put") };
+        assert_eq!((put.verb, put.flags, put.exptime), (Verb::Lease(u64::MAX), 7, -1));
+        assert_eq!((put.key, put.len, put.noreply), (&b"k"[..], 3, true));
     }
 
     /// Whether what is behind a bad line is known, and whether the line is answered.
@@ -270,6 +307,15 @@ mod tests {
             ("cas k 0 0 1 +1", true, Some(1)),
             ("cas k 0 0 1 noreply", false, Some(1)),
             (&long, true, Some(1)),
+            (&long.replace("set", "lease-set").replace(" 0 0", " 9 0 0"), true, Some(1)),
+            ("lease-set k 0 0 1", true, None),
+            ("lease-set k 9 0 0 +1", true, None),
+            ("lease-set k 9 0 0 -1 noreply", true, None),
+            ("lease-set k -1 0 0 1", true, Some(1)),
+            ("lease-set k +1 0 0 1", true, Some(1)),
+            ("lease-set k 18446744073709551616 0 0 1", true, Some(1)),
+            ("lease-set k 9 4294967296 0 1 noreply", false, Some(1)),
+            ("lease-set k 9 0 x 1", true, Some(1)),
         ] {
             let refusal = Refusal { reply: reply.then_some(BAD_FORMAT), value };
             assert_eq!(parse(line.as_bytes()), Err(refusal), "{line}");
@@ -280,7 +326,13 @@ mod tests {
     fn retrievals() {
         let Ok(Request::Retrieve(get)) = parse(b"gats 10 a b ") else { panic!("no retrieval") };
         assert_eq!((get.cas, get.touch, get.keys), (true, Some(10), &b" a b "[..]));
-        for line in ["get", "get ", "gat", "gat 10", "gat x"] {
+        let kind = |line| match parse(line) {
+            Ok(Request::Retrieve(get)) => Some((get.kind, get.cas, get.touch, get.keys)),
+            _ => None,
+        };
+        assert_eq!(kind(b"lease-get a b"), Some((Kind::Lease, false, None, &b" a b"[..])));
+        assert_eq!(kind(b"metaget a"), Some((Kind::Metadata, false, None, &b" a"[..])));
+        for line in ["get", "get ", "gat", "gat 10", "gat x", "lease-get", "metaget "] {
             assert_eq!(error(line), Some(BAD_FORMAT), "{line}");
         }
         assert_eq!((error("gat x k"), error("gat +1 k")), (Some(BAD_EXPTIME), Some(BAD_EXPTIME)));

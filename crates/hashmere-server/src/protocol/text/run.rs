@@ -133,7 +133,9 @@ impl Text {
         if rest.len() <= SHORT_LINE_MAX || self.retrieval.is_some() {
             return Next::Input(0);
         }
-        let is_retrieval = [&b"get "[..], b"gets ", b"gat ", b"gats "].iter().any(|name| rest.starts_with(name));
+        let is_retrieval = [&b"get "[..], b"gets ", b"gat ", b"gats ", b"lease-get ", b"metaget "]
+            .iter()
+            .any(|name| rest.starts_with(name));
         if gate.locked || !is_retrieval || rest.len() > LINE_MAX {
             return Next::Close;
         }

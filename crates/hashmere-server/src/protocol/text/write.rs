@@ -42,6 +42,7 @@ fn set(turn: &mut Turn<'_>, put: &Put<'_>, block: &[u8]) -> Step {
     let outcome = commands::set::set(turn, put.verb, put.key, value, attributes, None);
     match outcome {
         Outcome::Stored(..) => line_unless(turn, put.noreply, "STORED"),
+        Outcome::StoredStale(_) => line_unless(turn, put.noreply, "STALE_STORED"),
         Outcome::NotStored => line_unless(turn, put.noreply, "NOT_STORED"),
         Outcome::Exists => line_unless(turn, put.noreply, "EXISTS"),
         Outcome::NotFound => line_unless(turn, put.noreply, "NOT_FOUND"),
