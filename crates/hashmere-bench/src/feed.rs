@@ -1,8 +1,8 @@
 //! The change feed: what it costs a set, and how fast a consumer follows two writing processes.
 //!
 //! Stores without a feed, with one and with one that keeps values take turns, so that their ratio holds when the
-//! machine changes. A consumer checks each change against what its writer set: nothing is missing, nothing twice, each writer's
-//! in its order.
+//! machine changes. A consumer checks each change against what its writer set: nothing is missing, nothing twice, each
+//! writer's in its order.
 
 use crate::Outcome;
 use hashmere::{Options, Store};
