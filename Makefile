@@ -167,7 +167,7 @@ clients:
 	@scripts/setup rust
 	cargo test --quiet -p hashmere-server --test serve clients -- --include-ignored --nocapture
 
-# One of clients, kill, rolling, proxy: scripts/cluster kill
+# One of clients, kill, rolling, proxy, memory: scripts/cluster kill
 cluster:
 	@scripts/cluster
 
