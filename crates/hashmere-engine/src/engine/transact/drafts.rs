@@ -24,12 +24,17 @@ pub(super) struct Drafts {
     aside: Vec<(OpenSegment, u64)>,
     /// Large records that the transaction superseded: their segments can go when its locks are released.
     pub(super) dead_large: Vec<u64>,
+    /// One of them is in segments of its own.
+    pub(super) are_large: bool,
+    /// One of them expires.
+    expire: bool,
     /// The heads have passed them: they are records now.
     pub(super) is_passed: bool,
 }
 
 impl<M: Mem, H: Host> Engine<M, H> {
     /// Writes head and key of one more draft; the value is the caller's to write, and [`seal`](Self::seal) follows.
+    #[inline(always)]
     pub(super) fn draft_for_transaction(
         &self,
         writer: &mut Writer,
@@ -38,7 +43,31 @@ impl<M: Mem, H: Host> Engine<M, H> {
         head: Head,
     ) -> Result<Draft, WriteError> {
         let (head, least) = self.admit_head(writer, head)?;
-        let bytes = head.record_bytes(self.layout.lengths);
+        let header = head.header(self.layout.lengths);
+        let bytes = header.bytes();
+        drafts.expire |= head.expires.is_some();
+        if let Some(open) = writer.open.as_mut().filter(|open| open.head + bytes <= open.ready) {
+            if !self.is_large(bytes) {
+                let draft = self.write_with_header(open.head, key, head, header, false);
+                drafts.start.get_or_insert(open.head);
+                open.head += bytes;
+                return Ok(Draft { least, ..draft });
+            }
+        }
+        self.draft_elsewhere(writer, drafts, (key, kh), head, (bytes, least))
+    }
+
+    /// The same for one that does not fit behind the head of the open segment.
+    #[cold]
+    #[inline(never)]
+    fn draft_elsewhere(
+        &self,
+        writer: &mut Writer,
+        drafts: &mut Drafts,
+        (key, kh): (&[u8], KeyHash),
+        head: Head,
+        (bytes, least): (u64, u64),
+    ) -> Result<Draft, WriteError> {
         let value_len = head.value_len;
         if self.is_large(bytes) {
             // Claiming segments may clean.
@@ -47,6 +76,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             self.room_behind(writer, drafts, bytes)?;
         }
         let draft = self.draft(writer, key, kh, head, value_len)?;
+        drafts.are_large |= draft.is_large();
         if let Some(open) = writer.open.as_mut().filter(|_| !draft.is_large()) {
             drafts.start.get_or_insert(open.head);
             open.head = draft.offset + draft.bytes;
@@ -74,7 +104,38 @@ impl<M: Mem, H: Host> Engine<M, H> {
     }
 
     /// The heads pass the drafts: from here on they count as records.
+    #[inline(always)]
     pub(super) fn pass_drafts(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
+        if drafts.aside.is_empty() {
+            drafts.is_passed = true;
+            self.pass_open(writer, drafts, parts);
+        } else {
+            self.pass_all(writer, drafts, parts);
+        }
+    }
+
+    /// Those in the segment that is open.
+    #[inline(always)]
+    fn pass_open(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
+        let root = writer.root;
+        let (Some(start), Some(open)) = (drafts.start.take(), writer.open.as_mut()) else { return };
+        for part in parts {
+            let Some(draft) = part.becomes.written() else { continue };
+            if !draft.is_large() && (start..open.head).contains(&draft.offset) {
+                self.note_draft(open, draft, root);
+                // Of those that do not expire each means the same for its segment.
+                if !drafts.expire {
+                    break;
+                }
+            }
+        }
+        // SYNC(head): the records are complete before the head passes them.
+        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn pass_all(&self, writer: &mut Writer, drafts: &mut Drafts, parts: &[Part<'_>]) {
         drafts.is_passed = true;
         let placed = || parts.iter().filter_map(|part| part.becomes.written()).filter(|draft| !draft.is_large());
         for (open, start) in &mut drafts.aside {
@@ -86,12 +147,7 @@ impl<M: Mem, H: Host> Engine<M, H> {
             // SYNC(head): the records are complete before the head passes them.
             self.mem.store(self.entry_of(open.number) + segment::at::USED, used, Ordering::Release);
         }
-        let (Some(start), Some(mut open)) = (drafts.start.take(), writer.open) else { return };
-        let within = start..open.head;
-        let here = placed().filter(|draft| within.contains(&draft.offset));
-        here.for_each(|draft| self.note_draft(&mut open, draft, writer.root));
-        writer.open = Some(open);
-        self.mem.store(writer.row + row::at::HEAD, open.head, Ordering::Release);
+        self.pass_open(writer, drafts, parts);
     }
 
     /// After the commit: segments that were put aside are given up for others.
